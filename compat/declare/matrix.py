@@ -1,0 +1,223 @@
+"""The declared matrix: axes, rules, suite and floors as frozen values."""
+
+import datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
+Short = Annotated[str, msgspec.Meta(pattern=r"^[a-z]{1,12}$")]
+PackageName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?$")]
+Reason = Annotated[str, msgspec.Meta(min_length=10, max_length=600)]
+Title = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
+RequirementText = Annotated[str, msgspec.Meta(min_length=1, max_length=300)]
+Link = Annotated[str, msgspec.Meta(pattern=r"^https://[^\s]+$", max_length=500)]
+
+MOVED = "moved"
+ANY = "any"
+NOTHING = "nothing"
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of all declared values: frozen, keyword-only, refusing unknown keys."""
+
+
+class Selector(Value):
+    """Which releases of a package become coordinates.
+
+    `keep` is `each` release, or the series of each `minor` (X.Y) or `major` (X); a series is locked to the newest
+    patch that the recipe allows.
+    """
+
+    specifier: SpecifierSet = SpecifierSet()
+    keep: Literal["each", "minor", "major"] = "each"
+    prereleases: bool = False
+
+
+class InterpreterAxis(Value, tag_field="kind", tag="interpreter"):
+    """CPython series. `releases` names the oldest patch of each series that a lock must still install on."""
+
+    name: Name
+    short: Short
+    releases: Annotated[tuple[Version, ...], msgspec.Meta(min_length=1, max_length=50)]
+
+
+class PackageAxis(Value, tag_field="kind", tag="package"):
+    """Releases of one package of the index."""
+
+    name: Name
+    short: Short
+    package: PackageName
+    select: Selector = Selector()
+
+
+Axis = InterpreterAxis | PackageAxis
+
+
+class When:
+    """Conditions on coordinates, all of which must hold: axis name -> specifier, or `moved`.
+
+    `moved` holds when the coordinate lies outside what the subject's published requirement admits. A plain class
+    because msgspec would read a Struct's keys as fields, and these keys are the matrix's own axis names.
+    """
+
+    __slots__ = ("conditions",)
+
+    def __init__(self, conditions: tuple[tuple[str, SpecifierSet | None], ...]) -> None:
+        """Take pairs of axis and specifier; None stands for `moved`."""
+        self.conditions = conditions
+
+    def __eq__(self, other: object) -> bool:
+        """Conditions are equal when their pairs are."""
+        return isinstance(other, When) and self.conditions == other.conditions
+
+    def __hash__(self) -> int:
+        """Hash of the pairs."""
+        return hash(self.conditions)
+
+    def __repr__(self) -> str:
+        """Return the conditions as they are declared."""
+        return f"When({self.as_table()!r})"
+
+    def as_table(self) -> dict[str, str]:
+        """Return the conditions as they stand in the TOML."""
+        return {axis: MOVED if spec is None else str(spec) for axis, spec in self.conditions}
+
+
+class Relaxation(Value):
+    """One pin that a rule lifts, replaces or drops wherever it stands in the tree of requirements.
+
+    `to` is a specifier (the pin is replaced), `any` (lifted) or `nothing` (the package is dropped). `as_of` names an
+    axis: the package is resolved as of that coordinate's release instead of the cell's. `ignore_requires_python` is
+    for the subject's own package and stands alone.
+    """
+
+    package: PackageName
+    to: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
+    as_of: Name | None = None
+    ignore_requires_python: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a relaxation that asks for nothing, for two things at once, or for no known specifier."""
+        if (self.to is None) is not self.ignore_requires_python:
+            raise ValueError("needs either `to` or `ignore_requires_python = true`")
+        if self.as_of is not None and self.to in (None, NOTHING):
+            raise ValueError("`as_of` goes with a `to` that keeps the package")
+        if self.to not in (None, ANY, NOTHING):
+            parse_specifier(self.to or "")
+
+    @property
+    def specifier(self) -> SpecifierSet:
+        """What the pin becomes; empty means any version."""
+        return SpecifierSet("" if self.to in (None, ANY, NOTHING) else self.to or "")
+
+
+class Rule(Value):
+    """A decision of people about cells, with its reason: `exclude` cells, or `relax` pins in relaxed cells."""
+
+    name: Name
+    effect: Literal["exclude", "relax"]
+    because: Reason
+    when: When = When(())
+    until: datetime.date | None = None
+    link: Link | None = None
+    relaxations: Annotated[tuple[Relaxation, ...], msgspec.Meta(max_length=100)] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse relaxations on an exclusion, and a relaxing rule without any."""
+        if (self.effect == "relax") is not bool(self.relaxations):
+            raise ValueError("`relaxations` belong to the effect `relax`, and only to it")
+
+
+class Suite(Value):
+    """The tests that run inside each cell, and what they need installed besides the subject."""
+
+    path: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_/-]{0,99}$")]
+    requirements: Annotated[tuple[RequirementText, ...], msgspec.Meta(max_length=50)] = ()
+
+
+class Floor(Value):
+    """The oldest coordinate of an axis that is supported now, and why."""
+
+    axis: Name
+    at: Version
+    because: Reason
+
+
+class Matrix(Value):
+    """A declared matrix.
+
+    `subject` names the axis of the library asked about. `platform` is `<architecture>-manylinux_<glibc>`: locks
+    install on any Linux of that architecture with that glibc or a newer one. `margin_days` is what recipe `dated`
+    adds to the newest coordinate's release, so that companions that came out just after it are seen.
+    """
+
+    name: Name
+    title: Title
+    subject: Name
+    platform: Annotated[str, msgspec.Meta(pattern=r"^(x86_64|aarch64)-manylinux_2_[0-9]{1,2}$")]
+    margin_days: Annotated[int, msgspec.Meta(ge=0, le=3650)]
+    axes: Annotated[tuple[Axis, ...], msgspec.Meta(min_length=2, max_length=8)]
+    suite: Suite
+    floors: Annotated[tuple[Floor, ...], msgspec.Meta(max_length=8)] = ()
+    rules: Annotated[tuple[Rule, ...], msgspec.Meta(max_length=500)] = ()
+    requirements: Annotated[tuple[RequirementText, ...], msgspec.Meta(max_length=50)] = ()
+
+    @property
+    def interpreters(self) -> InterpreterAxis:
+        """The interpreter axis; linting has made sure that there is exactly one."""
+        return next(axis for axis in self.axes if isinstance(axis, InterpreterAxis))
+
+    @property
+    def packages(self) -> tuple[PackageAxis, ...]:
+        """The package axes, in declared order."""
+        return tuple(axis for axis in self.axes if isinstance(axis, PackageAxis))
+
+    @property
+    def subject_axis(self) -> PackageAxis:
+        """The axis of the library asked about; linting has made sure that it is a package axis."""
+        return next(axis for axis in self.packages if axis.name == self.subject)
+
+
+def parse_specifier(text: str) -> SpecifierSet:
+    """Return the specifier, or raise ValueError with an example of a good one."""
+    try:
+        return SpecifierSet(text)
+    except InvalidSpecifier:
+        raise ValueError(f"{text!r} is not a version specifier such as '>=2.3,<3'") from None
+
+
+def decode_custom(kind: type, raw: Any) -> Any:
+    """Decode the types that msgspec does not know; the `dec_hook` of every declaration."""
+    if kind is When:
+        return _when(raw)
+    if not isinstance(raw, str):
+        raise ValueError(f"Expected `str`, got `{type(raw).__name__}`")
+    if kind is SpecifierSet:
+        return parse_specifier(raw)
+    if kind is Version:
+        try:
+            return Version(raw)
+        except InvalidVersion:
+            raise ValueError(f"{raw!r} is not a version such as '2.14.1'") from None
+    raise NotImplementedError(kind)
+
+
+def schema_custom(kind: type) -> dict[str, Any]:
+    """Return the JSON schema of the types that msgspec does not know; the `schema_hook` of every declaration."""
+    if kind is When:
+        return {"type": "object", "additionalProperties": {"type": "string", "format": "condition"}}
+    if kind is SpecifierSet:
+        return {"type": "string", "format": "pep440-specifier"}
+    if kind is Version:
+        return {"type": "string", "format": "pep440-version"}
+    raise NotImplementedError(kind)
+
+
+def _when(raw: object) -> When:
+    if not isinstance(raw, dict) or not all(isinstance(text, str) for text in raw.values()):
+        raise ValueError("Expected a table of axis = 'specifier' or axis = 'moved'")
+    pairs = ((axis, None if text == MOVED else parse_specifier(text)) for axis, text in raw.items())
+    return When(tuple(sorted(pairs, key=lambda pair: pair[0])))

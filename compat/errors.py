@@ -1,0 +1,79 @@
+"""The one hierarchy of errors: each class has its exit code, each fault its one helpful line."""
+
+from typing import ClassVar
+
+import msgspec
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is wrong, told in one line.
+
+    `code` is stable and meant for programs. `path` is the place: a file, and after a colon the key inside it.
+    `hint` is the remedy; empty when the message says it all.
+    """
+
+    code: str
+    path: str
+    message: str
+    hint: str = ""
+
+    def line(self) -> str:
+        """Return the fault as one printable line."""
+        text = ": ".join(part for part in (self.path, self.message) if part)
+        return one_line(f"{text} ({self.hint})" if self.hint else text)
+
+
+class CompatError(Exception):
+    """What the caller did wrong, or machinery that broke. Expected trouble is a value, not an exception."""
+
+    exit_code: ClassVar[int] = 3
+    code: ClassVar[str] = "broken"
+
+    def __init__(self, *faults: Fault) -> None:
+        """Carry at least one fault."""
+        super().__init__("\n".join(fault.line() for fault in faults))
+        self.faults = faults
+
+    @classmethod
+    def of(cls, message: str, *, path: str = "", hint: str = "") -> "CompatError":
+        """Return an error of this class with a single fault under the class's own code."""
+        return cls(Fault(code=cls.code, path=path, message=message, hint=hint))
+
+
+class UsageError(CompatError):
+    """A command was given something that it cannot take."""
+
+    exit_code = 2
+    code = "usage"
+
+
+class DeclarationError(CompatError):
+    """A declaration is wrong. Carries every fault of its document, not only the first."""
+
+    exit_code = 2
+    code = "declaration"
+
+
+class IndexUnreachable(CompatError):
+    """The package index gave no usable answer. Never to be read as "there is no such release"."""
+
+    exit_code = 3
+    code = "index-unreachable"
+
+
+class ToolFailed(CompatError):
+    """A tool that compat starts (a resolver, an interpreter) is missing or broke down without an answer."""
+
+    exit_code = 3
+    code = "tool-failed"
+
+
+def one_line(text: str) -> str:
+    """Return `text` with every control character, line breaks included, made visible, cut at 500 characters.
+
+    Text from files and indexes is hostile: escape sequences and bidirectional overrides must not reach a terminal.
+    """
+    shown = "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text
+    )
+    return shown if len(shown) <= 500 else f"{shown[:497]}..."

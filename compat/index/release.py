@@ -1,0 +1,89 @@
+"""What the index holds, as values: artifacts, releases, packages, and the Catalogue of one moment."""
+
+import datetime
+
+import msgspec
+from packaging.specifiers import SpecifierSet
+from packaging.tags import Tag
+from packaging.version import Version
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of the index's values."""
+
+
+class Artifact(Value):
+    """One file of a release: a wheel (with its tags, PEP 425) or an sdist (no tags).
+
+    `has_metadata` is what the index says about a separate metadata file (PEP 658): None when it says nothing.
+    `uploaded` is None when the index gives no time (PEP 700 is optional), `requires_python` when there is none or
+    it is unreadable.
+    """
+
+    filename: str
+    url: str
+    tags: frozenset[Tag]
+    requires_python: SpecifierSet | None = None
+    uploaded: datetime.datetime | None = None
+    sha256: str | None = None
+    yanked: bool = False
+    has_metadata: bool | None = None
+
+    @property
+    def is_wheel(self) -> bool:
+        """Whether this is a wheel; anything else is an sdist."""
+        return bool(self.tags)
+
+
+class Published(Value):
+    """What a release's own metadata asks for: `Requires-Python`, and each `Requires-Dist` as written."""
+
+    requires_python: SpecifierSet | None
+    requires_dist: tuple[str, ...]
+
+
+class Release(Value):
+    """All artifacts of one version, sorted by file name. `published` is read for the subject only."""
+
+    version: Version
+    artifacts: tuple[Artifact, ...]
+    published: Published | None = None
+
+    @property
+    def uploaded(self) -> datetime.datetime | None:
+        """When the first file appeared; None when the index gives no times."""
+        return min((a.uploaded for a in self.artifacts if a.uploaded is not None), default=None)
+
+    @property
+    def yanked(self) -> bool:
+        """Whether every file is yanked (PEP 592)."""
+        return all(artifact.yanked for artifact in self.artifacts)
+
+
+class Package(Value):
+    """All releases of one package, oldest version first. `name` is normalised (PEP 503).
+
+    `stale_since` is set when the index could not be reached and an older answer, of that time, served instead.
+    """
+
+    name: str
+    releases: tuple[Release, ...]
+    stale_since: datetime.datetime | None = None
+
+    @property
+    def first_uploaded(self) -> datetime.datetime | None:
+        """When the package's first file appeared, as far as the index tells."""
+        return min((r.uploaded for r in self.releases if r.uploaded is not None), default=None)
+
+
+class Catalogue(Value):
+    """The index at one moment, as far as one matrix needs it: a Package for each package axis."""
+
+    packages: tuple[Package, ...]
+
+    def package(self, name: str) -> Package:
+        """Return the package of that normalised name; KeyError when the catalogue was not asked for it."""
+        for package in self.packages:
+            if package.name == name:
+                return package
+        raise KeyError(name)

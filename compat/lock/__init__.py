@@ -1,0 +1,1 @@
+"""What exactly gets installed. In comes a feasible cell; out goes a Lock, or a Refusal with its cause."""
