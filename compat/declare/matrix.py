@@ -24,19 +24,19 @@ class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Base of all declared values: frozen, keyword-only, refusing unknown keys."""
 
 
-class Selector(Value):
+class Selector(Value, frozen=True):
     """Which releases of a package become coordinates.
 
     `keep` is `each` release, or the series of each `minor` (X.Y) or `major` (X); a series is locked to the newest
     patch that the recipe allows.
     """
 
-    specifier: SpecifierSet = SpecifierSet()
+    specifier: SpecifierSet = msgspec.field(default_factory=SpecifierSet)
     keep: Literal["each", "minor", "major"] = "each"
     prereleases: bool = False
 
 
-class InterpreterAxis(Value, tag_field="kind", tag="interpreter"):
+class InterpreterAxis(Value, frozen=True, tag_field="kind", tag="interpreter"):
     """CPython series. `releases` names the oldest patch of each series that a lock must still install on."""
 
     name: Name
@@ -44,13 +44,13 @@ class InterpreterAxis(Value, tag_field="kind", tag="interpreter"):
     releases: Annotated[tuple[Version, ...], msgspec.Meta(min_length=1, max_length=50)]
 
 
-class PackageAxis(Value, tag_field="kind", tag="package"):
+class PackageAxis(Value, frozen=True, tag_field="kind", tag="package"):
     """Releases of one package of the index."""
 
     name: Name
     short: Short
     package: PackageName
-    select: Selector = Selector()
+    select: Selector = msgspec.field(default_factory=Selector)
 
 
 Axis = InterpreterAxis | PackageAxis
@@ -86,7 +86,7 @@ class When:
         return {axis: MOVED if spec is None else str(spec) for axis, spec in self.conditions}
 
 
-class Relaxation(Value):
+class Relaxation(Value, frozen=True):
     """One pin that a rule lifts, replaces or drops wherever it stands in the tree of requirements.
 
     `to` is a specifier (the pin is replaced), `any` (lifted) or `nothing` (the package is dropped). `as_of` names an
@@ -114,13 +114,13 @@ class Relaxation(Value):
         return SpecifierSet("" if self.to in (None, ANY, NOTHING) else self.to or "")
 
 
-class Rule(Value):
+class Rule(Value, frozen=True):
     """A decision of people about cells, with its reason: `exclude` cells, or `relax` pins in relaxed cells."""
 
     name: Name
     effect: Literal["exclude", "relax"]
     because: Reason
-    when: When = When(())
+    when: When = msgspec.field(default_factory=lambda: When(()))
     until: datetime.date | None = None
     link: Link | None = None
     relaxations: Annotated[tuple[Relaxation, ...], msgspec.Meta(max_length=100)] = ()
@@ -131,14 +131,14 @@ class Rule(Value):
             raise ValueError("`relaxations` belong to the effect `relax`, and only to it")
 
 
-class Suite(Value):
+class Suite(Value, frozen=True):
     """The tests that run inside each cell, and what they need installed besides the subject."""
 
     path: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_/-]{0,99}$")]
     requirements: Annotated[tuple[RequirementText, ...], msgspec.Meta(max_length=50)] = ()
 
 
-class Floor(Value):
+class Floor(Value, frozen=True):
     """The oldest coordinate of an axis that is supported now, and why."""
 
     axis: Name
@@ -146,7 +146,7 @@ class Floor(Value):
     because: Reason
 
 
-class Matrix(Value):
+class Matrix(Value, frozen=True):
     """A declared matrix.
 
     `subject` names the axis of the library asked about. `platform` is `<architecture>-manylinux_<glibc>`: locks

@@ -11,7 +11,7 @@ from compat.declare.matrix import Link, Name, Reason, Value
 Months = Annotated[int, msgspec.Meta(ge=1, le=240)]
 
 
-class Window(Value):
+class Window(Value, frozen=True):
     """The safe rule for an axis: its floor may rise to the newest minor that is at least `months` old."""
 
     axis: Name
@@ -19,7 +19,7 @@ class Window(Value):
     because: Reason
 
 
-class Hold(Value):
+class Hold(Value, frozen=True):
     """A floor that stays where it is for now: it may not pass `at` before `until`."""
 
     axis: Name
@@ -29,7 +29,7 @@ class Hold(Value):
     link: Link | None = None
 
 
-class KnownBad(Value):
+class KnownBad(Value, frozen=True):
     """A release that is never proposed as a floor."""
 
     axis: Name
@@ -38,7 +38,7 @@ class KnownBad(Value):
     link: Link | None = None
 
 
-class Policy(Value):
+class Policy(Value, frozen=True):
     """How floors move.
 
     `default_months` is the window of an axis without its own. `cadence` is how often a move is proposed,

@@ -12,7 +12,7 @@ class Value(msgspec.Struct, frozen=True, kw_only=True):
     """Base of the index's values."""
 
 
-class Artifact(Value):
+class Artifact(Value, frozen=True):
     """One file of a release: a wheel (with its tags, PEP 425) or an sdist (no tags).
 
     `has_metadata` is what the index says about a separate metadata file (PEP 658): None when it says nothing.
@@ -35,14 +35,14 @@ class Artifact(Value):
         return bool(self.tags)
 
 
-class Published(Value):
+class Published(Value, frozen=True):
     """What a release's own metadata asks for: `Requires-Python`, and each `Requires-Dist` as written."""
 
     requires_python: SpecifierSet | None
     requires_dist: tuple[str, ...]
 
 
-class Release(Value):
+class Release(Value, frozen=True):
     """All artifacts of one version, sorted by file name. `published` is read for the subject only."""
 
     version: Version
@@ -60,7 +60,7 @@ class Release(Value):
         return all(artifact.yanked for artifact in self.artifacts)
 
 
-class Package(Value):
+class Package(Value, frozen=True):
     """All releases of one package, oldest version first. `name` is normalised (PEP 503).
 
     `stale_since` is set when the index could not be reached and an older answer, of that time, served instead.
@@ -76,7 +76,7 @@ class Package(Value):
         return min((r.uploaded for r in self.releases if r.uploaded is not None), default=None)
 
 
-class Catalogue(Value):
+class Catalogue(Value, frozen=True):
     """The index at one moment, as far as one matrix needs it: a Package for each package axis."""
 
     packages: tuple[Package, ...]
