@@ -73,7 +73,5 @@ def one_line(text: str) -> str:
 
     Text from files and indexes is hostile: escape sequences and bidirectional overrides must not reach a terminal.
     """
-    shown = "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text
-    )
+    shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
     return shown if len(shown) <= 500 else f"{shown[:497]}..."
