@@ -1,6 +1,6 @@
 """The one hierarchy of errors: each class has its exit code, each fault its one helpful line."""
 
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import msgspec
 
@@ -23,6 +23,9 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
         return one_line(f"{text} ({self.hint})" if self.hint else text)
 
 
+E = TypeVar("E", bound="CompatError")
+
+
 class CompatError(Exception):
     """What the caller did wrong, or machinery that broke. Expected trouble is a value, not an exception."""
 
@@ -35,7 +38,7 @@ class CompatError(Exception):
         self.faults = faults
 
     @classmethod
-    def of(cls, message: str, *, path: str = "", hint: str = "") -> "CompatError":
+    def of(cls: type[E], message: str, *, path: str = "", hint: str = "") -> E:
         """Return an error of this class with a single fault under the class's own code."""
         return cls(Fault(code=cls.code, path=path, message=message, hint=hint))
 

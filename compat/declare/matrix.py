@@ -87,7 +87,7 @@ class When:
 
 
 class Relaxation(Value, frozen=True):
-    """One pin that a rule lifts, replaces or drops wherever it stands in the tree of requirements.
+    """One pin of the subject that a rule lifts, replaces or drops; with `everywhere`, anybody's pin in the tree.
 
     `to` is a specifier (the pin is replaced), `any` (lifted) or `nothing` (the package is dropped). `as_of` names an
     axis: the package is resolved as of that coordinate's release instead of the cell's. `ignore_requires_python` is
@@ -97,6 +97,7 @@ class Relaxation(Value, frozen=True):
     package: PackageName
     to: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
     as_of: Name | None = None
+    everywhere: bool = False
     ignore_requires_python: bool = False
 
     def __post_init__(self) -> None:

@@ -1,0 +1,88 @@
+"""What a locker is asked and what it answers: Inputs in; a Lock, or a Refusal with its cause, out."""
+
+import datetime
+import hashlib
+from typing import Literal
+
+import msgspec
+from packaging.version import Version
+
+Cause = Literal["no-artifact", "requires-python", "conflict", "yanked", "build", "unsupported"]
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of the lock room's values."""
+
+
+class Pin(Value, frozen=True):
+    """One package at one version, with the sha256 of each of its files, sorted. `name` is normalised (PEP 503)."""
+
+    name: str
+    version: Version
+    hashes: tuple[str, ...]
+
+
+class Cutoff(Value, frozen=True):
+    """A package's own date inside a lock: releases up to `until` are seen; None means all that exist now."""
+
+    package: str
+    until: datetime.datetime | None
+
+
+class Inputs(Value, frozen=True):
+    """Everything that decides a lock, in resolver's terms; sorted, so that equal questions are equal values.
+
+    `python` is a full CPython version and `platform` an architecture with a glibc (`x86_64-manylinux_2_31`).
+    `requirements` are the roots. `overrides` replace what any package of the tree asks of theirs, and `excludes`
+    drop packages from it. `as_of` hides releases that came out later; `cutoffs` are the exemptions from it.
+    `given` is a pin that joins the answer without being resolved: the subject, when its own requirements stand
+    among the roots in its place.
+    """
+
+    cell: str
+    python: Version
+    platform: str
+    requirements: tuple[str, ...]
+    overrides: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
+    as_of: datetime.datetime | None = None
+    cutoffs: tuple[Cutoff, ...] = ()
+    given: Pin | None = None
+
+    def cutoff(self, package: str) -> datetime.datetime | None:
+        """Return the moment up to which releases of the package are seen; None: all of them."""
+        return next((cutoff.until for cutoff in self.cutoffs if cutoff.package == package), self.as_of)
+
+    def is_exempt(self, package: str) -> bool:
+        """Return whether the package has a date of its own."""
+        return any(cutoff.package == package for cutoff in self.cutoffs)
+
+
+class Lock(Value, frozen=True):
+    """The exact pins that answer the inputs, sorted by name. `tool` is the locker and its version."""
+
+    inputs: Inputs
+    pins: tuple[Pin, ...]
+    tool: str
+
+    @property
+    def digest(self) -> str:
+        """The sha256 over names, versions and hashes: locks with the same digest install the same files."""
+        lines = (f"{pin.name}=={pin.version} {' '.join(pin.hashes)}\n" for pin in self.pins)
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+class Refusal(Value, frozen=True):
+    """The resolver's considered no. `subject` is the requirement that cannot be met, `because` one sentence.
+
+    `hidden` names packages that the resolver missed because of the date it was asked about, in order of mention.
+    """
+
+    cause: Cause
+    subject: str
+    because: str
+    hidden: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the outcome as it is printed and parsed everywhere: `lock-fail:cause(subject)`."""
+        return f"lock-fail:{self.cause}({self.subject})"

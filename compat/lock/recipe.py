@@ -1,0 +1,137 @@
+"""Cell + Matrix + published metadata -> the resolver's inputs, for each recipe; and how a date is widened."""
+
+import datetime
+from collections.abc import Callable, Iterator
+
+import msgspec
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from compat.declare.matrix import NOTHING, PackageAxis, Relaxation
+from compat.index.release import Release
+from compat.lock.locker import Locker
+from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, Refusal
+from compat.plan.cell import Cell
+from compat.plan.feasible import Feasibility
+
+FirstUpload = Callable[[str], datetime.datetime | None]
+# Each round frees at least one package from the date; a tree that needs more is another tree than was asked for.
+_ROUNDS = 20
+
+
+def inputs_of(facts: Feasibility, cell: Cell) -> Inputs:
+    """Return the resolver's inputs for a cell that the plan finds feasible.
+
+    `fresh` and `dated` ask for the subject's release as published. `relaxed` puts the release's own requirements,
+    as the rules change them, among the roots: so no resolver needs to be told to disbelieve the metadata.
+    """
+    matrix = facts.matrix
+    common = [*matrix.suite.requirements, *matrix.requirements]
+    pins = [_pinned(axis, cell) for axis in matrix.packages if axis is not matrix.subject_axis]
+    base = Inputs(
+        cell=cell.id,
+        python=facts.patch(cell),
+        platform=matrix.platform,
+        requirements=tuple(sorted({_pinned(matrix.subject_axis, cell), *pins, *common})),
+        as_of=None if cell.recipe == "fresh" else _as_of(facts, cell),
+    )
+    return base if cell.recipe != "relaxed" else _relaxed(facts, cell, base, [*pins, *common])
+
+
+def lock_cell(locker: Locker, inputs: Inputs, first_upload: FirstUpload, margin_days: int) -> Lock | Refusal:
+    """Return the locker's answer; for relaxed inputs, free what their date hides as far as they need it.
+
+    A relaxed package may need packages that did not exist at the cell's date. Each package that the resolver
+    misses because of the date is first shown as of its own beginning, then, if that is not enough, as of now.
+    """
+    for _ in range(_ROUNDS):
+        answer = locker.lock(inputs)
+        if isinstance(answer, Lock) or not inputs.cutoffs:
+            return answer
+        wider = _widened(inputs, answer, first_upload, margin_days)
+        if wider is None:
+            return answer
+        inputs = wider
+    return answer
+
+
+def moment_after(uploaded: datetime.datetime, margin_days: int) -> datetime.datetime:
+    """Return the first midnight (UTC) that is at least `margin_days` after an upload."""
+    later = uploaded.astimezone(datetime.timezone.utc) + datetime.timedelta(days=margin_days)
+    midnight = later.replace(hour=0, minute=0, second=0, microsecond=0)
+    return midnight if midnight == later else midnight + datetime.timedelta(days=1)
+
+
+def _relaxed(facts: Feasibility, cell: Cell, base: Inputs, others: list[str]) -> Inputs:
+    subject, python = cell.on(facts.matrix.subject).version, cell.on(facts.matrix.interpreters.name).version
+    relaxations = facts.rules.relaxations(cell)
+    axes = {canonicalize_name(axis.package): _pinned(axis, cell) for axis in facts.matrix.packages}
+    asked = (_root(r, relaxations) for r in facts.requirements(subject, python))
+    deep = [(name, relaxation) for name, relaxation in relaxations.items() if relaxation.everywhere]
+    return msgspec.structs.replace(
+        base,
+        requirements=tuple(sorted({*(text for text in asked if text), *others})),
+        overrides=tuple(sorted(axes.get(name, f"{name}{r.specifier}") for name, r in deep if r.to != NOTHING)),
+        excludes=tuple(sorted(name for name, r in deep if r.to == NOTHING)),
+        cutoffs=tuple(sorted(_cutoffs(facts, cell, relaxations), key=lambda cutoff: cutoff.package)),
+        given=_given(facts, cell),
+    )
+
+
+def _root(requirement: Requirement, relaxations: dict[str, Relaxation]) -> str:
+    """A requirement of the subject as the rules change it, without its marker; empty when it is dropped."""
+    relaxation = relaxations.get(canonicalize_name(requirement.name))
+    if relaxation is not None and relaxation.to == NOTHING:
+        return ""
+    extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+    if requirement.url is not None:
+        return f"{requirement.name}{extras} @ {requirement.url}"
+    return f"{requirement.name}{extras}{requirement.specifier if relaxation is None else relaxation.specifier}"
+
+
+def _cutoffs(facts: Feasibility, cell: Cell, relaxations: dict[str, Relaxation]) -> Iterator[Cutoff]:
+    for name, relaxation in relaxations.items():
+        if relaxation.to == NOTHING:
+            continue
+        axes = [axis for axis in facts.matrix.packages if axis.name == relaxation.as_of]
+        until = moment_after(_uploaded(facts, cell, axes[0]), facts.matrix.margin_days) if axes else None
+        yield Cutoff(package=name, until=until)
+
+
+def _given(facts: Feasibility, cell: Cell) -> Pin:
+    (release,) = facts.releases(cell, facts.matrix.subject_axis)[-1:]
+    return Pin(
+        name=canonicalize_name(facts.matrix.subject_axis.package),
+        version=release.version,
+        hashes=tuple(sorted(artifact.sha256 for artifact in release.artifacts if artifact.sha256)),
+    )
+
+
+def _pinned(axis: PackageAxis, cell: Cell) -> str:
+    version = cell.on(axis.name).version
+    return f"{axis.package}=={version}" if axis.select.keep == "each" else f"{axis.package}=={version}.*"
+
+
+def _as_of(facts: Feasibility, cell: Cell) -> datetime.datetime:
+    newest = max(_uploaded(facts, cell, axis) for axis in facts.matrix.packages)
+    return moment_after(newest, facts.matrix.margin_days)
+
+
+def _uploaded(facts: Feasibility, cell: Cell, axis: PackageAxis) -> datetime.datetime:
+    """When the coordinate came out: a series, with its first release. The plan has made sure that it is known."""
+    releases: tuple[Release, ...] = facts.releases(cell, axis)
+    return min(release.uploaded for release in releases if release.uploaded is not None)
+
+
+def _widened(inputs: Inputs, refusal: Refusal, first_upload: FirstUpload, margin_days: int) -> Inputs | None:
+    for package in refusal.hidden:
+        until = inputs.cutoff(package)
+        if until is None:
+            continue
+        first = None if inputs.is_exempt(package) else first_upload(package)
+        later = None if first is None else moment_after(first, margin_days)
+        freed = Cutoff(package=package, until=later if later is not None and later > until else None)
+        kept = (cutoff for cutoff in inputs.cutoffs if cutoff.package != package)
+        cutoffs = tuple(sorted((*kept, freed), key=lambda cutoff: cutoff.package))
+        return msgspec.structs.replace(inputs, cutoffs=cutoffs)
+    return None

@@ -1,0 +1,88 @@
+"""What a resolver's refusal says: ordered patterns over its text -> cause and subject. Data, with examples in tests."""
+
+import re
+from typing import NamedTuple
+
+from compat.lock.lockfile import Cause, Refusal
+
+_WORD = r"[A-Za-z0-9][\w.\[\]-]*"
+_SPEC = r"(?:\s*(?:[<>=!~]=?=?)\s*[\w.*+!-]+(?:\s*,\s*[<>=!~]=?=?\s*[\w.*+!-]+)*)?"
+
+
+class Pattern(NamedTuple):
+    """A way of saying no. `text` has a group `subject`; where several match, the earliest in the text decides."""
+
+    cause: Cause
+    text: re.Pattern[str]
+
+
+def _pattern(cause: Cause, text: str) -> Pattern:
+    return Pattern(cause, re.compile(text.replace("REQ", f"(?P<subject>{_WORD}{_SPEC})")))
+
+
+# uv tells a derivation; its first clause is the root of it.
+_UV = (
+    _pattern("build", r"Failed to (?:download and )?build `(?P<subject>[^`]+)`"),
+    _pattern("requires-python", r"does not satisfy Python[^ ]*(?: and REQ depends on Python)"),
+    _pattern("no-artifact", r"there (?:is|are) no versions? of REQ(?= and |,| you)(?! depends)"),
+    _pattern("no-artifact", r"REQ was not found in the (?:package registry|provided package locations)"),
+    _pattern("no-artifact", r"REQ has no (?:wheels|source distribution|usable wheels)"),
+    _pattern("yanked", r"REQ was yanked"),
+    _pattern("no-artifact", rf"only {_WORD}{_SPEC} is available and {_WORD}{_SPEC} depends on REQ"),
+    _pattern("no-artifact", r"only the following versions of (?P<subject>[\w.-]+) are available"),
+    _pattern("conflict", r"REQ depends on"),
+    _pattern("conflict", r"you require REQ"),
+)
+_PIP = (
+    _pattern("requires-python", r"versions that require a different python version:.*? REQ "),
+    _pattern("requires-python", r"Package '(?P<subject>[^']+)' requires a different Python"),
+    _pattern("no-artifact", r"Could not find a version that satisfies the requirement REQ"),
+    _pattern("no-artifact", r"No matching distribution found for REQ"),
+    _pattern("conflict", r"Cannot install REQ"),
+    _pattern("build", r"Failed to build '?(?P<subject>[^'\s]+)'?"),
+    _pattern("build", r"(?P<subject>python setup\.py egg_info|Getting requirements to build wheel) did not run successfully"),
+)
+_HIDDEN = re.compile(r"`([\w.-]+)` was filtered by `exclude-newer`")
+_URL = re.compile(r"\b(?:https?|file)://\S+")
+_PATH = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+[\w.+-]*")
+
+
+def refusal_of_uv(text: str) -> Refusal | None:
+    """Return the refusal that uv's standard error tells of; None when it tells of something else."""
+    if "No solution found" not in text and "Failed to" not in text:
+        return None
+    story = _story(text, r"(?:No solution found[^:]*?dependencies:?|error:)")
+    return _first(_UV, story, tuple(_HIDDEN.findall(text)))
+
+
+def refusal_of_pip(text: str) -> Refusal | None:
+    """Return the refusal that pip's resolver tells of; None when it tells of something else."""
+    return _first(_PIP, _story(text, r"ERROR:"), ())
+
+
+def told(text: str) -> str:
+    """Return a tool's words fit for print and record: one line, without addresses of indexes and paths of a machine."""
+    return " ".join(_PATH.sub("<path>", _URL.sub("<url>", text)).split())
+
+
+def _story(text: str, start: str) -> str:
+    """The telling part of the output: from the first error on, margins and box-drawing gone."""
+    match = re.search(start, text)
+    lines = text[match.start() if match else 0 :].splitlines()
+    return " ".join(" ".join(line.strip(" │╰├─▶×\t") for line in lines).split())
+
+
+def _first(patterns: tuple[Pattern, ...], story: str, hidden: tuple[str, ...]) -> Refusal | None:
+    matches = [(match.start(), rank, pattern, match) for rank, pattern in enumerate(patterns) if (match := pattern.text.search(story))]
+    if not matches:
+        return None
+    _, _, pattern, match = min(matches, key=lambda found: found[:2])
+    subject = re.sub(r"\s+", "", match["subject"]).rstrip(",.:")
+    return Refusal(cause=pattern.cause, subject=subject, because=_because(story, match), hidden=hidden)
+
+
+def _because(story: str, match: re.Match[str]) -> str:
+    """The sentence around a match, without the conclusion that the resolver draws from it."""
+    begin = max(story.rfind(mark, 0, match.start()) + len(mark) if mark in story[: match.start()] else 0 for mark in ("Because ", "And because ", "ERROR: ", "cause: "))
+    end = min((at for mark in (", we can conclude", " ERROR: ", " hint:", " cause: ") if (at := story.find(mark, match.start())) > 0), default=len(story))
+    return told(story[begin:end])[:300]

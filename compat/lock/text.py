@@ -1,0 +1,128 @@
+"""Lock file text <-> Lock: a requirements file with hashes, whose leading comments carry the inputs."""
+
+import datetime
+import re
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from compat.errors import DeclarationError
+from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin
+
+FORMAT = "1"
+NOW = "now"
+_HEAD = re.compile(r"# ([a-z-]+(?: \S+)?): (.*)")
+_HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
+
+
+def encode_lock(lock: Lock) -> str:
+    """Return the lock as text: no machine, no index, no time of day, so equal locks are equal bytes."""
+    return "\n".join([*_head(lock), *(_pin(pin) for pin in lock.pins)]) + "\n"
+
+
+def decode_lock(text: str, source: str) -> Lock:
+    """Return the lock that the text holds; raise DeclarationError when it is not one of ours."""
+    head, body = _split(text)
+    try:
+        if head["lock-format"] != [FORMAT]:
+            raise ValueError(f"lock format {head['lock-format'][0]!r} is not {FORMAT}; lock the cell again")
+        pins = tuple(decode_pins(body))
+        lock = Lock(inputs=_inputs(head, pins), pins=pins, tool=head["tool"][0])
+        if head["digest"] != [lock.digest]:
+            raise ValueError("its pins are not those that were locked: the digest differs")
+        return lock
+    except KeyError as missing:
+        message = f"lacks the line '# {missing.args[0]}: ...'"
+    except ValueError as fault:
+        message = str(fault)
+    raise DeclarationError.of(message, path=source, hint="`compat lock` writes it anew")
+
+
+def decode_pins(text: str) -> list[Pin]:
+    """Return the pins of a requirements text with hashes, sorted by name; raise ValueError for anything else."""
+    pins = []
+    for entry in text.replace("\\\n", " ").splitlines():
+        if not entry.strip() or entry.lstrip().startswith("#"):
+            continue
+        asked, _, _ = entry.partition("--hash=")
+        name, version = _exact(asked)
+        hashes = tuple(sorted(set(_HASH.findall(entry))))
+        if not hashes:
+            raise ValueError(f"{name} has no sha256 hash")
+        pins.append(Pin(name=name, version=version, hashes=hashes))
+    return sorted(pins, key=lambda pin: pin.name)
+
+
+def _exact(text: str) -> tuple[str, Version]:
+    try:
+        requirement = Requirement(text.strip())
+        (specifier,) = requirement.specifier
+        version = Version(specifier.version)
+    except (InvalidRequirement, InvalidVersion, ValueError):
+        raise ValueError(f"{text.strip()[:80]!r} is not an exact pin") from None
+    if specifier.operator != "==":
+        raise ValueError(f"{text.strip()[:80]!r} is not an exact pin")
+    return canonicalize_name(requirement.name), version
+
+
+def _head(lock: Lock) -> list[str]:
+    inputs = lock.inputs
+    lines = [
+        ("cell", inputs.cell),
+        ("lock-format", FORMAT),
+        ("python", str(inputs.python)),
+        ("platform", inputs.platform),
+        ("as-of", _moment(inputs.as_of)),
+        *((f"as-of {cutoff.package}", _moment(cutoff.until)) for cutoff in inputs.cutoffs),
+        *(("require", requirement) for requirement in inputs.requirements),
+        *(("override", override) for override in inputs.overrides),
+        *(("exclude", exclude) for exclude in inputs.excludes),
+        *([("given", inputs.given.name)] if inputs.given is not None else []),
+        ("tool", lock.tool),
+        ("digest", lock.digest),
+    ]
+    return [f"# {key}: {value}" for key, value in lines]
+
+
+def _pin(pin: Pin) -> str:
+    return " \\\n".join([f"{pin.name}=={pin.version}", *(f"    --hash=sha256:{digest}" for digest in pin.hashes)])
+
+
+def _split(text: str) -> tuple[dict[str, list[str]], str]:
+    head: dict[str, list[str]] = {}
+    lines = text.splitlines(keepends=True)
+    count = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    for line in lines[:count]:
+        if match := _HEAD.fullmatch(line.rstrip("\n")):
+            head.setdefault(match[1], []).append(match[2])
+    return head, "".join(lines[count:])
+
+
+def _inputs(head: dict[str, list[str]], pins: tuple[Pin, ...]) -> Inputs:
+    given = head.get("given", [""])[0]
+    return Inputs(
+        cell=head["cell"][0],
+        python=Version(head["python"][0]),
+        platform=head["platform"][0],
+        requirements=tuple(head.get("require", ())),
+        overrides=tuple(head.get("override", ())),
+        excludes=tuple(head.get("exclude", ())),
+        as_of=_parse_moment(head["as-of"][0]),
+        cutoffs=tuple(
+            Cutoff(package=key.partition(" ")[2], until=_parse_moment(values[0]))
+            for key, values in head.items()
+            if key.startswith("as-of ")
+        ),
+        given=next((pin for pin in pins if pin.name == given), None),
+    )
+
+
+def _moment(moment: datetime.datetime | None) -> str:
+    return NOW if moment is None else moment.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _parse_moment(text: str) -> datetime.datetime | None:
+    if text == NOW:
+        return None
+    return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=datetime.timezone.utc)

@@ -1,0 +1,84 @@
+"""Cells and their ids: one coordinate on each axis, asked under one recipe."""
+
+import difflib
+from typing import Literal, get_args
+
+import msgspec
+from packaging.version import InvalidVersion, Version
+
+from compat.declare.matrix import Axis, Matrix
+from compat.errors import UsageError
+
+Recipe = Literal["fresh", "dated", "relaxed"]
+RECIPES: tuple[Recipe, ...] = get_args(Recipe)
+
+
+class Coordinate(msgspec.Struct, frozen=True, kw_only=True):
+    """A place on an axis: an exact version, or a series (`2.14` stands for `==2.14.*`) where the axis keeps series."""
+
+    axis: str
+    short: str
+    version: Version
+
+    @property
+    def text(self) -> str:
+        """The coordinate as it stands in a cell id, for example `tf2.14`."""
+        return f"{self.short}{self.version}"
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """One question: do these versions work together, locked by this recipe? Coordinates stand in axis order."""
+
+    matrix: str
+    coordinates: tuple[Coordinate, ...]
+    recipe: Recipe
+
+    @property
+    def id(self) -> str:
+        """The cell's id, `py3.11-tf2.14-tff0.87.0+relaxed`; recipe `fresh` is not written."""
+        place = "-".join(coordinate.text for coordinate in self.coordinates)
+        return place if self.recipe == "fresh" else f"{place}+{self.recipe}"
+
+    def on(self, axis: str) -> Coordinate:
+        """Return the coordinate on that axis; KeyError when the matrix has no such axis."""
+        for coordinate in self.coordinates:
+            if coordinate.axis == axis:
+                return coordinate
+        raise KeyError(axis)
+
+
+def parse_cell(text: str, matrix: Matrix) -> Cell:
+    """Return the cell of that id, whether or not the catalogue knows its coordinates.
+
+    Raises UsageError naming the part of the id that does not fit the matrix.
+    """
+    place, plus, recipe = text.partition("+")
+    if plus and recipe not in RECIPES[1:]:
+        near = difflib.get_close_matches(recipe, RECIPES, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else ""
+        raise UsageError.of(f"cell {text!r}: recipe {recipe!r} is none of dated, relaxed", hint=hint)
+    parts = place.split("-")
+    if len(parts) != len(matrix.axes):
+        raise UsageError.of(f"cell {text!r} does not have the form {form(matrix)}")
+    coordinates = tuple(_parse(part, axis, text) for part, axis in zip(parts, matrix.axes, strict=True))
+    return Cell(matrix=matrix.name, coordinates=coordinates, recipe=_recipe(recipe))
+
+
+def form(matrix: Matrix) -> str:
+    """Return the pattern of the matrix's cell ids, for messages."""
+    return "-".join(f"{axis.short}<version>" for axis in matrix.axes) + "[+dated|+relaxed]"
+
+
+def _parse(part: str, axis: Axis, text: str) -> Coordinate:
+    number = part.removeprefix(axis.short)
+    try:
+        version = Version(number)
+    except InvalidVersion:
+        version = None
+    if version is None or number == part or str(version) != number:
+        raise UsageError.of(f"cell {text!r}: {part!r} is not {axis.short!r} and a version in its normal form")
+    return Coordinate(axis=axis.name, short=axis.short, version=version)
+
+
+def _recipe(text: str) -> Recipe:
+    return next((recipe for recipe in RECIPES if recipe == text), "fresh")

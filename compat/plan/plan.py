@@ -1,0 +1,133 @@
+"""Every cell of the product once, with its fate."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import msgspec
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from compat.declare.matrix import NOTHING, Matrix, Relaxation, Rule
+from compat.errors import Fault
+from compat.index.release import Catalogue
+from compat.plan.cell import RECIPES, Cell
+from compat.plan.feasible import Feasibility, Obstacle
+from compat.plan.platform import admits
+from compat.plan.product import product
+from compat.plan.requirements import named
+
+
+class Feasible(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell that no known fact rules out."""
+
+    cell: Cell
+
+
+class Infeasible(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell that was ruled out before anything ran, with its first obstacle."""
+
+    cell: Cell
+    obstacle: Obstacle
+
+
+Fate = Feasible | Infeasible
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """A partition of the product: each cell has exactly one fate. `unneeded` names rules that no cell needs."""
+
+    matrix: str
+    fates: tuple[Fate, ...]
+    unneeded: tuple[str, ...]
+
+
+def plan(matrix: Matrix, catalogue: Catalogue, here: frozenset[Version] | None = None) -> Plan:
+    """Return the plan of all cells under all recipes.
+
+    With `here`, the interpreter series that this machine has, a cell whose interpreter is missing is infeasible too.
+    """
+    facts = Feasibility(matrix, catalogue)
+    fates = tuple(fate_of(facts, cell, here) for cell in cells(matrix, catalogue))
+    return Plan(matrix=matrix.name, fates=fates, unneeded=_unneeded(facts, fates))
+
+
+def cells(matrix: Matrix, catalogue: Catalogue) -> Iterator[Cell]:
+    """Yield every cell of the matrix once: places in axis order, at each place the recipes."""
+    for place in product(matrix, catalogue):
+        for recipe in RECIPES:
+            yield Cell(matrix=matrix.name, coordinates=place, recipe=recipe)
+
+
+def fate_of(facts: Feasibility, cell: Cell, here: frozenset[Version] | None = None) -> Fate:
+    """Return the fate of one cell."""
+    obstacle = facts.obstacle(cell)
+    if obstacle is None and here is not None:
+        obstacle = _no_interpreter(facts.matrix, cell, here)
+    return Feasible(cell=cell) if obstacle is None else Infeasible(cell=cell, obstacle=obstacle)
+
+
+def counts(fates: Iterable[Fate]) -> dict[str, Counter[str]]:
+    """Return, by recipe, how many cells have which fate: `feasible`, or the kind of their obstacle."""
+    table: dict[str, Counter[str]] = {recipe: Counter() for recipe in RECIPES}
+    for fate in fates:
+        table[fate.cell.recipe]["feasible" if isinstance(fate, Feasible) else fate.obstacle.kind] += 1
+    return table
+
+
+def unneeded_faults(plan: Plan, matrix: Matrix, source: str) -> tuple[Fault, ...]:
+    """Return one fault for each rule of the plan that no cell needs."""
+    return tuple(
+        Fault(
+            code="unneeded",
+            path=f"{source}: rules[{index}]",
+            message=f"no cell needs rule {rule.name!r}: the catalogue is the same without it",
+            hint="delete the rule, or narrow its `when` to the cells that it is for",
+        )
+        for index, rule in enumerate(matrix.rules)
+        if rule.name in plan.unneeded
+    )
+
+
+def _no_interpreter(matrix: Matrix, cell: Cell, here: frozenset[Version]) -> Obstacle | None:
+    python = cell.on(matrix.interpreters.name)
+    if python.version in here:
+        return None
+    because = f"this machine has no Python {python.version}; `uv python install {python.version}` gets one"
+    return Obstacle(kind="no-interpreter", between=(python.text,), because=because)
+
+
+def _unneeded(facts: Feasibility, fates: Iterable[Fate]) -> tuple[str, ...]:
+    waiting = {rule.name: rule for rule in facts.matrix.rules}
+    for fate in fates:
+        if not waiting:
+            break
+        for rule in _needed(facts, fate):
+            waiting.pop(rule.name, None)
+    return tuple(waiting)
+
+
+def _needed(facts: Feasibility, fate: Fate) -> Iterator[Rule]:
+    """The rules without which the cell would be another."""
+    cell = fate.cell
+    if isinstance(fate, Infeasible):
+        if fate.obstacle.kind == "excluded" and not facts.unavailable(cell) and not facts.conflicting(cell):
+            yield from facts.rules.exclusions(cell)
+        return
+    winners = facts.rules.relaxations(cell)
+    for rule in facts.rules.relaxing(cell):
+        if any(_matters(facts, cell, relaxation, winners) for relaxation in rule.relaxations):
+            yield rule
+
+
+def _matters(facts: Feasibility, cell: Cell, relaxation: Relaxation, winners: dict[str, Relaxation]) -> bool:
+    """Whether a relaxation changes what the cell asks for; deep in the tree only a resolver could tell, so it counts."""
+    subject, python = cell.on(facts.matrix.subject).version, cell.on(facts.matrix.interpreters.name).version
+    if relaxation.ignore_requires_python:
+        published = facts.published(subject)
+        return published is not None and not admits(published.requires_python, facts.patch(cell))
+    package = canonicalize_name(relaxation.package)
+    if winners.get(package) != relaxation:
+        return False
+    asked = named(facts.requirements(subject, python), package)
+    changed = any(r.specifier != relaxation.specifier or relaxation.to == NOTHING for r in asked)
+    return changed or relaxation.everywhere or relaxation.as_of is not None

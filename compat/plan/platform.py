@@ -1,0 +1,57 @@
+"""What an interpreter series on the declared platform accepts: wheel tags and marker values."""
+
+from collections.abc import Iterator
+from functools import cache
+
+from packaging.specifiers import SpecifierSet
+from packaging.tags import Tag, compatible_tags, cpython_tags
+from packaging.version import Version
+
+# PEP 513, 571 and 599 named these policies before PEP 600 named them by their glibc.
+_LEGACY = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
+_LEGACY_ARCHITECTURES = {"manylinux2014": ("x86_64", "aarch64"), "manylinux2010": ("x86_64",), "manylinux1": ("x86_64",)}
+
+
+@cache
+def accepted_tags(series: Version, platform: str) -> frozenset[Tag]:
+    """Return the wheel tags (PEP 425, PEP 600) that CPython of that series accepts on that platform."""
+    python = (series.major, series.minor)
+    platforms = tuple(_platforms(platform))
+    abi = f"cp{series.major}{series.minor}{'m' if python < (3, 8) else ''}"
+    tags = set(cpython_tags(python, abis=[abi], platforms=platforms))
+    tags.update(compatible_tags(python, interpreter=f"cp{series.major}{series.minor}", platforms=platforms))
+    return frozenset(tags)
+
+
+def marker_values(patch: Version, platform: str) -> dict[str, str]:
+    """Return the environment of PEP 508 markers for that CPython patch on that platform."""
+    return {
+        "implementation_name": "cpython",
+        "implementation_version": str(patch),
+        "os_name": "posix",
+        "platform_machine": platform.partition("-")[0],
+        "platform_python_implementation": "CPython",
+        "platform_release": "",
+        "platform_system": "Linux",
+        "platform_version": "",
+        "python_full_version": str(patch),
+        "python_version": f"{patch.major}.{patch.minor}",
+        "sys_platform": "linux",
+        "extra": "",
+    }
+
+
+def admits(requires_python: SpecifierSet | None, patch: Version) -> bool:
+    """Return whether a `Requires-Python` admits that interpreter; none admits all."""
+    return requires_python is None or requires_python.contains(patch, prereleases=True)
+
+
+def _platforms(platform: str) -> Iterator[str]:
+    architecture, _, policy = platform.partition("-")
+    newest = int(policy.rpartition("_")[2])
+    for minor in range(newest, 4, -1):
+        yield f"manylinux_2_{minor}_{architecture}"
+        legacy = _LEGACY.get(minor, "")
+        if architecture in _LEGACY_ARCHITECTURES.get(legacy, ()):
+            yield f"{legacy}_{architecture}"
+    yield f"linux_{architecture}"

@@ -1,0 +1,58 @@
+"""Which declared rules hold in a cell, and what they relax there."""
+
+from collections.abc import Callable
+
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from compat.declare.matrix import Matrix, Relaxation, Rule
+from compat.plan.cell import Cell, Coordinate
+
+Moved = Callable[[Cell, str], bool]
+
+
+class RuleBook:
+    """The rules of a matrix, ready to be asked about many cells."""
+
+    def __init__(self, matrix: Matrix, moved: Moved) -> None:
+        """Take the matrix, and the question whether a coordinate lies outside the subject's published requirement."""
+        self._exclusions = tuple(rule for rule in matrix.rules if rule.effect == "exclude")
+        self._relaxing = tuple(rule for rule in matrix.rules if rule.effect == "relax")
+        self._moved = moved
+        self._memo: dict[tuple[SpecifierSet, Version], bool] = {}
+
+    def exclusions(self, cell: Cell) -> tuple[Rule, ...]:
+        """Return the rules that exclude the cell."""
+        return tuple(rule for rule in self._exclusions if self._holds(rule, cell))
+
+    def relaxing(self, cell: Cell) -> tuple[Rule, ...]:
+        """Return the relaxing rules that hold in the cell; none unless its recipe is `relaxed`."""
+        if cell.recipe != "relaxed":
+            return ()
+        return tuple(rule for rule in self._relaxing if self._holds(rule, cell))
+
+    def relaxations(self, cell: Cell) -> dict[str, Relaxation]:
+        """Return the pins that are relaxed in the cell by normalised package name; a later rule wins."""
+        return {
+            canonicalize_name(relaxation.package): relaxation
+            for rule in self.relaxing(cell)
+            for relaxation in rule.relaxations
+            if not relaxation.ignore_requires_python
+        }
+
+    def ignores_requires_python(self, cell: Cell) -> bool:
+        """Return whether the subject's `Requires-Python` is set aside in the cell."""
+        return any(r.ignore_requires_python for rule in self.relaxing(cell) for r in rule.relaxations)
+
+    def _holds(self, rule: Rule, cell: Cell) -> bool:
+        return all(
+            self._moved(cell, axis) if specifier is None else self._contains(specifier, cell.on(axis))
+            for axis, specifier in rule.when.conditions
+        )
+
+    def _contains(self, specifier: SpecifierSet, coordinate: Coordinate) -> bool:
+        key = (specifier, coordinate.version)
+        if key not in self._memo:
+            self._memo[key] = specifier.contains(coordinate.version, prereleases=True)
+        return self._memo[key]
