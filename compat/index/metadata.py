@@ -1,0 +1,204 @@
+"""The door to a wheel's METADATA, with as few bytes as the index allows: kept, alone, by range, or the whole wheel."""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import struct
+import tempfile
+import zipfile
+import zlib
+from pathlib import Path
+from typing import IO
+
+import msgspec
+import requests
+from packaging.metadata import parse_email
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import InvalidVersion, Version
+from remotezip import RemoteZip, RemoteZipError  # type: ignore[import-untyped]
+from urllib3.exceptions import HTTPError
+
+from compat.errors import IndexUnreachable
+from compat.index.release import Artifact, Published, Value
+from compat.index.settings import IndexSettings
+from compat.index.transport import Limits, Refused, TooLarge, Web, whole_wheel_limits
+from compat.index.trouble import unreachable
+
+NO_SUCH_FILE = (400, 403, 404, 405, 410, 501)  # storage services answer 403 for a file that is not there
+
+NETWORK = (requests.RequestException, HTTPError)
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, LookupError, struct.error)
+
+
+class Kept(Value, frozen=True):
+    """What is kept of a wheel's METADATA: its own texts, so that a file of another time reads the same."""
+
+    requires_python: str | None
+    requires_dist: tuple[str, ...]
+
+
+class NotMetadata(ValueError):
+    """The text is not the METADATA of this wheel; its text says why."""
+
+
+class MetadataReader:
+    """Reads what wheels ask for, and keeps it by the wheel's hash: a wheel never changes, so it never expires."""
+
+    def __init__(self, settings: IndexSettings, limits: Limits, folder: Path | None) -> None:
+        """Open no connection yet; keep metadata below the folder, if there is one."""
+        self._limits = limits
+        self._web = Web(settings, limits)
+        self._wheels = Web(settings, whole_wheel_limits(limits))
+        self._folder = None if folder is None else folder / "metadata"
+        self._has_files: bool | None = None
+
+    def published(self, artifact: Artifact) -> Published | None:
+        """Return what the wheel asks for; None for an sdist, whose metadata may change as it is built.
+
+        Raises IndexUnreachable when it cannot be had, or is not that of a wheel of this name.
+        """
+        if not artifact.is_wheel:
+            return None
+        kept = self._read_kept(artifact)
+        if kept is None:
+            kept = self._asked(artifact)
+            self._keep(artifact, kept)
+        return Published(requires_python=_specifier(kept.requires_python), requires_dist=kept.requires_dist)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._web.close()
+        self._wheels.close()
+
+    def _asked(self, artifact: Artifact) -> Kept:
+        wanted = f"the metadata of {artifact.filename}"
+        try:
+            text = self._metadata_file(artifact)
+            if text is None:
+                text = self._by_ranges(artifact)
+            if text is None:
+                text = self._from_whole_wheel(artifact)
+            return _parsed(text, artifact.filename)
+        except NotMetadata as error:
+            raise IndexUnreachable.of(f"{artifact.filename}: {error}", hint="do not trust this file") from error
+        except (*NETWORK, *DAMAGED, OSError) as error:
+            raise unreachable(error, wanted) from error
+
+    def _metadata_file(self, artifact: Artifact) -> bytes | None:
+        """Return the metadata file beside the wheel (PEP 658); None when there is none.
+
+        Some indexes have them and do not say so. They are asked once, and no more after a refusal.
+        """
+        if artifact.has_metadata is False or (artifact.has_metadata is None and self._has_files is False):
+            return None
+        try:
+            text = self._web.get(f"{artifact.url}.metadata").content
+        except Refused as refusal:
+            if refusal.status not in NO_SUCH_FILE:
+                raise
+            if artifact.has_metadata is None:
+                self._has_files = False
+            return None
+        if len(text) > self._limits.max_metadata_bytes:
+            raise TooLarge(f"{self._limits.max_metadata_bytes} bytes")
+        if artifact.has_metadata is None and not _names_anything(text):
+            return None
+        return text
+
+    def _by_ranges(self, artifact: Artifact) -> bytes | None:
+        """Return METADATA read by range requests; None when the index does not answer them, or not soundly."""
+        try:
+            with RemoteZip(artifact.url, session=self._web) as wheel:
+                return _metadata_member(wheel, artifact.filename, self._limits)
+        except NotMetadata:
+            raise
+        except RemoteZipError as error:
+            # RemoteZip wraps what our session raised; a network that is down would not deliver the wheel either.
+            if isinstance(error.__context__, requests.RequestException) and not isinstance(error.__context__, Refused):
+                raise error.__context__ from None
+            return None
+        except DAMAGED:
+            return None
+
+    def _from_whole_wheel(self, artifact: Artifact) -> bytes:
+        response = self._wheels.get(artifact.url, stream=True)
+        with tempfile.TemporaryFile() as file:
+            shutil.copyfileobj(response.raw, file)
+            if artifact.sha256 is not None and _sha256(file) != artifact.sha256:
+                raise NotMetadata("its hash is not the one that the index states")
+            with zipfile.ZipFile(file) as wheel:
+                return _metadata_member(wheel, artifact.filename, self._limits)
+
+    def _read_kept(self, artifact: Artifact) -> Kept | None:
+        if self._folder is None or artifact.sha256 is None:
+            return None
+        try:
+            return msgspec.json.decode((self._folder / f"{artifact.sha256}.json").read_bytes(), type=Kept)
+        except (OSError, ValueError, RecursionError):
+            return None
+
+    def _keep(self, artifact: Artifact, kept: Kept) -> None:
+        """Write through a temporary name; a folder that cannot be written costs the next run its speed, no more."""
+        if self._folder is None or artifact.sha256 is None:
+            return
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(dir=self._folder, prefix=".")
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(msgspec.json.encode(kept) + b"\n")
+                os.replace(temporary, self._folder / f"{artifact.sha256}.json")
+            except OSError:
+                os.unlink(temporary)
+
+
+def _metadata_member(wheel: zipfile.ZipFile, filename: str, limits: Limits) -> bytes:
+    """Return the text of the one METADATA that a wheel must have (PEP 427), read only when its size allows."""
+    members = [info for info in wheel.infolist() if _is_metadata(info.filename)]
+    if len(members) != 1:
+        raise NotMetadata(f"it has {len(members)} METADATA files instead of one")
+    if members[0].file_size > limits.max_metadata_bytes:
+        raise NotMetadata(f"its METADATA is larger than {limits.max_metadata_bytes} bytes")
+    return wheel.read(members[0])
+
+
+def _is_metadata(member: str) -> bool:
+    folder, _, name = member.partition("/")
+    return folder.endswith(".dist-info") and name == "METADATA"
+
+
+def _parsed(text: bytes, filename: str) -> Kept:
+    """Return what METADATA asks for, each requirement as it is written; refuse another wheel's METADATA."""
+    raw, _ = parse_email(text)
+    try:
+        name, version, *_ = parse_wheel_filename(filename)
+        same = canonicalize_name(raw.get("name", "")) == name and Version(raw.get("version", "")) == version
+    except (InvalidWheelFilename, InvalidVersion):
+        same = False
+    if not same:
+        told = f"{raw.get('name', 'nothing')} {raw.get('version', '')}".strip()
+        raise NotMetadata(f"its METADATA speaks of {told}")
+    return Kept(requires_python=raw.get("requires_python"), requires_dist=tuple(raw.get("requires_dist", ())))
+
+
+def _names_anything(text: bytes) -> bool:
+    """Return whether the text can be METADATA at all: some servers answer any address with a page."""
+    raw, _ = parse_email(text)
+    return "name" in raw and "version" in raw
+
+
+def _specifier(text: str | None) -> SpecifierSet | None:
+    try:
+        return SpecifierSet(text) if text else None
+    except InvalidSpecifier:
+        return None
+
+
+def _sha256(file: IO[bytes]) -> str:
+    digest = hashlib.sha256()
+    file.seek(0)
+    while chunk := file.read(1024 * 1024):
+        digest.update(chunk)
+    return digest.hexdigest()

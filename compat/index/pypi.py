@@ -1,0 +1,200 @@
+"""The door to a real package index: a ReleaseSource over the Simple API (PEP 503, 691, 700), HTML or JSON."""
+
+import datetime
+import re
+import warnings
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pypi_simple
+import requests
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.tags import Tag
+from packaging.utils import (
+    InvalidSdistFilename,
+    InvalidWheelFilename,
+    canonicalize_name,
+    parse_sdist_filename,
+    parse_wheel_filename,
+)
+from packaging.version import InvalidVersion, Version
+from urllib3.exceptions import HTTPError
+
+from compat.errors import IndexUnreachable
+from compat.index.metadata import MetadataReader
+from compat.index.pages import KeptPages
+from compat.index.release import Artifact, Package, Published, Release, Value
+from compat.index.settings import IndexSettings
+from compat.index.transport import Limits, Refused, Web, without_login
+from compat.index.trouble import unreachable
+
+# What requests, pypi-simple and pydantic raise over a page: the last two have ValueError and RecursionError in common.
+UNREADABLE = (requests.RequestException, HTTPError, OSError, ValueError, RecursionError, AssertionError, LookupError)
+
+_FILENAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,254}", re.ASCII)
+_SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
+
+
+class Files(Value, frozen=True):
+    """The readable files of one index's page, each with its version, as of `stale_since` when that is set."""
+
+    files: tuple[tuple[Version, Artifact], ...]
+    stale_since: datetime.datetime | None = None
+
+
+class PyPISource:
+    """A ReleaseSource over one or several package indexes."""
+
+    def __init__(
+        self,
+        settings: IndexSettings,
+        cache_dir: Path | None = None,
+        limits: Limits | None = None,
+        *,
+        refresh: bool = False,
+    ) -> None:
+        """Open no connection yet.
+
+        Pages and metadata are kept in `cache_dir`, if there is one; `refresh` asks even for pages that are fresh.
+        """
+        limits = limits or Limits()
+        self._urls = settings.urls
+        self._refresh = refresh
+        self._web = Web(settings, limits)
+        self._pages = KeptPages(cache_dir, limits.fresh)
+        self._metadata = MetadataReader(settings, limits, cache_dir)
+
+    def package(self, name: str) -> Package:
+        """Return all releases that the indexes have, merged as pip does: of equal file names the first index's counts.
+
+        Raises IndexUnreachable when no index has a page for the name, or when one of them gave no usable answer and
+        nothing is kept from before: half of the indexes would pass for all of them.
+        """
+        name = canonicalize_name(name)
+        answers = [answer for index in self._urls if (answer := self._answer(index, name)) is not None]
+        if not answers:
+            raise IndexUnreachable.of(
+                f"the package index has no page for {name!r}", hint="check the name and the index address"
+            )
+        return package_of(name, answers)
+
+    def published(self, artifact: Artifact) -> Published | None:
+        """Return what the wheel's METADATA asks for; None for an sdist. Raises IndexUnreachable."""
+        return self._metadata.published(artifact)
+
+    def close(self) -> None:
+        """Close connections and files."""
+        self._web.close()
+        self._metadata.close()
+        self._pages.close()
+
+    def _answer(self, index: str, name: str) -> Files | None:
+        """Return the files on one index's page, from before if need be; None when it has no such page."""
+        url = f"{without_login(index).rstrip('/')}/{name}/"
+        kept = self._pages.get(url)
+        before = None if kept is None else self._kept_files(kept, name)
+        if kept is not None and before is not None and not (kept.is_expired or self._refresh):
+            return before
+        try:
+            response = self._web.get(url, headers={"Accept": pypi_simple.ACCEPT_JSON_PREFERRED})
+            files = files_of(response, name)
+        except UNREADABLE as error:
+            if kept is not None and before is not None:
+                return Files(files=before.files, stale_since=_utc(kept.created_at))
+            if isinstance(error, Refused) and error.status == requests.codes.not_found:
+                return None
+            raise unreachable(error, f"its page of {name!r}") from error
+        self._pages.keep(url, response)
+        return files
+
+    def _kept_files(self, kept: requests.Response, name: str) -> Files | None:
+        try:
+            return files_of(kept, name)
+        except UNREADABLE:
+            return None
+
+
+def files_of(response: requests.Response, name: str) -> Files:
+    """Return the files on a project page that can be used: wheels and sdists of that name with a readable version.
+
+    Raises ValueError for a page without any: a portal's or a wrong server's page must not pass for an empty project.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pypi_simple.UnexpectedRepoVersionWarning)
+        page = pypi_simple.ProjectPage.from_response(response, name)
+    files = tuple(found for file in page.packages if (found := _artifact(file, name)) is not None)
+    if not files:
+        raise ValueError("no usable file on the page")
+    return Files(files=files)
+
+
+def package_of(name: str, answers: Iterable[Files]) -> Package:
+    """Return the package that the indexes' files add up to, the first index first."""
+    by_name: dict[str, tuple[Version, Artifact]] = {}
+    stale: list[datetime.datetime] = []
+    for answer in answers:
+        for version, artifact in answer.files:
+            by_name.setdefault(artifact.filename, (version, artifact))
+        if answer.stale_since is not None:
+            stale.append(answer.stale_since)
+    by_version: dict[Version, list[Artifact]] = {}
+    for filename in sorted(by_name):
+        version, artifact = by_name[filename]
+        by_version.setdefault(version, []).append(artifact)
+    releases = (Release(version=version, artifacts=tuple(by_version[version])) for version in sorted(by_version))
+    return Package(name=name, releases=tuple(releases), stale_since=min(stale, default=None))
+
+
+def _artifact(file: pypi_simple.DistributionPackage, name: str) -> tuple[Version, Artifact] | None:
+    """Return the file as an artifact; None for what cannot be installed or read, which a page may well list."""
+    if not _FILENAME.fullmatch(file.filename) or not _is_remote(file.url):
+        return None
+    try:
+        if file.filename.endswith(".whl"):
+            named, version, _, tags = parse_wheel_filename(file.filename)
+        else:
+            named, version = parse_sdist_filename(file.filename)
+            tags = frozenset()
+    except (InvalidWheelFilename, InvalidSdistFilename, InvalidVersion):
+        return None
+    if named != name:
+        return None
+    sha256 = file.digests.get("sha256", "").lower()
+    return version, Artifact(
+        filename=file.filename,
+        url=without_login(file.url),
+        tags=_shared(tags),
+        requires_python=_specifier(file.requires_python or ""),
+        uploaded=None if file.upload_time is None else _utc(file.upload_time),
+        sha256=sha256 if _SHA256.fullmatch(sha256) else None,
+        yanked=file.is_yanked,
+        has_metadata=file.has_metadata,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _shared(tags: frozenset[Tag]) -> frozenset[Tag]:
+    """Return one and the same set for equal tags: the 1,800 files of a large package have some dozens of them."""
+    return tags
+
+
+@lru_cache(maxsize=1024)
+def _specifier(text: str) -> SpecifierSet | None:
+    try:
+        return SpecifierSet(text) if text.strip() else None
+    except InvalidSpecifier:
+        return None
+
+
+def _is_remote(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
+def _utc(time: datetime.datetime) -> datetime.datetime:
+    return time.replace(tzinfo=datetime.timezone.utc) if time.tzinfo is None else time.astimezone(datetime.timezone.utc)

@@ -1,0 +1,216 @@
+"""The index room's way out: requests that end, in time and in size."""
+
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotDone
+from typing import IO, Any
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import msgspec
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.exceptions import HTTPError as BrokenTransfer
+from urllib3.exceptions import ReadTimeoutError
+from urllib3.response import BaseHTTPResponse, HTTPResponse
+from urllib3.util import Retry
+
+from compat.index.release import Value
+from compat.index.settings import IndexSettings
+
+CONNECTIONS = 8  # as many as `discover` has threads
+CHUNK = 64 * 1024  # bytes
+IN_MEMORY = 16 * 1024 * 1024  # bytes of an answer that are kept in memory; more goes to a temporary file
+GRACE = 0.5  # seconds by which an exchange may overrun its deadline to report its own trouble
+
+
+class Limits(Value, frozen=True):
+    """How long and how large an answer may be, in seconds and bytes.
+
+    `silence` is the longest pause within an answer, `total` the time for the whole of it with all retries. A server's
+    `Retry-After` is honoured up to `retry_after_max`. `fresh` is the age up to which a kept page is not asked for
+    again: PyPI itself lets pages be cached for 600 s.
+    """
+
+    connect: float = 10
+    silence: float = 20
+    total: float = 60
+    wheel_total: float = 900
+    retries: int = 3
+    back_off: float = 0.5
+    retry_after_max: int = 15
+    max_bytes: int = 64 * 1024 * 1024
+    max_metadata_bytes: int = 10 * 1024 * 1024
+    max_wheel_bytes: int = 2 * 1024 * 1024 * 1024
+    fresh: int = 600
+
+
+class TooLarge(requests.RequestException):
+    """The answer went over the limit; its text is the limit."""
+
+
+class TooSlow(requests.Timeout):
+    """The answer was not complete in time; its text says which time."""
+
+
+class BrokenOff(requests.RequestException):
+    """The answer ended early, or could not be decoded."""
+
+
+class Refused(requests.RequestException):
+    """The answer is a status that says no."""
+
+    def __init__(self, status: int) -> None:
+        """Keep the HTTP status."""
+        super().__init__(str(status))
+        self.status = status
+
+
+class Web:
+    """A session with the index. Serves as the session of RemoteZip, too: every request keeps the limits."""
+
+    def __init__(self, settings: IndexSettings, limits: Limits) -> None:
+        """Open nothing yet. The user names and passwords of the indexes are sent to their own hosts only."""
+        self._session = requests.Session()
+        self._session.max_redirects = 5
+        self._session.headers["User-Agent"] = "compat-matrix"
+        for prefix in ("https://", "http://"):
+            self._session.mount(prefix, BoundedAdapter(limits))
+        self._logins = dict(login for url in settings.urls if (login := _login(url)) is not None)
+        # Given with each request, because requests lets the environment beat what is set on the session.
+        self._verify = settings.cert or True
+        self._proxies = {} if settings.proxy is None else {"http": settings.proxy, "https": settings.proxy}
+
+    def get(self, url: str, *, headers: Mapping[str, str] | None = None, stream: bool = False) -> requests.Response:
+        """Return the answer 200 or 206; raise requests.RequestException, of which Refused carries any other status."""
+        response = self._session.get(
+            url,
+            headers=dict(headers or {}),
+            stream=stream,
+            verify=self._verify,
+            proxies=self._proxies,
+            auth=self._logins.get(_origin(url)),
+        )
+        if response.status_code not in (200, 206):
+            raise Refused(response.status_code)
+        return response
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._session.close()
+
+
+class BoundedAdapter(HTTPAdapter):
+    """Sends one request under Limits.
+
+    The whole exchange runs on a thread of its own that is not waited for beyond the deadline: nothing else bounds the
+    look-up of a name, or a server that sends its headers a byte at a time. The body is read up to the deadline and
+    handed on as a file, so whoever reads the response later cannot hang.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        """Take the limits of every request sent through this adapter."""
+        self._limits = limits
+        retry = Retry(
+            total=limits.retries,
+            status_forcelist=(429, 500, 502, 503, 504),
+            backoff_factor=limits.back_off,
+            raise_on_status=False,
+            retry_after_max=limits.retry_after_max,
+        )
+        super().__init__(pool_maxsize=CONNECTIONS, max_retries=retry)
+
+    def send(
+        self,
+        request: requests.PreparedRequest,
+        stream: bool = False,
+        timeout: Any = None,
+        verify: Any = True,
+        cert: Any = None,
+        proxies: Any = None,
+    ) -> requests.Response:
+        """Return the response with its body read; raise requests.RequestException.
+
+        `stream` and `timeout` make no difference: the body is always read here, under the adapter's own limits.
+        """
+        deadline = time.monotonic() + self._limits.total
+        exchanged: Future[requests.Response] = Future()
+
+        def exchange() -> None:
+            try:
+                exchanged.set_result(self._exchange(request, deadline, verify=verify, cert=cert, proxies=proxies))
+            except BaseException as error:
+                exchanged.set_exception(error)
+
+        threading.Thread(target=exchange, name="index", daemon=True).start()
+        try:
+            return exchanged.result(self._limits.total + GRACE)
+        except NotDone:
+            raise TooSlow(f"within {self._limits.total:g} s") from None
+
+    def _exchange(self, request: requests.PreparedRequest, deadline: float, **tls: Any) -> requests.Response:
+        timeout = (self._limits.connect, self._limits.silence)
+        response = super().send(request, stream=True, timeout=timeout, **tls)
+        raw: BaseHTTPResponse = response.raw
+        # A whole wheel in answer to a range request is not worth its bytes, nor is the body of a refusal.
+        unwanted = raw.status not in (200, 206) or ("Range" in request.headers and raw.status == 200)
+        try:
+            body = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - it is closed with the response
+            if not unwanted:
+                self._read(raw, body, deadline)
+        finally:
+            raw.close()
+        body.seek(0)
+        read = self.build_response(request, _over(raw, body))
+        read.encoding = response.encoding
+        return read
+
+    def _read(self, raw: BaseHTTPResponse, body: IO[bytes], deadline: float) -> None:
+        size = 0
+        try:
+            while chunk := raw.read1(CHUNK, decode_content=True):
+                size += len(chunk)
+                if size > self._limits.max_bytes:
+                    raise TooLarge(f"{self._limits.max_bytes} bytes")
+                if time.monotonic() > deadline:
+                    raise TooSlow(f"within {self._limits.total:g} s")
+                body.write(chunk)
+        except ReadTimeoutError:
+            raise TooSlow(f"and then fell silent for {self._limits.silence:g} s") from None
+        except BrokenTransfer as error:
+            raise BrokenOff(str(error)) from error
+
+
+def without_login(url: str) -> str:
+    """Return the URL without user name and password, as it may be requested, kept and shown."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def whole_wheel_limits(limits: Limits) -> Limits:
+    """Return the limits of a request for a whole wheel."""
+    return msgspec.structs.replace(limits, total=limits.wheel_total, max_bytes=limits.max_wheel_bytes)
+
+
+def _over(raw: BaseHTTPResponse, body: IO[bytes]) -> HTTPResponse:
+    """Return the response over the body that was read and decoded: headers about its encoding no longer hold."""
+    headers = raw.headers.copy()
+    for name in ("Content-Encoding", "Transfer-Encoding", "Content-Length"):
+        headers.discard(name)
+    return HTTPResponse(
+        body=body, headers=headers, status=raw.status, reason=raw.reason, version=raw.version, preload_content=False
+    )
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.rpartition("@")[2].lower()
+
+
+def _login(url: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
+    parts = urlsplit(url)
+    if parts.username is None:
+        return None
+    return _origin(url), (unquote(parts.username), unquote(parts.password or ""))
