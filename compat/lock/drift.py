@@ -54,7 +54,10 @@ def _reasons(before: Inputs, after: Inputs) -> list[str]:
         if old == new or field == "given":
             continue
         if isinstance(old, tuple):
-            old, new = sorted(set(map(_show, old)) - set(map(_show, new))), sorted(set(map(_show, new)) - set(map(_show, old)))
+            old, new = (
+                sorted(set(map(_show, old)) - set(map(_show, new))),
+                sorted(set(map(_show, new)) - set(map(_show, old))),
+            )
         reasons.append(f"{field}: {_show(old)} -> {_show(new)}")
     return reasons
 

@@ -65,7 +65,7 @@ def moment_after(uploaded: datetime.datetime, margin_days: int) -> datetime.date
 def _relaxed(facts: Feasibility, cell: Cell, base: Inputs, others: list[str]) -> Inputs:
     subject, python = cell.on(facts.matrix.subject).version, cell.on(facts.matrix.interpreters.name).version
     relaxations = facts.rules.relaxations(cell)
-    axes = {canonicalize_name(axis.package): _pinned(axis, cell) for axis in facts.matrix.packages}
+    axes: dict[str, str] = {canonicalize_name(axis.package): _pinned(axis, cell) for axis in facts.matrix.packages}
     asked = (_root(r, relaxations) for r in facts.requirements(subject, python))
     deep = [(name, relaxation) for name, relaxation in relaxations.items() if relaxation.everywhere]
     return msgspec.structs.replace(

@@ -40,7 +40,9 @@ _PIP = (
     _pattern("no-artifact", r"No matching distribution found for REQ"),
     _pattern("conflict", r"Cannot install REQ"),
     _pattern("build", r"Failed to build '?(?P<subject>[^'\s]+)'?"),
-    _pattern("build", r"(?P<subject>python setup\.py egg_info|Getting requirements to build wheel) did not run successfully"),
+    _pattern(
+        "build", r"(?P<subject>python setup\.py egg_info|Getting requirements to build wheel) did not run successfully"
+    ),
 )
 _HIDDEN = re.compile(r"`([\w.-]+)` was filtered by `exclude-newer`")
 _URL = re.compile(r"\b(?:https?|file)://\S+")
@@ -69,11 +71,15 @@ def _story(text: str, start: str) -> str:
     """The telling part of the output: from the first error on, margins and box-drawing gone."""
     match = re.search(start, text)
     lines = text[match.start() if match else 0 :].splitlines()
-    return " ".join(" ".join(line.strip(" │╰├─▶×\t") for line in lines).split())
+    return " ".join(" ".join(line.strip(" │╰├─▶\u00d7\t") for line in lines).split())
 
 
 def _first(patterns: tuple[Pattern, ...], story: str, hidden: tuple[str, ...]) -> Refusal | None:
-    matches = [(match.start(), rank, pattern, match) for rank, pattern in enumerate(patterns) if (match := pattern.text.search(story))]
+    matches = [
+        (match.start(), rank, pattern, match)
+        for rank, pattern in enumerate(patterns)
+        if (match := pattern.text.search(story))
+    ]
     if not matches:
         return None
     _, _, pattern, match = min(matches, key=lambda found: found[:2])
@@ -83,6 +89,16 @@ def _first(patterns: tuple[Pattern, ...], story: str, hidden: tuple[str, ...]) -
 
 def _because(story: str, match: re.Match[str]) -> str:
     """The sentence around a match, without the conclusion that the resolver draws from it."""
-    begin = max(story.rfind(mark, 0, match.start()) + len(mark) if mark in story[: match.start()] else 0 for mark in ("Because ", "And because ", "ERROR: ", "cause: "))
-    end = min((at for mark in (", we can conclude", " ERROR: ", " hint:", " cause: ") if (at := story.find(mark, match.start())) > 0), default=len(story))
+    begin = max(
+        story.rfind(mark, 0, match.start()) + len(mark) if mark in story[: match.start()] else 0
+        for mark in ("Because ", "And because ", "ERROR: ", "cause: ")
+    )
+    end = min(
+        (
+            at
+            for mark in (", we can conclude", " ERROR: ", " hint:", " cause: ")
+            if (at := story.find(mark, match.start())) > 0
+        ),
+        default=len(story),
+    )
     return told(story[begin:end])[:300]

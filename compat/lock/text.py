@@ -46,7 +46,7 @@ def decode_pins(text: str) -> list[Pin]:
         if not entry.strip() or entry.lstrip().startswith("#"):
             continue
         asked, _, _ = entry.partition("--hash=")
-        name, version = _exact(asked)
+        name, version = parse_exact(asked)
         hashes = tuple(sorted(set(_HASH.findall(entry))))
         if not hashes:
             raise ValueError(f"{name} has no sha256 hash")
@@ -54,7 +54,8 @@ def decode_pins(text: str) -> list[Pin]:
     return sorted(pins, key=lambda pin: pin.name)
 
 
-def _exact(text: str) -> tuple[str, Version]:
+def parse_exact(text: str) -> tuple[str, Version]:
+    """Return the normalised name and the version of a `name==version`; raise ValueError for any other requirement."""
     try:
         requirement = Requirement(text.strip())
         (specifier,) = requirement.specifier

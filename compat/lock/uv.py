@@ -18,7 +18,14 @@ from compat.lock.text import decode_pins
 
 # Generous: locks take seconds; a source build of an old package inside one may take minutes.
 _SECONDS = 900
-_NETWORK = ("Failed to fetch", "error sending request", "dns error", "Connection refused", "operation timed out", "HTTP status")
+_NETWORK = (
+    "Failed to fetch",
+    "error sending request",
+    "dns error",
+    "Connection refused",
+    "operation timed out",
+    "HTTP status",
+)
 # What uv needs of the caller's environment; UV_* and PIP_* settings would make locks depend on the machine.
 _KEPT = (
     "PATH", "HOME", "TMPDIR", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR", "UV_CACHE_DIR", "XDG_CACHE_HOME",
@@ -103,11 +110,13 @@ def _moment(moment: datetime.datetime) -> str:
 
 def _errors(stderr: str) -> str:
     """What follows the first error: warnings before it may speak of networks without being the trouble."""
-    return stderr[max(stderr.find("error:"), stderr.find("× "), 0) :]
+    return stderr[max(stderr.find("error:"), stderr.find("\u00d7 "), 0) :]
 
 
 def _trouble(cell: str, stderr: str) -> IndexUnreachable | ToolFailed:
     words = told(_errors(stderr))[:300]
     if any(sign in stderr for sign in _NETWORK):
-        return IndexUnreachable.of(f"uv could not lock {cell}: {words}", hint="check the network and the index, then again")
+        return IndexUnreachable.of(
+            f"uv could not lock {cell}: {words}", hint="check the network and the index, then again"
+        )
     return ToolFailed.of(f"uv could not lock {cell}: {words}")

@@ -120,7 +120,7 @@ def _needed(facts: Feasibility, fate: Fate) -> Iterator[Rule]:
 
 
 def _matters(facts: Feasibility, cell: Cell, relaxation: Relaxation, winners: dict[str, Relaxation]) -> bool:
-    """Whether a relaxation changes what the cell asks for; deep in the tree only a resolver could tell, so it counts."""
+    """Whether a relaxation changes what the cell asks for; deep in the tree only a resolver knows, so it counts."""
     subject, python = cell.on(facts.matrix.subject).version, cell.on(facts.matrix.interpreters.name).version
     if relaxation.ignore_requires_python:
         published = facts.published(subject)

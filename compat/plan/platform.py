@@ -9,7 +9,11 @@ from packaging.version import Version
 
 # PEP 513, 571 and 599 named these policies before PEP 600 named them by their glibc.
 _LEGACY = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
-_LEGACY_ARCHITECTURES = {"manylinux2014": ("x86_64", "aarch64"), "manylinux2010": ("x86_64",), "manylinux1": ("x86_64",)}
+_LEGACY_ARCHITECTURES = {
+    "manylinux2014": ("x86_64", "aarch64"),
+    "manylinux2010": ("x86_64",),
+    "manylinux1": ("x86_64",),
+}
 
 
 @cache

@@ -1,0 +1,54 @@
+"""The command `compat`: its groups, and how errors end in an exit code."""
+
+import os
+import sys
+
+import click
+import typer
+
+from compat.cli import declarations, locks, plans
+from compat.cli.output import envelope, report
+from compat.errors import CompatError, Fault
+
+app = typer.Typer(
+    help="Which versions work together: declare a matrix, plan its cells, lock them.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(name="check")(declarations.check)
+app.command(name="schema")(declarations.schema)
+app.command(name="discover")(plans.discover)
+app.command(name="plan")(plans.plan)
+app.command(name="lock")(locks.lock)
+
+
+def main() -> None:
+    """Run the command line and leave with one exit code.
+
+    0 yes; 1 done, with findings; 2 wrong usage or declaration; 3 infrastructure, incomplete; 130 interrupted.
+    """
+    try:
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
+    except CompatError as error:
+        _tell(error.faults)
+        code = error.exit_code
+    except click.ClickException as error:
+        _tell([Fault(code="usage", path="", message=error.format_message(), hint="compat --help shows the commands")])
+        code = 2
+    except (KeyboardInterrupt, click.Abort):
+        print("compat: interrupted", file=sys.stderr)
+        code = 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _tell(faults: "list[Fault] | tuple[Fault, ...]") -> None:
+    report(faults)
+    if "--json" in sys.argv:
+        envelope(None, faults)

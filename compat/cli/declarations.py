@@ -1,0 +1,53 @@
+"""Commands about declarations: check them, and their JSON schemas."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from compat import files
+from compat.cli.output import envelope, note, say
+from compat.cli.setting import Json, Root, Setting, matrices_folder, matrix_names
+from compat.declare.schema import matrix_schema, policy_schema
+
+
+def check(
+    matrix: Annotated[str, typer.Argument(metavar="[MATRIX]", help="One matrix; without it, all.")] = "",
+    as_json: Json = False,
+    root: Root = None,
+) -> None:
+    """Check declarations without asking the index.
+
+    Examples: compat check; compat check tff
+    """
+    names = [matrix] if matrix else matrix_names(matrices_folder(root))
+    checked = [Setting(name, root).ask.matrix.name for name in names]
+    if as_json:
+        envelope({"matrices": checked})
+    else:
+        say(f"sound: {', '.join(checked)}")
+
+
+def schema(
+    write: Annotated[bool, typer.Option("--write", help="Write the schemas into matrices/.")] = False,
+    root: Root = None,
+) -> None:
+    """Show how the JSON schemas of the declarations would change; write them with --write.
+
+    Examples: compat schema; compat schema --write
+    """
+    folder = matrices_folder(root)
+    changed = False
+    for name, content in (("matrix.schema.json", matrix_schema()), ("policy.schema.json", policy_schema())):
+        text = _text(content)
+        before = (files.read_if_there(folder / name) or b"").decode(errors="replace")
+        print(files.unified_diff(f"matrices/{name}", before, text), end="")
+        changed = changed or before != text
+        if write:
+            files.write(folder / name, text)
+    note("compat: schemas are current" if not changed else f"compat: schemas {'written' if write else 'would change'}")
+    raise typer.Exit(1 if changed and not write else 0)
+
+
+def _text(content: dict[str, Any]) -> str:
+    return json.dumps(content, indent=2, sort_keys=True) + "\n"

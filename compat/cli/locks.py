@@ -1,0 +1,126 @@
+"""The command that turns cells into lock files, and says what would drift."""
+
+from typing import Annotated
+
+import msgspec
+import typer
+
+from compat import files, pipeline
+from compat.cli.output import envelope, note, report, say
+from compat.cli.setting import (
+    ExtraIndexUrl,
+    IndexUrl,
+    Json,
+    LockerName,
+    MatrixName,
+    Refresh,
+    Root,
+    Setting,
+)
+from compat.errors import CompatError, Fault
+from compat.lock.drift import drift
+from compat.lock.lockfile import Lock, Refusal
+from compat.lock.text import encode_lock
+from compat.pipeline import Answer
+from compat.plan.feasible import Feasibility
+from compat.plan.plan import Infeasible
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one cell, as it is printed."""
+
+    id: str
+    outcome: str
+    because: str = ""
+    pins: int = 0
+    digest: str = ""
+    changes: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+
+def lock(
+    matrix: MatrixName,
+    words: Annotated[list[str] | None, typer.Argument(metavar="[CELL]...", help="Cell ids or globs.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; say what would drift, and why.")] = False,
+    locker: Annotated[LockerName, typer.Option("--locker", help="Who resolves.")] = "uv",
+    as_json: Json = False,
+    root: Root = None,
+    index_url: IndexUrl = None,
+    extra_index_url: ExtraIndexUrl = None,
+    refresh: Refresh = False,
+) -> None:
+    """Write the hash-pinned lock of each cell into the matrix's folder locks/.
+
+    Without cells: every cell that has a lock. Refused and infeasible cells are told with their cause (exit 1).
+
+    Examples: compat lock tff py3.11-tf2.14-tff0.87.0+relaxed; compat lock tff 'py3.9-*-tff0.33.0+relaxed';
+    compat lock tff --check
+    """
+    setting = Setting(matrix, root, index_url, extra_index_url, refresh)
+    names = words or [cell_id for cell_id, _ in pipeline.kept_locks(setting.folder)]
+    lines: list[Line] = []
+    faults: list[Fault] = []
+    cells = pipeline.chosen(setting.ask, setting.catalogue, names)
+    facts, resolver = Feasibility(setting.ask.matrix, setting.catalogue), setting.locker(locker)
+    for cell in cells:
+        try:
+            line = _settled(setting, pipeline.locked(facts, cell, resolver, setting.source), check)
+        except CompatError as error:
+            faults.extend(error.faults)
+            report(error.faults)
+            continue
+        lines.append(line)
+        if not as_json:
+            _print(line)
+    _end(lines, faults, as_json)
+
+
+def _settled(setting: Setting, answer: Answer, check: bool) -> Line:
+    """Write the lock, or compare it, and say what that came to."""
+    match answer.result:
+        case Infeasible(obstacle=obstacle):
+            outcome = f"plan-fail:{obstacle.kind}({', '.join(obstacle.between)})"
+            return Line(id=answer.cell.id, outcome=outcome, because=obstacle.because)
+        case Refusal() as refusal:
+            return Line(id=answer.cell.id, outcome=str(refusal), because=refusal.because)
+        case Lock() as made:
+            return _kept(setting, answer.cell.id, made, check)
+
+
+def _kept(setting: Setting, cell_id: str, made: Lock, check: bool) -> Line:
+    path = pipeline.lock_path(setting.folder, cell_id)
+    before = pipeline.kept_lock(path) if path.exists() else None
+    found = None if before is None else drift(before, made)
+    changes = tuple(moved.line() for moved in found.moved) if found else ()
+    if before is None:
+        outcome = "not-locked" if check else "locked"
+    elif changes or before.inputs != made.inputs:
+        outcome = "drifted" if check else "relocked"
+    else:
+        outcome = "current"
+    if not check and outcome != "current":
+        files.write(path, encode_lock(made))
+    reasons = (found.reasons or ("the index",)) if found and outcome != "current" else ()
+    return Line(id=cell_id, outcome=outcome, pins=len(made.pins), digest=made.digest, changes=changes, reasons=reasons)
+
+
+def _print(line: Line) -> None:
+    tail = f": {line.because}" if line.because else f" ({line.pins} pins)"
+    say(f"{line.id}  {line.outcome}{tail}")
+    for change in line.changes:
+        say(f"    {change}")
+    for reason in line.reasons:
+        say(f"    because of {reason}")
+
+
+def _end(lines: list[Line], faults: list[Fault], as_json: bool) -> None:
+    good = sum(line.outcome in ("locked", "relocked", "current") for line in lines)
+    if as_json:
+        envelope({"cells": lines}, faults)
+    else:
+        note(
+            f"{good} of {len(lines) + len(faults)} cells locked; {len(lines) - good} refused or different; {len(faults)} without an answer"
+        )
+    if faults:
+        raise typer.Exit(3)
+    raise typer.Exit(0 if good == len(lines) else 1)

@@ -1,0 +1,41 @@
+"""What commands print: data on stdout, prose on stderr, one JSON envelope where it is asked for."""
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from rich.console import Console
+
+from compat.errors import Fault, one_line
+
+SCHEMA = 1
+
+
+def say(text: str = "") -> None:
+    """Print one line of data on stdout; control characters from outside are made visible."""
+    print(one_line(text) if len(text) < 500 else text)
+
+
+def note(text: str) -> None:
+    """Print one line of prose on stderr."""
+    print(one_line(text), file=sys.stderr)
+
+
+def console() -> Console:
+    """Return a console on stdout: colour only on a terminal, NO_COLOR obeyed, never less than 100 columns in a pipe."""
+    out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+    return out if out.is_terminal else Console(highlight=False, markup=False, emoji=False, width=120)
+
+
+def envelope(data: Any, faults: Iterable[Fault] = ()) -> None:
+    """Print the one JSON object of `--json`: schema, ok, data, errors."""
+    errors = [msgspec.structs.asdict(fault) for fault in faults]
+    text = msgspec.json.encode({"schema": SCHEMA, "ok": not errors, "data": data, "errors": errors}, enc_hook=str)
+    sys.stdout.write(text.decode(errors="replace") + "\n")
+
+
+def report(faults: Iterable[Fault]) -> None:
+    """Print each fault as one line on stderr."""
+    for fault in faults:
+        print(f"compat: {fault.line()}", file=sys.stderr)

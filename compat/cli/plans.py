@@ -1,0 +1,113 @@
+"""Commands about what exists and what could work: discover, plan."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from compat import pipeline
+from compat.cli.output import console, envelope, note, report, say
+from compat.cli.setting import ExtraIndexUrl, IndexUrl, Json, MatrixName, Refresh, Root, Setting, environ
+from compat.index.interpreters import find
+from compat.plan.cell import RECIPES
+from compat.plan.explain import explain
+from compat.plan.feasible import Feasibility, Obstacle
+from compat.plan.plan import Fate, Infeasible, Plan, counts, unneeded_faults
+from compat.plan.product import axis_coordinates
+
+
+def discover(
+    matrix: MatrixName,
+    as_json: Json = False,
+    root: Root = None,
+    index_url: IndexUrl = None,
+    extra_index_url: ExtraIndexUrl = None,
+    refresh: Refresh = False,
+) -> None:
+    """Show the coordinates that the index gives each axis.
+
+    Examples: compat discover tff; compat discover tff --json
+    """
+    here = Setting(matrix, root, index_url, extra_index_url, refresh)
+    axes = {
+        axis.name: [str(at.version) for at in axis_coordinates(axis, here.catalogue)] for axis in here.ask.matrix.axes
+    }
+    if as_json:
+        envelope({"matrix": matrix, "axes": axes})
+        return
+    for name, versions in axes.items():
+        say(f"{name}: {len(versions)} coordinates, {versions[0]} to {versions[-1]}" if versions else f"{name}: none")
+        print(f"  {' '.join(versions)}")
+
+
+def plan(
+    matrix: MatrixName,
+    explained: Annotated[str, typer.Option("--explain", metavar="CELL", help="The arithmetic of one cell.")] = "",
+    here: Annotated[bool, typer.Option("--here", help="Also count the interpreters that this machine lacks.")] = False,
+    as_json: Json = False,
+    root: Root = None,
+    index_url: IndexUrl = None,
+    extra_index_url: ExtraIndexUrl = None,
+    refresh: Refresh = False,
+) -> None:
+    """Give every cell of a matrix its fate: feasible, or its first obstacle.
+
+    Examples: compat plan tff; compat plan tff --explain py3.8-tf2.10-tff0.36.0; compat plan tff --json
+    """
+    setting = Setting(matrix, root, index_url, extra_index_url, refresh)
+    if explained:
+        _explain(setting, explained, as_json)
+        return
+    series = [at.version for at in axis_coordinates(setting.ask.matrix.interpreters, setting.catalogue)]
+    have = frozenset(version for version in series if find(version, environ()) is not None) if here else None
+    made = pipeline.planned(setting.ask, setting.catalogue, have)
+    faults = unneeded_faults(made, setting.ask.matrix, f"{setting.folder.name}/matrix.toml")
+    if as_json:
+        envelope({"matrix": matrix, "cells": [_row(fate) for fate in made.fates]}, faults)
+    else:
+        _summary(setting, made)
+    report(faults)
+    raise typer.Exit(2 if faults else 0)
+
+
+def _explain(setting: Setting, cell_id: str, as_json: bool) -> None:
+    (cell,) = pipeline.chosen(setting.ask, setting.catalogue, [cell_id])
+    lines = explain(Feasibility(setting.ask.matrix, setting.catalogue), cell)
+    if as_json:
+        envelope({"matrix": setting.ask.matrix.name, "id": cell.id, "explanation": lines})
+        return
+    say(cell.id)
+    for line in lines:
+        say(f"  {line}")
+
+
+def _row(fate: Fate) -> dict[str, Any]:
+    return {
+        "id": fate.cell.id,
+        "coordinates": {coordinate.axis: str(coordinate.version) for coordinate in fate.cell.coordinates},
+        "recipe": fate.cell.recipe,
+        "fate": "infeasible" if isinstance(fate, Infeasible) else "feasible",
+        "obstacle": fate.obstacle if isinstance(fate, Infeasible) else None,
+    }
+
+
+def _summary(setting: Setting, made: Plan) -> None:
+    tally = counts(made.fates)
+    kinds = sorted({kind for counter in tally.values() for kind in counter} - {"feasible"})
+    table = Table("fate", *RECIPES, "for example")
+    for kind in ["feasible", *kinds]:
+        numbers = [f"{tally[recipe][kind]:,}" for recipe in RECIPES]
+        table.add_row(kind, *numbers, _example(made, kind))
+    table.add_row("cells", *(f"{tally[recipe].total():,}" for recipe in RECIPES), "")
+    say(f"{setting.ask.matrix.title}: {len(made.fates):,} cells, each with one fate")
+    console().print(table)
+    note("Next: compat plan MATRIX --explain CELL for the arithmetic of one, compat lock MATRIX CELL for exact pins.")
+
+
+def _example(made: Plan, kind: str) -> str:
+    """The newest cell of that fate, and its obstacle in words."""
+    for fate in reversed(made.fates):
+        obstacle: Obstacle | None = fate.obstacle if isinstance(fate, Infeasible) else None
+        if (obstacle.kind if obstacle else "feasible") == kind:
+            return obstacle.because if obstacle else fate.cell.id
+    return ""

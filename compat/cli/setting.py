@@ -1,0 +1,125 @@
+"""Where a command stands: the matrices' folder, the index, the lockers, the clock and the environment."""
+
+import datetime
+import difflib
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Literal
+
+import platformdirs
+import typer
+from packaging.version import Version
+
+from compat import pipeline
+from compat.cli.output import note
+from compat.declare.load import Declared
+from compat.errors import UsageError
+from compat.index.interpreters import find
+from compat.index.pypi import PyPISource
+from compat.index.release import Catalogue
+from compat.index.settings import IndexSettings, settings
+from compat.lock.locker import Locker
+from compat.lock.piptools import PipToolsLocker
+from compat.lock.uv import UvLocker
+
+LockerName = Literal["uv", "pip-tools"]
+MatrixName = Annotated[str, typer.Argument(metavar="MATRIX", help="A folder of matrices/, for example tff.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+Root = Annotated[Path | None, typer.Option("--root", help="The folder that holds matrices/; else looked for upwards.")]
+IndexUrl = Annotated[str | None, typer.Option("--index-url", help="The package index; else as pip is configured.")]
+ExtraIndexUrl = Annotated[list[str] | None, typer.Option("--extra-index-url", help="A further index; repeatable.")]
+Refresh = Annotated[bool, typer.Option("--refresh", help="Ask the index again, whatever the cache holds.")]
+
+
+def today() -> datetime.date:
+    """Return the day, in UTC."""
+    return datetime.datetime.now(datetime.timezone.utc).date()
+
+
+def environ() -> Mapping[str, str]:
+    """Return the environment."""
+    return os.environ
+
+
+def cache_folder() -> Path:
+    """Return where compat keeps what it can fetch again; COMPAT_CACHE_DIR moves it."""
+    return Path(environ().get("COMPAT_CACHE_DIR") or platformdirs.user_cache_path("compat-matrix", appauthor=False))
+
+
+def matrices_folder(root: Path | None) -> Path:
+    """Return the folder `matrices/` under `root`, or under the nearest folder upwards from here that has one."""
+    starts = [root] if root is not None else [Path.cwd(), *Path.cwd().parents]
+    for start in starts:
+        if (start / "matrices").is_dir():
+            return start / "matrices"
+    where = f"in {root}" if root is not None else "here or in any folder above"
+    raise UsageError.of(f"no folder matrices/ {where}", hint="run compat inside the repository, or name it with --root")
+
+
+def matrix_names(folder: Path) -> tuple[str, ...]:
+    """Return the matrices that are declared in the folder."""
+    return tuple(sorted(path.parent.name for path in folder.glob("*/matrix.toml")))
+
+
+class Setting:
+    """Everything that the commands about one matrix share; each part is made when it is first needed."""
+
+    def __init__(
+        self,
+        name: str,
+        root: Path | None,
+        index_url: str | None = None,
+        extra_index_url: list[str] | None = None,
+        refresh: bool = False,
+    ) -> None:
+        """Take the matrix's name and what the command line says about places."""
+        matrices = matrices_folder(root)
+        known = matrix_names(matrices)
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else ""
+            raise UsageError.of(f"no matrix {name!r}; declared here: {', '.join(known) or 'none'}", hint=hint)
+        self.folder = matrices / name
+        self._index_url = index_url
+        self._extra = tuple(extra_index_url or ())
+        self._refresh = refresh
+
+    @cached_property
+    def ask(self) -> Declared:
+        """The declarations."""
+        return pipeline.declared(self.folder, today())
+
+    @cached_property
+    def index(self) -> IndexSettings:
+        """Where the package index is."""
+        return settings(index_url=self._index_url, extra_index_urls=self._extra)
+
+    @cached_property
+    def source(self) -> PyPISource:
+        """The package index."""
+        return PyPISource(self.index, cache_folder(), refresh=self._refresh)
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """What the index holds of the matrix's packages; a stale answer is told on stderr."""
+        catalogue = pipeline.discovered(self.ask, self.source)
+        for package in catalogue.packages:
+            if package.stale_since is not None:
+                note(
+                    f"compat: the index did not answer for {package.name}; using its page of {package.stale_since:%Y-%m-%d %H:%M} UTC"
+                )
+        return catalogue
+
+    def locker(self, name: LockerName) -> Locker:
+        """Return the locker of that name."""
+        if name == "uv":
+            return UvLocker(self.index, environ(), interpreter)
+        return PipToolsLocker(self.index, self.source, environ(), interpreter, cache_folder())
+
+
+def interpreter(patch: Version) -> str | None:
+    """Return the path of an interpreter of that version's series on this machine."""
+    found = find(Version(f"{patch.major}.{patch.minor}"), environ())
+    return None if found is None else found.path

@@ -1,0 +1,138 @@
+"""The locker that asks pip-tools: `pip-compile` under the cell's own interpreter."""
+
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+from uv import find_uv_bin
+
+from compat.errors import IndexUnreachable, ToolFailed
+from compat.index.settings import IndexSettings
+from compat.index.source import ReleaseSource
+from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
+from compat.lock.refusals import refusal_of_pip, told
+from compat.lock.text import parse_exact
+from compat.lock.uv import FindPython
+from compat.lock.view import IndexView
+
+# pip-compile downloads whole wheels where the index has no metadata files: minutes for a large tree.
+_SECONDS = 3600
+_KEPT = ("PATH", "HOME", "TMPDIR", "LANG", "SSL_CERT_FILE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+_UNSUPPORTED = "pip-tools cannot change what packages deep in the tree ask for ({}); the locker uv can"
+
+
+class PipToolsLocker:
+    """A Locker over `pip-compile`, one private environment for each interpreter under `cache`.
+
+    Dates come from an IndexView, hashes from the index itself. Inputs that change requirements deep in the tree are
+    refused as unsupported: pip has no overrides.
+    """
+
+    def __init__(
+        self,
+        settings: IndexSettings,
+        source: ReleaseSource,
+        environ: Mapping[str, str],
+        find_python: FindPython,
+        cache: Path,
+    ) -> None:
+        """Take the index's settings and source, the caller's environment, the interpreters, and a folder."""
+        self._source = source
+        self._environ = {key: environ[key] for key in _KEPT if key in environ} | {"PIP_CONFIG_FILE": "/dev/null"}
+        if settings.cert is not None:
+            self._environ |= {"PIP_CERT": settings.cert, "SSL_CERT_FILE": settings.cert}
+        self._index = settings.index_url
+        self._find_python = find_python
+        self._cache = cache
+
+    def lock(self, inputs: Inputs) -> Lock | Refusal:
+        """Return the pins that pip-compile resolves, or the resolver's refusal."""
+        deep = ", ".join((*inputs.overrides, *inputs.excludes))
+        if deep:
+            return Refusal(cause="unsupported", subject=deep, because=_UNSUPPORTED.format(deep))
+        compiler = self._compiler(inputs.python)
+        with IndexView(self._source, inputs.cutoff) as view, tempfile.TemporaryDirectory(prefix="compat-lock-") as at:
+            done = self._compile(compiler, inputs, view.url, Path(at))
+        if view.unreachable is not None:
+            raise view.unreachable
+        if done.returncode == 0:
+            return self._lock(compiler, inputs, done.stdout)
+        refusal = refusal_of_pip(done.stderr)
+        if refusal is None:
+            raise ToolFailed.of(f"pip-compile could not lock {inputs.cell}: {told(done.stderr[-600:])[-300:]}")
+        return _with_hidden(refusal, view.hidden)
+
+    def _compile(self, python: Path, inputs: Inputs, url: str, folder: Path) -> subprocess.CompletedProcess[str]:
+        (folder / "roots.in").write_text("".join(f"{line}\n" for line in inputs.requirements), encoding="utf-8")
+        command = [
+            str(python), "-m", "piptools", "compile", "roots.in", "--output-file=-", "--quiet", "--no-header",
+            "--no-annotate", "--allow-unsafe", "--strip-extras", "--no-emit-index-url", "--no-emit-trusted-host",
+            "--resolver=backtracking", f"--index-url={url}",
+        ]  # fmt: skip
+        return self._run(command, folder)
+
+    def _lock(self, compiler: Path, inputs: Inputs, text: str) -> Lock:
+        exact = (parse_exact(line) for line in text.splitlines() if line.strip() and not line.startswith(("#", "-")))
+        given = () if inputs.given is None else (inputs.given,)
+        pins = (*(self._pin(inputs, name, version) for name, version in exact), *given)
+        version = self._run([str(compiler), "-m", "piptools", "--version"], self._cache).stdout.split()[-1]
+        return Lock(inputs=inputs, pins=tuple(sorted(pins, key=lambda pin: pin.name)), tool=f"pip-tools {version}")
+
+    def _pin(self, inputs: Inputs, name: str, version: Version) -> Pin:
+        until = inputs.cutoff(name)
+        hashes = {
+            artifact.sha256
+            for release in self._source.package(name).releases
+            if release.version == version
+            for artifact in release.artifacts
+            if artifact.sha256 and (until is None or (artifact.uploaded is not None and artifact.uploaded < until))
+        }
+        return Pin(name=name, version=version, hashes=tuple(sorted(hashes)))
+
+    def _compiler(self, python: Version) -> Path:
+        """The interpreter of the private environment that has pip-tools, made when it is first asked for."""
+        series = f"{python.major}.{python.minor}"
+        place = self._cache / "lockers" / f"py{series}"
+        compiler = place / "bin" / "python"
+        if (place / "ready").exists():
+            return compiler
+        found = self._find_python(python)
+        if found is None:
+            raise ToolFailed.of(
+                f"the locker pip-tools needs Python {series}, and this machine has none",
+                hint=f"`uv python install {series}` gets one; the locker uv needs none",
+            )
+        self._made([find_uv_bin(), "venv", "--no-config", "--quiet", "--clear", f"--python={found}", str(place)])
+        install = [find_uv_bin(), "pip", "install", "--no-config", "--quiet", f"--python={compiler}"]
+        self._made([*install, f"--default-index={self._index}", "pip-tools", "setuptools", "wheel"])
+        (place / "ready").touch()
+        return compiler
+
+    def _made(self, command: list[str]) -> None:
+        self._cache.mkdir(parents=True, exist_ok=True)
+        done = self._run(command, self._cache)
+        if done.returncode != 0:
+            raise IndexUnreachable.of(f"pip-tools could not be installed: {told(done.stderr)[-300:]}")
+
+    def _run(self, command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+        try:
+            return subprocess.run(
+                command, cwd=folder, env=self._environ, capture_output=True, text=True, errors="replace",
+                stdin=subprocess.DEVNULL, timeout=_SECONDS, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise ToolFailed.of(f"pip-compile had no answer after {_SECONDS} s") from None
+
+
+def _with_hidden(refusal: Refusal, hidden: set[str]) -> Refusal:
+    """Say that the date hides what was missed, where it does."""
+    try:
+        package = canonicalize_name(Requirement(refusal.subject).name)
+    except ValueError:
+        return refusal
+    missed = (package,) if package in hidden else ()
+    return Refusal(cause=refusal.cause, subject=refusal.subject, because=refusal.because, hidden=missed)

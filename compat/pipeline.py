@@ -1,0 +1,102 @@
+"""The journey on one page: declare -> discover -> plan -> lock. Each step takes what the step before it made."""
+
+import datetime
+import difflib
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import msgspec
+from packaging.version import Version
+
+from compat.declare.load import Declared, load
+from compat.errors import UsageError
+from compat.files import read, read_if_there
+from compat.index.discover import discover
+from compat.index.release import Catalogue
+from compat.index.source import ReleaseSource
+from compat.lock.locker import Locker
+from compat.lock.lockfile import Lock, Refusal
+from compat.lock.recipe import inputs_of, lock_cell
+from compat.lock.text import decode_lock
+from compat.plan.cell import Cell, form, parse_cell
+from compat.plan.feasible import Feasibility
+from compat.plan.plan import Fate, Infeasible, Plan, cells, fate_of, plan
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What locking a cell came to: a Lock, the resolver's Refusal, or the plan's Infeasible."""
+
+    cell: Cell
+    result: Lock | Refusal | Infeasible
+
+
+def declared(folder: Path, today: datetime.date) -> Declared:
+    """Declare: read a matrix's folder."""
+    matrix = read(folder / "matrix.toml")
+    return load(matrix, read_if_there(folder / "policy.toml"), folder=folder.name, today=today)
+
+
+def discovered(ask: Declared, source: ReleaseSource) -> Catalogue:
+    """Discover: ask the index for what the matrix speaks of."""
+    return discover(ask.matrix, source)
+
+
+def planned(ask: Declared, catalogue: Catalogue, here: frozenset[Version] | None = None) -> Plan:
+    """Plan: give every cell its fate."""
+    return plan(ask.matrix, catalogue, here)
+
+
+def chosen(ask: Declared, catalogue: Catalogue, patterns: Iterable[str]) -> tuple[Cell, ...]:
+    """Return the cells that ids and globs name, each once, in the order of the words, then of the plan.
+
+    Raises UsageError for an id outside the product, and for a glob that matches nothing.
+    """
+    found: dict[str, Cell] = {}
+    every = {cell.id: cell for cell in cells(ask.matrix, catalogue)}
+    for pattern in patterns:
+        if pattern in every:
+            found[pattern] = every[pattern]
+            continue
+        matching = [cell_id for cell_id in every if fnmatchcase(cell_id, pattern)]
+        if not matching:
+            raise _no_cell(ask, every, pattern)
+        found.update((cell_id, every[cell_id]) for cell_id in matching)
+    return tuple(found.values())
+
+
+def locked(facts: Feasibility, cell: Cell, locker: Locker, source: ReleaseSource) -> Answer:
+    """Lock: turn one cell into exact pins, or say why not."""
+    fate: Fate = fate_of(facts, cell)
+    if isinstance(fate, Infeasible):
+        return Answer(cell=cell, result=fate)
+
+    def first_upload(package: str) -> datetime.datetime | None:
+        return source.package(package).first_uploaded
+
+    result = lock_cell(locker, inputs_of(facts, cell), first_upload, facts.matrix.margin_days)
+    return Answer(cell=cell, result=result)
+
+
+def lock_path(folder: Path, cell_id: str) -> Path:
+    """Return where a cell's lock stands."""
+    return folder / "locks" / f"{cell_id}.txt"
+
+
+def kept_locks(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the id and the path of every lock of a matrix, sorted by id."""
+    for path in sorted((folder / "locks").glob("*.txt")):
+        yield path.stem, path
+
+
+def kept_lock(path: Path) -> Lock:
+    """Return the lock of that file; raise DeclarationError when it is damaged."""
+    return decode_lock(read(path).decode(errors="replace"), str(path))
+
+
+def _no_cell(ask: Declared, every: dict[str, Cell], pattern: str) -> UsageError:
+    if not any(sign in pattern for sign in "*?["):
+        parse_cell(pattern, ask.matrix)
+    near = difflib.get_close_matches(pattern, every, n=1, cutoff=0.8)
+    hint = f"did you mean {near[0]}?" if near else f"ids have the form {form(ask.matrix)}"
+    return UsageError.of(f"no cell of matrix {ask.matrix.name!r} is {pattern!r}", hint=hint)

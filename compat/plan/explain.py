@@ -1,0 +1,68 @@
+"""The arithmetic of one cell's fate, as lines that a person can check."""
+
+from collections.abc import Iterator
+
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from compat.declare.matrix import PackageAxis
+from compat.index.release import Release
+from compat.plan.cell import Cell
+from compat.plan.feasible import Feasibility
+from compat.plan.platform import accepted_tags, admits
+from compat.plan.requirements import named
+
+
+def explain(facts: Feasibility, cell: Cell) -> tuple[str, ...]:
+    """Return what was asked and found, question by question; the last line is the fate."""
+    matrix = facts.matrix
+    python = f"Python {cell.on(matrix.interpreters.name).version}: as {facts.patch(cell)} on {matrix.platform}"
+    lines = [python]
+    for axis in matrix.packages:
+        lines.extend(_availability(facts, cell, axis))
+    lines.extend(_pins(facts, cell))
+    lines.extend(_rules(facts, cell))
+    for sentence, question in facts.questions():
+        found = question(cell)
+        if found is not None:
+            return (*lines, f"{sentence} -> {found.kind}", f"infeasible: {found.because}")
+        lines.append(f"{sentence} -> nothing in the way")
+    return (*lines, "feasible: no known fact rules it out")
+
+
+def _availability(facts: Feasibility, cell: Cell, axis: PackageAxis) -> Iterator[str]:
+    coordinate = cell.on(axis.name)
+    releases = facts.releases(cell, axis)
+    yield f"{axis.package} {coordinate.version}: {len(releases)} release{'' if len(releases) == 1 else 's'}"
+    yield from (f"  {_release(facts, cell, release)}" for release in releases)
+
+
+def _release(facts: Feasibility, cell: Cell, release: Release) -> str:
+    tags = accepted_tags(cell.on(facts.matrix.interpreters.name).version, facts.matrix.platform)
+    files = [a for a in release.artifacts if not a.is_wheel or not tags.isdisjoint(a.tags)]
+    asked = sorted({str(a.requires_python) for a in release.artifacts if a.requires_python is not None})
+    admitted = all(admits(SpecifierSet(text), facts.patch(cell)) for text in asked)
+    when = "at an unknown time" if release.uploaded is None else f"on {release.uploaded:%Y-%m-%d}"
+    python = f"requires Python {' or '.join(asked)} ({'met' if admitted else 'not met'})" if asked else "any Python"
+    yanked = ", yanked" if release.yanked else ""
+    return f"{release.version}: out {when}, {len(files)} of {len(release.artifacts)} files fit, {python}{yanked}"
+
+
+def _pins(facts: Feasibility, cell: Cell) -> Iterator[str]:
+    subject = facts.matrix.subject_axis
+    asked = facts.requirements(cell.on(subject.name).version, cell.on(facts.matrix.interpreters.name).version)
+    for axis in facts.matrix.packages:
+        for requirement in named(asked, canonicalize_name(axis.package)):
+            moved = "outside it: moved" if facts.moved(cell, axis.name) else "inside it"
+            yield f"{subject.package} requires {requirement.name} {requirement.specifier or '(any)'}; the cell is {moved}"
+
+
+def _rules(facts: Feasibility, cell: Cell) -> Iterator[str]:
+    for rule in facts.rules.exclusions(cell):
+        yield f"rule {rule.name} excludes the cell: {rule.because}"
+    for rule in facts.rules.relaxing(cell):
+        changes = ", ".join(
+            f"{r.package} requires-python ignored" if r.ignore_requires_python else f"{r.package} -> {r.to}"
+            for r in rule.relaxations
+        )
+        yield f"rule {rule.name} relaxes {changes}: {rule.because}"
