@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import os
 import shutil
 import struct
 import tempfile
@@ -20,7 +19,8 @@ from packaging.version import InvalidVersion, Version
 from remotezip import RemoteZip, RemoteZipError  # type: ignore[import-untyped]
 from urllib3.exceptions import HTTPError
 
-from compat.errors import IndexUnreachable
+from compat import files
+from compat.errors import CompatError, IndexUnreachable
 from compat.index.release import Artifact, Published, Value
 from compat.index.settings import IndexSettings
 from compat.index.transport import Limits, Refused, TooLarge, Web, whole_wheel_limits
@@ -140,18 +140,11 @@ class MetadataReader:
             return None
 
     def _keep(self, artifact: Artifact, kept: Kept) -> None:
-        """Write through a temporary name; a folder that cannot be written costs the next run its speed, no more."""
+        """Keep it if that can be done; a folder that cannot be written costs the next run its speed, no more."""
         if self._folder is None or artifact.sha256 is None:
             return
-        with contextlib.suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=self._folder, prefix=".")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(msgspec.json.encode(kept) + b"\n")
-                os.replace(temporary, self._folder / f"{artifact.sha256}.json")
-            except OSError:
-                os.unlink(temporary)
+        with contextlib.suppress(CompatError, OSError):
+            files.write(self._folder / f"{artifact.sha256}.json", msgspec.json.encode(kept).decode() + "\n")
 
 
 def _metadata_member(wheel: zipfile.ZipFile, filename: str, limits: Limits) -> bytes:

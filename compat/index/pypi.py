@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pypi_simple
 import requests
@@ -26,7 +25,7 @@ from compat.errors import IndexUnreachable
 from compat.index.metadata import MetadataReader
 from compat.index.pages import KeptPages
 from compat.index.release import Artifact, Package, Published, Release, Value
-from compat.index.settings import IndexSettings
+from compat.index.settings import IndexSettings, is_remote
 from compat.index.transport import Limits, Refused, Web, without_login
 from compat.index.trouble import unreachable
 
@@ -149,7 +148,7 @@ def package_of(name: str, answers: Iterable[Files]) -> Package:
 
 def _artifact(file: pypi_simple.DistributionPackage, name: str) -> tuple[Version, Artifact] | None:
     """Return the file as an artifact; None for what cannot be installed or read, which a page may well list."""
-    if not _FILENAME.fullmatch(file.filename) or not _is_remote(file.url):
+    if not _FILENAME.fullmatch(file.filename) or not is_remote(file.url):
         return None
     try:
         if file.filename.endswith(".whl"):
@@ -186,14 +185,6 @@ def _specifier(text: str) -> SpecifierSet | None:
         return SpecifierSet(text) if text.strip() else None
     except InvalidSpecifier:
         return None
-
-
-def _is_remote(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 def _utc(time: datetime.datetime) -> datetime.datetime:

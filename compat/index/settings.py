@@ -56,7 +56,7 @@ def settings(
     that is missing or broken counts as one that is not configured.
     """
     for given in (*([] if index_url is None else [index_url]), *extra_index_urls):
-        if not _is_remote(given):
+        if not is_remote(given):
             raise UsageError.of(
                 f"{redacted(given)!r} is not the address of a package index",
                 hint="an index address starts with https:// or http://",
@@ -65,12 +65,12 @@ def settings(
     index_urls = [index_url] if index_url is not None else listed.get("index-url", "").split()[:1]
     extras = list(extra_index_urls) or listed.get("extra-index-url", "").split()
     return IndexSettings(
-        index_url=next((url for url in index_urls if _is_remote(url)), pypi_simple.PYPI_SIMPLE_ENDPOINT),
-        extra_index_urls=tuple(url for url in extras if _is_remote(url)),
+        index_url=next((url for url in index_urls if is_remote(url)), pypi_simple.PYPI_SIMPLE_ENDPOINT),
+        extra_index_urls=tuple(url for url in extras if is_remote(url)),
         cert=cert or listed.get("cert") or None,
         proxy=proxy or listed.get("proxy") or None,
         left_out=(
-            *(url for url in (*index_urls, *extras) if not _is_remote(url)),
+            *(url for url in (*index_urls, *extras) if not is_remote(url)),
             *listed.get("find-links", "").split(),
         ),
     )
@@ -96,7 +96,8 @@ def redacted(url: str) -> str:
     return f"{scheme}{slashes}{rest.rpartition('@')[2]}"
 
 
-def _is_remote(url: str) -> bool:
+def is_remote(url: str) -> bool:
+    """Return whether the address is one that any machine could ask: http or https, with a host."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -14,7 +14,10 @@ def unreachable(error: Exception, wanted: str) -> IndexUnreachable:
 
 def _told(error: Exception) -> tuple[str, str]:
     check = "check the network, and the index address and proxy that pip is configured for; then try again"
+    unreadable = "the package index's answer cannot be read", "check the index address"
     match error:
+        case requests.exceptions.JSONDecodeError():
+            return unreadable
         case Refused():
             return _told_status(error.status)
         case TooLarge():
@@ -36,7 +39,7 @@ def _told(error: Exception) -> tuple[str, str]:
         case OSError():
             return "the package index could not be asked for want of a local file", "check pip's setting `cert`"
         case _:
-            return "the package index's answer cannot be read", "check the index address"
+            return unreadable
 
 
 def _told_status(status: int) -> tuple[str, str]:

@@ -1,0 +1,48 @@
+"""What the tests of the index room share: a fake index, and limits that make trouble quick."""
+
+from collections.abc import Iterator
+
+import pytest
+from fake_index import FakeIndex
+
+from compat.index.transport import Limits
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep requests to this machine off any proxy that the environment names."""
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "127.0.0.1")
+
+
+@pytest.fixture
+def index() -> Iterator[FakeIndex]:
+    """A fake index of its own for each test."""
+    fake = FakeIndex()
+    yield fake
+    fake.stop()
+
+
+@pytest.fixture
+def other_index() -> Iterator[FakeIndex]:
+    """A second fake index."""
+    fake = FakeIndex()
+    yield fake
+    fake.stop()
+
+
+@pytest.fixture
+def quick() -> Limits:
+    """Limits under which every fault shows within a second or two."""
+    return Limits(
+        connect=1,
+        silence=0.5,
+        total=1.2,
+        wheel_total=2,
+        retries=2,
+        back_off=0.01,
+        retry_after_max=1,
+        max_bytes=200_000,
+        max_metadata_bytes=20_000,
+        max_wheel_bytes=2_000_000,
+    )
