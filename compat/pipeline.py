@@ -70,11 +70,7 @@ def locked(facts: Feasibility, cell: Cell, locker: Locker, source: ReleaseSource
     fate: Fate = fate_of(facts, cell)
     if isinstance(fate, Infeasible):
         return Answer(cell=cell, result=fate)
-
-    def first_upload(package: str) -> datetime.datetime | None:
-        return source.package(package).first_uploaded
-
-    result = lock_cell(locker, inputs_of(facts, cell), first_upload, facts.matrix.margin_days)
+    result = lock_cell(locker, inputs_of(facts, cell), source.package, facts.matrix.margin_days)
     return Answer(cell=cell, result=result)
 
 

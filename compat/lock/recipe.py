@@ -8,13 +8,14 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from compat.declare.matrix import NOTHING, PackageAxis, Relaxation
-from compat.index.release import Release
+from compat.index.release import Package, Release
 from compat.lock.locker import Locker
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, Refusal
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
+from compat.plan.requirements import Asked
 
-FirstUpload = Callable[[str], datetime.datetime | None]
+PackageOf = Callable[[str], Package]
 # Each round frees at least one package from the date; a tree that needs more is another tree than was asked for.
 _ROUNDS = 20
 
@@ -33,22 +34,24 @@ def inputs_of(facts: Feasibility, cell: Cell) -> Inputs:
         python=facts.patch(cell),
         platform=matrix.platform,
         requirements=tuple(sorted({_pinned(matrix.subject_axis, cell), *pins, *common})),
+        finals=tuple(sorted(canonicalize_name(a.package) for a in matrix.packages if not a.select.prereleases)),
         as_of=None if cell.recipe == "fresh" else _as_of(facts, cell),
     )
     return base if cell.recipe != "relaxed" else _relaxed(facts, cell, base, [*pins, *common])
 
 
-def lock_cell(locker: Locker, inputs: Inputs, first_upload: FirstUpload, margin_days: int) -> Lock | Refusal:
+def lock_cell(locker: Locker, inputs: Inputs, package_of: PackageOf, margin_days: int) -> Lock | Refusal:
     """Return the locker's answer; for relaxed inputs, free what their date hides as far as they need it.
 
-    A relaxed package may need packages that did not exist at the cell's date. Each package that the resolver
-    misses because of the date is first shown as of its own beginning, then, if that is not enough, as of now.
+    A relaxed package may need packages that did not exist at the cell's date. Each package that the resolver misses
+    because of the date is shown as of the next moment that could do: its own beginning, then the moments at which
+    the replaced pins came out, then now. So the date moves no further than it must, and rarely to a moving "now".
     """
     for _ in range(_ROUNDS):
         answer = locker.lock(inputs)
         if isinstance(answer, Lock) or not inputs.cutoffs:
             return answer
-        wider = _widened(inputs, answer, first_upload, margin_days)
+        wider = _widened(inputs, answer, package_of, margin_days)
         if wider is None:
             return answer
         inputs = wider
@@ -66,11 +69,11 @@ def _relaxed(facts: Feasibility, cell: Cell, base: Inputs, others: list[str]) ->
     subject, python = cell.on(facts.matrix.subject).version, cell.on(facts.matrix.interpreters.name).version
     relaxations = facts.rules.relaxations(cell)
     axes: dict[str, str] = {canonicalize_name(axis.package): _pinned(axis, cell) for axis in facts.matrix.packages}
-    asked = (_root(r, relaxations) for r in facts.requirements(subject, python))
+    asked = [_root(a, relaxations) for a in facts.requirements(subject, python)]
     deep = [(name, relaxation) for name, relaxation in relaxations.items() if relaxation.everywhere]
     return msgspec.structs.replace(
         base,
-        requirements=tuple(sorted({*(text for text in asked if text), *others})),
+        requirements=tuple(sorted({*(text for text in asked if text and text not in axes), *others})),
         overrides=tuple(sorted(axes.get(name, f"{name}{r.specifier}") for name, r in deep if r.to != NOTHING)),
         excludes=tuple(sorted(name for name, r in deep if r.to == NOTHING)),
         cutoffs=tuple(sorted(_cutoffs(facts, cell, relaxations), key=lambda cutoff: cutoff.package)),
@@ -78,15 +81,15 @@ def _relaxed(facts: Feasibility, cell: Cell, base: Inputs, others: list[str]) ->
     )
 
 
-def _root(requirement: Requirement, relaxations: dict[str, Relaxation]) -> str:
-    """A requirement of the subject as the rules change it, without its marker; empty when it is dropped."""
-    relaxation = relaxations.get(canonicalize_name(requirement.name))
+def _root(asked: Asked, relaxations: dict[str, Relaxation]) -> str:
+    """A requirement of the subject as the rules change it; empty when it is dropped."""
+    relaxation = relaxations.get(asked.name)
     if relaxation is not None and relaxation.to == NOTHING:
         return ""
-    extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
-    if requirement.url is not None:
-        return f"{requirement.name}{extras} @ {requirement.url}"
-    return f"{requirement.name}{extras}{requirement.specifier if relaxation is None else relaxation.specifier}"
+    extras = f"[{','.join(asked.extras)}]" if asked.extras else ""
+    if asked.url:
+        return f"{asked.name}{extras} @ {asked.url}"
+    return f"{asked.name}{extras}{asked.specifier if relaxation is None else relaxation.specifier}"
 
 
 def _cutoffs(facts: Feasibility, cell: Cell, relaxations: dict[str, Relaxation]) -> Iterator[Cutoff]:
@@ -123,15 +126,27 @@ def _uploaded(facts: Feasibility, cell: Cell, axis: PackageAxis) -> datetime.dat
     return min(release.uploaded for release in releases if release.uploaded is not None)
 
 
-def _widened(inputs: Inputs, refusal: Refusal, first_upload: FirstUpload, margin_days: int) -> Inputs | None:
+def _widened(inputs: Inputs, refusal: Refusal, package_of: PackageOf, margin_days: int) -> Inputs | None:
     for package in refusal.hidden:
         until = inputs.cutoff(package)
         if until is None:
             continue
-        first = None if inputs.is_exempt(package) else first_upload(package)
-        later = None if first is None else moment_after(first, margin_days)
-        freed = Cutoff(package=package, until=later if later is not None and later > until else None)
+        uploads = [package_of(package).first_uploaded, *_replacements(inputs, package_of)]
+        moments = sorted(moment_after(upload, margin_days) for upload in uploads if upload is not None)
+        freed = Cutoff(package=package, until=next((moment for moment in moments if moment > until), None))
         kept = (cutoff for cutoff in inputs.cutoffs if cutoff.package != package)
         cutoffs = tuple(sorted((*kept, freed), key=lambda cutoff: cutoff.package))
         return msgspec.structs.replace(inputs, cutoffs=cutoffs)
     return None
+
+
+def _replacements(inputs: Inputs, package_of: PackageOf) -> Iterator[datetime.datetime | None]:
+    """When each release came out that stands, exact and free of the date, in the place of a published pin."""
+    free = {cutoff.package for cutoff in inputs.cutoffs if cutoff.until is None}
+    for requirement in map(Requirement, {*inputs.requirements, *inputs.overrides}):
+        name = canonicalize_name(requirement.name)
+        if name not in free or not requirement.specifier:
+            continue
+        admitted = [r for r in package_of(name).releases if requirement.specifier.contains(r.version)]
+        if len(admitted) == 1:
+            yield admitted[0].uploaded

@@ -44,7 +44,7 @@ _PIP = (
         "build", r"(?P<subject>python setup\.py egg_info|Getting requirements to build wheel) did not run successfully"
     ),
 )
-_HIDDEN = re.compile(r"`([\w.-]+)` was filtered by `exclude-newer`")
+_HIDDEN = re.compile(r"`([\w.-]+)` was filtered by `exclude-newer")
 _URL = re.compile(r"\b(?:https?|file)://\S+")
 _PATH = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+[\w.+-]*")
 

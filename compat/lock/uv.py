@@ -80,6 +80,7 @@ class UvLocker:
             "--no-config", "--no-progress", "--color=never", "--no-header", "--no-annotate", "--generate-hashes",
             "--no-python-downloads", f"--python-version={inputs.python}", f"--python-platform={inputs.platform}",
             f"--default-index={self._settings.index_url}",
+            *(f"--prerelease-package={name}=disallow" for name in inputs.finals),
         ]  # fmt: skip
         for extra in self._settings.extra_index_urls:
             arguments += [f"--index={extra}", "--index-strategy=unsafe-best-match"]

@@ -54,7 +54,8 @@ def _pins(facts: Feasibility, cell: Cell) -> Iterator[str]:
     for axis in facts.matrix.packages:
         for requirement in named(asked, canonicalize_name(axis.package)):
             moved = "outside it: moved" if facts.moved(cell, axis.name) else "inside it"
-            yield f"{subject.package} requires {requirement.name} {requirement.specifier or '(any)'}; the cell is {moved}"
+            pin = f"{requirement.name} {requirement.specifier or '(any)'}"
+            yield f"{subject.package} requires {pin}; the cell is {moved}"
 
 
 def _rules(facts: Feasibility, cell: Cell) -> Iterator[str]:

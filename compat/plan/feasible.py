@@ -1,21 +1,20 @@
 """The first obstacle of a cell, cheapest question first; each question is answered from facts, never by a run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Literal
 
 import msgspec
-from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.matrix import ANY, NOTHING, Matrix, PackageAxis, Relaxation
+from compat.declare.matrix import ANY, NOTHING, Matrix, PackageAxis
 from compat.index.release import Catalogue, Published, Release
 from compat.index.select import members
 from compat.plan.cell import Cell
 from compat.plan.platform import accepted_tags, admits, marker_values
-from compat.plan.requirements import active, named
+from compat.plan.requirements import Asked, active, named
 from compat.plan.rules import RuleBook
 
 Kind = Literal["excluded", "yanked", "requires-python", "no-artifact", "conflicting-pin", "undated", "no-interpreter"]
@@ -41,17 +40,21 @@ class Feasibility:
         self._python = matrix.interpreters.name
         self._others = tuple(axis for axis in matrix.packages if axis is not self._subject)
         self._axes = {axis.name: axis for axis in matrix.packages}
+        self._names = {axis.name: canonicalize_name(axis.package) for axis in matrix.packages}
         self._patches = {Version(f"{p.major}.{p.minor}"): p for p in matrix.interpreters.releases}
         self.published = cache(self._published)
         self.requirements = cache(self._requirements)
         self._releases = cache(self._members)
         self._usable = cache(self._usable_versions)
         self._unusable = cache(self._unusable_obstacle)
-        self._admitted = cache(_admitted)
+        self._pin = cache(self._published_pin)
+        self._moved = cache(self._lies_outside)
+        self._fits = cache(self._pin_fits)
+        self._asked = self.questions()
 
     def obstacle(self, cell: Cell) -> Obstacle | None:
         """Return the first obstacle of the cell, or None: as far as the facts go, it could work."""
-        for _, question in self.questions():
+        for _, question in self._asked:
             found = question(cell)
             if found is not None:
                 return found
@@ -84,10 +87,16 @@ class Feasibility:
 
     def conflicting(self, cell: Cell) -> Obstacle | None:
         """Return the obstacle of the first axis whose coordinate the subject's requirement does not admit."""
-        relaxations = self.rules.relaxations(cell) if cell.recipe == "relaxed" else {}
+        relaxations = self.rules.relaxations(cell)
         for axis in self._others:
-            pin = self._pin(cell, axis, relaxations.get(canonicalize_name(axis.package)))
-            if pin is not None and not self._admitted(pin, self._usable(*self._key(cell, axis))):
+            relaxation = relaxations.get(self._names[axis.name])
+            coordinate = cell.on(axis.name).version
+            if relaxation is None:
+                fits = self._fits(*self._place(cell), axis.name, coordinate)
+            else:
+                fits = relaxation.to in (ANY, NOTHING) or self._admits(relaxation.specifier, cell, axis)
+            if not fits:
+                pin = self._pin(*self._place(cell), axis.name) if relaxation is None else relaxation.specifier
                 return self._conflict(cell, axis, pin)
         return None
 
@@ -102,14 +111,9 @@ class Feasibility:
                 return Obstacle(kind="undated", between=(coordinate.text,), because=because)
         return None
 
-    def moved(self, cell: Cell, axis_name: str) -> bool:
+    def moved(self, cell: Cell, axis: str) -> bool:
         """Return whether a coordinate lies outside what the subject's published requirement admits."""
-        axis = self._axes[axis_name]
-        pin = self._pin(cell, axis, None)
-        if pin is None:
-            return False
-        versions = tuple(release.version for release in self._releases(axis.name, cell.on(axis.name).version))
-        return not self._admitted(pin, versions)
+        return self._moved(*self._place(cell), axis, cell.on(axis).version)
 
     def releases(self, cell: Cell, axis: PackageAxis) -> tuple[Release, ...]:
         """Return the releases that the cell's coordinate on that axis stands for, oldest first."""
@@ -119,22 +123,28 @@ class Feasibility:
         """Return the interpreter patch that the cell is locked for."""
         return self._patches[cell.on(self._python).version]
 
-    def _key(self, cell: Cell, axis: PackageAxis) -> tuple[str, Version, Version, bool]:
-        return (axis.name, cell.on(axis.name).version, cell.on(self._python).version, False)
+    def _place(self, cell: Cell) -> tuple[Version, Version]:
+        return cell.on(self._subject.name).version, cell.on(self._python).version
 
-    def _pin(self, cell: Cell, axis: PackageAxis, relaxation: Relaxation | None) -> SpecifierSet | None:
-        """The subject's specifier on the axis's package after relaxation; None when there is none to obey."""
-        asked = named(
-            self.requirements(cell.on(self._subject.name).version, cell.on(self._python).version),
-            canonicalize_name(axis.package),
-        )
+    def _published_pin(self, subject: Version, python: Version, axis: str) -> SpecifierSet | None:
+        """The subject's published specifier on an axis's package; None when it does not ask for it."""
+        asked = named(self.requirements(subject, python), self._names[axis])
         if not asked:
             return None
-        if relaxation is None:
-            return SpecifierSet(",".join(str(r.specifier) for r in asked if str(r.specifier)))
-        return None if relaxation.to in (ANY, NOTHING) else relaxation.specifier
+        return SpecifierSet(",".join(str(one.specifier) for one in asked if str(one.specifier)))
 
-    def _conflict(self, cell: Cell, axis: PackageAxis, pin: SpecifierSet) -> Obstacle:
+    def _lies_outside(self, subject: Version, python: Version, axis: str, coordinate: Version) -> bool:
+        pin = self._pin(subject, python, axis)
+        return pin is not None and not _admitted(pin, (r.version for r in self._releases(axis, coordinate)))
+
+    def _pin_fits(self, subject: Version, python: Version, axis: str, coordinate: Version) -> bool:
+        pin = self._pin(subject, python, axis)
+        return pin is None or _admitted(pin, self._usable(axis, coordinate, python, False))
+
+    def _admits(self, pin: SpecifierSet, cell: Cell, axis: PackageAxis) -> bool:
+        return _admitted(pin, self._usable(axis.name, cell.on(axis.name).version, cell.on(self._python).version, False))
+
+    def _conflict(self, cell: Cell, axis: PackageAxis, pin: SpecifierSet | None) -> Obstacle:
         subject, other = cell.on(self._subject.name), cell.on(axis.name)
         return Obstacle(
             kind="conflicting-pin",
@@ -145,12 +155,12 @@ class Feasibility:
     def _published(self, version: Version) -> Published | None:
         return next((r.published for r in self._releases(self._subject.name, version)), None)
 
-    def _requirements(self, version: Version, python: Version) -> tuple[Requirement, ...]:
+    def _requirements(self, version: Version, python: Version) -> tuple[Asked, ...]:
         return active(self.published(version), marker_values(self._patches[python], self.matrix.platform))
 
     def _members(self, axis_name: str, version: Version) -> tuple[Release, ...]:
         axis = self._axes[axis_name]
-        return members(version, axis.select, self.catalogue.package(canonicalize_name(axis.package)))
+        return members(version, axis.select, self.catalogue.package(self._names[axis_name]))
 
     def _usable_versions(self, axis: str, version: Version, python: Version, ignores: bool) -> tuple[Version, ...]:
         patch, tags = self._patches[python], accepted_tags(python, self.matrix.platform)
@@ -183,5 +193,5 @@ class Feasibility:
         return Obstacle(kind="no-artifact", between=between, because=because)
 
 
-def _admitted(specifier: SpecifierSet, versions: tuple[Version, ...]) -> bool:
+def _admitted(specifier: SpecifierSet, versions: Iterable[Version]) -> bool:
     return any(specifier.contains(version, prereleases=True) for version in versions)

@@ -2,13 +2,24 @@
 
 from functools import lru_cache
 
+import msgspec
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from compat.index.release import Published
 
 
-def active(published: Published | None, markers: dict[str, str]) -> tuple[Requirement, ...]:
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """One requirement that holds, its marker gone. `name` is normalised (PEP 503); `url` is empty for a release."""
+
+    name: str
+    specifier: SpecifierSet
+    extras: tuple[str, ...]
+    url: str
+
+
+def active(published: Published | None, markers: dict[str, str]) -> tuple[Asked, ...]:
     """Return the requirements that hold under the marker values, without extras' own.
 
     An unreadable requirement is left out: what a resolver cannot read it ignores, too.
@@ -16,12 +27,21 @@ def active(published: Published | None, markers: dict[str, str]) -> tuple[Requir
     if published is None:
         return ()
     parsed = (_requirement(text) for text in published.requires_dist)
-    return tuple(r for r in parsed if r is not None and (r.marker is None or r.marker.evaluate(markers)))
+    return tuple(_asked(r) for r in parsed if r is not None and (r.marker is None or r.marker.evaluate(markers)))
 
 
-def named(requirements: tuple[Requirement, ...], package: str) -> tuple[Requirement, ...]:
+def named(asked: tuple[Asked, ...], package: str) -> tuple[Asked, ...]:
     """Return the requirements on one package, by normalised name."""
-    return tuple(r for r in requirements if canonicalize_name(r.name) == package)
+    return tuple(one for one in asked if one.name == package)
+
+
+def _asked(requirement: Requirement) -> Asked:
+    return Asked(
+        name=canonicalize_name(requirement.name),
+        specifier=requirement.specifier,
+        extras=tuple(sorted(requirement.extras)),
+        url=requirement.url or "",
+    )
 
 
 @lru_cache(maxsize=20_000)

@@ -20,7 +20,11 @@ class RuleBook:
         self._exclusions = tuple(rule for rule in matrix.rules if rule.effect == "exclude")
         self._relaxing = tuple(rule for rule in matrix.rules if rule.effect == "relax")
         self._moved = moved
-        self._memo: dict[tuple[SpecifierSet, Version], bool] = {}
+        self._named = {
+            rule.name: {canonicalize_name(r.package): r for r in rule.relaxations if not r.ignore_requires_python}
+            for rule in self._relaxing
+        }
+        self._memo: dict[tuple[str, str, Version], bool] = {}
 
     def exclusions(self, cell: Cell) -> tuple[Rule, ...]:
         """Return the rules that exclude the cell."""
@@ -34,12 +38,7 @@ class RuleBook:
 
     def relaxations(self, cell: Cell) -> dict[str, Relaxation]:
         """Return the pins that are relaxed in the cell by normalised package name; a later rule wins."""
-        return {
-            canonicalize_name(relaxation.package): relaxation
-            for rule in self.relaxing(cell)
-            for relaxation in rule.relaxations
-            if not relaxation.ignore_requires_python
-        }
+        return {name: r for rule in self.relaxing(cell) for name, r in self._named[rule.name].items()}
 
     def ignores_requires_python(self, cell: Cell) -> bool:
         """Return whether the subject's `Requires-Python` is set aside in the cell."""
@@ -47,12 +46,12 @@ class RuleBook:
 
     def _holds(self, rule: Rule, cell: Cell) -> bool:
         return all(
-            self._moved(cell, axis) if specifier is None else self._contains(specifier, cell.on(axis))
+            self._moved(cell, axis) if specifier is None else self._contains(rule, specifier, cell.on(axis))
             for axis, specifier in rule.when.conditions
         )
 
-    def _contains(self, specifier: SpecifierSet, coordinate: Coordinate) -> bool:
-        key = (specifier, coordinate.version)
+    def _contains(self, rule: Rule, specifier: SpecifierSet, coordinate: Coordinate) -> bool:
+        key = (rule.name, coordinate.axis, coordinate.version)
         if key not in self._memo:
             self._memo[key] = specifier.contains(coordinate.version, prereleases=True)
         return self._memo[key]
