@@ -4,20 +4,37 @@ import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
-Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
-Short = Annotated[str, msgspec.Meta(pattern=r"^[a-z]{1,12}$")]
-PackageName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?$")]
-Reason = Annotated[str, msgspec.Meta(min_length=10, max_length=600)]
-Title = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
-RequirementText = Annotated[str, msgspec.Meta(min_length=1, max_length=300)]
-Link = Annotated[str, msgspec.Meta(pattern=r"^https://[^\s]+$", max_length=500)]
+from compat.declare.text import (
+    Link,
+    Name,
+    PackageName,
+    Platform,
+    Reason,
+    Requirements,
+    Short,
+    SuitePath,
+    Title,
+    parse_requirement,
+    parse_specifier,
+    parse_version,
+)
 
 MOVED = "moved"
 ANY = "any"
 NOTHING = "nothing"
+
+Pin = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=1,
+        max_length=200,
+        description="a version specifier, 'any' or 'nothing'",
+        extra_json_schema={"format": "pin"},
+    ),
+]
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -95,7 +112,7 @@ class Relaxation(Value, frozen=True):
     """
 
     package: PackageName
-    to: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
+    to: Pin | None = None
     as_of: Name | None = None
     everywhere: bool = False
     ignore_requires_python: bool = False
@@ -106,13 +123,14 @@ class Relaxation(Value, frozen=True):
             raise ValueError("needs either `to` or `ignore_requires_python = true`")
         if self.as_of is not None and self.to in (None, NOTHING):
             raise ValueError("`as_of` goes with a `to` that keeps the package")
-        if self.to not in (None, ANY, NOTHING):
-            parse_specifier(self.to or "")
+        if self.ignore_requires_python and self.everywhere:
+            raise ValueError("`ignore_requires_python` stands alone, without `everywhere`")
+        parse_pin(self.to or ANY)
 
     @property
     def specifier(self) -> SpecifierSet:
         """What the pin becomes; empty means any version."""
-        return SpecifierSet("" if self.to in (None, ANY, NOTHING) else self.to or "")
+        return parse_pin(self.to or ANY)
 
 
 class Rule(Value, frozen=True):
@@ -135,8 +153,13 @@ class Rule(Value, frozen=True):
 class Suite(Value, frozen=True):
     """The tests that run inside each cell, and what they need installed besides the subject."""
 
-    path: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_/-]{0,99}$")]
-    requirements: Annotated[tuple[RequirementText, ...], msgspec.Meta(max_length=50)] = ()
+    path: SuitePath
+    requirements: Requirements = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what is no requirement."""
+        for text in self.requirements:
+            parse_requirement(text)
 
 
 class Floor(Value, frozen=True):
@@ -158,13 +181,18 @@ class Matrix(Value, frozen=True):
     name: Name
     title: Title
     subject: Name
-    platform: Annotated[str, msgspec.Meta(pattern=r"^(x86_64|aarch64)-manylinux_2_[0-9]{1,2}$")]
+    platform: Platform
     margin_days: Annotated[int, msgspec.Meta(ge=0, le=3650)]
     axes: Annotated[tuple[Axis, ...], msgspec.Meta(min_length=2, max_length=8)]
     suite: Suite
     floors: Annotated[tuple[Floor, ...], msgspec.Meta(max_length=8)] = ()
     rules: Annotated[tuple[Rule, ...], msgspec.Meta(max_length=500)] = ()
-    requirements: Annotated[tuple[RequirementText, ...], msgspec.Meta(max_length=50)] = ()
+    requirements: Requirements = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what is no requirement."""
+        for text in self.requirements:
+            parse_requirement(text)
 
     @property
     def interpreters(self) -> InterpreterAxis:
@@ -182,12 +210,14 @@ class Matrix(Value, frozen=True):
         return next(axis for axis in self.packages if axis.name == self.subject)
 
 
-def parse_specifier(text: str) -> SpecifierSet:
-    """Return the specifier, or raise ValueError with an example of a good one."""
-    try:
-        return SpecifierSet(text)
-    except InvalidSpecifier:
-        raise ValueError(f"{text!r} is not a version specifier such as '>=2.3,<3'") from None
+def parse_condition(text: str) -> SpecifierSet | None:
+    """Return the specifier of one condition, None for `moved`, or raise ValueError."""
+    return None if text == MOVED else parse_specifier(text)
+
+
+def parse_pin(text: str) -> SpecifierSet:
+    """Return what `to` makes of a pin, the empty specifier for `any` and `nothing`, or raise ValueError."""
+    return SpecifierSet() if text in (ANY, NOTHING) else parse_specifier(text)
 
 
 def decode_custom(kind: type, raw: Any) -> Any:
@@ -199,11 +229,17 @@ def decode_custom(kind: type, raw: Any) -> Any:
     if kind is SpecifierSet:
         return parse_specifier(raw)
     if kind is Version:
-        try:
-            return Version(raw)
-        except InvalidVersion:
-            raise ValueError(f"{raw!r} is not a version such as '2.14.1'") from None
+        return parse_version(raw)
     raise NotImplementedError(kind)
+
+
+def encode_custom(value: Any) -> Any:
+    """Encode the types that msgspec does not know as they stand in the TOML; the `enc_hook` of every declaration."""
+    if isinstance(value, When):
+        return value.as_table()
+    if isinstance(value, SpecifierSet | Version):
+        return str(value)
+    raise NotImplementedError(type(value))
 
 
 def schema_custom(kind: type) -> dict[str, Any]:
@@ -220,5 +256,5 @@ def schema_custom(kind: type) -> dict[str, Any]:
 def _when(raw: object) -> When:
     if not isinstance(raw, dict) or not all(isinstance(text, str) for text in raw.values()):
         raise ValueError("Expected a table of axis = 'specifier' or axis = 'moved'")
-    pairs = ((axis, None if text == MOVED else parse_specifier(text)) for axis, text in raw.items())
+    pairs = ((axis, parse_condition(text)) for axis, text in raw.items())
     return When(tuple(sorted(pairs, key=lambda pair: pair[0])))

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 import msgspec
 from packaging.version import Version
 
-from compat.declare.matrix import Link, Name, Reason, Value
+from compat.declare.matrix import Value
+from compat.declare.text import Link, Name, Reason
 
 Months = Annotated[int, msgspec.Meta(ge=1, le=240)]
 

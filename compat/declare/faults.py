@@ -1,0 +1,124 @@
+"""The `declare` room's way to tell what is wrong: where it stands, what is allowed, and what was probably meant."""
+
+import datetime
+import difflib
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from compat.errors import Fault
+
+MOST_FAULTS = 50
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]{1,60}")
+_LONGEST = 60
+
+Part = str | int
+Path = tuple[Part, ...]
+_KINDS: tuple[tuple[type, str], ...] = (
+    (bool, "a boolean"),
+    (str, "a string"),
+    (int, "an integer"),
+    (float, "a number"),
+    (datetime.datetime, "a date with a time"),
+    (datetime.date, "a date"),
+    (datetime.time, "a time"),
+    (list, "an array"),
+    (dict, "a table"),
+)
+
+
+class Finding(NamedTuple):
+    """A fault inside a document, before it is said which document."""
+
+    code: str
+    path: Path
+    message: str
+    hint: str = ""
+
+
+def faults_of(source: str, findings: Iterable[Finding]) -> tuple[Fault, ...]:
+    """Return the findings as faults of that file, sorted by place."""
+    return tuple(
+        Fault(code=finding.code, path=place(source, finding.path), message=finding.message, hint=finding.hint)
+        for finding in sorted(findings, key=lambda finding: order(finding.path))
+    )
+
+
+def order(path: Path) -> list[tuple[int, int, str]]:
+    """Return what paths are sorted by: entries by number, keys by name."""
+    return [(0, part, "") if isinstance(part, int) else (1, 0, part) for part in path]
+
+
+def unknown_axis(path: Path, name: str, allowed: Iterable[str], kind: str = "axis") -> Finding:
+    """Return the finding that a name is no axis, or no axis of that kind."""
+    return Finding("unknown-axis", path, f"{shown(name)} is no {kind} of the matrix; {choice(name, allowed)}")
+
+
+def repeated(keys: Iterable[tuple[Path, str]]) -> Iterator[Finding]:
+    """Yield a finding for each key that an earlier one equals."""
+    first: dict[str, Path] = {}
+    for path, key in keys:
+        if first.setdefault(key, path) != path:
+            yield Finding("duplicate", path, f"{shown(key)} stands at {key_path(first[key])} already")
+
+
+def key_path(parts: Iterable[Part]) -> str:
+    """Return the path of a key as TOML people write it: `rules[2].when.tf`. Arrays count from 0."""
+    path = ""
+    for part in parts:
+        if isinstance(part, int):
+            path += f"[{part}]"
+            continue
+        path += ("." if path else "") + (part if _BARE_KEY.fullmatch(part) else json.dumps(_cut(part)))
+    return path
+
+
+def place(source: str, parts: Iterable[Part] = ()) -> str:
+    """Return a fault's place: the file, and after a colon the key inside it."""
+    path = key_path(parts)
+    return f"{source}: {path}" if path else source
+
+
+def shown(value: object) -> str:
+    """Return a declared value as a message may show it: short, quoted, every strange character escaped."""
+    match value:
+        case str():
+            return repr(_cut(value))
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case datetime.date() | datetime.time():
+            return value.isoformat()
+    return kind_of(value)
+
+
+def kind_of(value: object) -> str:
+    """Return what TOML calls a value of this kind, with its article."""
+    return next(name for kind, name in _KINDS if isinstance(value, kind))
+
+
+def choice(word: str, allowed: Iterable[str]) -> str:
+    """Return which words are allowed, and the one that was probably meant."""
+    words = sorted(allowed)
+    if not words:
+        return "none is declared"
+    near = difflib.get_close_matches(_cut(word).lower(), words, n=1)
+    meant = f"; did you mean {near[0]!r}?" if near else ""
+    return f"allowed: {', '.join(words)}{meant}"
+
+
+def capped(faults: Sequence[Fault], source: str, *, complete: bool = True) -> tuple[Fault, ...]:
+    """Return at most 50 faults of a document, and how many more there are; `complete` says whether all were found."""
+    if len(faults) <= MOST_FAULTS:
+        return tuple(faults)
+    rest = len(faults) - MOST_FAULTS
+    count = str(rest) if complete else f"at least {rest}"
+    more = Fault(code="more-faults", path=source, message=f"... and {count} more")
+    return (*faults[:MOST_FAULTS], more)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

@@ -1,0 +1,117 @@
+"""The `declare` room's texts: which strings a declaration may hold, and what reads them."""
+
+from typing import Annotated
+
+import msgspec
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from compat.declare.faults import shown
+
+# Beyond this no real version or specifier goes, and integers of thousands of digits are refused by Python itself.
+LONGEST_VERSION = 100
+LONGEST_SPECIFIER = 200
+LONGEST_REQUIREMENT = 300
+
+# `$` alone lets a trailing line break pass.
+_END = r"$(?!\n)"
+# Neither control characters nor line separators nor bidirectional overrides: these texts reach terminals and pages.
+_LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]*" + _END
+
+Name = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=rf"^[a-z][a-z0-9_-]{{0,39}}{_END}",
+        description="a name: a lower-case letter, then at most 39 letters, digits, '-' or '_'",
+    ),
+]
+Short = Annotated[
+    str, msgspec.Meta(pattern=rf"^[a-z]{{1,12}}{_END}", description="a short name: 1 to 12 lower-case letters")
+]
+PackageName = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=rf"^[A-Za-z0-9]([A-Za-z0-9._-]{{0,98}}[A-Za-z0-9])?{_END}", description="a package name of the index"
+    ),
+]
+Reason = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=10, max_length=600, pattern=_LINE, description="a reason: one line without control characters"
+    ),
+]
+Title = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=1, max_length=80, pattern=_LINE, description="a title: one line without control characters"
+    ),
+]
+RequirementText = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=1,
+        max_length=LONGEST_REQUIREMENT,
+        description="a requirement such as 'pytest>=7' (PEP 508)",
+        extra_json_schema={"format": "requirement"},
+    ),
+]
+Requirements = Annotated[tuple[RequirementText, ...], msgspec.Meta(max_length=50)]
+Platform = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=rf"^(x86_64|aarch64)-manylinux_2_[0-9]{{1,2}}{_END}",
+        description="a platform: 'x86_64-manylinux_2_<minor>' or 'aarch64-manylinux_2_<minor>'",
+    ),
+]
+SuitePath = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=rf"^[A-Za-z0-9_][A-Za-z0-9_/-]{{0,99}}{_END}",
+        description="a folder below the matrix's own: letters, digits, '_', '-' and '/'",
+    ),
+]
+Link = Annotated[
+    str,
+    msgspec.Meta(
+        # Printable ASCII without quotes and angle brackets: links are put into pages and terminals.
+        pattern=rf"^https://[!#-;=?-~]+{_END}",
+        max_length=500,
+        description="a link that starts with https://",
+    ),
+]
+
+
+def parse_version(text: str) -> Version:
+    """Return the version (PEP 440), or raise ValueError with an example of a good one."""
+    if len(text) <= LONGEST_VERSION:
+        try:
+            return Version(text)
+        except InvalidVersion:
+            pass
+    raise ValueError(f"{shown(text)} is not a version such as '2.14.1'") from None
+
+
+def parse_specifier(text: str) -> SpecifierSet:
+    """Return the specifier (PEP 440), or raise ValueError with an example of a good one."""
+    if len(text) <= LONGEST_SPECIFIER:
+        try:
+            return SpecifierSet(text)
+        except InvalidSpecifier:
+            pass
+    raise ValueError(f"{shown(text)} is not a version specifier such as '>=2.3,<3'") from None
+
+
+def parse_requirement(text: str) -> Requirement:
+    """Return the requirement (PEP 508), or raise ValueError with an example of a good one.
+
+    A requirement with a URL is refused: locks hold releases of the index.
+    """
+    try:
+        # The length first: the parser recurses on brackets.
+        requirement = Requirement(text if len(text) <= LONGEST_REQUIREMENT else "")
+    except InvalidRequirement:
+        raise ValueError(f"{shown(text)} is not a requirement such as 'pytest>=7'") from None
+    if requirement.url is not None:
+        raise ValueError(f"{shown(text)} names a URL; only releases of the index can be required, as in 'pytest>=7'")
+    return requirement
