@@ -196,7 +196,7 @@ def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: 
         return
     for key in instance.keys() - known.keys():
         if allowed is False:
-            message = f"unknown key {shown(key)}; {choice(key, known)}"
+            message = f"unknown key {shown(key)}; {choice(key, sorted(known))}"
             yield ValidationError(message, validator="unknown-key", path=[key])
         else:
             yield from validator.descend(instance[key], allowed, path=key)

@@ -53,7 +53,7 @@ def order(path: Path) -> list[tuple[int, int, str]]:
 
 def unknown_axis(path: Path, name: str, allowed: Iterable[str], kind: str = "axis") -> Finding:
     """Return the finding that a name is no axis, or no axis of that kind."""
-    return Finding("unknown-axis", path, f"{shown(name)} is no {kind} of the matrix; {choice(name, allowed)}")
+    return Finding("unknown-axis", path, f"{shown(name)} is no {kind} of the matrix; {choice(name, sorted(allowed))}")
 
 
 def repeated(keys: Iterable[tuple[Path, str]]) -> Iterator[Finding]:
@@ -101,8 +101,8 @@ def kind_of(value: object) -> str:
 
 
 def choice(word: str, allowed: Iterable[str]) -> str:
-    """Return which words are allowed, and the one that was probably meant."""
-    words = sorted(allowed)
+    """Return which words are allowed, in the order given, and the one that was probably meant."""
+    words = list(allowed)
     if not words:
         return "none is declared"
     near = difflib.get_close_matches(_cut(word).lower(), words, n=1)

@@ -99,13 +99,13 @@ def _moved(matrix: Matrix, name: str, path: Path) -> Iterator[Finding]:
     movable = _package_names(matrix) - {matrix.subject}
     if name not in movable:
         message = f"'moved' has no meaning on axis {name!r}: the subject pins the packages of other axes only"
-        yield Finding("meaningless", path, f"{message}; {choice(name, movable)}")
+        yield Finding("meaningless", path, f"{message}; {choice(name, sorted(movable))}")
 
 
 def _unmet(axis: Axis, specifier: SpecifierSet, path: Path) -> Iterator[Finding]:
     if not isinstance(axis, InterpreterAxis):
         return
-    series = sorted({Version(_series_of(release)) for release in axis.releases})
+    series = _all_series(axis)
     if not any(specifier.contains(version, prereleases=True) for version in series):
         message = f"{shown(str(specifier))} holds for no series of axis {axis.name!r}"
         yield Finding("unneeded", path, f"{message}: {', '.join(map(str, series))}", "delete the rule")
@@ -139,7 +139,7 @@ def _relaxations(matrix: Matrix) -> Iterator[Finding]:
         )
         for j, relaxation in enumerate(rule.relaxations):
             path = ("rules", i, "relaxations", j)
-            if relaxation.ignore_requires_python and canonicalize_name(relaxation.package) not in subject:
+            if subject and relaxation.ignore_requires_python and canonicalize_name(relaxation.package) not in subject:
                 message = f"{shown(relaxation.package)} is not the subject's package; {choice('', subject)}"
                 yield Finding("not-subject", (*path, "package"), message, "only its requires-python can be ignored")
             if relaxation.as_of is not None and relaxation.as_of not in names:
@@ -154,7 +154,7 @@ def _floors(matrix: Matrix) -> Iterator[Finding]:
         if axis is None:
             yield unknown_axis(("floors", i, "axis"), floor.axis, axes)
         elif isinstance(axis, InterpreterAxis):
-            series = {_series_of(release) for release in axis.releases}
+            series = [str(version) for version in _all_series(axis)]
             if str(floor.at) not in series:
                 message = f"{shown(str(floor.at))} is no series of axis {axis.name!r}; {choice(str(floor.at), series)}"
                 yield Finding("unknown-series", ("floors", i, "at"), message)
@@ -176,6 +176,10 @@ def _requirements(matrix: Matrix) -> Iterator[Finding]:
 
 def _package_names(matrix: Matrix) -> set[str]:
     return {axis.name for axis in matrix.packages}
+
+
+def _all_series(axis: InterpreterAxis) -> list[Version]:
+    return sorted({Version(_series_of(release)) for release in axis.releases})
 
 
 def _series_of(release: Version) -> str:

@@ -7,6 +7,7 @@ import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from compat.declare.faults import choice
 from compat.declare.text import (
     Link,
     Name,
@@ -212,12 +213,14 @@ class Matrix(Value, frozen=True):
 
 def parse_condition(text: str) -> SpecifierSet | None:
     """Return the specifier of one condition, None for `moved`, or raise ValueError."""
-    return None if text == MOVED else parse_specifier(text)
+    if not text.strip():
+        raise ValueError("an empty condition always holds; allowed: 'moved', or a version specifier such as '>=2.3,<3'")
+    return None if text == MOVED else _specifier_or(text, MOVED)
 
 
 def parse_pin(text: str) -> SpecifierSet:
     """Return what `to` makes of a pin, the empty specifier for `any` and `nothing`, or raise ValueError."""
-    return SpecifierSet() if text in (ANY, NOTHING) else parse_specifier(text)
+    return SpecifierSet() if text in (ANY, NOTHING) else _specifier_or(text, ANY, NOTHING)
 
 
 def decode_custom(kind: type, raw: Any) -> Any:
@@ -251,6 +254,13 @@ def schema_custom(kind: type) -> dict[str, Any]:
     if kind is Version:
         return {"type": "string", "format": "pep440-version"}
     raise NotImplementedError(kind)
+
+
+def _specifier_or(text: str, *words: str) -> SpecifierSet:
+    try:
+        return parse_specifier(text)
+    except ValueError as error:
+        raise ValueError(f"{error}; also {choice(text, words)}") from None
 
 
 def _when(raw: object) -> When:

@@ -18,8 +18,8 @@ DEEPEST = 16
 
 _BYTE_ORDER_MARKS = (
     (b"\xef\xbb\xbf", "UTF-8 with a byte order mark"),
-    (b"\xff\xfe", "UTF-16"),
-    (b"\xfe\xff", "UTF-16"),
+    (b"\xff\xfe", "UTF-16 or UTF-32"),
+    (b"\xfe\xff", "UTF-16 or UTF-32"),
 )
 # A text up to its closing quote, or to the end of its line: no more is needed to tell keys from texts.
 _QUOTED = re.compile(r""""(?:[^"\\\n]+|\\.)*(?:"|\\?$)|'[^'\n]*(?:'|$)""", re.MULTILINE)

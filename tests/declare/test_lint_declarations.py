@@ -1,0 +1,351 @@
+"""Each lint: a document that triggers exactly it, and the sound document beside it that does not."""
+
+import datetime
+from typing import Any
+
+import pytest
+from documents import MATRIX, POLICY, TODAY, Document, Path, changed, toml, without
+
+from compat.declare.decode import decode_matrix, decode_policy
+from compat.declare.lint import lint_matrix
+from compat.declare.lint_policy import lint_policy
+from compat.declare.load import load
+from compat.errors import DeclarationError, Fault
+
+RULE: Document = {"name": "a", "effect": "exclude", "because": "because it is so", "when": {"engine": "<2.4"}}
+RELAX: Document = {**MATRIX["rules"][0], "name": "another"}
+
+
+def added(path: Path, entry: Any) -> Document:
+    """Return the sound matrix with one more entry in an array."""
+    inner: Any = MATRIX
+    for part in path:
+        inner = inner[part]
+    return changed(MATRIX, path, [*inner, entry])
+
+
+def matrix_faults(document: Document, today: datetime.date = TODAY) -> tuple[Fault, ...]:
+    return lint_matrix(decode_matrix(toml(document), "m"), "m", folder="demo", today=today)
+
+
+def policy_faults(document: Document, matrix: Document = MATRIX, today: datetime.date = TODAY) -> tuple[Fault, ...]:
+    return lint_policy(decode_policy(toml(document), "p"), decode_matrix(toml(matrix), "m"), "p", today=today)
+
+
+def test_a_sound_matrix_has_no_faults() -> None:
+    assert matrix_faults(MATRIX) == ()
+
+
+def test_a_sound_policy_has_no_faults() -> None:
+    assert policy_faults(POLICY) == ()
+
+
+NO_RULES = without(MATRIX, ("rules",))
+CASES: dict[str, tuple[Document, str, str, str]] = {
+    "the folder has another name": (
+        changed(MATRIX, ("name",), "dem"),
+        "name",
+        "name",
+        "'dem' is not the name of the matrix's folder; allowed: demo",
+    ),
+    "the subject is no axis": (
+        changed(MATRIX, ("subject",), "demos"),
+        "unknown-axis",
+        "subject",
+        "allowed: demo, engine; did you mean 'demo'?",
+    ),
+    "the subject is the interpreter": (
+        changed(NO_RULES, ("subject",), "python"),
+        "unknown-axis",
+        "subject",
+        "'python' is no package axis",
+    ),
+    "there is no interpreter": (
+        without(NO_RULES, ("axes", 0)),
+        "interpreter-axis",
+        "axes",
+        "has 0 axes of kind 'interpreter'",
+    ),
+    "there are two interpreters": (
+        added(("axes",), {**MATRIX["axes"][0], "name": "other", "short": "ot"}),
+        "interpreter-axis",
+        "axes",
+        "has 2 axes",
+    ),
+    "two axes have one name": (
+        added(("axes",), {"kind": "package", "name": "engine", "short": "x", "package": "x"}),
+        "duplicate",
+        "axes[3].name",
+        "'engine' stands at axes[1].name already",
+    ),
+    "two axes have one short name": (
+        changed(MATRIX, ("axes", 2, "short"), "en"),
+        "duplicate",
+        "axes[2].short",
+        "axes[1].short",
+    ),
+    "two axes have one package": (
+        changed(MATRIX, ("axes", 1, "package"), "DEMO"),
+        "duplicate",
+        "axes[2].package",
+        "axes[1].package",
+    ),
+    "an interpreter release is no final release": (
+        changed(MATRIX, ("axes", 0, "releases", 0), "3.9.0rc1"),
+        "bad-version",
+        "axes[0].releases[0]",
+        "'3.9.0rc1'",
+    ),
+    "an interpreter release names no patch": (
+        changed(MATRIX, ("axes", 0, "releases", 0), "3.9"),
+        "bad-version",
+        "axes[0].releases[0]",
+        "such as '3.11.4'",
+    ),
+    "a series stands twice": (
+        added(("axes", 0, "releases"), "3.10.2"),
+        "duplicate",
+        "axes[0].releases[3]",
+        "'3.10' stands at axes[0].releases[1]",
+    ),
+    "no release can be selected": (
+        changed(MATRIX, ("axes", 1, "select", "specifier"), ">3,<2"),
+        "unsatisfiable",
+        "axes[1].select.specifier",
+        "<2,>3",
+    ),
+    "a condition cannot be met": (
+        changed(MATRIX, ("rules", 1, "when", "python"), ">3,<2"),
+        "unsatisfiable",
+        "rules[1].when.python",
+        "<2,>3",
+    ),
+    "a pin cannot be met": (
+        changed(MATRIX, ("rules", 0, "relaxations", 0, "to"), ">3,<2"),
+        "unsatisfiable",
+        "rules[0].relaxations[0].to",
+        "<2,>3",
+    ),
+    "a condition is on an unknown axis": (
+        changed(MATRIX, ("rules", 1, "when", "engin"), "moved"),
+        "unknown-axis",
+        "rules[1].when.engin",
+        "did you mean 'engine'?",
+    ),
+    "the interpreter is moved": (
+        changed(MATRIX, ("rules", 0, "when", "python"), "moved"),
+        "meaningless",
+        "rules[0].when.python",
+        "allowed: engine",
+    ),
+    "the subject is moved": (
+        changed(MATRIX, ("rules", 0, "when", "demo"), "moved"),
+        "meaningless",
+        "rules[0].when.demo",
+        "allowed: engine",
+    ),
+    "a condition holds for no series": (
+        changed(MATRIX, ("rules", 1, "when", "python"), ">=3.12"),
+        "unneeded",
+        "rules[1].when.python",
+        "3.9, 3.10, 3.11",
+    ),
+    "a condition names a patch of the interpreter, which no series is": (
+        changed(MATRIX, ("rules", 1, "when", "python"), "==3.11.7"),
+        "unneeded",
+        "rules[1].when.python",
+        "==3.11.7",
+    ),
+    "an exclusion has no conditions": (
+        without(MATRIX, ("rules", 1, "when")),
+        "excludes-all",
+        "rules[1].when",
+        "excludes every cell",
+    ),
+    "two rules have one name": (
+        added(("rules",), {**RULE, "name": "known-crash"}),
+        "duplicate",
+        "rules[2].name",
+        "rules[1].name",
+    ),
+    "two exclusions are the same": (
+        added(("rules",), {**RULE, "when": MATRIX["rules"][1]["when"]}),
+        "unneeded",
+        "rules[2]",
+        "rule 'known-crash'",
+    ),
+    "two relaxing rules are the same": (
+        added(("rules",), {**RELAX, "relaxations": RELAX["relaxations"][::-1]}),
+        "unneeded",
+        "rules[2]",
+        "'engine-moved'",
+    ),
+    "a rule is expired": (
+        changed(MATRIX, ("rules", 0, "until"), TODAY - datetime.timedelta(1)),
+        "expired",
+        "rules[0].until",
+        "after 2026-05-31",
+    ),
+    "a package is relaxed twice": (
+        added(("rules", 0, "relaxations"), {"package": "Companion", "to": "any"}),
+        "duplicate",
+        "rules[0].relaxations[2].package",
+        "rules[0].relaxations[0].package",
+    ),
+    "requires-python of another package is ignored": (
+        changed(MATRIX, ("rules", 0, "relaxations", 1, "package"), "other"),
+        "not-subject",
+        "rules[0].relaxations[1].package",
+        "allowed: demo",
+    ),
+    "a relaxation is as of an unknown axis": (
+        changed(MATRIX, ("rules", 0, "relaxations", 0, "as_of"), "engin"),
+        "unknown-axis",
+        "rules[0].relaxations[0].as_of",
+        "did you mean 'engine'?",
+    ),
+    "a relaxation is as of the interpreter": (
+        changed(MATRIX, ("rules", 0, "relaxations", 0, "as_of"), "python"),
+        "unknown-axis",
+        "rules[0].relaxations[0].as_of",
+        "no package axis",
+    ),
+    "a floor is of an unknown axis": (
+        changed(MATRIX, ("floors", 0, "axis"), "engin"),
+        "unknown-axis",
+        "floors[0].axis",
+        "did you mean 'engine'?",
+    ),
+    "an axis has two floors": (
+        added(("floors",), MATRIX["floors"][0]),
+        "duplicate",
+        "floors[1].axis",
+        "floors[0].axis",
+    ),
+    "a floor is no series of the interpreter": (
+        added(("floors",), {"axis": "python", "at": "3.8", "because": "it was so once"}),
+        "unknown-series",
+        "floors[1].at",
+        "allowed: 3.9, 3.10, 3.11",
+    ),
+    "a requirement names the subject": (
+        added(("requirements",), "Demo[fast]>=1"),
+        "coordinate-package",
+        "requirements[1]",
+        "axis 'demo'",
+    ),
+    "the suite requires an axis's package": (
+        added(("suite", "requirements"), "demo_engine"),
+        "coordinate-package",
+        "suite.requirements[1]",
+        "axis 'engine'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("document", "code", "path", "told"), CASES.values(), ids=CASES)
+def test_it_is_a_fault_of_a_matrix_when(document: Document, code: str, path: str, told: str) -> None:
+    (fault,) = matrix_faults(document)
+    assert (fault.code, fault.path) == (code, f"m: {path}")
+    assert told in fault.line()
+
+
+def test_a_rule_holds_on_its_last_day() -> None:
+    assert matrix_faults(changed(MATRIX, ("rules", 0, "until"), TODAY)) == ()
+
+
+def test_rules_that_relax_differently_under_the_same_conditions_are_both_needed() -> None:
+    other = {**RELAX, "relaxations": [{"package": "other", "to": "any"}]}
+    assert matrix_faults(added(("rules",), other)) == ()
+
+
+POLICY_CASES: dict[str, tuple[Document, str, str, str]] = {
+    "a window is of an unknown axis": (
+        changed(POLICY, ("windows", 0, "axis"), "engin"),
+        "unknown-axis",
+        "windows[0].axis",
+        "did you mean 'engine'?",
+    ),
+    "a hold is of an unknown axis": (
+        changed(POLICY, ("holds", 0, "axis"), "engin"),
+        "unknown-axis",
+        "holds[0].axis",
+        "allowed: demo, engine, python",
+    ),
+    "a bad release is of an unknown axis": (
+        changed(POLICY, ("known_bad", 0, "axis"), "engin"),
+        "unknown-axis",
+        "known_bad[0].axis",
+        "no axis",
+    ),
+    "an axis has two windows": (
+        changed(POLICY, ("windows",), POLICY["windows"] * 2),
+        "duplicate",
+        "windows[1].axis",
+        "windows[0].axis",
+    ),
+    "a hold stands twice": (changed(POLICY, ("holds",), POLICY["holds"] * 2), "duplicate", "holds[1]", "holds[0]"),
+    "a bad release stands twice": (
+        changed(POLICY, ("known_bad",), POLICY["known_bad"] * 2),
+        "duplicate",
+        "known_bad[1]",
+        "known_bad[0]",
+    ),
+    "a hold is expired": (
+        changed(POLICY, ("holds", 0, "until"), TODAY - datetime.timedelta(1)),
+        "expired",
+        "holds[0].until",
+        "after 2026-05-31",
+    ),
+    "a hold has no floor to hold": (
+        changed(POLICY, ("holds", 0, "axis"), "demo"),
+        "dead-hold",
+        "holds[0].axis",
+        "declares no floor of axis 'demo'",
+    ),
+    "a hold is below the floor": (
+        changed(POLICY, ("holds", 0, "at"), "2.4"),
+        "dead-hold",
+        "holds[0].at",
+        "is at 2.5 already, above 2.4",
+    ),
+}
+
+
+@pytest.mark.parametrize(("document", "code", "path", "told"), POLICY_CASES.values(), ids=POLICY_CASES)
+def test_it_is_a_fault_of_a_policy_when(document: Document, code: str, path: str, told: str) -> None:
+    (fault,) = policy_faults(document)
+    assert (fault.code, fault.path) == (code, f"p: {path}")
+    assert told in fault.line()
+
+
+def test_a_hold_at_the_floor_is_alive() -> None:
+    assert policy_faults(changed(POLICY, ("holds", 0, "at"), "2.5")) == ()
+
+
+def loading_faults(matrix: Document, policy: Document | None) -> list[str]:
+    with pytest.raises(DeclarationError) as caught:
+        load(toml(matrix), None if policy is None else toml(policy), folder="demo", today=TODAY)
+    return [fault.path for fault in caught.value.faults]
+
+
+def test_the_faults_of_both_documents_come_together() -> None:
+    expired = changed(MATRIX, ("rules", 0, "until"), datetime.date(2020, 1, 1))
+    assert loading_faults(expired, changed(POLICY, ("witnesses",), 0)) == [
+        "matrices/demo/matrix.toml: rules[0].until",
+        "matrices/demo/policy.toml: witnesses",
+    ]
+
+
+def test_a_policy_beside_a_matrix_that_does_not_decode_is_still_decoded() -> None:
+    assert loading_faults(without(MATRIX, ("title",)), changed(POLICY, ("windows", 0, "axis"), "none")) == [
+        "matrices/demo/matrix.toml: title"
+    ]
+    assert loading_faults(without(MATRIX, ("title",)), without(POLICY, ("witnesses",))) == [
+        "matrices/demo/matrix.toml: title",
+        "matrices/demo/policy.toml: witnesses",
+    ]
+
+
+def test_a_matrix_needs_no_policy() -> None:
+    assert load(toml(MATRIX), None, folder="demo", today=TODAY).policy is None
