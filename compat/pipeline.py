@@ -87,7 +87,7 @@ def kept_locks(folder: Path) -> Iterator[tuple[str, Path]]:
 
 def kept_lock(path: Path) -> Lock:
     """Return the lock of that file; raise DeclarationError when it is damaged."""
-    return decode_lock(read(path).decode(errors="replace"), str(path))
+    return decode_lock(read(path).decode(errors="replace"), "/".join(path.parts[-4:]))
 
 
 def _no_cell(ask: Declared, every: dict[str, Cell], pattern: str) -> UsageError:

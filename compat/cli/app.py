@@ -2,17 +2,19 @@
 
 import os
 import sys
+from collections.abc import Sequence
 
-import click
 import typer
 
 from compat.cli import declarations, locks, plans
 from compat.cli.output import envelope, report
 from compat.errors import CompatError, Fault
 
+# typer may bring click along or use the installed one; the base of its own class is right in both cases.
+WrongUsage: type[Exception] = typer.BadParameter.__bases__[0]
+
 app = typer.Typer(
     help="Which versions work together: declare a matrix, plan its cells, lock them.",
-    no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -31,15 +33,16 @@ def main() -> None:
     0 yes; 1 done, with findings; 2 wrong usage or declaration; 3 infrastructure, incomplete; 130 interrupted.
     """
     try:
-        code = app(standalone_mode=False)
+        code = app(args=sys.argv[1:] or ["--help"], prog_name="compat", standalone_mode=False)
         sys.stdout.flush()
     except CompatError as error:
         _tell(error.faults)
         code = error.exit_code
-    except click.ClickException as error:
-        _tell([Fault(code="usage", path="", message=error.format_message(), hint="compat --help shows the commands")])
+    except WrongUsage as error:
+        message = str(getattr(error, "format_message", error.__str__)())
+        _tell([Fault(code="usage", path="", message=message, hint="compat --help shows the commands")])
         code = 2
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         print("compat: interrupted", file=sys.stderr)
         code = 130
     except BrokenPipeError:
@@ -48,7 +51,7 @@ def main() -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _tell(faults: "list[Fault] | tuple[Fault, ...]") -> None:
+def _tell(faults: Sequence[Fault]) -> None:
     report(faults)
     if "--json" in sys.argv:
         envelope(None, faults)

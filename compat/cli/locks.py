@@ -17,7 +17,7 @@ from compat.cli.setting import (
     Root,
     Setting,
 )
-from compat.errors import CompatError, Fault
+from compat.errors import CompatError
 from compat.lock.drift import drift
 from compat.lock.lockfile import Lock, Refusal
 from compat.lock.text import encode_lock
@@ -59,20 +59,20 @@ def lock(
     setting = Setting(matrix, root, index_url, extra_index_url, refresh)
     names = words or [cell_id for cell_id, _ in pipeline.kept_locks(setting.folder)]
     lines: list[Line] = []
-    faults: list[Fault] = []
+    errors: list[CompatError] = []
     cells = pipeline.chosen(setting.ask, setting.catalogue, names)
     facts, resolver = Feasibility(setting.ask.matrix, setting.catalogue), setting.locker(locker)
     for cell in cells:
         try:
             line = _settled(setting, pipeline.locked(facts, cell, resolver, setting.source), check)
         except CompatError as error:
-            faults.extend(error.faults)
+            errors.append(error)
             report(error.faults)
             continue
         lines.append(line)
         if not as_json:
             _print(line)
-    _end(lines, faults, as_json)
+    _end(lines, errors, as_json)
 
 
 def _settled(setting: Setting, answer: Answer, check: bool) -> Line:
@@ -113,14 +113,12 @@ def _print(line: Line) -> None:
         say(f"    because of {reason}")
 
 
-def _end(lines: list[Line], faults: list[Fault], as_json: bool) -> None:
+def _end(lines: list[Line], errors: list[CompatError], as_json: bool) -> None:
     good = sum(line.outcome in ("locked", "relocked", "current") for line in lines)
+    other = len(lines) - good
     if as_json:
-        envelope({"cells": lines}, faults)
+        envelope({"cells": lines}, [fault for error in errors for fault in error.faults])
     else:
-        note(
-            f"{good} of {len(lines) + len(faults)} cells locked; {len(lines) - good} refused or different; {len(faults)} without an answer"
-        )
-    if faults:
-        raise typer.Exit(3)
-    raise typer.Exit(0 if good == len(lines) else 1)
+        total = len(lines) + len(errors)
+        note(f"{good} of {total} cells locked; {other} refused or different; {len(errors)} without an answer")
+    raise typer.Exit(max((error.exit_code for error in errors), default=1 if other else 0))

@@ -61,7 +61,7 @@ def plan(
     series = [at.version for at in axis_coordinates(setting.ask.matrix.interpreters, setting.catalogue)]
     have = frozenset(version for version in series if find(version, environ()) is not None) if here else None
     made = pipeline.planned(setting.ask, setting.catalogue, have)
-    faults = unneeded_faults(made, setting.ask.matrix, f"{setting.folder.name}/matrix.toml")
+    faults = unneeded_faults(made, setting.ask.matrix, f"matrices/{setting.folder.name}/matrix.toml")
     if as_json:
         envelope({"matrix": matrix, "cells": [_row(fate) for fate in made.fates]}, faults)
     else:

@@ -107,9 +107,8 @@ class Setting:
         catalogue = pipeline.discovered(self.ask, self.source)
         for package in catalogue.packages:
             if package.stale_since is not None:
-                note(
-                    f"compat: the index did not answer for {package.name}; using its page of {package.stale_since:%Y-%m-%d %H:%M} UTC"
-                )
+                when = f"{package.stale_since:%Y-%m-%d %H:%M} UTC"
+                note(f"compat: the index did not answer for {package.name}; using its page of {when}")
         return catalogue
 
     def locker(self, name: LockerName) -> Locker:

@@ -33,10 +33,10 @@ class Inputs(Value, frozen=True):
     """Everything that decides a lock, in resolver's terms; sorted, so that equal questions are equal values.
 
     `python` is a full CPython version and `platform` an architecture with a glibc (`x86_64-manylinux_2_31`).
-    `requirements` are the roots, and of the packages in `finals` no pre-release counts. `overrides` replace what any package of the tree asks of theirs, and `excludes`
-    drop packages from it. `as_of` hides releases that came out later; `cutoffs` are the exemptions from it.
-    `given` is a pin that joins the answer without being resolved: the subject, when its own requirements stand
-    among the roots in its place.
+    `requirements` are the roots, and of the packages in `finals` no pre-release counts. `overrides` replace what
+    any package of the tree asks of theirs, and `excludes` drop packages from it. `as_of` hides releases that came
+    out later; `cutoffs` are the exemptions from it. `given` is a pin that joins the answer without being resolved:
+    the subject, when its own requirements stand among the roots in its place.
     """
 
     cell: str

@@ -22,6 +22,7 @@ from compat.lock.view import IndexView
 # pip-compile downloads whole wheels where the index has no metadata files: minutes for a large tree.
 _SECONDS = 3600
 _KEPT = ("PATH", "HOME", "TMPDIR", "LANG", "SSL_CERT_FILE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+_VERSION = "from importlib.metadata import version; print(version('pip-tools'))"
 _UNSUPPORTED = "pip-tools cannot change what packages deep in the tree ask for ({}); the locker uv can"
 
 
@@ -79,7 +80,7 @@ class PipToolsLocker:
         exact = (parse_exact(line) for line in text.splitlines() if line.strip() and not line.startswith(("#", "-")))
         given = () if inputs.given is None else (inputs.given,)
         pins = (*(self._pin(inputs, name, version) for name, version in exact), *given)
-        version = self._run([str(compiler), "-m", "piptools", "--version"], self._cache).stdout.split()[-1]
+        version = self._run([str(compiler), "-c", _VERSION], self._cache).stdout.strip()
         return Lock(inputs=inputs, pins=tuple(sorted(pins, key=lambda pin: pin.name)), tool=f"pip-tools {version}")
 
     def _pin(self, inputs: Inputs, name: str, version: Version) -> Pin:

@@ -26,9 +26,9 @@ _NETWORK = (
     "operation timed out",
     "HTTP status",
 )
-# What uv needs of the caller's environment; UV_* and PIP_* settings would make locks depend on the machine.
+# What uv needs of the caller's environment; other UV_* and PIP_* settings would make locks depend on the machine.
 _KEPT = (
-    "PATH", "HOME", "TMPDIR", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR", "UV_CACHE_DIR", "XDG_CACHE_HOME",
+    "PATH", "HOME", "TMPDIR", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR", "UV_CACHE_DIR", "UV_HTTP_RETRIES", "UV_HTTP_TIMEOUT", "XDG_CACHE_HOME",
     "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
 )  # fmt: skip
 

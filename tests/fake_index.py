@@ -207,11 +207,11 @@ def silent(seconds: float) -> Reply:
     return lambda handler: time.sleep(seconds)
 
 
-def truncated(content: bytes, kind: str = JSON) -> Reply:
+def truncated(content: bytes, kind: str = JSON, code: int = 200) -> Reply:
     """Announce more than is sent."""
 
     def reply(handler: Handler) -> None:
-        handler.send_response(200)
+        handler.send_response(code)
         handler.send_header("Content-Type", kind)
         handler.send_header("Content-Length", str(len(content) + 1000))
         handler.end_headers()
@@ -243,6 +243,11 @@ def ranges(content: bytes) -> Reply:
         handler.write(content[start : end + 1])
 
     return reply
+
+
+def by_request(of_ranges: Reply, of_the_whole: Reply) -> Reply:
+    """Answer requests for ranges one way and others another way."""
+    return lambda handler: (of_ranges if "Range" in handler.headers else of_the_whole)(handler)
 
 
 def metadata(name: str = "thing", version: str = "1.0", *lines: str) -> bytes:

@@ -1,0 +1,78 @@
+"""What the tests of the command line share: a repository with one matrix, a local index, and a way to run `compat`."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_index import FakeIndex
+from local_index import DEMO, MATRIX, fill
+
+from compat.cli import app
+
+
+@dataclass
+class Ran:
+    """What a command came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The one JSON object on stdout."""
+        return json.loads(self.out)
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A repository that declares the matrix `demo`."""
+    folder = tmp_path / "repository" / "matrices" / "demo"
+    folder.mkdir(parents=True)
+    (folder / "matrix.toml").write_text(MATRIX, encoding="utf-8")
+    return tmp_path / "repository"
+
+
+@pytest.fixture
+def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeIndex]:
+    """An index with the packages of the demo."""
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "127.0.0.1")
+    fake = FakeIndex()
+    fill(fake, DEMO)
+    yield fake
+    fake.stop()
+
+
+@pytest.fixture
+def run(
+    root: Path,
+    index: FakeIndex,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Run:
+    """Run `compat` in the repository, against the local index and an empty cache."""
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("COMPAT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_INDEX_URL", index.url)
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def command(*words: str) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["compat", *words])
+        with pytest.raises(SystemExit) as left:
+            app.main()
+        captured = capsys.readouterr()
+        return Ran(code=int(left.value.code or 0), out=captured.out, err=captured.err)
+
+    return command

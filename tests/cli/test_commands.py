@@ -1,0 +1,207 @@
+"""The commands as people and programs see them: words in; stdout, stderr and an exit code out."""
+
+from pathlib import Path
+
+import pytest
+from conftest import Run
+from fake_index import FakeIndex, status
+
+CELL = "py3.11-dep1-demo1.0"
+
+
+def test_plan_prints_counts_by_fate_and_recipe(run: Run) -> None:
+    ran = run("plan", "demo")
+    assert ran.code == 0
+    assert "24 cells" in ran.out
+    assert "requires-python" in ran.out
+    assert "compat plan MATRIX --explain" in ran.err
+
+
+def test_plan_json_is_one_envelope_with_every_cell_once(run: Run) -> None:
+    ran = run("plan", "demo", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    assert {key: ran.json[key] for key in ("schema", "ok", "errors")} == {"schema": 1, "ok": True, "errors": []}
+    cells = ran.json["data"]["cells"]
+    assert len(cells) == len({cell["id"] for cell in cells}) == 24
+    assert cells[0].keys() == {"id", "coordinates", "recipe", "fate", "obstacle"}
+    by_id = {cell["id"]: cell for cell in cells}
+    assert by_id[CELL]["coordinates"] == {"python": "3.11", "dep": "1", "demo": "1.0"}
+    assert by_id["py3.8-dep2-demo2.0"]["obstacle"] == {
+        "kind": "requires-python",
+        "between": ["demo2.0", "py3.8"],
+        "because": "demo 2.0 requires Python >=3.9, not 3.8",
+    }
+
+
+def test_plans_are_byte_identical(run: Run) -> None:
+    assert run("plan", "demo", "--json").out == run("plan", "demo", "--json").out
+
+
+def test_explain_shows_the_arithmetic_of_one_cell(run: Run) -> None:
+    ran = run("plan", "demo", "--explain", "py3.11-dep2-demo1.0")
+    assert ran.code == 0
+    assert "demo requires dep ~=1.0; the cell is outside it: moved" in ran.out
+    assert ran.out.splitlines()[-1].strip() == "infeasible: demo 1.0 requires dep ~=1.0, not 2"
+
+
+def test_discover_lists_the_coordinates_of_each_axis(run: Run) -> None:
+    assert run("discover", "demo", "--json").json["data"]["axes"] == {
+        "python": ["3.8", "3.11"],
+        "dep": ["1", "2"],
+        "demo": ["1.0", "2.0"],
+    }
+    assert "dep: 2 coordinates, 1 to 2" in run("discover", "demo").out
+
+
+def test_lock_writes_the_lock_and_then_finds_it_current(run: Run, root: Path) -> None:
+    first = run("lock", "demo", CELL)
+    assert first.code == 0
+    assert f"{CELL}  locked (4 pins)" in first.out
+    path = root / "matrices" / "demo" / "locks" / f"{CELL}.txt"
+    text = path.read_text()
+    assert "dep==1.1" in text
+    assert "127.0.0.1" not in text
+    assert str(root) not in text
+    assert f"{CELL}  current" in run("lock", "demo").out
+    assert path.read_text() == text
+
+
+def test_lock_json_tells_each_cell_and_the_refusals_cause(run: Run) -> None:
+    ran = run("lock", "demo", CELL, "py3.11-dep2-demo2.0", "py3.8-dep2-demo2.0", "--json")
+    assert ran.code == 1
+    assert ran.json["ok"] is True
+    assert [(cell["id"], cell["outcome"]) for cell in ran.json["data"]["cells"]] == [
+        (CELL, "locked"),
+        ("py3.11-dep2-demo2.0", "lock-fail:no-artifact(gone==4.1)"),
+        ("py3.8-dep2-demo2.0", "plan-fail:requires-python(demo2.0, py3.8)"),
+    ]
+
+
+def test_a_relaxed_cell_locks_and_frees_from_its_date_what_it_needs(run: Run, root: Path) -> None:
+    cell = "py3.11-dep2-demo2.0+relaxed"
+    assert run("lock", "demo", cell).code == 0
+    text = (root / "matrices" / "demo" / "locks" / f"{cell}.txt").read_text()
+    assert "gone==4.2" in text
+    assert "# as-of: 2024-01-22T00:00:00Z" in text
+    assert "# as-of late: 2024-01-30T00:00:00Z" in text
+    assert "deep==1.0" in text
+    assert "# given: demo" in text
+
+
+def test_lock_takes_globs(run: Run) -> None:
+    ran = run("lock", "demo", "py3.*-dep1-demo1.0", "--json")
+    assert [cell["id"] for cell in ran.json["data"]["cells"]] == ["py3.8-dep1-demo1.0", CELL]
+
+
+def test_check_writes_nothing_and_says_what_would_drift_and_why(run: Run, root: Path, index: FakeIndex) -> None:
+    path = root / "matrices" / "demo" / "locks" / f"{CELL}.txt"
+    assert "not-locked" in run("lock", "demo", CELL, "--check").out
+    assert not path.exists()
+    run("lock", "demo", CELL)
+    before = path.read_text()
+    matrix = root / "matrices" / "demo" / "matrix.toml"
+    matrix.write_text(matrix.read_text().replace('requirements = ["pytest"]', 'requirements = ["pytest", "deep<2"]'))
+    ran = run("lock", "demo", "--check")
+    assert ran.code == 1
+    assert "drifted" in ran.out
+    assert "because of requirements: nothing -> deep<2" in ran.out
+    assert path.read_text() == before
+
+
+def test_a_damaged_lock_is_one_line_with_its_place(run: Run, root: Path) -> None:
+    run("lock", "demo", CELL)
+    path = root / "matrices" / "demo" / "locks" / f"{CELL}.txt"
+    path.write_text(path.read_text().replace("dep==1.1", "dep==1.0"))
+    ran = run("lock", "demo", "--check")
+    assert ran.code == 2
+    assert "the digest differs" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_an_unreachable_index_is_exit_code_3_and_no_plan(run: Run, index: FakeIndex) -> None:
+    index.page("dep", status(404))
+    ran = run("plan", "demo", "--json")
+    assert ran.code == 3
+    assert ran.json["ok"] is False
+    assert ran.json["data"] is None
+    assert [error.keys() for error in ran.json["errors"]] == [{"code", "path", "message", "hint"}]
+
+
+def test_a_stale_page_serves_and_says_so(run: Run, index: FakeIndex) -> None:
+    fresh = run("plan", "demo", "--json")
+    for package in ("dep", "demo"):
+        index.page(package, status(404))
+    stale = run("plan", "demo", "--json", "--refresh")
+    assert stale.code == 0
+    assert stale.out == fresh.out
+    assert "the index did not answer for dep; using its page of" in stale.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("plan", "dmo"), "no matrix 'dmo'; declared here: demo (did you mean demo?)"),
+        (("plan",), "MATRIX"),
+        (("pln", "demo"), "plan"),
+        (("plan", "demo", "--jsn"), "--jsn"),
+        (("plan", "demo", "--explain", "py3.11-dep1-demo9.9"), "did you mean py3.11-dep1-demo"),
+        (("plan", "demo", "--explain", "py3.11"), "does not have the form py<version>-dep<version>-demo<version>"),
+        (("lock", "demo", "py9*"), "no cell of matrix 'demo' is 'py9*'"),
+        (("lock", "demo", CELL, "--locker", "pip"), "pip"),
+        (("check", "--root", "/nowhere"), "no folder matrices/ in /nowhere"),
+        (("plan", "demo", "--index-url", "ftp://x"), "is not the address of a package index"),
+    ],
+)
+def test_wrong_words_are_one_line_and_exit_code_2(run: Run, words: tuple[str, ...], told: str) -> None:
+    ran = run(*words)
+    assert ran.code == 2
+    assert ran.out == ""
+    assert told in ran.err
+    assert ran.err.startswith("compat: ")
+    assert ran.err.count("\n") == 1
+
+
+def test_a_rule_that_no_cell_needs_is_told_beside_the_whole_plan(run: Run, root: Path) -> None:
+    matrix = root / "matrices" / "demo" / "matrix.toml"
+    rule = '  { name = "idle", effect = "exclude", because = "nobody has it", when = { demo = ">=7" } },\n]\n'
+    text = matrix.read_text()
+    matrix.write_text(text[: text.rindex("]")] + rule)
+    ran = run("plan", "demo", "--json")
+    assert ran.code == 2
+    assert len(ran.json["data"]["cells"]) == 24
+    assert [(error["code"], error["path"]) for error in ran.json["errors"]] == [
+        ("unneeded", "matrices/demo/matrix.toml: rules[2]")
+    ]
+    assert "no cell needs rule 'idle'" in ran.err
+
+
+def test_check_tells_every_fault_of_a_declaration_at_once(run: Run, root: Path) -> None:
+    matrix = root / "matrices" / "demo" / "matrix.toml"
+    matrix.write_text(matrix.read_text().replace("margin_days = 1", "margin_day = 1").replace('"major"', '"majr"'))
+    ran = run("check")
+    assert ran.code == 2
+    lines = ran.err.splitlines()
+    assert len(lines) >= 2
+    assert any("margin_day" in line and "margin_days" in line for line in lines)
+    assert any("majr" in line and "major" in line for line in lines)
+
+
+def test_check_says_which_matrices_are_sound(run: Run) -> None:
+    assert run("check").out == "sound: demo\n"
+    assert run("check", "demo", "--json").json["data"] == {"matrices": ["demo"]}
+
+
+def test_schema_shows_a_diff_and_writes_only_when_told(run: Run, root: Path) -> None:
+    path = root / "matrices" / "matrix.schema.json"
+    ran = run("schema")
+    assert (ran.code, path.exists()) == (1, False)
+    assert "+++ b/matrices/matrix.schema.json" in ran.out
+    assert run("schema", "--write").code == 0
+    assert path.exists()
+    assert (run("schema").code, run("schema").out) == (0, "")
+
+
+def test_help_shows_examples(run: Run) -> None:
+    ran = run("lock", "--help")
+    assert ran.code == 0
+    assert "Examples: compat lock" in ran.out

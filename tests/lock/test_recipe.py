@@ -1,0 +1,168 @@
+"""What each recipe asks the resolver, and how a relaxed lock frees what its date hides."""
+
+import datetime
+
+import msgspec
+import pytest
+from packaging.version import Version
+from world import catalogue_of, matrix_of, source_of, world
+
+from compat.lock.locker import MemoryLocker
+from compat.lock.lockfile import Cutoff, Inputs, Lock, Refusal
+from compat.lock.recipe import inputs_of, lock_cell, moment_after
+from compat.plan.cell import parse_cell
+from compat.plan.feasible import Feasibility
+
+
+def day(text: str) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.timezone.utc)
+
+
+def asked(cell: str, world_name: str = "published", rules: str | None = None) -> Inputs:
+    document = world(world_name)
+    if rules is not None:
+        document["matrix"] = document["matrix"].split("rules = [")[0] + f"rules = [{rules}]\n"
+    matrix = matrix_of(document)
+    return inputs_of(Feasibility(matrix, catalogue_of(document)), parse_cell(cell, matrix))
+
+
+def test_fresh_asks_for_the_release_as_published_as_of_now() -> None:
+    inputs = asked("py3.8-dep1-demo1.0")
+    assert inputs.requirements == ("demo==1.0", "dep==1.*", "pytest")
+    assert inputs.as_of is None
+    assert inputs.given is None
+    assert inputs.python == Version("3.8.18")
+
+
+def test_dated_asks_the_same_as_of_the_newest_coordinate_plus_the_margin() -> None:
+    inputs = asked("py3.9-dep2-demo2.0+dated")
+    # dep 2.0 came out sixty days after the beginning of the world, 2020-01-01 at noon; the margin is ten days.
+    assert inputs.requirements == ("demo==2.0", "dep==2.*", "pytest")
+    assert inputs.as_of == day("2020-03-12")
+
+
+def test_a_series_dates_from_its_first_release() -> None:
+    # dep 1.0 came out on the first day, dep 1.1 and demo 2.0 thirty days later.
+    assert asked("py3.8-dep1-demo1.0+dated").as_of == day("2020-01-12")
+
+
+def test_relaxed_puts_the_subjects_requirements_in_its_place_and_gives_its_pin() -> None:
+    inputs = asked("py3.8-dep2-demo1.0+relaxed")
+    assert inputs.requirements == ("dep==2.*", "pytest")
+    assert inputs.given is not None
+    assert (inputs.given.name, inputs.given.version) == ("demo", Version("1.0"))
+    assert len(inputs.given.hashes) == 1
+
+
+def test_relaxed_keeps_the_requirements_that_no_rule_changes() -> None:
+    assert asked("py3.8-dep1-demo1.0+relaxed").requirements == ("dep==1.*", "dep~=1.0", "pytest")
+
+
+@pytest.mark.parametrize(
+    ("relaxation", "requirements", "overrides", "excludes"),
+    [
+        ('{ package = "dep", to = ">=2,<9" }', ("dep<9,>=2", "dep==2.*", "pytest"), (), ()),
+        ('{ package = "dep", to = "any", everywhere = true }', ("dep==2.*", "pytest"), ("dep==2.*",), ()),
+        ('{ package = "deep", to = "~=3.0", everywhere = true }', ("dep==2.*", "pytest"), ("deep~=3.0",), ()),
+        ('{ package = "deep", to = "any", everywhere = true }', ("dep==2.*", "pytest"), ("deep",), ()),
+        ('{ package = "deep", to = "nothing", everywhere = true }', ("dep==2.*", "pytest"), (), ("deep",)),
+    ],
+)
+def test_a_relaxation_lifts_replaces_or_drops(
+    relaxation: str, requirements: tuple[str, ...], overrides: tuple[str, ...], excludes: tuple[str, ...]
+) -> None:
+    lifted = '{ name = "a", effect = "relax", because = "it is tried here", relaxations = [{ package = "dep", to = "any" }] },'
+    rule = f'{{ name = "b", effect = "relax", because = "it is tried here", relaxations = [{relaxation}] }}'
+    inputs = asked("py3.8-dep2-demo1.0+relaxed", rules=lifted + rule)
+    assert (inputs.requirements, inputs.overrides, inputs.excludes) == (requirements, overrides, excludes)
+
+
+def test_a_relaxed_package_is_free_of_the_date_or_has_that_of_the_axis_it_follows() -> None:
+    rule = """{ name = "a", effect = "relax", because = "it is tried here", relaxations = [
+        { package = "dep", to = "any" }, { package = "deep", to = "any", as_of = "dep" } ] }"""
+    inputs = asked("py3.8-dep2-demo1.0+relaxed", rules=rule)
+    assert inputs.cutoffs == (
+        Cutoff(package="deep", until=day("2020-03-12")),
+        Cutoff(package="dep", until=None),
+    )
+
+
+def test_of_an_axis_package_only_finals_count_unless_the_axis_selects_more() -> None:
+    assert asked("py3.8-dep1-demo1.0").finals == ("demo", "dep")
+
+
+@pytest.mark.parametrize(
+    ("uploaded", "days", "expected"),
+    [
+        ("2024-05-01T00:00:00", 0, "2024-05-01"),
+        ("2024-05-01T00:00:01", 0, "2024-05-02"),
+        ("2024-02-28T12:00:00", 1, "2024-03-01"),
+        ("2023-12-31T23:59:59", 30, "2024-01-31"),
+    ],
+)
+def test_a_moment_is_the_first_midnight_after_the_margin(uploaded: str, days: int, expected: str) -> None:
+    assert moment_after(day(uploaded), days) == day(expected)
+
+
+class TestWidening:
+    """`deep` began thirty days after the start of the world; `dep`, exact and free of the date, came out at sixty."""
+
+    RELAXED = Inputs(
+        cell="c",
+        python=Version("3.9.18"),
+        platform="x86_64-manylinux_2_28",
+        requirements=("dep==2.0",),
+        as_of=day("2020-01-05"),
+        cutoffs=(Cutoff(package="dep", until=None),),
+    )
+
+    def answers(self, enough: datetime.datetime | None) -> MemoryLocker:
+        """A resolver that needs a `deep` as it was at a certain moment."""
+
+        def answer(inputs: Inputs) -> Lock | Refusal:
+            until = inputs.cutoff("deep")
+            if until is None or (enough is not None and until >= enough):
+                return Lock(inputs=inputs, pins=(), tool="memory 1")
+            return Refusal(cause="no-artifact", subject="deep>=1", because="none", hidden=("deep",))
+
+        return MemoryLocker(answer)
+
+    def lock(self, locker: MemoryLocker, inputs: Inputs = RELAXED) -> Lock | Refusal:
+        document = world("published")
+        document["packages"].append({"name": "deep", "releases": [document["packages"][1]["releases"][0]]})
+        source = source_of(document)
+        return lock_cell(locker, inputs, source.package, margin_days=5)
+
+    def test_what_the_date_hides_is_shown_as_of_its_own_beginning(self) -> None:
+        made = self.lock(self.answers(day("2020-01-06")))
+        assert isinstance(made, Lock)
+        assert made.inputs.cutoffs == (
+            Cutoff(package="deep", until=day("2020-01-07")),
+            Cutoff(package="dep", until=None),
+        )
+
+    def test_then_as_of_the_moment_at_which_a_replaced_pin_came_out(self) -> None:
+        made = self.lock(self.answers(day("2020-02-01")))
+        assert isinstance(made, Lock)
+        assert made.inputs.cutoff("deep") == day("2020-03-07")
+
+    def test_and_as_of_now_when_nothing_earlier_does(self) -> None:
+        made = self.lock(self.answers(None))
+        assert isinstance(made, Lock)
+        assert made.inputs.cutoffs == (Cutoff(package="deep", until=None), Cutoff(package="dep", until=None))
+
+    def test_a_dated_lock_is_never_widened(self) -> None:
+        locker = self.answers(None)
+        dated = msgspec.structs.replace(self.RELAXED, cutoffs=())
+        assert isinstance(self.lock(locker, dated), Refusal)
+        assert len(locker.asked) == 1
+
+    def test_a_refusal_that_no_date_explains_stands(self) -> None:
+        locker = MemoryLocker(lambda _: Refusal(cause="conflict", subject="deep", because="two minds"))
+        assert isinstance(self.lock(locker), Refusal)
+        assert len(locker.asked) == 1
+
+    def test_a_resolver_that_hides_something_new_each_time_is_asked_a_bounded_number_of_times(self) -> None:
+        locker = MemoryLocker(lambda i: Refusal(cause="conflict", subject="x", because="y", hidden=("deep",)))
+        assert isinstance(self.lock(locker), Refusal)
+        assert len(locker.asked) < 10

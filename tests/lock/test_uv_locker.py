@@ -1,0 +1,130 @@
+"""The locker uv, asked for real against an index on this machine."""
+
+import datetime
+import os
+from pathlib import Path
+
+import pytest
+from fake_index import FakeIndex, status
+from packaging.version import Version
+
+from compat.errors import IndexUnreachable
+from compat.index.settings import IndexSettings
+from compat.lock.lockfile import Cutoff, Inputs, Lock, Refusal
+from compat.lock.uv import UvLocker
+
+
+def day(number: int) -> datetime.datetime:
+    return datetime.datetime(2024, 1, number, tzinfo=datetime.timezone.utc)
+
+
+def inputs(*requirements: str, **more: object) -> Inputs:
+    return Inputs(
+        cell="py3.11-demo",
+        python=Version("3.11.7"),
+        platform="x86_64-manylinux_2_28",
+        requirements=requirements,
+        **more,
+    )
+
+
+@pytest.fixture
+def locker(index: FakeIndex, tmp_path: Path) -> UvLocker:
+    environ = {**os.environ, "UV_CACHE_DIR": str(tmp_path), "UV_HTTP_RETRIES": "0"}
+    return UvLocker(IndexSettings(index_url=index.url), environ, lambda _: None)
+
+
+def pins(answer: Lock | Refusal) -> list[str]:
+    assert isinstance(answer, Lock), answer
+    return [f"{pin.name}=={pin.version}" for pin in answer.pins]
+
+
+def test_it_pins_the_newest_with_hashes(locker: UvLocker) -> None:
+    answer = locker.lock(inputs("demo==1.0"))
+    assert pins(answer) == ["deep==1.0", "demo==1.0", "dep==1.1"]
+    assert isinstance(answer, Lock)
+    assert all(len(digest) == 64 for pin in answer.pins for digest in pin.hashes)
+
+
+def test_the_same_question_has_the_same_answer(locker: UvLocker) -> None:
+    assert locker.lock(inputs("demo==1.0")) == locker.lock(inputs("demo==1.0"))
+
+
+def test_a_date_hides_what_came_later(locker: UvLocker) -> None:
+    assert pins(locker.lock(inputs("demo==1.0", as_of=day(4)))) == ["demo==1.0", "dep==1.0"]
+
+
+def test_a_package_can_have_a_date_of_its_own_or_none(locker: UvLocker) -> None:
+    early = inputs("dep==2.0", as_of=day(4), cutoffs=(Cutoff(package="dep", until=day(16)),))
+    assert pins(locker.lock(early)) == ["deep==1.0", "dep==2.0"]
+    free = inputs("dep==2.0", as_of=day(16), cutoffs=(Cutoff(package="deep", until=None),))
+    assert pins(locker.lock(free)) == ["deep==2.0", "dep==2.0"]
+
+
+def test_an_override_replaces_what_the_tree_asks(locker: UvLocker) -> None:
+    assert pins(locker.lock(inputs("demo==1.0", overrides=("deep==2.0",)))) == ["deep==2.0", "demo==1.0", "dep==1.1"]
+
+
+def test_an_exclude_drops_a_package_from_the_tree(locker: UvLocker) -> None:
+    assert pins(locker.lock(inputs("demo==1.0", excludes=("deep",)))) == ["demo==1.0", "dep==1.1"]
+
+
+def test_of_a_package_whose_finals_count_no_pre_release_is_taken(locker: UvLocker) -> None:
+    # The final 2.0 needs a deep that does not exist; left to itself, uv falls back to the release candidate.
+    assert pins(locker.lock(inputs("pre==2.*"))) == ["pre==2.1rc1"]
+    assert str(locker.lock(inputs("pre==2.*", finals=("pre",)))) == "lock-fail:no-artifact(deep==9)"
+
+
+def test_a_missing_version_is_a_refusal_with_its_cause(locker: UvLocker) -> None:
+    answer = locker.lock(inputs("demo==2.0", "dep==2.*"))
+    assert str(answer) == "lock-fail:no-artifact(gone==4.1)"
+
+
+def test_a_python_that_is_too_old_is_a_refusal_with_its_cause(locker: UvLocker) -> None:
+    old = Inputs(cell="c", python=Version("3.8.18"), platform="x86_64-manylinux_2_28", requirements=("demo==2.0",))
+    assert str(locker.lock(old)) == "lock-fail:requires-python(demo==2.0)"
+
+
+def test_two_minds_are_a_conflict(locker: UvLocker) -> None:
+    answer = locker.lock(inputs("demo==1.0", "dep==2.*"))
+    assert isinstance(answer, Refusal)
+    assert answer.cause == "conflict"
+
+
+def test_what_the_date_hides_is_named(locker: UvLocker) -> None:
+    free = Cutoff(package="gone", until=None)
+    answer = locker.lock(inputs("gone==4.2", as_of=day(10), cutoffs=(free,)))
+    assert isinstance(answer, Refusal)
+    assert (answer.cause, answer.hidden) == ("no-artifact", ("late",))
+
+
+def test_a_given_pin_joins_the_answer_unresolved(locker: UvLocker) -> None:
+    subject = locker.lock(inputs("demo==1.0"))
+    assert isinstance(subject, Lock)
+    given = next(pin for pin in subject.pins if pin.name == "demo")
+    assert pins(locker.lock(inputs("dep==1.0", given=given))) == ["demo==1.0", "dep==1.0"]
+
+
+def test_settings_of_the_machine_change_nothing(index: FakeIndex, tmp_path: Path) -> None:
+    environ = {
+        **os.environ,
+        "UV_CACHE_DIR": str(tmp_path),
+        "UV_EXCLUDE_NEWER": "2024-01-04",
+        "UV_INDEX_URL": "http://x",
+    }
+    locker = UvLocker(IndexSettings(index_url=index.url), environ, lambda _: None)
+    assert pins(locker.lock(inputs("demo==1.0"))) == ["deep==1.0", "demo==1.0", "dep==1.1"]
+
+
+def test_an_index_that_is_down_is_never_a_refusal(index: FakeIndex, locker: UvLocker) -> None:
+    index.stop()
+    with pytest.raises(IndexUnreachable) as caught:
+        locker.lock(inputs("demo==1.0"))
+    assert caught.value.exit_code == 3
+    assert "127.0.0.1" not in str(caught.value)
+
+
+def test_an_index_that_answers_with_a_fault_is_never_a_refusal(index: FakeIndex, locker: UvLocker) -> None:
+    index.page("dep", status(500))
+    with pytest.raises(IndexUnreachable):
+        locker.lock(inputs("demo==1.0"))

@@ -1,0 +1,160 @@
+"""The plan of the house: who may import whom, who may touch the world, and how large things may grow."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+HOUSE = Path(__file__).parent.parent / "compat"
+# Left to right: a module imports its own room and those before it.
+ROOMS = ("errors", "files", "declare", "index", "plan", "lock", "pipeline", "cli")
+WORLD = frozenset(
+    [
+        "requests",
+        "requests_cache",
+        "remotezip",
+        "subprocess",
+        "os",
+        "shutil",
+        "tempfile",
+        "time",
+        "pathlib",
+        "sqlite3",
+        "http",
+        "socket",
+        "platformdirs",
+    ]
+)
+EDGES = {
+    "compat/files.py": {"os", "tempfile", "pathlib"},
+    "compat/pipeline.py": {"pathlib"},
+    "compat/index/interpreters.py": {"pathlib", "platformdirs"},
+    "compat/index/metadata.py": {"pathlib", "remotezip", "requests"},
+    "compat/index/pages.py": {"pathlib", "requests_cache"},
+    "compat/index/pypi.py": {"pathlib", "requests"},
+    "compat/index/settings.py": {"subprocess"},
+    "compat/index/transport.py": {"requests", "time"},
+    "compat/index/trouble.py": {"requests"},
+    "compat/lock/piptools.py": {"pathlib", "subprocess", "tempfile"},
+    "compat/lock/uv.py": {"pathlib", "subprocess", "tempfile"},
+    "compat/lock/view.py": {"http"},
+    "compat/cli/app.py": {"os"},
+    "compat/cli/setting.py": {"os", "pathlib", "platformdirs"},
+}
+CLOCKS = {"now", "today", "utcnow", "environ", "getenv"}
+MODULES = sorted(HOUSE.rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(HOUSE.parent).as_posix()
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(HOUSE).parts[0].removesuffix(".py")
+
+
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+            if node.module == "compat":
+                yield from (f"compat.{alias.name}" for alias in node.names)
+
+
+def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+class TestEveryModule:
+    def test_imports_only_its_own_room_and_those_before_it(self, path: Path) -> None:
+        room = room_of(path)
+        if room == "__init__":
+            return
+        assert room in ROOMS, f"{room} is not a room of the house"
+        allowed = ROOMS[: ROOMS.index(room) + 1]
+        for name in imports(tree_of(path)):
+            if name.startswith("compat."):
+                assert name.split(".")[1] in allowed, f"{name_of(path)} imports {name}, which is downstream"
+
+    def test_touches_the_world_only_as_the_table_says(self, path: Path) -> None:
+        touched = {name.split(".")[0] for name in imports(tree_of(path))} & WORLD
+        assert touched == EDGES.get(name_of(path), set())
+
+    def test_reads_clock_and_environment_only_in_cli(self, path: Path) -> None:
+        if room_of(path) == "cli":
+            return
+        read = {node.attr for node in ast.walk(tree_of(path)) if isinstance(node, ast.Attribute)} & CLOCKS
+        assert not read, f"{name_of(path)} reads {read}: only cli/ may"
+
+    def test_opens_with_one_sentence_that_says_what_it_is(self, path: Path) -> None:
+        docstring = ast.get_docstring(tree_of(path)) or ""
+        assert docstring.splitlines()[:1] and len(docstring.splitlines()[0]) > 20
+
+    def test_has_a_docstring_on_everything_public(self, path: Path) -> None:
+        kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        tree = tree_of(path)
+        scopes = [
+            tree,
+            *(node for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")),
+        ]
+        public = [node for scope in scopes for node in scope.body if isinstance(node, kinds)]
+        bare = [node.name for node in public if not _private(node.name) and not ast.get_docstring(node)]
+        assert not bare, f"{name_of(path)} says nothing about {', '.join(bare)}"
+
+    def test_is_no_longer_than_400_lines(self, path: Path) -> None:
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+    def test_has_functions_of_at_most_60_lines_and_6_parameters(self, path: Path) -> None:
+        for function in functions(tree_of(path)):
+            lines = (function.end_lineno or 0) - function.lineno + 1
+            assert lines <= 60, f"{name_of(path)}: {function.name} has {lines} lines"
+            arguments = function.args
+            count = len([*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs])
+            count -= bool(arguments.args and arguments.args[0].arg in ("self", "cls"))
+            assert count <= 6 or room_of(path) == "cli", f"{name_of(path)}: {function.name} takes {count} parameters"
+
+    def test_never_names_the_libraries_of_the_matrices(self, path: Path) -> None:
+        text = path.read_text(encoding="utf-8").lower()
+        for word in ("tensorflow", "jaxlib", "keras"):
+            assert word not in text, f"{name_of(path)} names {word}; what is a matrix's own stands in matrices/"
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if path.name == "__init__.py"], ids=name_of)
+def test_a_package_says_what_it_is_and_re_exports_nothing(path: Path) -> None:
+    tree = tree_of(path)
+    assert len(tree.body) == 1
+    assert ast.get_docstring(tree)
+
+
+def test_the_table_of_edges_names_only_modules_that_exist() -> None:
+    assert set(EDGES) <= {name_of(path) for path in MODULES}
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    assert not {path.stem for path in MODULES} & {
+        "utils",
+        "util",
+        "helpers",
+        "helper",
+        "models",
+        "core",
+        "common",
+        "manager",
+    }
+
+
+def test_half_of_all_functions_are_short() -> None:
+    lengths = sorted((f.end_lineno or 0) - f.lineno + 1 for path in MODULES for f in functions(tree_of(path)))
+    assert lengths[len(lengths) // 2] <= 12
+
+
+def _private(name: str) -> bool:
+    return name.startswith("_") or (name.startswith("visit_") or name == "do_GET")
