@@ -20,13 +20,10 @@ def discover(matrix: Matrix, source: ReleaseSource) -> Catalogue:
     """
     subject = matrix.subject_axis
     names = list(dict.fromkeys(canonicalize_name(axis.package) for axis in matrix.packages))
-    pool = ThreadPoolExecutor(THREADS)
-    try:
+    with ThreadPoolExecutor(THREADS) as pool:
         packages = {package.name: package for package in pool.map(source.package, names)}
         asked = packages[canonicalize_name(subject.package)]
         packages[asked.name] = _with_metadata(asked, subject.select, source, pool)
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
     return Catalogue(packages=tuple(packages[name] for name in names))
 
 

@@ -23,6 +23,7 @@ from compat.index.settings import IndexSettings
 CONNECTIONS = 8  # as many as `discover` has threads
 CHUNK = 64 * 1024  # bytes
 IN_MEMORY = 16 * 1024 * 1024  # bytes of an answer that are kept in memory; more goes to a temporary file
+THREAD_NAME = "compat-index"
 GRACE = 0.5  # seconds by which an exchange may overrun its deadline to report its own trouble
 
 
@@ -144,7 +145,7 @@ class BoundedAdapter(HTTPAdapter):
             except BaseException as error:
                 exchanged.set_exception(error)
 
-        threading.Thread(target=exchange, name="index", daemon=True).start()
+        threading.Thread(target=exchange, name=THREAD_NAME, daemon=True).start()
         try:
             return exchanged.result(self._limits.total + GRACE)
         except NotDone:

@@ -48,12 +48,13 @@ BREAD = package(
     "bread",
     {
         "1.0": ["bread-1.0-py3-none-any.whl"],
-        "2.0": ["bread-2.0-cp311-cp311-linux_x86_64.whl", "bread-2.0-py3-none-any.whl", "bread-2.0.tar.gz"],
+        "2.0": ["Bread-2.0.tar.gz", "bread-2.0-cp311-cp311-linux_x86_64.whl", "bread-2.0-py3-none-any.whl"],
         "3.0": ["bread-3.0.tar.gz"],
     },
 )
 METADATA = {
     "whole_flour-1.0-py3-none-any.whl": published("grain"),
+    "Bread-2.0.tar.gz": published("what an sdist says does not count"),
     "bread-1.0-py3-none-any.whl": published("flour==1"),
     "bread-2.0-cp311-cp311-linux_x86_64.whl": published("flour==2"),
 }

@@ -1,6 +1,7 @@
 """Every way in which an index can fail ends soon, in one clear line, and never in an empty package."""
 
 import socket
+import threading
 import time
 
 import pytest
@@ -23,7 +24,7 @@ from fake_index import (
 from compat.errors import IndexUnreachable
 from compat.index.pypi import PyPISource
 from compat.index.settings import IndexSettings
-from compat.index.transport import Limits
+from compat.index.transport import THREAD_NAME, Limits
 
 GOOD = [File("thing-1.0-py3-none-any.whl")]
 LONG = 8  # seconds; far more than any of these may take, far less than a hang
@@ -105,6 +106,16 @@ def test_an_index_in_lasting_trouble_is_asked_a_few_times_only(index: FakeIndex,
 def test_a_body_that_drips_meets_the_deadline_for_the_whole(index: FakeIndex, quick: Limits) -> None:
     index.page("thing", drip(b" " * 1000, 0.05))
     assert "no complete answer within 1.2 s" in trouble(index, quick)
+
+
+def test_a_body_that_drips_leaves_no_thread_behind(index: FakeIndex, quick: Limits) -> None:
+    index.page("thing", drip(b" " * 400, 0.05))  # 20 s
+    before = set(threading.enumerate())
+    trouble(index, quick)
+    for thread in set(threading.enumerate()) - before:
+        if thread.name == THREAD_NAME:
+            thread.join(LONG)
+            assert not thread.is_alive()
 
 
 def test_headers_that_drip_meet_the_deadline_for_the_whole(index: FakeIndex, quick: Limits) -> None:

@@ -1,6 +1,8 @@
 """What a project page becomes, which pages are kept, and how several indexes add up."""
 
+import contextlib
 import datetime
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from packaging.tags import Tag
 from packaging.version import Version
 
 from compat.errors import IndexUnreachable
+from compat.index import pages
 from compat.index.pypi import PyPISource
 from compat.index.release import Package
 from compat.index.settings import IndexSettings
@@ -182,6 +185,36 @@ def test_a_broken_cache_does_not_break_a_run_and_is_made_anew(
     for _ in range(2):
         assert len(source(index, quick, tmp_path).package("thing").releases) == 3
     assert len(index.asked) == 1
+
+
+def test_a_cache_that_breaks_in_the_middle_of_a_run_does_not_break_the_run(
+    index: FakeIndex, quick: Limits, tmp_path: Path
+) -> None:
+    index.page("thing", in_json(FILES))
+    asked = source(index, quick, tmp_path)
+    for _ in range(2):
+        assert len(asked.package("thing").releases) == 3
+        (tmp_path / "pages.sqlite").write_bytes(b"\xff" * 50_000)
+    assert len(index.asked) == 2
+
+
+def test_a_cache_that_another_program_laid_out_does_not_break_a_run(
+    index: FakeIndex, quick: Limits, tmp_path: Path
+) -> None:
+    with contextlib.closing(sqlite3.connect(tmp_path / "pages.sqlite")) as connection:
+        connection.execute("CREATE TABLE responses (something TEXT)")
+    index.page("thing", in_json(FILES))
+    assert len(source(index, quick, tmp_path).package("thing").releases) == 3
+
+
+def test_a_cache_that_another_process_holds_does_not_hold_this_one(
+    index: FakeIndex, quick: Limits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "LOCK_SECONDS", 0.1)
+    index.page("thing", in_json(FILES))
+    with contextlib.closing(sqlite3.connect(tmp_path / "pages.sqlite", isolation_level=None)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        assert len(source(index, quick, tmp_path).package("thing").releases) == 3
 
 
 def test_a_cache_folder_that_cannot_be_made_does_not_break_a_run(

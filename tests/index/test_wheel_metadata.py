@@ -1,10 +1,12 @@
 """A wheel's METADATA, at the price of few bytes, and never another wheel's."""
 
 import hashlib
+import io
+import zipfile
 from pathlib import Path
 
 import pytest
-from fake_index import FakeIndex, Reply, body, metadata, ranges, status, truncated, wheel
+from fake_index import FakeIndex, Reply, body, by_request, metadata, ranges, status, truncated, wheel
 from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag
 
@@ -88,6 +90,18 @@ def test_a_server_without_ranges_sends_the_whole_wheel_once(index: FakeIndex, qu
 def test_a_server_that_refuses_ranges_sends_the_whole_wheel(index: FakeIndex, quick: Limits, refusal: Reply) -> None:
     index.answers(PATH, refusal, octets(WHEEL))
     assert source(index, quick).published(artifact(index, has_metadata=False)) == PUBLISHED
+
+
+def test_ranges_that_make_no_zip_send_for_the_whole_wheel(index: FakeIndex, quick: Limits) -> None:
+    index.answers(PATH, by_request(ranges(b"x" * 100_000), octets(WHEEL)))
+    assert source(index, quick).published(artifact(index, has_metadata=False)) == PUBLISHED
+
+
+def test_a_range_that_breaks_off_does_not_send_for_the_whole_wheel(index: FakeIndex, quick: Limits) -> None:
+    index.answers(PATH, truncated(b"x", code=206))
+    with pytest.raises(IndexUnreachable, match="broke off"):
+        source(index, quick).published(artifact(index, has_metadata=False))
+    assert all("Range" in request.headers for request in index.asked)
 
 
 def test_what_was_read_once_is_read_again_without_a_request(index: FakeIndex, quick: Limits, tmp_path: Path) -> None:
@@ -180,6 +194,13 @@ def test_a_metadata_file_that_is_very_large_is_refused(index: FakeIndex, quick: 
 
 def test_a_wheel_without_metadata_is_refused(index: FakeIndex, quick: Limits) -> None:
     assert "0 METADATA files" in refusal(index, quick, wheel(None))
+
+
+def test_a_wheel_with_two_metadata_is_refused(index: FakeIndex, quick: Limits) -> None:
+    packed = io.BytesIO(wheel(TEXT))
+    with zipfile.ZipFile(packed, "a") as archive:
+        archive.writestr("other-1.0.dist-info/METADATA", metadata("other"))
+    assert "2 METADATA files" in refusal(index, quick, packed.getvalue())
 
 
 def test_a_whole_wheel_of_another_hash_is_refused(index: FakeIndex, quick: Limits) -> None:
