@@ -44,6 +44,7 @@ TEXTS: dict[str, tuple[object, ...]] = {
         "a\n--index-url x",
         "a @ https://example.org/a.whl",
         "(" * 5000,
+        "a;" + "(" * 5000,
     ),
     "name": ("", "Demo", "a b", "1a", "a" * 41, "demo\n", "../demo", "\u0430"),
     "package": ("", "-a", "a/b", "a" * 101, "a\n", "a\x00b"),

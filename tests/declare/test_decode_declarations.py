@@ -276,6 +276,19 @@ def test_what_is_no_document_is_one_fault(content: bytes, code: str, told: str) 
     assert told in fault.line()
 
 
+@pytest.mark.parametrize("number", ["1" * 101, "1" * 5000])
+def test_a_version_of_absurd_length_is_no_version(number: str) -> None:
+    told = only(changed(MATRIX, ("floors", 0, "at"), number)).message
+    assert told.endswith("...' is not a version such as '2.14.1'")
+
+
+def test_entries_beyond_the_allowed_number_are_not_looked_at() -> None:
+    faults = faults_of(changed(MATRIX, ("requirements",), ["a"] * 50 + ["no requirement"]))
+    assert [(fault.path, fault.message) for fault in faults] == [
+        ("matrix.toml: requirements", "has 51 entries; allowed: at most 50")
+    ]
+
+
 def test_dots_in_texts_and_comments_are_no_deep_keys() -> None:
     dotted = b".".join([b"a"] * 40)
     good = toml(changed(MATRIX, ("title",), dotted.decode()))

@@ -102,6 +102,12 @@ CASES: dict[str, tuple[Document, str, str, str]] = {
         "axes[0].releases[0]",
         "such as '3.11.4'",
     ),
+    "an interpreter release has an epoch": (
+        changed(MATRIX, ("axes", 0, "releases", 0), "1!3.9.1"),
+        "bad-version",
+        "axes[0].releases[0]",
+        "'1!3.9.1'",
+    ),
     "a series stands twice": (
         added(("axes", 0, "releases"), "3.10.2"),
         "duplicate",
@@ -254,6 +260,10 @@ def test_a_rule_holds_on_its_last_day() -> None:
     assert matrix_faults(changed(MATRIX, ("rules", 0, "until"), TODAY)) == ()
 
 
+def test_a_package_whose_requires_python_is_ignored_may_be_relaxed_too() -> None:
+    assert matrix_faults(added(("rules", 0, "relaxations"), {"package": "demo", "to": "any"})) == ()
+
+
 def test_rules_that_relax_differently_under_the_same_conditions_are_both_needed() -> None:
     other = {**RELAX, "relaxations": [{"package": "other", "to": "any"}]}
     assert matrix_faults(added(("rules",), other)) == ()
@@ -319,6 +329,10 @@ def test_it_is_a_fault_of_a_policy_when(document: Document, code: str, path: str
     assert told in fault.line()
 
 
+def test_a_hold_holds_on_its_last_day() -> None:
+    assert policy_faults(changed(POLICY, ("holds", 0, "until"), TODAY)) == ()
+
+
 def test_a_hold_at_the_floor_is_alive() -> None:
     assert policy_faults(changed(POLICY, ("holds", 0, "at"), "2.5")) == ()
 
@@ -344,6 +358,12 @@ def test_a_policy_beside_a_matrix_that_does_not_decode_is_still_decoded() -> Non
     assert loading_faults(without(MATRIX, ("title",)), without(POLICY, ("witnesses",))) == [
         "matrices/demo/matrix.toml: title",
         "matrices/demo/policy.toml: witnesses",
+    ]
+
+
+def test_a_policy_is_looked_at_beside_its_matrix() -> None:
+    assert loading_faults(MATRIX, changed(POLICY, ("windows", 0, "axis"), "none")) == [
+        "matrices/demo/policy.toml: windows[0].axis"
     ]
 
 
