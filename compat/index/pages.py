@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import logging
 import sqlite3
 import threading
 from pathlib import Path
@@ -12,6 +13,10 @@ from requests_cache.backends.sqlite import SQLiteCache
 from requests_cache.models.response import CachedResponse
 from requests_cache.policy import get_expiration_datetime
 
+# It logs an entry that it cannot read, which to us is one that is not there; without a handler that goes to stderr.
+logging.getLogger("requests_cache").addHandler(logging.NullHandler())
+
+OK = 200
 LOCK_SECONDS = 2.0  # how long another process may hold the pages before this one does without
 
 
@@ -30,9 +35,12 @@ class KeptPages:
 
     def get(self, url: str) -> CachedResponse | None:
         """Return the last good answer, fresh or not (its `is_expired` tells)."""
-        with self._lock, contextlib.suppress(sqlite3.Error):
-            return self._cache.get_response(_key(url))
-        return None
+        try:
+            with self._lock:
+                found = self._cache.get_response(_key(url))
+        except Exception:  # a damaged entry can raise anything: the store's converters have errors of their own
+            return None
+        return found if isinstance(found, CachedResponse) and found.status_code == OK else None
 
     def keep(self, url: str, response: requests.Response) -> None:
         """Keep a good answer."""

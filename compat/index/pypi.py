@@ -111,7 +111,7 @@ class PyPISource:
     def _kept_files(self, kept: requests.Response, name: str) -> Files | None:
         try:
             return files_of(kept, name)
-        except UNREADABLE:
+        except (*UNREADABLE, AttributeError, TypeError):  # a damaged entry need not even be a response
             return None
 
 

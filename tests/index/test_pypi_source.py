@@ -207,14 +207,30 @@ def test_a_cache_that_another_program_laid_out_does_not_break_a_run(
     assert len(source(index, quick, tmp_path).package("thing").releases) == 3
 
 
+@pytest.mark.parametrize("lock", ["IMMEDIATE", "EXCLUSIVE"])
 def test_a_cache_that_another_process_holds_does_not_hold_this_one(
-    index: FakeIndex, quick: Limits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    index: FakeIndex, quick: Limits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock: str
 ) -> None:
     monkeypatch.setattr(pages, "LOCK_SECONDS", 0.1)
     index.page("thing", in_json(FILES))
     with contextlib.closing(sqlite3.connect(tmp_path / "pages.sqlite", isolation_level=None)) as holder:
-        holder.execute("BEGIN EXCLUSIVE")
+        holder.execute(f"BEGIN {lock}")
         assert len(source(index, quick, tmp_path).package("thing").releases) == 3
+
+
+@pytest.mark.parametrize(
+    "value", ["{", "{}", "", "[1]", '{"status_code": 200}', '{"status_code": 200, "_content": 5, "headers": 3}']
+)
+def test_a_kept_page_that_cannot_be_read_is_asked_for_again_without_a_word(
+    index: FakeIndex, quick: Limits, tmp_path: Path, capfd: pytest.CaptureFixture[str], value: str
+) -> None:
+    index.page("thing", in_json(FILES))
+    source(index, quick, tmp_path).package("thing")
+    with contextlib.closing(sqlite3.connect(tmp_path / "pages.sqlite")) as connection, connection:
+        connection.execute("UPDATE responses SET value = ?", (value,))
+    assert len(source(index, quick, tmp_path).package("thing").releases) == 3
+    assert len(index.asked) == 2
+    assert capfd.readouterr().err == ""
 
 
 def test_a_cache_folder_that_cannot_be_made_does_not_break_a_run(
