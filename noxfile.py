@@ -11,10 +11,9 @@ nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.error_on_external_run = True
 
 
-
 def groups(*names: str) -> list[str]:
     """Return the requirements of the named dependency groups."""
-    return nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), *names)
+    return list(nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), *names))
 
 
 @nox.session

@@ -3,6 +3,8 @@
 import re
 from typing import NamedTuple
 
+import msgspec
+
 from compat.lock.lockfile import Cause, Refusal
 
 _WORD = r"[A-Za-z0-9][\w.\[\]-]*"
@@ -34,16 +36,16 @@ _UV = (
     _pattern("conflict", r"you require REQ"),
 )
 _PIP = (
-    _pattern("requires-python", r"versions that require a different python version:.*? REQ "),
     _pattern("requires-python", r"Package '(?P<subject>[^']+)' requires a different Python"),
     _pattern("no-artifact", r"Could not find a version that satisfies the requirement REQ"),
     _pattern("no-artifact", r"No matching distribution found for REQ"),
     _pattern("conflict", r"Cannot install REQ"),
     _pattern("build", r"Failed to build '?(?P<subject>[^'\s]+)'?"),
-    _pattern(
-        "build", r"(?P<subject>python setup\.py egg_info|Getting requirements to build wheel) did not run successfully"
-    ),
+    _pattern("build", r"Getting requirements to build wheel(?: for (?P<subject>[\w.-]+))? did not run successfully"),
 )
+# pip's own set-up of a build broke, not the build: that is infrastructure.
+_PIP_SET_UP = re.compile(r"installing (?:build|backend) dependencies")
+_PIP_IGNORED = re.compile(r"versions that require a different python version: (?P<versions>.*?)(?: ERROR:|$)")
 _HIDDEN = re.compile(r"`([\w.-]+)` was filtered by `exclude-newer")
 _URL = re.compile(r"\b(?:https?|file)://\S+")
 _PATH = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+[\w.+-]*")
@@ -58,8 +60,22 @@ def refusal_of_uv(text: str) -> Refusal | None:
 
 
 def refusal_of_pip(text: str) -> Refusal | None:
-    """Return the refusal that pip's resolver tells of; None when it tells of something else."""
-    return _first(_PIP, _story(text, r"ERROR:"), ())
+    """Return the refusal that pip's resolver tells of; None when it tells of something else.
+
+    pip calls a version that asks for another Python missing, and lists it beforehand among those that it ignored.
+    """
+    story = _story(text, r"ERROR:")
+    if _PIP_SET_UP.search(story):
+        return None
+    refusal, ignored = _first(_PIP, story, ()), _PIP_IGNORED.search(story)
+    if refusal is None or ignored is None or refusal.cause != "no-artifact":
+        return refusal
+    _, exact, version = refusal.subject.partition("==")
+    if not exact or f"{version} Requires-Python" not in ignored["versions"]:
+        return refusal
+    return msgspec.structs.replace(
+        refusal, cause="requires-python", because=told(f"{refusal.subject} asks for another Python")
+    )
 
 
 def told(text: str) -> str:
@@ -83,7 +99,7 @@ def _first(patterns: tuple[Pattern, ...], story: str, hidden: tuple[str, ...]) -
     if not matches:
         return None
     _, _, pattern, match = min(matches, key=lambda found: found[:2])
-    subject = re.sub(r"\s+", "", match["subject"]).rstrip(",.:")
+    subject = re.sub(r"\s+", "", match["subject"] or "").rstrip(",.:")
     return Refusal(cause=pattern.cause, subject=subject, because=_because(story, match), hidden=hidden)
 
 

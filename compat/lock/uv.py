@@ -28,7 +28,8 @@ _NETWORK = (
 )
 # What uv needs of the caller's environment; other UV_* and PIP_* settings would make locks depend on the machine.
 _KEPT = (
-    "PATH", "HOME", "TMPDIR", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR", "UV_CACHE_DIR", "UV_HTTP_RETRIES", "UV_HTTP_TIMEOUT", "XDG_CACHE_HOME",
+    "PATH", "HOME", "TMPDIR", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR", "XDG_CACHE_HOME",
+    "UV_CACHE_DIR", "UV_HTTP_RETRIES", "UV_HTTP_TIMEOUT",
     "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
 )  # fmt: skip
 

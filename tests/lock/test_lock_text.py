@@ -54,7 +54,8 @@ def test_decode_after_encode_is_identity(lock: Lock) -> None:
 @given(locks())
 def test_a_lock_has_not_drifted_from_itself(lock: Lock) -> None:
     found = drift(lock, lock)
-    assert found.moved == () and found.reasons == ()
+    assert found.moved == ()
+    assert found.reasons == ()
 
 
 @given(locks(), locks())
@@ -101,7 +102,9 @@ def test_a_damaged_lock_is_told_with_its_file_and_the_remedy(damaged: str, told:
     with pytest.raises(DeclarationError) as caught:
         decode_lock(damaged, "locks/c.txt")
     line = str(caught.value)
-    assert line.startswith("locks/c.txt: ") and told in line and "compat lock" in line
+    assert line.startswith("locks/c.txt: ")
+    assert told in line
+    assert "compat lock" in line
 
 
 def test_pins_are_read_from_the_resolvers_text_whatever_its_order() -> None:

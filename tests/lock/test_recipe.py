@@ -71,8 +71,9 @@ def test_relaxed_keeps_the_requirements_that_no_rule_changes() -> None:
 def test_a_relaxation_lifts_replaces_or_drops(
     relaxation: str, requirements: tuple[str, ...], overrides: tuple[str, ...], excludes: tuple[str, ...]
 ) -> None:
-    lifted = '{ name = "a", effect = "relax", because = "it is tried here", relaxations = [{ package = "dep", to = "any" }] },'
-    rule = f'{{ name = "b", effect = "relax", because = "it is tried here", relaxations = [{relaxation}] }}'
+    tried = 'effect = "relax", because = "it is tried here"'
+    lifted = f'{{ name = "a", {tried}, relaxations = [{{ package = "dep", to = "any" }}] }},'
+    rule = f'{{ name = "b", {tried}, relaxations = [{relaxation}] }}'
     inputs = asked("py3.8-dep2-demo1.0+relaxed", rules=lifted + rule)
     assert (inputs.requirements, inputs.overrides, inputs.excludes) == (requirements, overrides, excludes)
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (what tools said stands here word for word)
 """What resolvers said on real indexes, and what we make of it: one real example for each pattern."""
 
 import pytest
@@ -81,6 +82,22 @@ error: Failed to build `absl-py==0.9.0`
 ]
 PIP = [
     (
+        "no-artifact(ml-dtypes>=0.1.0)",
+        """\
+  ERROR: Ignored the following versions that require a different python version: 0.10.0 Requires-Python >=3.11; 0.2.0 Requires-Python >=3.10
+  ERROR: Could not find a version that satisfies the requirement ml-dtypes>=0.1.0 (from jax) (from versions: 0.0.1, 0.0.2)
+pip._internal.exceptions.DistributionNotFound: No matching distribution found for ml-dtypes>=0.1.0
+""",
+    ),
+    (
+        "requires-python(tensorflow-federated==0.36.0)",
+        """\
+ERROR: Ignored the following versions that require a different python version: 0.34.0 Requires-Python ~=3.9.0; 0.36.0 Requires-Python ~=3.9.0
+ERROR: Could not find a version that satisfies the requirement tensorflow-federated==0.36.0 (from versions: 0.32.0, 0.33.0)
+ERROR: No matching distribution found for tensorflow-federated==0.36.0
+""",
+    ),
+    (
         "no-artifact(jaxlib==0.4.14)",
         """\
   ERROR: Could not find a version that satisfies the requirement jaxlib==0.4.14 (from tensorflow-federated) (from versions: 0.4.13, 0.4.18)
@@ -123,6 +140,11 @@ def test_because_is_the_root_clause_and_not_the_conclusion() -> None:
     assert refusal.because == (
         "there is no version of jaxlib==0.4.14 and tensorflow-federated>=0.87.0 depends on jaxlib==0.4.14"
     )
+
+
+def test_a_build_that_pip_could_not_set_up_is_not_a_refusal() -> None:
+    text = "ERROR: installing backend dependencies for farmhashpy did not run successfully.\nERROR: Failed to build 'x'"
+    assert refusal_of_pip(text) is None
 
 
 @pytest.mark.parametrize("text", ["", "error: unexpected argument '--frob' found", "thread 'main' panicked at lib.rs"])
