@@ -64,6 +64,12 @@ class IndexUnreachable(CompatError):
     code = "index-unreachable"
 
 
+class NoPage(IndexUnreachable):
+    """The index has no page for a package: its name is wrong, or the index's address is; both look the same."""
+
+    code = "no-page"
+
+
 class ToolFailed(CompatError):
     """A tool that compat starts (a resolver, an interpreter) is missing or broke down without an answer."""
 

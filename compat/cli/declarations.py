@@ -1,14 +1,13 @@
 """Commands about declarations: check them, and their JSON schemas."""
 
-import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from compat import files
 from compat.cli.output import envelope, note, say
 from compat.cli.setting import Json, Root, Setting, matrices_folder, matrix_names
-from compat.declare.schema import matrix_schema, policy_schema
+from compat.declare.schema import matrix_schema, policy_schema, schema_text
 
 
 def check(
@@ -39,7 +38,7 @@ def schema(
     folder = matrices_folder(root)
     changed = False
     for name, content in (("matrix.schema.json", matrix_schema()), ("policy.schema.json", policy_schema())):
-        text = _text(content)
+        text = schema_text(content)
         before = (files.read_if_there(folder / name) or b"").decode(errors="replace")
         print(files.unified_diff(f"matrices/{name}", before, text), end="")
         changed = changed or before != text
@@ -47,7 +46,3 @@ def schema(
             files.write(folder / name, text)
     note("compat: schemas are current" if not changed else f"compat: schemas {'written' if write else 'would change'}")
     raise typer.Exit(1 if changed and not write else 0)
-
-
-def _text(content: dict[str, Any]) -> str:
-    return json.dumps(content, indent=2, sort_keys=True) + "\n"

@@ -7,8 +7,7 @@ from rich.table import Table
 
 from compat import pipeline
 from compat.cli.output import console, envelope, note, report, say
-from compat.cli.setting import ExtraIndexUrl, IndexUrl, Json, MatrixName, Refresh, Root, Setting, environ
-from compat.index.interpreters import find
+from compat.cli.setting import ExtraIndexUrl, IndexUrl, Json, MatrixName, Refresh, Root, Setting, interpreter
 from compat.plan.cell import RECIPES
 from compat.plan.explain import explain
 from compat.plan.feasible import Feasibility, Obstacle
@@ -38,6 +37,9 @@ def discover(
     for name, versions in axes.items():
         say(f"{name}: {len(versions)} coordinates, {versions[0]} to {versions[-1]}" if versions else f"{name}: none")
         print(f"  {' '.join(versions)}")
+    if here.index.left_out:
+        count = len(here.index.left_out)
+        note(f"compat: left out of pip's configuration: {count} indexes or folders of this machine")
 
 
 def plan(
@@ -59,7 +61,7 @@ def plan(
         _explain(setting, explained, as_json)
         return
     series = [at.version for at in axis_coordinates(setting.ask.matrix.interpreters, setting.catalogue)]
-    have = frozenset(version for version in series if find(version, environ()) is not None) if here else None
+    have = frozenset(version for version in series if interpreter(version) is not None) if here else None
     made = pipeline.planned(setting.ask, setting.catalogue, have)
     faults = unneeded_faults(made, setting.ask.matrix, f"matrices/{setting.folder.name}/matrix.toml")
     if as_json:

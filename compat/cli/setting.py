@@ -120,5 +120,5 @@ class Setting:
 
 def interpreter(patch: Version) -> str | None:
     """Return the path of an interpreter of that version's series on this machine."""
-    found = find(Version(f"{patch.major}.{patch.minor}"), environ())
+    found = find(Version(f"{patch.major}.{patch.minor}"), environ(), cache_folder() / "interpreters")
     return None if found is None else found.path

@@ -21,7 +21,7 @@ from packaging.utils import (
 from packaging.version import InvalidVersion, Version
 from urllib3.exceptions import HTTPError
 
-from compat.errors import IndexUnreachable
+from compat.errors import NoPage
 from compat.index.metadata import MetadataReader
 from compat.index.pages import KeptPages
 from compat.index.release import Artifact, Package, Published, Release, Value
@@ -74,9 +74,7 @@ class PyPISource:
         name = canonicalize_name(name)
         answers = [answer for index in self._urls if (answer := self._answer(index, name)) is not None]
         if not answers:
-            raise IndexUnreachable.of(
-                f"the package index has no page for {name!r}", hint="check the name and the index address"
-            )
+            raise NoPage.of(f"the package index has no page for {name!r}", hint="check the name and the index address")
         return package_of(name, answers)
 
     def published(self, artifact: Artifact) -> Published | None:

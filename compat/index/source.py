@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from compat.errors import IndexUnreachable
+from compat.errors import NoPage
 from compat.index.release import Artifact, Package, Published
 
 
@@ -28,7 +28,7 @@ class MemorySource:
     def package(self, name: str) -> Package:
         """Return the package; an unknown one is the same trouble as with a real index."""
         if name not in self._packages:
-            raise IndexUnreachable.of(f"the index has no page for {name!r}")
+            raise NoPage.of(f"the index has no page for {name!r}")
         return self._packages[name]
 
     def published(self, artifact: Artifact) -> Published | None:

@@ -55,7 +55,7 @@ class PipToolsLocker:
         deep = ", ".join((*inputs.overrides, *inputs.excludes))
         if deep:
             return Refusal(cause="unsupported", subject=deep, because=_UNSUPPORTED.format(deep))
-        compiler = self._compiler(inputs.python)
+        compiler = self.prepare(inputs.python)
         with IndexView(self._source, inputs.cutoff) as view, tempfile.TemporaryDirectory(prefix="compat-lock-") as at:
             done = self._compile(compiler, inputs, view.url, Path(at))
         if view.unreachable is not None:
@@ -94,8 +94,8 @@ class PipToolsLocker:
         }
         return Pin(name=name, version=version, hashes=tuple(sorted(hashes)))
 
-    def _compiler(self, python: Version) -> Path:
-        """The interpreter of the private environment that has pip-tools, made when it is first asked for."""
+    def prepare(self, python: Version) -> Path:
+        """Return the interpreter of the private environment that has pip-tools, made when it is first asked for."""
         series = f"{python.major}.{python.minor}"
         place = self._cache / "lockers" / f"py{series}"
         compiler = place / "bin" / "python"

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from packaging.utils import canonicalize_name
 
-from compat.errors import IndexUnreachable
+from compat.errors import IndexUnreachable, NoPage
 from compat.index.release import Artifact, Package
 from compat.index.source import ReleaseSource
 
@@ -71,11 +71,11 @@ class IndexView:
         package = canonicalize_name(name)
         try:
             known = self._source.package(package)
+        except NoPage:
+            return HTTPStatus.NOT_FOUND, ""
         except IndexUnreachable as fault:
-            missing = fault.faults[0].code == "no-page"
-            if not missing and self.unreachable is None:
-                self.unreachable = fault
-            return (HTTPStatus.NOT_FOUND if missing else HTTPStatus.SERVICE_UNAVAILABLE), ""
+            self.unreachable = self.unreachable or fault
+            return HTTPStatus.SERVICE_UNAVAILABLE, ""
         return HTTPStatus.OK, self._shown(known)
 
     def _shown(self, package: Package) -> str:

@@ -1,34 +1,15 @@
 """What the tests of the command line share: a repository with one matrix, a local index, and a way to run `compat`."""
 
-import json
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fake_index import FakeIndex
 from local_index import DEMO, MATRIX, fill
+from ran import Ran, Run
 
 from compat.cli import app
-
-
-@dataclass
-class Ran:
-    """What a command came to."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        """The one JSON object on stdout."""
-        return json.loads(self.out)
-
-
-Run = Callable[..., Ran]
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from conftest import Run
 from fake_index import FakeIndex, status
+from ran import Run
 
 CELL = "py3.11-dep1-demo1.0"
 

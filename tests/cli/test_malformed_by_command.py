@@ -1,0 +1,53 @@
+"""Malformed declarations through the command: exit code 2, a line for each fault, never a traceback."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from malformed import corpus, handmade, policy_corpus
+from ran import Run
+
+CORPUS = [*((name, "matrix.toml", document) for name, document in [*handmade(), *corpus()[len(handmade()) :: 6]])]
+POLICIES = [(name, "policy.toml", document) for name, document in policy_corpus()[::6]]
+MATRICES = Path(__file__).parent.parent.parent / "matrices"
+
+
+@pytest.fixture
+def folder(root: Path) -> Path:
+    return root / "matrices" / "demo"
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "document"), [*CORPUS, *POLICIES], ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_a_malformed_declaration_is_told_line_by_line(
+    run: Run, folder: Path, name: str, file: str, document: bytes
+) -> None:
+    (folder / file).write_bytes(document)
+    ran = run("check", "demo")
+    assert ran.code == 2, name
+    assert ran.out == ""
+    lines = ran.err.splitlines()
+    assert lines
+    assert all(line.startswith(f"compat: matrices/demo/{file}") for line in lines)
+    assert all(line.isprintable() for line in lines)
+
+
+def test_there_are_at_least_two_hundred_of_them() -> None:
+    assert len(CORPUS) + len(POLICIES) >= 200
+
+
+def test_a_process_ends_with_2_and_no_traceback(folder: Path) -> None:
+    (folder / "matrix.toml").write_bytes(b"x = " + b"[" * 100_000)
+    command = [sys.executable, "-c", "from compat.cli.app import main; main()", "check", "demo"]
+    done = subprocess.run(command, cwd=folder.parent.parent, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("compat: matrices/demo/matrix.toml")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_declared_matrices_of_this_repository_are_sound(run: Run) -> None:
+    ran = run("check", "--root", str(MATRICES.parent), "--json")
+    assert ran.code == 0
+    assert ran.json["data"]["matrices"] == ["pip-tools", "tff"]

@@ -1,0 +1,92 @@
+"""What the real index says today about the cells that the project began with, by both lockers."""
+
+import os
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+
+from compat.cli.setting import Setting, interpreter
+from compat.lock.lockfile import Lock, Refusal
+from compat.lock.piptools import PipToolsLocker
+from compat.pipeline import locked
+from compat.plan.cell import parse_cell
+from compat.plan.feasible import Feasibility
+from compat.plan.plan import Infeasible, plan
+
+pytestmark = pytest.mark.real_index
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture(scope="module")
+def tff(tmp_path_factory: pytest.TempPathFactory) -> Setting:
+    """The matrix of TFF, with an empty cache."""
+    return setting("tff", tmp_path_factory.mktemp("cache"))
+
+
+def setting(name: str, cache: Path) -> Setting:
+    before = os.environ.get("COMPAT_CACHE_DIR")
+    os.environ["COMPAT_CACHE_DIR"] = str(cache)
+    try:
+        made = Setting(name, ROOT)
+        assert made.catalogue.packages
+        return made
+    finally:
+        os.environ.pop("COMPAT_CACHE_DIR")
+        if before is not None:
+            os.environ["COMPAT_CACHE_DIR"] = before
+
+
+def answer(here: Setting, cell: str, locker: str = "uv") -> Lock | Refusal | Infeasible:
+    facts = Feasibility(here.ask.matrix, here.catalogue)
+    resolver = here.locker("pip-tools" if locker == "pip-tools" else "uv")
+    return locked(facts, parse_cell(cell, here.ask.matrix), resolver, here.source).result
+
+
+def test_the_plan_of_tff_is_a_partition_and_every_rule_is_needed(tff: Setting) -> None:
+    made = plan(tff.ask.matrix, tff.catalogue)
+    ids = {fate.cell.id for fate in made.fates}
+    assert len(ids) == len(made.fates) >= 27_132
+    assert made.unneeded == ()
+
+
+def test_the_newest_release_is_feasible_by_metadata_and_refused_by_the_resolver(tff: Setting) -> None:
+    refusal = answer(tff, "py3.11-tf2.14-tff0.87.0")
+    assert str(refusal) == "lock-fail:no-artifact(jaxlib==0.4.14)"
+
+
+def test_relaxed_the_newest_release_locks(tff: Setting) -> None:
+    made = answer(tff, "py3.11-tf2.14-tff0.87.0+relaxed")
+    assert isinstance(made, Lock)
+    versions = {pin.name: pin.version for pin in made.pins}
+    assert versions["jaxlib"] == Version("0.4.20")
+    assert versions["tensorflow"].release[:2] == (2, 14)
+
+
+def test_0_36_on_python_3_8_is_infeasible_as_published_and_locks_relaxed(tff: Setting) -> None:
+    published = answer(tff, "py3.8-tf2.10-tff0.36.0")
+    assert isinstance(published, Infeasible)
+    assert published.obstacle.kind == "requires-python"
+    made = answer(tff, "py3.8-tf2.10-tff0.36.0+relaxed")
+    assert isinstance(made, Lock)
+    assert {pin.name: pin.version for pin in made.pins}["tensorflow-federated"] == Version("0.36.0")
+
+
+@pytest.mark.parametrize("cell", ["py3.11-pip24-piptools7.4", "py3.11-pip22-piptools7.3+dated"])
+def test_both_lockers_give_the_same_pins(cell: str, tmp_path: Path) -> None:
+    if interpreter(Version("3.11")) is None:
+        pytest.fail("pip-tools locks under the cell's own interpreter, and this machine has no Python 3.11")
+    here = setting("pip-tools", tmp_path)
+    by_uv, by_pip_tools = answer(here, cell, "uv"), answer(here, cell, "pip-tools")
+    assert isinstance(by_uv, Lock)
+    assert isinstance(by_pip_tools, Lock)
+    assert by_uv.pins == by_pip_tools.pins
+    assert by_uv.digest == by_pip_tools.digest
+    assert isinstance(here.locker("pip-tools"), PipToolsLocker)
+
+
+def test_both_lockers_give_the_same_refusal(tff: Setting) -> None:
+    cell = "py3.11-tf2.14-tff0.87.0"
+    if interpreter(Version("3.11")) is None:
+        pytest.fail("pip-tools locks under the cell's own interpreter, and this machine has no Python 3.11")
+    assert str(answer(tff, cell, "pip-tools")) == str(answer(tff, cell, "uv"))
