@@ -1,9 +1,12 @@
 """What all tests share: what a test that needs the real index does where there is none."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 import requests
+from fake_index import FakeIndex
+from local_index import DEMO, fill
 
 from compat.index.settings import settings
 
@@ -24,3 +27,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return
     for item in asking:
         item.add_marker(pytest.mark.skip(reason="the package index does not answer"))
+
+
+@pytest.fixture
+def demo_index(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeIndex]:
+    """An index on this machine with the packages of the demo."""
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "127.0.0.1")
+    fake = FakeIndex()
+    fill(fake, DEMO)
+    yield fake
+    fake.stop()

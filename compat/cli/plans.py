@@ -103,7 +103,8 @@ def _summary(setting: Setting, made: Plan) -> None:
     table.add_row("cells", *(f"{tally[recipe].total():,}" for recipe in RECIPES), "")
     say(f"{setting.ask.matrix.title}: {len(made.fates):,} cells, each with one fate")
     console().print(table)
-    note("Next: compat plan MATRIX --explain CELL for the arithmetic of one, compat lock MATRIX CELL for exact pins.")
+    name = setting.folder.name
+    note(f"Next: compat plan {name} --explain CELL for the arithmetic of one; compat lock {name} CELL for exact pins.")
 
 
 def _example(made: Plan, kind: str) -> str:

@@ -1,6 +1,5 @@
 """The locker that asks pip-tools: `pip-compile` under the cell's own interpreter."""
 
-import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from compat.index.source import ReleaseSource
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.refusals import refusal_of_pip, told
 from compat.lock.text import parse_exact
+from compat.lock.tool import Done, run
 from compat.lock.uv import FindPython
 from compat.lock.view import IndexView
 
@@ -67,20 +67,20 @@ class PipToolsLocker:
             raise ToolFailed.of(f"pip-compile could not lock {inputs.cell}: {told(done.stderr[-600:])[-300:]}")
         return _with_hidden(refusal, view.hidden)
 
-    def _compile(self, python: Path, inputs: Inputs, url: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    def _compile(self, python: Path, inputs: Inputs, url: str, folder: Path) -> Done:
         (folder / "roots.in").write_text("".join(f"{line}\n" for line in inputs.requirements), encoding="utf-8")
         command = [
             str(python), "-m", "piptools", "compile", "roots.in", "--output-file=-", "--quiet", "--no-header",
             "--no-annotate", "--allow-unsafe", "--strip-extras", "--no-emit-index-url", "--no-emit-trusted-host",
             "--resolver=backtracking", f"--index-url={url}",
         ]  # fmt: skip
-        return self._run(command, folder)
+        return run(command, folder, self._environ, _SECONDS)
 
     def _lock(self, compiler: Path, inputs: Inputs, text: str) -> Lock:
         exact = (parse_exact(line) for line in text.splitlines() if line.strip() and not line.startswith(("#", "-")))
         given = () if inputs.given is None else (inputs.given,)
         pins = (*(self._pin(inputs, name, version) for name, version in exact), *given)
-        version = self._run([str(compiler), "-c", _VERSION], self._cache).stdout.strip()
+        version = run([str(compiler), "-c", _VERSION], self._cache, self._environ, _SECONDS).stdout.strip()
         return Lock(inputs=inputs, pins=tuple(sorted(pins, key=lambda pin: pin.name)), tool=f"pip-tools {version}")
 
     def _pin(self, inputs: Inputs, name: str, version: Version) -> Pin:
@@ -115,18 +115,9 @@ class PipToolsLocker:
 
     def _made(self, command: list[str]) -> None:
         self._cache.mkdir(parents=True, exist_ok=True)
-        done = self._run(command, self._cache)
+        done = run(command, self._cache, self._environ, _SECONDS)
         if done.returncode != 0:
             raise IndexUnreachable.of(f"pip-tools could not be installed: {told(done.stderr)[-300:]}")
-
-    def _run(self, command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-        try:
-            return subprocess.run(
-                command, cwd=folder, env=self._environ, capture_output=True, text=True, errors="replace",
-                stdin=subprocess.DEVNULL, timeout=_SECONDS, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            raise ToolFailed.of(f"pip-compile had no answer after {_SECONDS} s") from None
 
 
 def _with_hidden(refusal: Refusal, hidden: set[str]) -> Refusal:

@@ -1,7 +1,6 @@
 """The locker that asks uv: any Python from one machine, overrides, a date per package."""
 
 import datetime
-import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
 from importlib.metadata import version as installed
@@ -15,6 +14,7 @@ from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock, Refusal
 from compat.lock.refusals import refusal_of_uv, told
 from compat.lock.text import decode_pins
+from compat.lock.tool import run
 
 # Generous: locks take seconds; a source build of an old package inside one may take minutes.
 _SECONDS = 900
@@ -54,7 +54,7 @@ class UvLocker:
     def lock(self, inputs: Inputs) -> Lock | Refusal:
         """Return the pins that uv resolves, or its refusal."""
         with tempfile.TemporaryDirectory(prefix="compat-lock-") as folder:
-            done = self._run(self._arguments(inputs, Path(folder)), folder)
+            done = run(self._arguments(inputs, Path(folder)), Path(folder), self._environ, _SECONDS)
         if done.returncode == 0:
             given = () if inputs.given is None else (inputs.given,)
             pins = sorted((*decode_pins(done.stdout), *given), key=lambda pin: pin.name)
@@ -63,17 +63,6 @@ class UvLocker:
         if refusal is not None:
             return refusal
         raise _trouble(inputs.cell, done.stderr)
-
-    def _run(self, arguments: list[str], folder: str) -> subprocess.CompletedProcess[str]:
-        try:
-            return subprocess.run(
-                arguments, cwd=folder, env=self._environ, capture_output=True, text=True, errors="replace",
-                stdin=subprocess.DEVNULL, timeout=_SECONDS, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            raise ToolFailed.of(f"uv had no answer after {_SECONDS} s") from None
-        except OSError as fault:
-            raise ToolFailed.of(f"uv could not be started: {fault.strerror}") from None
 
     def _arguments(self, inputs: Inputs, folder: Path) -> list[str]:
         arguments = [

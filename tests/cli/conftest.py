@@ -1,12 +1,11 @@
 """What the tests of the command line share: a repository with one matrix, a local index, and a way to run `compat`."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fake_index import FakeIndex
-from local_index import DEMO, MATRIX, fill
+from local_index import MATRIX
 from ran import Ran, Run
 
 from compat.cli import app
@@ -22,20 +21,9 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeIndex]:
-    """An index with the packages of the demo."""
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.setenv(name, "127.0.0.1")
-    fake = FakeIndex()
-    fill(fake, DEMO)
-    yield fake
-    fake.stop()
-
-
-@pytest.fixture
 def run(
     root: Path,
-    index: FakeIndex,
+    demo_index: FakeIndex,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -46,7 +34,7 @@ def run(
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    monkeypatch.setenv("PIP_INDEX_URL", index.url)
+    monkeypatch.setenv("PIP_INDEX_URL", demo_index.url)
     monkeypatch.setenv("NO_COLOR", "1")
 
     def command(*words: str) -> Ran:

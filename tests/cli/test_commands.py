@@ -14,7 +14,7 @@ def test_plan_prints_counts_by_fate_and_recipe(run: Run) -> None:
     assert ran.code == 0
     assert "24 cells" in ran.out
     assert "requires-python" in ran.out
-    assert "compat plan MATRIX --explain" in ran.err
+    assert "compat plan demo --explain" in ran.err
 
 
 def test_plan_json_is_one_envelope_with_every_cell_once(run: Run) -> None:
@@ -93,7 +93,7 @@ def test_lock_takes_globs(run: Run) -> None:
     assert [cell["id"] for cell in ran.json["data"]["cells"]] == ["py3.8-dep1-demo1.0", CELL]
 
 
-def test_check_writes_nothing_and_says_what_would_drift_and_why(run: Run, root: Path, index: FakeIndex) -> None:
+def test_check_writes_nothing_and_says_what_would_drift_and_why(run: Run, root: Path, demo_index: FakeIndex) -> None:
     path = root / "matrices" / "demo" / "locks" / f"{CELL}.txt"
     assert "not-locked" in run("lock", "demo", CELL, "--check").out
     assert not path.exists()
@@ -118,8 +118,8 @@ def test_a_damaged_lock_is_one_line_with_its_place(run: Run, root: Path) -> None
     assert "Traceback" not in ran.err
 
 
-def test_an_unreachable_index_is_exit_code_3_and_no_plan(run: Run, index: FakeIndex) -> None:
-    index.page("dep", status(404))
+def test_an_unreachable_index_is_exit_code_3_and_no_plan(run: Run, demo_index: FakeIndex) -> None:
+    demo_index.page("dep", status(404))
     ran = run("plan", "demo", "--json")
     assert ran.code == 3
     assert ran.json["ok"] is False
@@ -127,10 +127,10 @@ def test_an_unreachable_index_is_exit_code_3_and_no_plan(run: Run, index: FakeIn
     assert [error.keys() for error in ran.json["errors"]] == [{"code", "path", "message", "hint"}]
 
 
-def test_a_stale_page_serves_and_says_so(run: Run, index: FakeIndex) -> None:
+def test_a_stale_page_serves_and_says_so(run: Run, demo_index: FakeIndex) -> None:
     fresh = run("plan", "demo", "--json")
     for package in ("dep", "demo"):
-        index.page(package, status(404))
+        demo_index.page(package, status(404))
     stale = run("plan", "demo", "--json", "--refresh")
     assert stale.code == 0
     assert stale.out == fresh.out

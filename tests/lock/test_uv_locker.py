@@ -29,9 +29,9 @@ def inputs(*requirements: str, **more: object) -> Inputs:
 
 
 @pytest.fixture
-def locker(index: FakeIndex, tmp_path: Path) -> UvLocker:
+def locker(demo_index: FakeIndex, tmp_path: Path) -> UvLocker:
     environ = {**os.environ, "UV_CACHE_DIR": str(tmp_path), "UV_HTTP_RETRIES": "0"}
-    return UvLocker(IndexSettings(index_url=index.url), environ, lambda _: None)
+    return UvLocker(IndexSettings(index_url=demo_index.url), environ, lambda _: None)
 
 
 def pins(answer: Lock | Refusal) -> list[str]:
@@ -105,26 +105,26 @@ def test_a_given_pin_joins_the_answer_unresolved(locker: UvLocker) -> None:
     assert pins(locker.lock(inputs("dep==1.0", given=given))) == ["demo==1.0", "dep==1.0"]
 
 
-def test_settings_of_the_machine_change_nothing(index: FakeIndex, tmp_path: Path) -> None:
+def test_settings_of_the_machine_change_nothing(demo_index: FakeIndex, tmp_path: Path) -> None:
     environ = {
         **os.environ,
         "UV_CACHE_DIR": str(tmp_path),
         "UV_EXCLUDE_NEWER": "2024-01-04",
         "UV_INDEX_URL": "http://x",
     }
-    locker = UvLocker(IndexSettings(index_url=index.url), environ, lambda _: None)
+    locker = UvLocker(IndexSettings(index_url=demo_index.url), environ, lambda _: None)
     assert pins(locker.lock(inputs("demo==1.0"))) == ["deep==1.0", "demo==1.0", "dep==1.1"]
 
 
-def test_an_index_that_is_down_is_never_a_refusal(index: FakeIndex, locker: UvLocker) -> None:
-    index.stop()
+def test_an_index_that_is_down_is_never_a_refusal(demo_index: FakeIndex, locker: UvLocker) -> None:
+    demo_index.stop()
     with pytest.raises(IndexUnreachable) as caught:
         locker.lock(inputs("demo==1.0"))
     assert caught.value.exit_code == 3
     assert "127.0.0.1" not in str(caught.value)
 
 
-def test_an_index_that_answers_with_a_fault_is_never_a_refusal(index: FakeIndex, locker: UvLocker) -> None:
-    index.page("dep", status(500))
+def test_an_index_that_answers_with_a_fault_is_never_a_refusal(demo_index: FakeIndex, locker: UvLocker) -> None:
+    demo_index.page("dep", status(500))
     with pytest.raises(IndexUnreachable):
         locker.lock(inputs("demo==1.0"))
