@@ -1,0 +1,112 @@
+"""The facts that a run left behind, in a folder that can be judged again: `evidence.json` and the files beside it."""
+
+import datetime
+from typing import Literal
+
+import msgspec
+
+StepName = Literal["install", "import", "suite"]
+EndedBy = Literal["exit", "wall-time", "silence", "memory", "processes", "output", "disk", "cancelled", "sandbox"]
+TestStatus = Literal["passed", "failed", "skipped", "absent"]
+Isolation = Literal["L3", "L2", "L1", "L0"]
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of the facts."""
+
+
+class Limits(Value, frozen=True):
+    """What one step may take. Seconds of wall time and of silence, MiB of memory, output and disk, and processes."""
+
+    wall_seconds: float
+    silence_seconds: float
+    memory_mb: int
+    processes: int
+    output_mb: float
+    disk_mb: int
+
+
+class Ended(Value, frozen=True):
+    """How a supervised process tree ended. Exactly one of exit code and signal is set when it ended by itself."""
+
+    by: EndedBy
+    exit_code: int | None
+    signal: int | None
+    seconds: float
+    peak_memory_mb: int
+    survivors: int
+    isolation: Isolation
+
+
+class Step(Value, frozen=True):
+    """One step of a cell: how it ended, and the end of its log, redacted."""
+
+    name: StepName
+    ended: Ended
+    log: str
+
+
+class Raised(Value, frozen=True):
+    """An exception inside a cell: its type, first line, and the innermost place outside the tests, `file:line`."""
+
+    type: str
+    message: str
+    where: str
+
+
+class TestRun(Value, frozen=True):
+    """One test inside a cell. `missing` names the API that an absent capability looked for, in order."""
+
+    test: str
+    capability: str
+    status: TestStatus
+    seconds: float
+    raised: Raised | None = None
+    missing: tuple[str, ...] = ()
+    spelling: str = ""
+
+
+class Metric(Value, frozen=True):
+    """A number that a suite reports, with its unit and whether lower or higher is better."""
+
+    name: str
+    value: float
+    unit: str
+    better: Literal["lower", "higher"]
+
+
+class Installed(Value, frozen=True):
+    """A distribution that stands in the cell. `name` is normalised."""
+
+    name: str
+    version: str
+
+
+class Evidence(Value, frozen=True):
+    """Everything that one run of a cell left behind. A part that was not reached is None or empty.
+
+    `started_test` is the test that had started and not ended when the suite stopped: the killer of a crashed cell.
+    `finished` says that the suite's own last event came: without it nothing that ran counts as complete.
+    """
+
+    cell: str
+    matrix: str
+    subject: str
+    lock_digest: str
+    suite_digest: str
+    started: datetime.datetime
+    seconds: float
+    host: str
+    isolation: Isolation
+    steps: tuple[Step, ...]
+    wanted: tuple[Installed, ...]
+    installed: tuple[Installed, ...] = ()
+    installed_after: tuple[Installed, ...] = ()
+    imported: Raised | None = None
+    import_seconds: float | None = None
+    collected: int | None = None
+    finished: bool = False
+    collect_errors: tuple[Raised, ...] = ()
+    tests: tuple[TestRun, ...] = ()
+    started_test: str = ""
+    metrics: tuple[Metric, ...] = ()
