@@ -9,12 +9,15 @@ from packaging.version import Version
 
 from compat.declare.faults import choice
 from compat.declare.text import (
+    CellText,
     Link,
+    ModuleName,
     Name,
     PackageName,
     Platform,
     Reason,
     Requirements,
+    Setting,
     Short,
     SuitePath,
     Title,
@@ -152,10 +155,21 @@ class Rule(Value, frozen=True):
 
 
 class Suite(Value, frozen=True):
-    """The tests that run inside each cell, and what they need installed besides the subject."""
+    """The tests that run inside each cell, what they need installed besides the subject, and what a run may take.
+
+    `module` is what must import before any test; empty means the package's name with underscores. `environment`
+    holds variables that the cell sees besides compat's own short list. Limits: minutes of wall time and of silence
+    for a step, MiB of memory and of disk.
+    """
 
     path: SuitePath
+    module: ModuleName = ""
     requirements: Requirements = ()
+    environment: Annotated[tuple[Setting, ...], msgspec.Meta(max_length=20)] = ()
+    minutes: Annotated[int, msgspec.Meta(ge=1, le=600)] = 10
+    silence_minutes: Annotated[int, msgspec.Meta(ge=1, le=600)] = 4
+    memory_mb: Annotated[int, msgspec.Meta(ge=64, le=1_000_000)] = 4096
+    disk_mb: Annotated[int, msgspec.Meta(ge=64, le=1_000_000)] = 4096
 
     def __post_init__(self) -> None:
         """Refuse what is no requirement."""
@@ -176,7 +190,8 @@ class Matrix(Value, frozen=True):
 
     `subject` names the axis of the library asked about. `platform` is `<architecture>-manylinux_<glibc>`: locks
     install on any Linux of that architecture with that glibc or a newer one. `margin_days` is what recipe `dated`
-    adds to the newest coordinate's release, so that companions that came out just after it are seen.
+    adds to the newest coordinate's release, so that companions that came out just after it are seen. `quick` names
+    the few cells that tell most, for a look at the state of things.
     """
 
     name: Name
@@ -189,6 +204,7 @@ class Matrix(Value, frozen=True):
     floors: Annotated[tuple[Floor, ...], msgspec.Meta(max_length=8)] = ()
     rules: Annotated[tuple[Rule, ...], msgspec.Meta(max_length=500)] = ()
     requirements: Requirements = ()
+    quick: Annotated[tuple[CellText, ...], msgspec.Meta(max_length=50)] = ()
 
     def __post_init__(self) -> None:
         """Refuse what is no requirement."""

@@ -64,6 +64,27 @@ Platform = Annotated[
         description="a platform: 'x86_64-manylinux_2_<minor>' or 'aarch64-manylinux_2_<minor>'",
     ),
 ]
+ModuleName = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=rf"^([A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){{0,9}})?{_END}",
+        max_length=100,
+        description="a module that can be imported, such as 'demo' or 'demo.core'; empty: the package's own name",
+    ),
+]
+Setting = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=rf"^[A-Z][A-Z0-9_]{{0,59}}=[^\x00-\x1f\x7f-\x9f]{{0,200}}{_END}",
+        description="a variable of the environment, NAME=value",
+    ),
+]
+CellText = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=rf"^[a-z0-9][a-z0-9.+!-]{{0,199}}{_END}", description="the id of a cell, such as 'py3.9-dep2-demo1.0'"
+    ),
+]
 SuitePath = Annotated[
     str,
     msgspec.Meta(

@@ -58,7 +58,8 @@ def _reasons(before: Inputs, after: Inputs) -> list[str]:
                 sorted(set(map(_show, old)) - set(map(_show, new))),
                 sorted(set(map(_show, new)) - set(map(_show, old))),
             )
-        reasons.append(f"{field}: {_show(old)} -> {_show(new)}")
+        nothing = "now" if field == "as_of" else "none"
+        reasons.append(f"{field}: {_show(old) or nothing} -> {_show(new) or nothing}")
     return reasons
 
 
@@ -69,6 +70,6 @@ def _show(value: object) -> str:
         case msgspec.Struct():
             return " ".join(str(part) for part in msgspec.structs.astuple(value))
         case None:
-            return "now"
+            return ""
         case _:
             return str(value)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from compat.declare.matrix import NOTHING, PackageAxis, Relaxation
 from compat.index.release import Package, Release
@@ -13,6 +14,7 @@ from compat.lock.locker import Locker
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, Refusal
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
+from compat.plan.platform import admits
 from compat.plan.requirements import Asked
 
 PackageOf = Callable[[str], Package]
@@ -78,6 +80,7 @@ def _relaxed(facts: Feasibility, cell: Cell, base: Inputs, others: list[str]) ->
         excludes=tuple(sorted(name for name, r in deep if r.to == NOTHING)),
         cutoffs=tuple(sorted(_cutoffs(facts, cell, relaxations), key=lambda cutoff: cutoff.package)),
         given=_given(facts, cell),
+        given_python=_given_python(facts, cell),
     )
 
 
@@ -108,6 +111,15 @@ def _given(facts: Feasibility, cell: Cell) -> Pin:
         version=release.version,
         hashes=tuple(sorted(artifact.sha256 for artifact in release.artifacts if artifact.sha256)),
     )
+
+
+def _given_python(facts: Feasibility, cell: Cell) -> Version | None:
+    """A declared interpreter that the subject admits, when it does not admit the cell's own."""
+    published = facts.published(cell.on(facts.matrix.subject).version)
+    asked = None if published is None else published.requires_python
+    if admits(asked, facts.patch(cell)):
+        return None
+    return next((patch for patch in facts.matrix.interpreters.releases if admits(asked, patch)), None)
 
 
 def _pinned(axis: PackageAxis, cell: Cell) -> str:

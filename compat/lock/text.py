@@ -81,6 +81,7 @@ def _head(lock: Lock) -> list[str]:
         *(("override", override) for override in inputs.overrides),
         *(("exclude", exclude) for exclude in inputs.excludes),
         *([("given", inputs.given.name)] if inputs.given is not None else []),
+        *([("given-python", str(inputs.given_python))] if inputs.given_python is not None else []),
         ("tool", lock.tool),
         ("digest", lock.digest),
     ]
@@ -118,6 +119,7 @@ def _inputs(head: dict[str, list[str]], pins: tuple[Pin, ...]) -> Inputs:
             if key.startswith("as-of ")
         ),
         given=next((pin for pin in pins if pin.name == given), None),
+        given_python=next((Version(text) for text in head.get("given-python", ())), None),
     )
 
 

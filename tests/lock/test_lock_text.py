@@ -42,6 +42,7 @@ def locks(draw: st.DrawFn) -> Lock:
         as_of=draw(MOMENTS),
         cutoffs=tuple(cutoffs),
         given=draw(st.none() | st.sampled_from(pins)),
+        given_python=draw(st.none() | st.just(Version("3.10.13"))),
     )
     return Lock(inputs=inputs, pins=pins, tool="uv 1.2.3")
 

@@ -54,6 +54,11 @@ def test_relaxed_puts_the_subjects_requirements_in_its_place_and_gives_its_pin()
     assert len(inputs.given.hashes) == 1
 
 
+def test_relaxed_names_a_python_that_the_subject_admits_when_it_does_not_admit_the_cells() -> None:
+    assert asked("py3.8-dep2-demo2.0+relaxed").given_python == Version("3.9.18")
+    assert asked("py3.9-dep2-demo2.0+relaxed").given_python is None
+
+
 def test_relaxed_keeps_the_requirements_that_no_rule_changes() -> None:
     assert asked("py3.8-dep1-demo1.0+relaxed").requirements == ("dep==1.*", "dep~=1.0", "pytest")
 

@@ -1,0 +1,144 @@
+"""Evidence -> Outcome. The one place that judges a run; it can judge old evidence again."""
+
+import signal
+
+from compat.run.evidence import Evidence, Installed, Raised, Step, TestRun
+from compat.run.outcome import Cause, Failed, Outcome, Passed, Stage
+from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, read
+
+_SIGNALS: dict[int, Cause] = {
+    signal.SIGSEGV: "segfault",
+    signal.SIGBUS: "segfault",
+    signal.SIGABRT: "abort",
+    signal.SIGILL: "illegal-instruction",
+}
+# These places are the point of the failure; elsewhere the package or the capability is.
+_PLACED: frozenset[Cause] = frozenset(("syntax", "type-error", "error"))
+
+
+def classify(evidence: Evidence) -> Outcome:
+    """Return what the run came to: the first thing that went wrong, in the order of the stages; else it passed."""
+    for judge in (_install, _as_asked, _import, _suite_end, _collection, _tests, _still_as_asked):
+        failed = judge(evidence)
+        if failed is not None:
+            return failed
+    return Passed()
+
+
+def _install(evidence: Evidence) -> Failed | None:
+    step = _step(evidence, "install")
+    if step is None:
+        return Failed(stage="install", cause="worker", subject="the install step never began")
+    stopped = _stopped(step, "install")
+    if stopped is not None:
+        return stopped
+    if step.ended.exit_code == 0:
+        return None
+    cause, subject = read(INSTALL, step.log) or ("error", "")
+    return Failed(stage="install", cause=cause, subject=subject)
+
+
+def _as_asked(evidence: Evidence) -> Failed | None:
+    return _difference("install", evidence.wanted, evidence.installed)
+
+
+def _import(evidence: Evidence) -> Failed | None:
+    step = _step(evidence, "import")
+    if step is None:
+        return Failed(stage="import", cause="worker", subject="the import step never began")
+    stopped = _stopped(step, "import")
+    if stopped is not None:
+        return stopped
+    if evidence.imported is not None:
+        return _raised("import", evidence.imported, "")
+    if evidence.import_seconds is None:
+        return _death("import", step, "")
+    return None
+
+
+def _suite_end(evidence: Evidence) -> Failed | None:
+    step = _step(evidence, "suite")
+    if step is None:
+        return Failed(stage="collect", cause="worker", subject="the suite step never began")
+    stage: Stage = "collect" if evidence.collected is None else "test"
+    stopped = _stopped(step, stage, evidence.started_test)
+    if stopped is not None:
+        return stopped
+    if evidence.finished:
+        return None
+    if evidence.collected is None and step.ended.exit_code is not None and not evidence.collect_errors:
+        died = read(DEATHS, step.log)
+        return _death(stage, step, "") if died else Failed(stage="collect", cause="no-tests", subject="no report")
+    return _death(stage, step, evidence.started_test)
+
+
+def _collection(evidence: Evidence) -> Failed | None:
+    if evidence.collect_errors:
+        return _raised("collect", evidence.collect_errors[0], "")
+    if not evidence.collected:
+        return Failed(stage="collect", cause="no-tests", subject="none collected")
+    if not any(test.status in ("passed", "failed") for test in evidence.tests):
+        return Failed(stage="collect", cause="no-tests", subject="none ran")
+    if len({test.test for test in evidence.tests}) < evidence.collected:
+        return Failed(stage="test", cause="premature-exit", subject="some tests never ran")
+    return None
+
+
+def _tests(evidence: Evidence) -> Failed | None:
+    for test in evidence.tests:
+        if test.status == "failed":
+            return _failed_test(test)
+    return None
+
+
+def _still_as_asked(evidence: Evidence) -> Failed | None:
+    return _difference("test", evidence.installed, evidence.installed_after)
+
+
+def _failed_test(test: TestRun) -> Failed:
+    name = test.capability or test.test
+    if test.raised is None:
+        return Failed(stage="test", cause="error", subject=name)
+    return _raised("test", test.raised, name)
+
+
+def _raised(stage: Stage, raised: Raised, name: str) -> Failed:
+    """The cause that an exception means; its subject is the name given, else the thing or the place it speaks of."""
+    cause, subject = read(EXCEPTIONS, f"{raised.type}: {raised.message}") or ("error", "")
+    if not name:
+        name = raised.where if cause in _PLACED else subject
+    return Failed(stage=stage, cause=cause, subject=name or raised.type)
+
+
+def _death(stage: Stage, step: Step, subject: str) -> Failed:
+    """A process that ended without finishing its report: by a signal, a fatal error, or by leaving early."""
+    number = step.ended.signal
+    if number is None and step.ended.exit_code is not None and step.ended.exit_code > 128:
+        number = step.ended.exit_code - 128
+    if number in _SIGNALS:
+        return Failed(stage=stage, cause=_SIGNALS[number], subject=subject)
+    if number is not None and number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
+        return Failed(stage=stage, cause="worker", subject=f"killed from outside by signal {number}")
+    found = read(DEATHS, step.log)
+    if found is not None:
+        return Failed(stage=stage, cause=found[0], subject=subject or found[1])
+    return Failed(stage=stage, cause="premature-exit", subject=subject)
+
+
+def _stopped(step: Step, stage: Stage, subject: str = "") -> Failed | None:
+    """A step that we ended, or could not begin."""
+    return None if step.ended.by == "exit" else Failed(stage=stage, cause=step.ended.by, subject=subject)
+
+
+def _difference(stage: Stage, wanted: tuple[Installed, ...], found: tuple[Installed, ...]) -> Failed | None:
+    if set(wanted) == set(found):
+        return None
+    before = {item.name: item.version for item in wanted}
+    after = {item.name: item.version for item in found}
+    names = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    told = ", ".join(f"{name} {before.get(name, 'none')} -> {after.get(name, 'none')}" for name in names[:3])
+    return Failed(stage=stage, cause="not-as-asked", subject=told)
+
+
+def _step(evidence: Evidence, name: str) -> Step | None:
+    return next((step for step in evidence.steps if step.name == name), None)

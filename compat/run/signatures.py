@@ -1,0 +1,137 @@
+"""Signatures: ordered text patterns -> cause, each with a real example that a test holds against it."""
+
+import re
+from typing import NamedTuple
+
+from compat.run.outcome import Cause
+
+
+class Signature(NamedTuple):
+    """A pattern over an exception (`Type: message`) or a log, and the cause it means. A group `subject` names the thing."""
+
+    cause: Cause
+    pattern: re.Pattern[str]
+    example: str
+    subject: str
+
+
+def _signature(cause: Cause, pattern: str, example: str, subject: str = "") -> Signature:
+    return Signature(cause, re.compile(pattern), example, subject)
+
+
+# The first that matches decides; the general ones stand last.
+EXCEPTIONS = (
+    _signature(
+        "version-guard",
+        r"(?P<subject>[\w.-]+(?: [\w.-]+)?) requires .{0,80}?version [<>=!]=? ?[\w.]+.*(?:detected|found|Detected)",
+        "ImportError: This version of TensorFlow Probability requires TensorFlow version >= 2.12; Detected an "
+        "installation of version 2.9.3. Please upgrade TensorFlow to proceed.",
+        "TensorFlow Probability",
+    ),
+    _signature(
+        "version-guard",
+        r"(?:only supports|requires) (?P<subject>Python)(?: version)? ?(?:[<>=]+ ?)?\d",
+        "RuntimeError: TFF only supports Python versions 3.9 or later. requires Python 3.9",
+        "Python",
+    ),
+    _signature(
+        "version-guard",
+        r"(?P<subject>[\w.-]+) is version [\w.]+, but this version of [\w.-]+ requires version",
+        "RuntimeError: jaxlib is version 0.1.55, but this version of jax requires version 0.1.76.",
+        "jaxlib",
+    ),
+    _signature(
+        "missing-module",
+        r"ModuleNotFoundError: No module named '(?P<subject>[^']+)'",
+        "ModuleNotFoundError: No module named 'jax'",
+        "jax",
+    ),
+    _signature(
+        "missing-attribute",
+        r"ImportError: cannot import name '(?P<subject>[^']+)'",
+        "ImportError: cannot import name 'resolve_backtracking' from 'pip._internal' (unknown location)",
+        "resolve_backtracking",
+    ),
+    _signature(
+        "missing-attribute",
+        r"AttributeError: .*has no attribute '(?P<subject>[^']+)'",
+        "AttributeError: module 'numpy' has no attribute 'bool'",
+        "bool",
+    ),
+    _signature(
+        "missing-module",
+        r"ImportError: (?P<subject>lib[\w.+-]+\.so[\w.]*): cannot open shared object file",
+        "ImportError: libcudart.so.11.0: cannot open shared object file: No such file or directory",
+        "libcudart.so.11.0",
+    ),
+    _signature("syntax", r"^(?:SyntaxError|IndentationError|TabError): ", "SyntaxError: invalid syntax"),
+    _signature("type-error", r"^TypeError: ", "TypeError: 'type' object is not subscriptable"),
+    _signature("premature-exit", r"^(?:SystemExit|KeyboardInterrupt)\b", "SystemExit: 0"),
+    _signature("memory", r"^MemoryError\b", "MemoryError: "),
+    _signature("disk", r"OSError: \[Errno 28\]", "OSError: [Errno 28] No space left on device: '/tmp/x'"),
+    _signature("assertion", r"^AssertionError\b", "AssertionError: 3 != 4"),
+)
+INSTALL = (
+    _signature(
+        "hash-mismatch",
+        r"[Hh]ash mismatch for `?(?P<subject>[\w.-]+(?:==[\w.]+)?)",
+        "error: Failed to download `six==1.16.0`\n  cause: Hash mismatch for `six==1.16.0`",
+        "six==1.16.0",
+    ),
+    _signature(
+        "hash-mismatch",
+        r"THESE PACKAGES DO NOT MATCH THE HASHES",
+        "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.",
+    ),
+    _signature(
+        "network",
+        r"Failed to fetch|error sending request|dns error|Connection refused|timed out|Temporary failure in name",
+        "error: Request failed after 3 retries\n  cause: Failed to fetch: <url>",
+    ),
+    _signature(
+        "disk", r"No space left on device|os error 28", "error: failed to write: No space left on device (os error 28)"
+    ),
+    _signature(
+        "build",
+        r"Failed to (?:download and )?build [`'](?P<subject>[^`']+)[`']",
+        "error: Failed to build `absl-py==0.9.0`\n  cause: The build backend returned an error",
+        "absl-py==0.9.0",
+    ),
+    _signature(
+        "requires-python",
+        r"(?P<subject>[\w.-]+==[\w.]+) depends on Python",
+        "Because the current Python version (3.8.18) does not satisfy Python>=3.9 and demo==1.0 depends on Python>=3.9",
+        "demo==1.0",
+    ),
+    _signature(
+        "no-artifact",
+        r"(?:there is no version of|[Nn]o matching distribution found for|Because) (?P<subject>[\w.-]+==[\w.]+)"
+        r"(?: has no wheels| and|$)",
+        "Because there is no version of demo==1.0 and you require demo==1.0",
+        "demo==1.0",
+    ),
+)
+DEATHS = (
+    _signature(
+        "fatal-python",
+        r"Fatal Python error: (?!Segmentation|Aborted|Illegal|Bus|User defined)(?P<subject>[^\n]{1,80})",
+        "Fatal Python error: Cannot recover from stack overflow.",
+        "Cannot recover from stack overflow.",
+    ),
+    _signature(
+        "segfault", r"Fatal Python error: (?:Segmentation fault|Bus error)", "Fatal Python error: Segmentation fault"
+    ),
+    _signature("abort", r"Fatal Python error: Aborted", "Fatal Python error: Aborted"),
+    _signature(
+        "illegal-instruction", r"Fatal Python error: Illegal instruction", "Fatal Python error: Illegal instruction"
+    ),
+)
+
+
+def read(signatures: tuple[Signature, ...], text: str) -> tuple[Cause, str] | None:
+    """Return the cause and subject of the first signature that matches; None when none does."""
+    for signature in signatures:
+        match = signature.pattern.search(text)
+        if match is not None:
+            return signature.cause, match.groupdict().get("subject") or ""
+    return None
