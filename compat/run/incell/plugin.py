@@ -1,0 +1,327 @@
+"""A pytest plugin that runs inside a cell and streams one JSON line per event to the file named by COMPAT_EVENTS.
+
+Load a copy of it by `python -m pytest -p <its name>`. A line goes out before and after each test, so the last `start`
+without an `end` names the test that killed the process, and only a session that reached its end writes `finish`.
+What a suite tells it: `@pytest.mark.capability(id)`; an exception with an attribute `missing` (names that this version
+does not have); `record_property("spelling", name)`; `record_property("metric", {name, value, unit, better})`.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import hashlib
+import json
+import math
+import os
+import re
+import signal
+import sysconfig
+import tempfile
+import time
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import pytest
+
+MESSAGE = 500
+IDENTIFIER = 300
+# Kept before pytest captures standard error, so that a stack dump reaches the log of the cell.
+STDERR = os.dup(2)
+_MACHINERY = re.compile(r"(_pytest|pluggy|python[0-9.]+/importlib)/")
+
+
+class Stream:
+    """The events file: each event is one write of one line, and only this process writes."""
+
+    def __init__(self, path: str) -> None:
+        """Open the file for appending; a child started by a test does not inherit it."""
+        self.file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self.owner = os.getpid()
+
+    def send(self, event: str, **facts: Any) -> None:
+        """Write one event. A test that forks must not double what its parent says."""
+        if os.getpid() != self.owner:
+            return
+        line = json.dumps(dict(facts, event=event), ensure_ascii=True, sort_keys=True, allow_nan=False) + "\n"
+        left = line.encode("ascii")
+        while left:
+            left = left[os.write(self.file, left) :]
+
+
+class Attempt:
+    """One test while it runs: what its phases came to."""
+
+    def __init__(self, item: pytest.Item) -> None:
+        """Start the clock of this test."""
+        self.item = item
+        self.failed = False
+        self.raised: dict[str, str] | None = None
+        self.skipped = False
+        self.missing: tuple[str, ...] = ()
+        self.start = time.perf_counter()
+
+    def fail(self, raised: dict[str, str]) -> None:
+        """Note a failure. The first one names the cause."""
+        self.failed = True
+        self.raised = self.raised or raised
+
+    @property
+    def status(self) -> str:
+        """Return the status in one word. A failure in any phase outweighs a skip."""
+        if self.failed:
+            return "failed"
+        if self.missing:
+            return "absent"
+        return "skipped" if self.skipped else "passed"
+
+
+class Reporter:
+    """The hooks of pytest that become events."""
+
+    def __init__(self, config: pytest.Config, stream: Stream) -> None:
+        """Remember which folders hold the suite."""
+        self.stream = stream
+        self.suites = [suite_folder(argument) for argument in config.args]
+        self.attempt: Attempt | None = None
+        self.collected = False
+
+    def describe(self, error: BaseException, otherwise: str = "") -> dict[str, str]:
+        """Return type, first line and place of an exception; `otherwise` is the place when no frame tells."""
+        where = place(error, self.suites) or otherwise
+        return {"type": type(error).__name__, "message": first_line(error), "where": text(where, MESSAGE)}
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, None]:
+        """Report a file that could not be collected, by what it raised rather than by pytest's account of it."""
+        outcome = yield
+        if outcome.excinfo is not None:
+            return
+        report = outcome.get_result()
+        if not report.failed:
+            return
+        call = getattr(report, "call", None)
+        error = call.excinfo.value if call is not None and call.excinfo is not None else None
+        self.stream.send("collect-error", raised=self.collect_failure(error, report, collector.nodeid))
+
+    def collect_failure(self, error: BaseException | None, report: Any, nodeid: str) -> dict[str, str]:
+        """Return what stands behind a failed collection: pytest wraps it in an error of its own."""
+        if error is None:
+            return {"type": "CollectError", "message": last_line(report), "where": text(nodeid, MESSAGE)}
+        return self.describe(error.__cause__ or error, otherwise=nodeid)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Report how many tests will run."""
+        self.collected = True
+        self.stream.send("collected", count=len(session.items))
+
+    def pytest_internalerror(self, excinfo: Any) -> None:
+        """Report what ended the collection from outside a collector, such as an exit at import."""
+        if not self.collected:
+            self.stream.send("collect-error", raised=self.describe(excinfo.value))
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, None]:
+        """Report the start of a test, and its end unless the whole session is being torn down."""
+        test, capability = identifier(item.nodeid), capability_of(item)
+        self.stream.send("start", test=test, capability=capability)
+        self.attempt = attempt = Attempt(item)
+        outcome = yield
+        self.attempt = None
+        if outcome.excinfo is not None:
+            return
+        seconds = round(time.perf_counter() - attempt.start, 6)
+        try:
+            metrics = [metric(value) for value in properties(item, "metric")] if attempt.status == "passed" else []
+        except (KeyError, TypeError, ValueError) as error:
+            attempt.fail({"type": "MalformedMetric", "message": first_line(error), "where": test_line(item)})
+            metrics = []
+        for facts in metrics:
+            self.stream.send("metric", **facts)
+        spellings = dict.fromkeys(text(value, MESSAGE) for value in properties(item, "spelling"))
+        self.stream.send(
+            "end",
+            test=test,
+            capability=capability,
+            status=attempt.status,
+            seconds=seconds,
+            raised=attempt.raised,
+            missing=[text(name, IDENTIFIER) for name in attempt.missing] if attempt.status == "absent" else [],
+            spelling=", ".join(spellings)[:MESSAGE],
+        )
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: Any) -> Generator[None, Any, None]:
+        """Note what a phase of the running test raised."""
+        outcome = yield
+        attempt = self.attempt
+        if attempt is None or outcome.excinfo is not None:
+            return
+        report = outcome.get_result()
+        error = call.excinfo.value if call.excinfo is not None else None
+        if report.failed and error is not None:
+            attempt.fail(self.describe(error, otherwise=test_line(item)))
+        elif report.skipped:
+            attempt.skipped = True
+            attempt.missing = attempt.missing or names(getattr(error, "missing", None))
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Note a failure that came as a report only, such as that of a part of a test."""
+        if self.attempt is not None and report.failed and not self.attempt.failed:
+            where = test_line(self.attempt.item)
+            self.attempt.fail({"type": "Failed", "message": last_line(report), "where": where})
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """Report that the session came to its own end."""
+        self.stream.send("finish", exitstatus=int(exitstatus))
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, Any, None]:
+    """Report a conftest that does not import: pytest ends then, before a session begins."""
+    outcome = yield
+    if outcome.excinfo is not None:
+        error = outcome.excinfo[1]
+        cause = error.__cause__ or error
+        suites = [suite_folder(argument) for argument in early_config.known_args_namespace.file_or_dir]
+        raised = {"type": type(cause).__name__, "message": first_line(cause), "where": place(cause, suites)}
+        opened().send("collect-error", raised=raised)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Open the events file and register the hooks.
+
+    Raises:
+        pytest.UsageError: COMPAT_EVENTS is not set.
+    """
+    faulthandler.register(signal.SIGUSR1, file=STDERR, all_threads=True)
+    # Inherited as ignored from a shell's background job, and handed down to workers that are stopped by it.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    config.addinivalue_line("markers", "capability(id, title, says): what of the subject this test shows")
+    config.pluginmanager.register(Reporter(config, opened()), "compat-events")
+
+
+def opened() -> Stream:
+    """Return the events file, opened."""
+    path = os.environ.get("COMPAT_EVENTS")
+    if not path:
+        raise pytest.UsageError("COMPAT_EVENTS does not name the file that takes the events")
+    return Stream(path)
+
+
+def capability_of(item: pytest.Item) -> str:
+    """Return the capability id of a test, or nothing."""
+    marker = item.get_closest_marker("capability")
+    return text(marker.args[0], IDENTIFIER) if marker is not None and marker.args else ""
+
+
+def names(missing: Any) -> tuple[str, ...]:
+    """Return the names that an absence carries, or none."""
+    return (missing,) if isinstance(missing, str) else tuple(missing or ())
+
+
+def properties(item: pytest.Item, name: str) -> Iterator[Any]:
+    """Yield what the test recorded under a name."""
+    return (value for key, value in item.user_properties if key == name)
+
+
+def metric(value: Any) -> dict[str, Any]:
+    """Return a metric as it is sent; raise KeyError, TypeError or ValueError for one that is none."""
+    number = float(value["value"])
+    if not math.isfinite(number):
+        raise ValueError("metric {} is {}".format(value["name"], number))
+    if value["better"] not in ("lower", "higher"):
+        raise ValueError("metric {} is better {!r}, not lower or higher".format(value["name"], value["better"]))
+    return {
+        "name": text(value["name"], IDENTIFIER),
+        "value": number,
+        "unit": text(value["unit"], IDENTIFIER),
+        "better": value["better"],
+    }
+
+
+def text(value: Any, limit: int) -> str:
+    """Return a string that every JSON reader takes: no lone surrogates, at most `limit` characters."""
+    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")[:limit]
+
+
+def identifier(nodeid: str) -> str:
+    """Return a test's id; a long one is cut and ends in a digest, so that two of them stay apart."""
+    whole = text(nodeid, len(nodeid) * 10)
+    if len(whole) <= IDENTIFIER:
+        return whole
+    digest = hashlib.sha256(whole.encode("utf-8")).hexdigest()[:8]
+    return f"{whole[: IDENTIFIER - 9]}~{digest}"
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of what an exception says, which may itself go wrong."""
+    try:
+        lines = str(error).strip().splitlines()
+    except Exception as second:
+        lines = [f"(no text: its __str__ raised {type(second).__name__})"]
+    return text(lines[0], MESSAGE) if lines else ""
+
+
+def last_line(report: Any) -> str:
+    """Return the last line of a report's text: where pytest puts the exception."""
+    lines = str(getattr(report, "longreprtext", "") or report.longrepr or "").strip().splitlines()
+    return text(lines[-1], MESSAGE) if lines else ""
+
+
+def test_line(item: pytest.Item) -> str:
+    """Return `file:line` of a test."""
+    file, line, _ = item.location
+    return text(f"{os.path.basename(file)}:{(line or 0) + 1}", MESSAGE)
+
+
+def suite_folder(argument: Any) -> str:
+    """Return the folder that an argument of pytest names, with a separator at its end."""
+    path = os.path.realpath(str(argument).split("::")[0])
+    return (path if os.path.isdir(path) else os.path.dirname(path)) + os.sep
+
+
+def place(error: BaseException, suites: list[str]) -> str:
+    """Return `file:line` of the innermost frame that the suite led to outside itself, or else inside it.
+
+    Frames before the suite's first are pytest's own. Frames that ask to be hidden (assertion helpers), those of
+    importlib and those of code generated at run time, whose names change, say nothing.
+    """
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{shortened(error.filename, suites)}:{error.lineno or 0}"
+    inside = outside = ""
+    trace = error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        where = f"{shortened(file, suites)}:{trace.tb_lineno}"
+        if is_of(file, suites):
+            inside = where
+        elif (inside or not suites) and not is_noise(file, trace.tb_frame.f_locals):
+            outside = where
+        trace = trace.tb_next
+    return outside or inside
+
+
+def is_of(file: str, suites: list[str]) -> bool:
+    """Return whether a file belongs to the suite and not to something installed below it."""
+    return "/site-packages/" not in file and any(os.path.realpath(file).startswith(suite) for suite in suites)
+
+
+def is_noise(file: str, local: dict[str, Any]) -> bool:
+    """Return whether a frame says nothing about the subject."""
+    short = shortened(file, [])
+    generated = short.startswith("<") or (short == file and file.startswith(tempfile.gettempdir() + os.sep))
+    return generated or bool(local.get("__tracebackhide__")) or bool(_MACHINERY.match(short))
+
+
+def shortened(file: str, suites: list[str]) -> str:
+    """Return the path below site-packages, the folder of the standard library or the suite, or else as it is."""
+    for folder in ("/site-packages/", "/dist-packages/"):
+        if folder in file:
+            return file.rpartition(folder)[2]
+    library = os.path.dirname(sysconfig.get_paths()["stdlib"]) + os.sep
+    for above in [library, *suites]:
+        if os.path.realpath(file).startswith(above):
+            return os.path.realpath(file)[len(above) :]
+    return file

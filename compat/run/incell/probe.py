@@ -1,0 +1,120 @@
+"""Imports the subject inside a cell and writes what that took, or what it raised: `python -I probe.py OUT.json MODULE`.
+
+The file is written in one step after the import. A process that dies on the way leaves none, which is evidence too.
+It exits with 0 after an import that worked and with 1 after one that raised.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import signal
+import sys
+import sysconfig
+import time
+from typing import Any
+
+MESSAGE = 500
+
+
+def main(out: str, module: str) -> int:
+    """Import `module`, write the facts to `out`, and return the exit code."""
+    watch_signals()
+    if os.path.exists(out):
+        os.remove(out)
+    del sys.argv[1:]
+    raised = None
+    start = time.perf_counter()
+    try:
+        __import__(module)
+    except BaseException as error:
+        raised = describe(error)
+    facts = {
+        "seconds": round(time.perf_counter() - start, 6),
+        "raised": raised,
+        "python": "{}.{}.{}".format(*sys.version_info[:3]),
+        "peak_memory_mb": peak_memory_mb(),
+    }
+    write(out, facts)
+    return 0 if raised is None else 1
+
+
+def watch_signals() -> None:
+    """Let a supervisor ask for all stacks by SIGUSR1, and let children be stopped by SIGINT.
+
+    A process started in the background of a shell inherits an ignored SIGINT and hands it down to its children.
+    """
+    faulthandler.enable(all_threads=True)
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def describe(error: BaseException) -> dict[str, str]:
+    """Return the type, the first line and the innermost place of an exception."""
+    return {"type": type(error).__name__, "message": first_line(error), "where": place(error)}
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of what the exception says, which may itself go wrong."""
+    try:
+        lines = str(error).strip().splitlines()
+    except Exception as second:
+        lines = [f"(no text: its __str__ raised {type(second).__name__})"]
+    line = lines[0] if lines else ""
+    return line.encode("utf-8", "backslashreplace").decode("utf-8")[:MESSAGE]
+
+
+def place(error: BaseException) -> str:
+    """Return `file:line` of the syntax error, or of the innermost frame that is neither ours nor the importer's."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{shortened(error.filename)}:{error.lineno or 0}"
+    where = ""
+    trace = error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not (file == __file__ or file.startswith("<") or is_importer(file)):
+            where = f"{shortened(file)}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return where
+
+
+def is_importer(file: str) -> bool:
+    """Return whether the file belongs to importlib: who asked for the import is what one wants to know."""
+    return os.path.basename(os.path.dirname(file)) == "importlib"
+
+
+def shortened(file: str) -> str:
+    """Return the path below site-packages, or below the folder of the standard library, or as it is."""
+    for folder in ("/site-packages/", "/dist-packages/"):
+        if folder in file:
+            return file.rpartition(folder)[2]
+    library = os.path.dirname(sysconfig.get_paths()["stdlib"]) + os.sep
+    return file[len(library) :] if file.startswith(library) else file
+
+
+def peak_memory_mb() -> int:
+    """Return the largest resident size so far in MiB, or 0 where the system does not tell.
+
+    `getrusage` is of no use here: it carries over the size of the process that started this one.
+    """
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+            sizes = [line.split()[1] for line in status if line.startswith("VmHWM:")]
+    except OSError:
+        return 0
+    return int(sizes[0]) // 1024 if sizes else 0
+
+
+def write(out: str, facts: dict[str, Any]) -> None:
+    """Write the facts to a temporary name beside `out`, then rename."""
+    part = f"{out}.{os.getpid()}.part"
+    with open(part, "w", encoding="ascii") as file:
+        json.dump(facts, file, ensure_ascii=True, sort_keys=True)
+        file.write("\n")
+    os.replace(part, out)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2]))
