@@ -18,7 +18,7 @@ _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 def encode_lock(lock: Lock) -> str:
     """Return the lock as text: no machine, no index, no time of day, so equal locks are equal bytes."""
-    return "\n".join([*_head(lock), *(_pin(pin) for pin in lock.pins)]) + "\n"
+    return "\n".join([*_head(lock), *(encode_pin(pin) for pin in lock.pins)]) + "\n"
 
 
 def decode_lock(text: str, source: str) -> Lock:
@@ -88,7 +88,8 @@ def _head(lock: Lock) -> list[str]:
     return [f"# {key}: {value}" for key, value in lines]
 
 
-def _pin(pin: Pin) -> str:
+def encode_pin(pin: Pin) -> str:
+    """Return the pin as a requirement with its hashes, one to a line."""
     return " \\\n".join([f"{pin.name}=={pin.version}", *(f"    --hash=sha256:{digest}" for digest in pin.hashes)])
 
 

@@ -2,7 +2,7 @@
 
 import signal
 
-from compat.run.evidence import Evidence, Installed, Raised, Step, TestRun
+from compat.run.evidence import Evidence, Installed, Raised, Step, Tested
 from compat.run.outcome import Cause, Failed, Outcome, Passed, Stage
 from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, read
 
@@ -17,8 +17,12 @@ _PLACED: frozenset[Cause] = frozenset(("syntax", "type-error", "error"))
 
 
 def classify(evidence: Evidence) -> Outcome:
-    """Return what the run came to: the first thing that went wrong, in the order of the stages; else it passed."""
-    for judge in (_install, _as_asked, _import, _suite_end, _collection, _tests, _still_as_asked):
+    """Return what the run came to: the first thing that went wrong, in the order of the stages; else it passed.
+
+    A run that was asked for no suite (a canary) passes with its import.
+    """
+    suite = (_suite_end, _collection, _tests, _still_as_asked) if evidence.suite_digest else ()
+    for judge in (_install, _as_asked, _import, *suite):
         failed = judge(evidence)
         if failed is not None:
             return failed
@@ -95,7 +99,7 @@ def _still_as_asked(evidence: Evidence) -> Failed | None:
     return _difference("test", evidence.installed, evidence.installed_after)
 
 
-def _failed_test(test: TestRun) -> Failed:
+def _failed_test(test: Tested) -> Failed:
     name = test.capability or test.test
     if test.raised is None:
         return Failed(stage="test", cause="error", subject=name)

@@ -54,7 +54,7 @@ class Raised(Value, frozen=True):
     where: str
 
 
-class TestRun(Value, frozen=True):
+class Tested(Value, frozen=True):
     """One test inside a cell. `missing` names the API that an absent capability looked for, in order."""
 
     test: str
@@ -107,6 +107,6 @@ class Evidence(Value, frozen=True):
     collected: int | None = None
     finished: bool = False
     collect_errors: tuple[Raised, ...] = ()
-    tests: tuple[TestRun, ...] = ()
+    tests: tuple[Tested, ...] = ()
     started_test: str = ""
     metrics: tuple[Metric, ...] = ()

@@ -36,7 +36,7 @@ class Passed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Failed(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that did not pass: the stage it reached, the cause, and the subject (a package, file, test; may be empty)."""
+    """A run that did not pass: its stage, the cause, and the subject (a package, a place, a test; may be empty)."""
 
     stage: Stage
     cause: Cause

@@ -7,7 +7,7 @@ from compat.run.outcome import Cause
 
 
 class Signature(NamedTuple):
-    """A pattern over an exception (`Type: message`) or a log, and the cause it means. A group `subject` names the thing."""
+    """A pattern over an exception (`Type: message`) or a log, and its cause. A group `subject` names the thing."""
 
     cause: Cause
     pattern: re.Pattern[str]

@@ -1,0 +1,166 @@
+"""This machine as a fleet: a few workers, each with its canary and its circuit breaker, and one order to stop."""
+
+import datetime
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from compat.run.classify import classify
+from compat.run.evidence import Evidence
+from compat.run.outcome import Failed, Outcome, Passed, is_spurious
+from compat.run.session import Bench, CellRun, Job
+
+# So many cells in a row that fail before their import say more about the worker than about the cells.
+BREAKER = 5
+_RETRIED = frozenset(("network", "index", "sandbox", "worker"))
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of a cell: what it left behind and what that means."""
+
+    evidence: Evidence
+    outcome: Outcome
+
+
+class Reporter(Protocol):
+    """Something that is told how a run goes on. Called from the workers' threads."""
+
+    def began(self, worker: int, job: Job) -> None:
+        """A cell began."""
+
+    def ended(self, worker: int, job: Job, attempts: tuple[Attempt, ...]) -> None:
+        """A cell ended; the attempts are all that were made."""
+
+    def stopped(self, worker: int, why: str) -> None:
+        """A worker takes no more cells."""
+
+
+class SilentReporter:
+    """A Reporter that says nothing."""
+
+    def began(self, worker: int, job: Job) -> None:
+        """Say nothing."""
+
+    def ended(self, worker: int, job: Job, attempts: tuple[Attempt, ...]) -> None:
+        """Say nothing."""
+
+    def stopped(self, worker: int, why: str) -> None:
+        """Say nothing."""
+
+
+class Local:
+    """Workers that take jobs from one queue. A worker whose canary dies, or whose breaker opens, takes no more."""
+
+    def __init__(
+        self,
+        benches: Callable[[int, Job], Bench],
+        now: Callable[[], datetime.datetime],
+        cancel: threading.Event,
+        *,
+        workers: int = 1,
+        attempts: int = 1,
+    ) -> None:
+        """Take what gives each worker its bench for a job, the clock, and the order to stop.
+
+        `attempts` is how often each cell is run; 1, but for asking whether equal runs end equally.
+        """
+        self._benches = benches
+        self._now = now
+        self._cancel = cancel
+        self._workers = workers
+        self._attempts = attempts
+
+    def run(
+        self,
+        jobs: Sequence[Job],
+        canary: Callable[[Job], Job],
+        keep: Callable[[Job, tuple[Attempt, ...]], None],
+        reporter: Reporter,
+    ) -> int:
+        """Run the jobs; `keep` is called once for each that ended, in its worker. Return how many were not begun."""
+        waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        for job in jobs:
+            waiting.put(job)
+        threads = [
+            threading.Thread(target=self._work, args=(number, waiting, canary, keep, reporter), name=f"worker-{number}")
+            for number in range(min(self._workers, len(jobs)))
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(0.2)
+        return waiting.qsize()
+
+    def _work(
+        self,
+        number: int,
+        waiting: "queue.SimpleQueue[Job]",
+        canary: Callable[[Job], Job],
+        keep: Callable[[Job, tuple[Attempt, ...]], None],
+        reporter: Reporter,
+    ) -> None:
+        bad = 0
+        held: list[tuple[Job, tuple[Attempt, ...]]] = []
+        sung = False
+        while not self._cancel.is_set():
+            try:
+                job = waiting.get_nowait()
+            except queue.Empty:
+                break
+            if not sung:
+                song = self._once(number, canary(job))
+                sung = isinstance(song.outcome, Passed)
+                if not sung:
+                    waiting.put(job)
+                    reporter.stopped(number, f"its canary cell came to {song.outcome}")
+                    return
+            reporter.began(number, job)
+            attempts = self._attempted(number, job)
+            bad = bad + 1 if _suspect(attempts[-1].outcome) else 0
+            held.append((job, attempts))
+            if bad >= BREAKER:
+                for lost, _ in held:
+                    waiting.put(lost)
+                reporter.stopped(number, f"{BREAKER} cells in a row failed before their import")
+                return
+            if bad == 0:
+                _release(held, number, keep, reporter)
+        _release(held, number, keep, reporter)
+
+    def _attempted(self, number: int, job: Job) -> tuple[Attempt, ...]:
+        """Run a cell as often as asked; once more when what ended it says nothing about the cell and may pass."""
+        attempts = [self._once(number, job)]
+        while not self._cancel.is_set() and len(attempts) < self._attempts:
+            attempts.append(self._once(number, job))
+        last = attempts[-1].outcome
+        if isinstance(last, Failed) and last.cause in _RETRIED and not self._cancel.is_set():
+            attempts.append(self._once(number, job))
+        return tuple(attempts)
+
+    def _once(self, number: int, job: Job) -> Attempt:
+        evidence = CellRun(job, self._benches(number, job), self._now(), self._cancel).run()
+        return Attempt(evidence=evidence, outcome=classify(evidence))
+
+
+def _release(
+    held: list[tuple[Job, tuple[Attempt, ...]]],
+    number: int,
+    keep: Callable[[Job, tuple[Attempt, ...]], None],
+    reporter: Reporter,
+) -> None:
+    """Let go of what was held back while the breaker might have opened."""
+    for job, attempts in held:
+        keep(job, attempts)
+        reporter.ended(number, job, attempts)
+    held.clear()
+
+
+def _suspect(outcome: Outcome) -> bool:
+    if not isinstance(outcome, Failed) or outcome.cause == "cancelled":
+        return False
+    return outcome.stage == "install" or is_spurious(outcome)
+

@@ -1,0 +1,40 @@
+"""The canary: a cell that cannot fail unless the worker is broken. It needs no index and no matrix."""
+
+import base64
+import hashlib
+import zipfile
+from pathlib import Path
+
+from packaging.version import Version
+
+from compat.declare.matrix import Suite
+from compat.lock.lockfile import Inputs, Lock, Pin
+from compat.run.session import Job
+
+_NAME = "compat-canary"
+_WHEEL = "compat_canary-1.0-py3-none-any.whl"
+_FILES = {
+    "compat_canary.py": "ALIVE = True\n",
+    "compat_canary-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: compat-canary\nVersion: 1.0\n",
+    "compat_canary-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+}
+
+
+def canary(folder: Path, python: Version) -> Job:
+    """Write the canary's wheel into `folder`, and return the job that installs and imports it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    wheel = folder / _WHEEL
+    with zipfile.ZipFile(wheel, "w") as archive:
+        record = []
+        for name, text in _FILES.items():
+            archive.writestr(zipfile.ZipInfo(name), text)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+            record.append(f"{name},sha256={digest},{len(text)}\n")
+        archive.writestr(zipfile.ZipInfo("compat_canary-1.0.dist-info/RECORD"), "".join(record))
+    pin = Pin(name=_NAME, version=Version("1.0"), hashes=(hashlib.sha256(wheel.read_bytes()).hexdigest(),))
+    inputs = Inputs(cell="canary", python=python, platform="", requirements=(f"{_NAME}==1.0",))
+    return Job(
+        matrix="canary", cell="canary", subject=_NAME, module="compat_canary",
+        lock=Lock(inputs=inputs, pins=(pin,), tool="canary"), suite=Suite(path="suite", minutes=2),
+        suite_folder="", links=str(folder),
+    )  # fmt: skip

@@ -1,0 +1,270 @@
+"""The steps of one cell: make it, install the lock, import the subject, run the suite, and write down what happened."""
+
+import datetime
+import hashlib
+import shutil
+import threading
+import time
+from collections.abc import Mapping
+from importlib.metadata import distributions
+from pathlib import Path
+
+import msgspec
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+from uv import find_uv_bin
+
+from compat.declare.matrix import Suite
+from compat.index.settings import IndexSettings
+from compat.lock.lockfile import Lock, Pin
+from compat.lock.text import encode_pin
+from compat.run import incell
+from compat.run.bytecode import harvest, lend
+from compat.run.events import Report, read_probe, read_report
+from compat.run.evidence import Ended, Evidence, Installed, Isolation, Limits, Raised, Step, StepName
+from compat.run.supervise import Room, run
+
+_INSTALL_MINUTES = 30  # a source build of an old package may take many
+_LOG_TAIL = 200_000
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be run: a lock, the suite, the subject's package and module, and where the suite stands.
+
+    Without a suite folder the run ends after the import. With `links`, a folder of wheels, no index is asked.
+    """
+
+    matrix: str
+    cell: str
+    subject: str
+    module: str
+    lock: Lock
+    suite: Suite
+    suite_folder: str
+    links: str = ""
+
+
+class Bench(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker runs cells with: its folders, the interpreter, the isolation level, and how it reaches the index.
+
+    `tag` and `magic` name the interpreter's bytecode. `environ` is what an install may see of the caller's
+    environment; a suite sees nothing of it. `keep` leaves the cell's folder in place.
+    """
+
+    work: str
+    evidence: str
+    bytecode: str
+    uv_cache: str
+    python: str
+    tag: str
+    magic: bytes
+    level: Isolation
+    index: IndexSettings
+    environ: tuple[tuple[str, str], ...]
+    host: str
+    hidden: tuple[str, ...] = ()
+    keep: bool = False
+
+
+class CellRun:
+    """One run of one cell, step by step."""
+
+    def __init__(self, job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event) -> None:
+        """Take the job and the bench; nothing is touched yet."""
+        self.job = job
+        self.bench = bench
+        self.started = started
+        self.cancel = cancel
+        self.cell = Path(bench.work) / job.cell
+        stamp = started.strftime("%Y%m%dT%H%M%SZ")
+        self.evidence = Path(bench.evidence) / job.matrix / job.cell / stamp
+        self.steps: list[Step] = []
+
+    @property
+    def python(self) -> Path:
+        """The cell's interpreter."""
+        return self.cell / "venv" / "bin" / "python"
+
+    @property
+    def site(self) -> Path:
+        """The cell's site-packages."""
+        version = self.job.lock.inputs.python
+        return self.cell / "venv" / "lib" / f"python{version.major}.{version.minor}" / "site-packages"
+
+    def run(self) -> Evidence:
+        """Run all steps as far as they go, write the evidence, and leave no cell behind unless it is to be kept."""
+        begin = time.monotonic()
+        shutil.rmtree(self.cell, ignore_errors=True)
+        for folder in (self.cell / "home" / "tmp", self.cell / "plugin", self.evidence):
+            folder.mkdir(parents=True, exist_ok=True)
+        try:
+            facts = self._facts()
+            evidence = msgspec.structs.replace(facts, seconds=time.monotonic() - begin, steps=tuple(self.steps))
+            (self.evidence / "evidence.json").write_bytes(encode_evidence(evidence))
+            return evidence
+        finally:
+            if not self.bench.keep:
+                shutil.rmtree(self.cell, ignore_errors=True)
+
+    def _facts(self) -> Evidence:
+        wanted = tuple(Installed(name=pin.name, version=str(pin.version)) for pin in self.job.lock.pins)
+        asked = suite_digest(Path(self.job.suite_folder)) if self.job.suite_folder else ""
+        facts = Evidence(
+            cell=self.job.cell, matrix=self.job.matrix, subject=self.job.subject, lock_digest=self.job.lock.digest,
+            suite_digest=asked, started=self.started, seconds=0.0,
+            host=self.bench.host, isolation=self.bench.level, steps=(), wanted=wanted,
+        )  # fmt: skip
+        if not self._install():
+            return facts
+        facts = msgspec.structs.replace(facts, installed=installed(self.site))
+        if set(facts.installed) != set(wanted):
+            return facts
+        lend(self.site, self.bench.tag, self.bench.magic, Path(self.bench.bytecode))
+        seconds, raised = self._import()
+        facts = msgspec.structs.replace(facts, import_seconds=seconds, imported=raised)
+        if seconds is None or raised is not None or not self.job.suite_folder:
+            return facts
+        report = self._suite()
+        facts = msgspec.structs.replace(facts, installed_after=installed(self.site), **msgspec.structs.asdict(report))
+        if not self.cancel.is_set():
+            harvest(self.site, self.python, self.bench.tag, self.bench.magic, Path(self.bench.bytecode))
+        return facts
+
+    def _install(self) -> bool:
+        """Make the environment and install the lock, with hashes; the given pin under a Python that it admits."""
+        uv, inputs = find_uv_bin(), self.job.lock.inputs
+        forced = inputs.given if inputs.given_python is not None else None
+        plain = [pin for pin in self.job.lock.pins if pin != forced]
+        self._write_pins("pins.txt", plain)
+        make = [uv, "venv", "--no-config", "--quiet", "--no-python-downloads", f"--python={self.bench.python}", "venv"]
+        install = [
+            uv, "pip", "install", "--no-config", "--no-progress", "--color=never", "--no-deps", "--require-hashes",
+            f"--python={self.python}", *self._places(),
+        ]  # fmt: skip
+        commands = [make, [*install, "-r", "pins.txt"]]
+        if forced is not None:
+            self._write_pins("given.txt", [forced])
+            commands.append([*install, f"--python-version={inputs.given_python}", "-r", "given.txt"])
+        return all(self._step("install", command, dict(self.bench.environ), network=True) for command in commands)
+
+    def _places(self) -> list[str]:
+        if self.job.links:
+            return ["--no-index", f"--find-links={self.job.links}"]
+        further = (f"--index={url}" for url in self.bench.index.extra_index_urls)
+        return [f"--default-index={self.bench.index.index_url}", *further, "--index-strategy=unsafe-best-match"]
+
+    def _write_pins(self, name: str, pins: list[Pin]) -> None:
+        (self.cell / name).write_text("".join(f"{encode_pin(pin)}\n" for pin in pins), encoding="utf-8")
+
+    def _import(self) -> tuple[float | None, Raised | None]:
+        out = self.cell / "home" / "import.json"
+        probe = Path(incell.__file__).parent / "probe.py"
+        shutil.copy(probe, self.cell / "plugin" / "probe.py")
+        command = [str(self.python), "-I", str(self.cell / "plugin" / "probe.py"), str(out), self.job.module]
+        self._step("import", command, self._environment(), network=False)
+        return read_probe(out)
+
+    def _suite(self) -> Report:
+        events = self.cell / "home" / "events.jsonl"
+        shutil.copy(Path(incell.__file__).parent / "plugin.py", self.cell / "plugin" / "compat_plugin.py")
+        suite = self.cell / "suite"
+        shutil.copytree(self.job.suite_folder, suite, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+        if not (suite / "pytest.ini").exists():
+            (suite / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+        environment = self._environment() | {"PYTHONPATH": str(self.cell / "plugin"), "COMPAT_EVENTS": str(events)}
+        command = [
+            str(self.python), "-m", "pytest", "-p", "compat_plugin", "-p", "no:cacheprovider", "-q", "--tb=short",
+            "-c", str(suite / "pytest.ini"), f"--rootdir={suite}", str(suite),
+        ]  # fmt: skip
+        self._step("suite", command, environment, network=False)
+        if events.exists():
+            shutil.copy(events, self.evidence / "events.jsonl")
+        return read_report(events)
+
+    def _environment(self) -> dict[str, str]:
+        """All that a cell sees: nothing of the caller's own."""
+        home = self.cell / "home"
+        base = {
+            "PATH": f"{self.cell / 'venv' / 'bin'}:/usr/bin:/bin",
+            "HOME": str(home),
+            "TMPDIR": str(home / "tmp"),
+            "LANG": "C.UTF-8",
+            "PYTHONFAULTHANDLER": "1",
+            "PYTHONHASHSEED": "0",
+            "PYTHONNOUSERSITE": "1",
+        }
+        return base | dict(line.split("=", 1) for line in self.job.suite.environment)
+
+    def _step(self, name: StepName, command: list[str], environ: Mapping[str, str], *, network: bool) -> bool:
+        """Run one command as (a part of) a step; return whether it ended well."""
+        log = self.evidence / f"{name}.log"
+        part = self.evidence / f"{name}.part.log"
+        writable = [str(self.cell), str(self.evidence)] + ([self.bench.uv_cache] if name == "install" else [])
+        room = Room(
+            cwd=str(self.cell), environ=tuple(sorted(environ.items())), log=str(part), writable=tuple(writable),
+            network=network, hidden=self.bench.hidden,
+        )  # fmt: skip
+        ended = run(command, room, self._limits(name), level=self.bench.level, cancel=self.cancel)
+        with log.open("ab") as whole, part.open("rb") as piece:
+            shutil.copyfileobj(piece, whole)
+        part.unlink()
+        self._note(name, ended, log)
+        return ended.by == "exit" and ended.exit_code == 0
+
+    def _note(self, name: StepName, ended: Ended, log: Path) -> None:
+        before = next((step for step in self.steps if step.name == name), None)
+        if before is not None:
+            self.steps.remove(before)
+            ended = msgspec.structs.replace(
+                ended,
+                seconds=before.ended.seconds + ended.seconds,
+                peak_memory_mb=max(before.ended.peak_memory_mb, ended.peak_memory_mb),
+                survivors=before.ended.survivors + ended.survivors,
+            )
+        text = log.read_bytes()[-_LOG_TAIL:].decode("utf-8", errors="replace")
+        self.steps.append(Step(name=name, ended=ended, log=text))
+
+    def _limits(self, name: StepName) -> Limits:
+        suite = self.job.suite
+        minutes = _INSTALL_MINUTES if name == "install" else suite.minutes
+        return Limits(
+            wall_seconds=minutes * 60,
+            silence_seconds=suite.silence_minutes * 60,
+            memory_mb=suite.memory_mb,
+            processes=500,
+            output_mb=5,
+            disk_mb=suite.disk_mb,
+        )
+
+
+def installed(site: Path) -> tuple[Installed, ...]:
+    """Return the distributions in a site-packages, sorted by name; versions in their normal form if they have one."""
+    found = set()
+    for distribution in distributions(path=[str(site)]):
+        name = distribution.metadata["Name"] or "?"
+        try:
+            version = str(Version(distribution.version))
+        except InvalidVersion:
+            version = distribution.version
+        found.add(Installed(name=canonicalize_name(name), version=version))
+    return tuple(sorted(found, key=lambda item: (item.name, item.version)))
+
+
+def suite_digest(folder: Path) -> str:
+    """Return the sha256 over the names and contents of a suite's files."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        if path.is_file() and "__pycache__" not in parts and not any(part.startswith(".") for part in parts):
+            digest.update("/".join(parts).encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def encode_evidence(evidence: Evidence) -> bytes:
+    """Return evidence as JSON."""
+    return msgspec.json.format(msgspec.json.encode(evidence), indent=1)
+
+
+def decode_evidence(text: bytes) -> Evidence:
+    """Return the evidence that the JSON holds; raise msgspec.ValidationError for anything else."""
+    return msgspec.json.decode(text, type=Evidence)

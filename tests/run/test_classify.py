@@ -1,0 +1,153 @@
+"""Judging: each signature against the example it was made for, and each way a run can end."""
+
+import datetime
+import signal
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compat.run.classify import classify
+from compat.run.evidence import Ended, Evidence, Installed, Raised, Step, Tested
+from compat.run.outcome import CAUSES, STAGES, Failed, Passed, is_doubtful, is_spurious, parse_outcome
+from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, Signature, read
+
+OUTCOMES = st.just(Passed()) | st.builds(
+    Failed, stage=st.sampled_from(STAGES), cause=st.sampled_from(CAUSES), subject=st.text(max_size=40)
+)
+
+
+@given(OUTCOMES)
+def test_an_outcome_parses_back_from_what_it_prints(outcome: Passed | Failed) -> None:
+    assert parse_outcome(str(outcome)) == outcome
+
+
+@pytest.mark.parametrize("text", ["", "ok", "test-fail", "test-fail:sadness(x)", "tent-fail:error", "pass "])
+def test_what_is_no_outcome_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"neither|no known"):
+        parse_outcome(text)
+
+
+@pytest.mark.parametrize("table", [EXCEPTIONS, INSTALL, DEATHS], ids=["exceptions", "install", "deaths"])
+def test_each_signature_is_the_first_to_match_its_own_example(table: tuple[Signature, ...]) -> None:
+    for signature in table:
+        assert read(table, signature.example) == (signature.cause, signature.subject), signature.example
+
+
+def test_causes_of_the_machine_are_spurious_and_limits_of_time_doubtful() -> None:
+    assert is_spurious(Failed(stage="install", cause="network"))
+    assert is_doubtful(Failed(stage="test", cause="wall-time"))
+    assert not is_spurious(Failed(stage="test", cause="wall-time"))
+    assert not is_spurious(Failed(stage="test", cause="assertion"))
+    assert not is_spurious(Passed())
+
+
+def ended(exit_code: int | None = 0, **more: object) -> Ended:
+    facts = {"by": "exit", "signal": None, "seconds": 1.0, "peak_memory_mb": 9, "survivors": 0, "isolation": "L2"}
+    return Ended(exit_code=exit_code, **{**facts, **more})
+
+
+def step(name: str, log: str = "", exit_code: int | None = 0, **more: object) -> Step:
+    return Step(name=name, ended=ended(exit_code, **more), log=log)
+
+
+def ran(test: str, status: str = "passed", raised: Raised | None = None) -> Tested:
+    return Tested(test=f"test_x.py::test_{test}", capability=test, status=status, seconds=0.1, raised=raised)
+
+
+PINS = (Installed(name="demo", version="1.0"), Installed(name="dep", version="2.0"))
+GOOD = Evidence(
+    cell="c", matrix="demo", subject="demo", lock_digest="l", suite_digest="s", seconds=3.0, host="h", isolation="L2",
+    started=datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc), wanted=PINS, installed=PINS,
+    installed_after=PINS, import_seconds=0.5, collected=2, finished=True, tests=(ran("a"), ran("b")),
+    steps=(step("install"), step("import"), step("suite")),
+)  # fmt: skip
+
+
+def but(**changes: object) -> Evidence:
+    return msgspec.structs.replace(GOOD, **changes)
+
+
+def steps(*last: Step) -> tuple[Step, ...]:
+    """The steps of a run that ended with these, good ones before them."""
+    names = ("install", "import", "suite")
+    return (*(step(name) for name in names[: names.index(last[0].name)]), *last)
+
+
+ERROR = Raised(type="ValueError", message="no", where="demo/core.py:7")
+WAYS: list[tuple[str, Evidence]] = [
+    ("pass", GOOD),
+    ("pass", but(tests=(ran("a"), ran("b", "absent")))),
+    ("pass", but(steps=steps(step("import")), suite_digest="", collected=None, finished=False, tests=())),
+    ("install-fail:worker(the install step never began)", but(steps=())),
+    ("install-fail:error", but(steps=steps(step("install", "what?", 2)))),
+    ("install-fail:build(dep==1)", but(steps=steps(step("install", "Failed to build `dep==1`", 1)))),
+    ("install-fail:network", but(steps=steps(step("install", "Failed to fetch", 1)))),
+    ("install-fail:wall-time", but(steps=steps(step("install", "", None, by="wall-time", signal=9)))),
+    ("install-fail:not-as-asked(dep 2.0 -> 2.1)", but(installed=(PINS[0], Installed(name="dep", version="2.1")))),
+    ("install-fail:not-as-asked(extra none -> 1)", but(installed=(*PINS, Installed(name="extra", version="1")))),
+    (
+        "import-fail:missing-module(jax)",
+        but(imported=Raised(type="ModuleNotFoundError", message="No module named 'jax'", where="x")),
+    ),
+    (
+        "import-fail:type-error(demo/types.py:12)",
+        but(imported=Raised(type="TypeError", message="'type' object is not subscriptable", where="demo/types.py:12")),
+    ),
+    (
+        "import-fail:syntax(demo/new.py:3)",
+        but(imported=Raised(type="SyntaxError", message="invalid", where="demo/new.py:3")),
+    ),
+    ("import-fail:error(demo/core.py:7)", but(imported=ERROR)),
+    ("import-fail:premature-exit(SystemExit)", but(imported=Raised(type="SystemExit", message="0", where="demo.py:1"))),
+    ("import-fail:segfault", but(import_seconds=None, steps=steps(step("import", "", None, signal=signal.SIGSEGV)))),
+    ("import-fail:abort", but(import_seconds=None, steps=steps(step("import", "", 128 + signal.SIGABRT)))),
+    ("import-fail:premature-exit", but(import_seconds=None)),
+    ("collect-fail:no-tests(none collected)", but(collected=0, tests=())),
+    ("collect-fail:no-tests(none ran)", but(tests=(ran("a", "skipped"), ran("b", "absent")))),
+    ("collect-fail:no-tests(no report)", but(collected=None, finished=False, tests=())),
+    ("collect-fail:error(demo/core.py:7)", but(collect_errors=(ERROR,), collected=0, tests=())),
+    ("collect-fail:error(demo/core.py:7)", but(collect_errors=(ERROR,), collected=None, finished=False, tests=())),
+    ("test-fail:premature-exit(t::b)", but(finished=False, started_test="t::b", tests=(ran("a"),))),
+    ("test-fail:premature-exit(some tests never ran)", but(tests=(ran("a"),))),
+    (
+        "test-fail:segfault(t::b)",
+        but(finished=False, started_test="t::b", tests=(ran("a"),), steps=steps(step("suite", "", None, signal=11))),
+    ),
+    (
+        "test-fail:silence(t::b)",
+        but(finished=False, started_test="t::b", steps=steps(step("suite", "", None, by="silence", signal=9))),
+    ),
+    ("test-fail:cancelled", but(finished=False, steps=steps(step("suite", "", None, by="cancelled", signal=9)))),
+    (
+        "test-fail:worker(killed from outside by signal 9)",
+        but(finished=False, started_test="t::b", steps=steps(step("suite", "", None, signal=9))),
+    ),
+    (
+        "test-fail:assertion(b)",
+        but(tests=(ran("a"), ran("b", "failed", Raised(type="AssertionError", message="", where="x")))),
+    ),
+    ("test-fail:error(b)", but(tests=(ran("a"), ran("b", "failed", ERROR)))),
+    (
+        "test-fail:missing-attribute(b)",
+        but(
+            tests=(
+                ran("a"),
+                ran("b", "failed", Raised(type="AttributeError", message="m has no attribute 'x'", where="y")),
+            )
+        ),
+    ),
+    ("test-fail:not-as-asked(dep 2.0 -> none)", but(installed_after=PINS[:1])),
+]
+
+
+@pytest.mark.parametrize(("told", "evidence"), WAYS, ids=[f"{number}-{told}" for number, (told, _) in enumerate(WAYS)])
+def test_each_way_of_ending_is_told(told: str, evidence: Evidence) -> None:
+    assert str(classify(evidence)) == told
+    assert parse_outcome(told) == classify(evidence)
+
+
+def test_a_limit_counts_before_what_the_tests_said() -> None:
+    evidence = but(steps=steps(step("suite", "", None, by="memory", signal=9)), tests=(ran("a", "failed", ERROR),))
+    assert str(classify(evidence)) == "test-fail:memory"
