@@ -2,7 +2,7 @@
 
 import signal
 
-from compat.run.evidence import Evidence, Installed, Raised, Step, Tested
+from compat.run.evidence import Evidence, Installed, Raised, Step, Trial
 from compat.run.outcome import Cause, Failed, Outcome, Passed, Stage
 from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, read
 
@@ -99,7 +99,7 @@ def _still_as_asked(evidence: Evidence) -> Failed | None:
     return _difference("test", evidence.installed, evidence.installed_after)
 
 
-def _failed_test(test: Tested) -> Failed:
+def _failed_test(test: Trial) -> Failed:
     name = test.capability or test.test
     if test.raised is None:
         return Failed(stage="test", cause="error", subject=name)

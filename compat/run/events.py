@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from compat.run.evidence import Metric, Raised, Tested
+from compat.run.evidence import Metric, Raised, Trial
 
 _LARGEST = 20_000_000
 _LONGEST = 500
@@ -18,7 +18,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     collected: int | None = None
     finished: bool = False
     collect_errors: tuple[Raised, ...] = ()
-    tests: tuple[Tested, ...] = ()
+    tests: tuple[Trial, ...] = ()
     started_test: str = ""
     metrics: tuple[Metric, ...] = ()
 
@@ -37,7 +37,7 @@ def read_report(path: Path) -> Report:
     collected: int | None = None
     finished = False
     errors: list[Raised] = []
-    tests: dict[str, Tested] = {}
+    tests: dict[str, Trial] = {}
     open_tests: list[str] = []
     metrics: list[Metric] = []
     for line in _text(path).splitlines():
@@ -88,13 +88,13 @@ def _raised(found: object) -> Raised | None:
     )
 
 
-def _test(event: dict[str, Any]) -> Tested | None:
+def _test(event: dict[str, Any]) -> Trial | None:
     status = event.get("status")
     seconds = event.get("seconds")
     if status not in ("passed", "failed", "skipped", "absent") or not isinstance(seconds, int | float):
         return None
     missing = event.get("missing")
-    return Tested(
+    return Trial(
         test=_short(event.get("test")), capability=_short(event.get("capability")), status=status,
         seconds=max(0.0, float(seconds)), raised=_raised(event.get("raised")),
         missing=tuple(_short(name) for name in missing[:50]) if isinstance(missing, list) else (),

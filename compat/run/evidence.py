@@ -54,7 +54,7 @@ class Raised(Value, frozen=True):
     where: str
 
 
-class Tested(Value, frozen=True):
+class Trial(Value, frozen=True):
     """One test inside a cell. `missing` names the API that an absent capability looked for, in order."""
 
     test: str
@@ -107,6 +107,6 @@ class Evidence(Value, frozen=True):
     collected: int | None = None
     finished: bool = False
     collect_errors: tuple[Raised, ...] = ()
-    tests: tuple[Tested, ...] = ()
+    tests: tuple[Trial, ...] = ()
     started_test: str = ""
     metrics: tuple[Metric, ...] = ()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat.run.classify import classify
-from compat.run.evidence import Ended, Evidence, Installed, Raised, Step, Tested
+from compat.run.evidence import Ended, Evidence, Installed, Raised, Step, Trial
 from compat.run.outcome import CAUSES, STAGES, Failed, Passed, is_doubtful, is_spurious, parse_outcome
 from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, Signature, read
 
@@ -52,8 +52,8 @@ def step(name: str, log: str = "", exit_code: int | None = 0, **more: object) ->
     return Step(name=name, ended=ended(exit_code, **more), log=log)
 
 
-def ran(test: str, status: str = "passed", raised: Raised | None = None) -> Tested:
-    return Tested(test=f"test_x.py::test_{test}", capability=test, status=status, seconds=0.1, raised=raised)
+def ran(test: str, status: str = "passed", raised: Raised | None = None) -> Trial:
+    return Trial(test=f"test_x.py::test_{test}", capability=test, status=status, seconds=0.1, raised=raised)
 
 
 PINS = (Installed(name="demo", version="1.0"), Installed(name="dep", version="2.0"))
