@@ -8,7 +8,7 @@ import pytest
 
 HOUSE = Path(__file__).parent.parent / "compat"
 # Left to right: a module imports its own room and those before it.
-ROOMS = ("errors", "files", "declare", "index", "plan", "lock", "pipeline", "cli")
+ROOMS = ("errors", "files", "declare", "index", "plan", "lock", "run", "results", "pipeline", "cli")
 WORLD = frozenset(
     [
         "requests",
@@ -42,6 +42,12 @@ EDGES = {
     "compat/lock/view.py": {"http"},
     "compat/run/incell/plugin.py": {"os", "tempfile", "time"},
     "compat/run/incell/probe.py": {"os", "time"},
+    "compat/run/disk.py": {"os", "pathlib", "time"},
+    "compat/run/isolation.py": {"pathlib", "shutil"},
+    "compat/run/keeper.py": {"os", "socket", "time"},
+    "compat/run/logfile.py": {"os", "pathlib"},
+    "compat/run/meter.py": {"os", "pathlib", "time"},
+    "compat/run/supervise.py": {"os", "pathlib", "subprocess", "tempfile", "time"},
     "compat/cli/app.py": {"os"},
     "compat/cli/setting.py": {"os", "pathlib", "platformdirs"},
 }

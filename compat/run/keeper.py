@@ -1,0 +1,301 @@
+"""The first process inside an isolation: starts one command, takes in its orphans, and ends when none of them is left.
+
+`compat.run.supervise` starts this file as a script, `-I -S`, so it imports nothing but the standard library. It is the
+init of its pid namespace (L3, L2), a subreaper (L1), or a plain parent (L0). Three channels, none of which the command
+gets: standard input brings orders, standard output takes the report, standard error is the log, which the command
+shares. The end of the orders is the order to kill: so nothing survives a supervisor that is itself killed.
+"""
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, NoReturn
+
+DUMP, TERMINATE, KILL = b"d", b"t", b"k"
+READY = b"ready\n"
+# Children that end with their parent need a moment for it; only what is still alive then has survived it.
+SETTLE_SECONDS = 0.25
+SWEEP_SECONDS = 5.0
+# <linux/prctl.h>, <linux/capability.h>, <linux/sockios.h>, <linux/if.h>
+_PDEATHSIG, _CAPBSET_DROP, _SUBREAPER, _NO_NEW_PRIVS, _AMBIENT, _AMBIENT_CLEAR_ALL = 1, 24, 36, 38, 47, 4
+_CAPABILITY_VERSION_3 = 0x20080522
+_GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1
+
+# At L0 the command's environment carries this, so that orphans which left no other trace are found.
+MARK = "COMPAT_CELL"
+
+Known = set[tuple[int, int]]
+
+
+class Process(NamedTuple):
+    """A line of `/proc/PID/stat`, see proc(5). `born` and `ticks` (CPU, with reaped children) are in clock ticks."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    state: str
+    born: int
+    ticks: int
+    pages: int
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs or could run: a zombie only waits for its parent to ask for its exit code."""
+        return self.state not in "ZX"
+
+
+def processes() -> Iterator[Process]:
+    """Yield every process that /proc shows."""
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (found := process(int(name))):
+            yield found
+
+
+def process(pid: int) -> Process | None:
+    """Return the process, or None when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            line = file.read()
+    except OSError:
+        return None
+    # The name stands in parentheses and may itself hold spaces and parentheses.
+    field = line[line.rindex(b")") + 2 :].split()
+    ticks = sum(int(part) for part in field[11:15])
+    return Process(
+        pid, int(field[1]), int(field[2]), int(field[3]), field[0].decode(), int(field[19]), ticks, int(field[21])
+    )
+
+
+def family(root: int, known: Known | None = None) -> list[Process]:
+    """Return the descendants of `root`, without it.
+
+    At L0 orphans leave the tree: there `known` remembers who was in it, and their sessions and groups find the rest.
+    """
+    everyone = list(processes())
+    children: dict[int, list[Process]] = {}
+    for each in everyone:
+        children.setdefault(each.parent, []).append(each)
+    found = {each.pid: each for each in children.get(root, ())}
+    if known is not None:
+        sessions = {each.session for each in found.values()} - {os.getsid(0), 0}
+        current = {each.pid: each.born for each in everyone}
+        was = {pid for pid, born in known if current.get(pid, born) == born}
+        found |= {
+            each.pid: each
+            for each in everyone
+            if (each.pid, each.born) in known
+            or each.session in sessions | was
+            or each.group in was
+            or (each.parent == 1 and _is_marked(each.pid, root))
+        }
+    waiting = list(found.values())
+    while waiting:
+        fresh = [each for each in children.get(waiting.pop().pid, ()) if each.pid not in found]
+        found |= {each.pid: each for each in fresh}
+        waiting += fresh
+    if known is not None:
+        known |= {(each.pid, each.born) for each in found.values()}
+    return [each for each in found.values() if each.pid not in (root, os.getpid())]
+
+
+def _is_marked(pid: int, root: int) -> bool:
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
+        return f"{MARK}={root}".encode() in file.read().split(b"\0")
+    return False
+
+
+def send(members: Iterable[Process], *numbers: int) -> None:
+    """Send the signals to each process that still is the one that was seen."""
+    for member in members:
+        now = process(member.pid)
+        if now is not None and now.born == member.born:
+            for number in numbers:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(member.pid, number)
+
+
+def sweep(root: int, known: Known | None = None) -> int:
+    """Kill the descendants of `root` until none is alive; return how many still are after `SWEEP_SECONDS`.
+
+    Killed at once rather than frozen first: what is dead neither forks nor has to be looked at in the next round, so
+    the rounds get shorter and win against a fork bomb.
+    """
+    deadline = time.monotonic() + SWEEP_SECONDS
+    while left := [each for each in family(root, known) if each.alive]:
+        if time.monotonic() > deadline:
+            break
+        send(left, signal.SIGKILL)
+        reap()
+        time.sleep(0.005)
+    return len(left)
+
+
+def reap() -> dict[int, int]:
+    """Return the wait status of each child that has ended."""
+    ended: dict[int, int] = {}
+    with contextlib.suppress(ChildProcessError):
+        while (pair := os.waitpid(-1, os.WNOHANG))[0]:
+            ended[pair[0]] = pair[1]
+    return ended
+
+
+class Keeper:
+    """The loop of the first process: the command's wait status, the orders, the orphans."""
+
+    def __init__(self, level: str, command: list[str]) -> None:
+        """Start the command."""
+        self.is_init = level in ("L3", "L2")
+        self.known: Known | None = set() if level == "L0" else None
+        self.status: int | None = None
+        self.bell, bell = os.pipe()
+        os.set_blocking(bell, False)
+        signal.set_wakeup_fd(bell)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, lambda *_: None)
+        if level == "L0":
+            os.putenv(MARK, str(os.getpid()))
+        self.main = _started(command, is_init=self.is_init)
+
+    def wait(self) -> None:
+        """Return when the command has ended, or at the order to kill."""
+        while self.status is None:
+            ready, _, _ = select.select([0, self.bell], [], [], None if self.known is None else 0.2)
+            rung = os.read(self.bell, 4096) if self.bell in ready else b""
+            self.status = reap().get(self.main)
+            if self.known is not None:
+                family(os.getpid(), self.known)
+            if signal.SIGTERM in rung or (0 in ready and not self._obeyed(os.read(0, 64))):
+                return
+
+    def _obeyed(self, orders: bytes) -> bool:
+        if not orders or KILL in orders:
+            return False
+        if DUMP in orders:
+            self._signal(signal.SIGUSR1)
+        if TERMINATE in orders:
+            self._signal(signal.SIGTERM, signal.SIGCONT)
+        return True
+
+    def _signal(self, *numbers: int) -> None:
+        if not self.is_init:
+            send(self._alive(), *numbers)
+            return
+        for number in numbers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(-1, number)
+
+    def _alive(self) -> list[Process]:
+        reap()
+        return [each for each in family(os.getpid(), self.known) if each.alive]
+
+    def end(self) -> int:
+        """Kill everything that is left, and return how many had survived the command's own end."""
+        survivors = 0
+        if self.status is not None:
+            patience = time.monotonic() + SETTLE_SECONDS
+            while (survivors := len(self._alive())) and time.monotonic() < patience:
+                time.sleep(0.01)
+        # Of an init this reaches its whole namespace at once: no fork slips through.
+        self._signal(*([signal.SIGKILL] if self.is_init else []))
+        sweep(os.getpid(), self.known)
+        reap()
+        return survivors
+
+
+def _started(command: list[str], *, is_init: bool) -> int:
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _exec(command, is_init=is_init)
+        except BaseException as fault:
+            reason = fault.strerror if isinstance(fault, OSError) else str(fault)
+            os.write(2, f"{command[0]} could not be started: {reason}\n".encode(errors="surrogateescape"))
+        os._exit(127)
+    return pid
+
+
+def _exec(command: list[str], *, is_init: bool) -> NoReturn:
+    signal.set_wakeup_fd(-1)
+    # An inherited SIG_IGN of SIGINT makes programs hang that end their children with it.
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        with contextlib.suppress(OSError):
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    os.setsid()
+    nothing = os.open("/dev/null", os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    os.closerange(3, 256)
+    # When memory runs out, the kernel is to choose the cell and not its supervisor.
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+        file.write("500")
+    if is_init:
+        _drop_capabilities()
+    os.execvp(command[0], command)
+
+
+def _drop_capabilities() -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    for number in range(64):
+        libc.prctl(_CAPBSET_DROP, number, 0, 0, 0)
+    libc.prctl(_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)
+    header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
+    if libc.capset(header, bytes(24)) != 0:
+        raise OSError(ctypes.get_errno(), "capset")
+
+
+def _settle_in(level: str, network: str) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if level in ("L1", "L0"):
+        libc.prctl(_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if level == "L1" and libc.prctl(_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "no subreaper")
+    if level == "L2" and network == "off":
+        _bring_up_loopback()
+    # No sudo out of the cell, at any level.
+    libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # The parent's signals are not for the keeper: it ends by orders only.
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _bring_up_loopback() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:
+        request = bytearray(struct.pack("16sh22x", b"lo", 0))
+        fcntl.ioctl(channel, _GET_FLAGS, request)
+        flags = struct.unpack_from("h", request, 16)[0]
+        struct.pack_into("h", request, 16, flags | _UP)
+        fcntl.ioctl(channel, _SET_FLAGS, request)
+
+
+def _report(status: int | None, survivors: int) -> bytes:
+    if status is None:
+        return f"killed 0 {survivors}\n".encode()
+    code = os.waitstatus_to_exitcode(status)
+    return (f"exit {code}" if code >= 0 else f"signal {-code}").encode() + f" {survivors}\n".encode()
+
+
+def main(level: str, network: str, *command: str) -> None:
+    """Run the command at the level, with the network "on" or "off"."""
+    _settle_in(level, network)
+    os.write(1, READY)
+    keeper = Keeper(level, list(command))
+    keeper.wait()
+    survivors = keeper.end()
+    with contextlib.suppress(BrokenPipeError):
+        os.write(1, _report(keeper.status, survivors))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,142 @@
+"""What a process tree takes while it runs, and the first limit that it breaks."""
+
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from compat.run import logfile
+from compat.run.disk import MIB, Disk
+from compat.run.evidence import EndedBy, Isolation, Limits
+from compat.run.keeper import Known, Process, family
+
+# The first seconds decide most: import faults, runaway loops. Later a slower look costs less than 1 % of a processor.
+YOUNG_SECONDS = 10.0
+_LOOK_SECONDS = {True: 0.5, False: 1.0}
+_TICK_SECONDS = {True: 0.1, False: 0.25}
+# Idle threads wake up now and then (gRPC's, for one). A tree that takes less than this share of a processor is silent.
+IDLE_SHARE = 0.005
+_IDLE_SECONDS = 0.05
+# Up to so many processes are weighed at each tick, so that a fast hog is met early.
+_FEW = 16
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Meter:
+    """Looks at a tree from outside: cheaply at each tick, at every process at each look."""
+
+    def __init__(self, level: Isolation, log: int, folders: Iterable[Path], limits: Limits) -> None:
+        """Take the disk as it stands."""
+        self.level, self.log, self.limits = level, log, limits
+        self.known: Known | None = set() if level == "L0" else None
+        self.disk = Disk(folders, limits.disk_mb)
+        self.begin(0)
+        self.members: list[Process] = []
+        self.peak_mb = 0
+        self.cpu = 0.0
+        self.size = 0
+
+    def begin(self, root: int) -> None:
+        """Measure the tree of this process; the time runs from here."""
+        self.root, self.tasks = root, _tasks()
+        self.began = self.looked = self.active = time.monotonic()
+
+    def tick(self) -> float:
+        """Return the seconds until the next look."""
+        return _TICK_SECONDS[self._is_young()]
+
+    def seconds(self) -> float:
+        """Return the seconds since the beginning."""
+        return time.monotonic() - self.began
+
+    def broken(self) -> EndedBy | None:
+        """Return the first limit that is broken now."""
+        if self.seconds() > self.limits.wall_seconds:
+            return "wall-time"
+        if self.is_too_long():
+            return "output"
+        if self._is_due():
+            return self._looked()
+        return "memory" if len(self.members) <= _FEW and self._is_too_heavy() else None
+
+    def is_too_long(self) -> bool:
+        """Return whether the log is over its limit."""
+        return logfile.size(self.log) > self.limits.output_mb * MIB
+
+    def _is_young(self) -> bool:
+        return self.seconds() < YOUNG_SECONDS
+
+    def _is_due(self) -> bool:
+        # One small file tells how many tasks the machine has: a fork bomb is met at the next tick.
+        sprouting = _tasks() - self.tasks > self.limits.processes // 2
+        return sprouting or time.monotonic() - self.looked >= _LOOK_SECONDS[self._is_young()]
+
+    def _looked(self) -> EndedBy | None:
+        self.members = self._members()
+        self.looked, self.tasks = time.monotonic(), _tasks()
+        if len(self.members) > self.limits.processes:
+            return "processes"
+        if self._is_too_heavy():
+            return "memory"
+        if self.disk.is_full():
+            return "disk"
+        return "silence" if self._is_silent() else None
+
+    def _members(self) -> list[Process]:
+        """Return the command's own processes: not the keeper, nor what put the keeper into its namespace."""
+        found = family(self.root, self.known)
+        return found if self.level in ("L1", "L0") else [each for each in found if each.parent != self.root]
+
+    def _is_silent(self) -> bool:
+        now, size = time.monotonic(), logfile.size(self.log)
+        cpu = sum(each.ticks for each in self.members) / _CLOCK_TICKS
+        if size != self.size or cpu < self.cpu or cpu - self.cpu > (now - self.active) * IDLE_SHARE + _IDLE_SECONDS:
+            self.active, self.cpu, self.size = now, cpu, size
+        return now - self.active > self.limits.silence_seconds
+
+    def _is_too_heavy(self) -> bool:
+        most = self.limits.memory_mb
+        weight = _own(self.members)
+        # Forked processes share pages that each counts as its own. Dividing them is slow, so only when it matters.
+        if weight > max(most, self.peak_mb):
+            weight = min(weight, _divided(self.members))
+        self.peak_mb = max(self.peak_mb, weight)
+        return weight > most
+
+
+def _own(members: Iterable[Process]) -> int:
+    """Return the MiB of memory that the processes do not share with files, and the largest of what they share."""
+    own = shared = 0
+    for member in members:
+        try:
+            with open(f"/proc/{member.pid}/status", "rb", buffering=0) as file:
+                text = file.read()
+        except OSError:
+            continue
+        own += _kilobytes(text, b"RssAnon:")
+        shared = max(shared, _kilobytes(text, b"RssShmem:"))
+    return (own + shared) // 1024
+
+
+def _divided(members: Iterable[Process]) -> int:
+    """Return the MiB of the processes, each shared page divided by its sharers; pages of files are not counted."""
+    total = 0
+    for member in members:
+        try:
+            with open(f"/proc/{member.pid}/smaps_rollup", "rb", buffering=0) as file:
+                text = file.read()
+        except OSError:
+            continue
+        total += _kilobytes(text, b"Pss_Anon:") + _kilobytes(text, b"Pss_Shmem:")
+    return total // 1024
+
+
+def _kilobytes(text: bytes, key: bytes) -> int:
+    place = text.find(key)
+    return int(text[place + len(key) :].split(None, 1)[0]) if place >= 0 else 0
+
+
+def _tasks() -> int:
+    with open("/proc/loadavg", "rb", buffering=0) as file:
+        return int(file.read().split(b"/")[1].split()[0])
