@@ -57,6 +57,13 @@ class DeclarationError(CompatError):
     code = "declaration"
 
 
+class RecordError(CompatError):
+    """A record cannot be stored, or a text is not a record: it is damaged, forged, or of a format that is not known."""
+
+    exit_code = 2
+    code = "record"
+
+
 class IndexUnreachable(CompatError):
     """The package index gave no usable answer. Never to be read as "there is no such release"."""
 

@@ -48,6 +48,7 @@ EDGES = {
     "compat/run/logfile.py": {"os", "pathlib"},
     "compat/run/meter.py": {"os", "pathlib", "time"},
     "compat/run/supervise.py": {"os", "pathlib", "subprocess", "tempfile", "time"},
+    "compat/results/files.py": {"os", "pathlib"},
     "compat/cli/app.py": {"os"},
     "compat/cli/setting.py": {"os", "pathlib", "platformdirs"},
 }

@@ -1,0 +1,1 @@
+"""What we know. In come the Records of real runs; out go a Verdict for each cell, its Changes, and what is due."""

@@ -1,0 +1,225 @@
+"""Records as files, one each, that are only ever added: written to a temporary name, synced, and linked into place."""
+
+import contextlib
+import datetime
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from compat.errors import CompatError, Fault, RecordError
+from compat.results.record import MOST_BYTES, Record, decode_record, digest_of, encode_record, is_cell_id
+
+# A writer that was killed leaves its temporary file; no writer takes an hour.
+LEFT_OVER = datetime.timedelta(hours=1)
+# How much of the digest stands in a name: more only where two records of one second begin alike, or a file is damaged.
+_DIGITS = (8, 16, 32, 64)
+_NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z-([0-9a-f]{8,64})\.json")
+_TEMPORARY = re.compile(r"\..+\.tmp")
+# File systems that know no hard links say so in one of these ways.
+_NO_LINKS = frozenset((errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK))
+
+
+class RecordFiles:
+    """The records of one matrix, below its folder: `records/<cell-id>/<started>-<digest>.json`."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take the matrix's folder, `matrices/<name>`."""
+        self.matrix = folder.name
+        self.folder = folder / "records"
+
+    def records(self, cell: str) -> tuple[Record, ...]:
+        """Return the sound records of a cell, by when they started; damaged ones are told by `damaged`."""
+        if not is_cell_id(cell):
+            return ()
+        read = (self.read(path) for path in self._files(self.folder / cell))
+        return tuple(record for record in read if isinstance(record, Record))
+
+    def add(self, record: Record) -> bool:
+        """Keep the record; when this returns it is on the disk, whatever happens. False: it was there already.
+
+        Raises RecordError when the record cannot be read back, CompatError when it cannot be written.
+        """
+        text = encode_record(record)
+        if record.matrix != self.matrix:
+            raise RecordError.of(f"a record of matrix {record.matrix!r} has no place among those of {self.matrix!r}")
+        folder = self.folder / record.cell
+        try:
+            for parent in (self.folder, folder):
+                _make(parent)
+            added = self._add(folder, record, text.encode())
+            _sync(folder)
+        except OSError as fault:
+            raise CompatError.of(f"cannot be written: {_reason(fault)}", path=self.name(folder)) from None
+        return added
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the ids of the cells that have files, sorted."""
+        return tuple(folder.name for folder in self._folders() if any(self._files(folder)))
+
+    def paths(self) -> Iterator[Path]:
+        """Yield every file that should be a record, sorted by cell and time."""
+        for folder in self._folders():
+            yield from self._files(folder)
+
+    def read(self, path: Path) -> Record | Fault:
+        """Return the record of that file, or what is wrong with it."""
+        name = self.name(path)
+        try:
+            text = _text(path)
+            record = decode_record(text, name)
+        except RecordError as error:
+            return error.faults[0]
+        except (OSError, ValueError) as fault:
+            return _fault(name, f"cannot be read: {_reason(fault)}")
+        if (record.matrix, record.cell) != (self.matrix, path.parent.name):
+            return _fault(name, f"is a record of {record.matrix}, {record.cell}")
+        if path.name not in names(record, digest_of(text)):
+            return _fault(name, "has not the name that its content asks for")
+        return record
+
+    def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
+        """Return what is wrong in the store, after reading all of it: no sound record, a stray file, a future date.
+
+        Files with a fault are left where they are; `records` goes by without them.
+        """
+        return tuple(self._damage(now))
+
+    def sweep(self, now: datetime.datetime) -> int:
+        """Remove temporary files that a killed writer left more than an hour ago; return how many."""
+        count = 0
+        for folder in self._folders():
+            for entry in _entries(folder):
+                if not _TEMPORARY.fullmatch(entry.name):
+                    continue
+                with contextlib.suppress(OSError):
+                    age = now.timestamp() - entry.stat(follow_symlinks=False).st_mtime
+                    if age > LEFT_OVER.total_seconds():
+                        os.unlink(entry.path)
+                        count += 1
+        return count
+
+    def name(self, path: Path) -> str:
+        """Return the path from `matrices/` on, for messages: nothing of this machine."""
+        return "/".join(("matrices", self.matrix, "records", *path.relative_to(self.folder).parts))
+
+    def _damage(self, now: datetime.datetime) -> Iterator[Fault]:
+        for entry in _entries(self.folder):
+            path = Path(entry.path)
+            if not entry.name.startswith(".") and path not in self._folders():
+                yield _fault(self.name(path), "is no folder of a cell")
+        for folder in self._folders():
+            for entry in _entries(folder):
+                path = Path(entry.path)
+                if entry.name.startswith("."):
+                    continue
+                found = self.read(path) if _NAME.fullmatch(entry.name) else _fault(self.name(path), "is no record")
+                if isinstance(found, Fault):
+                    yield found
+                elif found.started > now:
+                    yield _fault(self.name(path), f"says that it started in the future, at {found.started.isoformat()}")
+
+    def _folders(self) -> list[Path]:
+        entries = (entry for entry in _entries(self.folder) if entry.is_dir(follow_symlinks=False))
+        return [Path(entry.path) for entry in entries if is_cell_id(entry.name)]
+
+    def _files(self, folder: Path) -> list[Path]:
+        return [Path(entry.path) for entry in _entries(folder) if _NAME.fullmatch(entry.name)]
+
+    def _add(self, folder: Path, record: Record, data: bytes) -> bool:
+        """Link a complete file to the first name of the record that is free, unless the record has one of them."""
+        temporary = folder / f".{os.getpid()}-{os.urandom(8).hex()}.tmp"
+        wanted = [folder / name for name in names(record, digest_of(data.decode()))]
+        if _holds(wanted[0], data):
+            return False
+        try:
+            _write(temporary, data)
+            for path in wanted:
+                if _link(temporary, path, wanted[-1]):
+                    return True
+                if _holds(path, data):
+                    return False
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        raise CompatError.of("is damaged, and stands where the record belongs", path=self.name(wanted[-1]))
+
+
+def names(record: Record, digest: str) -> tuple[str, ...]:
+    """Return the names that a record's file may have, the usual one first."""
+    return tuple(f"{record.started:%Y%m%dT%H%M%SZ}-{digest[:digits]}.json" for digits in _DIGITS)
+
+
+def _write(path: Path, data: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    try:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(handle, rest) :]
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _link(temporary: Path, path: Path, full: Path) -> bool:
+    """Give the file its name unless that is taken. Without hard links it gets its full name, which nothing else can."""
+    try:
+        os.link(temporary, path)
+        return True
+    except FileExistsError:
+        return False
+    except OSError as fault:
+        if fault.errno not in _NO_LINKS:
+            raise
+    os.rename(temporary, full)
+    return True
+
+
+def _make(folder: Path) -> None:
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder)
+        _sync(folder.parent)
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _text(path: Path) -> str:
+    """The text of a regular file, never more than a record may have; a link, a pipe or a device is refused."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise ValueError("it is no regular file")
+        return file.read(MOST_BYTES + 1).decode()
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    try:
+        return _text(path).encode() == data
+    except (FileNotFoundError, ValueError):
+        return False
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return []
+
+
+def _fault(path: str, message: str) -> Fault:
+    return Fault(code=RecordError.code, path=path, message=message)
+
+
+def _reason(fault: OSError | ValueError) -> str:
+    if isinstance(fault, UnicodeDecodeError):
+        return f"it is not UTF-8 at byte {fault.start}"
+    return (fault.strerror or "unknown fault").lower() if isinstance(fault, OSError) else str(fault)

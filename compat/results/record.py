@@ -1,0 +1,289 @@
+"""The `results` room's record: one run of one cell, and its text with a format number and a digest of its own."""
+
+import datetime
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal, Protocol
+
+import msgspec
+
+from compat.declare.text import Name
+from compat.errors import Fault, RecordError
+from compat.results.strict import strict
+from compat.run.evidence import Installed, Isolation, Metric
+from compat.run.outcome import Cause, Failed, Outcome, Passed, is_doubtful, is_spurious, parse_outcome
+
+FORMAT = 1
+Raw = dict[str, Any]
+# From a format to the next: `UPGRADES[1]` turns the keys of format 1 into those of format 2.
+UPGRADES: Mapping[int, Callable[[Raw], Raw]] = {}
+MOST_BYTES = 2 * 1024 * 1024
+MOST_LOG_BYTES = 4096
+LONGEST_TEXT = 1000
+FIRST_YEAR = 2000
+# File systems elsewhere take these for devices, with any ending.
+RESERVED = frozenset(["con", "prn", "aux", "nul", *(f"{kind}{n}" for kind in ("com", "lpt") for n in range(10))])
+_CELL_ID = re.compile(r"[a-z0-9](?:[a-z0-9_!+-]|\.(?!\.)){0,198}[a-z0-9_]")
+# The encoder sorts keys, so `digest` always stands before `format`, and a line with two spaces is no nested one.
+_DIGEST = re.compile(r'^  "digest": "([0-9a-f]{64})",\n', re.MULTILINE)
+
+Status = Literal["yes", "no", "absent"]
+Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+Moment = Annotated[datetime.datetime, msgspec.Meta(tz=True)]
+Digest = Annotated[
+    str, msgspec.Meta(pattern=r"^([0-9a-f]{64})?$(?!\n)", description="a sha256 in lower-case hex, or empty")
+]
+# Four parts and no more: whatever stands here can be no host's name.
+HostClass = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^[a-z]+-[a-z0-9_]+-[0-9]+cpu-[0-9]+gb$(?!\n)", description="a class such as linux-x86_64-2cpu-24gb"
+    ),
+]
+RunUrl = Annotated[str, msgspec.Meta(pattern=r"^(https://[!#-;=?-~]+)?$(?!\n)", max_length=500)]
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of the results room's values."""
+
+
+class Capability(Value, frozen=True, kw_only=True):
+    """What one capability came to. `cause` and `subject` say why not; `missing` is the API that an absent one lacks.
+
+    `spelling` is the name under which this version has it, where names changed.
+    """
+
+    id: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    status: Status
+    cause: Cause | Literal[""] = ""
+    subject: Text = ""
+    missing: tuple[Text, ...] = ()
+    spelling: Text = ""
+
+
+class StepSeconds(Value, frozen=True, kw_only=True):
+    """How long each step took; None when it was not reached. `ours` is what compat itself took besides."""
+
+    install: Seconds | None = None
+    import_: Seconds | None = msgspec.field(default=None, name="import")
+    suite: Seconds | None = None
+    ours: Seconds | None = None
+
+
+class _Try(Value, frozen=True, kw_only=True):
+    seconds: Seconds
+    started: Moment
+    isolation: Isolation
+
+
+class Attempt(_Try, frozen=True, kw_only=True):
+    """One try inside a run; tries are in a clean cell each, and all are kept."""
+
+    outcome: Outcome
+
+
+class _Run(Value, frozen=True, kw_only=True):
+    cell: str
+    matrix: Name
+    lock_digest: Digest
+    suite_digest: Digest
+    started: Moment
+    seconds: Seconds
+    host: HostClass
+    isolation: Isolation
+    tool: Text = ""
+    capabilities: tuple[Capability, ...] = ()
+    metrics: tuple[Metric, ...] = ()
+    installed: tuple[Installed, ...] = ()
+    step_seconds: StepSeconds = StepSeconds()
+    log: str = ""
+    run_url: RunUrl = ""
+
+
+class Record(_Run, frozen=True, kw_only=True):
+    """One run of one cell. `started` is in UTC, and `log` a redacted excerpt of at most 4 KiB.
+
+    `lock_digest` is empty when there was no lock, and so is then `suite_digest`: the suite has no part in a refusal.
+    `outcome` is that of one of the attempts, see `decisive`; without attempts it stands alone.
+    """
+
+    outcome: Outcome
+    attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """What the attempts came to, in order."""
+        return tuple(attempt.outcome for attempt in self.attempts) or (self.outcome,)
+
+
+class Ran(Protocol):
+    """What a verdict needs to know of a run: a Record has it, and so has a row of the index."""
+
+    @property
+    def cell(self) -> str:
+        """The cell's id."""
+
+    @property
+    def started(self) -> datetime.datetime:
+        """When it started, in UTC."""
+
+    @property
+    def lock_digest(self) -> str:
+        """What was installed."""
+
+    @property
+    def suite_digest(self) -> str:
+        """What was asked of it."""
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """What each attempt came to, at least one."""
+
+    @property
+    def capabilities(self) -> tuple[Capability, ...]:
+        """What each capability came to."""
+
+
+class _StoredTry(_Try, frozen=True, kw_only=True):
+    outcome: str
+
+
+class _Stored(_Run, frozen=True, kw_only=True):
+    """A record as its text has it: outcomes are strings."""
+
+    outcome: str
+    attempts: tuple[_StoredTry, ...] = ()
+
+
+def decisive(outcomes: Sequence[Outcome]) -> Outcome:
+    """Return what a run with these attempts came to: the last that says something about the versions, else the last.
+
+    Where those disagree it is the last failure: no retry hides one.
+    """
+    telling = [one for one in outcomes if not is_spurious(one) and not is_doubtful(one)]
+    failures = [one for one in telling if isinstance(one, Failed)]
+    return (failures or telling or outcomes)[-1]
+
+
+def is_cell_id(text: str) -> bool:
+    """Return whether the text can be a cell's id, and so the name of a folder on any system."""
+    return bool(_CELL_ID.fullmatch(text)) and text.partition(".")[0] not in RESERVED
+
+
+def encode_record(record: Record) -> str:
+    """Return the record as text; raise RecordError when what it holds could not be read back."""
+    stored = _Stored(
+        **{field: getattr(record, field) for field in _Run.__struct_fields__},
+        outcome=str(record.outcome),
+        attempts=tuple(
+            _StoredTry(outcome=str(a.outcome), seconds=a.seconds, started=a.started, isolation=a.isolation)
+            for a in record.attempts
+        ),
+    )
+    place = f"record of {record.cell}"
+    try:
+        # Through `convert`, so that an integer of seconds is written as the number that is read back.
+        body = msgspec.convert(msgspec.to_builtins(stored), _Stored)
+        raw = {**msgspec.to_builtins(body), "format": FORMAT}
+        digest = hashlib.sha256(_canonical(raw).encode()).hexdigest()
+        text = _canonical({**raw, "digest": digest})
+    except (msgspec.ValidationError, UnicodeError) as fault:
+        raise RecordError(_fault(place, str(fault))) from None
+    if decode_record(text, place) != record:
+        raise RecordError.of("holds what cannot be read back, such as a number that is not finite", path=place)
+    return text
+
+
+def decode_record(
+    text: str, source: str, upgrades: Mapping[int, Callable[[Raw], Raw]] = UPGRADES, newest: int = FORMAT
+) -> Record:
+    """Return the record of the text; raise RecordError with one line when it is not one, or not as it was written.
+
+    A text of an older format is upgraded step by step; `upgrades` and `newest` are there for tests.
+    """
+    try:
+        raw = _raw(text)
+        found = raw.pop("format", None)
+        if not isinstance(found, int) or isinstance(found, bool) or not 1 <= found <= newest:
+            raise ValueError(f"has format {found!r}; this version of compat reads 1 to {newest}")
+        if raw.pop("digest", None) != digest_of(text):
+            raise ValueError("is not as it was written: its digest differs")
+        record = _record(_upgraded(raw, range(found, newest), upgrades))
+        _refuse_unsound(record)
+        return record
+    except (ValueError, UnicodeError) as fault:
+        raise RecordError(_fault(source, str(fault))) from None
+
+
+def digest_of(text: str) -> str:
+    """Return the sha256 of a record's text without the line that holds it; empty when there is no such line."""
+    return hashlib.sha256(_DIGEST.sub("", text, count=1).encode()).hexdigest() if _DIGEST.search(text) else ""
+
+
+def _canonical(raw: Raw) -> str:
+    return msgspec.json.format(msgspec.json.encode(raw, order="sorted"), indent=2).decode() + "\n"
+
+
+def _raw(text: str) -> Raw:
+    """The text's object. What is not in the encoder's own form is looked at key by key."""
+    if len(text) > MOST_BYTES or len(text.encode()) > MOST_BYTES:
+        raise ValueError(f"is larger than {MOST_BYTES} bytes")
+    try:
+        raw = msgspec.json.decode(text)
+        sound = isinstance(raw, dict) and _canonical(raw) == text
+    except (ValueError, RecursionError):
+        sound = False
+    return raw if sound else strict(text)
+
+
+def _upgraded(raw: Raw, steps: Iterable[int], upgrades: Mapping[int, Callable[[Raw], Raw]]) -> Raw:
+    for step in steps:
+        try:
+            raw = upgrades[step](raw)
+        except (LookupError, TypeError, AttributeError, ValueError) as fault:
+            raise ValueError(f"cannot be upgraded from format {step}: {type(fault).__name__} {fault}") from None
+    return raw
+
+
+def _record(raw: Raw) -> Record:
+    stored = msgspec.convert(raw, _Stored)
+    return Record(
+        **{field: getattr(stored, field) for field in _Run.__struct_fields__},
+        outcome=parse_outcome(stored.outcome),
+        attempts=tuple(
+            Attempt(outcome=parse_outcome(a.outcome), seconds=a.seconds, started=a.started, isolation=a.isolation)
+            for a in stored.attempts
+        ),
+    )
+
+
+def _refuse_unsound(record: Record) -> None:
+    """Raise ValueError for what the types cannot say."""
+    if not is_cell_id(record.cell):
+        raise ValueError(
+            f"cell: {record.cell[:80]!r} cannot be a cell id: lower-case letters, digits, '._+!-', no '..'"
+        )
+    for moment in (record.started, *(attempt.started for attempt in record.attempts)):
+        if moment.utcoffset() or moment.year < FIRST_YEAR:
+            raise ValueError(f"started: {moment.isoformat()} is not a moment in UTC since {FIRST_YEAR}")
+    if len(record.log.encode()) > MOST_LOG_BYTES:
+        raise ValueError(f"log: is longer than {MOST_LOG_BYTES} bytes")
+    if record.outcome not in record.outcomes:
+        raise ValueError(f"outcome: no attempt came to {record.outcome}")
+    for outcome in (record.outcome, *record.outcomes):
+        if isinstance(outcome, Failed) and len(outcome.subject) > LONGEST_TEXT:
+            raise ValueError(f"outcome: its subject is longer than {LONGEST_TEXT} characters")
+    ids = [capability.id for capability in record.capabilities]
+    if len(set(ids)) < len(ids):
+        raise ValueError("capabilities: one stands there twice")
+    if isinstance(record.outcome, Passed) and any(c.status == "no" for c in record.capabilities):
+        raise ValueError("outcome: it cannot pass while a capability is 'no'")
+
+
+def _fault(source: str, message: str) -> Fault:
+    """The fault at its place: the decoder's own messages end in `- at `$.key``."""
+    said, at, key = message.partition(" - at `$")
+    path = f"{source}: {key.rstrip('`').lstrip('.')}" if at else source
+    return Fault(code=RecordError.code, path=path, message=said)

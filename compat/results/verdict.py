@@ -1,0 +1,211 @@
+"""The `results` room's judgement: what the records of a cell add up to. The only place where that is decided."""
+
+import datetime
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Literal, get_args
+
+from compat.plan.feasible import Obstacle
+from compat.results.record import Capability, Ran, Value
+from compat.run.outcome import Failed, Outcome, Passed, is_doubtful, is_spurious
+
+Kind = Literal["works", "partial", "broken", "flaky", "infeasible", "unknown"]
+EvidenceKind = Literal["tested", "inferred", "declared", "none"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+FRESH_DAYS = 90
+WITNESSES = 2  # how often a time limit must strike on the same lock and suite before it says something
+
+
+class Present(Value, frozen=True, kw_only=True):
+    """What holds at the moment of asking: the suite as it is now, the day, and how many days a record stays fresh."""
+
+    suite_digest: str
+    today: datetime.date
+    fresh_days: int = FRESH_DAYS
+
+
+class Verdict(Value, frozen=True, kw_only=True):
+    """What is known of a cell, and from what.
+
+    `since` is the day since when the kind holds without interruption, `latest` that of the newest run that counts.
+    `outcome` is what the newest run that counts came to; of a flaky cell, the newest failure. `reasons` are sentences.
+    """
+
+    cell: str
+    kind: Kind
+    evidence: EvidenceKind
+    outcome: Outcome | None = None
+    since: datetime.date | None = None
+    latest: datetime.date | None = None
+    stale: bool = False
+    capabilities: tuple[Capability, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+
+def verdict(
+    cell: str,
+    runs: Iterable[Ran],
+    present: Present,
+    *,
+    lock_digest: str | None = None,
+    obstacle: Obstacle | None = None,
+) -> Verdict:
+    """Return what the runs of a cell add up to, in whatever order they come.
+
+    `lock_digest` is that of the cell's lock now, None when it has none; `obstacle` is what the plan says against it.
+    A run that says nothing about the versions, one of another cell and one from the future change nothing.
+    """
+    counted = counting((run for run in runs if run.cell == cell), present.today)
+    if not counted:
+        return _untested(cell, obstacle)
+    newest = counted[-1].run
+    group = _Group(counted)
+    outdated = staleness(newest, present, lock_digest)
+    return Verdict(
+        cell=cell,
+        kind=group.kind,
+        evidence="tested",
+        outcome=group.outcome,
+        since=_since(counted, group.kind),
+        latest=newest.started.date(),
+        stale=bool(outdated),
+        capabilities=newest.capabilities,
+        reasons=(*group.reasons, *outdated, *_ruled_out(obstacle)),
+    )
+
+
+class Counted(Value, frozen=True, kw_only=True):
+    """A run that says something about the versions, and those of its outcomes that do."""
+
+    run: Ran
+    outcomes: tuple[Outcome, ...]
+
+
+def counting(runs: Iterable[Ran], today: datetime.date) -> tuple[Counted, ...]:
+    """Return the runs up to that day that count, oldest first.
+
+    A spurious outcome never counts. A time limit counts when it struck twice on the same lock and suite.
+    """
+    ordered = in_order(run for run in runs if run.started.date() <= today)
+    struck = Counter(
+        (run.lock_digest, run.suite_digest, outcome.cause)
+        for run in ordered
+        for outcome in run.outcomes
+        if isinstance(outcome, Failed) and is_doubtful(outcome)
+    )
+
+    def counts(run: Ran, outcome: Outcome) -> bool:
+        if isinstance(outcome, Failed) and is_doubtful(outcome):
+            return struck[run.lock_digest, run.suite_digest, outcome.cause] >= WITNESSES
+        return not is_spurious(outcome)
+
+    told = (Counted(run=run, outcomes=tuple(o for o in run.outcomes if counts(run, o))) for run in ordered)
+    return tuple(one for one in told if one.outcomes)
+
+
+def in_order(runs: Iterable[Ran]) -> list[Ran]:
+    """Return the runs by when they started; those of the same moment in an order of their own, not of their coming."""
+    ordered = sorted(runs, key=_place)
+    if all(_place(one) != _place(other) for one, other in pairwise(ordered)):
+        return ordered
+    return sorted(ordered, key=lambda run: (*_place(run), repr(run.capabilities)))
+
+
+def staleness(run: Ran, present: Present, lock_digest: str | None) -> tuple[str, ...]:
+    """Return why the newest run that counts no longer answers today's question; empty when it does."""
+    return tuple(_outdated(run, present, lock_digest))
+
+
+def is_other_suite(run: Ran, present: Present) -> bool:
+    """Return whether the run was of another suite than today's; one that ended before it needed any was not."""
+    return run.suite_digest not in ("", present.suite_digest)
+
+
+def _outdated(run: Ran, present: Present, lock_digest: str | None) -> Iterator[str]:
+    if lock_digest is not None and run.lock_digest != lock_digest:
+        yield "the cell's lock has changed since"
+    if is_other_suite(run, present):
+        yield "the suite has changed since"
+    days = (present.today - run.started.date()).days
+    if days > present.fresh_days:
+        yield f"the newest run that counts is {days} days old, and fresh are at most {present.fresh_days}"
+
+
+class _Group:
+    """The runs on the newest lock and suite, and what they say together."""
+
+    def __init__(self, counted: Sequence[Counted]) -> None:
+        key = _key(counted[-1].run)
+        self.runs = [one for one in counted if _key(one.run) == key]
+        self.newest = self.runs[-1]
+        self.outcomes = tuple(dict.fromkeys(outcome for one in self.runs for outcome in one.outcomes))
+        self.changing = tuple(sorted(set(_changing(self.runs))))
+
+    @property
+    def kind(self) -> Kind:
+        if len(self.outcomes) > 1 or self.changing:
+            return "flaky"
+        capabilities = self.newest.run.capabilities
+        bad = isinstance(self.outcomes[0], Failed) or any(one.status == "no" for one in capabilities)
+        if not bad:
+            return "works"
+        reached = isinstance(self.outcomes[0], Passed) or self.outcomes[0].stage == "test"
+        return "partial" if reached and any(one.status == "yes" for one in capabilities) else "broken"
+
+    @property
+    def outcome(self) -> Outcome:
+        every = [outcome for one in self.runs for outcome in one.outcomes]
+        failures = [outcome for outcome in every if isinstance(outcome, Failed)]
+        return failures[-1] if failures and self.kind == "flaky" else every[-1]
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        day = self.newest.run.started.date()
+        match self.kind:
+            case "flaky" if self.changing:
+                return (f"on the same lock and suite these came and went: {', '.join(self.changing)}",)
+            case "flaky":
+                return (f"the same lock and suite came to {' and '.join(sorted(map(str, self.outcomes)))}",)
+            case "partial":
+                lacking = sorted(one.id for one in self.newest.run.capabilities if one.status == "no")
+                what = f"; these fail: {', '.join(lacking)}" if lacking else ""
+                return (f"it imports, and came to {self.outcome} on {day}{what}",)
+        return (f"it came to {self.outcome} on {day}",)
+
+
+def _changing(runs: Iterable[Counted]) -> Iterator[str]:
+    """The capabilities whose status differs between runs."""
+    first: dict[str, str] = {}
+    for one in runs:
+        for capability in one.run.capabilities:
+            if first.setdefault(capability.id, capability.status) != capability.status:
+                yield capability.id
+
+
+def _since(counted: Sequence[Counted], kind: Kind) -> datetime.date:
+    """The day of the first run from which on every run left the cell with this kind."""
+    since = counted[-1].run.started.date()
+    for end in range(len(counted) - 1, 0, -1):
+        if _Group(counted[:end]).kind != kind:
+            break
+        since = counted[end - 1].run.started.date()
+    return since
+
+
+def _untested(cell: str, obstacle: Obstacle | None) -> Verdict:
+    if obstacle is None:
+        return Verdict(cell=cell, kind="unknown", evidence="none", reasons=("no run of it counts so far",))
+    return Verdict(cell=cell, kind="infeasible", evidence="declared", reasons=(obstacle.because,))
+
+
+def _ruled_out(obstacle: Obstacle | None) -> tuple[str, ...]:
+    return () if obstacle is None else (f"the plan rules it out now: {obstacle.because}",)
+
+
+def _key(run: Ran) -> tuple[str, str]:
+    return run.lock_digest, run.suite_digest
+
+
+def _place(run: Ran) -> tuple[datetime.datetime, str, str, tuple[str, ...]]:
+    return run.started, run.lock_digest, run.suite_digest, tuple(str(outcome) for outcome in run.outcomes)
