@@ -28,7 +28,7 @@ def due(locks: Mapping[str, str | None], runs: Iterable[Ran], present: Present) 
     """
     by_cell: dict[str, list[Ran]] = {cell: [] for cell in locks}
     for run in runs:
-        if run.cell in by_cell and run.started.date() <= present.today:
+        if run.cell in by_cell and run.started.date() <= present.day:
             by_cell[run.cell].append(run)
     found = (_due(cell, by_cell[cell], present, lock) for cell, lock in locks.items())
     return tuple(sorted((one for one in found if one), key=lambda one: (_RANK[one.reason], one.cell)))
@@ -47,7 +47,7 @@ def _reason(last: Ran, runs: list[Ran], present: Present, lock: str | None) -> R
         return "lock-changed"
     if is_other_suite(last, present):
         return "suite-changed"
-    counted = counting(runs, present.today)
+    counted = counting(runs, present.day)
     if not counted or counted[-1].run is not last:
         return "spurious-last"
     return "stale" if staleness(last, present, lock) else None

@@ -21,7 +21,7 @@ class Present(Value, frozen=True, kw_only=True):
     """What holds at the moment of asking: the suite as it is now, the day, and how many days a record stays fresh."""
 
     suite_digest: str
-    today: datetime.date
+    day: datetime.date
     fresh_days: int = FRESH_DAYS
 
 
@@ -56,7 +56,7 @@ def verdict(
     `lock_digest` is that of the cell's lock now, None when it has none; `obstacle` is what the plan says against it.
     A run that says nothing about the versions, one of another cell and one from the future change nothing.
     """
-    counted = counting((run for run in runs if run.cell == cell), present.today)
+    counted = counting((run for run in runs if run.cell == cell), present.day)
     if not counted:
         return _untested(cell, obstacle)
     newest = counted[-1].run
@@ -82,12 +82,12 @@ class Counted(Value, frozen=True, kw_only=True):
     outcomes: tuple[Outcome, ...]
 
 
-def counting(runs: Iterable[Ran], today: datetime.date) -> tuple[Counted, ...]:
+def counting(runs: Iterable[Ran], day: datetime.date) -> tuple[Counted, ...]:
     """Return the runs up to that day that count, oldest first.
 
     A spurious outcome never counts. A time limit counts when it struck twice on the same lock and suite.
     """
-    ordered = in_order(run for run in runs if run.started.date() <= today)
+    ordered = in_order(run for run in runs if run.started.date() <= day)
     struck = Counter(
         (run.lock_digest, run.suite_digest, outcome.cause)
         for run in ordered
@@ -127,7 +127,7 @@ def _outdated(run: Ran, present: Present, lock_digest: str | None) -> Iterator[s
         yield "the cell's lock has changed since"
     if is_other_suite(run, present):
         yield "the suite has changed since"
-    days = (present.today - run.started.date()).days
+    days = (present.day - run.started.date()).days
     if days > present.fresh_days:
         yield f"the newest run that counts is {days} days old, and fresh are at most {present.fresh_days}"
 
