@@ -1,7 +1,14 @@
 # /// script
 # dependencies = ["nox>=2025.2.9"]
 # ///
-"""Sessions: `nox -s matrix` is the main job, `nox -s tests` the tests; `nox -l` lists the rest."""
+"""Sessions: `nox -s matrix` is the main job, `nox -s tests` the tests, `nox -s "cell(...)"` one cell; `nox -l` lists all.
+
+The script block names all that this file imports, so a plain `nox` runs it as it is, offline, and lists it at once.
+"""
+
+import hashlib
+import sys
+from pathlib import Path
 
 import nox
 
@@ -10,19 +17,41 @@ nox.options.sessions = ["matrix"]
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.error_on_external_run = True
 
+HERE = Path(__file__).parent
+LOCKED = sorted((path.parent.parent.name, path.stem) for path in HERE.glob("matrices/*/locks/*.txt"))
+
 
 def groups(*names: str) -> list[str]:
     """Return the requirements of the named dependency groups."""
     return list(nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), *names))
 
 
-@nox.session
+def compat(session: nox.Session) -> str:
+    """Return the command `compat`, from an environment of its own that is made again when pyproject.toml changes."""
+    place = HERE / ".nox" / "compat"
+    stamp, wanted = place / "stamp", hashlib.sha256((HERE / "pyproject.toml").read_bytes()).hexdigest()
+    if not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted:
+        session.log("making the environment of compat itself; this is needed once")
+        session.run(sys.executable, "-m", "venv", "--clear", str(place), external=True)
+        session.run(str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "-e", str(HERE), external=True)
+        stamp.write_text(wanted, encoding="utf-8")
+    return str(place / "bin" / "compat")
+
+
+@nox.session(venv_backend="none")
 def matrix(session: nox.Session) -> None:
-    """Plan a matrix on the real index and check its locks: nox -s matrix [-- MATRIX]."""
-    session.install("-e", ".")
-    name = session.posargs[0] if session.posargs else "tff"
-    session.run("compat", "plan", name)
-    session.run("compat", "lock", name, "--check", success_codes=[0, 1])
+    """Plan a matrix on the real index and run its telling cells: nox -s matrix [-- MATRIX [options of compat run]]."""
+    name, *options = session.posargs or ["tff"]
+    command = compat(session)
+    session.run(command, "plan", name, external=True)
+    session.run(command, "run", name, *(options or ["--quick"]), external=True, success_codes=[0, 1])
+
+
+@nox.session(venv_backend="none")
+@nox.parametrize("matrix,cell", [nox.param(matrix, cell, id=cell) for matrix, cell in LOCKED])
+def cell(session: nox.Session, matrix: str, cell: str) -> None:
+    """Install one locked cell and run its suite; it succeeds when the cell passes. Options go to `compat run`."""
+    session.run(compat(session), "run", matrix, cell, *session.posargs, external=True)
 
 
 @nox.session

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from compat.cli import declarations, locks, plans
+from compat.cli import declarations, locks, plans, runs, shows
 from compat.cli.output import envelope, report
 from compat.errors import CompatError, Fault
 
@@ -14,7 +14,7 @@ from compat.errors import CompatError, Fault
 WrongUsage: type[Exception] = typer.BadParameter.__bases__[0]
 
 app = typer.Typer(
-    help="Which versions work together: declare a matrix, plan its cells, lock them.",
+    help="Which versions work together: declare a matrix, plan its cells, lock them, run them.",
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -25,6 +25,9 @@ app.command(name="schema")(declarations.schema)
 app.command(name="discover")(plans.discover)
 app.command(name="plan")(plans.plan)
 app.command(name="lock")(locks.lock)
+app.command(name="run")(runs.run)
+app.command(name="show")(shows.show)
+app.command(name="record")(shows.record)
 
 
 def main() -> None:

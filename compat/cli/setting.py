@@ -38,6 +38,11 @@ def today() -> datetime.date:
     return datetime.datetime.now(datetime.timezone.utc).date()
 
 
+def now() -> datetime.datetime:
+    """Return the moment, in UTC, to the second."""
+    return datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
+
+
 def environ() -> Mapping[str, str]:
     """Return the environment."""
     return os.environ
@@ -46,6 +51,11 @@ def environ() -> Mapping[str, str]:
 def cache_folder() -> Path:
     """Return where compat keeps what it can fetch again; COMPAT_CACHE_DIR moves it."""
     return Path(environ().get("COMPAT_CACHE_DIR") or platformdirs.user_cache_path("compat-matrix", appauthor=False))
+
+
+def sandbox_folder() -> Path:
+    """Return where cells are made, and the cache of uv that they are linked from: one file system, one mount."""
+    return cache_folder() / "sandbox"
 
 
 def matrices_folder(root: Path | None) -> Path:
@@ -114,7 +124,7 @@ class Setting:
     def locker(self, name: LockerName) -> Locker:
         """Return the locker of that name."""
         if name == "uv":
-            return UvLocker(self.index, environ(), interpreter)
+            return UvLocker(self.index, {"UV_CACHE_DIR": str(sandbox_folder() / "uv"), **environ()}, interpreter)
         return PipToolsLocker(self.index, self.source, environ(), interpreter, cache_folder())
 
 

@@ -39,6 +39,12 @@ def decode_lock(text: str, source: str) -> Lock:
     raise DeclarationError.of(message, path=source, hint="`compat lock` writes it anew")
 
 
+def read_digest(text: str) -> str:
+    """Return the digest that a lock's head names, without reading the rest; empty when it names none."""
+    found = re.search(r"^# digest: ([0-9a-f]{64})$", text[:20_000], re.MULTILINE)
+    return found[1] if found else ""
+
+
 def decode_pins(text: str) -> list[Pin]:
     """Return the pins of a requirements text with hashes, sorted by name; raise ValueError for anything else."""
     pins = []

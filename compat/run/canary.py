@@ -35,6 +35,6 @@ def canary(folder: Path, python: Version) -> Job:
     inputs = Inputs(cell="canary", python=python, platform="", requirements=(f"{_NAME}==1.0",))
     return Job(
         matrix="canary", cell="canary", subject=_NAME, module="compat_canary",
-        lock=Lock(inputs=inputs, pins=(pin,), tool="canary"), suite=Suite(path="suite", minutes=2),
+        lock=Lock(inputs=inputs, pins=(pin,), tool="canary"), suite=Suite(path="suite", seconds=120),
         suite_folder="", links=str(folder),
     )  # fmt: skip

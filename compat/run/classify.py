@@ -21,8 +21,10 @@ def classify(evidence: Evidence) -> Outcome:
 
     A run that was asked for no suite (a canary) passes with its import.
     """
-    suite = (_suite_end, _collection, _tests, _still_as_asked) if evidence.suite_digest else ()
-    for judge in (_install, _as_asked, _import, *suite):
+    judges = [_install, _as_asked, _import]
+    if evidence.suite_digest:
+        judges += [_suite_end, _collection, _tests, _still_as_asked]
+    for judge in judges:
         failed = judge(evidence)
         if failed is not None:
             return failed
@@ -68,9 +70,9 @@ def _suite_end(evidence: Evidence) -> Failed | None:
     stopped = _stopped(step, stage, evidence.started_test)
     if stopped is not None:
         return stopped
-    if evidence.finished:
+    if evidence.finished or evidence.collect_errors:
         return None
-    if evidence.collected is None and step.ended.exit_code is not None and not evidence.collect_errors:
+    if evidence.collected is None and step.ended.exit_code is not None:
         died = read(DEATHS, step.log)
         return _death(stage, step, "") if died else Failed(stage="collect", cause="no-tests", subject="no report")
     return _death(stage, step, evidence.started_test)

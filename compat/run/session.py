@@ -22,9 +22,10 @@ from compat.run import incell
 from compat.run.bytecode import harvest, lend
 from compat.run.events import Report, read_probe, read_report
 from compat.run.evidence import Ended, Evidence, Installed, Isolation, Limits, Raised, Step, StepName
-from compat.run.supervise import Room, run
+from compat.run.isolation import Room
+from compat.run.supervise import run
 
-_INSTALL_MINUTES = 30  # a source build of an old package may take many
+_INSTALL_SECONDS = 1800  # a source build of an old package may take many
 _LOG_TAIL = 200_000
 
 
@@ -48,13 +49,15 @@ class Bench(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker runs cells with: its folders, the interpreter, the isolation level, and how it reaches the index.
 
     `tag` and `magic` name the interpreter's bytecode. `environ` is what an install may see of the caller's
-    environment; a suite sees nothing of it. `keep` leaves the cell's folder in place.
+    environment; a suite sees nothing of it. An install writes into `sandbox`, which holds uv's cache and the cells, so
+    that one mount serves both and files are hard links; a suite writes into its own cell only. Of what is `hidden`, cells see no more than is `readable`, where the level
+    allows. `keep` leaves the cell's folder in place.
     """
 
-    work: str
+    worker: str
     evidence: str
     bytecode: str
-    uv_cache: str
+    sandbox: str
     python: str
     tag: str
     magic: bytes
@@ -63,6 +66,7 @@ class Bench(msgspec.Struct, frozen=True, kw_only=True):
     environ: tuple[tuple[str, str], ...]
     host: str
     hidden: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
     keep: bool = False
 
 
@@ -75,7 +79,7 @@ class CellRun:
         self.bench = bench
         self.started = started
         self.cancel = cancel
-        self.cell = Path(bench.work) / job.cell
+        self.cell = Path(bench.sandbox) / "cells" / bench.worker / job.cell
         stamp = started.strftime("%Y%m%dT%H%M%SZ")
         self.evidence = Path(bench.evidence) / job.matrix / job.cell / stamp
         self.steps: list[Step] = []
@@ -199,11 +203,15 @@ class CellRun:
         """Run one command as (a part of) a step; return whether it ended well."""
         log = self.evidence / f"{name}.log"
         part = self.evidence / f"{name}.part.log"
-        writable = [str(self.cell), str(self.evidence)] + ([self.bench.uv_cache] if name == "install" else [])
         room = Room(
-            cwd=str(self.cell), environ=tuple(sorted(environ.items())), log=str(part), writable=tuple(writable),
-            network=network, hidden=self.bench.hidden,
-        )  # fmt: skip
+            cwd=self.cell,
+            variables=tuple(sorted(environ.items())),
+            log=part,
+            writable=(Path(self.bench.sandbox) if name == "install" else self.cell,),
+            readable=tuple(Path(folder) for folder in (*self.bench.readable, self.job.links) if folder),
+            hidden=tuple(Path(folder) for folder in self.bench.hidden),
+            network=network,
+        )
         ended = run(command, room, self._limits(name), level=self.bench.level, cancel=self.cancel)
         with log.open("ab") as whole, part.open("rb") as piece:
             shutil.copyfileobj(piece, whole)
@@ -226,10 +234,9 @@ class CellRun:
 
     def _limits(self, name: StepName) -> Limits:
         suite = self.job.suite
-        minutes = _INSTALL_MINUTES if name == "install" else suite.minutes
         return Limits(
-            wall_seconds=minutes * 60,
-            silence_seconds=suite.silence_minutes * 60,
+            wall_seconds=_INSTALL_SECONDS if name == "install" else suite.seconds,
+            silence_seconds=_INSTALL_SECONDS if name == "install" else suite.silence_seconds,
             memory_mb=suite.memory_mb,
             processes=500,
             output_mb=5,

@@ -1,0 +1,126 @@
+"""Commands about what is known: show verdicts and proofs; judge kept evidence again."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from compat import pipeline
+from compat.cli.output import console, envelope, note, say
+from compat.cli.setting import Json, MatrixName, Root, Setting, cache_folder, now
+from compat.cli.stand import Stand
+from compat.errors import UsageError
+from compat.results.judged import record_of
+from compat.results.record import Record
+from compat.run.session import decode_evidence
+
+
+def show(
+    matrix: MatrixName,
+    cell: Annotated[str, typer.Argument(metavar="[CELL]", help="One cell, with its proof.")] = "",
+    as_json: Json = False,
+    root: Root = None,
+) -> None:
+    """Show the stored verdicts, or one cell's proof and how to reproduce it by hand. Asks no index.
+
+    Examples: compat show tff; compat show tff py3.9-tf2.9-tff0.33.0+relaxed; compat show tff --json
+    """
+    stand = Stand(Setting(matrix, root))
+    cells = sorted(stand.candidates())
+    if cell and cell not in cells:
+        raise UsageError.of(f"nothing is known of cell {cell!r}", hint=f"compat run {matrix} {cell} finds out")
+    if as_json:
+        envelope({"matrix": matrix, "cells": [stand.row(one) for one in ([cell] if cell else cells)]})
+    elif cell:
+        _proof(stand, cell)
+    else:
+        table_of(stand, cells)
+    damaged = stand.store.damaged(now())
+    for fault in damaged:
+        note(fault.line())
+    raise typer.Exit(1 if damaged else 0)
+
+
+def table_of(stand: Stand, cells: list[str]) -> None:
+    """Print the verdicts of cells as a table."""
+    table = Table("cell", "verdict", "capabilities", "latest", "outcome")
+    for cell in cells:
+        found = stand.verdict(cell)
+        counted = [capability.status for capability in found.capabilities]
+        told = (
+            f"{counted.count('yes')} yes, {counted.count('no')} no, {counted.count('absent')} absent" if counted else ""
+        )
+        outcome = "" if found.outcome is None else str(found.outcome)
+        latest = f"{found.latest}{' (stale)' if found.stale else ''}" if found.latest else "never"
+        table.add_row(cell, found.kind, told, latest, Text(outcome, overflow="fold"))
+    console().print(table)
+
+
+def _proof(stand: Stand, cell: str) -> None:
+    found = stand.verdict(cell)
+    say(f"{cell}: {found.kind}, {found.evidence}" + (f", since {found.since}" if found.since else ""))
+    for reason in found.reasons:
+        say(f"  {reason}")
+    for capability in found.capabilities:
+        tail = f": {capability.subject}" if capability.subject else ""
+        missing = f" (looked for {', '.join(capability.missing)})" if capability.missing else ""
+        say(f"  {capability.id}  {capability.status}{tail}{missing}")
+    records = stand.records(cell)
+    for record in records:
+        told = f"{record.outcome}, {record.seconds:.0f} s"
+        say(f"  run of {record.started:%Y-%m-%d %H:%M} UTC at {record.isolation}: {told}")
+    if records and records[-1].log:
+        say("  log around the first error:")
+        for line in records[-1].log.splitlines():
+            say(f"    {line}")
+    for line in reproduction(stand.setting, cell):
+        say(f"  {line}")
+
+
+def reproduction(setting: Setting, cell: str) -> list[str]:
+    """Return the commands that reproduce a cell by hand."""
+    path = pipeline.lock_path(setting.folder, cell)
+    if not path.exists():
+        return [f"reproduce: compat lock {setting.folder.name} {cell}"]
+    lock = pipeline.kept_lock(path)
+    series = f"{lock.inputs.python.major}.{lock.inputs.python.minor}"
+    place = f"matrices/{setting.folder.name}"
+    install = f"uv pip install --python cell --no-deps --require-hashes -r '{place}/locks/{cell}.txt'"
+    lines = ["reproduce:", f"  uv venv --python {series} cell", f"  {install}"]
+    if lock.inputs.given is not None and lock.inputs.given_python is not None:
+        given = f"{lock.inputs.given.name}=={lock.inputs.given.version}"
+        lines[2] = f"  grep -v '^#' '{place}/locks/{cell}.txt' > pins.txt, without {given} and its hashes"
+        lines.append("  uv pip install --python cell --no-deps --require-hashes -r pins.txt")
+        lines.append(f"  uv pip install --python cell --no-deps --python-version {lock.inputs.given_python} {given}")
+    lines.append(f"  cell/bin/python -m pytest {place}/{setting.ask.matrix.suite.path}")
+    return lines
+
+
+def record(
+    matrix: MatrixName,
+    rejudge: Annotated[bool, typer.Option("--rejudge", help="Judge the kept evidence again.")] = False,
+    as_json: Json = False,
+    root: Root = None,
+) -> None:
+    """Judge evidence that this machine has kept, and keep what differs from the records.
+
+    Examples: compat record tff --rejudge
+    """
+    if not rejudge:
+        raise UsageError.of("nothing to do", hint="compat record MATRIX --rejudge judges the kept evidence again")
+    stand = Stand(Setting(matrix, root))
+    changed: list[Record] = []
+    for path in sorted((cache_folder() / "evidence" / stand.setting.folder.name).glob("*/*/evidence.json")):
+        judged = record_of([decode_evidence(Path(path).read_bytes())], tool="rejudged")
+        old = [kept for kept in stand.records(judged.cell) if kept.started == judged.started]
+        if old and judged.outcome not in old[-1].outcomes:
+            stand.store.add(judged)
+            changed.append(judged)
+    if as_json:
+        envelope({"changed": [{"id": one.cell, "outcome": str(one.outcome)} for one in changed]})
+        return
+    for one in changed:
+        say(f"{one.cell}  {one.outcome}")
+    note(f"{len(changed)} records differ when judged again")

@@ -1,0 +1,115 @@
+"""Attempts of a cell -> its Record: what they came to, capability by capability, redacted and cut to size."""
+
+import datetime
+from collections.abc import Sequence
+
+from compat.results.record import Attempt, Capability, Record, StepSeconds, decisive
+from compat.results.redact import redacted
+from compat.run.classify import classify
+from compat.run.evidence import Evidence, Metric, StepName, Trial
+from compat.run.outcome import Failed, Outcome, Passed
+from compat.run.signatures import EXCEPTIONS, read
+
+_LOG = 3600
+_MOST_CAPABILITIES = 2000
+
+
+def record_of(attempts: Sequence[Evidence], tool: str, run_url: str = "") -> Record:
+    """Return the record of one run of a cell; its facts are those of the attempt that decides."""
+    outcomes = [_redacted_outcome(classify(evidence)) for evidence in attempts]
+    outcome = decisive(outcomes)
+    deciding = attempts[len(outcomes) - 1 - outcomes[::-1].index(outcome)]
+    return Record(
+        cell=deciding.cell,
+        matrix=deciding.matrix,
+        outcome=outcome,
+        lock_digest=deciding.lock_digest,
+        suite_digest=deciding.suite_digest,
+        started=attempts[0].started,
+        seconds=round(sum(evidence.seconds for evidence in attempts), 3),
+        host=deciding.host,
+        isolation=deciding.isolation,
+        tool=tool,
+        capabilities=_capabilities(deciding, outcome),
+        metrics=_metrics(deciding),
+        installed=deciding.installed,
+        step_seconds=_step_seconds(deciding),
+        log=excerpt(deciding, outcome),
+        run_url=run_url,
+        attempts=tuple(
+            Attempt(outcome=one, seconds=round(e.seconds, 3), started=e.started, isolation=e.isolation)
+            for e, one in zip(attempts, outcomes, strict=True)
+        ),
+    )
+
+
+def record_of_refusal(
+    cell: str, matrix: str, outcome: Outcome, because: str, started: datetime.datetime, *, suite_digest: str, host: str
+) -> Record:
+    """Return the record of a cell that could not be locked, so that nothing could be run."""
+    return Record(
+        cell=cell, matrix=matrix, outcome=outcome, lock_digest="", suite_digest=suite_digest, started=started, seconds=0.0,
+        host=host, isolation="L0", log=redacted(because)[:_LOG],
+    )  # fmt: skip
+
+
+def excerpt(evidence: Evidence, outcome: Outcome) -> str:
+    """Return the part of the log around the first error, redacted, at most 4 KiB; empty when the run passed."""
+    if isinstance(outcome, Passed) or not evidence.steps:
+        return ""
+    lines = redacted(evidence.steps[-1].log).splitlines()
+    signs = ("Error", "error:", "Fatal Python", "FAILED", "Traceback")
+    first = next((number for number, line in enumerate(lines) if any(sign in line for sign in signs)), len(lines))
+    around = lines[max(0, first - 15) : first + 45]
+    text = "\n".join(line[:400] for line in around)
+    return text.encode()[:_LOG].decode(errors="ignore")
+
+
+def _capabilities(evidence: Evidence, outcome: Outcome) -> tuple[Capability, ...]:
+    """One for each id; where several tests share an id, a failed one decides, then one that ran."""
+    rank = {"failed": 0, "passed": 1, "absent": 2, "skipped": 3}
+    found: dict[str, Trial] = {}
+    for trial in sorted(evidence.tests, key=lambda trial: rank[trial.status]):
+        found.setdefault(redacted(trial.capability or trial.test)[:200], trial)
+    ids = sorted(found)[:_MOST_CAPABILITIES]
+    return tuple(_capability(name, found[name]) for name in ids if name and found[name].status != "skipped")
+
+
+def _capability(name: str, trial: Trial) -> Capability:
+    if trial.status == "passed":
+        return Capability(id=name, status="yes", spelling=redacted(trial.spelling))
+    if trial.status == "absent":
+        return Capability(id=name, status="absent", missing=tuple(redacted(missing) for missing in trial.missing))
+    raised = trial.raised
+    if raised is None:
+        return Capability(id=name, status="no", cause="error")
+    cause, _ = read(EXCEPTIONS, f"{raised.type}: {raised.message}") or ("error", "")
+    subject = redacted(f"{raised.type}: {raised.message} ({raised.where})")[:900]
+    return Capability(id=name, status="no", cause=cause, subject=subject)
+
+
+def _metrics(evidence: Evidence) -> tuple[Metric, ...]:
+    measured = list(evidence.metrics)
+    if evidence.import_seconds is not None and evidence.imported is None:
+        measured.append(
+            Metric(name="import_seconds", value=round(evidence.import_seconds, 3), unit="s", better="lower")
+        )
+    peak = max((step.ended.peak_memory_mb for step in evidence.steps if step.name == "suite"), default=0)
+    if peak:
+        measured.append(Metric(name="peak_memory", value=float(peak), unit="MiB", better="lower"))
+    return tuple(sorted(measured, key=lambda metric: metric.name))
+
+
+def _step_seconds(evidence: Evidence) -> StepSeconds:
+    taken: dict[StepName, float] = {step.name: step.ended.seconds for step in evidence.steps}
+    ours = max(0.0, evidence.seconds - sum(taken.values()))
+    rounded = {name: round(seconds, 3) for name, seconds in taken.items()}
+    return StepSeconds(
+        install=rounded.get("install"), import_=rounded.get("import"), suite=rounded.get("suite"), ours=round(ours, 3)
+    )
+
+
+def _redacted_outcome(outcome: Outcome) -> Outcome:
+    if isinstance(outcome, Passed):
+        return outcome
+    return Failed(stage=outcome.stage, cause=outcome.cause, subject=redacted(outcome.subject)[:900])
