@@ -158,7 +158,7 @@ class Suite(Value, frozen=True):
     """The tests that run inside each cell, what they need installed besides the subject, and what a run may take.
 
     `module` is what must import before any test; empty means the package's name with underscores. `environment`
-    holds variables that the cell sees besides compat's own short list. Limits: minutes of wall time and of silence
+    holds variables that the cell sees besides compat's own short list. Limits: seconds of wall time and of silence
     for a step, MiB of memory and of disk.
     """
 
@@ -166,8 +166,8 @@ class Suite(Value, frozen=True):
     module: ModuleName = ""
     requirements: Requirements = ()
     environment: Annotated[tuple[Setting, ...], msgspec.Meta(max_length=20)] = ()
-    minutes: Annotated[int, msgspec.Meta(ge=1, le=600)] = 10
-    silence_minutes: Annotated[int, msgspec.Meta(ge=1, le=600)] = 4
+    seconds: Annotated[int, msgspec.Meta(ge=1, le=36_000)] = 600
+    silence_seconds: Annotated[int, msgspec.Meta(ge=1, le=36_000)] = 240
     memory_mb: Annotated[int, msgspec.Meta(ge=64, le=1_000_000)] = 4096
     disk_mb: Annotated[int, msgspec.Meta(ge=64, le=1_000_000)] = 4096
 
