@@ -296,7 +296,7 @@ def place(error: BaseException, suites: list[str]) -> str:
         file = trace.tb_frame.f_code.co_filename
         where = f"{shortened(file, suites)}:{trace.tb_lineno}"
         if is_of(file, suites):
-            inside = where
+            inside = inside if inside and trace.tb_frame.f_locals.get("__tracebackhide__") else where
         elif (inside or not suites) and not is_noise(file, trace.tb_frame.f_locals):
             outside = where
         trace = trace.tb_next
