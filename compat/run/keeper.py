@@ -25,6 +25,7 @@ READY = b"ready\n"
 # Children that end with their parent need a moment for it; only what is still alive then has survived it.
 SETTLE_SECONDS = 0.25
 SWEEP_SECONDS = 5.0
+_EMPTY_LOOKS = 3
 # <linux/prctl.h>, <linux/capability.h>, <linux/sockios.h>, <linux/if.h>
 _PDEATHSIG, _CAPBSET_DROP, _SUBREAPER, _NO_NEW_PRIVS, _AMBIENT, _AMBIENT_CLEAR_ALL = 1, 24, 36, 38, 47, 4
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -125,28 +126,53 @@ def send(members: Iterable[Process], *numbers: int) -> None:
 
 
 def sweep(root: int, known: Known | None = None) -> int:
-    """Kill the descendants of `root` until none is alive; return how many still are after `SWEEP_SECONDS`.
+    """Kill the descendants of another process until none is seen; return how many still are after `SWEEP_SECONDS`.
 
     Killed at once rather than frozen first: what is dead neither forks nor has to be looked at in the next round, so
-    the rounds get shorter and win against a fork bomb.
+    the rounds get shorter and win against a fork bomb. A look is not atomic: one that finds nobody is not enough.
     """
     deadline = time.monotonic() + SWEEP_SECONDS
-    while left := [each for each in family(root, known) if each.alive]:
-        if time.monotonic() > deadline:
-            break
+    empty = 0
+    left: list[Process] = []
+    while empty < _EMPTY_LOOKS and time.monotonic() < deadline:
+        left = [each for each in family(root, known) if each.alive]
+        empty = 0 if left else empty + 1
         send(left, signal.SIGKILL)
-        reap()
-        time.sleep(0.005)
+        reap_all({})
+        time.sleep(0.003)
     return len(left)
 
 
-def reap() -> dict[int, int]:
-    """Return the wait status of each child that has ended."""
-    ended: dict[int, int] = {}
-    with contextlib.suppress(ChildProcessError):
+def reap_all(ended: dict[int, int]) -> bool:
+    """Note the wait status of each child that has ended; return whether there are others.
+
+    For who takes in orphans, having no child means that no descendant is left; no look at /proc could be as sure.
+    """
+    try:
         while (pair := os.waitpid(-1, os.WNOHANG))[0]:
             ended[pair[0]] = pair[1]
-    return ended
+    except ChildProcessError:
+        return False
+    return True
+
+
+def kill_children() -> None:
+    """Kill the own children, and then those who become it thereby, until there is none, for up to `SWEEP_SECONDS`.
+
+    They cannot be mistaken, as only we reap them. Faster than a look at all processes, so that even a chain is met in
+    which each process starts the next and leaves.
+    """
+    deadline = time.monotonic() + SWEEP_SECONDS
+    while reap_all({}) and time.monotonic() < deadline:
+        try:
+            with open(f"/proc/self/task/{os.getpid()}/children", "rb", buffering=0) as file:
+                children = [int(pid) for pid in file.read().split()]
+        except FileNotFoundError:  # a kernel without CONFIG_PROC_CHILDREN
+            children = [each.pid for each in family(os.getpid())]
+        for pid in children:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.001)
 
 
 class Keeper:
@@ -162,16 +188,14 @@ class Keeper:
         signal.set_wakeup_fd(bell)
         for number in (signal.SIGCHLD, signal.SIGTERM):
             signal.signal(number, lambda *_: None)
-        if level == "L0":
-            os.putenv(MARK, str(os.getpid()))
-        self.main = _started(command, is_init=self.is_init)
+        self.main = _started(command, _variables({MARK: str(os.getpid())} if level == "L0" else {}), self.is_init)
 
     def wait(self) -> None:
         """Return when the command has ended, or at the order to kill."""
         while self.status is None:
             ready, _, _ = select.select([0, self.bell], [], [], None if self.known is None else 0.2)
             rung = os.read(self.bell, 4096) if self.bell in ready else b""
-            self.status = reap().get(self.main)
+            self._reap()
             if self.known is not None:
                 family(os.getpid(), self.known)
             if signal.SIGTERM in rung or (0 in ready and not self._obeyed(os.read(0, 64))):
@@ -194,29 +218,49 @@ class Keeper:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(-1, number)
 
+    def _reap(self) -> bool:
+        ended: dict[int, int] = {}
+        others = reap_all(ended)
+        self.status = ended.get(self.main, self.status)
+        return others
+
     def _alive(self) -> list[Process]:
-        reap()
         return [each for each in family(os.getpid(), self.known) if each.alive]
+
+    def _left(self) -> int:
+        """Return how many are left; at least one when there still are children, whatever the look has missed."""
+        others = self._reap()
+        return max(len(self._alive()), others and self.known is None)
 
     def end(self) -> int:
         """Kill everything that is left, and return how many had survived the command's own end."""
         survivors = 0
         if self.status is not None:
             patience = time.monotonic() + SETTLE_SECONDS
-            while (survivors := len(self._alive())) and time.monotonic() < patience:
+            while (survivors := self._left()) and time.monotonic() < patience:
                 time.sleep(0.01)
-        # Of an init this reaches its whole namespace at once: no fork slips through.
-        self._signal(*([signal.SIGKILL] if self.is_init else []))
-        sweep(os.getpid(), self.known)
-        reap()
+        if self.is_init:
+            # This reaches the whole namespace at once: no fork slips through.
+            self._signal(signal.SIGKILL)
+        if self.known is None:
+            kill_children()
+        else:
+            sweep(os.getpid(), self.known)
         return survivors
 
 
-def _started(command: list[str], *, is_init: bool) -> int:
+def _variables(further: dict[str, str]) -> dict[bytes, bytes]:
+    """Return the environment as it was given: Python's own is changed where it found the C locale (PEP 538)."""
+    with open("/proc/self/environ", "rb") as file:
+        pairs = [each.partition(b"=") for each in file.read().split(b"\0") if each]
+    return {name: value for name, _, value in pairs} | {os.fsencode(k): os.fsencode(v) for k, v in further.items()}
+
+
+def _started(command: list[str], variables: dict[bytes, bytes], is_init: bool) -> int:
     pid = os.fork()
     if pid == 0:
         try:
-            _exec(command, is_init=is_init)
+            _exec(command, variables, is_init)
         except BaseException as fault:
             reason = fault.strerror if isinstance(fault, OSError) else str(fault)
             os.write(2, f"{command[0]} could not be started: {reason}\n".encode(errors="surrogateescape"))
@@ -224,7 +268,7 @@ def _started(command: list[str], *, is_init: bool) -> int:
     return pid
 
 
-def _exec(command: list[str], *, is_init: bool) -> NoReturn:
+def _exec(command: list[str], variables: dict[bytes, bytes], is_init: bool) -> NoReturn:
     signal.set_wakeup_fd(-1)
     # An inherited SIG_IGN of SIGINT makes programs hang that end their children with it.
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
@@ -241,7 +285,7 @@ def _exec(command: list[str], *, is_init: bool) -> NoReturn:
         file.write("500")
     if is_init:
         _drop_capabilities()
-    os.execvp(command[0], command)
+    os.execvpe(command[0], command, variables)
 
 
 def _drop_capabilities() -> None:

@@ -1,0 +1,342 @@
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import hostile
+import pytest
+from hostile import EACH_LEVEL, PATH, PLENTY, Place
+
+from compat.run.supervise import levels, run
+
+
+@pytest.fixture(params=EACH_LEVEL)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    return hostile.place(request, tmp_path)
+
+
+class TestACommandThatEndsByItself:
+    def test_gives_its_exit_code_and_its_output(self, place: Place) -> None:
+        ended = place.run("print('out', flush=True); print('err', file=sys.stderr); sys.exit(3)")
+        assert (ended.by, ended.exit_code, ended.signal) == ("exit", 3, None)
+        assert (ended.isolation, ended.survivors) == (place.level, 0)
+        assert place.log.read_text() == "out\nerr\n"
+
+    @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGILL, signal.SIGKILL])
+    def test_gives_the_signal_that_killed_it(self, place: Place, number: signal.Signals) -> None:
+        ended = place.run(f"os.kill(os.getpid(), {int(number)})")
+        assert (ended.by, ended.exit_code, ended.signal) == ("exit", None, number)
+
+    def test_a_real_segmentation_fault_is_one(self, place: Place) -> None:
+        assert place.run("import ctypes; ctypes.string_at(0)").signal == signal.SIGSEGV
+
+    def test_finds_its_signals_as_they_are_by_default(self, place: Place) -> None:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            ended = place.run(
+                """
+                print(sorted(n for n in signal.valid_signals() if signal.getsignal(n) == signal.SIG_IGN))
+                print(sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())), resource.getrlimit(resource.RLIMIT_CORE))
+                """
+            )
+        finally:
+            signal.signal(signal.SIGINT, before)
+        assert ended.exit_code == 0
+        # Python itself ignores these two.
+        ignored = [signal.SIGPIPE, signal.SIGXFSZ]
+        assert place.log.read_text() == f"{ignored}\n[] (0, 0)\n"
+
+    def test_sees_the_variables_of_the_room_and_no_other(self, place: Place) -> None:
+        ended = run(["/usr/bin/env"], place.room(), PLENTY, level=place.level)
+        names = {line.partition("=")[0] for line in place.log.read_text().splitlines()}
+        # Bubblewrap says where the program stands; at L0 a mark tells whose orphan it is.
+        assert names - {"PWD"} == ({"PATH", "COMPAT_CELL"} if place.level == "L0" else {"PATH"})
+        assert ended.exit_code == 0
+
+    def test_reads_nothing_and_has_no_descriptor_of_ours(self, place: Place) -> None:
+        place.run("print(repr(sys.stdin.read()), len(os.listdir('/proc/self/fd')))")
+        assert place.log.read_text() == "'' 4\n"
+
+    def test_that_cannot_be_started_ends_as_in_a_shell(self, place: Place) -> None:
+        ended = run(["/no/such/program"], place.room(), PLENTY, level=place.level)
+        assert (ended.by, ended.exit_code) == ("exit", 127)
+        assert "/no/such/program could not be started" in place.log.read_text()
+
+
+class TestTime:
+    def test_a_program_that_ignores_every_request_to_end_is_killed(self, place: Place) -> None:
+        ended = place.run(
+            """
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+                signal.signal(number, signal.SIG_IGN)
+            while True:
+                pass
+            """,
+            wall_seconds=1,
+        )
+        assert (ended.by, ended.exit_code, ended.signal) == ("wall-time", None, None)
+        assert ended.seconds < 1 + 5
+        assert not place.alive(0)
+
+    def test_a_stopped_program_is_killed(self, place: Place) -> None:
+        ended = place.run("os.kill(os.getpid(), signal.SIGSTOP)", wall_seconds=1)
+        assert ended.by == "wall-time"
+        assert ended.seconds < 1 + 5
+        assert not place.alive(0)
+
+    def test_a_program_that_is_asked_to_end_may_say_a_last_word(self, place: Place) -> None:
+        ended = place.run(
+            """
+            signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, lambda *_: (print("goodbye"), sys.exit(0)))
+            while True:
+                time.sleep(0.01)
+            """,
+            wall_seconds=0.5,
+        )
+        assert (ended.by, ended.exit_code) == ("wall-time", None)
+        assert place.log.read_text() == "goodbye\n"
+
+    def test_a_silent_hang_ends_early_and_leaves_its_stacks(self, place: Place) -> None:
+        ended = place.run(
+            """
+            import faulthandler
+            faulthandler.register(signal.SIGUSR1, all_threads=True)
+            def waits_for_ever():
+                time.sleep(100)
+            waits_for_ever()
+            """,
+            silence_seconds=1,
+        )
+        assert ended.by == "silence"
+        assert ended.seconds < 1 + 5
+        assert "in waits_for_ever" in place.log.read_text()
+
+    @pytest.mark.parametrize("work", ["sum(range(1000))", "(time.sleep(0.2), print('.', flush=True))"])
+    def test_work_or_output_is_no_silence(self, place: Place, work: str) -> None:
+        ended = place.run(
+            f"""
+            end = time.monotonic() + 2.5
+            while time.monotonic() < end:
+                {work}
+            """,
+            silence_seconds=1,
+        )
+        assert ended.by == "exit"
+
+    def test_work_of_a_child_is_no_silence(self, place: Place) -> None:
+        ended = place.run(
+            """
+            if os.fork() == 0:
+                end = time.monotonic() + 2.5
+                while time.monotonic() < end:
+                    sum(range(1000))
+                os._exit(0)
+            os.wait()
+            """,
+            silence_seconds=1,
+        )
+        assert ended.by == "exit"
+
+    def test_a_cancelled_program_ends_soon(self, place: Place) -> None:
+        cancel = threading.Event()
+        threading.Timer(0.5, cancel.set).start()
+        ended = place.run("signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(1)", cancel)
+        assert ended.by == "cancelled"
+        assert ended.seconds < 0.5 + 5
+        assert not place.alive(0)
+
+
+class TestMemory:
+    def test_a_program_over_the_limit_is_killed(self, place: Place) -> None:
+        ended = place.run(
+            """
+            resource.setrlimit(resource.RLIMIT_AS, (700 << 20, 700 << 20))
+            taken = []
+            while len(taken) < 60:
+                taken.append(b"x" * (10 << 20))
+                time.sleep(0.02)
+            time.sleep(20)
+            """,
+            memory_mb=200,
+        )
+        assert ended.by == "memory"
+        assert 200 < ended.peak_memory_mb < 600
+
+    def test_all_processes_count_together(self, place: Place) -> None:
+        ended = place.run(
+            """
+            for _ in range(4):
+                if os.fork() == 0:
+                    break
+            taken = b"x" * (80 << 20)
+            time.sleep(20)
+            """,
+            memory_mb=200,
+        )
+        assert ended.by == "memory"
+        assert not place.alive(0)
+
+    def test_memory_that_forked_processes_share_counts_once(self, place: Place) -> None:
+        ended = place.run(
+            """
+            taken = b"x" * (100 << 20)
+            children = 0
+            for _ in range(4):
+                if os.fork() == 0:
+                    time.sleep(1.5)
+                    os._exit(0)
+            for _ in range(4):
+                os.wait()
+            """,
+            memory_mb=200,
+        )
+        assert ended.by == "exit"
+        assert 100 <= ended.peak_memory_mb < 200
+
+    def test_anonymous_shared_memory_counts(self, place: Place) -> None:
+        ended = place.run(
+            """
+            import mmap
+            taken = mmap.mmap(-1, 400 << 20)
+            for page in range(0, 400 << 20, 4096):
+                taken[page] = 1
+            time.sleep(20)
+            """,
+            memory_mb=200,
+        )
+        assert ended.by == "memory"
+
+
+class TestOutput:
+    def test_a_flood_is_cut_to_head_and_tail(self, place: Place) -> None:
+        ended = place.run(
+            r"""
+            os.write(1, b"the head\n")
+            for _ in range(60):
+                os.write(1, (b"\xff\x00\x1b[31m" * 10 + b"\n") * (1 << 20 >> 6))
+            time.sleep(20)
+            """,
+            output_mb=5,
+        )
+        assert (ended.by, ended.exit_code) == ("output", None)
+        text = place.log.read_bytes()
+        assert len(text) <= 5 << 20
+        assert text.startswith(b"the head\n")
+        assert b" bytes cut ..." in text[2 << 20 : 3 << 20]
+
+    def test_one_huge_line_is_cut_even_when_it_ended_before_anyone_looked(self, place: Place) -> None:
+        ended = place.run("sys.stdout.write('x' * (2 << 20))", output_mb=1)
+        assert ended.by == "output"
+        assert place.log.stat().st_size <= 1 << 20
+
+    def test_a_log_within_its_limit_is_left_alone(self, place: Place) -> None:
+        place.run(r"os.write(1, b'\xff\x00' * 1000)", output_mb=1)
+        assert place.log.read_bytes() == b"\xff\x00" * 1000
+
+    def test_a_link_in_the_place_of_the_log_is_not_followed(self, place: Place) -> None:
+        victim = place.folder / "victim"
+        victim.write_text("precious")
+        place.log.symlink_to(victim)
+        with pytest.raises(OSError, match="symbolic links"):
+            place.run("print()")
+        assert victim.read_text() == "precious"
+
+
+class TestDisk:
+    def test_a_program_that_fills_its_folder_is_killed(self, place: Place) -> None:
+        ended = place.run(
+            """
+            with open("big", "wb") as file:
+                for _ in range(200):
+                    file.write(os.urandom(1 << 20))
+                    file.flush()
+                    time.sleep(0.01)
+            time.sleep(20)
+            """,
+            disk_mb=50,
+        )
+        assert ended.by == "disk"
+        assert (place.folder / "big").stat().st_size <= 200 << 20
+
+    def test_a_file_linked_from_elsewhere_takes_nothing(
+        self, place: Place, tmp_path_factory: pytest.TempPathFactory
+    ) -> None:
+        cache = tmp_path_factory.mktemp("cache") / "wheel"
+        cache.write_bytes(os.urandom(80 << 20))
+        os.link(cache, place.folder / "installed")
+        before = place.folder / "installed"
+        ended = place.run(f"time.sleep(1.2); print(os.path.getsize({str(before)!r}))", disk_mb=50)
+        assert ended.by == "exit"
+
+
+class TestProcesses:
+    def test_a_fork_bomb_is_contained(self, place: Place) -> None:
+        began = time.monotonic()
+        ended = place.run(
+            """
+            signal.alarm(15)
+            # The cap: a place in a queue that holds no more than 400.
+            read, write = os.pipe()
+            os.write(write, b"x" * 400)
+            os.set_blocking(read, False)
+            while True:
+                try:
+                    if not os.read(read, 1):
+                        break
+                    if os.fork() == 0:
+                        signal.alarm(15)
+                except OSError:
+                    time.sleep(1)
+            """,
+            processes=60,
+        )
+        assert ended.by == "processes"
+        assert time.monotonic() - began < 8
+        assert not place.alive()
+
+    def test_a_few_are_no_bomb(self, place: Place) -> None:
+        ended = place.run(
+            """
+            for _ in range(30):
+                if os.fork() == 0:
+                    time.sleep(1)
+                    os._exit(0)
+            for _ in range(30):
+                os.wait()
+            """
+        )
+        assert ended.by == "exit"
+
+
+class TestLevels:
+    def test_the_lowest_is_always_there_and_the_highest_comes_first(self) -> None:
+        found = levels({"PATH": PATH})
+        assert found[-1] == "L0"
+        assert list(found) == [level for level in EACH_LEVEL if level in found]
+
+    def test_a_sandbox_that_does_not_start_is_no_verdict(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        refuses = tmp_path / "bwrap"
+        refuses.write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")
+        refuses.chmod(0o755)
+        monkeypatch.setattr("compat.run.isolation._SYSTEM_PATH", str(tmp_path))
+        ended = Place(tmp_path, "L3").run("print()")
+        assert (ended.by, ended.exit_code) == ("sandbox", None)
+        assert "Permission denied" in (tmp_path / "log").read_text()
+        assert "L3" not in levels({"PATH": PATH})
+
+    def test_a_missing_sandbox_is_no_verdict(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("compat.run.isolation._tool", lambda name: str(tmp_path / name))
+        assert Place(tmp_path, "L2").run("print()").by == "sandbox"
+        assert "L2 could not be started" in (tmp_path / "log").read_text()
+
+    def test_a_keeper_that_vanishes_is_no_verdict(self, tmp_path: Path) -> None:
+        ended = Place(tmp_path, "L1").run("os.kill(os.getppid(), signal.SIGKILL)")
+        assert ended.by == "sandbox"
+
+    def test_a_long_run_costs_its_supervisor_little(self, tmp_path: Path) -> None:
+        before = time.process_time()
+        ended = Place(tmp_path, "L1").run("time.sleep(4)")
+        assert ended.by == "exit"
+        assert time.process_time() - before < 0.2
