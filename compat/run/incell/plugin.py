@@ -83,7 +83,7 @@ class Reporter:
         self.stream = stream
         self.suites = [suite_folder(argument) for argument in config.args]
         self.attempt: Attempt | None = None
-        self.collected = False
+        self.running = False
 
     def describe(self, error: BaseException, otherwise: str = "") -> dict[str, str]:
         """Return type, first line and place of an exception; `otherwise` is the place when no frame tells."""
@@ -111,13 +111,21 @@ class Reporter:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Report how many tests will run."""
-        self.collected = True
         self.stream.send("collected", count=len(session.items))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self) -> None:
+        """Note that the collection is over; pytest says that it finished even when it broke."""
+        self.running = True
 
     def pytest_internalerror(self, excinfo: Any) -> None:
         """Report what ended the collection from outside a collector, such as an exit at import."""
-        if not self.collected:
+        if not self.running:
             self.stream.send("collect-error", raised=self.describe(excinfo.value))
+
+    def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
+        """Report an interrupted collection."""
+        self.pytest_internalerror(excinfo)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, None]:
