@@ -52,7 +52,8 @@ def table_of(stand: Stand, cells: list[str]) -> None:
         told = (
             f"{counted.count('yes')} yes, {counted.count('no')} no, {counted.count('absent')} absent" if counted else ""
         )
-        outcome = "" if found.outcome is None else str(found.outcome)
+        last = stand.last(cell)
+        outcome = str(found.outcome) if found.outcome is not None else f"last run: {last}" if last else ""
         latest = f"{found.latest}{' (stale)' if found.stale else ''}" if found.latest else "never"
         table.add_row(cell, found.kind, told, latest, Text(outcome, overflow="fold"))
     console().print(table)

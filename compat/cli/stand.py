@@ -67,11 +67,17 @@ class Stand:
             "verdict": found.kind,
             "evidence": found.evidence,
             "outcome": None if found.outcome is None else str(found.outcome),
+            "last": self.last(cell),
             "since": found.since,
             "latest": found.latest,
             "stale": found.stale,
             "capabilities": {capability.id: capability.status for capability in found.capabilities},
         }
+
+    def last(self, cell: str) -> str | None:
+        """Return what the newest run came to, whether or not it says anything about the versions."""
+        records = self.records(cell)
+        return str(records[-1].outcome) if records else None
 
     def seconds_of(self, cell: str) -> float | None:
         """Return how long the newest run of a cell took."""

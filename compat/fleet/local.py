@@ -72,6 +72,7 @@ class Local:
         self._cancel = cancel
         self._workers = workers
         self._attempts = attempts
+        self._lost = 0
 
     def run(
         self,
@@ -80,7 +81,7 @@ class Local:
         keep: Callable[[Job, tuple[Attempt, ...]], None],
         reporter: Reporter,
     ) -> int:
-        """Run the jobs; `keep` is called once for each that ended, in its worker. Return how many were not begun."""
+        """Run the jobs; `keep` is called once for each that ended, in its worker. Return how many have no result that was kept."""
         waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
         for job in jobs:
             waiting.put(job)
@@ -93,7 +94,7 @@ class Local:
         for thread in threads:
             while thread.is_alive():
                 thread.join(0.2)
-        return waiting.qsize()
+        return waiting.qsize() + self._lost
 
     def _work(
         self,
@@ -119,7 +120,12 @@ class Local:
                     reporter.stopped(number, f"its canary cell came to {song.outcome}")
                     return
             reporter.began(number, job)
-            attempts = self._attempted(number, job)
+            try:
+                attempts = self._attempted(number, job)
+            except Exception as fault:
+                waiting.put(job)
+                reporter.stopped(number, f"{type(fault).__name__} in compat itself: {fault}")
+                break
             bad = bad + 1 if _suspect(attempts[-1].outcome) else 0
             held.append((job, attempts))
             if bad >= BREAKER:
@@ -128,8 +134,8 @@ class Local:
                 reporter.stopped(number, f"{BREAKER} cells in a row failed before their import")
                 return
             if bad == 0:
-                _release(held, number, keep, reporter)
-        _release(held, number, keep, reporter)
+                self._release(held, number, keep, reporter)
+        self._release(held, number, keep, reporter)
 
     def _attempted(self, number: int, job: Job) -> tuple[Attempt, ...]:
         """Run a cell as often as asked; once more when what ended it says nothing about the cell and may pass."""
@@ -141,26 +147,29 @@ class Local:
             attempts.append(self._once(number, job))
         return tuple(attempts)
 
+    def _release(
+        self,
+        held: list[tuple[Job, tuple[Attempt, ...]]],
+        number: int,
+        keep: Callable[[Job, tuple[Attempt, ...]], None],
+        reporter: Reporter,
+    ) -> None:
+        """Let go of what was held back while the breaker might have opened; what cannot be kept counts as not begun."""
+        for job, attempts in held:
+            try:
+                keep(job, attempts)
+                reporter.ended(number, job, attempts)
+            except Exception as fault:
+                self._lost += 1
+                reporter.stopped(number, f"{job.cell} could not be kept: {fault}")
+        held.clear()
+
     def _once(self, number: int, job: Job) -> Attempt:
         evidence = CellRun(job, self._benches(number, job), self._now(), self._cancel).run()
         return Attempt(evidence=evidence, outcome=classify(evidence))
-
-
-def _release(
-    held: list[tuple[Job, tuple[Attempt, ...]]],
-    number: int,
-    keep: Callable[[Job, tuple[Attempt, ...]], None],
-    reporter: Reporter,
-) -> None:
-    """Let go of what was held back while the breaker might have opened."""
-    for job, attempts in held:
-        keep(job, attempts)
-        reporter.ended(number, job, attempts)
-    held.clear()
 
 
 def _suspect(outcome: Outcome) -> bool:
     if not isinstance(outcome, Failed) or outcome.cause == "cancelled":
         return False
     return outcome.stage == "install" or is_spurious(outcome)
-

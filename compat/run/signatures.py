@@ -73,6 +73,13 @@ EXCEPTIONS = (
 )
 INSTALL = (
     _signature(
+        "not-as-asked",
+        r"\((?P<subject>[\w.-]+==[\w.]+)\)\s+cause: Wheel version does not match filename",
+        "error: Failed to install: demo-1.0-py3-none-any.whl (demo==1.0)\n"
+        "  cause: Wheel version does not match filename (2.0 != 1.0), which indicates a malformed wheel.",
+        "demo==1.0",
+    ),
+    _signature(
         "hash-mismatch",
         r"[Hh]ash mismatch for `?(?P<subject>[\w.-]+(?:==[\w.]+)?)",
         "error: Failed to download `six==1.16.0`\n  cause: Hash mismatch for `six==1.16.0`",

@@ -10,6 +10,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
+from documents import toml as written
 from fake_index import FakeIndex, File, body, in_json
 from msgspec import toml
 from packaging.requirements import Requirement
@@ -56,7 +57,12 @@ def animals() -> list[Animal]:
 def wheel(name: str, version: str, files: dict[str, str], requires: list[str], tag: str = "py3-none-any") -> bytes:
     """Return a wheel with those files."""
     info = f"{name}-{version}.dist-info"
-    lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", *(f"Requires-Dist: {r}" for r in requires)]
+    lines = [
+        "Metadata-Version: 2.1",
+        f"Name: {name}",
+        f"Version: {version}",
+        *(f"Requires-Dist: {r}" for r in requires),
+    ]
     whole = {
         **files,
         f"{info}/METADATA": "\n".join(lines) + "\n",
@@ -108,13 +114,14 @@ def open_gates(index: FakeIndex, animal: Animal, root: Path, tools: list[tuple[s
     served: dict[str, list[tuple[str, bytes, str]]] = {}
     for name, version, content in tools:
         served.setdefault(name, []).append((version, content, "py3-none-any"))
-    made = wheel(package, "1.0", {"animal.py": animal.module}, animal.requires, animal.tag)
-    if animal.metadata_version != "1.0":
-        made = wheel(package, animal.metadata_version, {"animal.py": animal.module}, animal.requires, animal.tag)
+    files = {"animal.py": animal.module}
+    made = wheel(package, animal.metadata_version, files, animal.requires, animal.tag)
     served[package] = [("1.0", made, animal.tag)]
     for spec, requires in animal.others.items():
         other, _, version = spec.partition("==")
-        served.setdefault(other, []).append((version, wheel(other, version, {f"{other}.py": ""}, requires.split()), "py3-none-any"))
+        served.setdefault(other, []).append(
+            (version, wheel(other, version, {f"{other}.py": ""}, requires.split()), "py3-none-any")
+        )
     for name, releases in served.items():
         _serve(index, name, releases)
     folder = root / "matrices" / "zoo"
@@ -122,7 +129,7 @@ def open_gates(index: FakeIndex, animal: Animal, root: Path, tools: list[tuple[s
     suite = {"path": "suite", "module": "animal", "requirements": ["pytest", *animal.suite_requires], **animal.limits}
     python = ".".join(str(part) for part in sys.version_info[:3])
     matrix = MATRIX.format(python=python, name=package).replace('short = ""', 'short = "a"')
-    (folder / "matrix.toml").write_text(matrix + toml.encode({"suite": suite}).decode(), encoding="utf-8")
+    (folder / "matrix.toml").write_text(matrix + written({"suite": suite}).decode(), encoding="utf-8")
     (folder / "suite" / "test_animal.py").write_text(animal.suite, encoding="utf-8")
     return f"py{SERIES}-a1.0"
 
@@ -134,6 +141,7 @@ def _serve(index: FakeIndex, name: str, releases: list[tuple[str, bytes, str]]) 
         index.answers(f"/files/{filename}", body(content, "application/octet-stream"))
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             metadata = archive.read(next(entry for entry in archive.namelist() if entry.endswith("/METADATA")))
+        metadata = metadata.replace(b"Version: 2.0\n", f"Version: {version}\n".encode())
         index.answers(f"/files/{filename}.metadata", body(metadata, "application/octet-stream"))
         digest = hashlib.sha256(content).hexdigest()
         files.append(File(filename, "", digest, None, "2024-01-01T00:00:00Z", metadata=True))

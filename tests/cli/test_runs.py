@@ -1,0 +1,183 @@
+"""Running cells by command: what is due, what is kept, and what an interruption leaves."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from fake_index import FakeIndex
+from keeper import Animal, open_gates, pytest_and_its_needs
+
+COMPAT = [sys.executable, "-c", "from compat.cli.app import main; main()"]
+GOOD = Animal(name="good", story="It works.", outcome="pass")
+SLOW = Animal(
+    name="slow",
+    story="It takes a minute.",
+    outcome="pass",
+    suite="def test_slow():\n    import time\n\n    time.sleep(60)\n",
+)
+
+
+class Repository:
+    """A repository with one animal, and a process for each command."""
+
+    def __init__(self, root: Path, cache: Path, index: FakeIndex, animal: Animal, tools: Any) -> None:
+        self.root = root
+        self.cell = open_gates(index, animal, root, tools)
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "UV_"))}
+        self.environ = kept | {
+            "COMPAT_CACHE_DIR": str(cache), "PIP_CONFIG_FILE": "/dev/null", "PIP_INDEX_URL": index.url,
+            "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", "UV_HTTP_RETRIES": "0",
+        }  # fmt: skip
+        self.cache = cache
+
+    def start(self, *words: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [*COMPAT, *words],
+            cwd=self.root,
+            env=self.environ,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    def run(self, *words: str) -> tuple[int, str, str]:
+        process = self.start(*words)
+        out, err = process.communicate(timeout=120)
+        return process.returncode, out, err
+
+    def records(self) -> list[Path]:
+        return sorted((self.root / "matrices" / "zoo" / "records").glob("*/*.json"))
+
+
+@pytest.fixture(scope="module")
+def tools() -> Any:
+    return pytest_and_its_needs()
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def index() -> Iterator[FakeIndex]:
+    fake = FakeIndex()
+    yield fake
+    fake.stop()
+
+
+@pytest.fixture
+def good(tmp_path: Path, cache: Path, index: FakeIndex, tools: Any) -> Repository:
+    return Repository(tmp_path, cache, index, GOOD, tools)
+
+
+@pytest.fixture
+def slow(tmp_path: Path, cache: Path, index: FakeIndex, tools: Any) -> Repository:
+    return Repository(tmp_path, cache, index, SLOW, tools)
+
+
+def test_what_ran_is_due_no_more_until_something_changes(good: Repository, index: FakeIndex) -> None:
+    assert good.run("lock", "zoo", good.cell)[0] == 0
+    assert good.run("run", "zoo", "--due", "--dry-run")[1].startswith(f"{good.cell}  never-run")
+    code, _, err = good.run("run", "zoo", "--due")
+    assert code == 0, err
+    assert f"[1/1] {good.cell}  pass" in err
+    index.stop()
+    code, out, _ = good.run("run", "zoo", "--due", "--dry-run", "--json")
+    assert (code, json.loads(out)["data"]["cells"]) == (0, [])
+    code, _, err = good.run("run", "zoo", "--due")
+    assert code == 0
+    assert "0 cells to run" in err
+    suite = good.root / "matrices" / "zoo" / "suite" / "test_animal.py"
+    suite.write_text(suite.read_text() + "\n\ndef test_more():\n    pass\n")
+    assert good.run("run", "zoo", "--dry-run")[1].startswith(f"{good.cell}  suite-changed")
+
+
+def test_a_record_tells_all_and_names_no_machine(good: Repository) -> None:
+    assert good.run("run", "zoo", good.cell)[0] == 0
+    (path,) = good.records()
+    text = path.read_text()
+    record = json.loads(text)
+    assert record["outcome"] == "pass"
+    assert record["step_seconds"].keys() == {"install", "import", "suite", "ours"}
+    assert [capability["status"] for capability in record["capabilities"]] == ["yes"]
+    assert str(good.root) not in text
+    assert str(good.cache) not in text
+    assert "127.0.0.1" not in text
+
+
+def test_show_tells_the_verdict_and_how_to_reproduce_it(good: Repository) -> None:
+    good.run("run", "zoo", good.cell)
+    code, out, _ = good.run("show", "zoo", "--json")
+    assert code == 0
+    (cell,) = json.loads(out)["data"]["cells"]
+    assert {key: cell[key] for key in ("id", "verdict", "evidence", "outcome", "stale")} == {
+        "id": good.cell, "verdict": "works", "evidence": "tested", "outcome": "pass", "stale": False,
+    }  # fmt: skip
+    code, out, _ = good.run("show", "zoo", good.cell)
+    assert f"{good.cell}: works, tested" in out
+    assert f"uv pip install --python cell --no-deps --require-hashes -r 'matrices/zoo/locks/{good.cell}.txt'" in out
+    code, _, err = good.run("show", "zoo", "py9.9-a1.0")
+    assert (code, "nothing is known of cell 'py9.9-a1.0'" in err) == (2, True)
+
+
+def test_repeated_attempts_are_all_kept_in_one_record(good: Repository) -> None:
+    assert good.run("run", "zoo", good.cell, "--attempts", "2")[0] == 0
+    (path,) = good.records()
+    assert len(json.loads(path.read_text())["attempts"]) == 2
+
+
+def test_judging_again_changes_nothing_that_was_judged_alike(good: Repository) -> None:
+    good.run("run", "zoo", good.cell)
+    code, out, _ = good.run("record", "zoo", "--rejudge", "--json")
+    assert (code, json.loads(out)["data"]["changed"]) == (0, [])
+    assert len(good.records()) == 1
+
+
+@pytest.mark.parametrize(("number", "expected"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_an_interruption_ends_soon_keeps_what_ran_and_leaves_no_process(
+    slow: Repository, number: int, expected: int
+) -> None:
+    process = slow.start("run", "zoo", slow.cell)
+    deadline = time.monotonic() + 60
+    while not _alive(slow.cache) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(3)
+    process.send_signal(number)
+    began = time.monotonic()
+    _, err = process.communicate(timeout=30)
+    assert time.monotonic() - began < 20
+    assert process.returncode == expected, err
+    assert "cancelled" in err
+    assert _alive(slow.cache) == []
+    assert slow.run("run", "zoo", "--due", "--dry-run")[1].startswith(f"{slow.cell}  spurious-last")
+
+
+def test_a_missing_interpreter_is_told_with_the_command_that_gets_it(good: Repository) -> None:
+    good.run("lock", "zoo", good.cell)
+    matrix = good.root / "matrices" / "zoo" / "matrix.toml"
+    text = matrix.read_text()
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    matrix.write_text(text.replace(f'releases = ["{version}"]', 'releases = ["3.6.15"]'))
+    code, _, err = good.run("run", "zoo", "py3.6-a1.0")
+    if "no-interpreter" not in err:
+        pytest.skip("this machine has Python 3.6")
+    assert code == 3
+    assert "plan-fail:no-interpreter(py3.6): `uv python install 3.6` gets one" in err
+
+
+def _alive(cache: Path) -> list[int]:
+    marker = str(cache / "sandbox" / "cells")
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        if marker in " ".join(process.info["cmdline"] or ()):
+            found.append(process.pid)
+    return found
