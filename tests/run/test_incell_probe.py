@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ def cell(tmp_path: Path) -> Path:
 
 
 def site(cell: Path) -> Path:
-    return Path(sysconfig.get_path("purelib", vars={"base": str(cell), "platbase": str(cell)}))
+    return next((cell / "lib").glob("python*/site-packages"))
 
 
 def probe(cell: Path, module: str) -> tuple[int, dict[str, Any] | None]:
