@@ -1,7 +1,7 @@
 # /// script
 # dependencies = ["nox>=2025.2.9"]
 # ///
-"""Sessions: `nox -s matrix` is the main job, `nox -s tests` the tests, `nox -s "cell(...)"` one cell; `nox -l` lists all.
+"""Sessions: `nox -s matrix` is the main job, `nox -s tests` the tests, `nox -s "cell(...)"` one cell.
 
 The script block names all that this file imports, so a plain `nox` runs it as it is, offline, and lists it at once.
 """

@@ -8,7 +8,7 @@ import pytest
 
 HOUSE = Path(__file__).parent.parent / "compat"
 # Left to right: a module imports its own room and those before it.
-ROOMS = ("errors", "files", "declare", "index", "plan", "lock", "run", "results", "pipeline", "cli")
+ROOMS = ("errors", "files", "declare", "index", "plan", "lock", "run", "results", "pipeline", "fleet", "cli")
 WORLD = frozenset(
     [
         "requests",
@@ -42,6 +42,8 @@ EDGES = {
     "compat/lock/view.py": {"http"},
     "compat/run/incell/plugin.py": {"os", "tempfile", "time"},
     "compat/run/incell/probe.py": {"os", "time"},
+    "compat/run/bytecode.py": {"os", "pathlib", "tempfile"},
+    "compat/run/compiling.py": {"os"},
     "compat/run/disk.py": {"os", "pathlib", "time"},
     "compat/run/isolation.py": {"pathlib", "shutil"},
     "compat/run/keeper.py": {"os", "socket", "time"},
@@ -49,7 +51,17 @@ EDGES = {
     "compat/run/meter.py": {"os", "pathlib", "time"},
     "compat/run/supervise.py": {"os", "pathlib", "subprocess", "tempfile", "time"},
     "compat/results/files.py": {"os", "pathlib"},
+    "compat/run/bytecode.py": {"os", "pathlib", "tempfile"},
+    "compat/run/canary.py": {"pathlib"},
+    "compat/run/compiling.py": {"os"},
+    "compat/run/events.py": {"pathlib"},
+    "compat/run/interpreter.py": {"subprocess"},
+    "compat/run/session.py": {"pathlib", "shutil", "time"},
+    "compat/results/index.py": {"pathlib", "sqlite3"},
     "compat/cli/app.py": {"os"},
+    "compat/cli/benches.py": {"os", "pathlib", "shutil"},
+    "compat/cli/progress.py": {"time"},
+    "compat/cli/shows.py": {"pathlib"},
     "compat/cli/setting.py": {"os", "pathlib", "platformdirs"},
 }
 CLOCKS = {"now", "today", "utcnow", "environ", "getenv"}

@@ -69,7 +69,7 @@ def bench_of(job: Job, worker: int, index: IndexSettings, level: Isolation, keep
         magic=magic,
         level=level,
         index=index,
-        environ=tuple(sorted((seen | {"PATH": "/usr/bin:/bin", "UV_CACHE_DIR": str(sandbox / "uv")}).items())),
+        variables=tuple(sorted((seen | {"PATH": "/usr/bin:/bin", "UV_CACHE_DIR": str(sandbox / "uv")}).items())),
         host=host_class(),
         hidden=(str(home),),
         readable=tuple(sorted({str(Path(python).resolve().parents[1]), sys.prefix, sys.base_prefix})),

@@ -24,10 +24,10 @@ from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import Infeasible
 from compat.results.due import due as due_cells
-from compat.results.judged import record_of, record_of_refusal
+from compat.results.judged import Refused, record_of, record_of_refusal
 from compat.run.canary import canary
 from compat.run.outcome import Failed, Passed
-from compat.run.session import Bench, Job, suite_digest
+from compat.run.session import Bench, Job
 
 _USUAL_SECONDS = 120.0
 
@@ -147,10 +147,9 @@ class Work:
         return None
 
     def _refused(self, cell: str, failed: Failed, because: str) -> None:
-        suite = suite_digest(self.setting.folder / self.setting.ask.matrix.suite.path)
-        name, host = self.setting.folder.name, host_class()
+        refused = Refused(outcome=failed, because=because, at=now())
         self.stand.store.add(
-            record_of_refusal(cell, name, failed, because, now(), suite_digest=suite, host=host),
+            record_of_refusal(cell, self.setting.folder.name, refused, self.stand.present, host_class())
         )
         self.outcomes[cell] = str(failed)
         note(f"{cell}  {failed}: {because}")
@@ -175,9 +174,8 @@ def _chosen(setting: Setting, stand: Stand, words: Sequence[str], quick: bool) -
         return [Choice(cell=cell, reason="quick") for cell in setting.ask.matrix.quick]
     if words:
         return [Choice(cell=cell, reason="named") for word in words for cell in _named(setting, stand, word)]
-    return [
-        Choice(cell=one.cell, reason=one.reason) for one in due_cells(stand.candidates(), stand.runs(), stand.present)
-    ]
+    agenda = due_cells(stand.candidates(), stand.runs(), stand.present)
+    return [Choice(cell=one.cell, reason=one.reason) for one in agenda]
 
 
 def _named(setting: Setting, stand: Stand, word: str) -> list[str]:
@@ -204,6 +202,4 @@ def _dry(setting: Setting, stand: Stand, chosen: Sequence[Choice], jobs: int, as
         return
     for choice in chosen:
         say(f"{choice.cell}  {choice.reason}")
-    say(
-        f"{len(chosen)} cells, about {seconds / 60:.0f} minutes, at most {megabytes} MB of disk at once, {workers} at a time"
-    )
+    say(f"{len(chosen)} cells, about {seconds / 60:.0f} minutes, {workers} at a time, at most {megabytes} MB at once")

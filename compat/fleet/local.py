@@ -81,7 +81,10 @@ class Local:
         keep: Callable[[Job, tuple[Attempt, ...]], None],
         reporter: Reporter,
     ) -> int:
-        """Run the jobs; `keep` is called once for each that ended, in its worker. Return how many have no result that was kept."""
+        """Run the jobs; `keep` is called once for each that ended, in its worker.
+
+        Return how many have no result that was kept.
+        """
         waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
         for job in jobs:
             waiting.put(job)

@@ -3,8 +3,11 @@
 import datetime
 from collections.abc import Sequence
 
+import msgspec
+
 from compat.results.record import Attempt, Capability, Record, StepSeconds, decisive
 from compat.results.redact import redacted
+from compat.results.verdict import Present
 from compat.run.classify import classify
 from compat.run.evidence import Evidence, Metric, StepName, Trial
 from compat.run.outcome import Failed, Outcome, Passed
@@ -12,6 +15,14 @@ from compat.run.signatures import EXCEPTIONS, read
 
 _LOG = 3600
 _MOST_CAPABILITIES = 2000
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell that came to nothing before anything could run: what it came to, why in one sentence, and when."""
+
+    outcome: Failed
+    because: str
+    at: datetime.datetime
 
 
 def record_of(attempts: Sequence[Evidence], tool: str, run_url: str = "") -> Record:
@@ -43,13 +54,11 @@ def record_of(attempts: Sequence[Evidence], tool: str, run_url: str = "") -> Rec
     )
 
 
-def record_of_refusal(
-    cell: str, matrix: str, outcome: Outcome, because: str, started: datetime.datetime, *, suite_digest: str, host: str
-) -> Record:
+def record_of_refusal(cell: str, matrix: str, refused: Refused, present: Present, host: str) -> Record:
     """Return the record of a cell that could not be locked, so that nothing could be run."""
     return Record(
-        cell=cell, matrix=matrix, outcome=outcome, lock_digest="", suite_digest=suite_digest, started=started, seconds=0.0,
-        host=host, isolation="L0", log=redacted(because)[:_LOG],
+        cell=cell, matrix=matrix, outcome=refused.outcome, lock_digest="", suite_digest=present.suite_digest,
+        started=refused.at, seconds=0.0, host=host, isolation="L0", log=redacted(refused.because)[:_LOG],
     )  # fmt: skip
 
 

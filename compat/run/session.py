@@ -48,10 +48,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 class Bench(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker runs cells with: its folders, the interpreter, the isolation level, and how it reaches the index.
 
-    `tag` and `magic` name the interpreter's bytecode. `environ` is what an install may see of the caller's
-    environment; a suite sees nothing of it. An install writes into `sandbox`, which holds uv's cache and the cells, so
-    that one mount serves both and files are hard links; a suite writes into its own cell only. Of what is `hidden`, cells see no more than is `readable`, where the level
-    allows. `keep` leaves the cell's folder in place.
+    `tag` and `magic` name the interpreter's bytecode. `variables` are what an install may see of the caller's
+    environment; a suite sees nothing of it. An install writes into `sandbox`, which holds uv's cache and the cells,
+    so that one mount serves both and files are hard links; a suite writes into its own cell only. Of what is `hidden`,
+    cells see no more than is `readable`, where the level allows. `keep` leaves the cell's folder in place.
     """
 
     worker: str
@@ -63,7 +63,7 @@ class Bench(msgspec.Struct, frozen=True, kw_only=True):
     magic: bytes
     level: Isolation
     index: IndexSettings
-    environ: tuple[tuple[str, str], ...]
+    variables: tuple[tuple[str, str], ...]
     host: str
     hidden: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
@@ -149,7 +149,7 @@ class CellRun:
         if forced is not None:
             self._write_pins("given.txt", [forced])
             commands.append([*install, f"--python-version={inputs.given_python}", "-r", "given.txt"])
-        return all(self._step("install", command, dict(self.bench.environ), network=True) for command in commands)
+        return all(self._step("install", command, dict(self.bench.variables), network=True) for command in commands)
 
     def _places(self) -> list[str]:
         if self.job.links:
@@ -199,13 +199,13 @@ class CellRun:
         }
         return base | dict(line.split("=", 1) for line in self.job.suite.environment)
 
-    def _step(self, name: StepName, command: list[str], environ: Mapping[str, str], *, network: bool) -> bool:
+    def _step(self, name: StepName, command: list[str], variables: Mapping[str, str], *, network: bool) -> bool:
         """Run one command as (a part of) a step; return whether it ended well."""
         log = self.evidence / f"{name}.log"
         part = self.evidence / f"{name}.part.log"
         room = Room(
             cwd=self.cell,
-            variables=tuple(sorted(environ.items())),
+            variables=tuple(sorted(variables.items())),
             log=part,
             writable=(Path(self.bench.sandbox) if name == "install" else self.cell,),
             readable=tuple(Path(folder) for folder in (*self.bench.readable, self.job.links) if folder),

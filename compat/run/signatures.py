@@ -24,21 +24,21 @@ EXCEPTIONS = (
     _signature(
         "version-guard",
         r"(?P<subject>[\w.-]+(?: [\w.-]+)?) requires .{0,80}?version [<>=!]=? ?[\w.]+.*(?:detected|found|Detected)",
-        "ImportError: This version of TensorFlow Probability requires TensorFlow version >= 2.12; Detected an "
-        "installation of version 2.9.3. Please upgrade TensorFlow to proceed.",
-        "TensorFlow Probability",
+        "ImportError: This version of Demo Extras requires Demo version >= 2.12; Detected an installation of "
+        "version 2.9.3. Please upgrade Demo to proceed.",
+        "Demo Extras",
     ),
     _signature(
         "version-guard",
-        r"(?:only supports|requires) (?P<subject>Python)(?: version)? ?(?:[<>=]+ ?)?\d",
-        "RuntimeError: TFF only supports Python versions 3.9 or later. requires Python 3.9",
+        r"(?:only supports|requires) (?P<subject>Python)(?: versions?)? ?(?:[<>=]+ ?)?\d",
+        "RuntimeError: demo only supports Python versions 3.9 or later.",
         "Python",
     ),
     _signature(
         "version-guard",
         r"(?P<subject>[\w.-]+) is version [\w.]+, but this version of [\w.-]+ requires version",
-        "RuntimeError: jaxlib is version 0.1.55, but this version of jax requires version 0.1.76.",
-        "jaxlib",
+        "RuntimeError: demolib is version 0.1.55, but this version of demo requires version 0.1.76.",
+        "demolib",
     ),
     _signature(
         "missing-module",

@@ -35,6 +35,25 @@ def test_each_signature_is_the_first_to_match_its_own_example(table: tuple[Signa
         assert read(table, signature.example) == (signature.cause, signature.subject), signature.example
 
 
+REAL = [
+    (
+        "ImportError: This version of TensorFlow Probability requires TensorFlow version >= 2.12; Detected an "
+        "installation of version 2.9.3. Please upgrade TensorFlow to proceed.",
+        ("version-guard", "TensorFlow Probability"),
+    ),
+    (
+        "RuntimeError: jaxlib is version 0.1.55, but this version of jax requires version 0.1.76.",
+        ("version-guard", "jaxlib"),
+    ),
+    ("TypeError: 'type' object is not subscriptable", ("type-error", "")),
+]
+
+
+@pytest.mark.parametrize(("text", "meaning"), REAL, ids=[meaning[0] for _, meaning in REAL])
+def test_what_real_cells_raised_is_understood(text: str, meaning: tuple[str, str]) -> None:
+    assert read(EXCEPTIONS, text) == meaning
+
+
 def test_causes_of_the_machine_are_spurious_and_limits_of_time_doubtful() -> None:
     assert is_spurious(Failed(stage="install", cause="network"))
     assert is_doubtful(Failed(stage="test", cause="wall-time"))
