@@ -1,5 +1,6 @@
 """The disk that a process tree takes: how much its folders grew, and how much is still free."""
 
+import math
 import os
 import time
 from collections.abc import Iterable, Iterator
@@ -8,58 +9,56 @@ from pathlib import Path
 MIB = 1 << 20
 # Below this the machine's own work is in danger, records included.
 FLOOR_BYTES = 256 * MIB
-# Free space is read often, as it costs nothing. Folders are walked when it says so, and otherwise this often.
-_WALK_SECONDS = 30.0
 # A walk may take this share of the time; a folder of 100,000 files takes a second.
 _WALK_SHARE = 0.02
+# Files carry the time of the last tick of the kernel's clock, so new ones may seem a little older than they are.
+_CLOCK_SECONDS = 1.0
 
 
 class Disk:
-    """Watches folders. Other programs use the same disk, so the free space alone accuses nobody."""
+    """Watches folders. Others use the disk too, so the free space, cheap to ask for, only says when to walk them."""
 
     def __init__(self, folders: Iterable[Path], most_mb: int) -> None:
-        """Take the folders as they stand for the beginning."""
+        """Take the disk as it is for the beginning; what is in the folders need not be looked at."""
         self.folders = tuple(folders)
         self.most = most_mb * MIB
-        self.free = self._free()
-        began = time.monotonic()
-        self.before = taken(self.folders)
-        self.walked = time.monotonic()
-        self.cost = self.walked - began
+        self.began = time.time() - _CLOCK_SECONDS
+        self.highest = self._free()
+        self.walked = self.cost = 0.0
 
     def is_full(self) -> bool:
         """Return whether the folders grew by more than the limit, or hardly anything is free."""
         free = self._free()
-        if free is not None and free < FLOOR_BYTES:
+        self.highest = max(self.highest, free)
+        if free < 0:
             return True
         now = time.monotonic()
-        since = now - self.walked
-        fell = free is not None and self.free is not None and self.free - free > self.most // 2
-        if since < self.cost / _WALK_SHARE or not (fell or since > _WALK_SECONDS):
+        if self.highest - free <= self.most or now - self.walked < self.cost / _WALK_SHARE:
             return False
-        grown = taken(self.folders) - self.before
+        grown = taken(self.folders, self.began)
         self.walked, self.cost = time.monotonic(), time.monotonic() - now
         return grown > self.most
 
-    def _free(self) -> int | None:
+    def _free(self) -> float:
+        """Return the bytes that are free above the floor; a small disk has a lower floor."""
         free = []
         for folder in self.folders:
             try:
                 found = os.statvfs(folder)
             except OSError:
                 continue
-            free.append(found.f_bavail * found.f_frsize)
-        return min(free, default=None)
+            free.append(found.f_bavail * found.f_frsize - min(FLOOR_BYTES, found.f_blocks * found.f_frsize // 20))
+        return min(free, default=math.inf)
 
 
-def taken(folders: Iterable[Path]) -> int:
-    """Return the bytes that the files below the folders take on disk.
+def taken(folders: Iterable[Path], since: float) -> int:
+    """Return the bytes on disk of the files below the folders that were made or changed since a time.
 
     A file that is also linked from elsewhere, as uv links a wheel's files from its cache, takes nothing here.
     """
     total = 0
     links: dict[tuple[int, int], int] = {}
-    for found in _files(folders):
+    for found in (each for each in _files(folders) if each.st_ctime >= since):
         if found.st_nlink > 1:
             key = (found.st_dev, found.st_ino)
             links[key] = links.get(key, 0) + 1

@@ -97,7 +97,7 @@ def family(root: int, known: Known | None = None) -> list[Process]:
             if (each.pid, each.born) in known
             or each.session in sessions | was
             or each.group in was
-            or (each.parent == 1 and _is_marked(each.pid, root))
+            or _is_marked(each.pid, root)
         }
     waiting = list(found.values())
     while waiting:

@@ -107,29 +107,27 @@ class Meter:
 
 def _own(members: Iterable[Process]) -> int:
     """Return the MiB of memory that the processes do not share with files, and the largest of what they share."""
-    own = shared = 0
-    for member in members:
-        try:
-            with open(f"/proc/{member.pid}/status", "rb", buffering=0) as file:
-                text = file.read()
-        except OSError:
-            continue
-        own += _kilobytes(text, b"RssAnon:")
-        shared = max(shared, _kilobytes(text, b"RssShmem:"))
-    return (own + shared) // 1024
+    texts = [_read(member, "status") for member in members]
+    own = sum(_kilobytes(text, b"RssAnon:") for text in texts)
+    return (own + max((_kilobytes(text, b"RssShmem:") for text in texts), default=0)) // 1024
 
 
 def _divided(members: Iterable[Process]) -> int:
     """Return the MiB of the processes, each shared page divided by its sharers; pages of files are not counted."""
     total = 0
     for member in members:
-        try:
-            with open(f"/proc/{member.pid}/smaps_rollup", "rb", buffering=0) as file:
-                text = file.read()
-        except OSError:
-            continue
-        total += _kilobytes(text, b"Pss_Anon:") + _kilobytes(text, b"Pss_Shmem:")
+        text = _read(member, "smaps_rollup")
+        # Who forbids to be looked at counts in full.
+        total += _kilobytes(text, b"Pss_Anon:") + _kilobytes(text, b"Pss_Shmem:") if text else _own([member]) * 1024
     return total // 1024
+
+
+def _read(member: Process, name: str) -> bytes:
+    try:
+        with open(f"/proc/{member.pid}/{name}", "rb", buffering=0) as file:
+            return file.read()
+    except OSError:
+        return b""
 
 
 def _kilobytes(text: bytes, key: bytes) -> int:

@@ -8,6 +8,7 @@ import hostile
 import pytest
 from hostile import EACH_LEVEL, PATH, PLENTY, Place
 
+from compat.run.disk import taken
 from compat.run.supervise import levels, run
 
 
@@ -208,6 +209,19 @@ class TestMemory:
         )
         assert ended.by == "memory"
 
+    def test_a_program_that_forbids_to_be_looked_at_counts_in_full(self, place: Place) -> None:
+        ended = place.run(
+            """
+            import ctypes
+            PR_SET_DUMPABLE = 4
+            ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+            taken = b"x" * (300 << 20)
+            time.sleep(20)
+            """,
+            memory_mb=200,
+        )
+        assert ended.by == "memory"
+
 
 class TestOutput:
     def test_a_flood_is_cut_to_head_and_tail(self, place: Place) -> None:
@@ -260,15 +274,19 @@ class TestDisk:
         assert ended.by == "disk"
         assert (place.folder / "big").stat().st_size <= 200 << 20
 
-    def test_a_file_linked_from_elsewhere_takes_nothing(
-        self, place: Place, tmp_path_factory: pytest.TempPathFactory
-    ) -> None:
-        cache = tmp_path_factory.mktemp("cache") / "wheel"
-        cache.write_bytes(os.urandom(80 << 20))
-        os.link(cache, place.folder / "installed")
-        before = place.folder / "installed"
-        ended = place.run(f"time.sleep(1.2); print(os.path.getsize({str(before)!r}))", disk_mb=50)
-        assert ended.by == "exit"
+    def test_only_new_files_count_and_none_that_is_linked_from_elsewhere(self, tmp_path: Path) -> None:
+        cell = tmp_path / "cell"
+        cell.mkdir()
+        for name in ("cell/old", "wheel"):
+            (tmp_path / name).write_bytes(bytes(1 << 20))
+        time.sleep(0.1)
+        since = time.time() - 0.05
+        os.link(tmp_path / "wheel", cell / "installed")
+        (cell / "new").write_bytes(bytes(2 << 20))
+        os.link(cell / "new", cell / "again")
+        (cell / "sparse").touch()
+        os.truncate(cell / "sparse", 1 << 30)
+        assert taken([cell], since) == 2 << 20
 
 
 class TestProcesses:

@@ -1,0 +1,182 @@
+"""A store of bytecode by the content of its source, so that a fresh cell does not compile what another has compiled.
+
+A cell's code must not be able to put a lie into it. So nothing that a cell wrote is ever taken: `harvest` learns from
+the `.pyc` files only which modules were imported, and compiles their sources itself. And nothing of the store is ever
+shared: `lend` copies, as a cell could write through a hard link. Both look at the source itself; a RECORD, which is
+hostile text, only says where to look.
+"""
+
+import base64
+import binascii
+import csv
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from compat.run import compiling
+from compat.run.evidence import Limits, Value
+from compat.run.isolation import Room
+from compat.run.supervise import run
+
+_HASH_BYTES = 32
+_MOST_RECORD_BYTES = 64 << 20
+# A large library has 4,000 modules; they take 20 s. A source that needs more of anything was written for that.
+_COMPILING = Limits(wall_seconds=300, silence_seconds=60, memory_mb=2000, processes=4, output_mb=1, disk_mb=1000)
+
+
+class Source(Value, frozen=True):
+    """A module's file as a RECORD names it: its folder and stem below site-packages, and the sha256 in hexadecimal."""
+
+    folder: str
+    stem: str
+    sha256: str
+
+    @property
+    def path(self) -> str:
+        """The path below site-packages."""
+        return os.path.join(self.folder, f"{self.stem}.py")
+
+
+def lend(site_packages: Path, tag: str, magic: bytes, store: Path) -> int:
+    """Put the `.pyc` of each installed source that the store knows into its `__pycache__`; return how many.
+
+    `tag` and `magic` are those of the interpreter that will read them (PEP 3147, `importlib.util.MAGIC_NUMBER`). To be
+    called before any code of the cell has run. What is already there stays, and what cannot be read or written is left.
+    """
+    place = _place(store, tag, magic)
+    known = _known(place)
+    folders = _Folders(site_packages)
+    lent = 0
+    for source in sources(site_packages):
+        if source.sha256 in known and folders.is_plain(source.folder):
+            lent += _lent(site_packages, source, tag, place)
+    return lent
+
+
+def harvest(site_packages: Path, python: Path, tag: str, magic: bytes, store: Path) -> int:
+    """Compile the sources whose `.pyc` a run has left and the store does not know; return how many came to it.
+
+    To be called when nothing of the cell is alive. `python` is an interpreter with this tag and magic that no cell can
+    write to, so not the one in the cell's own folder.
+    """
+    place = _place(store, tag, magic)
+    known = _known(place)
+    folders = _Folders(site_packages)
+    wanted = {
+        source.sha256: os.path.join(folders.site, source.path)
+        for source in sources(site_packages)
+        if source.sha256 not in known and folders.has_bytecode(source, tag)
+    }
+    if not wanted:
+        return 0
+    place.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        names = Path(folder) / "wanted"
+        names.write_text("".join(f"{sha256} {path}\n" for sha256, path in sorted(wanted.items())), encoding="utf-8")
+        command = [str(python), "-I", "-S", "-B", compiling.__file__, str(names), str(place), magic.hex()]
+        room = Room(cwd=Path(folder), variables=(), log=Path(folder) / "log", writable=(place,), network=False)
+        run(command, room, _COMPILING, level="L1")
+    return len(_known(place) & wanted.keys())
+
+
+def sources(site_packages: Path) -> Iterator[Source]:
+    """Yield the modules that the RECORD files of the installed distributions name with a sha256."""
+    for record in sorted(site_packages.glob("*.dist-info/RECORD")):
+        try:
+            if record.stat().st_size > _MOST_RECORD_BYTES:
+                continue
+            with record.open(encoding="utf-8", errors="replace", newline="") as file:
+                for row in csv.reader(file):
+                    if len(row) >= 2 and (source := source_of_row(row[0], row[1])):
+                        yield source
+        except (OSError, csv.Error):
+            continue
+
+
+def source_of_row(path: str, digest: str) -> Source | None:
+    """Return the source of a row of a RECORD; None if it is no module below site-packages with a sha256."""
+    algorithm, _, value = digest.partition("=")
+    if not path.endswith(".py") or algorithm != "sha256":
+        return None
+    folder, _, name = path.rpartition("/")
+    if {"", ".", ".."} & set(path.split("/")) or not path.isprintable() or "\\" in path:
+        return None
+    try:
+        raw = base64.b64decode(value + "=" * (-len(value) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return Source(folder=folder, stem=name[:-3], sha256=raw.hex()) if len(raw) == _HASH_BYTES else None
+
+
+class _Folders:
+    """The folders below site-packages, each looked at once. One that is reached through a link is not ours to use."""
+
+    def __init__(self, site_packages: Path) -> None:
+        self.site = os.path.realpath(site_packages)
+        self.plain: dict[str, bool] = {}
+        self.cached: dict[str, frozenset[str]] = {}
+
+    def is_plain(self, folder: str) -> bool:
+        """Return whether the folder and its `__pycache__`, which is made if need be, are where they seem to be."""
+        if folder not in self.plain:
+            cache = os.path.join(self.site, folder, "__pycache__")
+            self.plain[folder] = False
+            if self._is_there(folder):
+                try:
+                    os.makedirs(cache, exist_ok=True)
+                    self.plain[folder] = not os.path.islink(cache)
+                except OSError:
+                    pass
+        return self.plain[folder]
+
+    def has_bytecode(self, source: Source, tag: str) -> bool:
+        """Return whether a run has left the source's bytecode."""
+        if source.folder not in self.cached:
+            try:
+                names = os.listdir(os.path.join(self.site, source.folder, "__pycache__"))
+            except OSError:
+                names = []
+            self.cached[source.folder] = frozenset(names) if self._is_there(source.folder) else frozenset()
+        return f"{source.stem}.{tag}.pyc" in self.cached[source.folder]
+
+    def _is_there(self, folder: str) -> bool:
+        path = os.path.join(self.site, folder) if folder else self.site
+        return os.path.isdir(path) and os.path.realpath(path) == path
+
+
+def _lent(site_packages: Path, source: Source, tag: str, place: Path) -> bool:
+    """Copy one file out of the store, if the source is what the RECORD says; a torn one leaves the store instead."""
+    target = os.path.join(site_packages, source.folder, "__pycache__", f"{source.stem}.{tag}.pyc")
+    try:
+        content = compiling.source_of(os.path.join(site_packages, source.path))
+        if hashlib.sha256(content).hexdigest() != source.sha256:
+            return False
+        shelf = os.path.join(place, source.sha256[:2], source.sha256)
+        with open(shelf, "rb", buffering=0) as file:
+            kept = file.read()
+        if hashlib.sha256(kept[_HASH_BYTES:]).digest() != kept[:_HASH_BYTES]:
+            os.unlink(shelf)
+            return False
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        with open(descriptor, "wb", buffering=0) as file:
+            file.write(kept[_HASH_BYTES:])
+    except OSError:
+        return False
+    return True
+
+
+def _place(store: Path, tag: str, magic: bytes) -> Path:
+    """Two patch versions share a tag and a magic number; two pre-releases share the tag only."""
+    return store / f"{tag}-{magic.hex()}"
+
+
+def _known(place: Path) -> frozenset[str]:
+    found: set[str] = set()
+    for number in range(256):
+        try:
+            found.update(os.listdir(place / f"{number:02x}"))
+        except OSError:
+            continue
+    return frozenset(found)

@@ -1,0 +1,62 @@
+"""Compiles sources into the store of bytecode; a script that the interpreter of a cell runs, outside of the cell.
+
+Old syntax (3.7) and the standard library only. Reads lines of `sha256 path` and runs nothing of what it compiles.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import marshal
+import os
+import stat
+import sys
+
+# PEP 552: a file with this flag is loaded without a look at the source; the source's hash follows.
+_UNCHECKED_HASH = (1).to_bytes(4, "little")
+MOST_BYTES = 16 << 20
+
+
+def source_of(path: str) -> bytes:
+    """Return the content of a plain file of sensible size; raise OSError for anything else, a pipe included."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb", buffering=0) as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
+            raise OSError("not a plain file of sensible size")
+        return file.read()
+
+
+def bytecode(source: bytes, name: str) -> bytes:
+    """Return what belongs into the `.pyc` of a source; raise SyntaxError, ValueError and the like as `compile` does."""
+    code = compile(source, name, "exec", dont_inherit=True, optimize=0)
+    return importlib.util.MAGIC_NUMBER + _UNCHECKED_HASH + importlib.util.source_hash(source) + marshal.dumps(code)
+
+
+def keep(store: str, sha256: str, content: bytes) -> None:
+    """Put bytecode into the store, behind its own hash, by a rename."""
+    folder = os.path.join(store, sha256[:2])
+    os.makedirs(folder, exist_ok=True)
+    temporary = os.path.join(folder, ".%d" % os.getpid())  # noqa: UP031
+    with open(temporary, "wb") as file:
+        file.write(hashlib.sha256(content).digest() + content)
+    os.replace(temporary, os.path.join(folder, sha256))
+
+
+def main(wanted: str, store: str, magic: str) -> None:
+    """Compile what the file `wanted` names into the store, if this interpreter has that magic number."""
+    if importlib.util.MAGIC_NUMBER.hex() != magic:
+        raise SystemExit("another interpreter than the one that was asked for")
+    with open(wanted, encoding="utf-8") as lines:
+        for line in lines:
+            sha256, _, path = line.rstrip("\n").partition(" ")
+            try:
+                source = source_of(path)
+                if hashlib.sha256(source).hexdigest() == sha256:
+                    keep(store, sha256, bytecode(source, os.path.basename(path)))
+            except Exception as fault:
+                print(type(fault).__name__, os.path.basename(path))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
