@@ -75,6 +75,7 @@ def run(
         envelope({"cells": [stand.row(choice.cell) for choice in chosen]})
     else:
         table_of(stand, [choice.cell for choice in chosen])
+        _tell_times(stand, [choice.cell for choice in chosen])
         note(f"Next: compat show {setting.folder.name} CELL shows a cell's proof and how to reproduce it.")
     raise typer.Exit(code)
 
@@ -167,6 +168,21 @@ class Work:
         record = record_of([attempt.evidence for attempt in attempts], tool=job.lock.tool)
         self.stand.store.add(record)
         self.outcomes[job.cell] = "pass" if isinstance(last, Passed) else str(last)
+
+
+def _tell_times(stand: Stand, cells: Sequence[str]) -> None:
+    """Say where the time of the newest runs went."""
+    steps = [records[-1].step_seconds for cell in cells if (records := stand.records(cell))]
+    parts = {
+        "install": sum(step.install or 0 for step in steps),
+        "import": sum(step.import_ or 0 for step in steps),
+        "suite": sum(step.suite or 0 for step in steps),
+        "compat itself": sum(step.ours or 0 for step in steps),
+    }
+    whole = sum(parts.values())
+    if whole:
+        told = ", ".join(f"{name} {seconds:.0f} s ({100 * seconds / whole:.0f} %)" for name, seconds in parts.items())
+        note(f"Time in cells: {told}")
 
 
 def _chosen(setting: Setting, stand: Stand, words: Sequence[str], quick: bool) -> list[Choice]:

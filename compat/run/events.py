@@ -57,7 +57,8 @@ def read_report(path: Path) -> Report:
             case "metric":
                 metrics.extend(_metric(event))
             case "finish":
-                finished = True
+                # 0: all passed; 1: some failed; 5: none collected. Others mean that pytest itself was stopped.
+                finished = event.get("exitstatus") in (0, 1, 5)
     return Report(
         collected=collected, finished=finished, collect_errors=tuple(errors), tests=tuple(tests.values()),
         started_test=open_tests[-1] if open_tests else "", metrics=tuple(metrics),

@@ -86,7 +86,8 @@ class Evidence(Value, frozen=True):
     """Everything that one run of a cell left behind. A part that was not reached is None or empty.
 
     `started_test` is the test that had started and not ended when the suite stopped: the killer of a crashed cell.
-    `finished` says that the suite's own last event came: without it nothing that ran counts as complete.
+    `finished` says that the suite's own last event came: without it nothing that ran counts as complete. `lent` is how
+    many modules found their bytecode made before: without any, an import takes several times as long.
     """
 
     cell: str
@@ -102,6 +103,7 @@ class Evidence(Value, frozen=True):
     wanted: tuple[Installed, ...]
     installed: tuple[Installed, ...] = ()
     installed_after: tuple[Installed, ...] = ()
+    lent: int = 0
     imported: Raised | None = None
     import_seconds: float | None = None
     collected: int | None = None
