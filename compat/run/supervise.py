@@ -106,8 +106,10 @@ class _Tree:
         """Return whether the keeper has ended, after waiting up to so many seconds for it."""
         deadline = time.monotonic() + seconds
         while self.outer and self.outer.stdout:
-            left = max(deadline - time.monotonic(), 0)
-            if not select.select([self.outer.stdout], [], [], left)[0]:
+            # Not select(2): a worker with many connections has descriptors beyond its 1,024.
+            report = select.poll()
+            report.register(self.outer.stdout, select.POLLIN)
+            if not report.poll(max(deadline - time.monotonic(), 0) * 1000):
                 return False
             heard = os.read(self.outer.stdout.fileno(), 4096)
             if not heard:

@@ -8,7 +8,7 @@ import hostile
 import pytest
 from hostile import EACH_LEVEL, PATH, PLENTY, Place
 
-from compat.run.disk import taken
+from compat.run.disk import Disk, taken
 from compat.run.supervise import levels, run
 
 
@@ -273,6 +273,16 @@ class TestDisk:
         )
         assert ended.by == "disk"
         assert (place.folder / "big").stat().st_size <= 200 << 20
+
+    def test_hardly_anything_free_is_full_whoever_took_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        disk = Disk([tmp_path], 50)
+        assert not disk.is_full()
+        found = os.statvfs(tmp_path)
+        nearly_full = (*found[:3], 1, 1, *found[5:10])
+        monkeypatch.setattr("compat.run.disk.os.statvfs", lambda folder: os.statvfs_result(nearly_full))
+        assert disk.is_full()
 
     def test_only_new_files_count_and_none_that_is_linked_from_elsewhere(self, tmp_path: Path) -> None:
         cell = tmp_path / "cell"
