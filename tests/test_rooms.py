@@ -51,6 +51,7 @@ EDGES = {
     "compat/run/meter.py": {"os", "pathlib", "time"},
     "compat/run/supervise.py": {"os", "pathlib", "subprocess", "tempfile", "time"},
     "compat/results/files.py": {"os", "pathlib"},
+    "compat/results/index.py": {"pathlib", "sqlite3"},
     "compat/run/canary.py": {"pathlib"},
     "compat/run/events.py": {"pathlib"},
     "compat/run/interpreter.py": {"subprocess"},

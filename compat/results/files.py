@@ -35,7 +35,8 @@ class RecordFiles:
         if not is_cell_id(cell):
             return ()
         read = (self.read(path) for path in self._files(self.folder / cell))
-        return tuple(record for record in read if isinstance(record, Record))
+        sound = (record for record in read if isinstance(record, Record))
+        return tuple(sorted(sound, key=lambda record: record.started))
 
     def add(self, record: Record) -> bool:
         """Keep the record; when this returns it is on the disk, whatever happens. False: it was there already.
@@ -48,9 +49,12 @@ class RecordFiles:
         folder = self.folder / record.cell
         try:
             for parent in (self.folder, folder):
-                _make(parent)
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(parent)
             added = self._add(folder, record, text.encode())
-            _sync(folder)
+            # Each time and for each folder: whoever made it may not have come so far yet.
+            for parent in (folder, self.folder, self.folder.parent):
+                _sync(parent)
         except OSError as fault:
             raise CompatError.of(f"cannot be written: {_reason(fault)}", path=self.name(folder)) from None
         return added
@@ -63,6 +67,13 @@ class RecordFiles:
         """Yield every file that should be a record, sorted by cell and time."""
         for folder in self._folders():
             yield from self._files(folder)
+
+    def states(self) -> Iterator[tuple[Path, tuple[int, int]]]:
+        """Yield every file that should be a record, with its size and the time of its last change in nanoseconds."""
+        for path in self.paths():
+            with contextlib.suppress(FileNotFoundError):
+                state = path.lstat()
+                yield path, (state.st_size, state.st_mtime_ns)
 
     def read(self, path: Path) -> Record | Fault:
         """Return the record of that file, or what is wrong with it."""
@@ -106,20 +117,24 @@ class RecordFiles:
         return "/".join(("matrices", self.matrix, "records", *path.relative_to(self.folder).parts))
 
     def _damage(self, now: datetime.datetime) -> Iterator[Fault]:
+        folders = self._folders()
         for entry in _entries(self.folder):
-            path = Path(entry.path)
-            if not entry.name.startswith(".") and path not in self._folders():
-                yield _fault(self.name(path), "is no folder of a cell")
-        for folder in self._folders():
+            if Path(entry.path) not in folders and not entry.name.startswith("."):
+                yield _fault(self.name(Path(entry.path)), "is no folder of a cell")
+        for folder in (self.folder, *folders):
+            if reason := _unlisted(folder):
+                yield _fault(self.name(folder), f"cannot be listed: {reason}")
+        for folder in folders:
             for entry in _entries(folder):
-                path = Path(entry.path)
-                if entry.name.startswith("."):
-                    continue
-                found = self.read(path) if _NAME.fullmatch(entry.name) else _fault(self.name(path), "is no record")
-                if isinstance(found, Fault):
-                    yield found
-                elif found.started > now:
-                    yield _fault(self.name(path), f"says that it started in the future, at {found.started.isoformat()}")
+                if not entry.name.startswith("."):
+                    yield from self._faults(Path(entry.path), now)
+
+    def _faults(self, path: Path, now: datetime.datetime) -> Iterator[Fault]:
+        found = self.read(path) if _NAME.fullmatch(path.name) else _fault(self.name(path), "is no record")
+        if isinstance(found, Fault):
+            yield found
+        elif found.started > now:
+            yield _fault(self.name(path), f"says that it started in the future, at {found.started.isoformat()}")
 
     def _folders(self) -> list[Path]:
         entries = (entry for entry in _entries(self.folder) if entry.is_dir(follow_symlinks=False))
@@ -132,7 +147,7 @@ class RecordFiles:
         """Link a complete file to the first name of the record that is free, unless the record has one of them."""
         temporary = folder / f".{os.getpid()}-{os.urandom(8).hex()}.tmp"
         wanted = [folder / name for name in names(record, digest_of(data.decode()))]
-        if _holds(wanted[0], data):
+        if any(_holds(path, data) for path in wanted):
             return False
         try:
             _write(temporary, data)
@@ -149,7 +164,8 @@ class RecordFiles:
 
 def names(record: Record, digest: str) -> tuple[str, ...]:
     """Return the names that a record's file may have, the usual one first."""
-    return tuple(f"{record.started:%Y%m%dT%H%M%SZ}-{digest[:digits]}.json" for digits in _DIGITS)
+    started = f"{record.started:%Y%m%dT%H%M%SZ}"
+    return tuple(f"{started}-{digest[:digits]}.json" for digits in _DIGITS)
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -177,12 +193,6 @@ def _link(temporary: Path, path: Path, full: Path) -> bool:
     return True
 
 
-def _make(folder: Path) -> None:
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(folder)
-        _sync(folder.parent)
-
-
 def _sync(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -203,16 +213,28 @@ def _text(path: Path) -> str:
 def _holds(path: Path, data: bytes) -> bool:
     try:
         return _text(path).encode() == data
-    except (FileNotFoundError, ValueError):
+    except (OSError, ValueError):
         return False
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """What stands in the folder, by name; nothing when it is not there or cannot be listed, see `_unlisted`."""
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)
-    except FileNotFoundError:
+    except OSError:
         return []
+
+
+def _unlisted(folder: Path) -> str:
+    """Why a folder that is there cannot be listed; empty when it can."""
+    try:
+        os.scandir(folder).close()
+    except FileNotFoundError:
+        return ""
+    except OSError as fault:
+        return _reason(fault)
+    return ""
 
 
 def _fault(path: str, message: str) -> Fault:

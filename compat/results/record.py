@@ -25,8 +25,8 @@ FIRST_YEAR = 2000
 # File systems elsewhere take these for devices, with any ending.
 RESERVED = frozenset(["con", "prn", "aux", "nul", *(f"{kind}{n}" for kind in ("com", "lpt") for n in range(10))])
 _CELL_ID = re.compile(r"[a-z0-9](?:[a-z0-9_!+-]|\.(?!\.)){0,198}[a-z0-9_]")
-# The encoder sorts keys, so `digest` always stands before `format`, and a line with two spaces is no nested one.
-_DIGEST = re.compile(r'^  "digest": "([0-9a-f]{64})",\n', re.MULTILINE)
+# Keys are sorted, so a line follows this one; two spaces, so it is no nested key, and no text holds a raw line break.
+_DIGEST = '\n  "digest": "'
 
 Status = Literal["yes", "no", "absent"]
 Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
@@ -219,7 +219,9 @@ def decode_record(
 
 def digest_of(text: str) -> str:
     """Return the sha256 of a record's text without the line that holds it; empty when there is no such line."""
-    return hashlib.sha256(_DIGEST.sub("", text, count=1).encode()).hexdigest() if _DIGEST.search(text) else ""
+    before, found, after = text.partition(_DIGEST)
+    _, _, rest = after.partition("\n")
+    return hashlib.sha256(f"{before}\n{rest}".encode()).hexdigest() if found else ""
 
 
 def _canonical(raw: Raw) -> str:
@@ -249,6 +251,10 @@ def _upgraded(raw: Raw, steps: Iterable[int], upgrades: Mapping[int, Callable[[R
 
 def _record(raw: Raw) -> Record:
     stored = msgspec.convert(raw, _Stored)
+    told = msgspec.json.decode(msgspec.json.encode(stored))
+    if told != raw:
+        other = sorted(key for key in told.keys() | raw.keys() if told.get(key) != raw.get(key))
+        raise ValueError(f"says more or less than a record does, in {', '.join(other)}")
     return Record(
         **{field: getattr(stored, field) for field in _Run.__struct_fields__},
         outcome=parse_outcome(stored.outcome),

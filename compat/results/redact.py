@@ -52,7 +52,8 @@ _ADDRESS = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}:\d{1,5}\b")
 _HOME = re.compile(r"(?<![\w.~-])/(?:home|Users)/[^/\s:'\"<>|,;()\[\]{}]+")
 _QUOTED_PATH = re.compile(r"(?P<quote>['\"`])(?P<path>(?:~?/|[A-Za-z]:[\\/]|\\\\)[^'\"`\n]*)(?P=quote)")
 _PATH = re.compile(
-    r"(?<![\w.~*-])(?<!<host>)(?:~?/+|(?<![A-Za-z0-9])[A-Za-z]:[\\/]+|\\\\)(?=[^\s/])[^\s:'\"`<>|,;()\[\]{}*?!&=]+"
+    r"(?<![\w.~*/-])(?<!<host>)(?:~?/+|(?<![A-Za-z0-9])(?:[A-Za-z]:[\\/]+)+|\\\\)"
+    r"(?=[^\s/])[^\s:'\"`<>|,;()\[\]{}*?!&=]+"
 )
 _TAIL = re.compile(r".*[/\\]((?:site-packages|dist-packages|suite)[/\\].*)", re.DOTALL)
 _STDLIB = re.compile(r".*?[/\\](python3\.\d+[/\\].*)", re.DOTALL)
@@ -71,9 +72,10 @@ def redacted(text: str, secrets: Iterable[str] = ()) -> str:
     for _ in range(_MOST_PASSES):
         once = _pass(text, known)
         if once == text:
-            break
+            return text
         text = once
-    return text
+    # Made to be peeled layer by layer: nothing of such a line is worth keeping.
+    return "\n".join(line if _pass(line, known) == line else HIDDEN for line in text.split("\n"))
 
 
 def _visible(text: str) -> str:

@@ -1,13 +1,13 @@
 """The `results` room's judgement: what the records of a cell add up to. The only place where that is decided."""
 
 import datetime
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Literal, get_args
 
 from compat.plan.feasible import Obstacle
-from compat.results.record import Capability, Ran, Value
+from compat.results.record import Capability, Ran, Status, Value
 from compat.run.outcome import Failed, Outcome, Passed, is_doubtful, is_spurious
 
 Kind = Literal["works", "partial", "broken", "flaky", "infeasible", "unknown"]
@@ -59,18 +59,17 @@ def verdict(
     counted = counting((run for run in runs if run.cell == cell), present.day)
     if not counted:
         return _untested(cell, obstacle)
-    newest = counted[-1].run
-    group = _Group(counted)
-    outdated = staleness(newest, present, lock_digest)
+    group, since = _newest_group(counted)
+    outdated = staleness(group.newest, present, lock_digest)
     return Verdict(
         cell=cell,
         kind=group.kind,
         evidence="tested",
         outcome=group.outcome,
-        since=_since(counted, group.kind),
-        latest=newest.started.date(),
+        since=since,
+        latest=group.newest.started.date(),
         stale=bool(outdated),
-        capabilities=newest.capabilities,
+        capabilities=group.capabilities,
         reasons=(*group.reasons, *outdated, *_ruled_out(obstacle)),
     )
 
@@ -133,64 +132,61 @@ def _outdated(run: Ran, present: Present, lock_digest: str | None) -> Iterator[s
 
 
 class _Group:
-    """The runs on the newest lock and suite, and what they say together."""
+    """The runs on one lock and suite, and what they say together; runs are added oldest first."""
 
-    def __init__(self, counted: Sequence[Counted]) -> None:
-        key = _key(counted[-1].run)
-        self.runs = [one for one in counted if _key(one.run) == key]
-        self.newest = self.runs[-1]
-        self.outcomes = tuple(dict.fromkeys(outcome for one in self.runs for outcome in one.outcomes))
-        self.changing = tuple(sorted(set(_changing(self.runs))))
+    def __init__(self) -> None:
+        self.outcomes: list[Outcome] = []
+        self.changing: set[str] = set()
+        self._statuses: dict[str, Status] = {}
+
+    def add(self, counted: Counted) -> None:
+        self.newest = counted.run
+        self.capabilities = counted.run.capabilities
+        self.outcomes += counted.outcomes
+        for capability in self.capabilities:
+            if self._statuses.setdefault(capability.id, capability.status) != capability.status:
+                self.changing.add(capability.id)
 
     @property
     def kind(self) -> Kind:
-        if len(self.outcomes) > 1 or self.changing:
+        if self.changing or any(outcome != self.outcomes[0] for outcome in self.outcomes):
             return "flaky"
-        capabilities = self.newest.run.capabilities
-        bad = isinstance(self.outcomes[0], Failed) or any(one.status == "no" for one in capabilities)
-        if not bad:
+        outcome, statuses = self.outcomes[-1], {one.status for one in self.capabilities}
+        if isinstance(outcome, Passed) and "no" not in statuses:
             return "works"
-        reached = isinstance(self.outcomes[0], Passed) or self.outcomes[0].stage == "test"
-        return "partial" if reached and any(one.status == "yes" for one in capabilities) else "broken"
+        reached = isinstance(outcome, Passed) or outcome.stage == "test"
+        return "partial" if reached and "yes" in statuses else "broken"
 
     @property
     def outcome(self) -> Outcome:
-        every = [outcome for one in self.runs for outcome in one.outcomes]
-        failures = [outcome for outcome in every if isinstance(outcome, Failed)]
-        return failures[-1] if failures and self.kind == "flaky" else every[-1]
+        failures = [outcome for outcome in self.outcomes if isinstance(outcome, Failed)]
+        return failures[-1] if failures else self.outcomes[-1]
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        day = self.newest.run.started.date()
+        day = self.newest.started.date()
         match self.kind:
             case "flaky" if self.changing:
-                return (f"on the same lock and suite these came and went: {', '.join(self.changing)}",)
+                return (f"on the same lock and suite these came and went: {', '.join(sorted(self.changing))}",)
             case "flaky":
-                return (f"the same lock and suite came to {' and '.join(sorted(map(str, self.outcomes)))}",)
+                return (f"the same lock and suite came to {' and '.join(sorted(set(map(str, self.outcomes))))}",)
             case "partial":
-                lacking = sorted(one.id for one in self.newest.run.capabilities if one.status == "no")
+                lacking = sorted(one.id for one in self.capabilities if one.status == "no")
                 what = f"; these fail: {', '.join(lacking)}" if lacking else ""
                 return (f"it imports, and came to {self.outcome} on {day}{what}",)
         return (f"it came to {self.outcome} on {day}",)
 
 
-def _changing(runs: Iterable[Counted]) -> Iterator[str]:
-    """The capabilities whose status differs between runs."""
-    first: dict[str, str] = {}
-    for one in runs:
-        for capability in one.run.capabilities:
-            if first.setdefault(capability.id, capability.status) != capability.status:
-                yield capability.id
-
-
-def _since(counted: Sequence[Counted], kind: Kind) -> datetime.date:
-    """The day of the first run from which on every run left the cell with this kind."""
-    since = counted[-1].run.started.date()
-    for end in range(len(counted) - 1, 0, -1):
-        if _Group(counted[:end]).kind != kind:
-            break
-        since = counted[end - 1].run.started.date()
-    return since
+def _newest_group(counted: Sequence[Counted]) -> tuple[_Group, datetime.date]:
+    """The group of the newest run, and the day from which on every run left the cell with the kind that it has now."""
+    groups: defaultdict[tuple[str, str], _Group] = defaultdict(_Group)
+    kind, since = None, counted[0].run.started.date()
+    for one in counted:
+        group = groups[one.run.lock_digest, one.run.suite_digest]
+        group.add(one)
+        if group.kind != kind:
+            kind, since = group.kind, one.run.started.date()
+    return group, since
 
 
 def _untested(cell: str, obstacle: Obstacle | None) -> Verdict:
@@ -201,10 +197,6 @@ def _untested(cell: str, obstacle: Obstacle | None) -> Verdict:
 
 def _ruled_out(obstacle: Obstacle | None) -> tuple[str, ...]:
     return () if obstacle is None else (f"the plan rules it out now: {obstacle.because}",)
-
-
-def _key(run: Ran) -> tuple[str, str]:
-    return run.lock_digest, run.suite_digest
 
 
 def _place(run: Ran) -> tuple[datetime.datetime, str, str, tuple[str, ...]]:
