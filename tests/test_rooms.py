@@ -56,7 +56,6 @@ EDGES = {
     "compat/run/events.py": {"pathlib"},
     "compat/run/interpreter.py": {"subprocess"},
     "compat/run/session.py": {"pathlib", "shutil", "time"},
-    "compat/results/index.py": {"pathlib", "sqlite3"},
     "compat/cli/app.py": {"os"},
     "compat/cli/benches.py": {"os", "pathlib", "shutil"},
     "compat/cli/progress.py": {"time"},

@@ -196,7 +196,7 @@ def _chosen(setting: Setting, stand: Stand, words: Sequence[str], quick: bool) -
 
 def _named(setting: Setting, stand: Stand, word: str) -> list[str]:
     """The locked cells that a word names; a plain id that has no lock yet is taken, too."""
-    locked = stand.locks()
+    locked = stand.locks
     if word in locked:
         return [word]
     found = [cell for cell in locked if fnmatchcase(cell, word)]

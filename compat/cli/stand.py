@@ -6,9 +6,10 @@ from functools import cached_property
 from typing import Any
 
 from compat import pipeline
-from compat.cli.setting import Setting, today
+from compat.cli.setting import Setting, cache_folder, today
 from compat.lock.text import read_digest
 from compat.results.files import RecordFiles
+from compat.results.index import Index, Row
 from compat.results.record import Ran, Record
 from compat.results.verdict import Present, Verdict, verdict
 from compat.run.session import suite_digest
@@ -18,10 +19,10 @@ class Stand:
     """What is known of the cells of one matrix, read when it is first needed."""
 
     def __init__(self, setting: Setting) -> None:
-        """Take the matrix."""
+        """Take the matrix; its records are read through an index in the cache folder, which holds nothing else."""
         self.setting = setting
         self.store = RecordFiles(setting.folder)
-        self._records: dict[str, tuple[Record, ...]] = {}
+        self._index = Index(cache_folder() / "records.sqlite")
 
     @cached_property
     def present(self) -> Present:
@@ -29,35 +30,42 @@ class Stand:
         folder = self.setting.folder / self.setting.ask.matrix.suite.path
         return Present(suite_digest=suite_digest(folder), day=today())
 
+    @cached_property
+    def locks(self) -> dict[str, str]:
+        """The digest of each lock, by cell."""
+        paths = pipeline.kept_locks(self.setting.folder)
+        return {cell: read_digest(path.read_text(encoding="utf-8")) for cell, path in paths}
+
+    @cached_property
+    def rows(self) -> dict[str, list[Row]]:
+        """The runs of each cell, oldest first."""
+        self._index.refresh(self.store)
+        found: dict[str, list[Row]] = {}
+        for row in self._index.runs(self.store):
+            found.setdefault(row.cell, []).append(row)
+        return found
+
     def refresh(self) -> None:
         """Forget what was read."""
-        self._records.clear()
-
-    def locks(self) -> dict[str, str]:
-        """Return the digest of each lock, by cell."""
-        return {
-            cell: read_digest(path.read_text(encoding="utf-8"))
-            for cell, path in pipeline.kept_locks(self.setting.folder)
-        }
+        for name in ("rows", "locks"):
+            self.__dict__.pop(name, None)
 
     def candidates(self) -> dict[str, str | None]:
         """Return every cell that could be due: those with locks, the quick ones, and those with records."""
-        others = {*self.setting.ask.matrix.quick, *self.store.cells()}
-        return dict.fromkeys(sorted(others)) | self.locks()
+        others = {*self.setting.ask.matrix.quick, *self.rows}
+        return dict.fromkeys(sorted(others)) | self.locks
 
     def runs(self) -> Sequence[Ran]:
-        """Return all runs of the candidates."""
-        return [record for cell in self.candidates() for record in self.records(cell)]
+        """Return all runs."""
+        return [row for rows in self.rows.values() for row in rows]
 
     def records(self, cell: str) -> tuple[Record, ...]:
-        """Return the records of a cell."""
-        if cell not in self._records:
-            self._records[cell] = self.store.records(cell)
-        return self._records[cell]
+        """Return the records of a cell, whole."""
+        return self.store.records(cell)
 
     def verdict(self, cell: str) -> Verdict:
         """Return what is known of a cell."""
-        return verdict(cell, self.records(cell), self.present, lock_digest=self.locks().get(cell))
+        return verdict(cell, self.rows.get(cell, ()), self.present, lock_digest=self.locks.get(cell))
 
     def row(self, cell: str) -> dict[str, Any]:
         """Return a cell's verdict as machines read it."""
@@ -76,15 +84,15 @@ class Stand:
 
     def last(self, cell: str) -> str | None:
         """Return what the newest run came to, whether or not it says anything about the versions."""
-        records = self.records(cell)
-        return str(records[-1].outcome) if records else None
+        rows = self.rows.get(cell)
+        return str(rows[-1].outcome) if rows else None
 
     def seconds_of(self, cell: str) -> float | None:
         """Return how long the newest run of a cell took."""
-        records = self.records(cell)
-        return records[-1].seconds if records else None
+        rows = self.rows.get(cell)
+        return rows[-1].seconds if rows else None
 
     def usual_seconds(self) -> float | None:
         """Return how long a run takes, as a median of the newest runs; None when nothing ran yet."""
-        known = [seconds for cell in self.store.cells() if (seconds := self.seconds_of(cell))]
+        known = [seconds for cell in self.rows if (seconds := self.seconds_of(cell))]
         return statistics.median(known) if known else None

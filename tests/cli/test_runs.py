@@ -1,21 +1,17 @@
 """Running cells by command: what is due, what is kept, and what an interruption leaves."""
 
 import json
-import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from fake_index import FakeIndex
-from keeper import Animal, open_gates, pytest_and_its_needs
+from keeper import Animal, Repository, pytest_and_its_needs
 
-COMPAT = [sys.executable, "-c", "from compat.cli.app import main; main()"]
 GOOD = Animal(name="good", story="It works.", outcome="pass")
 SLOW = Animal(
     name="slow",
@@ -23,38 +19,6 @@ SLOW = Animal(
     outcome="pass",
     suite="def test_slow():\n    import time\n\n    time.sleep(60)\n",
 )
-
-
-class Repository:
-    """A repository with one animal, and a process for each command."""
-
-    def __init__(self, root: Path, cache: Path, index: FakeIndex, animal: Animal, tools: Any) -> None:
-        self.root = root
-        self.cell = open_gates(index, animal, root, tools)
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "UV_"))}
-        self.environ = kept | {
-            "COMPAT_CACHE_DIR": str(cache), "PIP_CONFIG_FILE": "/dev/null", "PIP_INDEX_URL": index.url,
-            "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", "UV_HTTP_RETRIES": "0",
-        }  # fmt: skip
-        self.cache = cache
-
-    def start(self, *words: str) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            [*COMPAT, *words],
-            cwd=self.root,
-            env=self.environ,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-
-    def run(self, *words: str) -> tuple[int, str, str]:
-        process = self.start(*words)
-        out, err = process.communicate(timeout=120)
-        return process.returncode, out, err
-
-    def records(self) -> list[Path]:
-        return sorted((self.root / "matrices" / "zoo" / "records").glob("*/*.json"))
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +112,7 @@ def test_an_interruption_ends_soon_keeps_what_ran_and_leaves_no_process(
 ) -> None:
     process = slow.start("run", "zoo", slow.cell)
     deadline = time.monotonic() + 60
-    while not _alive(slow.cache) and time.monotonic() < deadline:
+    while not slow.alive() and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(3)
     process.send_signal(number)
@@ -157,7 +121,7 @@ def test_an_interruption_ends_soon_keeps_what_ran_and_leaves_no_process(
     assert time.monotonic() - began < 20
     assert process.returncode == expected, err
     assert "cancelled" in err
-    assert _alive(slow.cache) == []
+    assert slow.alive() == []
     assert slow.run("run", "zoo", "--due", "--dry-run")[1].startswith(f"{slow.cell}  spurious-last")
 
 
@@ -172,12 +136,3 @@ def test_a_missing_interpreter_is_told_with_the_command_that_gets_it(good: Repos
         pytest.skip("this machine has Python 3.6")
     assert code == 3
     assert "plan-fail:no-interpreter(py3.6): `uv python install 3.6` gets one" in err
-
-
-def _alive(cache: Path) -> list[int]:
-    marker = str(cache / "sandbox" / "cells")
-    found = []
-    for process in psutil.process_iter(["cmdline"]):
-        if marker in " ".join(process.info["cmdline"] or ()):
-            found.append(process.pid)
-    return found

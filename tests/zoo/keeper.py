@@ -3,6 +3,8 @@
 import base64
 import hashlib
 import io
+import os
+import subprocess
 import sys
 import zipfile
 from dataclasses import dataclass, field
@@ -10,6 +12,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
+import psutil
 from documents import toml as written
 from fake_index import FakeIndex, File, body, in_json
 from msgspec import toml
@@ -146,6 +149,47 @@ def _serve(index: FakeIndex, name: str, releases: list[tuple[str, bytes, str]]) 
         digest = hashlib.sha256(content).hexdigest()
         files.append(File(filename, "", digest, None, "2024-01-01T00:00:00Z", metadata=True))
     index.page(name.replace("_", "-"), in_json(files))
+
+
+class Repository:
+    """A repository with one animal, and a process for each command."""
+
+    def __init__(
+        self, root: Path, cache: Path, index: FakeIndex, animal: Animal, tools: list[tuple[str, str, bytes]]
+    ) -> None:
+        self.root = root
+        self.cache = cache
+        self.cell = open_gates(index, animal, root, tools)
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "UV_"))}
+        self.environ = kept | {
+            "COMPAT_CACHE_DIR": str(cache), "PIP_CONFIG_FILE": "/dev/null", "PIP_INDEX_URL": index.url,
+            "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", "UV_HTTP_RETRIES": "0",
+        }  # fmt: skip
+
+    def start(self, *words: str) -> "subprocess.Popen[str]":
+        """Start `compat` with these words."""
+        command = [sys.executable, "-c", "from compat.cli.app import main; main()", *words]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, cwd=self.root, env=self.environ, text=True, stdout=pipe, stderr=pipe)
+
+    def run(self, *words: str) -> tuple[int, str, str]:
+        """Run `compat` with these words; return its exit code and what it said."""
+        process = self.start(*words)
+        out, err = process.communicate(timeout=180)
+        return process.returncode, out, err
+
+    def records(self) -> list[Path]:
+        """Return the files of the records."""
+        return sorted((self.root / "matrices" / "zoo" / "records").glob("*/*.json"))
+
+    def alive(self) -> list[int]:
+        """Return the processes whose folder or arguments lie in a cell of this cache."""
+        marker = str(self.cache / "sandbox" / "cells")
+        return [
+            process.pid
+            for process in psutil.process_iter(["cmdline", "cwd"])
+            if marker in " ".join(process.info["cmdline"] or ()) or marker in (process.info["cwd"] or "")
+        ]
 
 
 def described(animal: Animal) -> dict[str, Any]:
