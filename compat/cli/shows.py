@@ -91,10 +91,14 @@ def reproduction(setting: Setting, cell: str) -> list[str]:
     install = f"uv pip install --python cell --no-deps --require-hashes -r '{place}/locks/{cell}.txt'"
     lines = ["reproduce:", f"  uv venv --python {series} cell", f"  {install}"]
     if lock.inputs.given is not None and lock.inputs.given_python is not None:
-        given = f"{lock.inputs.given.name}=={lock.inputs.given.version}"
-        lines[2] = f"  grep -v '^#' '{place}/locks/{cell}.txt' > pins.txt, without {given} and its hashes"
-        lines.append("  uv pip install --python cell --no-deps --require-hashes -r pins.txt")
-        lines.append(f"  uv pip install --python cell --no-deps --python-version {lock.inputs.given_python} {given}")
+        name, kept = lock.inputs.given.name, f"'{place}/locks/{cell}.txt'"
+        lines[2:] = [
+            f"  awk '/^[a-z0-9]/ {{ given = /^{name}==/ }} given' {kept} > given.txt",
+            f"  awk '/^[a-z0-9]/ {{ given = /^{name}==/ }} !given' {kept} > pins.txt",
+            "  uv pip install --python cell --no-deps --require-hashes -r pins.txt",
+            "  uv pip install --python cell --no-deps --require-hashes"
+            f" --python-version {lock.inputs.given_python} -r given.txt",
+        ]
     lines.append(f"  cell/bin/python -m pytest {place}/{setting.ask.matrix.suite.path}")
     return lines
 

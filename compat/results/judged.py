@@ -66,11 +66,13 @@ def excerpt(evidence: Evidence, outcome: Outcome) -> str:
     """Return the part of the log around the first error, redacted, at most 4 KiB; empty when the run passed."""
     if isinstance(outcome, Passed) or not evidence.steps:
         return ""
+    raised = evidence.imported or next(iter(evidence.collect_errors), None)
+    told = [] if raised is None else [redacted(f"{raised.type}: {raised.message} ({raised.where})")]
     lines = redacted(evidence.steps[-1].log).splitlines()
     signs = ("Error", "error:", "Fatal Python", "FAILED", "Traceback")
     first = next((number for number, line in enumerate(lines) if any(sign in line for sign in signs)), len(lines))
     around = lines[max(0, first - 15) : first + 45]
-    text = "\n".join(line[:400] for line in around)
+    text = "\n".join(line[:400] for line in (*told, *around))
     return text.encode()[:_LOG].decode(errors="ignore")
 
 

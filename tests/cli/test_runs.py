@@ -118,6 +118,7 @@ def test_an_interruption_ends_soon_keeps_what_ran_and_leaves_no_process(
     process.send_signal(number)
     began = time.monotonic()
     _, err = process.communicate(timeout=30)
+    print(f"ended {time.monotonic() - began:.1f} s after the signal")
     assert time.monotonic() - began < 20
     assert process.returncode == expected, err
     assert "cancelled" in err
@@ -130,9 +131,9 @@ def test_a_missing_interpreter_is_told_with_the_command_that_gets_it(good: Repos
     matrix = good.root / "matrices" / "zoo" / "matrix.toml"
     text = matrix.read_text()
     version = ".".join(str(part) for part in sys.version_info[:3])
-    matrix.write_text(text.replace(f'releases = ["{version}"]', 'releases = ["3.6.15"]'))
-    code, _, err = good.run("run", "zoo", "py3.6-a1.0")
+    matrix.write_text(text.replace(f'releases = ["{version}"]', 'releases = ["3.5.10"]'))
+    code, _, err = good.run("run", "zoo", "py3.5-a1.0")
     if "no-interpreter" not in err:
-        pytest.skip("this machine has Python 3.6")
+        pytest.skip("this machine has Python 3.5")
     assert code == 3
-    assert "plan-fail:no-interpreter(py3.6): `uv python install 3.6` gets one" in err
+    assert "plan-fail:no-interpreter(py3.5): `uv python install 3.5` gets one" in err
