@@ -18,6 +18,9 @@ BREAKER = 5
 _RETRIED = frozenset(("network", "index", "sandbox", "worker"))
 
 
+RunCell = Callable[[Job, Bench, datetime.datetime, threading.Event], Evidence]
+
+
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a cell: what it left behind and what that means."""
 
@@ -62,16 +65,18 @@ class Local:
         *,
         workers: int = 1,
         attempts: int = 1,
+        run_cell: RunCell | None = None,
     ) -> None:
         """Take what gives each worker its bench for a job, the clock, and the order to stop.
 
-        `attempts` is how often each cell is run; 1, but for asking whether equal runs end equally.
+        `attempts` is how often each cell is run; 1, but for asking whether equal runs end equally. `run_cell` is how.
         """
         self._benches = benches
         self._now = now
         self._cancel = cancel
         self._workers = workers
         self._attempts = attempts
+        self._run_cell = run_cell or _run_cell
         self._lost = 0
 
     def run(
@@ -168,8 +173,12 @@ class Local:
         held.clear()
 
     def _once(self, number: int, job: Job) -> Attempt:
-        evidence = CellRun(job, self._benches(number, job), self._now(), self._cancel).run()
+        evidence = self._run_cell(job, self._benches(number, job), self._now(), self._cancel)
         return Attempt(evidence=evidence, outcome=classify(evidence))
+
+
+def _run_cell(job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event) -> Evidence:
+    return CellRun(job, bench, started, cancel).run()
 
 
 def _suspect(outcome: Outcome) -> bool:

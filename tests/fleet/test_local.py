@@ -1,0 +1,171 @@
+"""Workers: the canary that goes first, the breaker that opens, retries that decide, and nothing that gets lost."""
+
+import datetime
+import threading
+from collections.abc import Callable, Sequence
+
+import msgspec
+import pytest
+from packaging.version import Version
+
+from compat.declare.matrix import Suite
+from compat.fleet.local import BREAKER, Attempt, Local, SilentReporter
+from compat.index.settings import IndexSettings
+from compat.lock.lockfile import Inputs, Lock
+from compat.run.evidence import Ended, Evidence, Installed, Step
+from compat.run.session import Bench, Job
+
+NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+PINS = (Installed(name="demo", version="1"),)
+BENCH = Bench(
+    worker="w", evidence="e", bytecode="b", sandbox="s", python="p", tag="t", magic=b"m", level="L0",
+    index=IndexSettings(index_url="http://x"), variables=(), host="linux-x86_64-1cpu-1gb",
+)  # fmt: skip
+
+
+def job(cell: str) -> Job:
+    inputs = Inputs(cell=cell, python=Version("3.11.7"), platform="", requirements=())
+    return Job(
+        matrix="demo", cell=cell, subject="demo", module="demo", suite=Suite(path="suite"), suite_folder="suite",
+        lock=Lock(inputs=inputs, pins=(), tool="memory"),
+    )  # fmt: skip
+
+
+def evidence(cell: str, log: str = "", code: int = 0) -> Evidence:
+    """A run that installs and imports, or whose install fails with that log."""
+    ended = Ended(by="exit", exit_code=code, signal=None, seconds=1, peak_memory_mb=1, survivors=0, isolation="L0")
+    names = ("install", "import") if code == 0 else ("install",)
+    return Evidence(
+        cell=cell, matrix="demo", subject="demo", lock_digest="", suite_digest="", started=NOW, seconds=1, host="h",
+        isolation="L0", wanted=PINS, installed=PINS, import_seconds=1.0,
+        steps=tuple(Step(name=name, ended=ended, log=log) for name in names),
+    )  # fmt: skip
+
+
+GOOD: Callable[[str], Evidence] = evidence
+
+
+def broken(cell: str) -> Evidence:
+    return evidence(cell, "what?", 2)
+
+
+def offline(cell: str) -> Evidence:
+    return evidence(cell, "Failed to fetch", 2)
+
+
+class Told(SilentReporter):
+    """A Reporter that remembers."""
+
+    def __init__(self) -> None:
+        self.stops: list[str] = []
+
+    def stopped(self, worker: int, why: str) -> None:
+        self.stops.append(why)
+
+
+class Runs:
+    """Answers for cells, in order; the last is repeated."""
+
+    def __init__(self, answers: dict[str, Sequence[Callable[[str], Evidence]]]) -> None:
+        self.answers = answers
+        self.asked: list[str] = []
+
+    def __call__(self, job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event) -> Evidence:
+        told = self.answers.get(job.cell, (GOOD,))
+        count = self.asked.count(job.cell)
+        self.asked.append(job.cell)
+        return told[min(count, len(told) - 1)](job.cell)
+
+
+def run(runs: Runs, cells: Sequence[str], **more: int) -> tuple[dict[str, list[str]], int, list[str]]:
+    kept: dict[str, list[str]] = {}
+    told = Told()
+
+    def keep(job: Job, attempts: tuple[Attempt, ...]) -> None:
+        kept[job.cell] = [str(attempt.outcome) for attempt in attempts]
+
+    fleet = Local(lambda number, job: BENCH, lambda: NOW, threading.Event(), run_cell=runs, **more)
+    left = fleet.run([job(cell) for cell in cells], lambda one: msgspec.structs.replace(one, cell="canary"), keep, told)
+    return kept, left, told.stops
+
+
+def test_the_canary_goes_first_and_once_for_each_worker() -> None:
+    runs = Runs({})
+    kept, left, stops = run(runs, ["a", "b"])
+    assert runs.asked == ["canary", "a", "b"]
+    assert (kept, left, stops) == ({"a": ["pass"], "b": ["pass"]}, 0, [])
+
+
+def test_a_worker_whose_canary_dies_runs_nothing() -> None:
+    runs = Runs({"canary": (broken,)})
+    kept, left, stops = run(runs, ["a", "b"])
+    assert (kept, left) == ({}, 2)
+    assert stops == ["its canary cell came to install-fail:error"]
+
+
+def test_a_worker_on_which_everything_fails_keeps_nothing_of_it() -> None:
+    cells = [f"c{number}" for number in range(BREAKER + 3)]
+    kept, left, stops = run(Runs(dict.fromkeys(cells, (broken,))), cells)
+    assert (kept, left) == ({}, len(cells))
+    assert stops == [f"{BREAKER} cells in a row failed before their import"]
+
+
+def test_failures_that_a_good_cell_follows_are_kept() -> None:
+    cells = [f"c{number}" for number in range(BREAKER)]
+    answers = dict.fromkeys(cells[:-1], (broken,))
+    kept, left, stops = run(Runs(dict(answers)), cells)
+    assert [kept[cell] for cell in cells] == [["install-fail:error"]] * (BREAKER - 1) + [["pass"]]
+    assert (left, stops) == (0, [])
+
+
+def test_the_network_gets_a_second_chance_and_both_attempts_are_kept() -> None:
+    kept, _, _ = run(Runs({"a": (offline, GOOD)}), ["a"])
+    assert kept == {"a": ["install-fail:network", "pass"]}
+
+
+def test_a_failure_of_the_cell_itself_is_not_tried_again() -> None:
+    kept, _, _ = run(Runs({"a": (broken, GOOD)}), ["a"])
+    assert kept == {"a": ["install-fail:error"]}
+
+
+def test_as_many_attempts_as_asked_are_made_and_kept() -> None:
+    kept, _, _ = run(Runs({"a": (GOOD, broken, GOOD)}), ["a"], attempts=3)
+    assert kept == {"a": ["pass", "install-fail:error", "pass"]}
+
+
+def test_what_compat_itself_breaks_is_told_and_counts_as_not_run() -> None:
+    def crash(cell: str) -> Evidence:
+        raise RuntimeError("a bug")
+
+    kept, left, stops = run(Runs({"b": (crash,)}), ["a", "b", "c"])
+    assert (kept, left) == ({"a": ["pass"]}, 2)
+    assert stops == ["RuntimeError in compat itself: a bug"]
+
+
+def test_what_cannot_be_kept_counts_as_not_run() -> None:
+    def keep(job: Job, attempts: tuple[Attempt, ...]) -> None:
+        raise OSError("disk full")
+
+    fleet = Local(lambda number, job: BENCH, lambda: NOW, threading.Event(), run_cell=Runs({}))
+    assert fleet.run([job("a")], lambda one: one, keep, SilentReporter()) == 1
+
+
+def test_an_order_to_stop_leaves_the_rest() -> None:
+    cancel = threading.Event()
+
+    def stopping(cell: str) -> Evidence:
+        cancel.set()
+        return GOOD(cell)
+
+    fleet = Local(lambda number, job: BENCH, lambda: NOW, cancel, run_cell=Runs({"a": (stopping,)}))
+    assert fleet.run([job("a"), job("b")], lambda one: one, lambda job, attempts: None, SilentReporter()) == 1
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_every_cell_is_run_once_whatever_the_number_of_workers(workers: int) -> None:
+    cells = [f"c{number}" for number in range(20)]
+    runs = Runs({})
+    kept, left, _ = run(runs, cells, workers=workers)
+    assert sorted(kept) == sorted(cells)
+    assert left == 0
+    assert sorted(cell for cell in runs.asked if cell != "canary") == sorted(cells)
