@@ -204,10 +204,13 @@ def _sync(folder: Path) -> None:
 def _text(path: Path) -> str:
     """The text of a regular file, never more than a record may have; a link, a pipe or a device is refused."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(handle, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise ValueError("it is no regular file")
-        return file.read(MOST_BYTES + 1).decode()
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return file.read(MOST_BYTES + 1).decode()
+    finally:
+        os.close(handle)
 
 
 def _holds(path: Path, data: bytes) -> bool:

@@ -2,10 +2,13 @@
 
 import contextlib
 import datetime
+import hashlib
 import sqlite3
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -16,34 +19,36 @@ from compat.run.outcome import Outcome, Passed, parse_outcome
 
 VERSION = 1
 LOCK_SECONDS = 10.0  # how long another run may hold the index before this one does without
+# `root` stands for a matrix's folder, and `path` is below it: `<cell>/<file>`, which is ASCII whatever the root is.
 _TABLES = """
 CREATE TABLE files (
-    path TEXT PRIMARY KEY, root TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
-    place TEXT NOT NULL, fault TEXT
+    root TEXT NOT NULL, path TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, fault TEXT,
+    PRIMARY KEY (root, path)
 ) WITHOUT ROWID;
 CREATE TABLE records (
-    id INTEGER PRIMARY KEY,
-    path TEXT NOT NULL UNIQUE REFERENCES files(path) ON DELETE CASCADE,
-    root TEXT NOT NULL, matrix TEXT NOT NULL, cell TEXT NOT NULL, started TEXT NOT NULL,
-    outcome TEXT NOT NULL, stage TEXT NOT NULL, cause TEXT NOT NULL, subject TEXT NOT NULL,
-    seconds REAL NOT NULL, lock_digest TEXT NOT NULL, suite_digest TEXT NOT NULL,
-    attempts TEXT NOT NULL, told BLOB NOT NULL
+    id INTEGER PRIMARY KEY, root TEXT NOT NULL, path TEXT NOT NULL, matrix TEXT NOT NULL, cell TEXT NOT NULL,
+    started TEXT NOT NULL, outcome TEXT NOT NULL, stage TEXT NOT NULL, cause TEXT NOT NULL, subject TEXT NOT NULL,
+    seconds REAL NOT NULL, lock_digest TEXT NOT NULL, suite_digest TEXT NOT NULL, attempts TEXT NOT NULL,
+    told BLOB NOT NULL, sum INTEGER NOT NULL,
+    UNIQUE (root, path), FOREIGN KEY (root, path) REFERENCES files (root, path) ON DELETE CASCADE
 );
-CREATE INDEX by_cell ON records (root, cell, started);
 CREATE TABLE capabilities (
-    record INTEGER NOT NULL REFERENCES records(id) ON DELETE CASCADE, id TEXT NOT NULL, status TEXT NOT NULL,
+    record INTEGER NOT NULL REFERENCES records (id) ON DELETE CASCADE, id TEXT NOT NULL, status TEXT NOT NULL,
     PRIMARY KEY (record, id)
 ) WITHOUT ROWID;
 CREATE INDEX by_capability ON capabilities (id, status);
 """
-_COLUMNS = "path, cell, started, outcome, seconds, lock_digest, suite_digest, attempts, told"
 _capabilities = msgspec.msgpack.Decoder(tuple[Capability, ...])
 _attempts = msgspec.json.Decoder(tuple[str, ...])
+T = TypeVar("T")
 _outcome = lru_cache(maxsize=10_000)(parse_outcome)
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A run as the index has it: enough for a verdict, without its file. `told` is decoded when it is asked for."""
+    """A run as the index has it: enough for a verdict, without its file. `told` is decoded when it is asked for.
+
+    `path` is that of the record's file below the matrix's `records/`.
+    """
 
     path: str
     cell: str
@@ -80,24 +85,16 @@ class Index:
             try:
                 return self._refresh(store)
             except sqlite3.Error as fault:  # locked for too long, damaged, or the disk is full
-                self._connection.close()
-                if place is not None and "locked" not in str(fault):
-                    _remove(place)
-                self._connection = _opened(place)
+                self._renew(place, keep="locked" in str(fault))
         return self._refresh(store)
 
-    def cells(self, store: RecordFiles) -> tuple[str, ...]:
-        """Return the ids of the cells that have records, sorted."""
-        asked = "SELECT DISTINCT cell FROM records WHERE root = ? ORDER BY cell"
-        return tuple(cell for (cell,) in self._connection.execute(asked, (str(store.folder),)))
-
     def runs(self, store: RecordFiles) -> tuple[Row, ...]:
-        """Return all runs of the matrix, by cell and time."""
-        return tuple(self._rows("root = ? ORDER BY cell, started, path", str(store.folder)))
+        """Return all runs of the matrix, by cell and time. An index that lies about them is made anew."""
+        return self._sound(store, lambda: self._rows(store, ""))
 
     def runs_of(self, store: RecordFiles, cell: str) -> tuple[Row, ...]:
         """Return the runs of one cell, by time."""
-        return tuple(self._rows("root = ? AND cell = ? ORDER BY started, path", str(store.folder), cell))
+        return self._sound(store, lambda: self._rows(store, f"{cell}/"))
 
     def latest(self, store: RecordFiles) -> tuple[Row, ...]:
         """Return the newest run of each cell, by cell."""
@@ -106,71 +103,115 @@ class Index:
 
     def faults(self, store: RecordFiles) -> tuple[Fault, ...]:
         """Return what was wrong with the files that are no sound records, when they were last read."""
-        asked = "SELECT place, fault FROM files WHERE root = ? AND fault IS NOT NULL ORDER BY path"
-        rows = self._connection.execute(asked, (str(store.folder),))
-        return tuple(Fault(code=RecordError.code, path=place, message=fault) for place, fault in rows)
+        asked = "SELECT path, fault FROM files WHERE root = ? AND fault IS NOT NULL ORDER BY path"
+        found = self._sound(store, lambda: self._connection.execute(asked, (_root(store),)).fetchall())
+        return tuple(
+            Fault(code=RecordError.code, path=store.name(store.folder / path), message=fault) for path, fault in found
+        )
 
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
 
-    def _rows(self, where: str, *values: str) -> Iterator[Row]:
-        query = f"SELECT {_COLUMNS} FROM records WHERE {where}"
-        for path, cell, started, outcome, seconds, lock, suite, attempts, told in self._connection.execute(
-            query, values
-        ):
-            yield Row(
-                path=path,
-                cell=cell,
-                started=datetime.datetime.fromisoformat(started),
-                outcome=_outcome(outcome),
-                seconds=seconds,
-                lock_digest=lock,
-                suite_digest=suite,
-                attempts=attempts,
-                told=told,
-            )
+    def _renew(self, place: Path | None, *, keep: bool = False) -> None:
+        self._connection.close()
+        if place is not None and not keep:
+            _remove(place)
+        self._connection = _opened(place)
+
+    def _sound(self, store: RecordFiles, read: Callable[[], T]) -> T:
+        for place in (self._path, None):
+            with contextlib.suppress(sqlite3.Error):
+                return read()
+            self._renew(place)
+            self.refresh(store)
+        return read()
+
+    def _rows(self, store: RecordFiles, below: str) -> tuple[Row, ...]:
+        """The rows whose path begins so; raises sqlite3.Error when one is damaged or lacking."""
+        where = "root = ? AND path >= ? AND path < ?"
+        values = (_root(store), below, f"{below}\x7f")
+        asked = (
+            "SELECT path, cell, started, outcome, seconds, lock_digest, suite_digest, attempts, told, sum"
+            f" FROM records WHERE {where} ORDER BY cell, started, path"
+        )
+        rows = tuple(_row(*columns) for columns in self._connection.execute(asked, values))
+        count = f"SELECT count(*) FROM files WHERE fault IS NULL AND {where}"
+        if self._connection.execute(count, values).fetchone() != (len(rows),):
+            raise sqlite3.DatabaseError("the index lacks records")
+        return rows
 
     def _refresh(self, store: RecordFiles) -> int:
-        root = str(store.folder)
+        root = _root(store)
         asked = "SELECT path, size, mtime_ns FROM files WHERE root = ?"
         known = {path: tuple(state) for path, *state in self._connection.execute(asked, (root,))}
-        found = {str(path): state for path, state in store.states()}
+        found = {f"{path.parent.name}/{path.name}": state for path, state in store.states()}
         gone = known.keys() - found.keys()
         changed = [path for path, state in found.items() if known.get(path) != state]
         if gone or changed:
             with _transaction(self._connection):
-                self._forget([*gone, *changed])
+                self._forget(root, [*gone, *changed])
                 for path in changed:
-                    self._keep(store, root, Path(path), found[path])
+                    self._keep(store, path, found[path])
         return len(gone) + len(changed)
 
-    def _forget(self, paths: Iterable[str]) -> None:
-        self._connection.executemany("DELETE FROM files WHERE path = ?", ((path,) for path in paths))
+    def _forget(self, root: str, paths: Iterable[str]) -> None:
+        asked = "DELETE FROM files WHERE root = ? AND path = ?"
+        self._connection.executemany(asked, ((root, path) for path in paths))
 
-    def _keep(self, store: RecordFiles, root: str, path: Path, state: tuple[int, int]) -> None:
-        read = store.read(path)
+    def _keep(self, store: RecordFiles, path: str, state: tuple[int, int]) -> None:
+        root, read = _root(store), store.read(store.folder / path)
         fault = read.message if isinstance(read, Fault) else None
-        place = read.path if isinstance(read, Fault) else store.name(path)
-        self._connection.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?)", (str(path), root, *state, place, fault))
+        self._connection.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?)", (root, path, *state, fault))
         if isinstance(read, Record):
             self._keep_record(root, path, read)
 
-    def _keep_record(self, root: str, path: Path, record: Record) -> None:
+    def _keep_record(self, root: str, path: str, record: Record) -> None:
         outcome = record.outcome
         parts = ("", "", "") if isinstance(outcome, Passed) else (outcome.stage, outcome.cause, outcome.subject)
         started = record.started.isoformat(timespec="microseconds")
+        attempts = msgspec.json.encode([str(one) for one in record.outcomes]).decode()
+        told = msgspec.msgpack.encode(record.capabilities)
+        digests = (record.lock_digest, record.suite_digest)
+        known = (path, record.cell, started, str(outcome), record.seconds, *digests, attempts, told)
         cursor = self._connection.execute(
-            "INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                str(path), root, record.matrix, record.cell, started, str(outcome), *parts,
-                record.seconds, record.lock_digest, record.suite_digest,
-                msgspec.json.encode([str(one) for one in record.outcomes]).decode(),
-                msgspec.msgpack.encode(record.capabilities),
+                root, path, record.matrix, record.cell, started, str(outcome), *parts, record.seconds, *digests,
+                attempts, told, _sum(*known),
             ),
         )  # fmt: skip
         rows = ((cursor.lastrowid, one.id, one.status) for one in record.capabilities)
         self._connection.executemany("INSERT INTO capabilities VALUES (?, ?, ?)", rows)
+
+
+def _root(store: RecordFiles) -> str:
+    return hashlib.sha256(str(store.folder.absolute()).encode(errors="surrogateescape")).hexdigest()
+
+
+def _row(*columns: Any) -> Row:
+    *known, told_sum = columns
+    if _sum(*known) != told_sum:
+        raise sqlite3.DatabaseError("a row of the index is damaged")
+    path, cell, started, outcome, seconds, lock_digest, suite_digest, attempts, told = known
+    return Row(
+        path=path,
+        cell=cell,
+        started=datetime.datetime.fromisoformat(started),
+        outcome=_outcome(outcome),
+        seconds=float(seconds),
+        lock_digest=lock_digest,
+        suite_digest=suite_digest,
+        attempts=attempts,
+        told=told,
+    )
+
+
+def _sum(*known: object) -> int:
+    """A checksum of what a row says: SQLite's own checks look at its pages' structure, not at what stands in them."""
+    *texts, told = known
+    plain = "\0".join(map(str, texts)).encode()
+    return zlib.crc32(told if isinstance(told, bytes) else b"", zlib.crc32(plain))
 
 
 def _opened(path: Path | None) -> sqlite3.Connection:

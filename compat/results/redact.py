@@ -49,10 +49,11 @@ _USER_AT = re.compile(
 )
 _ADDRESS = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}:\d{1,5}\b")
 
-_HOME = re.compile(r"(?<![\w.~-])/(?:home|Users)/[^/\s:'\"<>|,;()\[\]{}]+")
+_HOME = re.compile(r"/(?:home|Users)/[^/\s:'\"<>|,;()\[\]{}]+")
 _QUOTED_PATH = re.compile(r"(?P<quote>['\"`])(?P<path>(?:~?/|[A-Za-z]:[\\/]|\\\\)[^'\"`\n]*)(?P=quote)")
 _PATH = re.compile(
-    r"(?<![\w.~*/-])(?<!<host>)(?:~?/+|(?<![A-Za-z0-9])(?:[A-Za-z]:[\\/]+)+|\\\\)"
+    # Alone, after dots that are no relative path, or glued to an option as in -I/usr/include.
+    r"(?:(?<![\w.~*/-])|(?<=\.\.\.)|(?<=\s-[A-Z]))(?<!<host>)(?:~?/+|(?<![A-Za-z0-9])(?:[A-Za-z]:[\\/]+)+|\\\\)"
     r"(?=[^\s/])[^\s:'\"`<>|,;()\[\]{}*?!&=]+"
 )
 _TAIL = re.compile(r".*[/\\]((?:site-packages|dist-packages|suite)[/\\].*)", re.DOTALL)

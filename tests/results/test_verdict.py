@@ -1,0 +1,255 @@
+"""What the records of a cell add up to."""
+
+import datetime
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_records import (
+    CELL,
+    LOCK,
+    OTHER_LOCK,
+    OTHER_SUITE,
+    SPURIOUS,
+    START,
+    SUITE,
+    capabilities,
+    ran,
+    runs,
+)
+
+from compat.plan.feasible import Obstacle
+from compat.results.record import Record
+from compat.results.verdict import Present, Verdict, verdict
+from compat.run.outcome import Passed, is_spurious
+
+DAY = START.date()
+PRESENT = Present(suite_digest=SUITE, day=DAY + datetime.timedelta(days=10))
+OBSTACLE = Obstacle(kind="no-artifact", between=("tf2.14",), because="the index has no release 2.14 of it")
+
+
+def judged(*records: Record, lock: str | None = LOCK, obstacle: Obstacle | None = None, day: int = 10) -> Verdict:
+    present = Present(suite_digest=SUITE, day=DAY + datetime.timedelta(days=day))
+    return verdict(CELL, records, present, lock_digest=lock, obstacle=obstacle)
+
+
+def on(day: int) -> datetime.date:
+    return DAY + datetime.timedelta(days=day)
+
+
+class TestKind:
+    def test_a_cell_that_passed_works(self) -> None:
+        found = judged(ran("pass", capabilities=capabilities(sum="yes", gone="absent")))
+        assert (found.kind, found.evidence, str(found.outcome)) == ("works", "tested", "pass")
+        assert not found.stale
+
+    def test_a_cell_whose_import_works_and_of_which_some_capability_fails_is_partial(self) -> None:
+        found = judged(ran("test-fail:assertion(mean)", capabilities=capabilities(sum="yes", mean="no")))
+        assert found.kind == "partial"
+        assert found.reasons == ("it imports, and came to test-fail:assertion(mean) on 2026-11-01; these fail: mean",)
+        assert {one.id: one.status for one in found.capabilities} == {"sum": "yes", "mean": "no"}
+
+    def test_a_cell_of_which_every_capability_fails_is_broken(self) -> None:
+        assert (
+            judged(ran("test-fail:assertion(sum)", capabilities=capabilities(sum="no", gone="absent"))).kind == "broken"
+        )
+
+    @pytest.mark.parametrize(
+        "outcome",
+        [
+            "plan-fail:excluded",
+            "lock-fail:conflict(numpy)",
+            "install-fail:hash-mismatch(jax)",
+            "import-fail:segfault",
+            "collect-fail:no-tests(none ran)",
+        ],
+    )
+    def test_a_cell_that_came_to_no_test_is_broken(self, outcome: str) -> None:
+        found = judged(ran(outcome, capabilities=capabilities(sum="yes")))
+        assert (found.kind, found.evidence, str(found.outcome)) == ("broken", "tested", outcome)
+
+    def test_a_cell_without_a_record_is_unknown(self) -> None:
+        found = judged()
+        assert (found.kind, found.evidence, found.outcome, found.since, found.latest) == (
+            "unknown",
+            "none",
+            None,
+            None,
+            None,
+        )
+
+    def test_a_cell_without_a_record_that_the_plan_rules_out_is_infeasible(self) -> None:
+        found = judged(obstacle=OBSTACLE)
+        assert (found.kind, found.evidence, found.reasons) == ("infeasible", "declared", (OBSTACLE.because,))
+
+    def test_a_record_says_more_than_the_plan(self) -> None:
+        found = judged(ran("pass"), obstacle=OBSTACLE)
+        assert (found.kind, found.evidence) == ("works", "tested")
+        assert found.reasons[-1] == f"the plan rules it out now: {OBSTACLE.because}"
+
+
+class TestFlaky:
+    def test_the_same_lock_and_suite_with_different_outcomes_are_flaky(self) -> None:
+        found = judged(ran("pass"), ran("test-fail:assertion(sum)", day=1), ran("pass", day=2))
+        assert (found.kind, str(found.outcome), found.since) == ("flaky", "test-fail:assertion(sum)", on(1))
+        assert found.reasons == ("the same lock and suite came to pass and test-fail:assertion(sum)",)
+
+    def test_attempts_of_one_run_that_disagree_are_flaky(self) -> None:
+        assert judged(ran("test-fail:error(sum)", "pass")).kind == "flaky"
+
+    def test_a_retry_after_infrastructure_trouble_is_not_flaky(self) -> None:
+        assert judged(ran("install-fail:network", "pass")).kind == "works"
+
+    def test_a_capability_that_comes_and_goes_is_flaky(self) -> None:
+        first = ran("test-fail:error(sum)", capabilities=capabilities(sum="no", mean="yes", last="yes"))
+        second = ran("test-fail:error(sum)", day=1, capabilities=capabilities(sum="no", mean="no", last="yes"))
+        found = judged(first, second)
+        assert (found.kind, found.reasons) == ("flaky", ("on the same lock and suite these came and went: mean",))
+
+    @pytest.mark.parametrize("other", [{"lock": OTHER_LOCK}, {"suite": OTHER_SUITE}])
+    def test_another_lock_or_suite_is_another_question(self, other: dict[str, str]) -> None:
+        assert judged(ran("test-fail:error(sum)", **other), ran("pass", day=1)).kind == "works"
+
+    def test_a_new_lock_ends_flakiness(self) -> None:
+        found = judged(
+            ran("pass", lock=OTHER_LOCK), ran("import-fail:abort", lock=OTHER_LOCK, day=1), ran("pass", day=2)
+        )
+        assert (found.kind, found.since) == ("works", on(2))
+
+
+class TestSpurious:
+    @pytest.mark.parametrize("outcome", SPURIOUS)
+    def test_a_spurious_run_is_no_verdict(self, outcome: str) -> None:
+        assert judged(ran(outcome)).kind == "unknown"
+
+    @pytest.mark.parametrize("outcome", SPURIOUS)
+    def test_a_spurious_run_replaces_no_older_real_verdict(self, outcome: str) -> None:
+        assert judged(ran("pass"), ran(outcome, day=3)) == judged(ran("pass"))
+
+    def test_a_time_limit_that_struck_once_says_nothing(self) -> None:
+        assert judged(ran("test-fail:wall-time")).kind == "unknown"
+        assert judged(ran("pass"), ran("test-fail:silence", day=1)) == judged(ran("pass"))
+
+    def test_a_time_limit_that_struck_twice_on_the_same_lock_and_suite_counts(self) -> None:
+        found = judged(ran("import-fail:wall-time"), ran("import-fail:wall-time", day=1))
+        assert (found.kind, found.since, found.latest) == ("broken", on(0), on(1))
+
+    @pytest.mark.parametrize("other", [{"lock": OTHER_LOCK}, {"suite": OTHER_SUITE}])
+    def test_twice_on_different_locks_or_suites_is_not_twice(self, other: dict[str, str]) -> None:
+        assert judged(ran("import-fail:wall-time", **other), ran("import-fail:wall-time", day=1)).kind == "unknown"
+
+    def test_wall_time_and_silence_are_not_twice_the_same(self) -> None:
+        assert judged(ran("import-fail:wall-time"), ran("import-fail:silence", day=1)).kind == "unknown"
+
+    def test_a_time_limit_that_struck_twice_beside_a_pass_is_flaky(self) -> None:
+        assert (
+            judged(*(ran(told, day=day) for day, told in enumerate(["pass", *["test-fail:silence"] * 2]))).kind
+            == "flaky"
+        )
+
+
+class TestDates:
+    def test_since_is_the_first_day_without_interruption(self) -> None:
+        told = [
+            ("pass", LOCK),
+            ("import-fail:abort", OTHER_LOCK),
+            ("pass", "3" * 64),
+            ("pass", "3" * 64),
+            ("pass", LOCK),
+        ]
+        found = judged(*(ran(outcome, lock=lock, day=day) for day, (outcome, lock) in enumerate(told[:-1])))
+        assert (found.kind, found.since, found.latest) == ("works", on(2), on(3))
+
+    def test_a_verdict_is_fresh_for_ninety_days(self) -> None:
+        assert not judged(ran("pass"), day=90).stale
+        found = judged(ran("pass"), day=91)
+        assert found.stale
+        assert found.reasons[-1] == "the newest run that counts is 91 days old, and fresh are at most 90"
+
+    def test_a_spurious_run_does_not_refresh(self) -> None:
+        assert judged(ran("pass"), ran("install-fail:network", day=90), day=91).stale
+
+    @pytest.mark.parametrize(
+        ("other", "because"),
+        [
+            ({"lock": OTHER_LOCK}, "the cell's lock has changed since"),
+            ({"suite": OTHER_SUITE}, "the suite has changed since"),
+        ],
+    )
+    def test_a_verdict_of_another_lock_or_suite_is_stale(self, other: dict[str, str], because: str) -> None:
+        found = judged(ran("pass", **other))
+        assert found.stale
+        assert because in found.reasons
+
+    def test_a_refusal_has_no_suite_that_could_change(self) -> None:
+        found = judged(ran("lock-fail:conflict(numpy)", lock="", suite=""), lock=None)
+        assert (found.kind, found.stale) == ("broken", False)
+
+    def test_a_refusal_is_stale_once_there_is_a_lock(self) -> None:
+        assert judged(ran("lock-fail:conflict(numpy)", lock="", suite="")).stale
+
+    def test_a_run_from_the_future_says_nothing(self) -> None:
+        assert judged(ran("pass"), ran("import-fail:abort", day=11)) == judged(ran("pass"))
+        assert judged(ran("pass", day=11)).kind == "unknown"
+
+    def test_a_run_of_another_cell_says_nothing(self) -> None:
+        assert judged(ran("pass", cell="py3.9-tf2.3-tff0.17.0")).kind == "unknown"
+
+
+histories = st.lists(runs(), max_size=7)
+
+
+class TestLaws:
+    @settings(max_examples=150, deadline=None)
+    @given(histories, st.randoms(use_true_random=False))
+    def test_a_verdict_does_not_depend_on_the_order_of_the_records(self, history: list[Record], chance: object) -> None:
+        shuffled = sorted(history, key=lambda _: chance.random())  # type: ignore[attr-defined]
+        assert judged(*shuffled) == judged(*history)
+
+    @settings(max_examples=150, deadline=None)
+    @given(histories, st.lists(runs(told=SPURIOUS), min_size=1, max_size=3))
+    def test_spurious_records_never_change_a_verdict(self, history: list[Record], spurious: list[Record]) -> None:
+        assert judged(*history, *spurious) == judged(*history)
+
+    @settings(max_examples=150, deadline=None)
+    @given(histories)
+    def test_nothing_is_green_that_failed_on_the_newest_lock_and_suite(self, history: list[Record]) -> None:
+        found = judged(*history)
+        if found.kind != "works":
+            return
+        passed = [one for one in history if Passed() in one.outcomes and one.started.date() == found.latest]
+        assert passed
+        keys = {(one.lock_digest, one.suite_digest) for one in passed}
+        told = [(one.lock_digest, one.suite_digest, o) for one in history for o in one.outcomes if not is_spurious(o)]
+        assert any(
+            all(
+                isinstance(o, Passed) or o.cause in ("wall-time", "silence")
+                for lock, suite, o in told
+                if (lock, suite) == key
+            )
+            for key in keys
+        )
+
+    @settings(max_examples=150, deadline=None)
+    @given(histories)
+    def test_a_tested_verdict_has_its_dates_in_order_and_a_reason(self, history: list[Record]) -> None:
+        found = judged(*history)
+        assert found.reasons
+        assert (found.evidence == "tested") == (found.outcome is not None)
+        if found.since is not None and found.latest is not None:
+            assert found.since <= found.latest <= PRESENT.day
+
+    @settings(max_examples=100, deadline=None)
+    @given(histories)
+    def test_an_identical_record_changes_nothing_but_the_count_of_time_limits(self, history: list[Record]) -> None:
+        settled = [one for one in history if not any("wall" in str(o) or "silence" in str(o) for o in one.outcomes)]
+        assert judged(*settled, *settled) == judged(*settled)
+
+
+def test_a_long_history_is_judged_in_no_time() -> None:
+    history = [
+        ran("pass", second=number, lock=lock, capabilities=capabilities(**{f"c{n}": "yes" for n in range(40)}))
+        for number, lock in zip(range(3000), itertools.cycle([LOCK, OTHER_LOCK]), strict=False)
+    ]
+    assert judged(*history).kind == "works"

@@ -1,0 +1,52 @@
+"""Real writers: killed at random moments, and many at once."""
+
+import datetime
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+from made_records import CELL, NOW
+
+from compat.results.files import RecordFiles
+from compat.results.record import digest_of, encode_record
+
+# COMPAT_KILLS=1000 is for the night.
+KILLS = int(os.environ.get("COMPAT_KILLS", "100"))
+HERE = Path(__file__).parent
+
+
+def write(*words: object) -> str:
+    done = subprocess.run(
+        [sys.executable, HERE / "writer.py", *map(str, words)], capture_output=True, text=True, timeout=600, check=True
+    )
+    return done.stdout
+
+
+def test_a_killed_writer_tears_no_file_and_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
+    (tmp_path / "tff").mkdir()
+    seed = random.randrange(10**6)
+    write("kill", tmp_path, KILLS, seed)
+    store = RecordFiles(tmp_path / "tff")
+    acknowledged = (tmp_path / "acknowledged").read_text().split()
+    kept = {digest_of(encode_record(record)) for record in store.records(CELL)}
+    left_over = [name for name in os.listdir(store.folder / CELL) if name.endswith(".tmp")]
+    print(f"seed {seed}: {KILLS} kills, {len(acknowledged)} acknowledged, {len(kept)} kept, {len(left_over)} left over")
+    assert store.damaged(NOW + datetime.timedelta(days=1)) == ()
+    assert len(acknowledged) > KILLS / 4  # else they were killed before they wrote anything
+    assert set(acknowledged) <= kept
+    assert len(kept) <= len(acknowledged) + KILLS
+    assert store.sweep(NOW + datetime.timedelta(days=3650)) == len(left_over)
+    assert len(list(store.paths())) == len(kept) == len(os.listdir(store.folder / CELL))
+
+
+def test_eight_writers_at_once_lose_nothing_and_keep_nothing_twice(tmp_path: Path) -> None:
+    (tmp_path / "tff").mkdir()
+    new = [int(line) for line in write("crowd", tmp_path, 8, 1000, 200).split()]
+    store = RecordFiles(tmp_path / "tff")
+    assert len(new) == 8
+    assert sum(new) == 1001
+    assert len(store.records(CELL)) == 1001
+    assert store.damaged(NOW) == ()
+    assert not [name for name in os.listdir(store.folder / CELL) if name.endswith(".tmp")]
