@@ -117,8 +117,8 @@ def staleness(run: Ran, present: Present, lock_digest: str | None) -> tuple[str,
 
 
 def is_other_suite(run: Ran, present: Present) -> bool:
-    """Return whether the run was of another suite than today's; one that ended before it needed any was not."""
-    return run.suite_digest not in ("", present.suite_digest)
+    """Return whether the run was of another suite than today's; one without a lock, or without a suite, was of none."""
+    return run.lock_digest != "" and run.suite_digest not in ("", present.suite_digest)
 
 
 def _outdated(run: Ran, present: Present, lock_digest: str | None) -> Iterator[str]:

@@ -182,9 +182,13 @@ class TestDates:
         assert found.stale
         assert because in found.reasons
 
-    def test_a_refusal_has_no_suite_that_could_change(self) -> None:
-        found = judged(ran("lock-fail:conflict(numpy)", lock="", suite=""), lock=None)
+    @pytest.mark.parametrize("suite", ["", OTHER_SUITE])
+    def test_a_refusal_has_no_suite_that_could_change(self, suite: str) -> None:
+        found = judged(ran("lock-fail:conflict(numpy)", lock="", suite=suite), lock=None)
         assert (found.kind, found.stale) == ("broken", False)
+
+    def test_a_run_that_needed_no_suite_is_not_stale_when_it_changes(self) -> None:
+        assert not judged(ran("pass", suite="")).stale
 
     def test_a_refusal_is_stale_once_there_is_a_lock(self) -> None:
         assert judged(ran("lock-fail:conflict(numpy)", lock="", suite="")).stale
