@@ -230,7 +230,7 @@ class Keeper:
     def _left(self) -> int:
         """Return how many are left; at least one when there still are children, whatever the look has missed."""
         others = self._reap()
-        return max(len(self._alive()), others and self.known is None)
+        return max(len(self._alive()), int(others and self.known is None))
 
     def end(self) -> int:
         """Kill everything that is left, and return how many had survived the command's own end."""

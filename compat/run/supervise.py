@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import select
 import subprocess
 import tempfile
@@ -26,6 +27,7 @@ _GONE_SECONDS = 5.0
 # These ask the tree to end, as it may have something to say; what eats the machine is killed at once.
 _POLITE: frozenset[EndedBy] = frozenset(("wall-time", "silence", "cancelled"))
 _DUMPED: frozenset[EndedBy] = frozenset(("wall-time", "silence"))
+_REPORT = re.compile(keeper.READY + rb"(exit|signal|killed) (\d+) (\d+)\n")
 _PROBE = Limits(wall_seconds=10, silence_seconds=10, memory_mb=256, processes=16, output_mb=1, disk_mb=16)
 
 
@@ -159,14 +161,14 @@ def _watched(tree: _Tree, meter: Meter, cancel: threading.Event | None) -> Ended
 
 def _ended(tree: _Tree, meter: Meter, by: EndedBy) -> Ended:
     """Return the end as a value. A keeper that never began or never reported was not in charge: the sandbox failed."""
-    last = tree.said.removeprefix(keeper.READY).split()
-    kind, code, survivors = (last[0].decode(), int(last[1]), int(last[2])) if len(last) == 3 else ("", 0, 0)
-    if by == "exit" and kind not in ("exit", "signal"):
+    said = _REPORT.fullmatch(tree.said)
+    kind, code, survivors = (said[1], int(said[2]), int(said[3])) if said else (b"", 0, 0)
+    if by == "exit" and kind not in (b"exit", b"signal"):
         by = "sandbox"
     return Ended(
         by=by,
-        exit_code=code if by == "exit" and kind == "exit" else None,
-        signal=code if by == "exit" and kind == "signal" else None,
+        exit_code=code if by == "exit" and kind == b"exit" else None,
+        signal=code if by == "exit" and kind == b"signal" else None,
         seconds=round(meter.seconds(), 3),
         peak_memory_mb=meter.peak_mb,
         survivors=survivors,
