@@ -2,6 +2,7 @@
 
 import math
 import os
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -9,7 +10,9 @@ from pathlib import Path
 MIB = 1 << 20
 # Below this the machine's own work is in danger, records included.
 FLOOR_BYTES = 256 * MIB
-# A walk may take this share of the time; a folder of 100,000 files takes a second.
+# Folders are walked at least this often, as what others free may hide what is taken here.
+_WALK_SECONDS = 5.0
+# But a walk may take this share of the time; a folder of 100,000 files takes a second.
 _WALK_SHARE = 0.02
 # Files carry the time of the last tick of the kernel's clock, so new ones may seem a little older than they are.
 _CLOCK_SECONDS = 1.0
@@ -24,20 +27,30 @@ class Disk:
         self.most = most_mb * MIB
         self.began = time.time() - _CLOCK_SECONDS
         self.highest = self._free()
-        self.walked = self.cost = 0.0
+        self.grown = 0
+        self.cost = 0.0
+        self.walked = time.monotonic()
+        self.walk: threading.Thread | None = None
 
     def is_full(self) -> bool:
-        """Return whether the folders grew by more than the limit, or hardly anything is free."""
+        """Return whether the folders grew by more than the limit, or hardly anything is free; waits for no walk."""
         free = self._free()
         self.highest = max(self.highest, free)
         if free < 0:
             return True
-        now = time.monotonic()
-        if self.highest - free <= self.most or now - self.walked < self.cost / _WALK_SHARE:
-            return False
-        grown = taken(self.folders, self.began)
-        self.walked, self.cost = time.monotonic(), time.monotonic() - now
-        return grown > self.most
+        since = time.monotonic() - self.walked
+        is_due = self.highest - free > self.most or since > _WALK_SECONDS
+        if is_due and since >= self.cost / _WALK_SHARE and not (self.walk and self.walk.is_alive()):
+            self.walk = threading.Thread(target=self._walk, daemon=True)
+            self.walk.start()
+            # Most walks are short, and then the answer need not wait for the next look.
+            self.walk.join(0.1)
+        return self.grown > self.most
+
+    def _walk(self) -> None:
+        begin = time.monotonic()
+        self.grown = taken(self.folders, self.began)
+        self.walked, self.cost = time.monotonic(), time.monotonic() - begin
 
     def _free(self) -> float:
         """Return the bytes that are free above the floor; a small disk has a lower floor."""
@@ -54,12 +67,15 @@ class Disk:
 def taken(folders: Iterable[Path], since: float) -> int:
     """Return the bytes on disk of the files below the folders that were made or changed since a time.
 
-    A file that is also linked from elsewhere, as uv links a wheel's files from its cache, takes nothing here.
+    A file that is also linked from elsewhere, as uv links a wheel's files from its cache, takes nothing here, nor does
+    an old one that only was linked once more.
     """
     total = 0
     links: dict[tuple[int, int], int] = {}
     for found in (each for each in _files(folders) if each.st_ctime >= since):
         if found.st_nlink > 1:
+            if found.st_mtime < since:
+                continue
             key = (found.st_dev, found.st_ino)
             links[key] = links.get(key, 0) + 1
             if links[key] != found.st_nlink:

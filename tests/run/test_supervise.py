@@ -279,6 +279,19 @@ class TestDisk:
         monkeypatch.setattr("compat.run.disk.os.statvfs", lambda folder: os.statvfs_result(nearly_full))
         assert disk.is_full()
 
+    def test_what_others_free_does_not_hide_what_is_taken(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("compat.run.disk._WALK_SECONDS", 0)
+        monkeypatch.setattr(Disk, "_free", lambda disk: 1e12)
+        disk = Disk([tmp_path], 1)
+        (tmp_path / "big").write_bytes(bytes(2 << 20))
+        time.sleep(0.01)
+        disk.is_full()
+        assert disk.walk is not None
+        disk.walk.join()
+        assert disk.is_full()
+
     def test_only_new_files_count_and_none_that_is_linked_from_elsewhere(self, tmp_path: Path) -> None:
         cell = tmp_path / "cell"
         cell.mkdir()
