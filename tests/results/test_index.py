@@ -25,6 +25,7 @@ from compat.run.evidence import Installed
 
 PRESENT = Present(suite_digest=SUITE, day=START.date())
 OTHER_CELL = "py3.9-tf2.3-tff0.17.0"
+TABLES = ("files", "records", "capabilities")
 
 
 @pytest.fixture
@@ -56,12 +57,15 @@ class TestRefresh:
         assert [index.refresh(store), index.refresh(store)] == [1, 0]
         assert outcomes(index, store) == ["pass", "import-fail:abort"]
 
-    def test_a_file_that_is_gone_is_forgotten(self, index: Index, store: RecordFiles) -> None:
+    def test_a_file_that_is_gone_is_forgotten(self, index: Index, store: RecordFiles, path: Path) -> None:
         store.add(full())
         store.add(ran("pass", day=1))
         index.refresh(store)
         next(store.paths()).unlink()
         assert index.refresh(store) == 1
+        with closing(sqlite3.connect(path)) as connection:
+            left = [connection.execute(f"SELECT count(*) FROM {table}").fetchone() for table in TABLES]
+        assert left == [(1,), (1,), (0,)]
         assert outcomes(index, store) == ["pass"]
 
     def test_a_damaged_file_is_told_and_a_repaired_one_is_read(self, index: Index, store: RecordFiles) -> None:
@@ -200,6 +204,20 @@ class TestTrouble:
                 assert [(row.started, row.outcomes, row.capabilities) for row in index.runs(store)] == told
                 assert len(index.runs_of(store, CELL)) == 30
 
+    @pytest.mark.parametrize(
+        "change", ["UPDATE records SET outcome = 'pass', attempts = '[\"pass\"]'", "DELETE FROM records"]
+    )
+    def test_an_index_that_says_something_else_than_the_files_is_made_anew(
+        self, path: Path, store: RecordFiles, change: str
+    ) -> None:
+        store.add(full())
+        with closing(Index(path)) as index:
+            index.refresh(store)
+            with closing(sqlite3.connect(path, isolation_level=None)) as other:
+                other.execute(change)
+            assert outcomes(index, store) == [str(full().outcome)]
+            assert index.refresh(store) == 0
+
     def test_where_the_file_cannot_be_made_it_does_without(self, tmp_path: Path, store: RecordFiles) -> None:
         (tmp_path / "taken").write_text("")
         store.add(full())
@@ -214,9 +232,10 @@ class TestTrouble:
         store.add(full())
         with closing(Index(path)) as index, closing(sqlite3.connect(path)) as other:
             other.execute("BEGIN IMMEDIATE")
+            held = path.stat().st_ino
             assert index.refresh(store) == 1
             assert len(index.runs(store)) == 1
-            assert path.exists()
+            assert path.stat().st_ino == held
 
     def test_two_runs_may_refresh_one_index(self, path: Path, store: RecordFiles) -> None:
         store.add(full())

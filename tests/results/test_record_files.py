@@ -318,6 +318,22 @@ class TestFaultsOfTheMachine:
             failed.add(machine.failed)
         assert failed >= {"open", "write", "fsync", "link", "close", ""}
 
+    def test_a_file_is_on_the_disk_before_it_has_its_name_and_so_are_its_folders_before_it_is_acknowledged(
+        self, store: RecordFiles, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        told: list[str] = []
+        fsync, link = os.fsync, os.link
+
+        def synced(handle: int) -> None:
+            told.append(f"sync {Path(os.readlink(f'/proc/self/fd/{handle}')).name}")
+            fsync(handle)
+
+        monkeypatch.setattr(os, "fsync", synced)
+        monkeypatch.setattr(os, "link", lambda *paths: (told.append("link"), link(*paths)))
+        store.add(full())
+        assert told[0].endswith(".tmp")
+        assert told[1:] == ["link", f"sync {CELL}", "sync records", "sync tff"]
+
     def test_a_short_write_is_carried_on(self, store: RecordFiles, monkeypatch: pytest.MonkeyPatch) -> None:
         real = os.write
         monkeypatch.setattr(os, "write", lambda handle, data: real(handle, bytes(data)[:7]))

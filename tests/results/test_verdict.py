@@ -50,6 +50,10 @@ class TestKind:
         assert found.reasons == ("it imports, and came to test-fail:assertion(mean) on 2026-11-01; these fail: mean",)
         assert {one.id: one.status for one in found.capabilities} == {"sum": "yes", "mean": "no"}
 
+    def test_a_pass_is_not_green_while_a_capability_fails(self) -> None:
+        assert judged(ran("pass", capabilities=capabilities(sum="yes", mean="no"))).kind == "partial"
+        assert judged(ran("pass", capabilities=capabilities(mean="no"))).kind == "broken"
+
     def test_a_cell_of_which_every_capability_fails_is_broken(self) -> None:
         assert (
             judged(ran("test-fail:assertion(sum)", capabilities=capabilities(sum="no", gone="absent"))).kind == "broken"
@@ -210,6 +214,11 @@ class TestLaws:
     def test_a_verdict_does_not_depend_on_the_order_of_the_records(self, history: list[Record], chance: object) -> None:
         shuffled = sorted(history, key=lambda _: chance.random())  # type: ignore[attr-defined]
         assert judged(*shuffled) == judged(*history)
+
+    def test_not_even_for_runs_of_the_same_moment(self) -> None:
+        one = ran("pass", capabilities=capabilities(sum="yes"))
+        other = ran("pass", capabilities=capabilities(sum="yes", mean="yes"))
+        assert judged(one, other) == judged(other, one)
 
     @settings(max_examples=150, deadline=None)
     @given(histories, st.lists(runs(told=SPURIOUS), min_size=1, max_size=3))
