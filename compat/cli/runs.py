@@ -99,6 +99,7 @@ class Work:
         """Run the cells and return the exit code."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._stop)
+        self.stand.store.sweep(now())
         jobs = [job for choice in chosen if (job := self._job(choice.cell)) is not None]
         fleet = Local(self._bench, now, self.cancel, workers=workers, attempts=self.attempts)
         note(f"{len(jobs)} cells to run at isolation {self.level}, {workers} at once")

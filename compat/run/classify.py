@@ -98,6 +98,8 @@ def _tests(evidence: Evidence) -> Failed | None:
 
 
 def _still_as_asked(evidence: Evidence) -> Failed | None:
+    if evidence.tampered:
+        return Failed(stage="test", cause="not-as-asked", subject=f"wrote to {evidence.tampered[0]}")
     return _difference("test", evidence.installed, evidence.installed_after)
 
 

@@ -3,6 +3,7 @@
 import datetime
 import hashlib
 import shutil
+import stat
 import threading
 import time
 from collections.abc import Mapping
@@ -124,13 +125,18 @@ class CellRun:
         if set(facts.installed) != set(wanted):
             return facts
         facts = msgspec.structs.replace(facts, lent=self._lend())
+        since = time.time_ns()
         seconds, raised = self._import()
         facts = msgspec.structs.replace(facts, import_seconds=seconds, imported=raised)
         if seconds is None or raised is not None or not self.job.suite_folder:
             return facts
         report = self._suite()
         facts = msgspec.structs.replace(facts, installed_after=installed(self.site), **msgspec.structs.asdict(report))
-        if not self.cancel.is_set():
+        facts = msgspec.structs.replace(facts, tampered=tampered(self.site, since))
+        if facts.tampered:
+            # The cache that the next cell would be linked from is no longer what was downloaded.
+            shutil.rmtree(Path(self.bench.sandbox) / "uv", ignore_errors=True)
+        elif not self.cancel.is_set():
             harvest(self.site, Path(self.bench.python), self.bench.tag, self.bench.magic, Path(self.bench.bytecode))
         return facts
 
@@ -268,6 +274,19 @@ def installed(site: Path) -> tuple[Installed, ...]:
             version = distribution.version
         found.add(Installed(name=canonicalize_name(name), version=version))
     return tuple(sorted(found, key=lambda item: (item.name, item.version)))
+
+
+def tampered(site: Path, since_ns: int) -> tuple[str, ...]:
+    """Return the files in a site-packages that were written since then although they are shared by hard links.
+
+    What a program adds is its own; what it changes in place it changes in the installer's cache, for every later cell.
+    """
+    found = []
+    for path in site.rglob("*"):
+        state = path.lstat()
+        if state.st_nlink > 1 and state.st_mtime_ns > since_ns and stat.S_ISREG(state.st_mode):
+            found.append(path.relative_to(site).as_posix())
+    return tuple(sorted(found))
 
 
 def suite_digest(folder: Path) -> str:

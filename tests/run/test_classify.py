@@ -158,6 +158,7 @@ WAYS: list[tuple[str, Evidence]] = [
         ),
     ),
     ("test-fail:not-as-asked(dep 2.0 -> none)", but(installed_after=PINS[:1])),
+    ("test-fail:not-as-asked(wrote to demo.py)", but(tampered=("demo.py",))),
 ]
 
 
