@@ -17,7 +17,7 @@ SHA = "0123456789abcdef" * 4
     [
         ('File "/tmp/c 1/lib/python3.11/site-packages/jax/a.py", line 3', 'File "site-packages/jax/a.py", line 3'),
         ('File "/usr/lib/python3.11/importlib/a.py", line 3', 'File "python3.11/importlib/a.py", line 3'),
-        ("/work/x/matrices/tff/suite/test_sum.py:7: Error", "suite/test_sum.py:7: Error"),
+        ("/builds/x/matrices/tff/suite/test_sum.py:7: Error", "suite/test_sum.py:7: Error"),
         ("/srv/suite/v/lib/python3.9/site-packages/a/b.py", "site-packages/a/b.py"),
         ("cannot open /opt/very/secret/place/x.so: no", "cannot open x.so: no"),
         ("in /home/jane now", "in ~ now"),
