@@ -26,7 +26,7 @@ from compat.plan.plan import Infeasible
 from compat.results.due import due as due_cells
 from compat.results.judged import Refused, record_of, record_of_refusal
 from compat.run.canary import canary
-from compat.run.outcome import Failed, Passed
+from compat.run.outcome import Failed
 from compat.run.session import Bench, Job
 
 _USUAL_SECONDS = 120.0
@@ -168,7 +168,7 @@ class Work:
             self.unrun += 1
         record = record_of([attempt.evidence for attempt in attempts], tool=job.lock.tool)
         self.stand.store.add(record)
-        self.outcomes[job.cell] = "pass" if isinstance(last, Passed) else str(last)
+        self.outcomes[job.cell] = str(record.outcome)
 
 
 def _tell_times(stand: Stand, cells: Sequence[str]) -> None:
