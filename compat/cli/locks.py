@@ -22,7 +22,6 @@ from compat.lock.drift import drift
 from compat.lock.lockfile import Lock, Refusal
 from compat.lock.text import encode_lock
 from compat.pipeline import Answer
-from compat.plan.feasible import Feasibility
 from compat.plan.plan import Infeasible
 
 
@@ -61,7 +60,7 @@ def lock(
     lines: list[Line] = []
     errors: list[CompatError] = []
     cells = pipeline.chosen(setting.ask, setting.catalogue, names)
-    facts, resolver = Feasibility(setting.ask.matrix, setting.catalogue), setting.locker(locker)
+    facts, resolver = setting.facts, setting.locker(locker)
     for cell in cells:
         try:
             line = _settled(setting, pipeline.locked(facts, cell, resolver, setting.source), check)

@@ -10,7 +10,7 @@ from compat.cli.output import console, envelope, note, report, say
 from compat.cli.setting import ExtraIndexUrl, IndexUrl, Json, MatrixName, Refresh, Root, Setting, interpreter
 from compat.plan.cell import RECIPES
 from compat.plan.explain import explain
-from compat.plan.feasible import Feasibility, Obstacle
+from compat.plan.feasible import Obstacle
 from compat.plan.plan import Fate, Infeasible, Plan, counts, unneeded_faults
 from compat.plan.product import axis_coordinates
 
@@ -74,7 +74,7 @@ def plan(
 
 def _explain(setting: Setting, cell_id: str, as_json: bool) -> None:
     (cell,) = pipeline.chosen(setting.ask, setting.catalogue, [cell_id])
-    lines = explain(Feasibility(setting.ask.matrix, setting.catalogue), cell)
+    lines = explain(setting.facts, cell)
     if as_json:
         envelope({"matrix": setting.ask.matrix.name, "id": cell.id, "explanation": lines})
         return

@@ -21,11 +21,11 @@ from compat.fleet.local import Attempt, Local
 from compat.lock.lockfile import Lock, Refusal
 from compat.lock.text import encode_lock
 from compat.plan.cell import parse_cell
-from compat.plan.feasible import Feasibility
 from compat.plan.plan import Infeasible
 from compat.results.due import due as due_cells
 from compat.results.judged import Refused, record_of, record_of_refusal
 from compat.run.canary import canary
+from compat.run.evidence import Isolation
 from compat.run.outcome import Failed
 from compat.run.session import Bench, Job
 
@@ -83,11 +83,11 @@ def run(
 class Work:
     """One run of chosen cells: locks what has no lock, runs what can be run, keeps every record as it comes."""
 
-    def __init__(self, setting: Setting, stand: Stand, level: str, keep: bool, attempts: int) -> None:
+    def __init__(self, setting: Setting, stand: Stand, level: Isolation, keep: bool, attempts: int) -> None:
         """Take where we stand, and how cells are to be run."""
         self.setting = setting
         self.stand = stand
-        self.level = level_of(level)
+        self.level = level
         self.keep = keep
         self.attempts = attempts
         self.cancel = threading.Event()
@@ -134,8 +134,8 @@ class Work:
         if path.exists():
             return pipeline.kept_lock(path)
         setting = self.setting
-        facts = Feasibility(setting.ask.matrix, setting.catalogue)
-        answer = pipeline.locked(facts, parse_cell(cell, setting.ask.matrix), setting.locker("uv"), setting.source)
+        wanted = parse_cell(cell, setting.ask.matrix)
+        answer = pipeline.locked(setting.facts, wanted, setting.locker("uv"), setting.source)
         match answer.result:
             case Lock() as lock:
                 files.write(path, encode_lock(lock))

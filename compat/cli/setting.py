@@ -23,6 +23,7 @@ from compat.index.settings import IndexSettings, settings
 from compat.lock.locker import Locker
 from compat.lock.piptools import PipToolsLocker
 from compat.lock.uv import UvLocker
+from compat.plan.feasible import Feasibility
 
 LockerName = Literal["uv", "pip-tools"]
 MatrixName = Annotated[str, typer.Argument(metavar="MATRIX", help="A folder of matrices/, for example tff.")]
@@ -120,6 +121,11 @@ class Setting:
                 when = f"{package.stale_since:%Y-%m-%d %H:%M} UTC"
                 note(f"compat: the index did not answer for {package.name}; using its page of {when}")
         return catalogue
+
+    @cached_property
+    def facts(self) -> Feasibility:
+        """What the catalogue and the rules say about cells."""
+        return Feasibility(self.ask.matrix, self.catalogue)
 
     def locker(self, name: LockerName) -> Locker:
         """Return the locker of that name."""

@@ -56,10 +56,6 @@ class Inputs(Value, frozen=True):
         """Return the moment up to which releases of the package are seen; None: all of them."""
         return next((cutoff.until for cutoff in self.cutoffs if cutoff.package == package), self.as_of)
 
-    def is_exempt(self, package: str) -> bool:
-        """Return whether the package has a date of its own."""
-        return any(cutoff.package == package for cutoff in self.cutoffs)
-
 
 class Lock(Value, frozen=True):
     """The exact pins that answer the inputs, sorted by name. `tool` is the locker and its version."""

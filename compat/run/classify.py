@@ -2,7 +2,7 @@
 
 import signal
 
-from compat.run.evidence import Evidence, Installed, Raised, Step, Trial
+from compat.run.evidence import Evidence, Installed, Raised, Step, StepName, Trial
 from compat.run.outcome import Cause, Failed, Outcome, Passed, Stage
 from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, read
 
@@ -32,12 +32,9 @@ def classify(evidence: Evidence) -> Outcome:
 
 
 def _install(evidence: Evidence) -> Failed | None:
-    step = _step(evidence, "install")
-    if step is None:
-        return Failed(stage="install", cause="worker", subject="the install step never began")
-    stopped = _stopped(step, "install")
-    if stopped is not None:
-        return stopped
+    step = _ended(evidence, "install", "install")
+    if isinstance(step, Failed):
+        return step
     if step.ended.exit_code == 0:
         return None
     cause, subject = read(INSTALL, step.log) or ("error", "")
@@ -49,12 +46,9 @@ def _as_asked(evidence: Evidence) -> Failed | None:
 
 
 def _import(evidence: Evidence) -> Failed | None:
-    step = _step(evidence, "import")
-    if step is None:
-        return Failed(stage="import", cause="worker", subject="the import step never began")
-    stopped = _stopped(step, "import")
-    if stopped is not None:
-        return stopped
+    step = _ended(evidence, "import", "import")
+    if isinstance(step, Failed):
+        return step
     if evidence.imported is not None:
         return _raised("import", evidence.imported, "")
     if evidence.import_seconds is None:
@@ -63,13 +57,10 @@ def _import(evidence: Evidence) -> Failed | None:
 
 
 def _suite_end(evidence: Evidence) -> Failed | None:
-    step = _step(evidence, "suite")
-    if step is None:
-        return Failed(stage="collect", cause="worker", subject="the suite step never began")
     stage: Stage = "collect" if evidence.collected is None else "test"
-    stopped = _stopped(step, stage, evidence.started_test)
-    if stopped is not None:
-        return stopped
+    step = _ended(evidence, "suite", stage, evidence.started_test)
+    if isinstance(step, Failed):
+        return step
     if evidence.finished or evidence.collect_errors:
         return None
     if evidence.collected is None and step.ended.exit_code is not None:
@@ -133,11 +124,6 @@ def _death(stage: Stage, step: Step, subject: str) -> Failed:
     return Failed(stage=stage, cause="premature-exit", subject=subject)
 
 
-def _stopped(step: Step, stage: Stage, subject: str = "") -> Failed | None:
-    """A step that we ended, or could not begin."""
-    return None if step.ended.by == "exit" else Failed(stage=stage, cause=step.ended.by, subject=subject)
-
-
 def _difference(stage: Stage, wanted: tuple[Installed, ...], found: tuple[Installed, ...]) -> Failed | None:
     if set(wanted) == set(found):
         return None
@@ -148,5 +134,9 @@ def _difference(stage: Stage, wanted: tuple[Installed, ...], found: tuple[Instal
     return Failed(stage=stage, cause="not-as-asked", subject=told)
 
 
-def _step(evidence: Evidence, name: str) -> Step | None:
-    return next((step for step in evidence.steps if step.name == name), None)
+def _ended(evidence: Evidence, name: StepName, stage: Stage, subject: str = "") -> Step | Failed:
+    """The step, if it ended by itself; else the failure of one that never began, or that we ended."""
+    step = next((step for step in evidence.steps if step.name == name), None)
+    if step is None:
+        return Failed(stage=stage, cause="worker", subject=f"the {name} step never began")
+    return step if step.ended.by == "exit" else Failed(stage=stage, cause=step.ended.by, subject=subject)
