@@ -1,20 +1,54 @@
-"""Markers and the `find` fixture of the suite."""
+"""Markers and fixtures of the suite, and the summary by capability at the end of a run."""
+
+import re
+from collections import OrderedDict
 
 import api
 import pytest
 
+MARKERS = (
+    "capability(id, title, says, looks_for, helper): what of the library this test shows",
+    "quick: belongs to the short run",
+)
+WIDTH = 120
+
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "capability(id, title, says): what of the library this test shows")
-    config.addinivalue_line("markers", "quick: belongs to the short run")
+    for line in MARKERS:
+        config.addinivalue_line("markers", line)
+    config.pluginmanager.register(Summary(), "capability-summary")
+
+
+def groups_of(item):
+    """Return the groups of names that a test's capability looks for; each is one thing, newest name first."""
+    marker = item.get_closest_marker("capability")
+    return [tuple(group) for group in marker.kwargs.get("looks_for", ())] if marker is not None else []
+
+
+def names_to_try(groups, names):
+    """Return the names that a `find` stands for: the whole group that its only name opens, or just what was given."""
+    if not groups:
+        return names
+    if len(names) == 1:
+        for group in groups:
+            if group[0] == names[0]:
+                return group
+        raise LookupError(f"{names[0]!r} opens no group of looks_for, which has {groups}")
+    strangers = [name for name in names if not any(name in group for group in groups)]
+    if strangers:
+        raise LookupError(f"{strangers} in no group of looks_for, which has {groups}")
+    return names
 
 
 @pytest.fixture
-def find(record_property):
-    """Look a name up as `api.look_up` does, and note under which name this release has it."""
+def find(request, record_property):
+    """Look a name up under all its spellings, and note under which of them this release has it.
+
+    One name stands for the group of the capability's `looks_for` that it opens; several names are tried as given.
+    """
 
     def find(*names):
-        spelling, found = api.look_up(*names)
+        spelling, found = api.look_up(*names_to_try(groups_of(request.node), names))
         record_property("spelling", spelling)
         return found
 
@@ -23,9 +57,69 @@ def find(record_property):
 
 @pytest.fixture
 def metric(record_property):
-    """Report a number in seconds, of which less is better."""
+    """Report a number, in seconds unless a unit is given; `better` is "lower" or "higher"."""
 
-    def metric(name, seconds):
-        record_property("metric", {"name": name, "value": seconds, "unit": "s", "better": "lower"})
+    def metric(name, value, unit="s", better="lower"):
+        record_property("metric", {"name": name, "value": float(value), "unit": unit, "better": better})
 
     return metric
+
+
+class Summary:
+    """Collects what each capability came to, and prints one line for each."""
+
+    def __init__(self):
+        """Start with nothing known."""
+        self.lines = OrderedDict()
+        self.metrics = []
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item, call):
+        """Note what a phase of a test came to; the first failure or absence stands."""
+        outcome = yield
+        marker = item.get_closest_marker("capability")
+        if outcome.excinfo is not None or marker is None or not marker.args:
+            return
+        report = outcome.get_result()
+        error = call.excinfo.value if call.excinfo is not None else None
+        line = line_of(report, error)
+        if line is None or self.lines.get(item.nodeid, ("", "yes"))[1] != "yes":
+            return
+        self.lines[item.nodeid] = (marker.args[0], *line)
+        if report.passed:
+            self.metrics += [value for name, value in item.user_properties if name == "metric"]
+
+    def pytest_terminal_summary(self, terminalreporter):
+        """Print the capabilities in order of their ids, then the metrics."""
+        if not self.lines:
+            return
+        write = terminalreporter.write_line
+        terminalreporter.section("capabilities", sep="-")
+        wide = max(len(capability) for capability, _, _ in self.lines.values())
+        group = None
+        for capability, status, remark in sorted(self.lines.values()):
+            if group not in (None, capability.partition(".")[0]):
+                write("")
+            group = capability.partition(".")[0]
+            write("{:<{}}  {:<6}  {}".format(capability, wide, status, remark).rstrip()[:WIDTH])
+        statuses = [status for _, status, _ in self.lines.values()]
+        counted = (f"{statuses.count(status)} {status}" for status in ("yes", "no", "absent", "skipped"))
+        write("")
+        write(", ".join(counted))
+        if self.metrics:
+            terminalreporter.section("metrics", sep="-")
+        for value in self.metrics:
+            write("{name:<40}  {value:.4g} {unit} ({better} is better)".format(**value))
+
+
+def line_of(report, error):
+    """Return the status and a remark for one phase of a test; None for a phase that says nothing."""
+    if report.failed:
+        first = (str(error).strip().splitlines() or [""])[0]
+        return "no", "{}: {}".format(type(error).__name__, re.sub(r"\s+", " ", first))
+    if report.skipped:
+        missing = getattr(error, "missing", None)
+        return ("skipped", str(error)) if missing is None else ("absent", "looked for " + ", ".join(missing))
+    if report.when != "call":
+        return None
+    return "yes", ", ".join(OrderedDict.fromkeys(value for name, value in report.user_properties if name == "spelling"))
