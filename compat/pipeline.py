@@ -10,9 +10,11 @@ import msgspec
 from packaging.version import Version
 
 from compat.declare.load import Declared, load
+from compat.declare.matrix import Matrix
 from compat.errors import UsageError
 from compat.files import read, read_if_there
 from compat.index.discover import discover
+from compat.index.kept import decode_catalogue
 from compat.index.release import Catalogue
 from compat.index.source import ReleaseSource
 from compat.lock.locker import Locker
@@ -22,6 +24,8 @@ from compat.lock.text import decode_lock
 from compat.plan.cell import Cell, form, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import Fate, Infeasible, Plan, cells, fate_of, plan
+
+CATALOGUE = "catalogue.json"
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +44,28 @@ def declared(folder: Path, today: datetime.date) -> Declared:
 def discovered(ask: Declared, source: ReleaseSource) -> Catalogue:
     """Discover: ask the index for what the matrix speaks of."""
     return discover(ask.matrix, source)
+
+
+def kept_catalogue(folder: Path) -> Catalogue | None:
+    """Return the catalogue that is kept beside the matrix; None when there is none."""
+    text = read_if_there(catalogue_path(folder))
+    if text is None:
+        return None
+    return decode_catalogue(text.decode(errors="replace"), f"matrices/{folder.name}/{CATALOGUE}")
+
+
+def catalogue_path(folder: Path) -> Path:
+    """Return where a matrix's kept catalogue stands."""
+    return folder / CATALOGUE
+
+
+def suite_texts(folder: Path, matrix: Matrix) -> dict[str, str]:
+    """Return the Python files of a matrix's suite, by their path below it."""
+    suite = folder / matrix.suite.path
+    return {
+        path.relative_to(suite).as_posix(): path.read_text(encoding="utf-8", errors="replace")
+        for path in sorted(suite.rglob("*.py"))
+    }
 
 
 def planned(ask: Declared, catalogue: Catalogue, here: frozenset[Version] | None = None) -> Plan:

@@ -5,9 +5,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from compat import pipeline
+from compat import files, pipeline
 from compat.cli.output import console, envelope, note, report, say
 from compat.cli.setting import ExtraIndexUrl, IndexUrl, Json, MatrixName, Refresh, Root, Setting, interpreter
+from compat.index.kept import encode_catalogue
 from compat.plan.cell import RECIPES
 from compat.plan.explain import explain
 from compat.plan.feasible import Obstacle
@@ -17,15 +18,16 @@ from compat.plan.product import axis_coordinates
 
 def discover(
     matrix: MatrixName,
+    write: Annotated[bool, typer.Option("--write", help="Keep the catalogue beside the matrix.")] = False,
     as_json: Json = False,
     root: Root = None,
     index_url: IndexUrl = None,
     extra_index_url: ExtraIndexUrl = None,
     refresh: Refresh = False,
 ) -> None:
-    """Show the coordinates that the index gives each axis.
+    """Show the coordinates that the index gives each axis, and what is new since the kept catalogue.
 
-    Examples: compat discover tff; compat discover tff --json
+    Examples: compat discover tff; compat discover tff --json; compat discover tff --write
     """
     here = Setting(matrix, root, index_url, extra_index_url, refresh)
     axes = {
@@ -33,13 +35,34 @@ def discover(
     }
     if as_json:
         envelope({"matrix": matrix, "axes": axes})
+        if write:
+            files.write(pipeline.catalogue_path(here.folder), encode_catalogue(here.catalogue, here.ask.matrix))
         return
     for name, versions in axes.items():
         say(f"{name}: {len(versions)} coordinates, {versions[0]} to {versions[-1]}" if versions else f"{name}: none")
         print(f"  {' '.join(versions)}")
+    _against_kept(here, write)
     if here.index.left_out:
         count = len(here.index.left_out)
         note(f"compat: left out of pip's configuration: {count} indexes or folders of this machine")
+
+
+def _against_kept(here: Setting, write: bool) -> None:
+    """Tell how the index differs from the kept catalogue; write it when told."""
+    path = pipeline.catalogue_path(here.folder)
+    before = (files.read_if_there(path) or b"").decode(errors="replace")
+    after = encode_catalogue(here.catalogue, here.ask.matrix)
+    shown = f"matrices/{here.folder.name}/{path.name}"
+    if before == after:
+        note(f"compat: {shown} is current")
+    elif write:
+        print(files.unified_diff(shown, before, after) if before else f"{shown}: new", end="" if before else "\n")
+        files.write(path, after)
+    else:
+        lines = files.unified_diff(shown, before, after).splitlines()
+        added = sum(line.startswith("+") for line in lines[2:])
+        gone = sum(line.startswith("-") for line in lines[2:])
+        note(f"compat: {shown} would change: {added} lines new, {gone} gone; --write keeps what the index has now")
 
 
 def plan(

@@ -123,6 +123,14 @@ class Setting:
         return catalogue
 
     @cached_property
+    def kept(self) -> Catalogue:
+        """The catalogue that is kept beside the matrix; asked of the index where none is."""
+        kept = pipeline.kept_catalogue(self.folder)
+        if kept is None:
+            note(f"compat: no kept catalogue, asking the index; compat discover {self.folder.name} --write keeps one")
+        return self.catalogue if kept is None else kept
+
+    @cached_property
     def facts(self) -> Feasibility:
         """What the catalogue and the rules say about cells."""
         return Feasibility(self.ask.matrix, self.catalogue)

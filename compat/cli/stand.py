@@ -10,6 +10,7 @@ from compat.cli.setting import Setting, cache_folder, today
 from compat.lock.text import read_digest
 from compat.results.files import RecordFiles
 from compat.results.index import Index, Row
+from compat.results.picture import Picture, picture
 from compat.results.record import Ran, Record
 from compat.results.verdict import Present, Verdict, verdict
 from compat.run.session import suite_digest
@@ -45,9 +46,15 @@ class Stand:
             found.setdefault(row.cell, []).append(row)
         return found
 
+    @cached_property
+    def picture(self) -> Picture:
+        """What is known of every cell of the plan, by the kept catalogue."""
+        ask, kept = self.setting.ask, self.setting.kept
+        return picture(ask, kept, pipeline.planned(ask, kept).fates, self.locks, self.rows, self.present)
+
     def refresh(self) -> None:
         """Forget what was read."""
-        for name in ("rows", "locks"):
+        for name in ("rows", "locks", "picture"):
             self.__dict__.pop(name, None)
 
     def candidates(self) -> dict[str, str | None]:

@@ -28,6 +28,7 @@ def lint_matrix(matrix: Matrix, source: str, *, folder: str, today: datetime.dat
             _repeated_rules(matrix),
             _expired(matrix, today),
             _relaxations(matrix),
+            _known(matrix),
             _floors(matrix),
             _requirements(matrix),
         ),
@@ -78,6 +79,19 @@ def _specifiers(matrix: Matrix) -> Iterator[Finding]:
 def _unsatisfiable(path: Path, specifier: SpecifierSet | None) -> Iterator[Finding]:
     if specifier is not None and not satisfiable(specifier):
         yield Finding("unsatisfiable", path, f"no version satisfies {shown(str(specifier))}")
+
+
+def _known(matrix: Matrix) -> Iterator[Finding]:
+    axes = {axis.name: axis for axis in matrix.axes}
+    for i, issue in enumerate(matrix.known):
+        for name, specifier in issue.when.conditions:
+            path = ("known", i, "when", name)
+            if name not in axes:
+                yield unknown_axis(path, name, axes)
+            elif specifier is None:
+                yield Finding("meaningless", path, "'moved' has no meaning here: say which versions")
+            else:
+                yield from _unsatisfiable(path, specifier)
 
 
 def _conditions(matrix: Matrix) -> Iterator[Finding]:

@@ -154,6 +154,25 @@ class Rule(Value, frozen=True):
             raise ValueError("`relaxations` belong to the effect `relax`, and only to it")
 
 
+class KnownIssue(Value, frozen=True):
+    """Why something is not green, found out by people: shown beside each run that it explains.
+
+    It names a capability, or the start of an outcome such as `import-fail:type-error(package/module.py`, and when it
+    holds.
+    """
+
+    because: Reason
+    capability: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    outcome: Annotated[str, msgspec.Meta(max_length=300)] = ""
+    when: When = msgspec.field(default_factory=lambda: When(()))
+    link: Link | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse an issue that explains nothing, or two things at once."""
+        if bool(self.capability) is bool(self.outcome):
+            raise ValueError("needs either `capability` or `outcome`")
+
+
 class Suite(Value, frozen=True):
     """The tests that run inside each cell, what they need installed besides the subject, and what a run may take.
 
@@ -191,7 +210,7 @@ class Matrix(Value, frozen=True):
     `subject` names the axis of the library asked about. `platform` is `<architecture>-manylinux_<glibc>`: locks
     install on any Linux of that architecture with that glibc or a newer one. `margin_days` is what recipe `dated`
     adds to the newest coordinate's release, so that companions that came out just after it are seen. `quick` names
-    the few cells that tell most, for a look at the state of things.
+    the few cells that tell most, for a look at the state of things; `known` explains what is not green.
     """
 
     name: Name
@@ -205,6 +224,7 @@ class Matrix(Value, frozen=True):
     rules: Annotated[tuple[Rule, ...], msgspec.Meta(max_length=500)] = ()
     requirements: Requirements = ()
     quick: Annotated[tuple[CellText, ...], msgspec.Meta(max_length=50)] = ()
+    known: Annotated[tuple[KnownIssue, ...], msgspec.Meta(max_length=500)] = ()
 
     def __post_init__(self) -> None:
         """Refuse what is no requirement."""

@@ -1,0 +1,99 @@
+"""The `declare` room's reading of a suite: each test's capability, with its title, its sentence and its code.
+
+The suite is read, never imported: its imports are those of a cell.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from compat.declare.matrix import Value
+
+
+class Described(Value, frozen=True):
+    """A capability as its test declares it. `code` is the test's source; `helper` names the suite's file to copy.
+
+    `looks_for` has, for each thing that changed its name, its spellings in the order in which they are tried.
+    """
+
+    id: str
+    title: str
+    says: str
+    file: str
+    line: int
+    code: str
+    looks_for: tuple[tuple[str, ...], ...] = ()
+    helper: str = ""
+    quick: bool = False
+
+    @property
+    def group(self) -> str:
+        """The part of the id before the first dot."""
+        return self.id.partition(".")[0]
+
+
+def described(files: Mapping[str, str]) -> tuple[Described, ...]:
+    """Return the capabilities that the suite's files declare, sorted by id; the first test of an id speaks for it.
+
+    A file that is not Python, and a marker whose values are not literals, declare nothing.
+    """
+    found: dict[str, Described] = {}
+    for name in sorted(files):
+        for one in _of_file(name, files[name]):
+            found.setdefault(one.id, one)
+    return tuple(found[name] for name in sorted(found))
+
+
+def _of_file(name: str, text: str) -> Iterator[Described]:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    lines = text.splitlines()
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        marks = [mark for decorator in node.decorator_list if (mark := _mark(decorator)) is not None]
+        for kind, arguments in marks:
+            if kind != "capability" or not isinstance(arguments.get("id"), str):
+                continue
+            yield Described(
+                id=arguments["id"],
+                title=_text(arguments.get("title")) or arguments["id"],
+                says=_text(arguments.get("says")),
+                looks_for=_groups(arguments.get("looks_for")),
+                helper=_text(arguments.get("helper")),
+                file=name,
+                line=node.lineno,
+                code="\n".join(lines[node.lineno - 1 : node.end_lineno]) + "\n",
+                quick=any(other == "quick" for other, _ in marks),
+            )
+
+
+def _mark(decorator: ast.expr) -> tuple[str, dict[str, Any]] | None:
+    """The name and the literal arguments of `@pytest.mark.<name>(...)`; None for any other decorator."""
+    call = decorator if isinstance(decorator, ast.Call) else None
+    named = call.func if call is not None else decorator
+    if not (isinstance(named, ast.Attribute) and isinstance(named.value, ast.Attribute) and named.value.attr == "mark"):
+        return None
+    arguments: dict[str, Any] = {}
+    if call is not None:
+        pairs = [("id", call.args[0])] if call.args else []
+        pairs += [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg is not None]
+        for key, value in pairs:
+            try:
+                arguments[key] = ast.literal_eval(value)
+            except (ValueError, TypeError, RecursionError, MemoryError):
+                continue
+    return named.attr, arguments
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _groups(value: object) -> tuple[tuple[str, ...], ...]:
+    if not isinstance(value, list | tuple):
+        return ()
+    groups = ((one,) if isinstance(one, str) else one for one in value)
+    return tuple(tuple(str(name) for name in group) for group in groups if isinstance(group, list | tuple))

@@ -1,0 +1,151 @@
+"""The `index` room's memory: a Catalogue as a text that is kept beside the matrix, and back.
+
+What a matrix's locks, records and policy are judged by must not move with the index of the day: a kept catalogue makes
+publishing and proposing repeatable, and they need no network. It names no index: where a file lies is not kept.
+"""
+
+import datetime
+import functools
+from typing import Annotated
+
+import msgspec
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.tags import Tag
+from packaging.utils import InvalidSdistFilename, InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import InvalidVersion, Version
+
+from compat.declare.matrix import Matrix
+from compat.errors import DeclarationError
+from compat.index.release import Artifact, Catalogue, Package, Published, Release
+from compat.index.select import selected
+
+FORMAT = 1
+
+
+class _File(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    name: str
+    uploaded: datetime.datetime | None = None
+    python: str = ""
+    yanked: bool = False
+
+
+class _Asks(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    python: str = ""
+    requires: tuple[str, ...] = ()
+
+
+class _Release(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    version: str
+    files: tuple[_File, ...] = ()
+    asks: _Asks | None = None
+
+
+class _Package(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    name: str
+    releases: tuple[_Release, ...]
+
+
+class _Kept(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    format: Annotated[int, msgspec.Meta(ge=1, le=FORMAT)]
+    packages: tuple[_Package, ...]
+
+
+def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
+    """Return the text of what a matrix needs of a catalogue: the selected releases, one file a line."""
+    packages = []
+    for axis in matrix.packages:
+        package = catalogue.package(canonicalize_name(axis.package))
+        releases = tuple(map(_kept_release, selected(axis.select, package)))
+        packages.append(_Package(name=package.name, releases=releases))
+    body = msgspec.json.encode(_Kept(format=FORMAT, packages=tuple(packages)))
+    return _one_file_a_line(msgspec.json.decode(body))
+
+
+def decode_catalogue(text: str, source: str) -> Catalogue:
+    """Return the catalogue of the text; raise DeclarationError, naming `source`, when it is none."""
+    try:
+        kept = msgspec.json.decode(text, type=_Kept)
+        return Catalogue(packages=tuple(map(_package, kept.packages)))
+    except (ValueError, RecursionError) as fault:
+        hint = "compat discover MATRIX --write makes it anew"
+        raise DeclarationError.of(f"is no catalogue: {fault}", path=source, hint=hint) from None
+
+
+def _kept_release(release: Release) -> _Release:
+    asks = release.published
+    return _Release(
+        version=str(release.version),
+        files=tuple(
+            _File(
+                name=artifact.filename,
+                uploaded=artifact.uploaded,
+                python="" if artifact.requires_python is None else str(artifact.requires_python),
+                yanked=artifact.yanked,
+            )
+            for artifact in release.artifacts
+        ),
+        asks=None
+        if asks is None
+        else _Asks(
+            python="" if asks.requires_python is None else str(asks.requires_python), requires=asks.requires_dist
+        ),
+    )
+
+
+def _one_file_a_line(body: dict[str, object]) -> str:
+    """The JSON with a line break before each package, release and file: small, and a diff shows what came."""
+    text = msgspec.json.encode(body).decode()
+    for mark, indent in (('{"name":', "    "), ('{"version":', "  ")):
+        text = text.replace(mark, f"\n{indent}{mark}")
+    return text + "\n"
+
+
+def _package(kept: _Package) -> Package:
+    return Package(name=canonicalize_name(kept.name), releases=tuple(sorted(map(_release, kept.releases), key=_order)))
+
+
+def _order(release: Release) -> Version:
+    return release.version
+
+
+def _release(kept: _Release) -> Release:
+    try:
+        version = Version(kept.version)
+    except InvalidVersion as fault:
+        raise ValueError(str(fault)) from None
+    asks = kept.asks
+    return Release(
+        version=version,
+        artifacts=tuple(sorted(map(_artifact, kept.files), key=lambda artifact: artifact.filename)),
+        published=None
+        if asks is None
+        else Published(requires_python=_specifier(asks.python), requires_dist=asks.requires),
+    )
+
+
+def _artifact(kept: _File) -> Artifact:
+    return Artifact(
+        filename=kept.name,
+        url="",
+        tags=_tags(kept.name),
+        requires_python=_specifier(kept.python),
+        uploaded=kept.uploaded,
+        yanked=kept.yanked,
+    )
+
+
+def _tags(filename: str) -> frozenset[Tag]:
+    if not filename.endswith(".whl"):
+        return frozenset()
+    try:
+        return parse_wheel_filename(filename)[3]
+    except (InvalidWheelFilename, InvalidSdistFilename, InvalidVersion) as fault:
+        raise ValueError(str(fault)) from None
+
+
+@functools.lru_cache(maxsize=1024)
+def _specifier(text: str) -> SpecifierSet | None:
+    try:
+        return SpecifierSet(text) if text else None
+    except InvalidSpecifier as fault:
+        raise ValueError(str(fault)) from None
