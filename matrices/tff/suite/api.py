@@ -1,5 +1,6 @@
 """How the suite finds its way through the names of many releases; nothing here imports more than the subject needs."""
 
+import asyncio
 from collections import OrderedDict
 
 import pytest
@@ -34,6 +35,31 @@ def look_up(*names):
 def tf_computation(*types):
     """Return the decorator that makes a computation of TensorFlow code."""
     return look_up("tff.tensorflow.computation", "tff.tf_computation")[1](*types)
+
+
+def local_context():
+    """Return a new context of the default kind, under the name that this release has for it."""
+    return look_up(
+        "tff.backends.native.create_sync_local_cpp_execution_context",
+        "tff.backends.native.create_local_python_execution_context",
+        "tff.backends.native.create_local_execution_context",
+    )[1]()
+
+
+def installed(context):
+    """Return a context manager that runs computations of this thread in another execution context."""
+    return look_up("tff.framework.get_context_stack")[1]().install(context)
+
+
+def run_async(coroutine, seconds=45):
+    """Return what a coroutine returns, run in a loop of its own and no longer than that."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        return loop.run_until_complete(asyncio.wait_for(coroutine, seconds))
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
 
 
 def release():

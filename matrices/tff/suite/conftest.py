@@ -65,6 +65,15 @@ def metric(record_property):
     return metric
 
 
+@pytest.fixture(scope="session")
+def async_context():
+    """Make the runtime's asynchronous context, once: from 0.41 on each one starts a process."""
+    return api.look_up(
+        "tff.backends.native.create_async_local_cpp_execution_context",
+        "tff.backends.native.create_local_async_python_execution_context",
+    )[1]()
+
+
 class Summary:
     """Collects what each capability came to, and prints one line for each."""
 
@@ -101,7 +110,7 @@ class Summary:
             if group not in (None, capability.partition(".")[0]):
                 write("")
             group = capability.partition(".")[0]
-            write("{:<{}}  {:<6}  {}".format(capability, wide, status, remark).rstrip()[:WIDTH])
+            write("{:<{}}  {:<6}  {}".format(capability, wide, status, remark).rstrip())
         statuses = [status for _, status, _ in self.lines.values()]
         counted = (f"{statuses.count(status)} {status}" for status in ("yes", "no", "absent", "skipped"))
         write("")
@@ -116,7 +125,7 @@ def line_of(report, error):
     """Return the status and a remark for one phase of a test; None for a phase that says nothing."""
     if report.failed:
         first = (str(error).strip().splitlines() or [""])[0]
-        return "no", "{}: {}".format(type(error).__name__, re.sub(r"\s+", " ", first))
+        return "no", "{}: {}".format(type(error).__name__, re.sub(r"\s+", " ", first)[:WIDTH])
     if report.skipped:
         missing = getattr(error, "missing", None)
         return ("skipped", str(error)) if missing is None else ("absent", "looked for " + ", ".join(missing))
