@@ -84,6 +84,20 @@ class ToolFailed(CompatError):
     code = "tool-failed"
 
 
+class AuthenticationError(CompatError):
+    """A service needs a token, refuses the one that it got, or the token may not do what was asked."""
+
+    exit_code = 4
+    code = "authentication"
+
+
+class ServiceUnreachable(CompatError):
+    """A service that compat writes to gave no usable answer, or asks to wait longer than a run should."""
+
+    exit_code = 3
+    code = "service-unreachable"
+
+
 def one_line(text: str) -> str:
     """Return `text` with every control character, line breaks included, made visible, cut at 500 characters.
 
