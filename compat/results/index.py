@@ -15,9 +15,10 @@ import msgspec
 from compat.errors import Fault, RecordError
 from compat.results.files import RecordFiles
 from compat.results.record import Capability, Record
+from compat.run.evidence import Isolation
 from compat.run.outcome import Outcome, Passed, parse_outcome
 
-VERSION = 1
+VERSION = 2
 LOCK_SECONDS = 10.0  # how long another run may hold the index before this one does without
 # `root` stands for a matrix's folder, and `path` is below it: `<cell>/<file>`, which is ASCII whatever the root is.
 _TABLES = """
@@ -29,7 +30,7 @@ CREATE TABLE records (
     id INTEGER PRIMARY KEY, root TEXT NOT NULL, path TEXT NOT NULL, matrix TEXT NOT NULL, cell TEXT NOT NULL,
     started TEXT NOT NULL, outcome TEXT NOT NULL, stage TEXT NOT NULL, cause TEXT NOT NULL, subject TEXT NOT NULL,
     seconds REAL NOT NULL, lock_digest TEXT NOT NULL, suite_digest TEXT NOT NULL, attempts TEXT NOT NULL,
-    told BLOB NOT NULL, sum INTEGER NOT NULL,
+    isolation TEXT NOT NULL, told BLOB NOT NULL, sum INTEGER NOT NULL,
     UNIQUE (root, path), FOREIGN KEY (root, path) REFERENCES files (root, path) ON DELETE CASCADE
 );
 CREATE TABLE capabilities (
@@ -58,6 +59,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     lock_digest: str
     suite_digest: str
     attempts: str
+    isolation: Isolation
     told: bytes
 
     @property
@@ -132,7 +134,7 @@ class Index:
         where = "root = ? AND path >= ? AND path < ?"
         values = (_root(store), below, f"{below}\x7f")
         asked = (
-            "SELECT path, cell, started, outcome, seconds, lock_digest, suite_digest, attempts, told, sum"
+            "SELECT path, cell, started, outcome, seconds, lock_digest, suite_digest, attempts, isolation, told, sum"
             f" FROM records WHERE {where} ORDER BY cell, started, path"
         )
         rows = tuple(_row(*columns) for columns in self._connection.execute(asked, values))
@@ -173,12 +175,12 @@ class Index:
         attempts = msgspec.json.encode([str(one) for one in record.outcomes]).decode()
         told = msgspec.msgpack.encode(record.capabilities)
         digests = (record.lock_digest, record.suite_digest)
-        known = (path, record.cell, started, str(outcome), record.seconds, *digests, attempts, told)
+        known = (path, record.cell, started, str(outcome), record.seconds, *digests, attempts, record.isolation, told)
         cursor = self._connection.execute(
-            "INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 root, path, record.matrix, record.cell, started, str(outcome), *parts, record.seconds, *digests,
-                attempts, told, _sum(*known),
+                attempts, record.isolation, told, _sum(*known),
             ),
         )  # fmt: skip
         rows = ((cursor.lastrowid, one.id, one.status) for one in record.capabilities)
@@ -193,7 +195,7 @@ def _row(*columns: Any) -> Row:
     *known, told_sum = columns
     if _sum(*known) != told_sum:
         raise sqlite3.DatabaseError("a row of the index is damaged")
-    path, cell, started, outcome, seconds, lock_digest, suite_digest, attempts, told = known
+    path, cell, started, outcome, seconds, lock_digest, suite_digest, attempts, isolation, told = known
     return Row(
         path=path,
         cell=cell,
@@ -203,6 +205,7 @@ def _row(*columns: Any) -> Row:
         lock_digest=lock_digest,
         suite_digest=suite_digest,
         attempts=attempts,
+        isolation=isolation,
         told=told,
     )
 

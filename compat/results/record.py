@@ -145,6 +145,10 @@ class Ran(Protocol):
     def capabilities(self) -> tuple[Capability, ...]:
         """What each capability came to."""
 
+    @property
+    def isolation(self) -> Isolation:
+        """How far the cell was shut in."""
+
 
 class _StoredTry(_Try, frozen=True, kw_only=True):
     outcome: str
