@@ -7,27 +7,33 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from compat import pipeline
+from compat import files, pipeline
 from compat.cli.output import console, envelope, note, say
 from compat.cli.setting import Json, MatrixName, Root, Setting, cache_folder, now
 from compat.cli.stand import Stand
+from compat.declare.capabilities import described
 from compat.errors import UsageError
 from compat.results.judged import record_of
 from compat.results.record import Record
+from compat.results.table import markdown, replaced, unexplained
 from compat.run.session import decode_evidence
 
 
 def show(
     matrix: MatrixName,
     cell: Annotated[str, typer.Argument(metavar="[CELL]", help="One cell, with its proof.")] = "",
+    table: Annotated[bool, typer.Option("--table", help="Capability by release, as Markdown.")] = False,
+    write: Annotated[Path | None, typer.Option("--write", help="Put the table between its marks in this file.")] = None,
     as_json: Json = False,
     root: Root = None,
 ) -> None:
     """Show the stored verdicts, or one cell's proof and how to reproduce it by hand. Asks no index.
 
-    Examples: compat show tff; compat show tff py3.9-tf2.9-tff0.33.0+relaxed; compat show tff --json
+    Examples: compat show tff; compat show tff py3.9-tf2.9-tff0.33.0+relaxed; compat show tff --table
     """
     stand = Stand(Setting(matrix, root))
+    if table or write is not None:
+        raise typer.Exit(_capabilities(stand, write))
     cells = sorted(stand.candidates())
     if cell and cell not in cells:
         raise UsageError.of(f"nothing is known of cell {cell!r}", hint=f"compat run {matrix} {cell} finds out")
@@ -41,6 +47,25 @@ def show(
     for fault in damaged:
         note(fault.line())
     raise typer.Exit(1 if damaged else 0)
+
+
+def _capabilities(stand: Stand, path: Path | None) -> int:
+    """Print the table of capabilities, or put it into a file; 1 when a `no` has no declared explanation."""
+    found = stand.picture
+    text = markdown(found, described(pipeline.suite_texts(stand.setting.folder, found.matrix)))
+    if path is None:
+        print(text, end="")
+    else:
+        before = files.read(path).decode(errors="replace")
+        try:
+            after = replaced(before, text)
+        except ValueError as fault:
+            raise UsageError.of(str(fault), path=str(path), hint="put the two marks where the table is to be") from None
+        note(f"{path}: {'written' if files.write(path, after) else 'current'}")
+    bare = unexplained(found)
+    for cell, name in bare:
+        note(f"compat: {name} is 'no' in {cell}, and no [[known]] entry of {found.matrix.name} says why")
+    return 1 if bare else 0
 
 
 def table_of(stand: Stand, cells: list[str]) -> None:

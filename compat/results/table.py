@@ -1,0 +1,133 @@
+"""The `results` room's table: capability by release in Markdown, with why each `no` is one."""
+
+from collections.abc import Iterable, Sequence
+
+from packaging.version import Version
+
+from compat.declare.capabilities import Described
+from compat.declare.matrix import KnownIssue
+from compat.results.picture import Entry, Picture
+from compat.results.record import Capability, Status, Value
+
+SIGNS: dict[Status | None, str] = {"yes": "✓", "no": "✗", "absent": "∅", None: "?"}
+BEGIN, END = "<!-- capabilities -->", "<!-- /capabilities -->"
+
+
+class Column(Value, frozen=True, kw_only=True):
+    """A release of the subject: the cell that speaks for it, and the other cells that reached the suite."""
+
+    version: Version
+    entry: Entry
+    others: tuple[Entry, ...] = ()
+
+    def capability(self, name: str) -> Capability | None:
+        """Return what a capability came to in the cell that speaks; None when it was not asked."""
+        return _capability(self.entry, name)
+
+
+def columns(picture: Picture) -> tuple[Column, ...]:
+    """Return a column for each release that a run reached the suite of, oldest first.
+
+    The cell with the most capabilities speaks for its release; among equals the one on the newest versions.
+    """
+    by_version: dict[Version, list[Entry]] = {}
+    for entry in picture.known:
+        if entry.is_tested and entry.verdict.capabilities:
+            by_version.setdefault(entry.cell.on(picture.matrix.subject).version, []).append(entry)
+    made = []
+    for version in sorted(by_version):
+        ranked = sorted(by_version[version], key=_rank)
+        made.append(Column(version=version, entry=ranked[-1], others=tuple(ranked[:-1])))
+    return tuple(made)
+
+
+def markdown(picture: Picture, described: Sequence[Described]) -> str:
+    """Return the table with its legend, where other cells differ, and the explanations; rows in the suite's order."""
+    shown = columns(picture)
+    if not shown:
+        return "No cell has reached the suite yet.\n"
+    titles = {one.id: one.title for one in described}
+    ids = sorted({*titles, *(c.id for column in shown for c in column.entry.verdict.capabilities)})
+    lines = [
+        f"| capability | {' | '.join(_series(column.version) for column in shown)} |",
+        f"|---|{'---|' * len(shown)}",
+    ]
+    for name in ids:
+        statuses = (SIGNS[one.status if (one := column.capability(name)) else None] for column in shown)
+        lines.append(f"| {_plain(titles.get(name, name))} `{_plain(name)}` | {' | '.join(statuses)} |")
+    lines += ["", "✓ yes, ✗ no (see below), ∅ not offered by this release, ? not asked. Each release is shown in:", ""]
+    lines += [f"- `{column.entry.cell.id}`, run {column.entry.verdict.latest}" for column in shown]
+    lines += _section("Where another cell of the same release differs:", _differences(shown))
+    lines += _section("Why a capability is ✗:", _reasons(picture, shown))
+    return "\n".join(lines) + "\n"
+
+
+def unexplained(picture: Picture) -> tuple[tuple[str, str], ...]:
+    """Return cell and capability of each `no` for which nobody has declared why."""
+    return tuple(
+        (entry.cell.id, capability.id)
+        for entry in picture.known
+        for capability in entry.verdict.capabilities
+        if capability.status == "no" and picture.explained(entry, capability) is None
+    )
+
+
+def replaced(document: str, table: str) -> str:
+    """Return the document with the table between its two marks; raise ValueError when it has no such pair."""
+    before, begun, rest = document.partition(BEGIN)
+    _, ended, after = rest.partition(END)
+    if not begun or not ended:
+        raise ValueError(f"has no {BEGIN} followed by {END}")
+    return f"{before}{BEGIN}\n{table}{END}{after}"
+
+
+def _section(title: str, lines: Iterable[str]) -> list[str]:
+    told = list(lines)
+    return ["", title, "", *told] if told else []
+
+
+def _differences(shown: Sequence[Column]) -> Iterable[str]:
+    for column in shown:
+        for other in column.others:
+            own = {one.id: one.status for one in column.entry.verdict.capabilities}
+            theirs = {one.id: one.status for one in other.verdict.capabilities}
+            differ = [
+                f"`{_plain(name)}` {SIGNS[theirs[name]]}" for name in sorted(theirs) if theirs[name] != own.get(name)
+            ]
+            if differ:
+                yield f"- `{other.cell.id}`: {', '.join(differ)}"
+
+
+def _reasons(picture: Picture, shown: Sequence[Column]) -> Iterable[str]:
+    found: dict[tuple[str, KnownIssue | None], list[str]] = {}
+    for column in shown:
+        for entry in (column.entry, *column.others):
+            for one in entry.verdict.capabilities:
+                if one.status == "no":
+                    cells = found.setdefault((one.id, picture.explained(entry, one)), [])
+                    cells.append(_series(column.version))
+    for (name, issue), versions in sorted(found.items(), key=lambda item: (item[0][0], item[1])):
+        because = "not explained yet" if issue is None else f"{issue.because}{_link(issue)}"
+        yield f"- `{_plain(name)}` ({', '.join(dict.fromkeys(versions))}): {because}"
+
+
+def _link(issue: KnownIssue) -> str:
+    return f" [source]({issue.link})" if issue.link else ""
+
+
+def _rank(entry: Entry) -> tuple[int, tuple[Version, ...]]:
+    yes = sum(one.status == "yes" for one in entry.verdict.capabilities)
+    return yes, tuple(coordinate.version for coordinate in reversed(entry.cell.coordinates))
+
+
+def _capability(entry: Entry, name: str) -> Capability | None:
+    return next((one for one in entry.verdict.capabilities if one.id == name), None)
+
+
+def _series(version: Version) -> str:
+    return f"{version.major}.{version.minor}" if version.micro == 0 else str(version)
+
+
+def _plain(text: str) -> str:
+    """Text that ends neither a table's cell nor a code span."""
+    return "".join(sign for sign in text if sign not in "|`\\" and sign.isprintable())

@@ -1,0 +1,53 @@
+"""A catalogue kept as text says what the index said, and names no place."""
+
+from pathlib import Path
+
+import pytest
+from world import WORLDS, catalogue_of, matrix_of, world
+
+from compat.errors import DeclarationError
+from compat.index.kept import decode_catalogue, encode_catalogue
+from compat.plan.plan import plan
+
+NAMES = sorted(path.stem for path in WORLDS.glob("*.toml"))
+MATRICES = Path(__file__).parent.parent.parent / "matrices"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_plan_by_the_kept_catalogue_is_the_plan_by_the_index(name: str) -> None:
+    matrix, catalogue = matrix_of(world(name)), catalogue_of(world(name))
+    kept = decode_catalogue(encode_catalogue(catalogue, matrix), "a test")
+    assert plan(matrix, kept) == plan(matrix, catalogue)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_keeping_what_was_kept_changes_nothing(name: str) -> None:
+    matrix = matrix_of(world(name))
+    text = encode_catalogue(catalogue_of(world(name)), matrix)
+    assert encode_catalogue(decode_catalogue(text, "a test"), matrix) == text
+
+
+@pytest.mark.parametrize("path", sorted(MATRICES.glob("*/catalogue.json")), ids=lambda path: path.parent.name)
+def test_a_committed_catalogue_is_sound_and_names_no_host(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(decode_catalogue(text, path.name).packages) > 1
+    assert "://" not in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"format": 2, "packages": []}',
+        '{"format": 1}',
+        '{"format": 1, "packages": [], "more": 1}',
+        '{"format": 1, "packages": [{"name": "a", "releases": [{"version": "x"}]}]}',
+        '{"format": 1, "packages": [{"name": "a", "releases": [{"version": "1", "files": [{"name": "a.whl"}]}]}]}',
+        '{"format": 1, "packages": [{"name": "a", "releases": [{"version": "1", "asks": {"python": ">>"}}]}]}',
+        "[" * 100_000,
+    ],
+)
+def test_what_is_no_catalogue_is_refused_with_its_place_and_a_remedy(text: str) -> None:
+    with pytest.raises(DeclarationError, match=r"matrices/x/catalogue\.json.*is no catalogue.*--write"):
+        decode_catalogue(text, "matrices/x/catalogue.json")

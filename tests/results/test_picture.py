@@ -1,0 +1,94 @@
+"""The picture of a matrix: each cell once, with its verdict, and why it is not green."""
+
+import datetime
+
+import msgspec
+from made_records import LOCK, START, SUITE, capabilities, ran
+from packaging.specifiers import SpecifierSet
+from world import catalogue_of, matrix_of, world
+
+from compat.declare.capabilities import Described
+from compat.declare.load import Declared
+from compat.declare.matrix import KnownIssue, Matrix, When
+from compat.plan.plan import plan
+from compat.results.picture import Picture, picture
+from compat.results.record import Record
+from compat.results.table import markdown, replaced, unexplained
+from compat.results.verdict import Present
+
+WORLD = world("platforms")
+PRESENT = Present(suite_digest=SUITE, day=START.date() + datetime.timedelta(days=10))
+
+
+def pictured(*runs: Record, matrix: Matrix | None = None) -> Picture:
+    matrix = matrix or matrix_of(WORLD)
+    catalogue = catalogue_of(WORLD)
+    by_cell: dict[str, list[Record]] = {}
+    for run in runs:
+        by_cell.setdefault(run.cell, []).append(run)
+    locks = dict.fromkeys(by_cell, LOCK)
+    return picture(Declared(matrix=matrix), catalogue, plan(matrix, catalogue).fates, locks, by_cell, PRESENT)
+
+
+FATES = plan(matrix_of(WORLD), catalogue_of(WORLD)).fates
+FIRST, LAST = FATES[0].cell.id, FATES[-1].cell.id
+
+
+def with_known(**more: str) -> Matrix:
+    issue = KnownIssue(because="the compiler of that year", **more)  # type: ignore[arg-type]
+    return msgspec.structs.replace(matrix_of(WORLD), known=(issue,))
+
+
+def test_every_cell_of_the_plan_stands_in_the_picture_once_and_in_order() -> None:
+    found = pictured(ran("pass", cell=LAST, capabilities=capabilities(sum="yes")))
+    assert [entry.cell for entry in found.entries] == [fate.cell for fate in FATES]
+    assert [entry.cell.id for entry in found.known] == [LAST]
+    assert found.by_id[LAST].verdict.kind == "works"
+    assert found.by_id[FIRST].verdict.kind in ("unknown", "infeasible")
+
+
+def test_a_cell_that_left_the_plan_keeps_its_runs_and_one_of_other_axes_is_left_out() -> None:
+    at = FATES[0].cell.coordinates
+    gone = "-".join([*(one.text for one in at[:-1]), f"{at[-1].short}99"])
+    found = pictured(ran("pass", cell=gone), ran("pass", cell="other-axes"))
+    assert not found.by_id[gone].planned
+    assert "other-axes" not in found.by_id
+
+
+def test_an_explanation_holds_for_its_outcome_and_its_versions_only() -> None:
+    red = ran("import-fail:type-error(library/types.py:690)", cell=LAST)
+    assert pictured(red, matrix=with_known(outcome="import-fail:type-error(library/types.py")).explained(
+        pictured(red).by_id[LAST]
+    )
+    assert not pictured(red, matrix=with_known(outcome="import-fail:type-error(library/other.py")).explained(
+        pictured(red).by_id[LAST]
+    )
+    axis = matrix_of(WORLD).subject
+    elsewhere = KnownIssue(because="only there", outcome="import-fail", when=When(((axis, SpecifierSet("<0")),)))
+    matrix = msgspec.structs.replace(matrix_of(WORLD), known=(elsewhere,))
+    assert pictured(red, matrix=matrix).explained(pictured(red).by_id[LAST]) is None
+
+
+def test_the_table_shows_each_capability_and_why_it_is_red() -> None:
+    run = ran("test-fail:error(mean)", cell=LAST, capabilities=capabilities(sum="yes", mean="no", new="absent"))
+    described = [Described(id="sum", title="Sum | of `two`", says="", file="", line=1, code="")]
+    bare = pictured(run)
+    text = markdown(bare, described)
+    assert "| Sum  of two `sum` | ✓ |" in text
+    assert "`mean` | ✗ |" in text
+    assert "`new` | ∅ |" in text
+    assert "not explained yet" in text
+    assert unexplained(bare) == ((LAST, "mean"),)
+    told = pictured(run, matrix=with_known(capability="mean"))
+    assert "the compiler of that year" in markdown(told, described)
+    assert unexplained(told) == ()
+
+
+def test_a_table_without_runs_says_so() -> None:
+    assert markdown(pictured(), []) == "No cell has reached the suite yet.\n"
+
+
+def test_the_table_takes_its_place_between_the_marks_and_touches_nothing_else() -> None:
+    once = replaced("before\n<!-- capabilities -->\nold\n<!-- /capabilities -->\nafter\n", "new\n")
+    assert once == "before\n<!-- capabilities -->\nnew\n<!-- /capabilities -->\nafter\n"
+    assert replaced(once, "new\n") == once
