@@ -1,0 +1,166 @@
+"""The `site` room's input and output: all that one edition is made from, the files that it becomes, and their URLs.
+
+A producer is `files(edition) -> Iterator[File | Made]`. Paths have no leading slash and use `/`. The scheme, for ever:
+
+    index.html                         the home of all matrices
+    <matrix>/index.html                the home of one; below it advise/ grid/ grid/<py3.9>/ cell/<id>/ cap/<id>/
+                                       release/<version>/ schedule/ proposals/ changes/ reliability/
+    lock/<matrix>/<cell-id>.txt        the hash-locked requirements of a cell
+    api/v1/<matrix>/... badge/<matrix>/... feed/<matrix>/... cal/<matrix>/... schema/v1/...
+    about/method/ about/glossary/ about/accessibility/ about/data/
+
+A page at `a/b/` is the file `a/b/index.html`. Every part that comes from outside goes through `segment`.
+"""
+
+import datetime
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Protocol
+
+import msgspec
+
+from compat.declare.capabilities import Described
+from compat.plan.cell import Cell
+from compat.plan.feasible import Feasibility
+from compat.results.picture import Entry, Picture
+from compat.results.record import RESERVED, Record
+
+_LONGEST = 150
+_TAKEN = frozenset(("index.html", "index.json"))
+_PLAIN = re.compile(r"[a-z0-9_.+-]")
+
+
+class File(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of the site with its content."""
+
+    path: str
+    content: bytes
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that is made only when it must be: `inputs` is a digest of everything that `make` reads.
+
+    Where an earlier edition has the file with the same inputs, `make` is not called.
+    """
+
+    path: str
+    inputs: str
+    make: Callable[[], bytes]
+
+
+class Kept(Protocol):
+    """Where the parts of a matrix are read from when a page needs them whole."""
+
+    def records(self, cell: str) -> tuple[Record, ...]:
+        """Return the records of a cell, oldest first."""
+
+    def lock_text(self, cell: str) -> str | None:
+        """Return the text of a cell's lock; None when it has none."""
+
+
+class Volume:
+    """What an edition tells of one matrix.
+
+    `capabilities` are those that the suite describes; `suite` has the texts of its files, helpers to copy among them.
+    """
+
+    def __init__(self, picture: Picture, kept: Kept, suite: Mapping[str, str], told: Iterable[Described]) -> None:
+        """Take what is known of every cell, where whole records are read, and the suite."""
+        self.picture = picture
+        self.kept = kept
+        self.suite = dict(suite)
+        self.capabilities = tuple(told)
+
+    @property
+    def name(self) -> str:
+        """The matrix's name."""
+        return self.picture.matrix.name
+
+    @cached_property
+    def facts(self) -> Feasibility:
+        """What catalogue and rules say about cells: published requirements, relaxations."""
+        return Feasibility(self.picture.matrix, self.picture.catalogue)
+
+    @cached_property
+    def places(self) -> dict[str, tuple[Entry, ...]]:
+        """The entries of each place, fresh before dated before relaxed, by the place's id (that of its fresh cell)."""
+        found: dict[str, list[Entry]] = {}
+        for entry in self.picture.entries:
+            found.setdefault(place_of(entry.cell), []).append(entry)
+        return {place: tuple(entries) for place, entries in found.items()}
+
+
+class Edition:
+    """All that one edition of the site is made from; `day` is the day that it speaks for.
+
+    The first volume is the one that the home page opens with.
+    """
+
+    def __init__(self, volumes: Iterable[Volume], base_url: str, day: datetime.date) -> None:
+        """Take at least one volume, and the address under which the site will stand."""
+        self.volumes = tuple(volumes)
+        self.base_url = base_url.rstrip("/") + "/"
+        self.day = day
+
+    def volume(self, matrix: str) -> Volume:
+        """Return the volume of that matrix; KeyError when the edition has none."""
+        for volume in self.volumes:
+            if volume.name == matrix:
+                return volume
+        raise KeyError(matrix)
+
+    def records(self, matrix: str, cell: str) -> tuple[Record, ...]:
+        """Return the records of a cell, oldest first."""
+        return self.volume(matrix).kept.records(cell)
+
+    def lock_text(self, matrix: str, cell: str) -> str | None:
+        """Return the text of a cell's lock; None when it has none."""
+        return self.volume(matrix).kept.lock_text(cell)
+
+    def url(self, path: str) -> str:
+        """Return the absolute address of a path of the site; that of a page ends in a slash."""
+        return self.base_url + path.removesuffix("index.html")
+
+
+def place_of(cell: Cell) -> str:
+    """Return the id of a cell's place: its id without the recipe."""
+    return cell.id.partition("+")[0]
+
+
+def segment(text: str) -> str:
+    """Return the text as one part of a path: another text gives another part, on any file system.
+
+    Lower-case ASCII letters, digits and `_.+-` stand for themselves; any other byte is `~` and two hex digits. What
+    would be long ends in its sha256.
+    """
+    coded = "".join(char if _PLAIN.fullmatch(char) else _coded(char) for char in text)
+    stem = coded.partition(".")[0]
+    if not coded or coded in _TAKEN or stem in RESERVED or coded.startswith("."):
+        coded = f"~{coded}"
+    if coded.endswith("."):
+        coded = f"{coded[:-1]}~2e"
+    if len(coded) > _LONGEST:
+        digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+        return f"{coded[:60]}~~{digest}"
+    return coded
+
+
+def page(matrix: str, *parts: str) -> str:
+    """Return the path of a matrix's page: `page("demo", "cap", "sum")` is `demo/cap/sum/index.html`."""
+    return "/".join((*map(segment, (matrix, *parts)), "index.html"))
+
+
+def cell_page(cell: Cell) -> str:
+    """Return the path of a cell's page; only cells that have a lock or a run have one (`Picture.known`)."""
+    return page(cell.matrix, "cell", cell.id)
+
+
+def lock_file(matrix: str, cell: str) -> str:
+    """Return the path of a cell's lock on the site."""
+    return f"lock/{segment(matrix)}/{segment(cell)}.txt"
+
+
+def _coded(char: str) -> str:
+    return "".join(f"~{byte:02x}" for byte in char.encode(errors="surrogatepass"))
