@@ -53,6 +53,28 @@ def test_discover_lists_the_coordinates_of_each_axis(run: Run) -> None:
     assert "dep: 2 coordinates, 1 to 2" in run("discover", "demo").out
 
 
+def test_discover_keeps_the_catalogue_when_told_and_then_finds_it_current(run: Run, root: Path) -> None:
+    path = root / "matrices" / "demo" / "catalogue.json"
+    assert "would change" in run("discover", "demo").err
+    assert not path.exists()
+    assert "matrices/demo/catalogue.json: new" in run("discover", "demo", "--write").out
+    text = path.read_text()
+    assert "127.0.0.1" not in text
+    assert "is current" in run("discover", "demo", "--write").err
+    assert path.read_text() == text
+
+
+def test_show_puts_the_table_of_capabilities_between_its_marks(run: Run, root: Path) -> None:
+    run("discover", "demo", "--write")
+    page = root / "page.md"
+    page.write_text("a\n<!-- capabilities -->\n<!-- /capabilities -->\nb\n")
+    assert run("show", "demo", "--write", str(page)).code == 0
+    assert page.read_text().startswith("a\n<!-- capabilities -->\nNo cell has reached the suite yet.\n")
+    page.write_text("no marks")
+    assert "has no <!-- capabilities -->" in run("show", "demo", "--write", str(page)).err
+    assert page.read_text() == "no marks"
+
+
 def test_lock_writes_the_lock_and_then_finds_it_current(run: Run, root: Path) -> None:
     first = run("lock", "demo", CELL)
     assert first.code == 0
