@@ -1,0 +1,102 @@
+"""The `policy` room's values: a proposal to move one floor, with what speaks for it and what against it."""
+
+import datetime
+import hashlib
+from typing import Literal
+
+import msgspec
+from packaging.version import Version
+
+from compat.declare.text import Name
+from compat.plan.cell import Recipe
+from compat.results.verdict import Kind as VerdictKind
+
+Kind = Literal["raise", "lower", "early"]
+Against = Literal["calendar", "hold", "known-bad", "missing", "red", "flaky", "stale", "witnesses", "rebound"]
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of the policy room's values."""
+
+
+class Evidence(Value, frozen=True, kw_only=True):
+    """What is known of one cell that a move depends on, and since when.
+
+    `latest` is the day of its newest run that counts, `days` are those of the runs that bear the move out. `link` is
+    the cell's page, relative to the site. `supports` says whether the cell bears the move out.
+    """
+
+    cell: str
+    recipe: Recipe
+    verdict: VerdictKind
+    outcome: str
+    latest: datetime.date | None
+    days: tuple[datetime.date, ...]
+    supports: bool
+    stale: bool
+    because: str
+
+    @property
+    def link(self) -> str:
+        """The path of the cell's page below the site's root."""
+        return f"cell/{self.cell}/"
+
+
+class Objection(Value, frozen=True, kw_only=True):
+    """Why a move is not opened: its kind, one sentence, and the cells that it speaks of."""
+
+    against: Against
+    because: str
+    cells: tuple[str, ...] = ()
+
+
+class Affected(Value, frozen=True, kw_only=True):
+    """Coordinates of one axis that a move drops or adds; `releases` are the versions on the index under them."""
+
+    axis: Name
+    package: str
+    versions: tuple[Version, ...]
+    releases: tuple[Version, ...] = ()
+
+
+class Proposal(Value, frozen=True, kw_only=True):
+    """A move of one floor of the subject's `release`, its newest.
+
+    `arithmetic` are the lines that a person can follow from the dates to the floor. `earliest` is the first day on
+    which a release may have the new floor; None means at once. `lost` and `gained` are what users lose and get.
+    `needs` are the cells that must be locked and run before the move is proven, each once.
+    """
+
+    matrix: str
+    axis: Name
+    package: str
+    kind: Kind
+    release: str
+    current: Version
+    proposed: Version
+    earliest: datetime.date | None
+    grounds: tuple[str, ...]
+    objections: tuple[Objection, ...]
+    arithmetic: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
+    lost: tuple[Affected, ...] = ()
+    gained: tuple[Affected, ...] = ()
+    needs: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """A name that stays the same as long as the same move is proposed; fit for a path."""
+        return f"{self.kind}-{self.axis}-{self.current}-to-{self.proposed}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing speaks against it."""
+        return not self.objections
+
+    @property
+    def digest(self) -> str:
+        """A sha256 of what the move rests on: it changes when a verdict does, and not when a green cell runs again."""
+        told = [self.id, self.release]
+        told += [f"{one.cell} {one.verdict} {one.outcome} {one.supports}" for one in self.evidence]
+        told += [f"{one.against} {' '.join(one.cells)}" for one in self.objections if one.against != "witnesses"]
+        return hashlib.sha256("\n".join(told).encode()).hexdigest()
