@@ -13,7 +13,14 @@ from compat.errors import Fault
 def lint_policy(policy: Policy, matrix: Matrix, source: str, *, today: datetime.date) -> tuple[Fault, ...]:
     """Return what is wrong with a policy beside its matrix, sorted by place."""
     return faults_of(
-        source, chain(_axes(policy, matrix), _repeated(policy), _expired(policy, today), _dead(policy, matrix))
+        source,
+        chain(
+            _axes(policy, matrix),
+            _repeated(policy),
+            _expired(policy, today),
+            _dead(policy, matrix),
+            _ends(policy, matrix),
+        ),
     )
 
 
@@ -39,13 +46,17 @@ def _expired(policy: Policy, today: datetime.date) -> Iterator[Finding]:
 
 
 def _dead(policy: Policy, matrix: Matrix) -> Iterator[Finding]:
-    floors = {floor.axis: floor.at for floor in matrix.floors}
-    names = {axis.name for axis in matrix.axes}
-    for i, hold in enumerate(policy.holds):
-        floor = floors.get(hold.axis)
-        if hold.axis in names and floor is None:
-            message = f"holds nothing: the matrix declares no floor of axis {hold.axis!r}"
-            yield Finding("dead-hold", ("holds", i, "axis"), message, "declare the floor, or delete the hold")
-        elif floor is not None and hold.at < floor:
-            message = f"holds nothing: the floor of axis {hold.axis!r} is at {floor} already, above {hold.at}"
-            yield Finding("dead-hold", ("holds", i, "at"), message, "delete the hold")
+    floors, names = {floor.axis for floor in matrix.floors}, {axis.name for axis in matrix.axes}
+    for key, does, kept in (("windows", "moves", "window"), ("holds", "holds", "hold")):
+        for i, entry in enumerate(getattr(policy, key)):
+            if entry.axis in names - floors:
+                message = f"{does} nothing: the matrix declares no floor of axis {entry.axis!r}"
+                yield Finding(f"dead-{kept}", (key, i, "axis"), message, f"declare the floor, or delete the {kept}")
+
+
+def _ends(policy: Policy, matrix: Matrix) -> Iterator[Finding]:
+    known = {axis.name for axis in matrix.packages}
+    for i, window in enumerate(policy.windows):
+        if window.end_of_life and window.axis in known:
+            message = f"no end of life is known of the packages of axis {window.axis!r}, only of interpreters"
+            yield Finding("no-end-of-life", ("windows", i, "end_of_life"), message, "give it `months` or `minors`")

@@ -13,15 +13,26 @@ Months = Annotated[int, msgspec.Meta(ge=1, le=240)]
 
 
 class Window(Value, frozen=True):
-    """The safe rule for an axis: its floor may rise to the newest minor that is at least `months` old."""
+    """How long an axis keeps a version, by exactly one rule; the floor may rise when the rule lets the version go.
+
+    With `months` the floor may rise to the newest version that is at least so old, with `minors` to the oldest of the
+    so many newest, with `end_of_life`, on the interpreter axis, to the oldest that upstream still looks after.
+    """
 
     axis: Name
-    months: Months
     because: Reason
+    months: Months | None = None
+    minors: Annotated[int, msgspec.Meta(ge=1, le=50)] | None = None
+    end_of_life: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a window without a rule, and one with two."""
+        if (self.months is not None) + (self.minors is not None) + self.end_of_life != 1:
+            raise ValueError("needs exactly one of `months`, `minors` and `end_of_life = true`")
 
 
 class Hold(Value, frozen=True):
-    """A floor that stays where it is for now: it may not pass `at` before `until`."""
+    """A floor that is kept low for now: it may not pass `at` before the day after `until`, and may come back to it."""
 
     axis: Name
     at: Version
@@ -42,8 +53,9 @@ class KnownBad(Value, frozen=True):
 class Policy(Value, frozen=True):
     """How floors move.
 
-    `default_months` is the window of an axis without its own. `cadence` is how often a move is proposed,
-    `notice_days` how long before it is announced, `witnesses` how many green runs on different days it needs.
+    `default_months` is the window of an axis without its own. `cadence` is how often a floor rises: on the first day
+    of each month, quarter, half-year or year. `notice_days` is how long before that day the move is announced,
+    `witnesses` how many green runs on different days it needs.
     """
 
     default_months: Months

@@ -313,11 +313,17 @@ POLICY_CASES: dict[str, tuple[Document, str, str, str]] = {
         "holds[0].axis",
         "declares no floor of axis 'demo'",
     ),
-    "a hold is below the floor": (
-        changed(POLICY, ("holds", 0, "at"), "2.4"),
-        "dead-hold",
-        "holds[0].at",
-        "is at 2.5 already, above 2.4",
+    "a window has no floor to move": (
+        changed(POLICY, ("windows", 0, "axis"), "demo"),
+        "dead-window",
+        "windows[0].axis",
+        "declares no floor of axis 'demo'",
+    ),
+    "a window asks for the end of life of a package": (
+        changed(POLICY, ("windows", 0), {"axis": "engine", "because": "upstream says so", "end_of_life": True}),
+        "no-end-of-life",
+        "windows[0].end_of_life",
+        "only of interpreters",
     ),
 }
 
@@ -333,8 +339,9 @@ def test_a_hold_holds_on_its_last_day() -> None:
     assert policy_faults(changed(POLICY, ("holds", 0, "until"), TODAY)) == ()
 
 
-def test_a_hold_at_the_floor_is_alive() -> None:
-    assert policy_faults(changed(POLICY, ("holds", 0, "at"), "2.5")) == ()
+@pytest.mark.parametrize("at", ["2.5", "2.4"])
+def test_a_hold_at_the_floor_or_below_it_is_alive(at: str) -> None:
+    assert policy_faults(changed(POLICY, ("holds", 0, "at"), at)) == ()
 
 
 def loading_faults(matrix: Document, policy: Document | None) -> list[str]:
