@@ -15,18 +15,23 @@ A page at `a/b/` is the file `a/b/index.html`. Every part that comes from outsid
 import datetime
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Protocol
 
 import msgspec
+from packaging.version import Version
 
+from compat.advise.answer import Advisor
 from compat.declare.capabilities import Described
+from compat.lock.lockfile import Lock
+from compat.lock.text import decode_lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.results.picture import Entry, Picture
 from compat.results.record import RESERVED, Record
 
+Versions = tuple[Version, ...]
 _LONGEST = 150
 _TAKEN = frozenset(("index.html", "index.json"))
 _PLAIN = re.compile(r"[a-z0-9_.+-]")
@@ -79,6 +84,21 @@ class Volume:
         return self.picture.matrix.name
 
     @cached_property
+    def titles(self) -> dict[str, Described]:
+        """What the suite says of each capability, by its id."""
+        return {one.id: one for one in self.capabilities}
+
+    @cached_property
+    def locks(self) -> "Locks":
+        """The locks of its cells."""
+        return Locks(self)
+
+    @cached_property
+    def advisor(self) -> Advisor:
+        """What answers the question what to install."""
+        return Advisor(self.picture, self.locks)
+
+    @cached_property
     def facts(self) -> Feasibility:
         """What catalogue and rules say about cells: published requirements, relaxations."""
         return Feasibility(self.picture.matrix, self.picture.catalogue)
@@ -90,6 +110,45 @@ class Volume:
         for entry in self.picture.entries:
             found.setdefault(place_of(entry.cell), []).append(entry)
         return {place: tuple(entries) for place, entries in found.items()}
+
+    @cached_property
+    def board(self) -> dict[Version, dict[tuple[Version, Versions], tuple[Entry, ...]]]:
+        """The places by Python, then by the subject's version and those of the other package axes in their order."""
+        matrix = self.picture.matrix
+        python, subject = matrix.interpreters.name, matrix.subject
+        others = [axis.name for axis in matrix.packages if axis is not matrix.subject_axis]
+        found: dict[Version, dict[tuple[Version, Versions], tuple[Entry, ...]]] = {}
+        for entries in self.places.values():
+            at = {one.axis: one.version for one in entries[0].cell.coordinates}
+            found.setdefault(at[python], {})[at[subject], tuple(at[name] for name in others)] = entries
+        return dict(sorted(found.items()))
+
+
+class Locks(Mapping[str, Lock]):
+    """The locks of a volume's cells by id, each read when it is first asked for."""
+
+    def __init__(self, volume: Volume) -> None:
+        """Take the volume."""
+        self._volume = volume
+        self._ids = [entry.cell.id for entry in volume.picture.known if entry.lock_digest is not None]
+        self._read: dict[str, Lock] = {}
+
+    def __getitem__(self, cell: str) -> Lock:
+        """Return the lock of a cell; KeyError when it has none."""
+        if cell not in self._read:
+            text = self._volume.kept.lock_text(cell)
+            if text is None:
+                raise KeyError(cell)
+            self._read[cell] = decode_lock(text, f"matrices/{self._volume.name}/locks/{cell}.txt")
+        return self._read[cell]
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the ids of the cells that have one."""
+        return iter(self._ids)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._ids)
 
 
 class Edition:

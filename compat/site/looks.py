@@ -81,6 +81,14 @@ REFUSED = Look(
     sentence="cannot be installed together",
     css="broken refused",
 )
+# Not tested, but the release's own metadata admits the versions.
+DECLARED = Look(
+    state="unknown",
+    symbol="○",
+    word="declared",
+    sentence="are admitted by the release's metadata, and were not tested yet",
+    css="unknown declared",
+)
 # Staleness goes with any tested state: the symbol follows its symbol, the class is added to its class.
 STALE = ("⧖", "stale", "the newest run is old, or the suite or the lock has changed since")
 # Where another recipe of the place says nothing, one recipe's verdict alone gives this state.
@@ -109,6 +117,8 @@ def look_of(entry: Entry, siblings: Sequence[Entry] = ()) -> Look:
     state, outcome = state_of(entry, siblings), entry.verdict.outcome
     if state == "broken" and isinstance(outcome, Failed) and outcome.stage in ("plan", "lock", "install"):
         return REFUSED
+    if state == "unknown" and any(_is_admitted(one) for one in (entry, *siblings)):
+        return DECLARED
     return LOOKS[state]
 
 
@@ -127,6 +137,10 @@ def telling(entries: Sequence[Entry]) -> Entry:
 def place_look(entries: Sequence[Entry]) -> Look:
     """Return how a place is shown: its three recipes folded into one."""
     return look_of(telling(entries), entries)
+
+
+def _is_admitted(entry: Entry) -> bool:
+    return entry.planned and entry.cell.recipe == "fresh" and entry.obstacle is None
 
 
 _KIND_RANK: dict[Kind, int] = {"works": 0, "partial": 1, "flaky": 2, "broken": 3, "unknown": 4, "infeasible": 5}

@@ -1,0 +1,223 @@
+"""The `site` room's grid: releases of the subject against the other axes on one Python, each row's answer first."""
+
+import datetime
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from compat.declare.matrix import Matrix, PackageAxis
+from compat.index.release import Catalogue
+from compat.index.select import members
+from compat.results.picture import Entry
+from compat.site.edition import Versions, Volume, page
+from compat.site.looks import DECLARED, LOOKS, REFUSED, Look, place_look, telling
+from compat.site.views_place import Answer, Place, View, place_view
+from compat.site.words import python_of, ranges
+
+Board = Mapping[tuple[Version, Versions], tuple[Entry, ...]]
+_PROVEN = ("works", "decayed", "relaxed", "partial")
+
+
+class Column(View, frozen=True):
+    """One column: the versions of the other axes, and when the newest of them came out."""
+
+    label: str
+    released: datetime.date | None
+
+
+class Row(View, frozen=True):
+    """One release of the subject. `answers` is what was proven, `declared` what its metadata admits."""
+
+    version: str
+    path: str
+    released: datetime.date | None
+    answers: tuple[Answer, ...]
+    declared: str
+    places: tuple[Place | None, ...]
+    kinds: str
+
+
+class Key(View, frozen=True):
+    """An entry of the legend: a look in use, and how many places have it."""
+
+    look: Look
+    count: int
+
+
+class Choice(View, frozen=True):
+    """A grid that can be looked at: of one Python, or of all."""
+
+    label: str
+    path: str
+    tested: int
+    is_here: bool
+
+
+class Grid(View, frozen=True):
+    """A grid, as its page shows it. `hidden` counts the releases about which there is nothing to say on this Python."""
+
+    label: str
+    others: str
+    subject: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    legend: tuple[Key, ...]
+    choices: tuple[Choice, ...]
+    tested: int
+    declared: int
+    stale: int
+    hidden: int
+
+
+def grid_path(volume: Volume, python: Version | None) -> str:
+    """Return the path of the grid of a Python, or of all."""
+    return page(volume.name, "grid", "all" if python is None else f"py{python}")
+
+
+def main_python(volume: Volume) -> Version:
+    """Return the newest Python on which anything was tested; where nothing was, the newest that a release admits."""
+    told = {python: _told(board) for python, board in volume.board.items()}
+    for counts in (0, 1):
+        found = [python for python, numbers in told.items() if numbers[counts]]
+        if found:
+            return found[-1]
+    return [*told][-1]
+
+
+def grid(volume: Volume, python: Version | None) -> Grid:
+    """Return the grid of one Python, or with None that of all: each place as it is on the best of them."""
+    matrix, catalogue = volume.picture.matrix, volume.picture.catalogue
+    places = _all(volume) if python is None else volume.board[python]
+    said = {where: entries for where, entries in places.items() if _says_something(entries)}
+    columns = sorted({others for _, others in said})
+    rows = sorted({subject for subject, _ in said}, reverse=True)
+    every = sorted({others for _, others in places})
+    tested, declared = _told(places)
+    looks = Counter(place_look(entries) for entries in said.values())
+    return Grid(
+        label="all Pythons" if python is None else f"Python {python}",
+        others=" and ".join(axis.package for axis in _other_axes(matrix)),
+        subject=matrix.subject_axis.package,
+        columns=tuple(Column(label=_label(others), released=_newest(matrix, catalogue, others)) for others in columns),
+        rows=tuple(_row(volume, subject, columns, every, places, python is None) for subject in rows),
+        legend=tuple(Key(look=look, count=looks[look]) for look in _ordered(looks)),
+        choices=_choices(volume, python),
+        tested=tested,
+        declared=declared,
+        stale=sum(telling(entries).verdict.stale for entries in said.values()),
+        hidden=len({subject for subject, _ in places}) - len(rows),
+    )
+
+
+def released(matrix: Matrix, catalogue: Catalogue, axis: PackageAxis, version: Version) -> datetime.date | None:
+    """Return the day on which a coordinate came out: a series, with its first release."""
+    releases = members(version, axis.select, catalogue.package(canonicalize_name(axis.package)))
+    days = [release.uploaded.date() for release in releases if release.uploaded is not None]
+    return min(days, default=None)
+
+
+def answers(places: Iterable[tuple[str, Sequence[Entry]]], every: Sequence[str]) -> tuple[Answer, ...]:
+    """Return what was proven of places with their labels, the best first; `every` label there is orders them."""
+    found = defaultdict[Look, list[str]](list)
+    for label, entries in places:
+        look = place_look(entries)
+        if look.state in _PROVEN:
+            found[look].append(label)
+    return tuple(Answer(look=look, versions=ranges(found[look], every)) for look in _ordered(found))
+
+
+def _row(
+    volume: Volume,
+    subject: Version,
+    columns: Sequence[Versions],
+    every: Sequence[Versions],
+    places: Board,
+    over_pythons: bool,
+) -> Row:
+    matrix, catalogue = volume.picture.matrix, volume.picture.catalogue
+    here = [(others, places[subject, others]) for others in every if (subject, others) in places]
+    admitted = [_label(others) for others, entries in here if _is_admitted(entries)]
+    shown = tuple(_shown(matrix, places.get((subject, others), ()), over_pythons) for others in columns)
+    return Row(
+        version=str(subject),
+        path=page(volume.name, "release", str(subject)),
+        released=released(matrix, catalogue, matrix.subject_axis, subject),
+        answers=answers(((_label(others), entries) for others, entries in here), [_label(one) for one in every]),
+        declared=ranges(admitted, [_label(one) for one in every]),
+        places=shown,
+        kinds=" ".join(sorted({one.kind for one in shown if one is not None and one.kind != "unknown"})),
+    )
+
+
+def _shown(matrix: Matrix, entries: tuple[Entry, ...], over_pythons: bool) -> Place | None:
+    """The place, or None where there is nothing to say; ruled out is worth a sign only beside what is not."""
+    if not entries:
+        return None
+    if not _says_something(entries):
+        return None if place_look(entries).state == "unknown" else place_view(entries, matrix)
+    alike: Sequence[str] = ()
+    if over_pythons:
+        by_python = defaultdict[Version, list[Entry]](list)
+        for entry in entries:
+            by_python[python_of(entry.cell, matrix)].append(entry)
+        look = place_look(entries)
+        alike = [str(python) for python, some in sorted(by_python.items()) if place_look(some) == look]
+    return place_view(entries, matrix, alike)
+
+
+def _all(volume: Volume) -> Board:
+    """The places of all Pythons in one."""
+    found: dict[tuple[Version, Versions], tuple[Entry, ...]] = {}
+    for board in volume.board.values():
+        for where, entries in board.items():
+            found[where] = (*found.get(where, ()), *entries)
+    return found
+
+
+def _choices(volume: Volume, here: Version | None) -> tuple[Choice, ...]:
+    tested = {python: _told(board)[0] for python, board in volume.board.items()}
+    options = [(None, sum(tested.values())), *sorted(tested.items(), reverse=True)]
+    return tuple(
+        Choice(
+            label="all" if python is None else str(python),
+            path=grid_path(volume, python),
+            tested=count,
+            is_here=python == here,
+        )
+        for python, count in options
+    )
+
+
+def _told(places: Board) -> tuple[int, int]:
+    tested = sum(any(entry.is_tested for entry in entries) for entries in places.values())
+    return tested, sum(_is_admitted(entries) for entries in places.values())
+
+
+def _says_something(entries: Sequence[Entry]) -> bool:
+    return any(entry.is_tested for entry in entries) or _is_admitted(entries)
+
+
+def _is_admitted(entries: Sequence[Entry]) -> bool:
+    return any(e.planned and e.cell.recipe == "fresh" and e.obstacle is None for e in entries)
+
+
+def _other_axes(matrix: Matrix) -> tuple[PackageAxis, ...]:
+    return tuple(axis for axis in matrix.packages if axis is not matrix.subject_axis)
+
+
+def _label(others: Versions) -> str:
+    return " · ".join(map(str, others)) or "installs"
+
+
+def _newest(matrix: Matrix, catalogue: Catalogue, others: Versions) -> datetime.date | None:
+    days = [released(matrix, catalogue, axis, v) for axis, v in zip(_other_axes(matrix), others, strict=True)]
+    return max((one for one in days if one is not None), default=None)
+
+
+def _ordered(looks: Iterable[Look]) -> list[Look]:
+    order = [*LOOKS.values()]
+    order.insert(order.index(LOOKS["broken"]) + 1, REFUSED)
+    order.insert(order.index(LOOKS["unknown"]), DECLARED)
+    return sorted(looks, key=order.index)
