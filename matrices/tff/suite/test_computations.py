@@ -1,31 +1,9 @@
-"""Types and computations, without anything federated."""
+"""Computations: of TensorFlow code, of JAX code, and of other computations."""
 
 import numpy as np
 import pytest
 import tensorflow_federated as tff
-from api import dtype, look_up, ordered, tf_computation
-
-
-@pytest.mark.quick
-@pytest.mark.capability(
-    "types.tensor",
-    title="Types",
-    says="Tensor, struct, sequence, federated and function types can be made, compared and printed.",
-)
-def test_types_print_and_compare():
-    int32, float32 = dtype("int32"), dtype("float32")
-    scalar = tff.TensorType(int32)
-    assert str(scalar) == "int32"
-    assert str(tff.TensorType(int32, [3])) == "int32[3]"
-    assert str(tff.TensorType(float32, [None, 2])) == "float32[?,2]"
-    assert str(tff.StructType([("a", int32), ("b", float32)])) == "<a=int32,b=float32>"
-    assert str(tff.SequenceType(int32)) == "int32*"
-    assert str(tff.FederatedType(int32, tff.CLIENTS)) == "{int32}@CLIENTS"
-    assert str(tff.FederatedType(int32, tff.SERVER)) == "int32@SERVER"
-    assert str(tff.FunctionType(int32, float32)) == "(int32 -> float32)"
-    assert tff.to_type(int32) == scalar
-    assert tff.TensorType(int32, [None]).is_assignable_from(tff.TensorType(int32, [3]))
-    assert not tff.TensorType(int32, [3]).is_assignable_from(tff.TensorType(int32, [None]))
+from api import at_clients, at_server, dtype, installed, look_up, ordered, tf_computation
 
 
 @pytest.mark.quick
@@ -33,73 +11,158 @@ def test_types_print_and_compare():
     "computation.tf",
     title="TensorFlow computations",
     says="A function of TensorFlow code becomes a computation with a type, and runs.",
+    looks_for=[("tff.tensorflow.computation", "tff.tf_computation")],
 )
 def test_a_tensorflow_computation_runs(find):
-    computation = find("tff.tensorflow.computation", "tff.tf_computation")
+    computation = find("tff.tensorflow.computation")
 
     @computation(dtype("int32"), dtype("int32"))
     def combine(a, b):
         return 10 * a + b
 
+    @computation(tff.TensorType(dtype("float32"), [None]))
+    def squares(values):
+        return values * values
+
     assert str(combine.type_signature) == "(<a=int32,b=int32> -> int32)"
     assert combine(4, 2) == 42
+    assert combine(b=4, a=2) == 24
+    assert str(squares.type_signature) == "(float32[?] -> float32[?])"
+    assert np.array_equal(squares(np.array([1.5, -2.0], np.float32)), [2.25, 4.0])
+    assert np.shape(squares(np.zeros([0], np.float32))) == (0,)
 
 
 @pytest.mark.capability(
     "computation.struct",
     title="Structs in and out",
-    says="A computation takes and returns structures with named parts.",
+    says="A computation takes and returns structures with named parts, also one inside the other.",
 )
 def test_a_computation_takes_and_returns_structs():
-    @tf_computation(tff.StructType([("a", dtype("int32")), ("b", dtype("float32"))]))
-    def swap(parts):
-        return ordered(b=parts["b"] + 0.5, a=parts["a"] + 1)
+    inner = tff.StructType([("c", dtype("int32"))])
 
-    result = swap(ordered(a=1, b=2.0))
-    assert (result["a"], result["b"]) == (2, 2.5)
+    @tf_computation(tff.StructType([("a", dtype("int32")), ("b", dtype("float32")), ("inner", inner)]))
+    def swap(parts):
+        return ordered(b=parts["b"] + 0.5, a=(parts["a"] + 1, parts["inner"]["c"]))
+
+    assert str(swap.type_signature.result) == "<b=float32,a=<int32,int32>>"
+    result = swap(ordered(a=1, b=2.0, inner=ordered(c=7)))
+    assert list(result) == ["b", "a"]
+    assert (result["b"], tuple(result["a"])) == (2.5, (2, 7))
+
+
+@pytest.mark.capability(
+    "computation.polymorphic",
+    title="Computations without a declared type",
+    says="A computation declared without types takes each type that its code can do with, and is traced for it.",
+)
+def test_a_computation_without_types_takes_several():
+    @tf_computation
+    def doubled(value):
+        return value + value
+
+    whole = doubled(21)
+    assert (whole, np.asarray(whole).dtype) == (42, np.int32)
+    fraction = doubled(1.25)
+    assert (fraction, np.asarray(fraction).dtype) == (2.5, np.float32)
+    assert np.array_equal(doubled(np.array([[1, 2]], np.int64)), [[2, 4]])
+
+    @tff.federated_computation(dtype("int32"), dtype("float32"))
+    def both(a, b):
+        return doubled(a), doubled(b)
+
+    assert str(both.type_signature) == "(<a=int32,b=float32> -> <int32,float32>)"
+    assert tuple(both(3, 0.5)) == (6, 1.0)
 
 
 @pytest.mark.quick
 @pytest.mark.capability(
-    "dataset.reduce",
-    title="Datasets as arguments",
-    says="A computation takes a dataset and reduces it; lists and tf.data datasets are both accepted.",
+    "computation.federated",
+    title="Federated computations of others",
+    says="A federated computation is made of other computations, federated ones too; its type tells where values are.",
 )
-def test_a_dataset_is_reduced_inside_a_computation():
-    import tensorflow as tf
+def test_a_federated_computation_is_made_of_others():
+    add_half = tf_computation(dtype("float32"))(lambda value: value + 0.5)
+    double = tf_computation(dtype("float32"))(lambda value: 2 * value)
 
-    @tf_computation(tff.SequenceType(dtype("int32")))
-    def total(dataset):
-        return dataset.reduce(np.int32(0), lambda sum_so_far, value: sum_so_far + value)
+    @tff.federated_computation(at_clients(dtype("float32")))
+    def mean_of_next(values):
+        return tff.federated_mean(tff.federated_map(add_half, values))
 
-    assert total([1, 2, 3, 4]) == 10
-    assert total(tf.data.Dataset.range(5).map(lambda value: tf.cast(value, tf.int32))) == 10
-    assert total([]) == 0
+    @tff.federated_computation(at_clients(dtype("float32")), at_server(dtype("float32")))
+    def outer(values, known):
+        return mean_of_next(values), tff.federated_map(double, known)
+
+    assert str(mean_of_next.type_signature) == "({float32}@CLIENTS -> float32@SERVER)"
+    expected = "(<values={float32}@CLIENTS,known=float32@SERVER> -> <float32@SERVER,float32@SERVER>)"
+    assert str(outer.type_signature) == expected
+    mean, doubled = outer([1.0, 2.0, 6.0], 8.0)
+    assert (mean, doubled) == (3.5, 16.0)
 
 
 @pytest.mark.capability(
-    "serialization.computation",
-    title="Saved computations",
-    says="A computation can be turned into bytes and back, and then gives the same result.",
+    "computation.lambda",
+    title="Computations of lambdas and of functions",
+    says="A lambda becomes a computation; a computation takes another one as its argument and calls it.",
 )
-def test_a_computation_survives_being_bytes(find):
-    serialize = find("tff.framework.serialize_computation")
-    deserialize = look_up("tff.framework.deserialize_computation")[1]
+def test_lambdas_become_computations_and_computations_arguments():
+    add_one = tf_computation(lambda value: value + 1, dtype("int32"))
+    function = tff.FunctionType(dtype("int32"), dtype("int32"))
+    thrice = tff.federated_computation(lambda inner, value: inner(inner(inner(value))), [function, dtype("int32")])
+    use = tff.federated_computation(lambda value: thrice(add_one, value), dtype("int32"))
+    assert str(add_one.type_signature) == "(int32 -> int32)"
+    assert add_one(4) == 5
+    assert str(thrice.type_signature.result) == "int32"
+    assert str(thrice.type_signature.parameter[0]) == "(int32 -> int32)"
+    assert use(4) == 7
 
-    @tf_computation(dtype("int32"))
-    def add_one(value):
-        return value + 1
 
-    @tff.federated_computation(tff.FederatedType(dtype("int32"), tff.CLIENTS))
-    def sum_of_next(values):
-        return tff.federated_sum(tff.federated_map(add_one, values))
+@pytest.mark.capability(
+    "computation.jax-trace",
+    title="JAX computations: tracing",
+    says="A function of JAX code becomes a computation with a type, held as XLA code.",
+    looks_for=[("tff.jax.computation", "tff.jax_computation", "tff.experimental.jax_computation")],
+)
+def test_a_jax_computation_is_traced(find):
+    computation = find("tff.jax.computation")
 
-    proto = serialize(sum_of_next)
-    content = proto.SerializeToString()
-    assert isinstance(content, bytes)
-    again = deserialize(type(proto).FromString(content))
-    assert str(again.type_signature) == "({int32}@CLIENTS -> int32@SERVER)"
-    assert again([1, 2, 3]) == sum_of_next([1, 2, 3]) == 9
+    @computation(np.float32, tff.TensorType(np.float32, [3]))
+    def scaled(factor, values):
+        import jax
+
+        return jax.numpy.sum(factor * values)
+
+    assert str(scaled.type_signature) == "(<factor=float32,values=float32[3]> -> float32)"
+    proto = look_up("tff.framework.serialize_computation")[1](scaled)
+    assert proto.WhichOneof("computation") == "xla"
+    module = proto.xla.hlo_module
+    assert module.type_url.endswith("HloModuleProto")
+    assert b"multiply" in module.value
+    assert b"reduce" in module.value
+
+
+@pytest.mark.capability(
+    "computation.jax-run",
+    title="JAX computations: running",
+    says="A computation of JAX code runs in the execution context for XLA, and gives the right result.",
+    looks_for=[
+        ("tff.jax.computation", "tff.jax_computation", "tff.experimental.jax_computation"),
+        (
+            "tff.backends.xla.create_local_python_execution_context",
+            "tff.backends.xla.create_local_execution_context",
+            "tff.experimental.backends.xla.create_local_execution_context",
+        ),
+    ],
+)
+def test_a_jax_computation_runs(find):
+    computation = find("tff.jax.computation")
+    create_context = find("tff.backends.xla.create_local_python_execution_context")
+
+    @computation(np.float32, np.float32)
+    def combine(a, b):
+        return 10 * a + b
+
+    with installed(create_context()):
+        assert combine(4.0, 2.0) == 42.0
 
 
 @pytest.mark.capability(
