@@ -22,6 +22,10 @@ ZEROS = (np.zeros([2, 1], np.float32), np.zeros([1], np.float32))
 SOME_WEIGHTS = (np.array([[0.5], [-1.5]], np.float32), np.array([0.25], np.float32))
 
 FED_AVG = ("tff.learning.algorithms.build_weighted_fed_avg", "tff.learning.build_federated_averaging_process")
+UNWEIGHTED_FED_AVG = (
+    "tff.learning.algorithms.build_unweighted_fed_avg",
+    "tff.learning.build_federated_averaging_process",
+)
 FROM_KERAS = ("tff.learning.models.from_keras_model", "tff.learning.from_keras_model")
 MODEL_WEIGHTS = ("tff.learning.models.ModelWeights", "tff.learning.ModelWeights")
 
@@ -213,5 +217,5 @@ def assert_as_fed_avg(history, weights=ZEROS, clients=None, shares=None, **how):
 def reported(metrics, name):
     """Return a number that a round reported, wherever this release puts it."""
     value = found_in(metrics, name)
-    assert value is not None, "{} is nowhere in {}".format(name, metrics)
+    assert value is not None, f"{name} is nowhere in {metrics}"
     return float(value)

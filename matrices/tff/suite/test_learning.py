@@ -90,6 +90,8 @@ def test_federated_sgd_matches_numpy(find):
 def test_fed_prox_matches_numpy(find):
     build = find("tff.learning.algorithms.build_weighted_fed_prox")
     history = models.run(build(model_fn, 2.0, sgd(), sgd(1.0)), 2)
+    away = models.fed_avg_round(ZEROS, pull=-2.0)
+    assert not close(history[0].weights, away), "wrong sign: the term drives clients away from the server's model"
     models.assert_as_fed_avg(history, pull=2.0)
 
 
@@ -198,16 +200,14 @@ def linear_functional_model(make):
     def forward_pass(weights, batch_input, training):
         output = predict(weights, batch_input["x"])
         batch_output = look_up("tff.learning.models.BatchOutput", "tff.learning.BatchOutput")[1]
-        return batch_output(
-            loss=loss(output, batch_input["y"]), predictions=output, num_examples=tf.shape(output)[0]
-        )
+        return batch_output(loss=loss(output, batch_input["y"]), predictions=output, num_examples=tf.shape(output)[0])
 
     offered = {"forward_pass_fn": forward_pass, "predict_on_batch_fn": predict_on_batch, "loss_fn": loss}
     taken = inspect.signature(make.__init__).parameters
     return make(
         initial_weights=(tuple(ZEROS), ()),
         input_spec=models.dataset(CLIENTS[0]).element_spec,
-        **{name: value for name, value in offered.items() if name in taken}
+        **{name: value for name, value in offered.items() if name in taken},
     )
 
 
@@ -368,9 +368,7 @@ def test_personalisation_matches_numpy(find):
     evaluate = find("tff.learning.algorithms.build_personalization_eval_computation")(
         model_fn, collections.OrderedDict(tuned=build_fine_tuning), tf.function(mean_loss_on)
     )
-    data = [
-        collections.OrderedDict(train_data=each.unbatch(), test_data=each.unbatch()) for each in models.datasets()
-    ]
+    data = [collections.OrderedDict(train_data=each.unbatch(), test_data=each.unbatch()) for each in models.datasets()]
     metrics = evaluate(models.model_weights(SOME_WEIGHTS), data)
     before, after = (
         np.asarray(found_in(found_in(metrics, part), "own_loss")) for part in ("baseline_metrics", "tuned")

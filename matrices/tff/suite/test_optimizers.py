@@ -1,0 +1,138 @@
+"""The optimizers that federated training takes, against the same steps in NumPy."""
+
+import models
+import numpy as np
+import pytest
+from api import Absent, look_up, release
+from models import RATE, ZEROS, close, model_fn, sgd
+
+
+def steps_at_the_server(server_optimizer, rounds=3):
+    """Return the weights after each round when the server's optimizer is the given one."""
+    build = look_up(*models.FED_AVG)[1]
+    return [this.weights for this in models.run(build(model_fn, sgd(), server_optimizer), rounds)]
+
+
+def momentum_in_numpy(rate, momentum, rounds=3):
+    """Return the weights after each round when the server takes steps with momentum."""
+    weights, velocity, history = ZEROS, [np.zeros_like(part) for part in ZEROS], []
+    for _ in range(rounds):
+        update = models.mean_of(models.updates(weights), models.SIZES)
+        velocity = [momentum * v + part for v, part in zip(velocity, update)]
+        weights = [part + rate * v for part, v in zip(weights, velocity)]
+        history.append(weights)
+    return history
+
+
+def adam_in_numpy(rate, beta_1=0.9, beta_2=0.999, epsilon=1e-7, rounds=3):
+    """Return the weights after each round when the server takes steps of Adam."""
+    weights, history = ZEROS, []
+    first, second = ([np.zeros_like(part) for part in ZEROS] for _ in range(2))
+    for number in range(1, rounds + 1):
+        slopes = [-part for part in models.mean_of(models.updates(weights), models.SIZES)]
+        first = [beta_1 * m + (1 - beta_1) * slope for m, slope in zip(first, slopes)]
+        second = [beta_2 * v + (1 - beta_2) * slope**2 for v, slope in zip(second, slopes)]
+        step = rate * np.sqrt(1 - beta_2**number) / (1 - beta_1**number)
+        weights = [part - step * m / (np.sqrt(v) + epsilon) for part, m, v in zip(weights, first, second)]
+        history.append(weights)
+    return history
+
+
+def all_close(found, expected):
+    """Return whether two histories of weights agree."""
+    return len(found) == len(expected) and all(close(*pair) for pair in zip(found, expected))
+
+
+def keras_optimizers():
+    """Return the optimizers of Keras; raise Absent where federated training takes them no more."""
+    import tensorflow as tf
+
+    if release() >= (0, 87):
+        raise Absent(["Keras optimizers"])  # RELEASE.md of 0.87.0: only tff.learning.optimizers are taken
+    return tf.keras.optimizers
+
+
+@pytest.mark.capability(
+    "learning.optimizer-tff",
+    title="TFF's own optimizers",
+    says="Federated averaging takes the optimizers of the library itself, momentum included.",
+    looks_for=[("tff.learning.optimizers.build_sgdm",)],
+)
+def test_an_optimizer_of_the_library_trains(find):
+    build_sgdm = find("tff.learning.optimizers.build_sgdm")
+    assert all_close(steps_at_the_server(build_sgdm(0.5, momentum=0.8)), momentum_in_numpy(0.5, 0.8))
+
+
+@pytest.mark.capability(
+    "learning.optimizer-adam",
+    title="TFF's own Adam",
+    says="The library's Adam takes the steps that Adam should, at the server of federated averaging.",
+    looks_for=[("tff.learning.optimizers.build_adam",)],
+)
+def test_adam_of_the_library_trains(find):
+    build_adam = find("tff.learning.optimizers.build_adam")
+    assert all_close(steps_at_the_server(build_adam(RATE)), adam_in_numpy(RATE))
+
+
+@pytest.mark.capability(
+    "learning.optimizer-keras",
+    title="Keras optimizers",
+    says="Federated averaging takes the optimizers of Keras, with the losses that the library's own would give.",
+    looks_for=[("tff.learning.algorithms.build_weighted_fed_avg", "tff.learning.build_federated_averaging_process")],
+)
+def test_an_optimizer_of_keras_trains(find):
+    optimizers = keras_optimizers()
+    build = find("tff.learning.algorithms.build_weighted_fed_avg")
+
+    def at_the_server():
+        return optimizers.SGD(0.5, momentum=0.8)
+
+    history = models.run(build(model_fn, models.keras_sgd(), at_the_server), 3)
+    assert all_close([this.weights for this in history], momentum_in_numpy(0.5, 0.8))
+    before = ZEROS
+    for this in history:
+        assert close(models.reported(this.metrics, "loss"), models.training_average(models.loss, before))
+        before = this.weights
+
+
+@pytest.mark.capability(
+    "learning.rate-schedule",
+    title="Learning-rate schedules",
+    says="The clients' learning rate follows a schedule from round to round.",
+    looks_for=[("tff.learning.algorithms.build_weighted_fed_avg_with_optimizer_schedule",)],
+)
+def test_the_clients_rate_follows_a_schedule(find):
+    import tensorflow as tf
+
+    build = find("tff.learning.algorithms.build_weighted_fed_avg_with_optimizer_schedule")
+    process = build(model_fn, lambda number: RATE / (1.0 + tf.cast(number, tf.float32)), sgd, sgd(1.0))
+    weights = ZEROS
+    for number, this in enumerate(models.run(process, 3)):
+        weights = models.fed_avg_round(weights, rate=RATE / (1.0 + number))
+        assert close(this.weights, weights)
+
+
+@pytest.mark.quick
+@pytest.mark.capability(
+    "learning.optimizer-steps",
+    title="Steps of an optimizer by hand",
+    says="An optimizer of the library is used on its own, and moves weights as the one of Keras moves them.",
+    looks_for=[("tff.learning.optimizers.build_sgdm",), ("tff.learning.optimizers.build_adam",)],
+)
+def test_steps_by_hand_agree_with_keras(find):
+    import tensorflow as tf
+
+    slopes = [[np.full([2], 0.5, np.float32)], [np.array([-1.0, 2.0], np.float32)], [np.ones([2], np.float32)]]
+    start = np.array([1.0, -1.0], np.float32)
+    pairs = [
+        (find("tff.learning.optimizers.build_sgdm")(0.1, momentum=0.9), tf.keras.optimizers.SGD(0.1, momentum=0.9)),
+        (find("tff.learning.optimizers.build_adam")(0.1), tf.keras.optimizers.Adam(0.1)),
+    ]
+    for own, of_keras in pairs:
+        variable = tf.Variable(start)
+        weights = [tf.constant(start)]
+        state = own.initialize([tf.TensorSpec([2], tf.float32)])
+        for slope in slopes:
+            state, weights = own.next(state, weights, [tf.constant(part) for part in slope])
+            of_keras.apply_gradients([(tf.constant(slope[0]), variable)])
+            assert np.allclose(weights[0], variable.numpy(), rtol=1e-4, atol=1e-5)
