@@ -6,9 +6,13 @@ import typer
 from rich.table import Table
 
 from compat import files, pipeline
+from compat.cli.budgets import Shown, budget_of, night, print_night
 from compat.cli.output import console, envelope, note, report, say
 from compat.cli.setting import ExtraIndexUrl, IndexUrl, Json, MatrixName, Refresh, Root, Setting, interpreter
+from compat.cli.stand import Stand
+from compat.errors import UsageError
 from compat.index.kept import encode_catalogue
+from compat.plan.budget import MOST_SHARDS
 from compat.plan.cell import RECIPES
 from compat.plan.explain import explain
 from compat.plan.feasible import Obstacle
@@ -69,17 +73,31 @@ def plan(
     matrix: MatrixName,
     explained: Annotated[str, typer.Option("--explain", metavar="CELL", help="The arithmetic of one cell.")] = "",
     here: Annotated[bool, typer.Option("--here", help="Also count the interpreters that this machine lacks.")] = False,
+    budget: Annotated[str, typer.Option("--budget", metavar="90m", help="What to run now, in so much time.")] = "",
+    shards: Annotated[int, typer.Option("--shards", min=1, max=MOST_SHARDS, help="So many machines at once.")] = 1,
+    first: Annotated[str, typer.Option("--first", metavar="CELLS", help="Cells that come before all others.")] = "",
+    only: Annotated[str, typer.Option("--only", metavar="CELLS", help="Cells, and no others.")] = "",
+    shown: Annotated[Shown, typer.Option("--print", help="What --budget prints.")] = "table",
     as_json: Json = False,
     root: Root = None,
     index_url: IndexUrl = None,
     extra_index_url: ExtraIndexUrl = None,
     refresh: Refresh = False,
 ) -> None:
-    """Give every cell of a matrix its fate: feasible, or its first obstacle.
+    """Give every cell of a matrix its fate: feasible, or its first obstacle. With --budget, say what to run now.
 
-    Examples: compat plan tff; compat plan tff --explain py3.8-tf2.10-tff0.36.0; compat plan tff --json
+    A budget is the time of each shard; the most telling cells come first. It asks no index, but the kept catalogue.
+
+    Examples: compat plan tff; compat plan tff --explain py3.8-tf2.10-tff0.36.0; compat plan tff --json;
+    compat plan tff --budget 90m --shards 20
     """
     setting = Setting(matrix, root, index_url, extra_index_url, refresh)
+    if budget:
+        found = night(Stand(setting), budget_of(budget, shards), first.split(), only.split())
+        print_night(setting.folder.name, found, "json" if as_json else shown)
+        return
+    if first or only or shards > 1 or shown != "table":
+        raise UsageError.of("--shards, --first, --only and --print belong to --budget", hint="for example --budget 90m")
     if explained:
         _explain(setting, explained, as_json)
         return

@@ -32,6 +32,9 @@ def reasons(*records: Record, lock: str | None = LOCK, present: Present = PRESEN
         ([ran("pass", lock=OTHER_LOCK), ran("test-fail:memory", day=1)], "spurious-last"),
         ([ran("pass"), ran("test-fail:memory", day=1, lock=OTHER_LOCK)], "lock-changed"),
         ([ran("pass", day=-81)], "stale"),
+        ([ran("test-fail:error(a)", "pass", day=3)], "flaky"),
+        ([ran("pass"), ran("test-fail:error(a)", day=3)], "flaky"),
+        ([ran("pass", day=-90), ran("test-fail:error(a)", day=-85)], "flaky"),
         ([ran("lock-fail:conflict(numpy)", lock="", suite="")], "lock-changed"),
     ],
 )
@@ -44,7 +47,7 @@ def test_a_cell_is_due_for_a_reason(records: list[Record], reason: str) -> None:
     [
         [ran("pass")],
         [ran("import-fail:abort")],
-        [ran("test-fail:error(a)", "pass")],
+        [ran("test-fail:error(a)", "pass", day=4)],
         [ran("install-fail:network", "pass")],
         [ran("install-fail:network"), ran("pass", day=1)],
         [ran("test-fail:wall-time"), ran("test-fail:wall-time", day=1)],

@@ -1,0 +1,53 @@
+"""The `results` room's expectation: how long a run of a cell will take, from the runs of it and of those beside it."""
+
+import statistics
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from compat.plan.cell import Cell
+from compat.results.picture import Picture
+
+UNKNOWN_SECONDS = 120.0
+
+
+class Timed(Protocol):
+    """What is asked of a run: how long it took, the install included."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it took; 0 when nothing ran."""
+
+
+class Durations:
+    """How long cells take: the median of their own runs, else of their neighbours', else of all, else a guess."""
+
+    def __init__(self, ran: Iterable[tuple[Cell, Sequence[Timed]]]) -> None:
+        """Take the cells that have runs. A cell that could not be locked took no time, which says nothing."""
+        own = {cell: taken for cell, runs in ran if (taken := [run.seconds for run in runs if run.seconds > 0])}
+        self._own: Mapping[Cell, float] = {cell: statistics.median(taken) for cell, taken in own.items()}
+        beside: defaultdict[Hashable, list[float]] = defaultdict(list)
+        for cell, seconds in self._own.items():
+            for key in _beside(cell):
+                beside[key].append(seconds)
+        self._beside = beside
+        self._all = statistics.median(self._own.values()) if self._own else UNKNOWN_SECONDS
+
+    def of(self, cell: Cell) -> float:
+        """Return how many seconds a run of the cell is expected to take."""
+        if cell in self._own:
+            return self._own[cell]
+        near = [seconds for key in _beside(cell) for seconds in self._beside.get(key, ())]
+        return statistics.median(near) if near else self._all
+
+
+def durations(picture: Picture, seconds: Mapping[str, Sequence[Timed]]) -> Durations:
+    """Return the durations of a matrix's cells, from its runs by cell id."""
+    return Durations((entry.cell, seconds.get(entry.cell.id, ())) for entry in picture.known)
+
+
+def _beside(cell: Cell) -> Iterator[Hashable]:
+    """What cells have in common that differ in one coordinate, or only in their recipe."""
+    yield cell.coordinates
+    for number in range(len(cell.coordinates)):
+        yield number, cell.coordinates[:number], cell.coordinates[number + 1 :], cell.recipe

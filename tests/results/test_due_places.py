@@ -1,0 +1,88 @@
+"""Where a due cell lies: a proposal waits for it, it lies near a floor, it holds a release that came since, or none."""
+
+import datetime
+from collections.abc import Iterable
+
+import msgspec
+import pytest
+from made_records import LOCK, START, SUITE, ran
+from world import BEGINNING, catalogue_of, matrix_of, world
+
+from compat.declare.load import Declared
+from compat.plan.plan import plan
+from compat.results.due import Due, agenda
+from compat.results.picture import picture
+from compat.results.record import Record
+from compat.results.verdict import Present
+
+WORLD = world("floors")
+MATRIX, CATALOGUE = matrix_of(WORLD), catalogue_of(WORLD)
+FATES = plan(MATRIX, CATALOGUE).fates
+PRESENT = Present(suite_digest=SUITE, day=START.date() + datetime.timedelta(days=2))
+# A release of a world comes out thirty days after the one before it.
+BEFORE_THE_THIRD = (BEGINNING - START).days + 45
+
+
+def due(*runs: Record, others: Iterable[str] = (), proposed: Iterable[str] = ()) -> dict[str, Due]:
+    by_cell = {run.cell: [run] for run in runs}
+    locks = dict.fromkeys(by_cell, LOCK)
+    found = picture(Declared(matrix=MATRIX), CATALOGUE, FATES, locks, by_cell, PRESENT)
+    return {one.cell: one for one in agenda(found, others, proposed)}
+
+
+def places(**more: Iterable[str]) -> dict[str, str]:
+    return {cell: one.place for cell, one in due(**more).items()}  # type: ignore[arg-type]
+
+
+def test_untested_cells_at_the_floors_of_the_newest_release_are_due_and_those_one_step_beside_them() -> None:
+    found = places()
+    assert set(found.values()) == {"floor"}
+    near = {f"py{python}-d{dep}-demo3.0" for python in ("3.8", "3.9", "3.10") for dep in (2, 3, 4)}
+    assert {cell.partition("+")[0] for cell in found} == near
+    assert "py3.9-d3-demo3.0+dated" in found
+
+
+def test_a_sound_cell_near_a_floor_is_not_due_and_one_with_another_lock_is_due_before_all_others() -> None:
+    sound = ran("pass", cell="py3.9-d3-demo3.0")
+    assert "py3.9-d3-demo3.0" not in due(sound)
+    outdated = ran("pass", cell="py3.9-d3-demo3.0", lock="2" * 64)
+    elsewhere = ran("pass", cell="py3.11-d5-demo1.0", lock="2" * 64)
+    found = [cell for cell, one in due(outdated, elsewhere).items() if one.reason == "lock-changed"]
+    assert found == ["py3.9-d3-demo3.0", "py3.11-d5-demo1.0"]
+
+
+def test_a_release_that_came_after_the_first_run_makes_its_untested_cells_due() -> None:
+    found = due(ran("pass", cell="py3.11-d2-demo1.0", day=BEFORE_THE_THIRD))
+    arrived = {cell for cell, one in found.items() if one.place == "new-release"}
+    assert "py3.11-d6-demo3.0" in arrived
+    assert "py3.11-d2-demo3.0" in arrived
+    assert not any(cell.endswith("+relaxed") and "demo3.0" not in cell for cell in arrived)
+    assert not any("demo1.0" in cell or "demo2.0" in cell for cell in arrived)
+    assert found["py3.9-d3-demo3.0"].place == "floor"
+
+
+def test_a_new_release_that_ran_is_new_no_more() -> None:
+    first = ran("pass", cell="py3.11-d2-demo1.0", day=BEFORE_THE_THIRD)
+    assert "py3.11-d6-demo3.0" not in due(first, ran("pass", cell="py3.11-d6-demo3.0"))
+
+
+def test_before_the_first_run_nothing_is_new() -> None:
+    assert "new-release" not in places().values()
+
+
+def test_a_proposals_cells_come_first_even_when_nothing_has_changed() -> None:
+    sound = ran("pass", cell="py3.11-d5-demo1.0")
+    found = list(due(sound, proposed=[sound.cell]).values())
+    assert found[0] == Due(cell=sound.cell, reason="asked", place="proposal", last=START.date())
+
+
+def test_an_infeasible_cell_is_not_due_but_a_cell_that_somebody_named_is() -> None:
+    assert not any("-d1-" in cell for cell in due())
+    assert due(others=["py3.11-d6-demo1.0"])["py3.11-d6-demo1.0"].place == "elsewhere"
+
+
+@pytest.mark.parametrize("floors", [(), MATRIX.floors[:1]])
+def test_without_floors_no_cell_lies_near_one(floors: tuple[object, ...]) -> None:
+    matrix = msgspec.structs.replace(MATRIX, floors=floors)
+    found = agenda(picture(Declared(matrix=matrix), CATALOGUE, FATES, {}, {}, PRESENT))
+    assert {one.place for one in found} == ({"floor"} if floors else set())
