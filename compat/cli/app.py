@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from compat.cli import declarations, locks, plans, runs, shows
+from compat.cli import advice, declarations, locks, plans, runs, shows
 from compat.cli.output import envelope, report
 from compat.errors import CompatError, Fault
 
@@ -27,6 +27,7 @@ app.command(name="plan")(plans.plan)
 app.command(name="lock")(locks.lock)
 app.command(name="run")(runs.run)
 app.command(name="show")(shows.show)
+app.command(name="advise")(advice.advise)
 app.command(name="record")(shows.record)
 
 

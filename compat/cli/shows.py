@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from compat import files, pipeline
+from compat.advise.commands import FOLDER, Whereabouts, uv_lines
 from compat.cli.output import console, envelope, note, say
 from compat.cli.setting import Json, MatrixName, Root, Setting, cache_folder, now
 from compat.cli.stand import Stand
@@ -110,22 +111,10 @@ def reproduction(setting: Setting, cell: str) -> list[str]:
     path = pipeline.lock_path(setting.folder, cell)
     if not path.exists():
         return [f"reproduce: compat lock {setting.folder.name} {cell}"]
-    lock = pipeline.kept_lock(path)
-    series = f"{lock.inputs.python.major}.{lock.inputs.python.minor}"
     place = f"matrices/{setting.folder.name}"
-    install = f"uv pip install --python cell --no-deps --require-hashes -r '{place}/locks/{cell}.txt'"
-    lines = ["reproduce:", f"  uv venv --python {series} cell", f"  {install}"]
-    if lock.inputs.given is not None and lock.inputs.given_python is not None:
-        name, kept = lock.inputs.given.name, f"'{place}/locks/{cell}.txt'"
-        lines[2:] = [
-            f"  awk '/^[a-z0-9]/ {{ given = /^{name}==/ }} given' {kept} > given.txt",
-            f"  awk '/^[a-z0-9]/ {{ given = /^{name}==/ }} !given' {kept} > pins.txt",
-            "  uv pip install --python cell --no-deps --require-hashes -r pins.txt",
-            "  uv pip install --python cell --no-deps --require-hashes"
-            f" --python-version {lock.inputs.given_python} -r given.txt",
-        ]
-    lines.append(f"  cell/bin/python -m pytest {place}/{setting.ask.matrix.suite.path}")
-    return lines
+    lines = uv_lines(pipeline.kept_lock(path), Whereabouts(lock=f"{place}/locks/{cell}.txt"))
+    suite = f"{FOLDER}/bin/python -m pytest {place}/{setting.ask.matrix.suite.path}"
+    return ["reproduce:", *(f"  {line}" for line in (*lines, suite))]
 
 
 def record(

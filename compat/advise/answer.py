@@ -1,0 +1,119 @@
+"""The `advise` room's answer: the best proven combination for a request, or the nearest one and what is in the way."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from compat.advise.compared import alternatives, trade_off
+from compat.advise.lifted import Lifted, lifted
+from compat.advise.obstruction import in_the_way
+from compat.advise.proof import Proof, Ranks, proofs
+from compat.advise.published import AsPublished, as_published
+from compat.advise.request import Request, Value, label, wanted
+from compat.lock.lockfile import Lock
+from compat.plan.feasible import Feasibility
+from compat.results.picture import Picture
+
+
+class Card(Value, frozen=True):
+    """A proven combination as it is recommended: the proof, its lock, what was lifted, what a plain install does."""
+
+    proof: Proof
+    lock: Lock
+    lifted: tuple[Lifted, ...]
+    published: AsPublished
+
+
+class Alternative(Value, frozen=True):
+    """Another proven combination, and in one sentence what it gains and loses against the recommended one."""
+
+    card: Card
+    trade_off: str
+
+
+class Recommended(Value, frozen=True):
+    """Something that meets the request is proven."""
+
+    request: Request
+    best: Card
+    alternatives: tuple[Alternative, ...]
+
+
+class Unproven(Value, frozen=True):
+    """Nothing that meets the request is proven: why, and the nearest proof with what is not as asked, if there is one.
+
+    `changes` is the smallest change of the request that makes it provable.
+    """
+
+    request: Request
+    in_the_way: tuple[str, ...]
+    nearest: Card | None
+    changes: tuple[str, ...]
+
+
+class Advisor:
+    """Answers requests about one picture."""
+
+    def __init__(self, picture: Picture, locks: Mapping[str, Lock]) -> None:
+        """Take what is known, and the lock of each cell that has one; only those of proven cells are looked at."""
+        self.picture = picture
+        self._locks = locks
+
+    @cached_property
+    def proofs(self) -> tuple[Proof, ...]:
+        """Every proof, in the order of the plan."""
+        return proofs(self.picture, self._locks)
+
+    @cached_property
+    def ranks(self) -> Ranks:
+        """The order of the proofs."""
+        return Ranks(self.picture, self.proofs)
+
+    @cached_property
+    def _facts(self) -> Feasibility:
+        return Feasibility(self.picture.matrix, self.picture.catalogue)
+
+    def answer(self, request: Request) -> Recommended | Unproven:
+        """Return the best proven combination that meets the request, or what is in the way of one."""
+        fitting, matrix = self.fitting(request), self.picture.matrix
+        if not fitting:
+            return self._unproven(request)
+        best, *others = fitting
+        return Recommended(
+            request=request,
+            best=self.card(best),
+            alternatives=tuple(
+                Alternative(card=self.card(one), trade_off=trade_off(matrix, best, one))
+                for one in alternatives(matrix, best, others)
+            ),
+        )
+
+    def fitting(self, request: Request) -> list[Proof]:
+        """Return the proofs that meet the request, the best first."""
+        found = [one for one in self.proofs if not one.unmet(request) and not one.lacking(request)]
+        return sorted(found, key=lambda one: self.ranks.order(one, request))
+
+    def card(self, proof: Proof) -> Card:
+        """Return a proof with all that is told of it."""
+        lock = self._locks[proof.cell.id]
+        return Card(
+            proof=proof,
+            lock=lock,
+            lifted=lifted(self._facts, proof.cell, lock),
+            published=as_published(self.picture, proof.cell),
+        )
+
+    def _unproven(self, request: Request) -> Unproven:
+        ways = in_the_way(self.picture, request)
+        if not self.proofs:
+            return Unproven(request=request, in_the_way=ways, nearest=None, changes=())
+        asked = wanted(request, self.ranks.positions, self.picture.catalogue)
+        nearest = min(self.proofs, key=lambda one: self.ranks.distance(one, request, asked))
+        changes = tuple(_changes(nearest, request))
+        return Unproven(request=request, in_the_way=ways, nearest=self.card(nearest), changes=changes)
+
+
+def _changes(proof: Proof, request: Request) -> Iterator[str]:
+    for want in proof.unmet(request):
+        yield f"{label(want.axis)} {proof.version(want.axis.name)} instead of {want.specifier}"
+    for need in proof.lacking(request):
+        yield f"without {need}"

@@ -1,0 +1,86 @@
+"""The `advise` room's comparison: what another proven combination gains and loses against the recommended one."""
+
+from collections.abc import Iterator, Sequence
+
+from compat.advise.proof import Proof
+from compat.advise.request import label
+from compat.declare.matrix import Axis, Matrix
+
+MOST_ALTERNATIVES = 2
+
+
+def alternatives(matrix: Matrix, best: Proof, others: Sequence[Proof]) -> tuple[Proof, ...]:
+    """Return up to two others that are better in something, each in another respect; then the next best."""
+    chosen: list[Proof] = []
+    offered: set[str] = set()
+    for other in others:
+        gained = set(better_in(matrix, other, best))
+        if len(chosen) < MOST_ALTERNATIVES and gained - offered:
+            chosen.append(other)
+            offered |= gained
+    chosen += [other for other in others if other not in chosen][: MOST_ALTERNATIVES - len(chosen)]
+    return tuple(chosen)
+
+
+def trade_off(matrix: Matrix, best: Proof, other: Proof) -> str:
+    """Return in one sentence what the other one gains and loses."""
+    gained = ", ".join(_gain(matrix, other, respect) for respect in better_in(matrix, other, best))
+    worse = (respect for respect in better_in(matrix, best, other) if respect != "tested")
+    lost = ", ".join(_loss(matrix, other, respect) for respect in worse)
+    said = f"{gained}, but {lost}" if gained and lost else gained or lost or "the same, locked another way"
+    return f"{said[0].upper()}{said[1:]}."
+
+
+def better_in(matrix: Matrix, one: Proof, other: Proof) -> tuple[str, ...]:
+    """Return in what respects the first is better: `kind`, `recipe`, `stale`, `tested`, or the name of an axis."""
+    return tuple(_respects(matrix, one, other))
+
+
+def _respects(matrix: Matrix, one: Proof, other: Proof) -> Iterator[str]:
+    if len(one.fails) < len(other.fails):
+        yield "kind"
+    if one.is_published and not other.is_published:
+        yield "recipe"
+    companions = (axis for axis in matrix.packages if axis.name != matrix.subject)
+    axes: tuple[Axis, ...] = (matrix.subject_axis, *companions, matrix.interpreters)
+    for axis in axes:
+        if one.cell.on(axis.name).version > other.cell.on(axis.name).version:
+            yield axis.name
+    if other.stale and not one.stale:
+        yield "stale"
+    if one.tested > other.tested:
+        yield "tested"
+
+
+def _gain(matrix: Matrix, proof: Proof, respect: str) -> str:
+    match respect:
+        case "kind":
+            return "every capability works" if not proof.fails else "less fails"
+        case "recipe":
+            return "as published, with nothing lifted"
+        case "stale":
+            return "with fresh evidence"
+        case "tested":
+            return f"tested {times(proof.tested)}"
+    return f"newer {_version(matrix, proof, respect)}"
+
+
+def _loss(matrix: Matrix, proof: Proof, respect: str) -> str:
+    match respect:
+        case "kind":
+            return f"{' and '.join(proof.fails[:3])}{' and more' if proof.fails[3:] else ''} fail"
+        case "recipe":
+            return "only with pins lifted"
+        case "stale":
+            return "its evidence is stale"
+    return f"older {_version(matrix, proof, respect)}"
+
+
+def times(count: int) -> str:
+    """Return `once`, `twice`, `3 times`."""
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def _version(matrix: Matrix, proof: Proof, name: str) -> str:
+    axis: Axis = next(axis for axis in matrix.axes if axis.name == name)
+    return f"{label(axis)} {proof.version(name)}"

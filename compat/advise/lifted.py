@@ -1,0 +1,105 @@
+"""The `advise` room's honesty about relaxed cells: which published requirements their lock does not keep, and why."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from compat.advise.request import Value
+from compat.declare.matrix import NOTHING, Rule
+from compat.lock.lockfile import Lock
+from compat.plan.cell import Cell
+from compat.plan.feasible import Feasibility
+from compat.plan.requirements import Asked, named
+
+
+class Lifted(Value, frozen=True):
+    """Packages whose published requirement is not kept: what stands in its place, by which rule, and its reason.
+
+    `published` is empty where not the subject but another package asks; `instead` where the package is left out.
+    """
+
+    packages: tuple[str, ...]
+    published: str
+    instead: str
+    rule: str
+    because: str
+
+    @property
+    def sentence(self) -> str:
+        """Say it, without the reason: `jax and jaxlib 0.4.20 instead of 0.4.14`."""
+        names = " and ".join((", ".join(self.packages[:-1]), self.packages[-1]) if self.packages[1:] else self.packages)
+        if not self.instead:
+            return f"{names} left out"
+        if not self.published:
+            return f"{names} {self.instead}, whatever other packages ask of it"
+        return f"{names} {self.instead} instead of {self.published}"
+
+
+def lifted(facts: Feasibility, cell: Cell, lock: Lock) -> tuple[Lifted, ...]:
+    """Return what the cell's lock does not keep of its subject's published requirements; nothing unless relaxed."""
+    found = sorted([*_python(facts, cell, lock), *_packages(facts, cell, lock)], key=_place)
+    return tuple(
+        Lifted(packages=tuple(name for one in alike for name in one.packages), **dict(zip(_KEYS, kind, strict=True)))
+        for kind, alike in groupby(found, key=_kind)
+    )
+
+
+_KEYS = ("published", "instead", "rule", "because")
+
+
+def _kind(one: Lifted) -> tuple[str, ...]:
+    return one.published, one.instead, one.rule, one.because
+
+
+def _place(one: Lifted) -> tuple[object, ...]:
+    return one.packages[0] != "Python", one.rule, one.instead, one.packages
+
+
+def _python(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[Lifted]:
+    published = facts.published(cell.on(facts.matrix.subject).version)
+    if lock.inputs.given_python is None or published is None or published.requires_python is None:
+        return
+    for rule in facts.rules.relaxing(cell):
+        if any(relaxation.ignore_requires_python for relaxation in rule.relaxations):
+            series = f"{lock.inputs.python.major}.{lock.inputs.python.minor}"
+            yield _one("Python", _shown([published.requires_python]), series, rule.name, rule.because)
+            return
+
+
+def _packages(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[Lifted]:
+    pins = {pin.name: pin.version for pin in lock.pins}
+    asked = facts.requirements(cell.on(facts.matrix.subject).version, cell.on(facts.matrix.interpreters.name).version)
+    reasons: dict[str, Rule] = {
+        canonicalize_name(relaxation.package): rule
+        for rule in facts.rules.relaxing(cell)
+        for relaxation in rule.relaxations
+        if not relaxation.ignore_requires_python
+    }
+    for package, relaxation in facts.rules.relaxations(cell).items():
+        requirements, locked, rule = named(asked, package), pins.get(package), reasons[package]
+        if relaxation.to == NOTHING:
+            if requirements and locked is None:
+                yield _one(package, _shown(one.specifier for one in requirements), "", rule.name, rule.because)
+        elif locked is not None and not _kept(requirements, locked):
+            published = _shown(one.specifier for one in requirements)
+            yield _one(package, published, str(locked), rule.name, rule.because)
+        elif locked is not None and relaxation.everywhere and not requirements and relaxation.specifier:
+            yield _one(package, "", str(locked), rule.name, rule.because)
+
+
+def _kept(requirements: Iterable[Asked], locked: Version) -> bool:
+    return all(one.specifier.contains(locked, prereleases=True) for one in requirements)
+
+
+def _shown(specifiers: Iterable[SpecifierSet]) -> str:
+    """The published specifiers as people say them: an exact one is its version."""
+    texts = sorted({str(one) for specifier in specifiers for one in specifier})
+    exact = [text.removeprefix("==") for text in texts if text.startswith("==") and not text.endswith("*")]
+    return exact[0] if exact and len(texts) == 1 else ",".join(texts)
+
+
+def _one(package: str, published: str, instead: str, rule: str, because: str) -> Lifted:
+    return Lifted(packages=(package,), published=published, instead=instead, rule=rule, because=because)

@@ -1,0 +1,96 @@
+"""The `advise` room's reasons: why nothing that meets a request is proven."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from packaging.version import Version
+
+from compat.advise.proof import is_current, positions
+from compat.advise.request import Request, label, wanted
+from compat.plan.cell import Cell
+from compat.plan.feasible import Obstacle
+from compat.results.picture import Entry, Picture
+from compat.results.verdict import Verdict
+
+
+def in_the_way(picture: Picture, request: Request) -> tuple[str, ...]:
+    """Return what is in the way of a request that no proof meets, as sentences, the most telling first.
+
+    Runs speak first, then what metadata and rules say of the cells as published, then what was never run.
+    """
+    known = positions(picture)
+    asked = wanted(request, known, picture.catalogue)
+    matching = [entry for entry in picture.entries if all(entry.cell.on(axis).version in asked[axis] for axis in asked)]
+    if not matching:
+        return tuple(_nowhere(request, asked))
+    matching.sort(key=lambda entry: [-known[axis][entry.cell.on(axis).version] for axis in _order(picture)])
+    return (*_of_runs(picture, matching, request), *_of_metadata(picture, matching, request), *_of_nobody(matching))
+
+
+def _order(picture: Picture) -> tuple[str, ...]:
+    subject = picture.matrix.subject
+    return subject, *(axis.name for axis in picture.matrix.axes if axis.name != subject)
+
+
+def _nowhere(request: Request, asked: Mapping[str, Collection[Version]]) -> Iterator[str]:
+    for want in request.wants:
+        if not asked[want.axis.name]:
+            yield f"the matrix has no {label(want.axis)} {want.specifier}"
+
+
+def _of_runs(picture: Picture, matching: Sequence[Entry], request: Request) -> Iterator[str]:
+    """The newest run that fits and fails, with its declared explanation, and how many more did."""
+    failing = [entry for entry in matching if entry.is_tested]
+    if not failing:
+        return
+    entry = failing[0]
+    more = f"; {len(failing) - 1} more were run and do not do" if failing[1:] else ""
+    yield f"{entry.cell.id} {_failure(picture, entry, request)}{more}"
+
+
+def _failure(picture: Picture, entry: Entry, request: Request) -> str:
+    found = entry.verdict
+    if found.kind in ("works", "partial"):
+        if not is_current(entry, picture):
+            return "worked on another lock than it has now, and was not run since"
+        return f"works, but {', '.join(_lacking(found, request))}"
+    issue = picture.explained(entry)
+    because = f" ({issue.because})" if issue is not None else ""
+    return f"is {found.kind}: {found.outcome}, tested on {found.latest}{because}"
+
+
+def _lacking(found: Verdict, request: Request) -> Iterator[str]:
+    said = {"no": "fails", "absent": "is not there"}
+    statuses = {one.id: one.status for one in found.capabilities}
+    for need in request.needs:
+        if statuses.get(need) != "yes":
+            yield f"{need} {said.get(statuses.get(need, ''), 'was not tested')}"
+
+
+def _of_metadata(picture: Picture, matching: Sequence[Entry], request: Request) -> Iterator[str]:
+    """Why the plan rules out all that fits as published; the obstacle that speaks of what was asked is the one told."""
+    published = [entry for entry in matching if entry.cell.recipe != "relaxed"]
+    ruled_out = [(entry, entry.obstacle) for entry in published if entry.obstacle is not None]
+    if not ruled_out or len(ruled_out) < len(published):
+        return
+    _, obstacle = min(ruled_out, key=lambda pair: _beside(picture, request, *pair))
+    releases = len({entry.cell.on(picture.matrix.subject).version for entry, _ in ruled_out})
+    others = f"; as published none of the {releases - 1} other releases fits" if releases > 1 else ""
+    yield f"{obstacle.because}{others}"
+
+
+def _beside(picture: Picture, request: Request, entry: Entry, obstacle: Obstacle) -> int:
+    """How many coordinates an obstacle speaks of that nobody asked about."""
+    asked = {picture.matrix.subject, *(want.axis.name for want in request.wants)}
+    return sum(_axis_of(entry.cell, text) not in (None, *asked) for text in obstacle.between)
+
+
+def _axis_of(cell: Cell, text: str) -> str | None:
+    return next((one.axis for one in cell.coordinates if one.text == text), None)
+
+
+def _of_nobody(matching: Sequence[Entry]) -> Iterator[str]:
+    untested = [entry for entry in matching if entry.verdict.kind == "unknown"]
+    if untested:
+        many = "1 combination that fits" if len(untested) == 1 else f"{len(untested):,} combinations that fit"
+        relaxed = " once pins are lifted" if all(entry.cell.recipe == "relaxed" for entry in untested) else ""
+        yield f"{many}{relaxed} could work and were never run, such as {untested[0].cell.id}"

@@ -1,0 +1,159 @@
+"""The `advise` room's material: every combination that ran on the lock it has now, and works, wholly or in part."""
+
+import datetime
+from collections.abc import Collection, Iterator, Mapping
+from typing import Literal
+
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from compat.advise.request import GOALS, Goal, Request, Value, Want, meets, patches
+from compat.declare.matrix import InterpreterAxis
+from compat.lock.lockfile import Lock
+from compat.plan.cell import RECIPES, Cell
+from compat.plan.product import axis_coordinates
+from compat.results.picture import Entry, Picture
+from compat.results.verdict import counting, staleness
+from compat.run.evidence import Isolation
+
+
+class Proof(Value, frozen=True):
+    """A combination that ran. `fails` are the capabilities that do not work, `has` those that do.
+
+    `versions` has, for each axis, what the lock installs; of an interpreter, the series. `tested` is how many runs on
+    this lock count. `stale` says why the evidence is old; empty when it is not.
+    """
+
+    cell: Cell
+    kind: Literal["works", "partial"]
+    versions: tuple[tuple[str, Version], ...]
+    has: tuple[str, ...]
+    fails: tuple[str, ...]
+    tested: int
+    last: datetime.date
+    isolation: Isolation
+    stale: tuple[str, ...]
+
+    @property
+    def is_published(self) -> bool:
+        """Whether nothing was lifted: the recipe asks as published."""
+        return self.cell.recipe != "relaxed"
+
+    def version(self, axis: str) -> Version:
+        """Return what the lock installs on an axis."""
+        return dict(self.versions)[axis]
+
+    def unmet(self, request: Request) -> tuple[Want, ...]:
+        """Return the wants that it does not meet."""
+        return tuple(want for want in request.wants if not self._meets(want))
+
+    def lacking(self, request: Request) -> tuple[str, ...]:
+        """Return the needed capabilities that it was not seen to have."""
+        return tuple(need for need in request.needs if need not in self.has)
+
+    def _meets(self, want: Want) -> bool:
+        at = self.cell.on(want.axis.name).version
+        is_interpreter = isinstance(want.axis, InterpreterAxis)
+        return meets(want.specifier, at, patches(at) if is_interpreter else [self.version(want.axis.name)])
+
+
+class Ranks:
+    """The order in which proofs are recommended, by goal; the same for the command, the pages and their data."""
+
+    def __init__(self, picture: Picture, proofs: tuple[Proof, ...]) -> None:
+        """Take all proofs of the picture."""
+        self.positions = positions(picture)
+        subject, python = picture.matrix.subject, picture.matrix.interpreters.name
+        self._axes = (subject, *(axis.name for axis in picture.matrix.packages if axis.name != subject), python)
+        self._ranks: dict[Goal, dict[str, int]] = {
+            goal: {one.cell.id: rank for rank, one in enumerate(sorted(proofs, key=lambda one: self._key(one, goal)))}
+            for goal in GOALS
+        }
+
+    def of(self, proof: Proof, goal: Goal) -> int:
+        """Return the place of a proof among all, 0 for the best, whether or not it works wholly."""
+        return self._ranks[goal][proof.cell.id]
+
+    def order(self, proof: Proof, request: Request) -> tuple[int, int]:
+        """Return what proofs are sorted by: what works wholly comes first, unless it was said what must work."""
+        return int(not request.needs and proof.kind == "partial"), self.of(proof, request.goal)
+
+    def distance(
+        self, proof: Proof, request: Request, asked: Mapping[str, Collection[Version]]
+    ) -> tuple[int, int, int, int]:
+        """Return how far a proof is from a request: wishes that it leaves unmet, coordinates off them, its order.
+
+        `asked` has the coordinates that are wanted of each axis. Where none is, all of its coordinates count.
+        """
+        unmet = proof.unmet(request)
+        steps = sum(self._steps(proof, want.axis.name, asked[want.axis.name]) for want in unmet)
+        return len(unmet) + len(proof.lacking(request)), steps, *self.order(proof, request)
+
+    def _steps(self, proof: Proof, axis: str, asked: Collection[Version]) -> int:
+        places = self.positions[axis]
+        at = places[proof.cell.on(axis).version]
+        return min((abs(at - places[one]) for one in asked), default=len(places))
+
+    def _key(self, proof: Proof, goal: Goal) -> tuple[object, ...]:
+        subject, *others = (self.positions[axis][proof.cell.on(axis).version] for axis in self._axes)
+        doubts = (not proof.is_published, bool(proof.stale))
+        last = (RECIPES.index(proof.cell.recipe), proof.cell.id)
+        newest = (-subject, *doubts, *(-other for other in others))
+        match goal:
+            case "newest":
+                return (*newest, *last)
+            case "stable":
+                return (-proof.tested, *doubts, *newest, *last)
+            case "minimum":
+                return (subject, *doubts, *others, *last)
+
+
+def positions(picture: Picture) -> dict[str, dict[Version, int]]:
+    """Return the number of each coordinate on its axis, oldest first; those that only records know are among them."""
+    found: dict[str, dict[Version, int]] = {}
+    for axis in picture.matrix.axes:
+        known = {coordinate.version for coordinate in axis_coordinates(axis, picture.catalogue)}
+        known |= {entry.cell.on(axis.name).version for entry in picture.known}
+        found[axis.name] = {version: number for number, version in enumerate(sorted(known))}
+    return found
+
+
+def proofs(picture: Picture, locks: Mapping[str, Lock]) -> tuple[Proof, ...]:
+    """Return the proofs of a picture, in the order of the plan; `locks` has the lock of each cell that has one.
+
+    A cell whose newest run was on another lock than it has now proves nothing about what would be installed.
+    """
+    return tuple(_proofs(picture, locks))
+
+
+def _proofs(picture: Picture, locks: Mapping[str, Lock]) -> Iterator[Proof]:
+    for entry in picture.known:
+        kind, latest = entry.verdict.kind, entry.verdict.latest
+        if (kind == "works" or kind == "partial") and latest is not None and is_current(entry, picture):
+            counted = [one.run for one in counting(entry.runs, picture.day) if one.run.lock_digest == entry.lock_digest]
+            statuses = {one.id: one.status for one in entry.verdict.capabilities}
+            yield Proof(
+                cell=entry.cell,
+                kind=kind,
+                versions=tuple(_versions(picture, entry.cell, locks[entry.cell.id])),
+                has=tuple(sorted(name for name, status in statuses.items() if status == "yes")),
+                fails=tuple(sorted(name for name, status in statuses.items() if status == "no")),
+                tested=len(counted),
+                last=latest,
+                isolation=counted[-1].isolation,
+                stale=staleness(counted[-1], picture.present, entry.lock_digest),
+            )
+
+
+def is_current(entry: Entry, picture: Picture) -> bool:
+    """Return whether the newest run that counts was on the lock that the cell has now."""
+    counted = counting(entry.runs, picture.day)
+    return bool(counted) and entry.lock_digest is not None and counted[-1].run.lock_digest == entry.lock_digest
+
+
+def _versions(picture: Picture, cell: Cell, lock: Lock) -> Iterator[tuple[str, Version]]:
+    pins = {pin.name: pin.version for pin in lock.pins}
+    for axis in picture.matrix.axes:
+        at = cell.on(axis.name).version
+        known = None if isinstance(axis, InterpreterAxis) else pins.get(canonicalize_name(axis.package))
+        yield axis.name, known or at

@@ -1,0 +1,40 @@
+"""The `advise` room's plain statement: what a plain install of these versions does today, where it is known."""
+
+from typing import Literal
+
+from compat.advise.request import Value
+from compat.declare.matrix import PackageAxis
+from compat.plan.cell import Cell
+from compat.results.picture import Entry, Picture
+
+
+class AsPublished(Value, frozen=True):
+    """What `command` does today: `works`, `fails`, or `unknown` where nobody tried."""
+
+    command: str
+    state: Literal["works", "fails", "unknown"]
+    sentence: str
+
+
+def as_published(picture: Picture, cell: Cell) -> AsPublished:
+    """Return what a plain install of the cell's versions does, by the fresh cell of its place."""
+    command = f"pip install {' '.join(_pin(axis, cell) for axis in picture.matrix.packages)}"
+    entry = picture.by_id.get(cell.id.partition("+")[0])
+    kind = "unknown" if entry is None else entry.verdict.kind
+    if entry is None or kind == "unknown":
+        return AsPublished(command=command, state="unknown", sentence="not tried so far")
+    if kind == "works":
+        return AsPublished(command=command, state="works", sentence=f"works, tested on {entry.verdict.latest}")
+    return AsPublished(command=command, state="fails", sentence=_failure(entry))
+
+
+def _failure(entry: Entry) -> str:
+    found = entry.verdict
+    if found.kind == "infeasible" or found.outcome is None:
+        return f"cannot work: {'; '.join(found.reasons)}"
+    return f"is {found.kind}: {found.outcome}, tested on {found.latest}"
+
+
+def _pin(axis: PackageAxis, cell: Cell) -> str:
+    version = cell.on(axis.name).version
+    return f"'{axis.package}=={version}'" if axis.select.keep == "each" else f"'{axis.package}=={version}.*'"

@@ -1,0 +1,138 @@
+"""The `advise` room's question: what a user has and needs, in words such as `python==3.10`, read against a matrix."""
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, get_args
+
+import msgspec
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import Specifier, SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from compat.declare.matrix import Axis, InterpreterAxis, Matrix
+from compat.errors import UsageError
+from compat.index.release import Catalogue
+from compat.index.select import members
+
+Goal = Literal["newest", "stable", "minimum"]
+GOALS: tuple[Goal, ...] = get_args(Goal)
+# More patches than any interpreter series has had.
+_PATCHES = 60
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of the advise room's values."""
+
+
+class Want(Value, frozen=True):
+    """What is asked of one axis."""
+
+    axis: Axis
+    specifier: SpecifierSet
+
+
+class Request(Value, frozen=True):
+    """What a user has (`wants`, at most one an axis, in axis order), which capabilities are needed, and the goal."""
+
+    wants: tuple[Want, ...] = ()
+    needs: tuple[str, ...] = ()
+    goal: Goal = "newest"
+
+
+def request_of(
+    words: Iterable[str], matrix: Matrix, capabilities: Sequence[str], needs: Iterable[str] = (), goal: Goal = "newest"
+) -> Request:
+    """Return the request that the words make; an axis goes by its name, its short name or its package's.
+
+    Raises UsageError for what is no requirement, and for an unknown axis or capability, with the nearest known one.
+    """
+    asked: dict[str, SpecifierSet] = {}
+    for word in words:
+        requirement = _requirement(word)
+        axis = _axis(requirement.name, matrix)
+        asked[axis.name] = asked.get(axis.name, SpecifierSet()) & requirement.specifier
+    wants = tuple(Want(axis=axis, specifier=asked[axis.name]) for axis in matrix.axes if axis.name in asked)
+    return Request(wants=wants, needs=tuple(_need(need, capabilities) for need in dict.fromkeys(needs)), goal=goal)
+
+
+def meets(specifier: SpecifierSet, at: Version, releases: Iterable[Version]) -> bool:
+    """Return whether a coordinate is what is asked; `releases` are those that it stands for, or the one that is locked.
+
+    A specifier with no more numbers than the coordinate speaks of the coordinate, so that `==2.11`, `<=2.11` and
+    `!=2.11` mean the series 2.11; one with more numbers speaks of releases.
+    """
+    coarse = [one for one in specifier if _numbers(one) <= len(at.release)]
+    fine = [one for one in specifier if _numbers(one) > len(at.release)]
+    if not all(one.contains(at, prereleases=True) for one in coarse):
+        return False
+    return not fine or any(all(one.contains(release, prereleases=True) for one in fine) for release in releases)
+
+
+def releases_of(axis: Axis, at: Version, catalogue: Catalogue) -> tuple[Version, ...]:
+    """Return the releases that a coordinate stands for; of an interpreter, any patch that its series may have."""
+    if isinstance(axis, InterpreterAxis):
+        return patches(at)
+    return tuple(one.version for one in members(at, axis.select, catalogue.package(canonicalize_name(axis.package))))
+
+
+def wanted(
+    request: Request, known: Mapping[str, Iterable[Version]], catalogue: Catalogue
+) -> dict[str, frozenset[Version]]:
+    """Return, for each axis that something is asked of, which of its known coordinates may be what is asked."""
+    return {
+        want.axis.name: frozenset(
+            at for at in known[want.axis.name] if meets(want.specifier, at, releases_of(want.axis, at, catalogue))
+        )
+        for want in request.wants
+    }
+
+
+def patches(series: Version) -> tuple[Version, ...]:
+    """Return the releases that an interpreter series may have."""
+    return tuple(Version(f"{series}.{patch}") for patch in range(_PATCHES))
+
+
+def label(axis: Axis) -> str:
+    """Return what users call the axis: `Python`, or the package's name."""
+    return "Python" if isinstance(axis, InterpreterAxis) else axis.package
+
+
+def _requirement(word: str) -> Requirement:
+    try:
+        requirement = Requirement(word)
+    except InvalidRequirement:
+        hint = "requirements look like python==3.10 or 'name>=1,<2'"
+        raise UsageError.of(f"{word[:80]!r} is not a requirement", hint=hint) from None
+    if requirement.extras or requirement.marker is not None or requirement.url:
+        raise UsageError.of(f"{word[:80]!r} has more than a name and versions", hint="leave out extras and markers")
+    return requirement
+
+
+def _axis(name: str, matrix: Matrix) -> Axis:
+    names: dict[str, Axis] = {}
+    for axis in matrix.axes:
+        spoken = (axis.name, axis.short, label(axis))
+        names |= {canonicalize_name(one): axis for one in spoken}
+    found = names.get(canonicalize_name(name))
+    if found is None:
+        near = difflib.get_close_matches(canonicalize_name(name), names, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(label(axis) for axis in matrix.axes)}"
+        raise UsageError.of(f"matrix {matrix.name!r} has no axis {name!r}", hint=hint)
+    return found
+
+
+def _need(need: str, capabilities: Sequence[str]) -> str:
+    if need not in capabilities:
+        near = difflib.get_close_matches(need, capabilities, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"{len(capabilities)} are known, such as {capabilities[:1]}"
+        raise UsageError.of(f"no capability {need!r}", hint=hint)
+    return need
+
+
+def _numbers(specifier: Specifier) -> int:
+    """How many numbers a specifier's version has; what is no version, as `===` takes, has more than any."""
+    try:
+        return len(Version(specifier.version.removesuffix(".*")).release)
+    except InvalidVersion:
+        return 1_000

@@ -1,0 +1,155 @@
+"""The command about what to install: advise."""
+
+from typing import Annotated, Any
+
+import typer
+
+from compat import pipeline
+from compat.advise.answer import Advisor, Card, Recommended, Unproven
+from compat.advise.commands import Whereabouts, commands
+from compat.advise.compared import times
+from compat.advise.request import Goal, label, request_of
+from compat.cli.output import envelope, note, say
+from compat.cli.setting import Json, MatrixName, Root, Setting
+from compat.cli.stand import Stand
+from compat.declare.capabilities import described
+
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[REQUIREMENT]...", help="What you have or must keep: python==3.10 'name<2.14'."),
+]
+Needs = Annotated[list[str] | None, typer.Option("--need", metavar="CAPABILITY", help="What must work; repeatable.")]
+GoalOption = Annotated[Goal, typer.Option("--goal", help="The newest, the most tested, or the oldest versions.")]
+
+
+def advise(
+    matrix: MatrixName,
+    words: Words = None,
+    goal: GoalOption = "newest",
+    need: Needs = None,
+    as_json: Json = False,
+    root: Root = None,
+) -> None:
+    """Tell which proven combination to install, and how. Asks no index.
+
+    Exit code 0: it is proven; 1: nothing that fits is, and the nearest is shown.
+
+    Examples: compat advise tff; compat advise tff python==3.10 'tensorflow<2.14'; compat advise tff --need import
+    """
+    stand = Stand(Setting(matrix, root))
+    asked = request_of(words or (), stand.setting.ask.matrix, _capabilities(stand), need or (), goal)
+    answer = advisor_of(stand).answer(asked)
+    if as_json:
+        envelope(_told(stand, answer))
+    elif isinstance(answer, Recommended):
+        _recommend(stand, answer)
+    else:
+        _explain(stand, answer)
+    raise typer.Exit(0 if isinstance(answer, Recommended) else 1)
+
+
+def advisor_of(stand: Stand) -> Advisor:
+    """Return the advisor about where a matrix stands."""
+    ids = [entry.cell.id for entry in stand.picture.known if entry.verdict.kind in ("works", "partial")]
+    paths = {cell: pipeline.lock_path(stand.setting.folder, cell) for cell in ids}
+    return Advisor(stand.picture, {cell: pipeline.kept_lock(path) for cell, path in paths.items() if path.exists()})
+
+
+def _capabilities(stand: Stand) -> list[str]:
+    told = described(pipeline.suite_texts(stand.setting.folder, stand.setting.ask.matrix))
+    seen = (one.id for entry in stand.picture.known for one in entry.verdict.capabilities)
+    return sorted({*(one.id for one in told), *seen})
+
+
+def _recommend(stand: Stand, answer: Recommended) -> None:
+    _say_card(stand, answer.best)
+    for alternative in answer.alternatives:
+        proof = alternative.card.proof
+        say()
+        say(f"or {_named(stand, alternative.card)}")
+        say(f"  {alternative.trade_off}")
+        say(f"  {_evidence(alternative.card)}; {proof.cell.id}")
+
+
+def _explain(stand: Stand, answer: Unproven) -> None:
+    say("nothing that fits is proven:")
+    for sentence in answer.in_the_way:
+        say(f"  {sentence}")
+    if answer.nearest is None:
+        note(f"compat: no combination of {stand.setting.folder.name} is proven so far")
+        return
+    say(f"the nearest proven combination has {', '.join(answer.changes)}:")
+    say()
+    _say_card(stand, answer.nearest)
+
+
+def _say_card(stand: Stand, card: Card) -> None:
+    say(_named(stand, card))
+    say(f"  {_evidence(card)}; {card.proof.cell.id}")
+    for reason in card.proof.stale:
+        say(f"  stale: {reason}")
+    for one in card.lifted:
+        say(f"  lifted: {one.sentence}")
+        say(f"    {one.because}")
+    if card.proof.cell.recipe != "fresh":
+        say(f"  as published: {card.published.command}")
+        say(f"    {card.published.sentence}")
+    lines = commands(card.lock, _whereabouts(stand, card))
+    for tool, steps in (("uv", lines.uv), ("pip", lines.pip)):
+        say(f"  with {tool}:")
+        for step in steps:
+            print(f"    {step}")
+
+
+def _named(stand: Stand, card: Card) -> str:
+    return ", ".join(f"{label(axis)} {card.proof.version(axis.name)}" for axis in stand.picture.matrix.axes)
+
+
+def _evidence(card: Card) -> str:
+    proof = card.proof
+    failing = f", but these fail: {', '.join(proof.fails)}" if proof.fails else ""
+    kind = "works" if proof.kind == "works" else "works in part"
+    return f"{kind}{failing}; tested {times(proof.tested)}, last on {proof.last}, isolation {proof.isolation}"
+
+
+def _whereabouts(stand: Stand, card: Card) -> Whereabouts:
+    return Whereabouts(lock=f"matrices/{stand.setting.folder.name}/locks/{card.proof.cell.id}.txt")
+
+
+def _told(stand: Stand, answer: Recommended | Unproven) -> dict[str, Any]:
+    """The answer as machines read it: the same keys whether or not something is proven."""
+    best = answer.best if isinstance(answer, Recommended) else answer.nearest
+    alternatives = answer.alternatives if isinstance(answer, Recommended) else ()
+    unproven = isinstance(answer, Unproven)
+    return {
+        "matrix": stand.picture.matrix.name,
+        "request": {
+            "wants": {want.axis.name: str(want.specifier) for want in answer.request.wants},
+            "needs": answer.request.needs,
+            "goal": answer.request.goal,
+        },
+        "proven": not unproven,
+        "in_the_way": answer.in_the_way if isinstance(answer, Unproven) else (),
+        "changes": answer.changes if isinstance(answer, Unproven) else (),
+        "best": None if best is None else _card(stand, best),
+        "alternatives": [{**_card(stand, one.card), "trade_off": one.trade_off} for one in alternatives],
+    }
+
+
+def _card(stand: Stand, card: Card) -> dict[str, Any]:
+    proof, lines = card.proof, commands(card.lock, _whereabouts(stand, card))
+    return {
+        "id": proof.cell.id,
+        "recipe": proof.cell.recipe,
+        "verdict": proof.kind,
+        "coordinates": {one.axis: one.version for one in proof.cell.coordinates},
+        "versions": dict(proof.versions),
+        "fails": proof.fails,
+        "tested": proof.tested,
+        "last": proof.last,
+        "isolation": proof.isolation,
+        "stale": proof.stale,
+        "lifted": [{"sentence": one.sentence, "rule": one.rule, "because": one.because} for one in card.lifted],
+        "as_published": card.published,
+        "commands": lines,
+    }
