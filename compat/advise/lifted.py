@@ -29,7 +29,7 @@ class Lifted(Value, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Say it, without the reason: `jax and jaxlib 0.4.20 instead of 0.4.14`."""
+        """Say it, without the reason: `one and two 0.4.20 instead of 0.4.14`."""
         names = " and ".join((", ".join(self.packages[:-1]), self.packages[-1]) if self.packages[1:] else self.packages)
         if not self.instead:
             return f"{names} left out"

@@ -34,7 +34,7 @@ def advise(
 
     Exit code 0: it is proven; 1: nothing that fits is, and the nearest is shown.
 
-    Examples: compat advise tff; compat advise tff python==3.10 'tensorflow<2.14'; compat advise tff --need import
+    Examples: compat advise tff; compat advise tff python==3.10 'tf<2.14' --goal stable; compat advise tff --need import
     """
     stand = Stand(Setting(matrix, root))
     asked = request_of(words or (), stand.setting.ask.matrix, _capabilities(stand), need or (), goal)
