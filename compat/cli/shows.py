@@ -9,6 +9,7 @@ from rich.text import Text
 
 from compat import files, pipeline
 from compat.advise.commands import FOLDER, Whereabouts, uv_lines
+from compat.cli.handing import take
 from compat.cli.output import console, envelope, note, say
 from compat.cli.setting import Json, MatrixName, Root, Setting, cache_folder, now
 from compat.cli.stand import Stand
@@ -120,16 +121,22 @@ def reproduction(setting: Setting, cell: str) -> list[str]:
 def record(
     matrix: MatrixName,
     rejudge: Annotated[bool, typer.Option("--rejudge", help="Judge the kept evidence again.")] = False,
+    source: Annotated[Path | None, typer.Option("--from", help="Take the sound records below this folder.")] = None,
     as_json: Json = False,
     root: Root = None,
 ) -> None:
-    """Judge evidence that this machine has kept, and keep what differs from the records.
+    """Judge evidence that this machine has kept again, or take records that other machines made with this checkout.
 
-    Examples: compat record tff --rejudge
+    A record from elsewhere is taken when it is whole, of a cell, a lock and the suite as they are here, and new.
+    The others are named and refused (exit 1).
+
+    Examples: compat record tff --rejudge; compat record tff --from handed
     """
-    if not rejudge:
-        raise UsageError.of("nothing to do", hint="compat record MATRIX --rejudge judges the kept evidence again")
+    if rejudge == (source is not None):
+        raise UsageError.of("--rejudge judges the kept evidence again, --from FOLDER takes records: one of the two")
     stand = Stand(Setting(matrix, root))
+    if source is not None:
+        raise typer.Exit(take(stand, source, as_json))
     changed: list[Record] = []
     for path in sorted((cache_folder() / "evidence" / stand.setting.folder.name).glob("*/*/evidence.json")):
         judged = record_of([decode_evidence(Path(path).read_bytes())], tool="rejudged")

@@ -77,19 +77,7 @@ class RecordFiles:
 
     def read(self, path: Path) -> Record | Fault:
         """Return the record of that file, or what is wrong with it."""
-        name = self.name(path)
-        try:
-            text = _text(path)
-            record = decode_record(text, name)
-        except RecordError as error:
-            return error.faults[0]
-        except (OSError, ValueError) as fault:
-            return _fault(name, f"cannot be read: {_reason(fault)}")
-        if (record.matrix, record.cell) != (self.matrix, path.parent.name):
-            return _fault(name, f"is a record of {record.matrix}, {record.cell}")
-        if path.name not in names(record, digest_of(text)):
-            return _fault(name, "has not the name that its content asks for")
-        return record
+        return read_record(path, self.matrix, self.name(path))
 
     def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
         """Return what is wrong in the store, after reading all of it: no sound record, a stray file, a future date.
@@ -160,6 +148,22 @@ class RecordFiles:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
         raise CompatError.of("is damaged, and stands where the record belongs", path=self.name(wanted[-1]))
+
+
+def read_record(path: Path, matrix: str, name: str) -> Record | Fault:
+    """Return the record of `<cell>/<started>-<digest>.json`, or what is wrong with it; `name` is for messages."""
+    try:
+        text = _text(path)
+        record = decode_record(text, name)
+    except RecordError as error:
+        return error.faults[0]
+    except (OSError, ValueError) as fault:
+        return _fault(name, f"cannot be read: {_reason(fault)}")
+    if (record.matrix, record.cell) != (matrix, path.parent.name):
+        return _fault(name, f"is a record of {record.matrix}, {record.cell}")
+    if path.name not in names(record, digest_of(text)):
+        return _fault(name, "has not the name that its content asks for")
+    return record
 
 
 def names(record: Record, digest: str) -> tuple[str, ...]:
