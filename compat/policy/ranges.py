@@ -39,7 +39,7 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     after: str
 
 
-class LeftAlone(msgspec.Struct, frozen=True, kw_only=True):
+class Skipped(msgspec.Struct, frozen=True, kw_only=True):
     """A value that speaks of the package, was not changed, and why."""
 
     place: str
@@ -59,7 +59,7 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True):
     """The new text of each place, in the order given, and what was left alone."""
 
     texts: tuple[str, ...]
-    left: tuple[LeftAlone, ...]
+    left: tuple[Skipped, ...]
 
 
 Bound = tuple[Version, bool]
@@ -109,13 +109,13 @@ def moved(places: Sequence[Place], move: Move) -> Moved | Unsatisfiable:
     ranges = [_range(place, move) for place in places]
     known = [found.bound for found in ranges if isinstance(found, _Range) and found.bound]
     texts: list[str] = []
-    left: list[LeftAlone] = []
+    left: list[Skipped] = []
     for place, found in zip(places, ranges, strict=True):
         text = place.text
-        if isinstance(found, LeftAlone):
+        if isinstance(found, Skipped):
             left.append(found)
         elif found and known and found.bound is None:
-            left.append(LeftAlone(place=place.name, text=text, because=_SEVERAL))
+            left.append(Skipped(place=place.name, text=text, because=_SEVERAL))
         elif found and _concerned(found.bound, known, move.floor):
             changed = with_floor(found.text, move.floor)
             if (because := _objection(changed, move.floor)) is not None:
@@ -163,7 +163,7 @@ def _concerned(bound: Bound | None, known: list[Bound], floor: Version) -> bool:
     return bound < wanted if wanted > lowest else bound == lowest
 
 
-def _range(place: Place, move: Move) -> _Range | LeftAlone | None:
+def _range(place: Place, move: Move) -> _Range | Skipped | None:
     """Return the range at a place, why it cannot be moved, or None when it is about something else."""
     if move.package is None:
         return _parsed("", place.text, "", place)
@@ -173,20 +173,20 @@ def _range(place: Place, move: Move) -> _Range | LeftAlone | None:
     try:
         requirement = Requirement(place.text.strip())
     except InvalidRequirement:
-        return LeftAlone(place=place.name, text=place.text, because="it is no requirement by PEP 508")
+        return Skipped(place=place.name, text=place.text, because="it is no requirement by PEP 508")
     if requirement.url or match is None:
-        return LeftAlone(place=place.name, text=place.text, because="it is a direct reference, which has no range")
+        return Skipped(place=place.name, text=place.text, because="it is a direct reference, which has no range")
     start, end = match.span("range")
     return _parsed(place.text[:start], place.text[start:end], place.text[end:], place)
 
 
-def _parsed(head: str, text: str, tail: str, place: Place) -> _Range | LeftAlone:
+def _parsed(head: str, text: str, tail: str, place: Place) -> _Range | Skipped:
     try:
         specifiers = SpecifierSet(text)
     except InvalidSpecifier:
-        return LeftAlone(place=place.name, text=place.text, because="its range is not one by PEP 440")
+        return Skipped(place=place.name, text=place.text, because="its range is not one by PEP 440")
     if any(part.operator == "===" or "+" in part.version for part in specifiers):
-        return LeftAlone(place=place.name, text=place.text, because="it asks for one build, not for a range")
+        return Skipped(place=place.name, text=place.text, because="it asks for one build, not for a range")
     return _Range(head, text, tail, _clauses(text))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from compat.errors import DeclarationError
-from compat.policy.ranges import Edit, LeftAlone, Move, Place, Unsatisfiable, moved, names
+from compat.policy.ranges import Edit, Skipped, Move, Place, Unsatisfiable, moved, names
 from compat.policy.rewrite_toml import Rewritten
 
 
@@ -66,7 +66,7 @@ def _spliced(text: str, pieces: Sequence[_Piece], move: Move) -> Rewritten | Uns
     if isinstance(outcome, Unsatisfiable):
         return outcome
     said = tuple(
-        LeftAlone(place=piece.place, text=text[piece.start : piece.end], because=piece.because)
+        Skipped(place=piece.place, text=text[piece.start : piece.end], because=piece.because)
         for piece in pieces
         if piece.because
     )

@@ -12,7 +12,7 @@ from tomlkit.items import String
 
 from compat.declare.faults import choice
 from compat.errors import DeclarationError, UsageError
-from compat.policy.ranges import Edit, LeftAlone, Move, Place, Unsatisfiable, moved
+from compat.policy.ranges import Edit, Skipped, Move, Place, Unsatisfiable, moved
 
 
 class Rewritten(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,7 +20,7 @@ class Rewritten(msgspec.Struct, frozen=True, kw_only=True):
 
     text: str
     edits: tuple[Edit, ...] = ()
-    left: tuple[LeftAlone, ...] = ()
+    left: tuple[Skipped, ...] = ()
 
 
 class _Slot(msgspec.Struct, frozen=True):
@@ -134,7 +134,7 @@ def _table(table: Any, *keys: str) -> Any:
     return table if isinstance(table, dict) else {}
 
 
-def _poetry(document: Any, move: Move) -> Iterator[LeftAlone]:
+def _poetry(document: Any, move: Move) -> Iterator[Skipped]:
     name = "python" if move.package is None else move.package
     groups = _table(document, "tool", "poetry", "group")
     places: list[tuple[str, ...]] = [("tool", "poetry", "dependencies")]
@@ -144,4 +144,4 @@ def _poetry(document: Any, move: Move) -> Iterator[LeftAlone]:
         for key in table:
             if canonicalize_name(key) == canonicalize_name(name):
                 because = "Poetry's ranges have a grammar of their own; change it by hand"
-                yield LeftAlone(place=f"{place}.{key}", text=str(table[key]), because=because)
+                yield Skipped(place=f"{place}.{key}", text=str(table[key]), because=because)
