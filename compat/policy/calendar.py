@@ -1,12 +1,19 @@
 """The `policy` room's calendar: the dated moves that the windows let every floor make in the coming years."""
 
 import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Literal
 
+from dateutil.relativedelta import relativedelta
 from packaging.version import Version
 
+from compat.declare.matrix import Axis
 from compat.declare.text import Name
+from compat.policy.guard import Guard
+from compat.policy.moment import Moment, package_of
 from compat.policy.proposal import Value
+from compat.policy.window import DAY, Slot, move_day, rule_of, window_of
 from compat.results.picture import Picture
 
 State = Literal["due", "announced", "planned"]
@@ -16,7 +23,8 @@ class Coming(Value, frozen=True, kw_only=True):
     """A coming move: a floor may rise to `to` with the first release after `on`.
 
     `allowed` is the day on which the window lets it, `on` the first day of the cadence from then on, `announced` the
-    day from which it is told. `held` is why it cannot be before `on` would otherwise say; `proof` what is known of it.
+    day from which it is told. `held` is the hold that makes `on` later than the window would, empty without one.
+    `proof` is what is known of the version as a floor.
     """
 
     axis: Name
@@ -80,7 +88,92 @@ class Schedule(Value, frozen=True, kw_only=True):
 
 
 def schedule(picture: Picture, day: datetime.date, years: int = 3) -> Schedule:
-    """Return the schedule of a matrix from that day on; without a policy nothing moves."""
+    """Return the schedule of a matrix from that day on; without a policy nothing moves.
+
+    A move that is due shows only the newest version that the calendar allows. Of packages only what has come out is
+    known, of Python also what upstream plans.
+    """
+    until = day + relativedelta(years=years)
+    policy = picture.ask.policy
+    coming: list[Coming] = []
+    bars: list[Bar] = []
+    minimums: tuple[Minimum, ...] = ()
+    if policy is not None:
+        guard = Guard(Moment(picture, policy, day))
+        axes = [axis for axis in guard.moment.others if axis.name in guard.moment.floors]
+        for axis in axes:
+            coming += (one for one in _coming(guard, axis) if one.on <= until)
+            bars += _bars(guard.moment, axis)
+        coming.sort(key=lambda one: (one.on, one.axis))
+        minimums = _minimums(guard.moment.floors, coming, day)
     matrix = picture.matrix
-    until = day.replace(year=day.year + years, day=min(day.day, 28))
-    return Schedule(matrix=matrix.name, title=matrix.title, day=day, until=until, moves=(), minimums=(), bars=())
+    return Schedule(
+        matrix=matrix.name,
+        title=matrix.title,
+        day=day,
+        until=until,
+        moves=tuple(coming),
+        minimums=minimums,
+        bars=tuple(bars),
+    )
+
+
+def _coming(guard: Guard, axis: Axis) -> Iterator[Coming]:
+    moment = guard.moment
+    floor, bad = moment.floors[axis.name], moment.bad(axis.name)
+    later = [slot for slot in moment.slots[axis.name] if slot.version > floor and slot.version not in bad]
+    moves = [_move(guard, axis, slot) for slot in later if slot.on is not None]
+    due = max((move.to for move in moves if move.on <= moment.day), default=floor)
+    for move in moves:
+        if move.to >= due and not any(later.to > move.to and later.on <= move.on for later in moves):
+            yield move
+
+
+def _move(guard: Guard, axis: Axis, slot: Slot) -> Coming:
+    moment = guard.moment
+    policy, version = moment.policy, slot.version
+    assert slot.on is not None
+    assert slot.allowed is not None
+    hold = moment.hold(axis.name)
+    held = hold if hold is not None and version > hold.at else None
+    on = slot.on if held is None else max(slot.on, move_day(held.until + DAY, policy))
+    announced = on - datetime.timedelta(days=policy.notice_days)
+    proof = guard.raised(axis.name, version)
+    return Coming(
+        axis=axis.name,
+        package=package_of(axis),
+        floor=moment.floors[axis.name],
+        to=version,
+        released=slot.came.released,
+        allowed=slot.allowed,
+        announced=announced,
+        on=on,
+        state="due" if on <= moment.day else "announced" if announced <= moment.day else "planned",
+        rule=rule_of(window_of(policy, axis.name)),
+        source=slot.came.source,
+        held="" if held is None else f"held at {held.at} until {held.until}: {held.because}",
+        proven=proof.state == "proven",
+        proof="proven by every cell that it promises" if not proof.objections else proof.objections[0].because,
+    )
+
+
+def _minimums(floors: Mapping[str, Version], moves: Sequence[Coming], day: datetime.date) -> tuple[Minimum, ...]:
+    def at(on: datetime.date, proven: bool) -> tuple[tuple[str, Version], ...]:
+        reached = [move for move in moves if move.on <= on and (move.proven or not proven)]
+        return tuple((name, max([floor, *(m.to for m in reached if m.axis == name)])) for name, floor in floors.items())
+
+    days = sorted({day, *(move.on for move in moves if move.on > day)})
+    return tuple(Minimum(on=on, floors=at(on, False), proven=at(on, True)) for on in days)
+
+
+def _bars(moment: Moment, axis: Axis) -> Iterator[Bar]:
+    known = moment.slots[axis.name]
+    for slot, after in zip_longest(known, known[1:]):
+        yield Bar(
+            axis=axis.name,
+            version=slot.version,
+            released=slot.came.released,
+            until=None if after is None else after.on,
+            end_of_life=slot.came.ends,
+            is_floor=slot.version == moment.floors[axis.name],
+        )

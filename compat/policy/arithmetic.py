@@ -1,0 +1,100 @@
+"""The `policy` room's arithmetic: the lines by which a person follows a floor from dates and declarations."""
+
+from collections.abc import Iterator
+
+from packaging.version import Version
+
+from compat.declare.matrix import Axis
+from compat.policy.moment import Moment, package_of
+from compat.policy.window import CADENCES, Slot, rule_of, window_of
+
+
+def told(moment: Moment, axis: Axis, conclusion: str) -> tuple[str, ...]:
+    """Return the lines for one axis, ending in the conclusion."""
+    lines = (
+        _looking_back(moment),
+        _floor(moment, axis),
+        _rule(moment, axis),
+        _calendar(moment, axis),
+        _exceptions(moment, axis),
+        _admits(moment, axis),
+    )
+    return (*(line for part in lines for line in part), conclusion)
+
+
+def _looking_back(moment: Moment) -> Iterator[str]:
+    if moment.looks_back:
+        yield (
+            f"This looks back at {moment.day}: only what had been released by then counts, and declared holds do not. "
+            f"The cells were run later, some with a patch release that came after that day."
+        )
+
+
+def _floor(moment: Moment, axis: Axis) -> Iterator[str]:
+    floor = moment.floors[axis.name]
+    if not moment.looks_back:
+        because = next(one.because for one in moment.matrix.floors if one.axis == axis.name)
+        yield f"The floor of {package_of(axis)} is {floor}: {because}."
+    elif moment.newest is not None:
+        day = moment.newest[1].uploaded
+        since = "" if day is None else f" of {day.date()}"
+        asked = f"asks for {package_of(axis)} {moment.asks(axis)}"
+        yield f"The newest release then, {moment.called}{since}, {asked}, so the floor is {floor}."
+
+
+def _rule(moment: Moment, axis: Axis) -> Iterator[str]:
+    window = window_of(moment.policy, axis.name)
+    yield f"The floor may rise to {rule_of(window)}. {_ended(window.because)}"
+
+
+def _calendar(moment: Moment, axis: Axis) -> Iterator[str]:
+    reached = moment.calendar(axis.name)
+    after = [
+        s for s in moment.slots[axis.name] if s.on is not None and (reached is None or s.version > reached.version)
+    ]
+    every = CADENCES[moment.policy.cadence]
+    if reached is None:
+        yield f"On {moment.day} the calendar allows no {package_of(axis)} yet."
+    else:
+        yield from _steps(moment, axis, reached)
+        yield f"So on {moment.day} the calendar allows {package_of(axis)} {reached.version}."
+    if after:
+        yield (
+            f"The next is {after[0].version}, out since {after[0].came.released}: "
+            f"allowed from {after[0].allowed}, on the first day of a {every} from {after[0].on}."
+        )
+
+
+def _steps(moment: Moment, axis: Axis, slot: Slot) -> Iterator[str]:
+    window, came = window_of(moment.policy, axis.name), slot.came
+    yield f"{package_of(axis)} {came.version} came out on {came.released} ({came.source})."
+    if window.months is not None:
+        yield f"{window.months} months later is {slot.allowed}."
+    else:
+        yield f"By the rule it is allowed from {slot.allowed} on."
+    if slot.on != slot.allowed:
+        yield f"Floors rise on the first day of a {CADENCES[moment.policy.cadence]}: {slot.on}."
+
+
+def _exceptions(moment: Moment, axis: Axis) -> Iterator[str]:
+    hold = moment.hold(axis.name)
+    if hold is not None:
+        yield f"It is held at {hold.at} until {hold.until}: {_ended(hold.because)}"
+    for bad in moment.policy.known_bad:
+        if bad.axis == axis.name:
+            yield f"{package_of(axis)} {bad.version} is passed over, it is known to be bad: {_ended(bad.because)}"
+
+
+def _admits(moment: Moment, axis: Axis) -> Iterator[str]:
+    asked = moment.asks(axis)
+    if asked is not None and not moment.looks_back:
+        yield f"The newest release, {moment.called}, asks for {package_of(axis)} {asked}."
+
+
+def named(axis: Axis, version: Version) -> str:
+    """Return a version with what it is a version of."""
+    return f"{package_of(axis)} {version}"
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."

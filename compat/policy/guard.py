@@ -1,0 +1,273 @@
+"""The `policy` room's guard: which cells a floor promises, and whether their runs bear it out.
+
+A floor at X promises that the subject's newest release works with X. It is asked at X's corners: with the lowest and
+the highest version of each other axis that is promised too (from that axis's floor to the last that the release itself
+admits) and that can be had together with X. A corner has a cell for each recipe, and the strictest recipe that bears it
+out speaks for it, because "works once a pin is lifted" is an answer to whether the code works.
+
+A cell bears it out when its verdict is `works`, or `partial` where each failing capability has a declared explanation;
+tested, not stale, not flaky. Green runs count as witnesses when they were of today's lock and suite, one a day.
+"""
+
+import datetime
+import itertools
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Literal
+
+from packaging.version import Version
+
+from compat.plan.cell import RECIPES, Recipe
+from compat.policy.moment import Moment, package_of
+from compat.policy.proposal import Against, Evidence, Objection, Value
+from compat.results.picture import Entry
+from compat.results.verdict import counting
+from compat.run.outcome import Failed
+
+Place = tuple[Version, ...]
+State = Literal["proven", "green", "red", "open"]
+
+
+class Proof(Value, frozen=True, kw_only=True):
+    """What is known of a floor at one version.
+
+    `proven`: every corner is green with enough witnesses; `green`: green, with too few; `red`: every corner is broken;
+    `open`: anything else. `red_days` is on how many days the least often broken corner was.
+    """
+
+    version: Version
+    state: State
+    evidence: tuple[Evidence, ...]
+    objections: tuple[Objection, ...]
+    needs: tuple[str, ...]
+    red_days: int = 0
+
+    @property
+    def is_green(self) -> bool:
+        """Whether every corner bears it out, however often."""
+        return self.state in ("proven", "green")
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether any run says something about it."""
+        return any(one.latest is not None for one in self.evidence)
+
+
+class Guard:
+    """What supports or forbids a floor, on one day; each version is judged once."""
+
+    def __init__(self, moment: Moment) -> None:
+        """Take the day."""
+        self.moment = moment
+        self._names = tuple(axis.name for axis in moment.others)
+        self._axes = {axis.name: axis for axis in moment.others}
+        self._proofs: dict[tuple[str, Version], Proof] = {}
+
+    @cached_property
+    def _places(self) -> dict[Place, dict[Recipe, Entry]]:
+        places: dict[Place, dict[Recipe, Entry]] = {}
+        for entry in self.moment.cells:
+            place = tuple(entry.cell.on(name).version for name in self._names)
+            places.setdefault(place, {})[entry.cell.recipe] = entry
+        return places
+
+    @cached_property
+    def reach(self) -> dict[str, frozenset[Version]]:
+        """The versions of each axis with which the newest release can be had as published."""
+        reached: dict[str, set[Version]] = {name: set() for name in self._names}
+        for place, recipes in self._places.items():
+            if any(entry.obstacle is None for recipe, entry in recipes.items() if recipe != "relaxed"):
+                for name, version in zip(self._names, place, strict=True):
+                    reached[name].add(version)
+        return {name: frozenset(versions) for name, versions in reached.items()}
+
+    def promised(self, axis: str) -> frozenset[Version]:
+        """Return the versions of an axis from its floor on that the newest release admits, and the floor itself."""
+        floor = self.moment.floors.get(axis)
+        above = frozenset(version for version in self.reach[axis] if floor is None or version >= floor)
+        return above if floor is None else above | {floor}
+
+    def corners(self, axis: str, at: Version) -> tuple[Place, ...]:
+        """Return the places at which a floor of the axis at that version is asked, in order."""
+        had = self.places(axis, at)
+        if not had:
+            return ()
+        ends = [{min(versions), max(versions)} for versions in zip(*had, strict=True)]
+        outer = tuple(place for place in had if all(v in end for v, end in zip(place, ends, strict=True)))
+        return outer or (had[0], had[-1])
+
+    def places(self, axis: str, at: Version) -> tuple[Place, ...]:
+        """Return every place with that version that is promised and can be had, in order."""
+        spans = [frozenset((at,)) if name == axis else self.promised(name) for name in self._names]
+        return tuple(place for place in itertools.product(*map(sorted, spans)) if self._can_be_had(place))
+
+    def proof(self, axis: str, at: Version) -> Proof:
+        """Return what is known of a floor of the axis at that version."""
+        key = (axis, at)
+        if key not in self._proofs:
+            self._proofs[key] = self._proof(axis, at)
+        return self._proofs[key]
+
+    def raised(self, axis: str, at: Version) -> Proof:
+        """Return what is known of a raise to that version: the newest release must be had with it as published."""
+        if at not in self.moment.existing[axis] or at in self.reach[axis]:
+            return self.proof(axis, at)
+        return _unknown(at, f"no proven cell has {self._called(axis, at)}: {self._obstacle(axis, at)}")
+
+    def _can_be_had(self, place: Place) -> bool:
+        recipes = self._places.get(place, {}).values()
+        return any(entry.obstacle is None or entry.is_tested for entry in recipes)
+
+    def _proof(self, axis: str, at: Version) -> Proof:
+        witnesses = self.moment.policy.witnesses
+        corners = [self._corner(place) for place in self.corners(axis, at)]
+        if not corners:
+            return self._nothing(axis, at)
+        deciding = [corner[0] for corner in corners]
+        objections = tuple(found for one in deciding if (found := self._objection(one)) is not None)
+        state: State = "open"
+        if all(one.supports for one in deciding):
+            state = "green" if objections else "proven"
+        elif all(_is_red(one) for one in deciding):
+            state = "red"
+        return Proof(
+            version=at,
+            state=state,
+            evidence=tuple(itertools.chain.from_iterable(corners)),
+            objections=objections,
+            needs=tuple(one.cell for one in deciding if not one.supports or len(one.days) < witnesses),
+            red_days=min(len(one.days) for one in deciding) if state == "red" else 0,
+        )
+
+    def _corner(self, place: Place) -> list[Evidence]:
+        """The evidence of a place: first the cell that speaks for it, then the other recipes that ran."""
+        recipes = self._places[place]
+        told = [self._evidence(recipes[recipe]) for recipe in RECIPES if recipe in recipes]
+        able = [one for one in told if recipes[one.recipe].obstacle is None or one.latest is not None]
+        speaking = self._speaking(able)
+        return [speaking, *(one for one in able if one is not speaking and one.latest is not None)]
+
+    def _speaking(self, able: Sequence[Evidence]) -> Evidence:
+        """The cell that speaks for its place; they come strictest recipe first.
+
+        One that bears it out does, with enough runs before one with too few; then one that might, once it runs again;
+        then one that has not run yet; else the one of the laxest recipe: where that fails, no other does better.
+        """
+        green = [one for one in able if one.supports]
+        hopeful = [one for one in able if one.latest is not None and one.verdict in ("works", "partial", "flaky")]
+        waiting = [one for one in able if one.latest is None and one.recipe not in self._hopeless]
+        if green:
+            return next((one for one in green if len(one.days) >= self.moment.policy.witnesses), green[0])
+        return (hopeful or waiting or able[-1:])[0]
+
+    @cached_property
+    def _hopeless(self) -> frozenset[Recipe]:
+        """Recipes not worth a run: those refused elsewhere for this release; today `dated` too, it asks of the past."""
+        refused = {e.cell.recipe for e in self.moment.cells if _is_refused(e)} - {"relaxed"}
+        return frozenset(refused if self.moment.looks_back else {*refused, "dated"})
+
+    def _evidence(self, entry: Entry) -> Evidence:
+        found = entry.verdict
+        unexplained = [
+            one.id for one in found.capabilities if one.status == "no" and not self.moment.picture.explained(entry, one)
+        ]
+        fits = found.kind == "works" or (found.kind == "partial" and not unexplained)
+        because = "; ".join(found.reasons)
+        if found.kind == "partial" and unexplained:
+            because = f"no explanation is declared of why these fail: {', '.join(unexplained)}"
+        return Evidence(
+            cell=entry.cell.id,
+            recipe=entry.cell.recipe,
+            verdict=found.kind,
+            outcome="" if found.outcome is None else str(found.outcome),
+            latest=found.latest,
+            days=self._days(entry),
+            supports=fits and found.evidence == "tested" and not found.stale,
+            stale=found.stale,
+            because=because,
+        )
+
+    def _days(self, entry: Entry) -> tuple[datetime.date, ...]:
+        """The days of the runs that made the verdict: those of the newest run's lock and suite."""
+        counted = [one.run for one in counting(entry.runs, self.moment.picture.day)]
+        if not counted:
+            return ()
+        newest = (counted[-1].lock_digest, counted[-1].suite_digest)
+        same = (run for run in counted if (run.lock_digest, run.suite_digest) == newest)
+        return tuple(sorted({run.started.date() for run in same}))
+
+    def _objection(self, one: Evidence) -> Objection | None:
+        def says(against: Against, because: str) -> Objection:
+            return Objection(against=against, because=because, cells=(one.cell,))
+
+        if one.supports:
+            return self._too_few(one)
+        if one.latest is None:
+            return says("missing", f"{one.cell} has not been run")
+        if one.verdict == "flaky":
+            return says("flaky", f"{one.cell} comes and goes: {one.because}")
+        if one.stale:
+            return says("stale", f"{one.cell} must run again: {one.because}")
+        if one.verdict == "partial":
+            return says("red", f"{one.cell} works only in part: {one.because}")
+        return says("red", f"{one.cell} does not work: it came to {one.outcome} on {one.latest}")
+
+    def _too_few(self, one: Evidence) -> Objection | None:
+        wanted = self.moment.policy.witnesses
+        if len(one.days) >= wanted:
+            return None
+        after = one.days[-1] + datetime.timedelta(days=1)
+        days = ", ".join(str(day) for day in one.days)
+        because = f"{one.cell} has {len(one.days)} of {wanted} green runs on different days ({days})"
+        return Objection(
+            against="witnesses", because=f"{because}; a run from {after} on is the next that counts", cells=(one.cell,)
+        )
+
+    def _nothing(self, axis: str, at: Version) -> Proof:
+        if at not in self.moment.existing[axis]:
+            return _unknown(at, f"no cell has {self._called(axis, at)}: the matrix does not ask about it")
+        return _unknown(at, f"no proven cell has {self._called(axis, at)}: {self._obstacle(axis, at)}")
+
+    def _called(self, axis: str, at: Version) -> str:
+        return f"{package_of(self._axes[axis])} {at}"
+
+    def _obstacle(self, axis: str, at: Version) -> str:
+        """Why the newest release cannot be had with that version as published."""
+        index = self._names.index(axis)
+        subject = self.moment.matrix.subject_axis.short
+        found = [
+            (not any(part.startswith(subject) for part in entry.obstacle.between), entry.obstacle.because)
+            for place, recipes in self._places.items()
+            if place[index] == at and self._is_promised(place, index)
+            for recipe, entry in recipes.items()
+            if recipe != "relaxed" and entry.obstacle is not None
+        ]
+        return min(found, default=(True, "it stands in no cell"))[1]
+
+    def _is_promised(self, place: Place, besides: int) -> bool:
+        others = (pair for i, pair in enumerate(zip(self._names, place, strict=True)) if i != besides)
+        return all(version in self.promised(name) for name, version in others)
+
+
+def _unknown(at: Version, because: str) -> Proof:
+    against = Objection(against="missing", because=because)
+    return Proof(version=at, state="open", evidence=(), objections=(against,), needs=())
+
+
+def _is_refused(entry: Entry) -> bool:
+    outcome = entry.verdict.outcome
+    return isinstance(outcome, Failed) and outcome.stage == "lock"
+
+
+def _is_red(one: Evidence) -> bool:
+    return one.verdict == "broken" and one.latest is not None and not one.stale
+
+
+def merged(proofs: Iterable[Proof]) -> tuple[tuple[Evidence, ...], tuple[Objection, ...], tuple[str, ...]]:
+    """Return the evidence, the objections and the needs of several proofs, each once."""
+    several = tuple(proofs)
+    return (
+        tuple(dict.fromkeys(one for proof in several for one in proof.evidence)),
+        tuple(dict.fromkeys(one for proof in several for one in proof.objections)),
+        tuple(dict.fromkeys(one for proof in several for one in proof.needs)),
+    )

@@ -1,0 +1,135 @@
+"""The `policy` room's windows: a policy and release dates -> from which day on an axis may have which floor."""
+
+import datetime
+from collections.abc import Iterable, Sequence
+
+from dateutil.relativedelta import relativedelta
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from compat.declare.matrix import Axis, InterpreterAxis, PackageAxis
+from compat.declare.policy import Hold, Policy, Window
+from compat.index.release import Catalogue, Package
+from compat.index.select import coordinates, members
+from compat.policy.eol import PYTHONS
+from compat.policy.proposal import Value
+
+DAY = datetime.timedelta(days=1)
+STEPS = {"monthly": 1, "quarterly": 3, "half-yearly": 6, "yearly": 12}
+CADENCES = {"monthly": "month", "quarterly": "quarter", "half-yearly": "half-year", "yearly": "year"}
+
+
+class Came(Value, frozen=True, kw_only=True):
+    """A version of an axis, and when it came out; `ends` is upstream's last day for it, where one is known."""
+
+    version: Version
+    released: datetime.date
+    source: str
+    ends: datetime.date | None = None
+
+
+class Slot(Value, frozen=True, kw_only=True):
+    """A version of an axis, and when the axis's window lets the floor rise to it.
+
+    `allowed` is the first day by the window, `on` the first day of the cadence from then on; both are None when
+    nobody can know yet: what decides has not come out.
+    """
+
+    came: Came
+    allowed: datetime.date | None
+    on: datetime.date | None
+
+    @property
+    def version(self) -> Version:
+        """The version that the floor would have."""
+        return self.came.version
+
+
+def window_of(policy: Policy, axis: str) -> Window:
+    """Return the axis's window; that of `default_months` where it has none of its own."""
+    default = Window(axis=axis, because="This is the policy's default for every axis", months=policy.default_months)
+    return next((window for window in policy.windows if window.axis == axis), default)
+
+
+def rule_of(window: Window) -> str:
+    """Return the window's rule in words."""
+    if window.months is not None:
+        return f"the newest that has been out for {window.months} months"
+    if window.minors is not None:
+        return f"the oldest of the {window.minors} newest" if window.minors > 1 else "the newest"
+    return "the oldest that upstream still looks after"
+
+
+def came_of(axis: Axis, catalogue: Catalogue) -> tuple[Came, ...]:
+    """Return the versions of an axis whose release date is known, oldest first.
+
+    Of the interpreter axis these are the series from the axis's oldest on, also those that upstream only plans.
+    """
+    if isinstance(axis, InterpreterAxis):
+        oldest = min(Version(f"{one.major}.{one.minor}") for one in axis.releases)
+        return tuple(
+            Came(version=one.version, released=one.released, source=one.source, ends=one.ends)
+            for one in PYTHONS
+            if one.version >= oldest
+        )
+    package = catalogue.package(canonicalize_name(axis.package))
+    dated = ((version, released_on(axis, version, package)) for version in coordinates(axis.select, package))
+    source = f"upload time of {axis.package} on the package index"
+    return tuple(Came(version=version, released=day, source=source) for version, day in dated if day is not None)
+
+
+def released_on(axis: PackageAxis, version: Version, package: Package) -> datetime.date | None:
+    """Return the day on which the first release under a coordinate came out, if the index tells."""
+    known = (release.uploaded for release in members(version, axis.select, package))
+    first = min((moment for moment in known if moment is not None), default=None)
+    return None if first is None else first.date()
+
+
+def slots(came: Sequence[Came], window: Window, policy: Policy) -> tuple[Slot, ...]:
+    """Return when the window lets the floor rise to each version, oldest version first."""
+    found = []
+    for index, one in enumerate(came):
+        allowed = _allowed(came, index, window)
+        on = None if allowed is None else move_day(allowed, policy)
+        found.append(Slot(came=one, allowed=allowed, on=on))
+    return tuple(found)
+
+
+def move_day(day: datetime.date, policy: Policy) -> datetime.date:
+    """Return the first day of the policy's cadence that is not before that day."""
+    step = STEPS[policy.cadence]
+    first = day.replace(day=1, month=(day.month - 1) // step * step + 1)
+    return first if first == day else first + relativedelta(months=step)
+
+
+def allowed_on(day: datetime.date, known: Iterable[Slot], bad: Iterable[Version] = ()) -> Slot | None:
+    """Return the newest slot that the calendar has reached on that day; None before the first. `bad` are passed over.
+
+    By `months` it is never a version younger than that: the safe rule.
+    """
+    barred = frozenset(bad)
+    reached = (s for s in known if s.on is not None and s.on <= day and s.version not in barred)
+    return max(reached, key=lambda slot: slot.version, default=None)
+
+
+def hold_on(policy: Policy, axis: str, day: datetime.date) -> Hold | None:
+    """Return the strictest hold of an axis that is in force on that day."""
+    held = (hold for hold in policy.holds if hold.axis == axis and day <= hold.until)
+    return min(held, key=lambda hold: hold.at, default=None)
+
+
+def known_bad(policy: Policy, axis: str) -> frozenset[Version]:
+    """Return the versions of an axis that are never proposed as a floor."""
+    return frozenset(bad.version for bad in policy.known_bad if bad.axis == axis)
+
+
+def _allowed(came: Sequence[Came], index: int, window: Window) -> datetime.date | None:
+    one = came[index]
+    if window.months is not None:
+        day: datetime.date = one.released + relativedelta(months=window.months)
+        return day
+    if window.minors is not None:
+        newest = index + window.minors - 1
+        return max(later.released for later in came[index : newest + 1]) if newest < len(came) else None
+    ends = [before.ends + DAY for before in came[:index] if before.ends is not None]
+    return max([one.released, *ends])
