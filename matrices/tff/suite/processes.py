@@ -1,0 +1,45 @@
+"""Other processes that a test starts: limited in time, and ended with all that they started."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+
+
+@contextlib.contextmanager
+def running(log, *arguments):
+    """Run Python with these arguments in a session of its own until the block ends; its output goes to a file."""
+    # A pipe would be held open by the processes that the library starts.
+    with open(str(log), "wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            cwd=os.path.dirname(os.path.abspath(__file__)),
+        )
+    try:
+        yield process
+    finally:
+        end(process)
+
+
+def end(process):
+    """End a process and all of its session."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait(30)
+
+
+def wait_until(condition, seconds=45, what="the condition"):
+    """Wait until a function returns something true, and return that."""
+    limit = time.monotonic() + seconds
+    while True:
+        found = condition()
+        if found:
+            return found
+        assert time.monotonic() < limit, f"{what} did not come true within {seconds} s"
+        time.sleep(0.02)
