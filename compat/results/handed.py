@@ -18,7 +18,7 @@ OLDEST = datetime.timedelta(days=7)
 
 
 class Checkout(msgspec.Struct, frozen=True, kw_only=True):
-    """What records must be about: the cells, the locks' digests by cell, and the suite, as they are here at this moment."""
+    """What records must be about: the cells, the locks' digests by cell, and the suite, as they are now and here."""
 
     matrix: str
     cells: frozenset[str]
