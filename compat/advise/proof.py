@@ -80,14 +80,14 @@ class Ranks:
 
     def distance(
         self, proof: Proof, request: Request, asked: Mapping[str, Collection[Version]]
-    ) -> tuple[int, int, int, int]:
-        """Return how far a proof is from a request: wishes that it leaves unmet, coordinates off them, its order.
+    ) -> tuple[int, int, int, int, int]:
+        """Return how far a proof is from a request: needs it lacks, wants it leaves unmet, coordinates off, its order.
 
         `asked` has the coordinates that are wanted of each axis. Where none is, all of its coordinates count.
         """
         unmet = proof.unmet(request)
         steps = sum(self._steps(proof, want.axis.name, asked[want.axis.name]) for want in unmet)
-        return len(unmet) + len(proof.lacking(request)), steps, *self.order(proof, request)
+        return len(proof.lacking(request)), len(unmet), steps, *self.order(proof, request)
 
     def _steps(self, proof: Proof, axis: str, asked: Collection[Version]) -> int:
         places = self.positions[axis]

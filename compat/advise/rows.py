@@ -1,0 +1,124 @@
+"""The `advise` room's table: all that a page needs to answer requests by itself, as the command would.
+
+A request that names coordinates and capabilities is answered so: keep the rows whose `at` is as asked and whose `lacks`
+names no needed capability; of these take the first by (verdict is not `works`, unless a capability was needed; `rank`
+of the goal). Where no row is left, the nearest is the first by (needs lacking; axes not as asked; coordinates off, all
+axes together; that order).
+"""
+
+import datetime
+
+from compat.advise.answer import Advisor, Card
+from compat.advise.request import GOALS, Goal, Value, label
+from compat.plan.cell import Recipe
+
+
+class AdviceAxis(Value, frozen=True):
+    """An axis: its name and short name in ids, what people call it, and its coordinates, oldest first."""
+
+    name: str
+    short: str
+    label: str
+    coordinates: tuple[str, ...]
+
+
+class Rank(Value, frozen=True):
+    """The place of a row among all by each goal, 0 for the best."""
+
+    newest: int
+    stable: int
+    minimum: int
+
+
+class AdviceRow(Value, frozen=True):
+    """A proven combination. Numbers point into the table's lists: `at` into the coordinates of each axis, `fails` and
+    `lacks` into `capabilities` (`lacks` has all that it was not seen to have), `stale` and `lifted` into `sentences`.
+
+    `given_python` is the Python that an installer must be told for the subject, where it does not declare the cell's.
+    """
+
+    id: str
+    at: tuple[int, ...]
+    recipe: Recipe
+    verdict: str
+    versions: tuple[str, ...]
+    fails: tuple[int, ...]
+    lacks: tuple[int, ...]
+    tested: int
+    last: datetime.date
+    isolation: str
+    stale: tuple[int, ...]
+    lifted: tuple[int, ...]
+    published: int
+    rank: Rank
+    given_python: str | None
+
+
+class AdviceTable(Value, frozen=True):
+    """The proven combinations of a matrix, the newest first, with the lists that their numbers point into."""
+
+    matrix: str
+    subject: str
+    day: datetime.date
+    goals: tuple[Goal, ...]
+    axes: tuple[AdviceAxis, ...]
+    capabilities: tuple[str, ...]
+    sentences: tuple[str, ...]
+    rows: tuple[AdviceRow, ...]
+
+
+class _Sentences:
+    """Sentences, each once, by number."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+
+    def number(self, text: str) -> int:
+        return self.numbers.setdefault(text, len(self.numbers))
+
+
+def advise_rows(advisor: Advisor) -> AdviceTable:
+    """Return the table of a matrix."""
+    picture, sentences = advisor.picture, _Sentences()
+    capabilities = sorted({name for one in advisor.proofs for name in (*one.has, *one.fails)})
+    numbers = {name: number for number, name in enumerate(capabilities)}
+    ordered = sorted(advisor.proofs, key=lambda one: advisor.ranks.of(one, "newest"))
+    return AdviceTable(
+        matrix=picture.matrix.name,
+        subject=picture.matrix.subject,
+        day=picture.day,
+        goals=GOALS,
+        axes=tuple(
+            AdviceAxis(
+                name=axis.name,
+                short=axis.short,
+                label=label(axis),
+                coordinates=tuple(map(str, advisor.ranks.positions[axis.name])),
+            )
+            for axis in picture.matrix.axes
+        ),
+        capabilities=tuple(capabilities),
+        rows=tuple(_row(advisor, advisor.card(one), numbers, sentences) for one in ordered),
+        sentences=tuple(sentences.numbers),
+    )
+
+
+def _row(advisor: Advisor, card: Card, numbers: dict[str, int], sentences: _Sentences) -> AdviceRow:
+    proof, given = card.proof, card.lock.inputs.given_python
+    return AdviceRow(
+        id=proof.cell.id,
+        at=tuple(advisor.ranks.positions[one.axis][one.version] for one in proof.cell.coordinates),
+        recipe=proof.cell.recipe,
+        verdict=proof.kind,
+        versions=tuple(str(version) for _, version in proof.versions),
+        fails=tuple(numbers[name] for name in proof.fails),
+        lacks=tuple(number for name, number in numbers.items() if name not in proof.has),
+        tested=proof.tested,
+        last=proof.last,
+        isolation=proof.isolation,
+        stale=tuple(map(sentences.number, proof.stale)),
+        lifted=tuple(sentences.number(one.sentence) for one in card.lifted),
+        published=sentences.number(card.published.sentence),
+        rank=Rank(**{goal: advisor.ranks.of(proof, goal) for goal in GOALS}),
+        given_python=None if given is None else str(given),
+    )

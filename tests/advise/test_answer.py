@@ -1,0 +1,245 @@
+"""What is recommended, and what is said where nothing is proven."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from known import CAPABILITIES, DAY, MATRIX, Shelf, lock_of, proven, ran, shelves, statuses
+
+from compat.advise.answer import Advisor, Recommended, Unproven
+from compat.advise.request import GOALS, Goal, Request, request_of
+from compat.advise.rows import AdviceTable, advise_rows
+
+
+def advisor(shelf: Shelf) -> Advisor:
+    return Advisor(shelf.picture(), shelf.locks)
+
+
+def asked(*words: str, needs: tuple[str, ...] = (), goal: Goal = "newest") -> Request:
+    return request_of(words, MATRIX, CAPABILITIES, needs, goal)
+
+
+def recommended(shelf: Shelf, *words: str, needs: tuple[str, ...] = (), goal: Goal = "newest") -> Recommended:
+    answer = advisor(shelf).answer(asked(*words, needs=needs, goal=goal))
+    assert isinstance(answer, Recommended)
+    return answer
+
+
+def unproven(shelf: Shelf, *words: str, needs: tuple[str, ...] = ()) -> Unproven:
+    answer = advisor(shelf).answer(asked(*words, needs=needs))
+    assert isinstance(answer, Unproven)
+    return answer
+
+
+OLD, NEW = "py3.8-dep1-demo1.0", "py3.9-dep2-demo2.0"
+
+
+class TestBest:
+    def test_the_newest_release_of_the_subject_comes_first(self) -> None:
+        answer = recommended(proven(OLD, NEW))
+        assert answer.best.proof.cell.id == NEW
+        assert [one.card.proof.cell.id for one in answer.alternatives] == [OLD]
+        assert answer.alternatives[0].trade_off == "Older demo 1.0, older dep 1.0, older Python 3.8."
+
+    def test_what_is_asked_is_met(self) -> None:
+        assert recommended(proven(OLD, NEW), "python==3.8").best.proof.cell.id == OLD
+        assert recommended(proven(OLD, NEW), "dep<2").best.proof.cell.id == OLD
+        assert recommended(proven(OLD, NEW), "demo==2").best.proof.cell.id == NEW
+
+    def test_a_specifier_with_more_numbers_speaks_of_what_the_lock_installs(self) -> None:
+        lock = lock_of(OLD, dep="1.1")
+        shelf = Shelf([ran(lock)], [lock])
+        assert recommended(shelf, "dep==1.1").best.proof.cell.id == OLD
+        assert unproven(shelf, "dep==1.0").changes == ("dep 1.1 instead of ==1.0",)
+
+    def test_as_published_comes_before_relaxed_and_today_before_its_own_time(self) -> None:
+        assert recommended(proven(f"{NEW}+relaxed", f"{NEW}+dated")).best.proof.cell.recipe == "dated"
+        assert recommended(proven(NEW, f"{NEW}+dated")).best.proof.cell.recipe == "fresh"
+
+    def test_a_whole_success_comes_before_a_part_of_one_and_the_part_says_what_fails(self) -> None:
+        part, whole = lock_of(NEW), lock_of(OLD)
+        failing = ran(part, "test-fail:assertion(mean)", capabilities=statuses(sum="yes", mean="no"))
+        answer = recommended(Shelf([failing, ran(whole)], [part, whole]))
+        assert answer.best.proof.cell.id == OLD
+        (other,) = answer.alternatives
+        assert other.trade_off == "Newer demo 2.0, newer dep 2.0, newer Python 3.9, but mean fail."
+        assert other.card.proof.fails == ("mean",)
+
+    def test_a_needed_capability_must_have_been_seen_to_work(self) -> None:
+        part, whole = lock_of(NEW), lock_of(OLD)
+        failing = ran(part, "test-fail:assertion(mean)", capabilities=statuses(sum="yes", mean="no"))
+        shelf = Shelf([failing, ran(whole, "pass", capabilities=statuses(sum="yes", mean="yes"))], [part, whole])
+        assert recommended(shelf, needs=("sum",)).best.proof.cell.id == NEW
+        assert recommended(shelf, needs=("mean",)).best.proof.cell.id == OLD
+        assert unproven(shelf, "demo==2", needs=("mean",)).changes == ("demo 1.0 instead of ==2",)
+
+    @pytest.mark.parametrize("outcome", ["import-fail:abort", "lock-fail:conflict(dep)", "install-fail:network"])
+    def test_what_did_not_work_is_never_recommended(self, outcome: str) -> None:
+        lock = lock_of(NEW)
+        assert unproven(Shelf([ran(lock, outcome)], [lock])).nearest is None
+
+    def test_a_run_on_another_lock_than_would_be_installed_proves_nothing(self) -> None:
+        lock = lock_of(NEW)
+        answer = unproven(Shelf([ran(lock_of(NEW, pytest="7.0"))], [lock]))
+        assert answer.in_the_way[0].startswith(f"{NEW} worked on another lock than it has now, and was not run since")
+
+    def test_a_cell_without_a_lock_has_nothing_to_install(self) -> None:
+        assert unproven(Shelf([ran(lock_of(NEW))], [])).nearest is None
+
+    def test_old_evidence_is_said_to_be_old(self) -> None:
+        lock = lock_of(NEW)
+        proof = recommended(Shelf([ran(lock, days_ago=200)], [lock])).best.proof
+        assert proof.stale == ("the newest run that counts is 200 days old, and fresh are at most 90",)
+
+    def test_the_goals_differ(self) -> None:
+        old, new = lock_of(OLD), lock_of(NEW)
+        shelf = Shelf([ran(old), ran(old, days_ago=1), ran(new)], [old, new])
+        found = {goal: recommended(shelf, goal=goal).best.proof.cell.id for goal in GOALS}
+        assert found == {"newest": NEW, "stable": OLD, "minimum": OLD}
+        assert recommended(shelf, goal="stable").best.proof.tested == 2
+
+    def test_an_alternative_says_what_it_gains_and_loses(self) -> None:
+        shelf = proven(f"{NEW}+relaxed", OLD)
+        (other,) = recommended(shelf).alternatives
+        assert (
+            other.trade_off == "As published, with nothing lifted, but older demo 1.0, older dep 1.0, older Python 3.8."
+        )
+
+
+class TestHonesty:
+    def test_what_a_plain_install_does_is_said_where_it_is_known(self) -> None:
+        relaxed, fresh = lock_of(f"{NEW}+relaxed"), lock_of(NEW)
+        broken = ran(fresh, "import-fail:missing-module(dep)")
+        told = recommended(Shelf([ran(relaxed), broken], [relaxed, fresh])).best.published
+        assert told.command == "pip install 'dep==2.*' 'demo==2.0'"
+        assert (told.state, told.sentence) == (
+            "fails",
+            f"is broken: import-fail:missing-module(dep), tested on {DAY}",
+        )
+        assert recommended(proven(NEW)).best.published.state == "works"
+        assert recommended(proven(f"{NEW}+relaxed")).best.published.state == "unknown"
+        cannot = recommended(proven("py3.8-dep2-demo1.0+relaxed")).best.published
+        assert cannot.sentence == "cannot work: demo 1.0 requires dep ~=1.0, not 2"
+
+    def test_what_was_lifted_is_said_with_the_rule_and_its_reason(self) -> None:
+        (one,) = recommended(proven("py3.8-dep2-demo1.0+relaxed")).best.lifted
+        assert (one.sentence, one.rule, one.because) == (
+            "dep 2.0 instead of ~=1.0",
+            "dep-moved",
+            "dep keeps its promises",
+        )
+
+    def test_a_python_that_was_set_aside_is_lifted_too(self) -> None:
+        lock = lock_of("py3.8-dep2-demo2.0+relaxed", given_python="3.9.18")
+        (one,) = recommended(Shelf([ran(lock)], [lock])).best.lifted
+        assert one.sentence == "Python 3.8 instead of >=3.9"
+
+    def test_a_relaxed_lock_that_keeps_every_requirement_lifts_nothing(self) -> None:
+        assert recommended(proven(f"{NEW}+relaxed")).best.lifted == ()
+
+
+class TestUnproven:
+    def test_a_run_that_failed_speaks_first(self) -> None:
+        new, old = lock_of(NEW), lock_of(OLD)
+        shelf = Shelf([ran(new, "import-fail:abort"), ran(old)], [new, old])
+        answer = unproven(shelf, "python==3.9", "demo==2")
+        assert answer.in_the_way[0] == f"{NEW} is broken: import-fail:abort, tested on {DAY}"
+        assert answer.nearest is not None
+        assert answer.nearest.proof.cell.id == OLD
+        assert answer.changes == ("Python 3.8 instead of ==3.9", "demo 1.0 instead of ==2")
+
+    def test_metadata_that_rules_all_out_speaks_of_what_was_asked(self) -> None:
+        answer = unproven(proven(NEW), "python==3.8", "demo==2")
+        assert answer.in_the_way == (
+            "demo 2.0 requires Python >=3.9, not 3.8",
+            "2 combinations that fit once pins are lifted could work and were never run, such as"
+            " py3.8-dep2-demo2.0+relaxed",
+        )
+        assert answer.changes == ("Python 3.9 instead of ==3.8",)
+
+    def test_a_version_that_does_not_exist_is_said_not_to(self) -> None:
+        answer = unproven(proven(NEW), "python==3.14")
+        assert answer.in_the_way == ("the matrix has no Python ==3.14",)
+        assert answer.changes == ("Python 3.9 instead of ==3.14",)
+
+    def test_what_was_never_run_is_counted(self) -> None:
+        answer = unproven(proven(OLD), "demo==2")
+        assert answer.in_the_way[-1].startswith("5 combinations that fit could work and were never run, such as")
+
+    def test_the_nearest_is_the_smallest_change(self) -> None:
+        shelf = proven(OLD, "py3.8-dep2-demo2.0+relaxed")
+        assert unproven(shelf, "python==3.9", "demo==1").changes == ("Python 3.8 instead of ==3.9",)
+
+    def test_a_lacking_capability_is_named(self) -> None:
+        answer = unproven(proven(NEW), needs=("mean",))
+        assert answer.in_the_way[0] == f"{NEW} works, but mean was not tested"
+        assert answer.changes == ("without mean",)
+
+
+REQUESTS = st.builds(
+    lambda python, dep, demo, needs, goal: asked(
+        *([f"python=={python}"] if python else []),
+        *([f"dep=={dep}"] if dep else []),
+        *([f"demo=={demo}"] if demo else []),
+        needs=tuple(needs),
+        goal=goal,
+    ),
+    st.sampled_from(["", "3.8", "3.9"]),
+    st.sampled_from(["", "1", "2"]),
+    st.sampled_from(["", "1.0", "2.0"]),
+    st.lists(st.sampled_from(CAPABILITIES), max_size=2, unique=True),
+    st.sampled_from(GOALS),
+)
+
+
+@given(shelves(), REQUESTS)
+@settings(max_examples=150, deadline=None)
+def test_every_answer_is_honest(shelf: Shelf, request: Request) -> None:
+    found = advisor(shelf)
+    answer = found.answer(request)
+    cards = [answer.best, *(one.card for one in answer.alternatives)] if isinstance(answer, Recommended) else []
+    for card in cards:
+        entry = found.picture.by_id[card.proof.cell.id]
+        assert entry.verdict.kind == card.proof.kind
+        assert entry.verdict.kind in ("works", "partial")
+        assert card.lock.digest == entry.lock_digest
+        assert not card.proof.unmet(request)
+        assert set(request.needs).isdisjoint(card.proof.fails)
+    if isinstance(answer, Unproven):
+        assert answer.in_the_way
+        assert (answer.nearest is None) is (not found.proofs)
+        assert bool(answer.changes) is (answer.nearest is not None)
+
+
+@given(shelves(), REQUESTS)
+@settings(max_examples=150, deadline=None)
+def test_the_table_alone_gives_the_same_answer(shelf: Shelf, request: Request) -> None:
+    found = advisor(shelf)
+    table, answer = advise_rows(found), found.answer(request)
+    best = answer.best if isinstance(answer, Recommended) else answer.nearest
+    assert _by_table(table, request) == (None if best is None else best.proof.cell.id)
+
+
+def _by_table(table: AdviceTable, request: Request) -> str | None:
+    """What a page does: no version is compared, only numbers."""
+    names = [axis.name for axis in table.axes]
+    wishes = {
+        names.index(want.axis.name): [
+            number
+            for number, text in enumerate(table.axes[names.index(want.axis.name)].coordinates)
+            if text == str(want.specifier).removeprefix("==")
+        ]
+        for want in request.wants
+    }
+
+    def order(row: object) -> tuple[int, ...]:
+        at, lacks = row.at, {table.capabilities[number] for number in row.lacks}  # type: ignore[attr-defined]
+        off = [axis for axis, numbers in wishes.items() if at[axis] not in numbers]
+        steps = sum(
+            min((abs(at[axis] - number) for number in wishes[axis]), default=len(table.axes[axis].coordinates))
+            for axis in off
+        )
+        lacking = sum(need in lacks or need not in table.capabilities for need in request.needs)
+        partly = int(not request.needs and row.verdict == "partial")  # type: ignore[attr-defined]
+        return len(off) + lacking, steps, partly, getattr(row.rank, request.goal)  # type: ignore[attr-defined]
+
+    return min(table.rows, key=order).id if table.rows else None
