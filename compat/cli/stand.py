@@ -1,5 +1,6 @@
 """Where a matrix stands: its locks, its records, its suite as it is now, and the verdicts that follow."""
 
+import datetime
 import statistics
 from collections.abc import Sequence
 from functools import cached_property
@@ -19,9 +20,13 @@ from compat.run.session import suite_digest
 class Stand:
     """What is known of the cells of one matrix, read when it is first needed."""
 
-    def __init__(self, setting: Setting) -> None:
-        """Take the matrix; its records are read through an index in the cache folder, which holds nothing else."""
+    def __init__(self, setting: Setting, day: datetime.date | None = None) -> None:
+        """Take the matrix, and the day to speak for, else today.
+
+        Its records are read through an index in the cache folder, which holds nothing else.
+        """
         self.setting = setting
+        self.day = day or today()
         self.store = RecordFiles(setting.folder)
         self._index = Index(cache_folder() / "records.sqlite")
 
@@ -29,7 +34,7 @@ class Stand:
     def present(self) -> Present:
         """The suite as it is now, and the day."""
         folder = self.setting.folder / self.setting.ask.matrix.suite.path
-        return Present(suite_digest=suite_digest(folder), day=today())
+        return Present(suite_digest=suite_digest(folder), day=self.day)
 
     @cached_property
     def locks(self) -> dict[str, str]:

@@ -1,0 +1,165 @@
+"""Commands about the site: publish it into a folder, or look at it while it changes."""
+
+import datetime
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from compat import pipeline
+from compat.cli.output import envelope, note, say
+from compat.cli.setting import Json, Root, Setting, environ, matrices_folder, matrix_names, today
+from compat.cli.stand import Stand
+from compat.declare.capabilities import described
+from compat.errors import CompatError, UsageError
+from compat.results.record import Record
+from compat.site.budgets import Weight, weights
+from compat.site.edition import Edition, File, Made, Volume
+from compat.site.folder import URLS, Written, read_urls, write_edition
+from compat.site.producers import PRODUCERS
+from compat.site.render import Printer, generation
+from compat.site.serve import Preview, watch
+
+HERE = Path(__file__).resolve().parents[2]
+PREVIEW_URL = "http://127.0.0.1:8000/"
+Names = Annotated[list[str] | None, typer.Argument(metavar="[MATRIX...]", help="Without any, all; largest first.")]
+Out = Annotated[Path, typer.Option("--out", help="The folder that the site is written into.")]
+Today = Annotated[str, typer.Option("--today", help="The day it speaks for; else SOURCE_DATE_EPOCH, else today.")]
+
+
+class Shelf:
+    """Where a published matrix is read from."""
+
+    def __init__(self, stand: Stand) -> None:
+        """Take where the matrix stands."""
+        self._stand = stand
+
+    def records(self, cell: str) -> tuple[Record, ...]:
+        """Return the records of a cell, oldest first."""
+        return self._stand.records(cell)
+
+    def lock_text(self, cell: str) -> str | None:
+        """Return the text of a cell's lock; None when it has none."""
+        path = pipeline.lock_path(self._stand.setting.folder, cell)
+        return path.read_text(encoding="utf-8") if path.exists() else None
+
+
+def publish(
+    matrix: Names = None,
+    out: Out = Path("public"),
+    base_url: Annotated[str, typer.Option("--base-url", help="The address under which it will stand.")] = PREVIEW_URL,
+    day: Today = "",
+    keep_urls: Annotated[bool, typer.Option("--keep-urls", help="Note all addresses in site/urls.json.")] = False,
+    as_json: Json = False,
+    root: Root = None,
+) -> None:
+    """Write the site of matrices as static files. Asks no index. What is as before is left alone.
+
+    Examples: compat publish --out public --base-url https://example.org/compat/; compat publish tff --out public
+    """
+    began = time.monotonic()
+    written = _publish(matrix, out, base_url, _day(day), root)
+    found = weights({path: known.gzipped for path, known in written.files.items() if known.gzipped})
+    heavy = [one for one in found if one.is_over]
+    if keep_urls:
+        (HERE / "site" / URLS).write_bytes((out / URLS).read_bytes())
+    if as_json:
+        changed = list(written.changed)
+        envelope({"changed": changed, "unchanged": written.unchanged, "moved": list(written.moved), "weights": found})
+    else:
+        say(
+            f"{out}: {len(written.changed)} files written, {written.unchanged} as before, {len(written.moved)} redirects"
+        )
+    for one in found:
+        note(_figure(one))
+    note(f"compat: {len(written.files)} files in {time.monotonic() - began:.1f} s")
+    for one in heavy:
+        note(f"compat: {one.heaviest} weighs {one.size} bytes gzipped, more than the {one.most} of its kind")
+    raise typer.Exit(1 if heavy else 0)
+
+
+def serve(
+    matrix: Names = None,
+    out: Out = Path("public"),
+    port: Annotated[int, typer.Option("--port", help="The port on the loopback.")] = 8000,
+    day: Today = "",
+    root: Root = None,
+) -> None:
+    """Publish into a folder, show it on this machine's loopback, and publish again whenever something changes.
+
+    Examples: compat serve; compat serve tff --port 8080
+    """
+
+    def rebuild() -> None:
+        began = time.monotonic()
+        try:
+            written = _publish(matrix, out, PREVIEW_URL, _day(day), root)
+        except CompatError as error:
+            note(f"compat: {error}")
+            return
+        note(f"compat: {len(written.changed)} files written in {time.monotonic() - began:.1f} s")
+
+    rebuild()
+    try:
+        preview = Preview(out, port)
+    except OSError:
+        raise UsageError.of(f"port {port} is taken", hint="--port takes another one") from None
+    with preview:
+        say(f"{preview.url} shows {out}; Ctrl+C ends it")
+        watch((matrices_folder(root), HERE / "site"), rebuild, _a_second_later)
+
+
+def edition_of(names: list[str] | None, root: Path | None, base_url: str, day: datetime.date) -> Edition:
+    """Return the edition of these matrices, in their order; without names of all, the largest first."""
+    known = names or list(matrix_names(matrices_folder(root)))
+    volumes = [_volume(Stand(Setting(name, root), day)) for name in known]
+    if not volumes:
+        raise UsageError.of("no matrix is declared here")
+    if not names:
+        volumes.sort(key=lambda one: (-len(one.picture.entries), one.name))
+    return Edition(volumes, base_url, day)
+
+
+def _volume(stand: Stand) -> Volume:
+    suite = pipeline.suite_texts(stand.setting.folder, stand.setting.ask.matrix)
+    return Volume(stand.picture, Shelf(stand), suite, described(suite))
+
+
+def _publish(names: list[str] | None, out: Path, base_url: str, day: datetime.date, root: Path | None) -> Written:
+    edition = edition_of(names, root, base_url, day)
+    printer = Printer(edition, HERE / "site")
+    kept = HERE / "site" / URLS
+    earlier = read_urls(kept.read_bytes()) if kept.exists() else ()
+    return write_edition(out, _files(edition, printer), generation(HERE), earlier, printer.moved)
+
+
+def _files(edition: Edition, printer: Printer) -> Iterator[File | Made]:
+    yield from printer.files()
+    for producer in PRODUCERS:
+        yield from producer(edition)
+
+
+def _day(text: str) -> datetime.date:
+    if text:
+        try:
+            return datetime.date.fromisoformat(text)
+        except ValueError:
+            raise UsageError.of(f"--today: {text!r} is no date", hint="a date looks like 2026-11-22") from None
+    epoch = environ().get("SOURCE_DATE_EPOCH", "")
+    if not epoch:
+        return today()
+    try:
+        return datetime.datetime.fromtimestamp(int(epoch), datetime.timezone.utc).date()
+    except (ValueError, OverflowError, OSError):
+        raise UsageError.of(f"SOURCE_DATE_EPOCH: {epoch[:40]!r} is no number of seconds") from None
+
+
+def _figure(one: Weight) -> str:
+    return f"compat: {one.kind}: {one.count}, heaviest {one.size / 1024:.1f} of {one.most // 1024} KiB gzipped"
+
+
+def _a_second_later() -> bool:
+    time.sleep(1)
+    return True

@@ -1,0 +1,159 @@
+"""The `site` room's output folder: only what changed is written, and no address of an earlier edition is lost."""
+
+import gzip
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from compat.errors import CompatError
+from compat.site.edition import File, Made
+
+MANIFEST = ".edition.json"
+URLS = "urls.json"
+PAGE = "index.html"
+
+
+class Known(msgspec.Struct, frozen=True, array_like=True):
+    """A file as it was last written: the inputs that it was made from, its sha256, and of a page its gzipped size."""
+
+    inputs: str
+    sha256: str
+    gzipped: int = 0
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What an earlier edition left: by which generation of code and templates, and each file."""
+
+    generation: str = ""
+    files: dict[str, Known] = {}
+
+
+class Written(msgspec.Struct, frozen=True, kw_only=True):
+    """What writing an edition came to: the paths that changed, how many did not, and which addresses now redirect."""
+
+    changed: tuple[str, ...]
+    unchanged: int
+    moved: tuple[str, ...]
+    files: Mapping[str, Known]
+
+
+def write_edition(
+    folder: Path,
+    files: Iterable[File | Made],
+    generation: str,
+    earlier: Iterable[str],
+    moved: Callable[[str, str], bytes],
+) -> Written:
+    """Write the files below the folder, those that are as before left alone, and a redirect for each page that is gone.
+
+    `earlier` are the addresses of pages that editions elsewhere had; `moved` makes the page that sends its reader from
+    one address to another. Files other than pages that are no longer made stay as they are.
+    """
+    old = _manifest(folder)
+    if old.generation != generation:
+        old = Manifest(
+            generation=generation, files={path: Known("", k.sha256, k.gzipped) for path, k in old.files.items()}
+        )
+    new: dict[str, Known] = {}
+    changed: list[str] = []
+    for file in files:
+        if file.path in new:
+            raise CompatError.of("is made twice", path=file.path)
+        known, written = _kept(folder, file, old.files.get(file.path))
+        new[file.path] = known
+        if written:
+            changed.append(file.path)
+    unchanged = len(new) - len(changed)
+    every = {*_urls(folder), *earlier, *(path for path in new if is_page(path))}
+    gone = sorted(every - new.keys())
+    for path in gone:
+        content = moved(path, nearest(path, new))
+        if _write(folder / path, content):
+            changed.append(path)
+    if _write(folder / URLS, urls_text(every)):
+        changed.append(URLS)
+    _write(folder / MANIFEST, msgspec.json.encode(Manifest(generation=generation, files=new)))
+    return Written(changed=tuple(changed), unchanged=unchanged, moved=tuple(gone), files=new)
+
+
+def nearest(path: str, living: Iterable[str] | Mapping[str, object]) -> str:
+    """Return the page of the nearest folder above that is there: what a reader of a page that is gone is sent to."""
+    there = living if isinstance(living, Mapping) else set(living)
+    parts = path.split("/")[:-1]
+    while parts:
+        parts.pop()
+        candidate = "/".join((*parts, PAGE))
+        if candidate in there:
+            return candidate
+    return PAGE
+
+
+def is_page(path: str) -> bool:
+    """Return whether the file is a page that has an address of its own."""
+    return path.rpartition("/")[2] == PAGE
+
+
+def urls_text(paths: Iterable[str]) -> bytes:
+    """Return the list of all addresses that ever were, one a line."""
+    return msgspec.json.format(msgspec.json.encode(sorted(paths)), indent=1) + b"\n"
+
+
+def read_urls(text: bytes) -> tuple[str, ...]:
+    """Return the addresses of such a list; ValueError when it is none, or one points outside of the site."""
+    paths = msgspec.json.decode(text, type=tuple[str, ...])
+    for path in paths:
+        _refuse_unsafe(path)
+    return paths
+
+
+def _kept(folder: Path, file: File | Made, known: Known | None) -> tuple[Known, bool]:
+    """The file as it is now, and whether it was written."""
+    _refuse_unsafe(file.path)
+    path = folder / file.path
+    inputs = file.inputs if isinstance(file, Made) else ""
+    if known is not None and inputs and known.inputs == inputs and path.exists():
+        return known, False
+    content = file.make() if isinstance(file, Made) else file.content
+    sha256 = hashlib.sha256(content).hexdigest()
+    if known is not None and known.sha256 == sha256 and path.exists():
+        return Known(inputs, sha256, known.gzipped), False
+    weighed = len(gzip.compress(content, 6)) if path.suffix in (".html", ".css", ".js") else 0
+    return Known(inputs, sha256, weighed), _write(path, content)
+
+
+def _write(path: Path, content: bytes) -> bool:
+    """Write the file unless it is so already; a reader sees the old one or the new one."""
+    try:
+        if path.exists() and path.read_bytes() == content:
+            return False
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_name(f".{path.name}.new")
+        fresh.write_bytes(content)
+        os.replace(fresh, path)
+    except OSError as fault:
+        reason = (fault.strerror or "unknown fault").lower()
+        raise CompatError.of(f"cannot be written: {reason}", path=str(path)) from None
+    return True
+
+
+def _manifest(folder: Path) -> Manifest:
+    try:
+        return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+    except (OSError, ValueError):
+        return Manifest()
+
+
+def _urls(folder: Path) -> tuple[str, ...]:
+    try:
+        return read_urls((folder / URLS).read_bytes())
+    except (OSError, ValueError):
+        return ()
+
+
+def _refuse_unsafe(path: str) -> None:
+    parts = path.split("/")
+    if not all(parts) or any(part in (".", "..") for part in parts) or "\\" in path or "\0" in path:
+        raise ValueError(f"{path[:100]!r} is no path of a site")

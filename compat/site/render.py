@@ -1,0 +1,115 @@
+"""The `site` room's printing: pages -> HTML with Jinja templates, and the static files beside them."""
+
+import datetime
+import hashlib
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from compat.site import looks, words
+from compat.site.edition import Edition, File, Made, segment
+from compat.site.folder import URLS
+from compat.site.pages import Page, digest, menu_of, pages
+
+# What no HTML may hold becomes a replacement sign.
+_UNPRINTABLE: dict[int, str] = {
+    code: "\ufffd" for code in (*range(0x20), 0x7F, *range(0x80, 0xA0)) if code not in (9, 10, 13)
+}
+# Marks that turn the reading direction are shown by their number, so that no name can look like another one.
+_BIDI = {code: f"\\u{code:04x}" for code in (0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x061C)}
+
+
+class Printer:
+    """Prints the pages of an edition with the templates of a folder."""
+
+    def __init__(self, edition: Edition, folder: Path) -> None:
+        """Take the edition and the folder `site/` with `templates/`, `static/` and `pages/`."""
+        self.edition = edition
+        self.folder = folder
+        self._environment = Environment(
+            loader=FileSystemLoader(folder / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            finalize=printable,
+        )
+        self._environment.filters |= _FILTERS
+        self._environment.globals |= {"STALE": looks.STALE, "LOOKS": looks.LOOKS, "edition": edition}
+
+    def files(self) -> Iterator[File | Made]:
+        """Yield the static files and every page."""
+        for path in sorted((self.folder / "static").iterdir()):
+            yield File(path=f"static/{path.name}", content=path.read_bytes())
+        for one in pages(self.edition):
+            yield Made(path=one.path, inputs=digest(one.inputs, one.title, one.path), make=partial(self.html, one))
+
+    def html(self, page: Page) -> bytes:
+        """Return the page as UTF-8."""
+        menu = None if page.matrix is None else menu_of(self.edition.volume(page.matrix))
+        return self._print(page.template, page.path, page=page, view=page.view(), menu=menu)
+
+    def moved(self, path: str, target: str) -> bytes:
+        """Return the page that sends its reader on."""
+        return self._print("moved.html", path, target=target, canonical=self.edition.url(target))
+
+    def _print(self, template: str, path: str, **shown: Any) -> bytes:
+        text = self._environment.get_template(template).render(prefix="../" * path.count("/"), **shown)
+        return text.encode(errors="replace")
+
+
+def printable(value: Any) -> Any:
+    """Return what a template prints, without the characters that a page cannot hold or that lie about their order."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return value if value.isascii() and value.isprintable() else value.translate(_UNPRINTABLE | _BIDI)
+    return value
+
+
+def markdown(text: str) -> Markup:
+    """Return a text of ours as HTML; what looks like HTML in it stays text."""
+    return Markup(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
+
+
+def generation(root: Path) -> str:
+    """Return a digest of the code and the templates below the repository's root: a change makes every file anew."""
+    total = hashlib.sha256()
+    sources = [*(root / "compat").rglob("*.py"), *(root / "site").rglob("*")]
+    for path in sorted(path for path in sources if path.is_file() and path.name != URLS):
+        total.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return total.hexdigest()
+
+
+@pass_context
+def _to(context: Context, path: str) -> str:
+    """The address of a path of the site, seen from the page that is printed."""
+    return (context["prefix"] + path.removesuffix("index.html")) or "./"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _capitalize_first(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _day(value: datetime.date | datetime.datetime) -> str:
+    return words.day(value.date() if isinstance(value, datetime.datetime) else value)
+
+
+_FILTERS = {
+    "to": _to,
+    "day": _day,
+    "seconds": words.seconds,
+    "count": words.count,
+    "number": _number,
+    "capitalize_first": _capitalize_first,
+    "segment": segment,
+}
