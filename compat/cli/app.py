@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from compat.cli import advice, declarations, locks, plans, runs, shows
+from compat.cli import advice, declarations, health, locks, plans, proposals, publish, runs, shows
 from compat.cli.output import envelope, report
 from compat.errors import CompatError, Fault
 
@@ -28,7 +28,12 @@ app.command(name="lock")(locks.lock)
 app.command(name="run")(runs.run)
 app.command(name="show")(shows.show)
 app.command(name="advise")(advice.advise)
+app.command(name="propose")(proposals.propose)
+app.command(name="schedule")(proposals.schedule)
 app.command(name="record")(shows.record)
+app.command(name="health")(health.health)
+app.command(name="publish")(publish.publish)
+app.command(name="serve")(publish.serve)
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ def lost(guard: Guard, axis: Axis, current: Version, to: Version) -> tuple[Affec
     dropped = [v for v in guard.moment.existing[axis.name] if v in guard.promised(axis.name) and current <= v < to]
     own = [_affected(guard, axis, dropped)] if dropped else []
     for other in guard.moment.others:
-        if other is not axis:
+        if other is not axis and to in guard.reach[axis.name]:
             before = _together(guard, axis, other, current)
             gone = sorted(before - _together(guard, axis, other, to))
             own += [_affected(guard, other, gone)] if gone else []

@@ -9,17 +9,10 @@ from compat.policy.moment import Moment, package_of
 from compat.policy.window import CADENCES, Slot, rule_of, window_of
 
 
-def told(moment: Moment, axis: Axis, conclusion: str) -> tuple[str, ...]:
-    """Return the lines for one axis, ending in the conclusion."""
-    lines = (
-        _looking_back(moment),
-        _floor(moment, axis),
-        _rule(moment, axis),
-        _calendar(moment, axis),
-        _exceptions(moment, axis),
-        _admits(moment, axis),
-    )
-    return (*(line for part in lines for line in part), conclusion)
+def told(moment: Moment, axis: Axis) -> tuple[str, ...]:
+    """Return the lines for one axis that has a floor."""
+    parts = (_looking_back(moment), *(part(moment, axis) for part in (_floor, _rule, _calendar, _exceptions, _admits)))
+    return tuple(line for part in parts for line in part)
 
 
 def _looking_back(moment: Moment) -> Iterator[str]:
@@ -54,13 +47,13 @@ def _calendar(moment: Moment, axis: Axis) -> Iterator[str]:
     ]
     every = CADENCES[moment.policy.cadence]
     if reached is None:
-        yield f"On {moment.day} the calendar allows no {package_of(axis)} yet."
+        yield f"On {moment.day} the calendar does not let go of any {package_of(axis)} yet."
     else:
         yield from _steps(moment, axis, reached)
         yield f"So on {moment.day} the calendar allows {package_of(axis)} {reached.version}."
     if after:
         yield (
-            f"The next is {after[0].version}, out since {after[0].came.released}: "
+            f"The {'next' if reached else 'first'} is {after[0].version}, out since {after[0].came.released}: "
             f"allowed from {after[0].allowed}, on the first day of a {every} from {after[0].on}."
         )
 

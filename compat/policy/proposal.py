@@ -2,7 +2,7 @@
 
 import datetime
 import hashlib
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from packaging.version import Version
@@ -37,6 +37,15 @@ class Evidence(Value, frozen=True, kw_only=True):
     because: str
 
     @property
+    def word(self) -> str:
+        """What it says about the move, in a word or two."""
+        if self.supports:
+            return "bears it out"
+        if self.latest is None:
+            return "has not run"
+        return "flaky" if self.verdict == "flaky" else "outdated" if self.stale else "does not bear it out"
+
+    @property
     def link(self) -> str:
         """The path of the cell's page below the site's root."""
         return f"cell/{self.cell}/"
@@ -57,6 +66,15 @@ class Affected(Value, frozen=True, kw_only=True):
     package: str
     versions: tuple[Version, ...]
     releases: tuple[Version, ...] = ()
+
+
+class Floor(Value, frozen=True, kw_only=True):
+    """Where the floor of an axis is, and the lines that lead from dates to what the calendar allows."""
+
+    axis: Name
+    package: str
+    at: Version
+    arithmetic: tuple[str, ...]
 
 
 class Proposal(Value, frozen=True, kw_only=True):
@@ -94,9 +112,27 @@ class Proposal(Value, frozen=True, kw_only=True):
         return not self.objections
 
     @property
+    def because(self) -> str:
+        """The reason of the new floor, for its declaration."""
+        match self.kind:
+            case "raise":
+                return f"{self.release} works with {self.package} {self.proposed}, allowed from {self.earliest} on"
+            case "lower":
+                return f"{self.release} works from {self.package} {self.proposed} on"
+            case "early":
+                return f"{self.release} is broken with {self.package} {self.current}, and works with {self.proposed}"
+
+    @property
     def digest(self) -> str:
         """A sha256 of what the move rests on: it changes when a verdict does, and not when a green cell runs again."""
         told = [self.id, self.release]
         told += [f"{one.cell} {one.verdict} {one.outcome} {one.supports}" for one in self.evidence]
         told += [f"{one.against} {' '.join(one.cells)}" for one in self.objections if one.against != "witnesses"]
         return hashlib.sha256("\n".join(told).encode()).hexdigest()
+
+
+def row(proposal: Proposal) -> dict[str, Any]:
+    """Return a proposal as machines read it: its fields, and what follows from them."""
+    own = msgspec.structs.asdict(proposal)
+    own["evidence"] = [{**msgspec.structs.asdict(one), "link": one.link} for one in proposal.evidence]
+    return {"id": proposal.id, "open": proposal.is_open, "digest": proposal.digest, **own}

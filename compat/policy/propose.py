@@ -16,7 +16,7 @@ from compat.policy.affected import gained, lost
 from compat.policy.arithmetic import named, told
 from compat.policy.guard import Guard, Proof, merged
 from compat.policy.moment import Moment, package_of
-from compat.policy.proposal import Against, Kind, Objection, Proposal, Value
+from compat.policy.proposal import Against, Floor, Kind, Objection, Proposal, Value
 from compat.results.picture import Picture
 
 
@@ -26,20 +26,34 @@ def proposals(picture: Picture, day: datetime.date) -> tuple[Proposal, ...]:
     For a day before the picture's own this is what a maintainer would have been told then; see Moment. A matrix
     without a policy, and one without a release, has none.
     """
-    if picture.ask.policy is None:
+    guard = _guard(picture, day)
+    if guard is None or guard.moment.newest is None:
         return ()
-    guard = Guard(Moment(picture, picture.ask.policy, day))
-    if guard.moment.newest is None:
+    return tuple(one for axis in _moving(guard.moment) for one in _Mover(guard, axis).proposals())
+
+
+def floors(picture: Picture, day: datetime.date) -> tuple[Floor, ...]:
+    """Return the floors that can move, and what the calendar allows them on that day; none without a policy."""
+    guard = _guard(picture, day)
+    if guard is None:
         return ()
+    moment = guard.moment
     return tuple(
-        one
-        for axis in guard.moment.others
-        if axis.name in guard.moment.floors
-        for one in _Floor(guard, axis).proposals()
+        Floor(axis=axis.name, package=package_of(axis), at=moment.floors[axis.name], arithmetic=told(moment, axis))
+        for axis in _moving(moment)
     )
 
 
-class _Floor:
+def _guard(picture: Picture, day: datetime.date) -> Guard | None:
+    policy = picture.ask.policy
+    return None if policy is None else Guard(Moment(picture, policy, day))
+
+
+def _moving(moment: Moment) -> list[Axis]:
+    return [axis for axis in moment.others if axis.name in moment.floors]
+
+
+class _Mover:
     """The floor of one axis, and where it might go."""
 
     def __init__(self, guard: Guard, axis: Axis) -> None:
@@ -76,10 +90,11 @@ class _Floor:
         return sorted(version for version in found if version > self.at)
 
     def _best(self, limit: Version) -> list[Version]:
-        """The newest proven version up to the limit, else the newest green one; none where there is none."""
-        within = [v for v in self._reachable() if v <= limit and self.proof(v).is_green]
-        proven = [v for v in within if self.proof(v).state == "proven" and v > self.at]
-        return (proven or within)[-1:]
+        """The newest proven version above the floor up to the limit; else the newest green one, else the newest."""
+        within = [v for v in self._reachable() if self.at < v <= limit]
+        green = [v for v in within if self.proof(v).is_green]
+        proven = [v for v in green if self.proof(v).state == "proven"]
+        return (proven or green or within)[-1:]
 
     def _reachable(self) -> list[Version]:
         """The versions that the newest release can be had with as published, and that may be a floor."""
@@ -176,7 +191,7 @@ class _Floor:
             earliest=draft.earliest,
             grounds=(self._ground(draft),),
             objections=(*draft.against, *objections),
-            arithmetic=told(self.moment, self.axis, self._conclusion(draft, not (draft.against or objections))),
+            arithmetic=(*told(self.moment, self.axis), self._conclusion(draft, not (draft.against or objections))),
             evidence=(*broken, *evidence),
             lost=() if lowers else lost(self.guard, self.axis, self.at, draft.to),
             gained=gained(self.guard, self.axis, self.at, draft.to) if lowers else (),
@@ -189,7 +204,7 @@ class _Floor:
             case "raise":
                 return f"the calendar allows {to} from {draft.earliest} on, and the floor is {at}"
             case "lower":
-                return f"declared from {at} on; the question is whether {release} works from {to} on"
+                return f"it is declared from {at} on, and {release} may work from {to} on"
             case "early":
                 return f"every cell of {release} at the floor, {named(self.axis, at)}, is broken"
 
@@ -197,7 +212,7 @@ class _Floor:
         verb = {"raise": "rise", "lower": "go down", "early": "rise ahead of the calendar"}[draft.kind]
         if is_open:
             return f"So the floor can {verb} from {self.at} to {draft.to}: the cells bear it out."
-        return f"So the floor would {verb} from {self.at} to {draft.to}, but not yet: see what speaks against it."
+        return f"So the floor could {verb} from {self.at} to {draft.to} if nothing spoke against it."
 
 
 class _Draft(Value, frozen=True, kw_only=True):
