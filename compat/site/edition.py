@@ -1,6 +1,6 @@
 """The `site` room's input and output: all that one edition is made from, the files that it becomes, and their URLs.
 
-A producer is `files(edition) -> Iterator[File | Made]`. Paths have no leading slash and use `/`. The scheme, for ever:
+A producer is `files(edition) -> Iterator[File | Made | Listing]`. Paths have no leading slash and use `/`. The scheme:
 
     index.html                         the home of all matrices
     <matrix>/index.html                the home of one; below it advise/ grid/ grid/<py3.9>/ cell/<id>/ cap/<id>/
@@ -53,6 +53,22 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     inputs: str
     make: Callable[[], bytes]
+
+
+class Listed(msgspec.Struct, frozen=True, kw_only=True):
+    """A file as a listing names it: its sha256, and its size in bytes."""
+
+    path: str
+    sha256: str
+    bytes: int
+
+
+class Listing(msgspec.Struct, frozen=True, kw_only=True):
+    """A file made from the digests of all that came before it and whose paths begin with `below`, sorted by path."""
+
+    path: str
+    below: str
+    make: Callable[[tuple[Listed, ...]], bytes]
 
 
 class Kept(Protocol):

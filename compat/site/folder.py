@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from compat.errors import CompatError
-from compat.site.edition import File, Made
+from compat.site.edition import File, Listed, Listing, Made
 
 MANIFEST = ".edition.json"
 URLS = "urls.json"
@@ -17,11 +17,12 @@ PAGE = "index.html"
 
 
 class Known(msgspec.Struct, frozen=True, array_like=True):
-    """A file as it was last written: the inputs that it was made from, its sha256, and of a page its gzipped size."""
+    """A file as it was last written: the inputs that it was made from, its sha256 and size, of a page also gzipped."""
 
     inputs: str
     sha256: str
     gzipped: int = 0
+    size: int = 0
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -42,7 +43,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
 
 def write_edition(
     folder: Path,
-    files: Iterable[File | Made],
+    files: Iterable[File | Made | Listing],
     generation: str,
     earlier: Iterable[str],
     moved: Callable[[str, str], bytes],
@@ -55,14 +56,15 @@ def write_edition(
     old = _manifest(folder)
     if old.generation != generation:
         old = Manifest(
-            generation=generation, files={path: Known("", k.sha256, k.gzipped) for path, k in old.files.items()}
+            generation=generation, files={path: Known("", k.sha256, k.gzipped, k.size) for path, k in old.files.items()}
         )
     new: dict[str, Known] = {}
     changed: list[str] = []
     for file in files:
         if file.path in new:
             raise CompatError.of("is made twice", path=file.path)
-        known, written = _kept(folder, file, old.files.get(file.path))
+        whole = _listing(file, new) if isinstance(file, Listing) else file
+        known, written = _kept(folder, whole, old.files.get(file.path))
         new[file.path] = known
         if written:
             changed.append(file.path)
@@ -119,9 +121,15 @@ def _kept(folder: Path, file: File | Made, known: Known | None) -> tuple[Known, 
     content = file.make() if isinstance(file, Made) else file.content
     sha256 = hashlib.sha256(content).hexdigest()
     if known is not None and known.sha256 == sha256 and path.exists():
-        return Known(inputs, sha256, known.gzipped), False
+        return Known(inputs, sha256, known.gzipped, len(content)), False
     weighed = len(gzip.compress(content, 6)) if path.suffix in (".html", ".css", ".js") else 0
-    return Known(inputs, sha256, weighed), _write(path, content)
+    return Known(inputs, sha256, weighed, len(content)), _write(path, content)
+
+
+def _listing(listing: Listing, files: Mapping[str, Known]) -> File:
+    below = sorted(path for path in files if path.startswith(listing.below))
+    listed = (Listed(path=path, sha256=files[path].sha256, bytes=files[path].size) for path in below)
+    return File(path=listing.path, content=listing.make(tuple(listed)))
 
 
 def _write(path: Path, content: bytes) -> bool:

@@ -1,8 +1,8 @@
-"""The `site` room's data: every producer of files that are no pages, each `files(edition) -> Iterator[File | Made]`."""
+"""The `site` room's data: every producer of files that are no pages, each `files(edition) -> Iterator[...]`."""
 
 from collections.abc import Callable, Iterator
 
-from compat.site.edition import Edition, File, Made
+from compat.site.edition import Edition, File, Listing, Made
 
-Producer = Callable[[Edition], Iterator[File | Made]]
+Producer = Callable[[Edition], Iterator[File | Made | Listing]]
 PRODUCERS: tuple[Producer, ...] = ()
