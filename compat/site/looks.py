@@ -90,7 +90,7 @@ DECLARED = Look(
     css="unknown declared",
 )
 # Staleness goes with any tested state: the symbol follows its symbol, the class is added to its class.
-STALE = ("⧖", "stale", "the newest run is old, or the suite or the lock has changed since")
+STALE = ("◷", "stale", "the newest run is old, or the suite or the lock has changed since")
 # Where another recipe of the place says nothing, one recipe's verdict alone gives this state.
 _ALONE: dict[Kind, State] = {
     "works": "works",

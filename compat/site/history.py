@@ -1,0 +1,40 @@
+"""The `site` room's memory: how the verdict of each cell changed from run to run, for pages and feeds."""
+
+import datetime
+from collections.abc import Iterator
+
+import msgspec
+
+from compat.results.compare import Change, compare
+from compat.results.picture import Entry, Picture
+from compat.results.verdict import Present, Verdict, in_order, verdict
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """A change of a cell's verdict: the moment of the run that brought it, and the verdict from then on."""
+
+    moment: datetime.datetime
+    entry: Entry
+    change: Change
+    verdict: Verdict
+
+
+def events(picture: Picture) -> tuple[Event, ...]:
+    """Return every change up to the picture's day, the newest first; a cell's first verdict is a change of kind `new`.
+
+    Staleness is no change: nothing ran.
+    """
+    found = (event for entry in picture.known for event in of_cell(entry, picture.present))
+    return tuple(sorted(found, key=lambda one: (-one.moment.timestamp(), one.entry.cell.id)))
+
+
+def of_cell(entry: Entry, present: Present) -> Iterator[Event]:
+    """Yield the changes of one cell, the oldest first."""
+    runs = in_order(run for run in entry.runs if run.started.date() <= present.day)
+    before = verdict(entry.cell.id, (), present)
+    for number, run in enumerate(runs, 1):
+        after = verdict(entry.cell.id, runs[:number], present)
+        change = compare(before, after)
+        if change.kind != "same":
+            yield Event(moment=run.started, entry=entry, change=change, verdict=after)
+        before = after
