@@ -8,6 +8,7 @@ The script block names all that this file imports, so a plain `nox` runs it as i
 
 import hashlib
 import sys
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import nox
@@ -77,3 +78,56 @@ def check(session: nox.Session) -> None:
     session.run("mypy")
     session.run("compat", "check")
     session.run("compat", "schema")
+    session.run("zizmor", "--quiet", "--offline", "--pedantic", ".github")
+    workflows = sorted(str(path) for path in HERE.glob(".github/workflows/*.yml"))
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
+    session.run("check-jsonschema", "--builtin-schema", "vendor.dependabot", ".github/dependabot.yml")
+
+
+@nox.session(venv_backend="none")
+def requirements(session: nox.Session) -> None:
+    """Renew .ci/requirements.txt, the pinned and hashed needs of compat that the workflows install."""
+    output = (".ci/requirements.txt", "--no-header", "--quiet", "--upgrade", *session.posargs)
+    given = ("pyproject.toml", "--group", "build", "--universal", "--python-version", "3.10", "--generate-hashes")
+    session.run("uv", "pip", "compile", *given, "--output-file", *output, external=True)
+
+
+@nox.session(venv_backend="none")
+def interpreters(session: nox.Session) -> None:
+    """Get the interpreters that this machine lacks: nox -s interpreters -- 3.8 3.11."""
+    for series in session.posargs:
+        found = session.run("uv", "python", "find", series, external=True, silent=True, success_codes=[0, 2])
+        if not Path(str(found).strip()).is_file():
+            session.run("uv", "python", "install", series, external=True)
+
+
+@nox.session(venv_backend="none")
+def keep(session: nox.Session) -> None:
+    """Commit what was learnt of a matrix (catalogue, locks, records), and push it: nox -s keep -- MATRIX [BRANCH]."""
+    name, *branch = session.posargs
+    places = [f"matrices/{name}/{place}" for place in ("catalogue.json", "locks", "records")]
+    there = [place for place in places if (HERE / place).exists()]
+    session.run("git", "add", "--", *there, external=True)
+    if not session.run("git", "diff", "--cached", "--name-only", external=True, silent=True):
+        session.log("there is nothing new to keep")
+        return
+    session.run("git", "commit", "--quiet", "--message", f"What was learnt of {name}", "--", *there, external=True)
+    if branch:
+        session.run("git", "pull", "--quiet", "--rebase", "origin", *branch, external=True)
+        session.run("git", "push", "--quiet", "origin", f"HEAD:{branch[0]}", external=True)
+
+
+@nox.session(venv_backend="none")
+def watchdog(session: nox.Session) -> None:
+    """Fail when a scheduled workflow is off, or has not succeeded for so many days: nox -s watchdog -- matrix.yml 3."""
+    workflow, days = session.posargs
+    place = f"repos/{{owner}}/{{repo}}/actions/workflows/{workflow}"
+    state = str(session.run("gh", "api", place, "--jq", ".state", external=True, silent=True)).strip()
+    asked = ("gh", "api", f"{place}/runs?status=success&per_page=1", "--jq", ".workflow_runs[0].created_at // empty")
+    last = str(session.run(*asked, external=True, silent=True) or "").strip()
+    age = datetime.now(timezone.utc) - datetime.fromisoformat(last.replace("Z", "+00:00")) if last else None
+    if state != "active":
+        session.error(f"{workflow} is {state}; `gh workflow enable {workflow}` switches it on again")
+    if age is None or age > timedelta(days=int(days)):
+        session.error(f"{workflow} succeeded last on {last or 'no day'}, which is more than {days} days ago")
+    session.log(f"{workflow} succeeded on {last}")

@@ -1,0 +1,61 @@
+"""The command that says whether what is known of a matrix is still renewed: a schedule watches another with it."""
+
+from typing import Annotated
+
+import typer
+
+from compat.cli.output import envelope, note, report, say
+from compat.cli.setting import Json, MatrixName, Root, Setting, now
+from compat.cli.stand import Stand
+from compat.results.picture import Entry
+
+
+def health(
+    matrix: MatrixName,
+    days: Annotated[int, typer.Option("--days", min=0, help="How long a stale verdict may wait for its run.")] = 14,
+    as_json: Json = False,
+    root: Root = None,
+) -> None:
+    """Tell how old the verdicts are. Exit code 1 when one is overdue, a record is damaged, or none is there.
+
+    A verdict is overdue when it has been stale by its age for more than so many days: nobody runs what is due.
+
+    Examples: compat health tff; compat health tff --days 3
+    """
+    stand = Stand(Setting(matrix, root))
+    tested = [entry for entry in stand.picture.known if entry.is_tested]
+    waited = stand.present.fresh_days + days
+    overdue = [entry.cell.id for entry in tested if _can_run(entry) and _age(stand, entry) > waited]
+    damaged = stand.store.damaged(now())
+    figures = _figures(stand, tested) | {"overdue": len(overdue), "damaged records": len(damaged)}
+    if as_json:
+        envelope({"matrix": matrix, **figures, "overdue_cells": overdue}, damaged)
+    else:
+        for name, value in figures.items():
+            say(f"{name}: {value}")
+        report(damaged)
+    for cell in overdue:
+        note(f"compat: {cell} is overdue; compat run {matrix} {cell} renews it")
+    raise typer.Exit(1 if overdue or damaged or not tested else 0)
+
+
+def _figures(stand: Stand, tested: list[Entry]) -> dict[str, int | str]:
+    kinds = [entry.verdict.kind for entry in stand.picture.known]
+    days = sorted(entry.verdict.latest for entry in tested if entry.verdict.latest is not None)
+    return {
+        "tested cells": len(tested),
+        "stale verdicts": sum(entry.verdict.stale for entry in tested),
+        "flaky cells": kinds.count("flaky"),
+        "cells without an answer": kinds.count("unknown"),
+        "oldest verdict": str(days[0]) if days else "none",
+        "newest verdict": str(days[-1]) if days else "none",
+    }
+
+
+def _can_run(entry: Entry) -> bool:
+    return entry.planned and entry.obstacle is None
+
+
+def _age(stand: Stand, entry: Entry) -> int:
+    latest = entry.verdict.latest
+    return 0 if latest is None else (stand.present.day - latest).days
