@@ -16,7 +16,7 @@ from compat.declare.capabilities import described
 from compat.errors import CompatError, UsageError
 from compat.results.record import Record
 from compat.site.budgets import Weight, weights
-from compat.site.edition import Edition, File, Made, Volume
+from compat.site.edition import Edition, File, Listing, Made, Volume
 from compat.site.folder import URLS, Written, read_urls, write_edition
 from compat.site.producers import PRODUCERS
 from compat.site.render import Printer, generation
@@ -135,7 +135,7 @@ def _publish(names: list[str] | None, out: Path, base_url: str, day: datetime.da
     return write_edition(out, _files(edition, printer), generation(HERE), earlier, printer.moved)
 
 
-def _files(edition: Edition, printer: Printer) -> Iterator[File | Made]:
+def _files(edition: Edition, printer: Printer) -> Iterator[File | Made | Listing]:
     yield from printer.files()
     for producer in PRODUCERS:
         yield from producer(edition)
