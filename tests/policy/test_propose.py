@@ -1,0 +1,380 @@
+"""Which moves are proposed, which are objected to, and what no evidence can ever do."""
+
+import datetime
+import random
+from typing import Any
+
+import pytest
+from floors import (
+    DAY,
+    DEP,
+    DEPS,
+    FLOORS,
+    LOCK,
+    OTHER_LOCK,
+    OTHER_SUITE,
+    PYTHONS,
+    SUITE,
+    bad,
+    cell,
+    declared,
+    green,
+    hold,
+    lacking,
+    policy,
+    ran,
+    red,
+    seen,
+    window,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from packaging.version import Version
+
+from compat.declare.load import Declared
+from compat.policy.proposal import Proposal
+from compat.policy.propose import floors, proposals
+from compat.results.picture import Picture
+from compat.results.record import Record
+
+# dep 1.3 came out on 2023-02-10, so at the end of two years and with the next quarter it may be the floor: 2025-04-01.
+# dep 1.4 follows on 2026-04-01. Python 3.11 came out on 2022-10-24: from 2025-01-01.
+AT_13 = (cell("3.9", "1.3"), cell("3.11", "1.3"))
+AT_14 = (cell("3.9", "1.4"), cell("3.11", "1.4"))
+AT_12 = (cell("3.9", "1.2"), cell("3.11", "1.2"))
+AT_11 = (cell("3.9", "1.1", "relaxed"), cell("3.11", "1.1", "relaxed"))
+
+
+def on_dep(runs: list[Record], ask: Declared | None = None, day: datetime.date = DAY) -> dict[str, Proposal]:
+    return {one.id: one for one in proposals(seen(runs, ask, max(day, DAY)), day) if one.axis == "dep"}
+
+
+def opened(found: dict[str, Proposal]) -> list[str]:
+    return [name for name, one in found.items() if one.is_open]
+
+
+def against(one: Proposal) -> list[str]:
+    return [objection.against for objection in one.objections]
+
+
+def with_floor(dep: str, **rules: Any) -> Declared:
+    return declared({**FLOORS, "dep": dep}, policy(**rules))
+
+
+class TestARaise:
+    def test_is_open_when_the_calendar_allows_it_and_both_ends_of_the_other_axis_are_proven(self) -> None:
+        found = on_dep(green(*AT_14))
+        assert opened(found) == ["raise-dep-1.2-to-1.4"]
+        assert [one.cell for one in found["raise-dep-1.2-to-1.4"].evidence] == list(AT_14)
+
+    def test_says_who_loses_what(self) -> None:
+        one = on_dep(green(*AT_14))["raise-dep-1.2-to-1.4"]
+        assert [(gone.package, list(map(str, gone.versions))) for gone in one.lost] == [("dep", ["1.2", "1.3"])]
+        assert one.gained == ()
+
+    def test_waits_for_the_second_witness(self) -> None:
+        one = on_dep(green(AT_14[0]) + green(AT_14[1], days=[3]))["raise-dep-1.2-to-1.4"]
+        (objection,) = one.objections
+        assert objection.against == "witnesses"
+        assert objection.because == (
+            f"{AT_14[1]} has 1 of 2 green runs on different days (2026-06-12); "
+            "a run from 2026-06-13 on is the next that counts"
+        )
+        assert one.needs == (AT_14[1],)
+
+    def test_two_runs_on_one_day_are_one_witness(self) -> None:
+        runs = green(*AT_14, days=[1]) + [ran(one, days_ago=1, seconds=2) for one in AT_14]
+        assert opened(on_dep(runs)) == []
+
+    def test_stops_short_at_the_newest_proven_version(self) -> None:
+        found = on_dep(green(*AT_13) + red(*AT_14, *(f"{one}+relaxed" for one in AT_14)))
+        assert opened(found) == ["raise-dep-1.2-to-1.3"]
+        assert against(found["raise-dep-1.2-to-1.4"]) == ["red", "red"]
+
+    def test_is_not_open_when_one_end_is_missing(self) -> None:
+        one = on_dep(green(AT_14[0]))["raise-dep-1.2-to-1.4"]
+        assert [objection.because for objection in one.objections] == [f"{AT_14[1]} has not been run"]
+
+    def test_waits_when_the_suite_has_changed(self) -> None:
+        runs = [ran(one, days_ago=ago, suite_digest=OTHER_SUITE) for one in AT_14 for ago in (1, 2)]
+        assert against(on_dep(runs)["raise-dep-1.2-to-1.4"]) == ["stale", "stale"]
+
+    def test_waits_when_a_cell_comes_and_goes(self) -> None:
+        runs = [*green(*AT_14), ran(AT_14[0], "test-fail:assertion(sum)", 3)]
+        assert against(on_dep(runs)["raise-dep-1.2-to-1.4"]) == ["flaky"]
+
+    def test_takes_failing_capabilities_only_with_a_declared_explanation(self) -> None:
+        def partial(name: str) -> list[Record]:
+            return [ran(one, "test-fail:assertion(x)", ago, **lacking(name)) for one in AT_14 for ago in (1, 2)]
+
+        assert opened(on_dep(partial("printing"))) == ["raise-dep-1.2-to-1.4"]
+        one = on_dep(partial("adding up"))["raise-dep-1.2-to-1.4"]
+        assert "no explanation is declared of why these fail: adding up" in one.objections[0].because
+
+    def test_counts_a_relaxed_cell_where_the_published_one_fails(self) -> None:
+        relaxed = [f"{one}+relaxed" for one in AT_14]
+        assert opened(on_dep(green(*relaxed) + red(*AT_14))) == ["raise-dep-1.2-to-1.4"]
+
+    def test_ends_in_an_objection_where_the_newest_release_does_not_admit_the_version(self) -> None:
+        ask = declared({"python": "3.8", "dep": "1.0"}, policy(default_months=1))
+        day = datetime.date(2023, 9, 1)
+        found = proposals(seen([], ask), day)
+        one = next(one for one in found if one.id == "raise-dep-1.0-to-1.3")
+        assert one.objections[-1].because == "no proven cell has dep 1.3: demo 1.0 requires dep <1.3,>=1.0, not 1.3"
+        assert one.needs == ()
+
+    def test_is_announced_before_its_day_and_not_open(self) -> None:
+        day = datetime.date(2026, 3, 10)
+        ask = with_floor("1.3")
+        one = {p.id: p for p in proposals(seen(green(*AT_14, days=[100, 101]), ask, day), day)}["raise-dep-1.3-to-1.4"]
+        assert against(one)[0] == "calendar"
+        assert one.earliest == datetime.date(2026, 4, 1)
+
+    def test_is_stopped_by_a_hold(self) -> None:
+        found = on_dep(green(*AT_13, *AT_14), with_floor("1.2", holds=(hold("dep", "1.3"),)))
+        assert opened(found) == ["raise-dep-1.2-to-1.3"]
+        assert against(found["raise-dep-1.2-to-1.4"]) == ["hold"]
+
+    def test_passes_over_a_version_that_is_known_to_be_bad(self) -> None:
+        found = on_dep(green(*AT_13, *AT_14), with_floor("1.2", known_bad=(bad("dep", "1.4"),)))
+        assert opened(found) == ["raise-dep-1.2-to-1.3"]
+
+    def test_is_of_the_interpreter_too(self) -> None:
+        runs = green(cell("3.11", "1.2"), cell("3.11", "1.4"))
+        assert [one.id for one in proposals(seen(runs), DAY) if one.is_open] == ["raise-python-3.9-to-3.11"]
+
+
+class TestALowering:
+    def test_goes_down_to_where_the_proof_ends(self) -> None:
+        found = on_dep(green(*AT_12, *AT_11), with_floor("1.2", holds=(hold("dep", "1.0"),)))
+        assert opened(found) == ["lower-dep-1.2-to-1.1"]
+        assert [str(v) for v in found["lower-dep-1.2-to-1.1"].gained[0].versions] == ["1.1"]
+
+    def test_is_objected_when_the_calendar_would_raise_it_again(self) -> None:
+        found = on_dep(green(*AT_12, *AT_11))
+        assert against(found["lower-dep-1.2-to-1.1"]) == ["rebound"]
+        assert "a hold on dep at 1.1" in found["lower-dep-1.2-to-1.1"].objections[0].because
+
+    def test_needs_the_floor_itself_to_work(self) -> None:
+        found = on_dep(green(*AT_11), with_floor("1.2", holds=(hold("dep", "1.0"),)))
+        assert set(against(found["lower-dep-1.2-to-1.1"])) == {"missing"}
+
+    def test_stops_at_a_gap(self) -> None:
+        at_10 = (cell("3.9", "1.0", "relaxed"), cell("3.11", "1.0", "relaxed"))
+        found = on_dep(green(*AT_12, *at_10) + red(*AT_11), with_floor("1.2", holds=(hold("dep", "1.0"),)))
+        assert opened(found) == []
+        assert against(found["lower-dep-1.2-to-1.1"]) == ["red", "red"]
+
+    def test_within_the_window_needs_no_hold(self) -> None:
+        found = on_dep(green(*AT_12, *AT_11), with_floor("1.2", default_months=60))
+        assert opened(found) == ["lower-dep-1.2-to-1.1"]
+
+
+class TestAnEarlyMove:
+    def test_leaves_a_floor_that_is_broken_and_stays_so(self) -> None:
+        ask = with_floor("1.2", default_months=120)
+        found = on_dep(red(*AT_12) + red(*(f"{one}+relaxed" for one in AT_12)) + green(*AT_13), ask)
+        assert opened(found) == ["early-dep-1.2-to-1.3"]
+
+    def test_waits_until_it_was_broken_on_enough_days(self) -> None:
+        ask = with_floor("1.2", default_months=120)
+        broken = red(*AT_12, *(f"{one}+relaxed" for one in AT_12), days=[1])
+        found = on_dep(broken + green(*AT_13), ask)
+        assert against(found["early-dep-1.2-to-1.3"]) == ["witnesses"]
+
+    def test_is_not_made_for_a_floor_that_only_lost_its_packages(self) -> None:
+        ask = with_floor("1.2", default_months=120)
+        found = on_dep(red(*AT_12) + green(*(f"{one}+relaxed" for one in AT_12), *AT_13), ask)
+        assert not any(name.startswith("early") for name in found)
+
+
+class TestLookingBack:
+    DAY = datetime.date(2023, 1, 10)
+
+    def test_takes_the_floors_from_the_newest_release_of_that_day(self) -> None:
+        at = {floor.axis: str(floor.at) for floor in floors(seen([]), self.DAY)}
+        assert at == {"python": "3.8", "dep": "1.0"}
+
+    def test_knows_nothing_of_later_versions(self) -> None:
+        for one in proposals(seen([]), self.DAY):
+            assert one.release == "demo 1.0"
+            assert not any("demo2.0" in need or "dep1.3" in need for need in one.needs)
+
+    def test_counts_runs_that_were_made_later_and_says_so(self) -> None:
+        runs = green(cell("3.8", "1.1", "dated", "1.0"), cell("3.11", "1.1", "dated", "1.0"))
+        day = datetime.date(2023, 4, 2)
+        (one,) = [p for p in proposals(seen(runs), day) if p.axis == "dep" and p.is_open]
+        assert one.id == "raise-dep-1.0-to-1.1"
+        assert one.arithmetic[0].startswith("This looks back at 2023-04-02")
+
+    def test_leaves_out_what_a_plain_install_gives_now(self) -> None:
+        runs = green(cell("3.8", "1.1", "", "1.0"), cell("3.11", "1.1", "", "1.0"))
+        assert not [p for p in proposals(seen(runs), datetime.date(2023, 4, 2)) if p.is_open]
+
+
+def test_a_matrix_without_a_policy_proposes_nothing() -> None:
+    ask = Declared(matrix=declared().matrix)
+    assert proposals(seen([], ask), DAY) == ()
+
+
+def test_the_digest_stays_when_a_green_cell_runs_again_and_changes_with_a_verdict() -> None:
+    before = on_dep(green(*AT_14))["raise-dep-1.2-to-1.4"]
+    again = on_dep(green(*AT_14, days=[0, 1, 2]))["raise-dep-1.2-to-1.4"]
+    broken = on_dep(green(AT_14[0]) + red(AT_14[1]))["raise-dep-1.2-to-1.4"]
+    assert before.digest == again.digest != broken.digest
+
+
+# Laws. Worlds of few cells, outcomes and days, so that they meet.
+
+CELLS = [cell(p, d, r) for p in PYTHONS for d in DEPS for r in ("", "dated", "relaxed")]
+TOLD = ("pass", "pass", "pass", "import-fail:missing-module(x)", "install-fail:network", "test-fail:wall-time")
+
+
+@st.composite
+def runs(draw: st.DrawFn, told: tuple[str, ...] = TOLD) -> list[Record]:
+    found = []
+    for name in draw(st.lists(st.sampled_from(CELLS), unique=True, max_size=40)):
+        outcome = draw(st.sampled_from(told))
+        for ago in draw(st.sets(st.sampled_from([1, 2, 3, 80, 200]), min_size=1, max_size=4)):
+            stray = draw(st.integers(0, 9)) == 0
+            lock = draw(st.sampled_from([LOCK] * 6 + [OTHER_LOCK]))
+            suite = draw(st.sampled_from([SUITE] * 6 + [OTHER_SUITE]))
+            came = draw(st.sampled_from(told)) if stray else outcome
+            found.append(ran(name, came, ago, lock_digest=lock, suite_digest=suite))
+    return found
+
+
+@st.composite
+def columns(draw: st.DrawFn) -> list[Record]:
+    """Whole columns of the grid, green or red: worlds in which floors do move."""
+    found: list[Record] = []
+    for dep in DEPS:
+        for python in PYTHONS:
+            kind = draw(st.sampled_from(["green", "green", "green", "red", "none"]))
+            names = [cell(python, dep), cell(python, dep, "relaxed")]
+            found += {"green": green(*names), "red": red(*names), "none": []}[kind]
+    return found
+
+
+asks = st.builds(
+    lambda python, dep, months, witnesses, cadence, held, spoilt, rule: declared(
+        {"python": python, "dep": dep},
+        policy(
+            default_months=months,
+            witnesses=witnesses,
+            cadence=cadence,
+            holds=() if held is None else (hold("dep", held),),
+            known_bad=() if spoilt is None else (bad("dep", spoilt),),
+            windows=() if rule is None else (rule,),
+        ),
+    ),
+    st.sampled_from(PYTHONS),
+    st.sampled_from(DEPS),
+    st.sampled_from([1, 12, 24, 36, 60, 120]),
+    st.integers(1, 3),
+    st.sampled_from(["monthly", "quarterly", "half-yearly", "yearly"]),
+    st.none() | st.sampled_from(DEPS),
+    st.none() | st.sampled_from(DEPS),
+    st.none() | st.sampled_from([window("python", end_of_life=True), window("dep", minors=2), window("dep", minors=9)]),
+)
+worlds = st.tuples(st.one_of(runs(), columns()), asks)
+
+
+def proven_at(known: Picture, axis: str, version: Version, witnesses: int) -> bool:
+    """Whether some cell there is green, fresh, and was so on enough days: told apart from the guard on purpose."""
+    for entry in known.entries:
+        same = [run for run in entry.runs if (run.lock_digest, run.suite_digest) == (LOCK, SUITE)]
+        days = {run.started.date() for run in same if str(run.outcomes[-1]) == "pass"}
+        fresh = entry.verdict.kind == "works" and not entry.verdict.stale
+        if entry.cell.on(axis).version == version and fresh and len(days) >= witnesses:
+            return True
+    return False
+
+
+@given(worlds)
+@settings(max_examples=150, deadline=None)
+def test_a_floor_never_passes_the_last_proven_cell(world: tuple[list[Record], Declared]) -> None:
+    made, ask = world
+    known = seen(made, ask)
+    assert ask.policy is not None
+    for one in proposals(known, DAY):
+        if one.is_open:
+            assert proven_at(known, one.axis, one.proposed, ask.policy.witnesses), one.id
+
+
+@given(worlds)
+@settings(max_examples=150, deadline=None)
+def test_proposing_again_after_a_move_proposes_nothing_more_of_that_axis(world: tuple[list[Record], Declared]) -> None:
+    made, ask = world
+    at = {floor.axis: floor.at for floor in ask.matrix.floors}
+    for one in proposals(seen(made, ask), DAY):
+        if one.is_open:
+            moved = declared({**at, one.axis: one.proposed}, ask.policy)
+            again = proposals(seen(made, moved), DAY)
+            assert not [other.id for other in again if other.axis == one.axis and other.is_open], one.id
+
+
+@given(worlds, st.randoms())
+@settings(max_examples=60, deadline=None)
+def test_the_same_day_gives_the_same_proposals(world: tuple[list[Record], Declared], chance: random.Random) -> None:
+    made, ask = world
+    mixed = list(made)
+    chance.shuffle(mixed)
+    first, second = proposals(seen(made, ask), DAY), proposals(seen(mixed, ask), DAY)
+    assert first == second
+    assert [one.digest for one in first] == [one.digest for one in second]
+
+
+@given(worlds)
+@settings(max_examples=60, deadline=None)
+def test_infrastructure_trouble_changes_nothing(world: tuple[list[Record], Declared]) -> None:
+    made, ask = world
+    trouble = [ran(name, "install-fail:network", ago) for name in CELLS[::3] for ago in (1, 0)]
+    assert proposals(seen(made + trouble, ask), DAY) == proposals(seen(made, ask), DAY)
+
+
+@given(
+    st.lists(st.sampled_from(CELLS), unique=True), asks, st.sampled_from(["spurious", "flaky", "old", "other suite"])
+)
+@settings(max_examples=80, deadline=None)
+def test_spurious_flaky_and_stale_evidence_never_opens_a_move(names: list[str], ask: Declared, doubt: str) -> None:
+    made = {
+        "spurious": [ran(name, "install-fail:network", ago) for name in names for ago in (1, 2, 3)],
+        "flaky": green(*names, days=[1, 3, 5]) + red(*names, days=[2, 4, 6]),
+        "old": green(*names, days=[100, 101, 102]) + red(*names[::2], days=[103]),
+        "other suite": [ran(name, days_ago=ago, suite_digest=OTHER_SUITE) for name in names for ago in (1, 2, 3)],
+    }[doubt]
+    assert not [one.id for one in proposals(seen(made, ask), DAY) if one.is_open]
+
+
+@given(worlds)
+@settings(max_examples=100, deadline=None)
+def test_no_raise_is_to_a_version_younger_than_its_window(world: tuple[list[Record], Declared]) -> None:
+    made, ask = world
+    assert ask.policy is not None
+    if any(rule.axis == "dep" for rule in ask.policy.windows):
+        return
+    for one in proposals(seen(made, ask), DAY):
+        if one.kind == "raise" and one.axis == "dep" and one.is_open:
+            out = datetime.date.fromisoformat(DEP[str(one.proposed)])
+            months = (DAY.year - out.year) * 12 + DAY.month - out.month - (DAY.day < out.day)
+            assert months >= ask.policy.default_months
+
+
+@given(worlds)
+@settings(max_examples=100, deadline=None)
+def test_holds_and_bad_versions_are_heeded(world: tuple[list[Record], Declared]) -> None:
+    made, ask = world
+    assert ask.policy is not None
+    for one in proposals(seen(made, ask), DAY):
+        if one.is_open and one.kind != "lower":
+            assert all(one.proposed <= held.at for held in ask.policy.holds if held.axis == one.axis)
+        if one.is_open:
+            assert not any(one.proposed == b.version for b in ask.policy.known_bad if b.axis == one.axis)
+
+
+@pytest.mark.parametrize("days", [0, 40, 400, 2000])
+def test_ids_are_unique_on_any_day(days: int) -> None:
+    day = DAY + datetime.timedelta(days)
+    found = [one.id for one in proposals(seen(green(*AT_12, *AT_14), day=day), day)]
+    assert len(set(found)) == len(found)
