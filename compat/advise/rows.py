@@ -7,9 +7,12 @@ axes together; that order).
 """
 
 import datetime
+from collections.abc import Callable
 
 from compat.advise.answer import Advisor, Card
+from compat.advise.commands import Whereabouts, commands
 from compat.advise.request import GOALS, Goal, Value, label
+from compat.lock.lockfile import Lock
 from compat.plan.cell import Recipe
 
 
@@ -32,9 +35,10 @@ class Rank(Value, frozen=True):
 
 class AdviceRow(Value, frozen=True):
     """A proven combination. Numbers point into the table's lists: `at` into the coordinates of each axis, `fails` and
-    `lacks` into `capabilities` (`lacks` has all that it was not seen to have), `stale` and `lifted` into `sentences`.
+    `lacks` into `capabilities` (`lacks` has all that it was not seen to have), the others into `sentences`.
 
-    `given_python` is the Python that an installer must be told for the subject, where it does not declare the cell's.
+    `stale` says why its evidence is old, `lifted` which requirements are not kept, `published` what a plain install
+    does; `uv` and `pip` are the lines that install it.
     """
 
     id: str
@@ -50,8 +54,9 @@ class AdviceRow(Value, frozen=True):
     stale: tuple[int, ...]
     lifted: tuple[int, ...]
     published: int
+    uv: tuple[int, ...]
+    pip: tuple[int, ...]
     rank: Rank
-    given_python: str | None
 
 
 class AdviceTable(Value, frozen=True):
@@ -77,8 +82,16 @@ class _Sentences:
         return self.numbers.setdefault(text, len(self.numbers))
 
 
-def advise_rows(advisor: Advisor) -> AdviceTable:
-    """Return the table of a matrix."""
+class _Told:
+    """A card with its commands."""
+
+    def __init__(self, card: Card, at: Callable[[Lock], Whereabouts]) -> None:
+        self.card = card
+        self.commands = commands(card.lock, at(card.lock))
+
+
+def advise_rows(advisor: Advisor, at: Callable[[Lock], Whereabouts]) -> AdviceTable:
+    """Return the table of a matrix; `at` tells where a lock can be had."""
     picture, sentences = advisor.picture, _Sentences()
     capabilities = sorted({name for one in advisor.proofs for name in (*one.has, *one.fails)})
     numbers = {name: number for number, name in enumerate(capabilities)}
@@ -98,13 +111,13 @@ def advise_rows(advisor: Advisor) -> AdviceTable:
             for axis in picture.matrix.axes
         ),
         capabilities=tuple(capabilities),
-        rows=tuple(_row(advisor, advisor.card(one), numbers, sentences) for one in ordered),
+        rows=tuple(_row(advisor, _Told(advisor.card(one), at), numbers, sentences) for one in ordered),
         sentences=tuple(sentences.numbers),
     )
 
 
-def _row(advisor: Advisor, card: Card, numbers: dict[str, int], sentences: _Sentences) -> AdviceRow:
-    proof, given = card.proof, card.lock.inputs.given_python
+def _row(advisor: Advisor, told: _Told, numbers: dict[str, int], sentences: _Sentences) -> AdviceRow:
+    card, proof = told.card, told.card.proof
     return AdviceRow(
         id=proof.cell.id,
         at=tuple(advisor.ranks.positions[one.axis][one.version] for one in proof.cell.coordinates),
@@ -119,6 +132,7 @@ def _row(advisor: Advisor, card: Card, numbers: dict[str, int], sentences: _Sent
         stale=tuple(map(sentences.number, proof.stale)),
         lifted=tuple(sentences.number(one.sentence) for one in card.lifted),
         published=sentences.number(card.published.sentence),
+        uv=tuple(map(sentences.number, told.commands.uv)),
+        pip=tuple(map(sentences.number, told.commands.pip)),
         rank=Rank(**{goal: advisor.ranks.of(proof, goal) for goal in GOALS}),
-        given_python=None if given is None else str(given),
     )

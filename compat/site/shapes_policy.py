@@ -1,0 +1,127 @@
+"""The `site` room's shapes of what policy says: the minimum versions, the schedule, the proposals."""
+
+from compat.results.verdict import Kind
+from compat.site.shapes import Date, Document, Sha256, Shape
+
+
+class FloorShape(Shape, frozen=True):
+    """The oldest coordinate of an axis that is supported, and why."""
+
+    axis: str
+    label: str
+    at: str
+    because: str
+
+
+class DatedMinimum(Shape, frozen=True):
+    """The minimum versions from a day on, by axis: as the rules have it, and as far as it is proven now."""
+
+    on: Date
+    floors: dict[str, str]
+    proven: dict[str, str]
+
+
+class Minimum(Document, frozen=True):
+    """The minimum versions now, and those that the schedule brings."""
+
+    floors: tuple[FloorShape, ...]
+    dated: tuple[DatedMinimum, ...]
+
+
+class MoveShape(Shape, frozen=True):
+    """A coming move of a floor. `allowed` is when the rule lets it, `announced` from when it is told, `on` when."""
+
+    id: str
+    axis: str
+    package: str
+    floor: str
+    to: str
+    released: Date
+    allowed: Date
+    announced: Date
+    on: Date
+    wording: str
+    state: str
+    rule: str
+    source: str
+    held: str | None
+    proven: bool
+    proof: str
+
+
+class BarShape(Shape, frozen=True):
+    """A version of an axis: when it came out, until when it is supported by rule, and upstream's end of life."""
+
+    axis: str
+    version: str
+    released: Date
+    until: Date | None
+    end_of_life: Date | None
+    is_floor: bool
+
+
+class ScheduleShape(Document, frozen=True):
+    """The coming moves up to a day, and every version's window."""
+
+    until: Date
+    moves: tuple[MoveShape, ...]
+    bars: tuple[BarShape, ...]
+
+
+class EvidenceShape(Shape, frozen=True):
+    """A cell that a proposal rests on."""
+
+    cell: str
+    verdict: Kind
+    outcome: str
+    latest: Date | None
+    days: tuple[Date, ...]
+    supports: bool
+    stale: bool
+    because: str
+
+
+class ObjectionShape(Shape, frozen=True):
+    """What speaks against a proposal."""
+
+    against: str
+    because: str
+    cells: tuple[str, ...]
+
+
+class AffectedShape(Shape, frozen=True):
+    """What users lose or get."""
+
+    axis: str
+    package: str
+    versions: tuple[str, ...]
+    releases: tuple[str, ...]
+
+
+class ProposalShape(Shape, frozen=True):
+    """A proposed move of one floor. `open` says that nothing speaks against it; `earliest` is null when at once."""
+
+    id: str
+    digest: Sha256
+    open: bool
+    axis: str
+    package: str
+    kind: str
+    release: str
+    current: str
+    proposed: str
+    because: str
+    earliest: Date | None
+    grounds: tuple[str, ...]
+    objections: tuple[ObjectionShape, ...]
+    arithmetic: tuple[str, ...]
+    evidence: tuple[EvidenceShape, ...]
+    lost: tuple[AffectedShape, ...]
+    gained: tuple[AffectedShape, ...]
+    needs: tuple[str, ...]
+
+
+class Proposals(Document, frozen=True):
+    """The proposals of the day."""
+
+    proposals: tuple[ProposalShape, ...]
