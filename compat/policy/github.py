@@ -72,7 +72,7 @@ class _Issue(msgspec.Struct):
     title: str
     state: str
     body: str | None = None
-    pull_request: msgspec.Raw | None = None
+    pull_request: dict[str, Any] | None = None
 
 
 class _Comment(msgspec.Struct):
