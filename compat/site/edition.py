@@ -28,8 +28,12 @@ from compat.lock.lockfile import Lock
 from compat.lock.text import decode_lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
+from compat.policy.proposal import Proposal
+from compat.policy.propose import proposals
 from compat.results.picture import Entry, Picture
-from compat.results.record import RESERVED, Record
+from compat.results.record import RESERVED, Capability, Record
+from compat.results.table import Column, columns
+from compat.site.history import Event, events
 
 Versions = tuple[Version, ...]
 _LONGEST = 150
@@ -103,6 +107,31 @@ class Volume:
     def titles(self) -> dict[str, Described]:
         """What the suite says of each capability, by its id."""
         return {one.id: one for one in self.capabilities}
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """The releases whose suite a run reached, oldest first, each with the cell that speaks for it."""
+        return columns(self.picture)
+
+    @cached_property
+    def events(self) -> tuple[Event, ...]:
+        """Every change of a verdict, the newest first."""
+        return events(self.picture)
+
+    @cached_property
+    def proposals(self) -> tuple[Proposal, ...]:
+        """The moves of floors that are open or wait on the picture's day."""
+        return proposals(self.picture, self.picture.day)
+
+    @cached_property
+    def failures(self) -> dict[str, list[tuple[Entry, Capability]]]:
+        """The cells in which each capability fails, and how."""
+        found: dict[str, list[tuple[Entry, Capability]]] = {}
+        for entry in self.picture.known:
+            for one in entry.verdict.capabilities:
+                if one.status == "no":
+                    found.setdefault(one.id, []).append((entry, one))
+        return found
 
     @cached_property
     def locks(self) -> "Locks":

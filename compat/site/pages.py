@@ -2,15 +2,28 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
+from packaging.version import Version
 
 from compat.results.picture import Entry
 from compat.site.edition import Edition, Volume, cell_page, page, place_of
+from compat.site.looks import look_of
+from compat.site.menu import SECTIONS
 from compat.site.neighbours import Neighbours
+from compat.site.views_advice import advise_page
+from compat.site.views_capability import capability_ids, capability_list, capability_view
+from compat.site.views_causes import causes
 from compat.site.views_cell import cell_view
+from compat.site.views_changes import changes
+from compat.site.views_charts import charts
 from compat.site.views_grid import grid, grid_path, main_python
+from compat.site.views_home import home, homes
+from compat.site.views_policy import proposal_list, proposal_view, schedule_view, title_of
+from compat.site.views_release import release_entries, release_view, subject_versions
+from compat.site.views_reliability import reliability
 from compat.site.words import place_words
 
 
@@ -32,33 +45,6 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     canonical: str = ""
 
 
-class Link(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry of the menu."""
-
-    word: str
-    path: str
-    section: str
-
-
-class Menu(msgspec.Struct, frozen=True, kw_only=True):
-    """The menu of a volume."""
-
-    title: str
-    entries: tuple[Link, ...]
-
-
-def menu_of(volume: Volume) -> Menu:
-    """Return the menu of a volume."""
-    words = ("advise", "What to install"), ("grid", "Grid"), ("cap", "Capabilities"), ("changes", "Changes")
-    return Menu(
-        title=volume.picture.matrix.title,
-        entries=(
-            Link(word=volume.picture.matrix.title, path=page(volume.name), section="home"),
-            *(Link(word=word, path=page(volume.name, section), section=section) for section, word in words),
-        ),
-    )
-
-
 class Tokens:
     """What the pages of a volume depend on, as digests: `seed` of all that was declared, and one of each known cell."""
 
@@ -73,6 +59,7 @@ class Tokens:
             sorted(volume.suite.items()),
         )
         self._of = {entry.cell.id: _token(entry) for entry in picture.known}
+        self._all = digest(self.seed, edition.day, sorted(self._of.items()))
 
     def of(self, *entries: Entry | None) -> str:
         """Return a digest of what is known of these cells."""
@@ -80,37 +67,73 @@ class Tokens:
 
     @property
     def all(self) -> str:
-        """A digest of what is known of every cell."""
-        return digest(self.seed, sorted(self._of.items()))
+        """A digest of the day, and of what is known of every cell."""
+        return self._all
 
 
 def pages(edition: Edition) -> Iterator[Page]:
     """Yield every page of an edition."""
+    tokens = {volume.name: Tokens(edition, volume) for volume in edition.volumes}
+    yield Page(
+        path="index.html",
+        template="front.html",
+        title=f"What works with what? {', '.join(one.picture.matrix.title for one in edition.volumes)}",
+        about="Which versions of a library work together, because they were installed and run.",
+        view=partial(homes, edition),
+        inputs=digest(*(one.all for one in tokens.values())),
+    )
     for volume in edition.volumes:
-        tokens = Tokens(edition, volume)
-        yield from _grids(volume, tokens)
-        yield from _cells(edition, volume, tokens)
+        yield from _sections(edition, volume, tokens[volume.name])
+        yield from _grids(volume, tokens[volume.name])
+        yield from _advice(edition, volume, tokens[volume.name])
+        yield from _capabilities(volume, tokens[volume.name])
+        yield from _proposals(volume, tokens[volume.name])
+        yield from _releases(volume, tokens[volume.name])
+        yield from _cells(edition, volume, tokens[volume.name])
+    yield from _aliases(edition)
 
 
 def digest(*parts: object) -> str:
     """Return a digest of values that print what they are."""
-    return hashlib.sha256(
-        "\0".join(part if isinstance(part, str) else repr(part) for part in parts).encode(errors="surrogatepass")
-    ).hexdigest()
+    text = "\0".join(part if isinstance(part, str) else repr(part) for part in parts)
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def _sections(edition: Edition, volume: Volume, tokens: Tokens) -> Iterator[Page]:
+    title, subject = volume.picture.matrix.title, volume.picture.matrix.subject_axis.package
+    told: tuple[tuple[str, str, str, Callable[[], Any]], ...] = (
+        ("", f"{title}: what do I install?", f"Proven versions of {subject}.", partial(home, edition, volume)),
+        ("causes", f"{title}: why things do not work", "Each root cause once.", partial(causes, volume)),
+        ("charts", f"{title}: over the releases", "Support, speed and works-share.", partial(charts, volume)),
+        ("changes", f"{title}: what changed", "Every change of a verdict.", partial(changes, volume)),
+        ("schedule", f"{title}: when minimum versions move", "Dates by rule.", partial(schedule_view, volume)),
+        ("proposals", f"{title}: proposed minimum versions", "Moves and proof.", partial(proposal_list, volume)),
+        ("reliability", f"{title}: how far to trust this", "Doubts, counted.", partial(reliability, volume)),
+    )
+    for section, words, about, view in told:
+        yield Page(
+            path=page(volume.name, *([section] if section else [])),
+            template=f"{section or 'home'}.html",
+            title=words,
+            about=about,
+            view=view,
+            inputs=tokens.all,
+            matrix=volume.name,
+            section=section or "home",
+        )
 
 
 def _grids(volume: Volume, tokens: Tokens) -> Iterator[Page]:
-    main = main_python(volume)
-    subject = volume.picture.matrix.subject_axis.package
+    main, title = main_python(volume), volume.picture.matrix.title
 
-    def of(python: Any, path: str, canonical: str = "") -> Page:
+    def of(python: Version | None, path: str, canonical: str = "") -> Page:
         where = "any Python" if python is None else f"Python {python}"
         return Page(
             path=path,
             template="grid.html",
-            title=f"What works with {subject} on {where}?",
-            about=f"Each release of {subject} against what it needs, on {where}, as it was run.",
-            view=lambda: grid(volume, python),
+            title=f"What works with {title} on {where}?",
+            about=f"Each release of {title} against what it needs, on {where}, as it was run.",
+            view=partial(grid, volume, python),
             inputs=tokens.all,
             matrix=volume.name,
             section="grid",
@@ -120,6 +143,82 @@ def _grids(volume: Volume, tokens: Tokens) -> Iterator[Page]:
     yield of(main, page(volume.name, "grid"), grid_path(volume, main))
     for python in (*volume.board, None):
         yield of(python, grid_path(volume, python))
+
+
+def _advice(edition: Edition, volume: Volume, tokens: Tokens) -> Iterator[Page]:
+    title = volume.picture.matrix.title
+    for python in (None, *volume.board):
+        where = "" if python is None else f" on Python {python}"
+        yield Page(
+            path=page(volume.name, "advise", *([] if python is None else [f"py{python}"])),
+            template="advise.html",
+            title=f"What to install for {title}{where}",
+            about=f"The newest versions of {title} that were proven to work together{where}, with the commands.",
+            view=partial(advise_page, edition, volume, python),
+            inputs=tokens.all,
+            matrix=volume.name,
+            section="advise",
+        )
+
+
+def _capabilities(volume: Volume, tokens: Tokens) -> Iterator[Page]:
+    title = volume.picture.matrix.title
+    yield Page(
+        path=page(volume.name, "cap"),
+        template="capabilities.html",
+        title=f"What {title} can do, release by release",
+        about=f"Each capability of {title}, since when it works, and where it fails.",
+        view=partial(capability_list, volume),
+        inputs=tokens.all,
+        matrix=volume.name,
+        section="cap",
+    )
+    for name in capability_ids(volume):
+        told = volume.titles.get(name)
+        words = name if told is None else told.title
+        yield Page(
+            path=page(volume.name, "cap", name),
+            template="capability.html",
+            title=f"{words}: since when, in {title}",
+            about=f"In which releases of {title} this works: {words}.",
+            view=partial(capability_view, volume, name),
+            inputs=tokens.all,
+            matrix=volume.name,
+            section="cap",
+        )
+
+
+def _proposals(volume: Volume, tokens: Tokens) -> Iterator[Page]:
+    for one in volume.proposals:
+        yield Page(
+            path=page(volume.name, "proposals", one.id),
+            template="proposal.html",
+            title=title_of(one),
+            about=f"{title_of(one)}: what speaks for it, what against, and what it rests on.",
+            view=partial(proposal_view, volume, one),
+            inputs=tokens.all,
+            matrix=volume.name,
+            section="proposals",
+        )
+
+
+def _releases(volume: Volume, tokens: Tokens) -> Iterator[Page]:
+    known, package = release_entries(volume), volume.picture.matrix.subject_axis.package
+    versions = subject_versions(volume)
+    for version in versions:
+        yield Page(
+            path=page(volume.name, "release", str(version)),
+            template="release.html",
+            title=f"{package} {version}",
+            about=f"What {package} {version} works with, what it asks for, and what is in the way.",
+            view=partial(release_view, volume, version),
+            inputs=digest(tokens.of(*known.get(version, ())), versions),
+            matrix=volume.name,
+            section="grid",
+        )
+    for name, version in (("latest", versions[-1:]), ("oldest", versions[:1])):
+        for one in version:
+            yield _alias(page(volume.name, "release", name), page(volume.name, "release", str(one)))
 
 
 def _cells(edition: Edition, volume: Volume, tokens: Tokens) -> Iterator[Page]:
@@ -136,13 +235,25 @@ def _cell(edition: Edition, volume: Volume, tokens: Tokens, entry: Entry, neighb
     return Page(
         path=cell_page(cell),
         template="cell.html",
-        title=f"{place}: {entry.verdict.kind}",
+        title=f"{place}: {look_of(entry).word}",
         about=f"Does {place} work? What was installed, what passed, what failed, and how to do it again.",
-        view=lambda: cell_view(edition, volume, entry, neighbours),
+        view=partial(cell_view, edition, volume, entry, neighbours),
         inputs=tokens.of(*volume.places[place_of(cell)], entry, green, *around),
         matrix=volume.name,
         section="grid",
     )
+
+
+def _aliases(edition: Edition) -> Iterator[Page]:
+    """The sections of the first volume answer without its name too, so that a short address can be told."""
+    first, names = edition.volumes[0].name, {volume.name for volume in edition.volumes}
+    for section in SECTIONS:
+        if section not in names:
+            yield _alias(page(section), page(first, section))
+
+
+def _alias(path: str, target: str) -> Page:
+    return Page(path=path, template="moved.html", title="", about="", view=lambda: target, inputs=digest(path, target))
 
 
 def _token(entry: Entry) -> str:

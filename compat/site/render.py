@@ -15,7 +15,8 @@ from markupsafe import Markup
 from compat.site import looks, words
 from compat.site.edition import Edition, File, Made, segment
 from compat.site.folder import URLS
-from compat.site.pages import Page, digest, menu_of, pages
+from compat.site.menu import menu_of
+from compat.site.pages import Page, digest, pages
 
 # What no HTML may hold becomes a replacement sign.
 _UNPRINTABLE: dict[int, str] = {
@@ -48,8 +49,21 @@ class Printer:
         """Yield the static files and every page."""
         for path in sorted((self.folder / "static").iterdir()):
             yield File(path=f"static/{path.name}", content=path.read_bytes())
-        for one in pages(self.edition):
+        for one in (*pages(self.edition), *self._about()):
             yield Made(path=one.path, inputs=digest(one.inputs, one.title, one.path), make=partial(self.html, one))
+
+    def _about(self) -> Iterator[Page]:
+        """The site's own texts: each Markdown file of `pages/`, whose first line is its title."""
+        for path in sorted((self.folder / "pages").glob("*.md")):
+            first, _, text = path.read_text(encoding="utf-8").partition("\n")
+            yield Page(
+                path=f"about/{path.stem}/index.html",
+                template="about.html",
+                title=first.removeprefix("# "),
+                about=f"{first.removeprefix('# ')}: about this site.",
+                view=partial(markdown, text),
+                inputs=digest(self.edition.base_url, text, [one.picture.matrix.title for one in self.edition.volumes]),
+            )
 
     def html(self, page: Page) -> bytes:
         """Return the page as UTF-8."""
@@ -58,7 +72,7 @@ class Printer:
 
     def moved(self, path: str, target: str) -> bytes:
         """Return the page that sends its reader on."""
-        return self._print("moved.html", path, target=target, canonical=self.edition.url(target))
+        return self._print("moved.html", path, view=target)
 
     def _print(self, template: str, path: str, **shown: Any) -> bytes:
         text = self._environment.get_template(template).render(prefix="../" * path.count("/"), **shown)

@@ -100,7 +100,9 @@ def grid(volume: Volume, python: Version | None) -> Grid:
         label="all Pythons" if python is None else f"Python {python}",
         others=" and ".join(axis.package for axis in _other_axes(matrix)),
         subject=matrix.subject_axis.package,
-        columns=tuple(Column(label=_label(others), released=_newest(matrix, catalogue, others)) for others in columns),
+        columns=tuple(
+            Column(label=label_of(others), released=_newest(matrix, catalogue, others)) for others in columns
+        ),
         rows=tuple(_row(volume, subject, columns, every, places, python is None) for subject in rows),
         legend=tuple(Key(look=look, count=looks[look]) for look in _ordered(looks)),
         choices=_choices(volume, python),
@@ -138,14 +140,14 @@ def _row(
 ) -> Row:
     matrix, catalogue = volume.picture.matrix, volume.picture.catalogue
     here = [(others, places[subject, others]) for others in every if (subject, others) in places]
-    admitted = [_label(others) for others, entries in here if _is_admitted(entries)]
+    admitted = [label_of(others) for others, entries in here if _is_admitted(entries)]
     shown = tuple(_shown(matrix, places.get((subject, others), ()), over_pythons) for others in columns)
     return Row(
         version=str(subject),
         path=page(volume.name, "release", str(subject)),
         released=released(matrix, catalogue, matrix.subject_axis, subject),
-        answers=answers(((_label(others), entries) for others, entries in here), [_label(one) for one in every]),
-        declared=ranges(admitted, [_label(one) for one in every]),
+        answers=answers(((label_of(others), entries) for others, entries in here), [label_of(one) for one in every]),
+        declared=ranges(admitted, [label_of(one) for one in every]),
         places=shown,
         kinds=" ".join(sorted({one.kind for one in shown if one is not None and one.kind != "unknown"})),
     )
@@ -207,8 +209,9 @@ def _other_axes(matrix: Matrix) -> tuple[PackageAxis, ...]:
     return tuple(axis for axis in matrix.packages if axis is not matrix.subject_axis)
 
 
-def _label(others: Versions) -> str:
-    return " · ".join(map(str, others)) or "installs"
+def label_of(others: Versions) -> str:
+    """Return what a column is called: the versions of the other axes."""
+    return " · ".join(map(str, others)) or "alone"
 
 
 def _newest(matrix: Matrix, catalogue: Catalogue, others: Versions) -> datetime.date | None:

@@ -1,0 +1,220 @@
+"""The `site` room's capabilities: since which release each is there, what it was called, and where it fails."""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from packaging.version import Version
+
+from compat.declare.capabilities import Described
+from compat.declare.matrix import KnownIssue
+from compat.results.picture import Entry
+from compat.results.record import Capability
+from compat.results.table import SIGNS, Column
+from compat.site.edition import Volume, cell_page, page
+from compat.site.views_place import View
+from compat.site.words import place_words, short
+
+WORDS = {"yes": "works", "no": "fails", "absent": "not there", "unknown": "not asked"}
+
+
+class Stretch(View, frozen=True):
+    """Neighbouring tested releases in which a capability comes to the same, under the same name."""
+
+    first: str
+    last: str
+    count: int
+    status: str
+    spelling: str
+    missing: str
+
+
+class Mark(View, frozen=True):
+    """A capability in one release, by the cell that speaks for the release."""
+
+    version: str
+    status: str
+    sign: str
+    path: str
+    sentence: str
+    differs: bool
+
+
+class Failure(View, frozen=True):
+    """Cells in which a capability fails in the same way."""
+
+    why: str
+    known: KnownIssue | None
+    cells: tuple[tuple[str, str], ...]
+    more: int
+
+
+class CapabilityView(View, frozen=True):
+    """A capability, as its page shows it. `statements` are sentences; `code` and `helper_code` can be copied."""
+
+    id: str
+    title: str
+    says: str
+    group: str
+    statements: tuple[str, ...]
+    stretches: tuple[Stretch, ...]
+    strip: tuple[Mark, ...]
+    failures: tuple[Failure, ...]
+    looks_for: tuple[tuple[str, ...], ...]
+    file: str
+    code: str
+    helper: str
+    helper_code: str
+    untested: int
+
+
+class Line(View, frozen=True):
+    """A capability in the list."""
+
+    id: str
+    title: str
+    path: str
+    statement: str
+    strip: tuple[Mark, ...]
+
+
+class CapabilityList(View, frozen=True):
+    """All capabilities by group; `releases` are the tested ones, oldest first."""
+
+    groups: tuple[tuple[str, tuple[Line, ...]], ...]
+    releases: tuple[str, ...]
+    count: int
+
+
+def capability_ids(volume: Volume) -> tuple[str, ...]:
+    """Return the ids of all capabilities that the suite declares or a verdict knows, sorted."""
+    seen = {one.id for entry in volume.picture.known for one in entry.verdict.capabilities}
+    return tuple(sorted(seen | volume.titles.keys()))
+
+
+def capability_list(volume: Volume) -> CapabilityList:
+    """Return the list of all capabilities."""
+    shown = volume.columns
+    lines = [_line(volume, name, shown) for name in capability_ids(volume)]
+    return CapabilityList(
+        groups=tuple((name, tuple(some)) for name, some in groupby(lines, key=lambda one: one.id.partition(".")[0])),
+        releases=tuple(str(column.version) for column in shown),
+        count=len(lines),
+    )
+
+
+def capability_view(volume: Volume, name: str) -> CapabilityView:
+    """Return the view of one capability."""
+    shown, told = volume.columns, volume.titles.get(name) or _undescribed(name)
+    strip = tuple(_mark(volume, column, name) for column in shown)
+    found = stretches([(column.version, column.capability(name)) for column in shown])
+    return CapabilityView(
+        id=name,
+        title=told.title,
+        says=told.says,
+        group=told.group,
+        statements=statements(found),
+        stretches=found,
+        strip=strip,
+        failures=_failures(volume, name),
+        looks_for=told.looks_for,
+        file=told.file,
+        code=told.code,
+        helper=told.helper,
+        helper_code=volume.suite.get(told.helper, ""),
+        untested=sum(one.status == "unknown" for one in strip),
+    )
+
+
+def stretches(told: Iterable[tuple[Version, Capability | None]]) -> tuple[Stretch, ...]:
+    """Return what a capability comes to, release by release from the oldest, neighbours that agree in one."""
+    asked = [(version, one) for version, one in told if one is not None]
+
+    def alike(pair: tuple[Version, Capability]) -> tuple[str, str, str]:
+        one = pair[1]
+        return one.status, one.spelling if one.status == "yes" else "", ", ".join(one.missing)
+
+    found = []
+    for (status, spelling, missing), some in groupby(asked, key=alike):
+        versions = [str(version) for version, _ in some]
+        found.append(
+            Stretch(
+                first=versions[0],
+                last=versions[-1],
+                count=len(versions),
+                status=status,
+                spelling=spelling,
+                missing=missing,
+            )
+        )
+    return tuple(found)
+
+
+def statements(found: Sequence[Stretch]) -> tuple[str, ...]:
+    """Return what the stretches add up to, as sentences, in the order of the releases."""
+    if not found:
+        return ("No tested release was asked for it yet.",)
+    if len(found) == 1 and found[0].status == "yes":
+        called = f", called {found[0].spelling}" if found[0].spelling else ""
+        return (f"Works in every tested release, {_span(found[0])}{called}.",)
+    return tuple(_statement(one, number == 0, number == len(found) - 1) for number, one in enumerate(found))
+
+
+def _undescribed(name: str) -> Described:
+    return Described(id=name, title=name, says="", file="", line=0, code="")
+
+
+def _statement(one: Stretch, is_first: bool, is_last: bool) -> str:
+    where = f"since {one.first}" if is_last and not is_first else f"in {_span(one)}"
+    match one.status:
+        case "yes":
+            return f"Works {where}{f', called {one.spelling}' if one.spelling else ''}."
+        case "absent":
+            return f"Not there {where}{f': looked for {one.missing}' if one.missing else ''}."
+        case _:
+            return f"Fails {where}."
+
+
+def _span(one: Stretch) -> str:
+    return one.first if one.count == 1 else f"{one.first} to {one.last}"
+
+
+def _line(volume: Volume, name: str, shown: Sequence[Column]) -> Line:
+    told = volume.titles.get(name)
+    found = stretches([(column.version, column.capability(name)) for column in shown])
+    return Line(
+        id=name,
+        title=name if told is None else told.title,
+        path=page(volume.name, "cap", name),
+        statement=" ".join(statements(found)),
+        strip=tuple(_mark(volume, column, name) for column in shown),
+    )
+
+
+def _mark(volume: Volume, column: Column, name: str) -> Mark:
+    one = column.capability(name)
+    status = "unknown" if one is None else one.status
+    others = {c.status for entry in column.others for c in entry.verdict.capabilities if c.id == name}
+    return Mark(
+        version=str(column.version),
+        status=status,
+        sign=SIGNS[None if one is None else one.status],
+        path=cell_page(column.entry.cell),
+        sentence=f"{place_words(column.entry.cell, volume.picture.matrix)}: {WORDS[status]}",
+        differs=bool(others - {status}),
+    )
+
+
+def _failures(volume: Volume, name: str) -> tuple[Failure, ...]:
+    """The cells where it fails, those with the same cause together."""
+    found: dict[tuple[str, str], list[tuple[Entry, Capability]]] = {}
+    for entry, one in volume.failures.get(name, ()):
+        found.setdefault((one.cause, one.subject.partition(" (")[0]), []).append((entry, one))
+    return tuple(
+        Failure(
+            why=f"{cause}: {short(subject, 300)}" if subject else cause,
+            known=next((known for entry, one in some if (known := volume.picture.explained(entry, one))), None),
+            cells=tuple((place_words(e.cell, volume.picture.matrix), cell_page(e.cell)) for e, _ in some[:20]),
+            more=max(0, len(some) - 20),
+        )
+        for (cause, subject), some in sorted(found.items(), key=lambda item: -len(item[1]))
+    )

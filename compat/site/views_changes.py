@@ -1,0 +1,108 @@
+"""The `site` room's news: what changed, day by day, from the histories of the verdicts."""
+
+import datetime
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from compat.results.compare import ChangeKind
+from compat.results.verdict import Kind
+from compat.site.edition import Volume, cell_page
+from compat.site.history import Event
+from compat.site.looks import LOOKS, Look
+from compat.site.views_place import View, recipe_words
+from compat.site.words import cause_sentence, listed, place_words
+
+WORDS: dict[ChangeKind, str] = {
+    "regressed": "Works less than before",
+    "fixed": "Works better than before",
+    "spurious": "Changes by chance",
+    "new": "First result",
+    "gone": "No longer known",
+    "same": "As before",
+}
+_MOST_IN_DAY = 60
+
+
+class News(View, frozen=True):
+    """One change, told."""
+
+    kind: ChangeKind
+    word: str
+    look: Look
+    before: str
+    place: str
+    recipe: str
+    path: str
+    why: str
+    moment: datetime.datetime
+
+
+class Day(View, frozen=True):
+    """What changed on one day; `more` are changes beyond those that are listed."""
+
+    day: datetime.date
+    news: tuple[News, ...]
+    counts: tuple[tuple[str, int], ...]
+    more: int
+
+
+class Changes(View, frozen=True):
+    """All changes by day, the newest first."""
+
+    days: tuple[Day, ...]
+    count: int
+
+
+def changes(volume: Volume) -> Changes:
+    """Return what changed."""
+    found = volume.events
+    days = tuple(_day(volume, day, [*some]) for day, some in groupby(found, key=lambda one: one.moment.date()))
+    return Changes(days=days, count=len(found))
+
+
+def newest(volume: Volume, most: int) -> tuple[News, ...]:
+    """Return the newest changes; regressions before fixes before first results of one day."""
+    return news(volume, sorted(volume.events, key=_telling)[:most])
+
+
+def news(volume: Volume, events: Iterable[Event]) -> tuple[News, ...]:
+    """Return events as news."""
+    return tuple(_news(volume, event) for event in events)
+
+
+def _telling(event: Event) -> tuple[float, int]:
+    order: Sequence[ChangeKind] = ("regressed", "fixed", "spurious", "new", "gone", "same")
+    return -event.moment.date().toordinal(), order.index(event.change.kind)
+
+
+def _day(volume: Volume, day: datetime.date, events: list[Event]) -> Day:
+    events.sort(key=_telling)
+    kinds = [event.change.kind for event in events]
+    return Day(
+        day=day,
+        news=news(volume, events[:_MOST_IN_DAY]),
+        counts=tuple((WORDS[kind], kinds.count(kind)) for kind in dict.fromkeys(kinds)),
+        more=max(0, len(events) - _MOST_IN_DAY),
+    )
+
+
+def _news(volume: Volume, event: Event) -> News:
+    change, cell = event.change, event.entry.cell
+    kind: Kind = event.verdict.kind
+    why = "" if kind == "works" or event.verdict.outcome is None else cause_sentence(event.verdict.outcome)
+    if change.lost:
+        why = f"No longer works: {listed(change.lost)}."
+    elif change.gained:
+        why = f"Works now: {listed(change.gained)}."
+    state = "relaxed" if kind == "works" and cell.recipe == "relaxed" else kind
+    return News(
+        kind=change.kind,
+        word=WORDS[change.kind],
+        look=LOOKS[state],
+        before="" if change.before in (None, "unknown") else LOOKS[change.before].word,
+        place=place_words(cell, volume.picture.matrix),
+        recipe=recipe_words(cell),
+        path=cell_page(cell),
+        why=why,
+        moment=event.moment,
+    )

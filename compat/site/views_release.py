@@ -1,0 +1,131 @@
+"""The `site` room's release: all that is known of one version of the subject."""
+
+import datetime
+
+from packaging.version import Version
+
+from compat.plan.feasible import Obstacle
+from compat.results.picture import Entry
+from compat.site.edition import Volume, cell_page, page, place_of
+from compat.site.looks import Look
+from compat.site.views_grid import answers, label_of, released
+from compat.site.views_place import Answer, View, cell_symbol, is_known
+from compat.site.words import place_words, ranges
+
+
+class OnPython(View, frozen=True):
+    """What is known of the release on one Python: proven, declared, and what is in the way of the rest."""
+
+    python: str
+    path: str
+    answers: tuple[Answer, ...]
+    declared: str
+    obstacles: tuple[tuple[str, int], ...]
+
+
+class KnownCell(View, frozen=True):
+    """A cell of the release that has a page."""
+
+    place: str
+    recipe: str
+    look: Look
+    symbol: str
+    path: str
+    latest: datetime.date | None
+
+
+class ReleaseView(View, frozen=True):
+    """A release, as its page shows it."""
+
+    package: str
+    version: str
+    released: datetime.date | None
+    yanked: bool
+    requires_python: str
+    requires: tuple[str, ...]
+    pythons: tuple[OnPython, ...]
+    cells: tuple[KnownCell, ...]
+    older: tuple[str, str] | None
+    newer: tuple[str, str] | None
+
+
+def subject_versions(volume: Volume) -> tuple[Version, ...]:
+    """Return the versions of the subject in the matrix, oldest first."""
+    return tuple(sorted({subject for board in volume.board.values() for subject, _ in board}))
+
+
+def release_entries(volume: Volume) -> dict[Version, list[Entry]]:
+    """Return the known cells of each version of the subject."""
+    subject = volume.picture.matrix.subject
+    found: dict[Version, list[Entry]] = {}
+    for entry in volume.picture.known:
+        found.setdefault(entry.cell.on(subject).version, []).append(entry)
+    return found
+
+
+def release_view(volume: Volume, version: Version) -> ReleaseView:
+    """Return the view of a release."""
+    matrix, axis = volume.picture.matrix, volume.picture.matrix.subject_axis
+    versions = subject_versions(volume)
+    at = versions.index(version)
+    published = volume.facts.published(version)
+    known = [e for e in volume.picture.known if e.cell.on(axis.name).version == version]
+    return ReleaseView(
+        package=axis.package,
+        version=str(version),
+        released=released(matrix, volume.picture.catalogue, axis, version),
+        yanked=all(one.yanked for one in volume.facts.releases(known[0].cell, axis)) if known else False,
+        requires_python="" if published is None else str(published.requires_python or ""),
+        requires=() if published is None else published.requires_dist,
+        pythons=tuple(_on_python(volume, python, version) for python in reversed(volume.board)),
+        cells=tuple(_cell(volume, entry) for entry in known),
+        older=_link(volume, versions[at - 1]) if at else None,
+        newer=_link(volume, versions[at + 1]) if at + 1 < len(versions) else None,
+    )
+
+
+def _on_python(volume: Volume, python: Version, version: Version) -> OnPython:
+    board = volume.board[python]
+    here = sorted((others, entries) for (subject, others), entries in board.items() if subject == version)
+    every = [label_of(others) for others, _ in here]
+    admitted = [
+        label_of(others)
+        for others, entries in here
+        if any(e.planned and e.cell.recipe == "fresh" and e.obstacle is None for e in entries)
+    ]
+    obstacles: dict[str, int] = {}
+    for _, entries in here:
+        for entry in entries:
+            if entry.obstacle is not None and entry.cell.recipe != "dated":
+                sentence = _general(entry.obstacle)
+                obstacles[sentence] = obstacles.get(sentence, 0) + 1
+    return OnPython(
+        python=str(python),
+        path=page(volume.name, "grid", f"py{python}"),
+        answers=answers(((label_of(others), entries) for others, entries in here), every),
+        declared=ranges(admitted, every),
+        obstacles=tuple(sorted(obstacles.items(), key=lambda item: (-item[1], item[0]))[:4]),
+    )
+
+
+def _general(obstacle: Obstacle) -> str:
+    """An obstacle without the one coordinate that it names last, so that those of one cause are one."""
+    if obstacle.kind in ("conflicting-pin", "requires-python"):
+        return obstacle.because.rpartition(", not ")[0] or obstacle.because
+    return obstacle.because
+
+
+def _cell(volume: Volume, entry: Entry) -> KnownCell:
+    symbol, look = cell_symbol(entry, volume.places[place_of(entry.cell)])
+    return KnownCell(
+        place=place_words(entry.cell, volume.picture.matrix),
+        recipe=entry.cell.recipe,
+        look=look,
+        symbol=symbol,
+        path=cell_page(entry.cell) if is_known(entry) else "",
+        latest=entry.verdict.latest,
+    )
+
+
+def _link(volume: Volume, version: Version) -> tuple[str, str]:
+    return str(version), page(volume.name, "release", str(version))
