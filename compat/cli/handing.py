@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from compat import pipeline
 from compat.cli.output import envelope, note, report, say
 from compat.cli.setting import now
 from compat.cli.stand import Stand
@@ -35,12 +36,13 @@ def take(stand: Stand, folder: Path, as_json: bool) -> int:
 
 
 def _checkout(stand: Stand) -> Checkout:
-    """This checkout, as records must fit it. Which cells there are is asked of the kept catalogue."""
+    """This checkout, as records must fit it; its catalogue and its locks are read whole, so that they are sound."""
     setting = stand.setting
+    locks = {cell: pipeline.kept_lock(path).digest for cell, path in pipeline.kept_locks(setting.folder)}
     return Checkout(
         matrix=setting.folder.name,
         cells=frozenset(cell.id for cell in cells(setting.ask.matrix, setting.kept)),
-        locks=stand.locks,
+        locks=locks,
         suite_digest=stand.present.suite_digest,
         moment=now(),
     )

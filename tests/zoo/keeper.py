@@ -126,7 +126,7 @@ def open_gates(index: FakeIndex, animal: Animal, root: Path, tools: list[tuple[s
             (version, wheel(other, version, {f"{other}.py": ""}, requires.split()), "py3-none-any")
         )
     for name, releases in served.items():
-        _serve(index, name, releases)
+        serve(index, name, releases)
     folder = root / "matrices" / "zoo"
     (folder / "suite").mkdir(parents=True)
     suite = {"path": "suite", "module": "animal", "requirements": ["pytest", *animal.suite_requires], **animal.limits}
@@ -137,7 +137,8 @@ def open_gates(index: FakeIndex, animal: Animal, root: Path, tools: list[tuple[s
     return f"py{SERIES}-a1.0"
 
 
-def _serve(index: FakeIndex, name: str, releases: list[tuple[str, bytes, str]]) -> None:
+def serve(index: FakeIndex, name: str, releases: list[tuple[str, bytes, str]]) -> None:
+    """Serve the wheels of a package: version, content and tag of each."""
     files: list[File] = []
     for version, content, tag in releases:
         filename = f"{name}-{version}-{tag}.whl"

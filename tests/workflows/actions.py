@@ -1,0 +1,255 @@
+"""GitHub Actions here, as far as our workflows go: run lines as they stand, actions by what they do to files.
+
+An expression, an action or a key of a step that is not known here is an error: nothing is passed over in silence.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+HERE = Path(__file__).resolve().parents[2]
+WORKFLOWS = sorted((HERE / ".github" / "workflows").glob("*.yml"))
+STEP_KEYS = {"name", "id", "if", "uses", "with", "run", "env", "continue-on-error"}
+# What a runner has that this machine may lack: the tools are told what they were asked, and do nothing.
+PRETEND = {
+    "gh": 'echo "gh $*" >> "$PRETENDED"',
+    "python": 'if [ "$1 $2" = "-m pip" ]; then echo "pip $*" >> "$PRETENDED"; else exec "$REAL_PYTHON" "$@"; fi',
+    # Run so, compat is the checkout's own, not the one that is installed here.
+    "compat": 'exec "$REAL_PYTHON" -c "from compat.cli.app import main; main()" "$@"',
+}
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return a workflow; the key `on` is read as text, not as the truth."""
+    found = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
+    assert isinstance(found, dict)
+    return found
+
+
+@dataclass
+class Job:
+    """What a job came to."""
+
+    result: str
+    outputs: dict[str, str] = field(default_factory=dict)
+    said: dict[str, str] = field(default_factory=dict)
+
+
+class Forge:
+    """A repository with its runners: each job gets a fresh clone and a machine of its own, artifacts are folders."""
+
+    def __init__(self, place: Path, origin: Path, environ: dict[str, str], inputs: dict[str, str]) -> None:
+        """Take a folder to work in, a bare repository with the branch main, and what workflow_dispatch is given."""
+        self.place = place
+        self.origin = origin
+        self.artifacts = place / "artifacts"
+        self.jobs: dict[str, Job] = {}
+        self.inputs = inputs
+        self.github = {
+            "ref_name": "main",
+            "token": "not-a-token",
+            "event.repository.default_branch": "main",
+        }
+        tools = place / "tools"
+        tools.mkdir(parents=True)
+        for name, script in PRETEND.items():
+            (tools / name).write_text(f"#!/usr/bin/env bash\n{script}\n", encoding="utf-8")
+            (tools / name).chmod(0o755)
+        self.environ = environ | {
+            "PATH": os.pathsep.join([str(tools), str(Path(sys.executable).parent), environ["PATH"]]),
+            "REAL_PYTHON": sys.executable,
+            "PRETENDED": str(place / "pretended"),
+            "GITHUB_REF_NAME": "main",
+            "GITHUB_REPOSITORY": "someone/compat",
+            "GITHUB_REPOSITORY_OWNER": "someone",
+            "UV_PYTHON_DOWNLOADS": "never",
+        }
+
+    def run(self, workflow: dict[str, Any], name: str, matrix: dict[str, Any] | None = None) -> Job:
+        """Run one job of a workflow, or one shard of it, and return what it came to."""
+        job = workflow["jobs"][name]
+        runner = Runner(self, workflow, job, matrix or {}, f"{name}-{(matrix or {}).get('shard', 0)}")
+        needs = job.get("needs", [])
+        waits = [needs] if isinstance(needs, str) else needs
+        condition = job.get("if", "")
+        sound = all(self.jobs[one].result == "success" for one in waits)
+        if not (runner.holds(condition) and (sound or "cancelled()" in condition)):
+            return Job("skipped")
+        return runner.job()
+
+    def run_all(self, workflow: dict[str, Any], names: list[str]) -> None:
+        """Run the jobs one after another; a job with a matrix runs once for each of its rows."""
+        for name in names:
+            job = workflow["jobs"][name]
+            rows = job.get("strategy", {}).get("matrix")
+            if rows is None:
+                self.jobs[name] = self.run(workflow, name)
+                continue
+            include = json.loads(Runner(self, workflow, job, {}, name).text(rows))["include"]
+            found = [self.run(workflow, name, row) for row in include]
+            results = {one.result for one in found} or {"skipped"}
+            self.jobs[name] = Job("failure" if "failure" in results else results.pop())
+            self.shards = found
+
+
+class Runner:
+    """A machine that runs one job."""
+
+    def __init__(
+        self, forge: Forge, workflow: dict[str, Any], job: dict[str, Any], matrix: dict[str, Any], name: str
+    ) -> None:
+        self.forge = forge
+        self.folder = forge.place / "machines" / name
+        self.spec = job
+        self.matrix = matrix
+        self.steps: dict[str, dict[str, str]] = {}
+        self.failed = False
+        self.env: dict[str, str] = {}
+        self.env = {key: self.text(value) for key, value in workflow.get("env", {}).items()}
+
+    def job(self) -> Job:
+        """Run every step whose condition holds."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        said = {}
+        for number, step in enumerate(self.spec["steps"]):
+            assert set(step) <= STEP_KEYS, f"a step with unknown keys: {set(step) - STEP_KEYS}"
+            condition = step.get("if", "")
+            if (self.failed and "cancelled()" not in condition) or not self.holds(condition):
+                continue
+            sound, output = self._uses(step) if "uses" in step else self._runs(step, number)
+            said[step.get("name", step.get("uses", ""))] = output
+            if "id" in step:
+                self.steps[step["id"]]["outcome"] = "success" if sound else "failure"
+            self.failed |= not sound and step.get("continue-on-error") != "true"
+        outputs = {key: self.text(value) for key, value in self.spec.get("outputs", {}).items()}
+        return Job("failure" if self.failed else "success", outputs, said)
+
+    def _runs(self, step: dict[str, Any], number: int) -> tuple[bool, str]:
+        output = self.folder.parent / f"{self.folder.name}-{number}.output"
+        output.write_text("", encoding="utf-8")
+        assert "${{" not in step["run"], "an expression inside a run block"
+        env = {key: self.text(value) for key, value in step.get("env", {}).items()}
+        machine = {"COMPAT_CACHE_DIR": str(self.folder.parent / f"{self.folder.name}-cache")}
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            cwd=self.folder,
+            env={**self.forge.environ, **machine, **self.env, **env, "GITHUB_OUTPUT": str(output)},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=300,
+            check=False,
+        )
+        if "id" in step:
+            lines = output.read_text(encoding="utf-8").splitlines()
+            self.steps[step["id"]] = dict(line.partition("=")[::2] for line in lines)
+        return done.returncode == 0, done.stdout
+
+    def _uses(self, step: dict[str, Any]) -> tuple[bool, str]:
+        action = step["uses"].partition("@")[0]
+        given = {key: self.text(value) for key, value in step.get("with", {}).items()}
+        if "id" in step:
+            self.steps[step["id"]] = {}
+        match action:
+            case "actions/checkout":
+                return self._checkout(given)
+            case "actions/setup-python":
+                return True, ""
+            case "actions/upload-artifact":
+                return self._upload(given["name"], given["path"].split(), given.get("if-no-files-found", "warn"))
+            case "actions/download-artifact":
+                return self._download(given)
+            case "actions/upload-pages-artifact":
+                return self._upload("github-pages", [given["path"]], "error")
+            case "actions/deploy-pages":
+                self.steps[step["id"]] = {"page_url": "https://someone.github.io/compat/"}
+                return any(_files(self.forge.artifacts / "github-pages")), ""
+        raise AssertionError(f"no such action is known here: {action}")
+
+    def _checkout(self, given: dict[str, str]) -> tuple[bool, str]:
+        assert given["persist-credentials"] == "false"
+        command = ["git", "clone", "--quiet", "--depth", "1", "--branch", given.get("ref", "main")]
+        subprocess.run([*command, self.forge.origin.as_uri(), str(self.folder)], check=True)
+        return True, ""
+
+    def _upload(self, name: str, paths: list[str], missing: str) -> tuple[bool, str]:
+        found = [path for path in paths if (self.folder / path).exists()]
+        target = self.forge.artifacts / name
+        assert not target.exists(), f"two artifacts {name}"
+        files = [file for path in found for file in _files(self.folder / path)]
+        if not files:
+            assert missing in ("ignore", "error")
+            return missing == "ignore", "no files"
+        if len(found) == 1:
+            base = self.folder / found[0]
+        else:
+            base = Path(os.path.commonpath([self.folder / path for path in found]))
+        for file in files:
+            place = target / file.relative_to(base if base.is_dir() else base.parent)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, place)
+        return True, ""
+
+    def _download(self, given: dict[str, str]) -> tuple[bool, str]:
+        whole = [self.forge.artifacts / given["name"]] if "name" in given else []
+        for artifact in whole or sorted(self.forge.artifacts.glob(given["pattern"])):
+            into = self.folder / given["path"] / ("" if whole else artifact.name)
+            shutil.copytree(artifact, into, dirs_exist_ok=True, symlinks=True)
+        return True, ""
+
+    def holds(self, condition: str) -> bool:
+        """Return whether an `if` holds; without one it does."""
+        inner = re.fullmatch(r"\$\{\{ (.*) \}\}", condition)
+        parts = (inner[1] if inner else condition).split(" && ") if condition else []
+        return all(self._part(part) for part in parts)
+
+    def _part(self, part: str) -> bool:
+        if part == "!cancelled()":
+            return True
+        compared = re.fullmatch(r"(\S+) (==|!=) (.+)", part)
+        assert compared, f"no such condition is known here: {part}"
+        left, sign, right = compared.groups()
+        return (self.term(left) == self.term(right)) is (sign == "==")
+
+    def text(self, value: str) -> str:
+        """Return a text with its expressions filled in."""
+        return re.sub(r"\$\{\{ (.*?) \}\}", lambda found: self.term(found[1]), value)
+
+    def term(self, term: str) -> str:
+        """Return what a term of an expression stands for."""
+        if literal := re.fullmatch(r"'([^']*)'", term):
+            return literal[1]
+        if either := re.fullmatch(r"(\S+) \|\| '([^']*)'", term):
+            return self.term(either[1]) or either[2]
+        if inner := re.fullmatch(r"fromJSON\((.+)\)", term):
+            return self.term(inner[1])
+        match term.split("."):
+            case ["env", name]:
+                return self.env[name]
+            case ["inputs", name]:
+                return self.forge.inputs.get(name, "")
+            case ["matrix", name]:
+                return str(self.matrix[name])
+            case ["github", *names]:
+                return self.forge.github[".".join(names)]
+            case ["needs", job, "outputs", name]:
+                return self.forge.jobs[job].outputs[name]
+            case ["needs", job, "result"]:
+                return self.forge.jobs[job].result
+            case ["steps", step, "outputs", name]:
+                return self.steps[step][name]
+            case ["steps", step, "outcome"]:
+                return self.steps.get(step, {}).get("outcome", "skipped")
+        raise AssertionError(f"no such expression is known here: {term}")
+
+
+def _files(path: Path) -> list[Path]:
+    return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]

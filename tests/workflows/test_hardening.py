@@ -1,0 +1,111 @@
+"""What every workflow must hold to, besides what `nox -s check` asks of zizmor and of the schema."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from actions import HERE, WORKFLOWS, read
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+try:
+    import tomllib
+except ModuleNotFoundError:
+    import tomli as tomllib
+
+PINNED = re.compile(r"\s*-? *uses: (?P<action>[\w./-]+)@(?P<sha>[0-9a-f]{40}) # v\d+\.\d+\.\d+")
+WRITERS = {("matrix", "record"), ("matrix", "deploy"), ("bump", "record"), ("bump", "open")}
+
+
+def jobs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    yield from read(path)["jobs"].items()
+
+
+def steps(path: Path) -> Iterator[dict[str, Any]]:
+    for _, job in jobs(path):
+        yield from job["steps"]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+class TestEveryWorkflow:
+    def test_has_no_permission_of_its_own_and_each_job_says_what_it_needs(self, path: Path) -> None:
+        assert read(path)["permissions"] == {}
+        for name, job in jobs(path):
+            assert job["permissions"], f"{name} says nothing"
+
+    def test_only_jobs_that_run_nothing_of_others_may_write(self, path: Path) -> None:
+        writers = {(path.stem, name) for name, job in jobs(path) if "write" in job["permissions"].values()}
+        assert writers <= WRITERS
+        for name, job in jobs(path):
+            if (path.stem, name) in writers:
+                ran = " ".join(step.get("run", "") for step in job["steps"])
+                assert not re.search(r"compat (run|lock)|nox -s (cell|matrix|tests)", ran)
+
+    def test_every_action_is_pinned_by_its_commit_and_names_its_version(self, path: Path) -> None:
+        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if "uses:" in line]
+        assert lines
+        assert [line for line in lines if not PINNED.fullmatch(line)] == []
+
+    def test_the_same_action_is_the_same_commit_everywhere(self, path: Path) -> None:
+        text = "\n".join(one.read_text(encoding="utf-8") for one in WORKFLOWS)
+        found = {(match["action"], match["sha"]) for match in PINNED.finditer(text)}
+        assert len(found) == len({action for action, _ in found})
+
+    def test_every_job_ends_in_time(self, path: Path) -> None:
+        assert all(0 < int(job["timeout-minutes"]) <= 350 for _, job in jobs(path))
+
+    def test_a_checkout_leaves_no_credentials_behind(self, path: Path) -> None:
+        checkouts = [step for step in steps(path) if step.get("uses", "").startswith("actions/checkout")]
+        assert all(step["with"]["persist-credentials"] == "false" for step in checkouts)
+
+    def test_no_expression_stands_inside_a_run_block(self, path: Path) -> None:
+        assert [step["run"] for step in steps(path) if "${{" in step.get("run", "")] == []
+
+    def test_only_one_runs_at_a_time_and_nobody_elses_event_starts_it_with_our_rights(self, path: Path) -> None:
+        found = read(path)
+        assert found["concurrency"]["group"]
+        assert not set(found["on"]) & {"pull_request_target", "workflow_run", "issue_comment", "issues"}
+
+    def test_a_token_is_seen_by_single_steps_only(self, path: Path) -> None:
+        found = read(path)
+        assert "token" not in str(found.get("env", {})).lower()
+        assert all("token" not in str(job.get("env", {})).lower() for _, job in jobs(path))
+        assert "secrets." not in path.read_text(encoding="utf-8")
+
+    def test_a_schedule_avoids_the_full_hour_when_all_others_start(self, path: Path) -> None:
+        for one in read(path)["on"].get("schedule", []):
+            assert int(one["cron"].split()[0]) % 5
+
+
+def test_each_step_is_a_command_that_a_person_can_run() -> None:
+    ours = re.compile(
+        r"\.ci/|compat |nox -s |gh auth |rm -rf \"matrices/|mkdir |exit 1|if \[|fi$|shards=|echo \"shards"
+    )
+    for path in WORKFLOWS:
+        for step in steps(path):
+            for line in step.get("run", "").splitlines():
+                assert tools.match(line.strip()) or shell.match(line.strip()), f"{path.name}: {line}"
+
+
+def test_what_the_workflows_install_is_what_the_project_asks_for() -> None:
+    project = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))
+    asked = [
+        Requirement(text) for text in (*project["project"]["dependencies"], *project["dependency-groups"]["build"])
+    ]
+    text = (HERE / ".ci" / "requirements.txt").read_text(encoding="utf-8")
+    pinned: dict[str, list[str]] = {}
+    for name, version in re.findall(r"^([a-z0-9][a-z0-9._-]*)==([^ ;\\]+)", text, re.MULTILINE):
+        pinned.setdefault(canonicalize_name(name), []).append(version)
+    for one in map(Requirement, texts):
+        found = pinned.get(canonicalize_name(one.name), [])
+        assert found, f"{one.name} is not in .ci/requirements.txt: nox -s requirements"
+        assert all(version in one.specifier for version in found), f"{one} is pinned to {found}"
+    assert "://" not in text
+
+
+def test_dependabot_keeps_the_pins_moving() -> None:
+    found = yaml.safe_load((HERE / ".github" / "dependabot.yml").read_text(encoding="utf-8"))
+    assert [one["package-ecosystem"] for one in found["updates"]] == ["github-actions"]

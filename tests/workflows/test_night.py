@@ -1,0 +1,199 @@
+"""The nightly workflow from its own file: plan, two shards, record, publish, in clones of a repository with a ferry."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from actions import HERE, Forge, read
+from fake_index import FakeIndex
+from keeper import SERIES, pytest_and_its_needs, serve, wheel
+
+from compat.results.files import RecordFiles
+
+MATRIX = f"""\
+name = "ferry"
+title = "Ferry"
+subject = "ferry"
+platform = "x86_64-manylinux_2_17"
+margin_days = 1
+quick = ["py{SERIES}-boat1.0-ferry1.0"]
+suite = {{ path = "suite", module = "ferry", requirements = ["pytest"] }}
+axes = [
+  {{ kind = "interpreter", name = "python", short = "py", releases = ["{".".join(map(str, sys.version_info[:3]))}"] }},
+  {{ kind = "package", name = "boat", short = "boat", package = "boat" }},
+  {{ kind = "package", name = "ferry", short = "ferry", package = "ferry" }},
+]
+floors = [
+  {{ axis = "python", at = "{SERIES}", because = "as published" }},
+  {{ axis = "boat", at = "1.0", because = "as published" }},
+]
+"""
+POLICY = 'default_months = 24\ncadence = "quarterly"\nnotice_days = 30\nwitnesses = 2\n'
+SUITE = """\
+import boat
+import ferry
+
+
+def test_the_ferry_floats():
+    assert ferry.FLOATS
+
+
+def test_the_boat_is_the_one_that_was_locked():
+    assert boat.NAME
+"""
+WORKFLOW = read(HERE / ".github" / "workflows" / "matrix.yml")
+
+
+def copied(root: Path) -> None:
+    """Copy the repository as it is now, but for its matrices and its tests."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=HERE,
+        capture_output=True,
+        check=True,
+    )
+    for name in listed.stdout.decode().split("\0"):
+        source = HERE / name
+        if not name or name.startswith(("matrices/", "tests/")) or not source.is_file():
+            continue
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, root / name)
+
+
+def declared(root: Path) -> None:
+    folder = root / "matrices" / "ferry"
+    (folder / "suite").mkdir(parents=True)
+    (folder / "matrix.toml").write_text(MATRIX, encoding="utf-8")
+    (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
+    (folder / "suite" / "test_ferry.py").write_text(SUITE, encoding="utf-8")
+
+
+def served(index: FakeIndex) -> None:
+    pure = "py3-none-any"
+    for name, version, content in pytest_and_its_needs():
+        serve(index, name, [(version, content, pure)])
+    boats = [(version, {"boat.py": f"NAME = {version!r}\n"}) for version in ("1.0", "2.0")]
+    ferries = [
+        ("1.0", {"ferry.py": "FLOATS = True\n"}),
+        ("2.0", {"ferry.py": "import boat\nFLOATS = boat.NAME < '2'\n"}),
+    ]
+    serve(index, "boat", [(version, wheel("boat", version, files, []), pure) for version, files in boats])
+    serve(index, "ferry", [(version, wheel("ferry", version, files, ["boat>=1"]), pure) for version, files in ferries])
+
+
+def git(*words: str, cwd: Path) -> str:
+    named = ["-c", "user.name=someone", "-c", "user.email=someone@example.org"]
+    return subprocess.run(["git", *named, *words], cwd=cwd, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def forge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forge]:
+    place = tmp_path_factory.mktemp("night")
+    index = FakeIndex()
+    served(index)
+    root, origin = place / "root", place / "origin.git"
+    copied(root)
+    declared(root)
+    git("init", "--quiet", "--initial-branch=main", cwd=root)
+    git("add", "--all", cwd=root)
+    git("commit", "--quiet", "--message", "A ferry", cwd=root)
+    git("clone", "--quiet", "--bare", str(root), str(origin), cwd=place)
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "UV_", "GITHUB_", "GIT_"))}
+    environ = kept | {
+        "PIP_CONFIG_FILE": "/dev/null", "PIP_INDEX_URL": index.url, "UV_HTTP_RETRIES": "0", "COLUMNS": "120",
+        "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1",
+    }  # fmt: skip
+    yield Forge(place, origin, environ, {"matrix": "ferry", "budget": "7m", "shards": "2"})
+    index.stop()
+
+
+@pytest.fixture(scope="module")
+def night(forge: Forge) -> Forge:
+    """The forge after the jobs that plan and run."""
+    forge.run_all(WORKFLOW, ["plan", "cells"])
+    return forge
+
+
+def cells_of(forge: Forge) -> list[str]:
+    rows = json.loads(forge.jobs["plan"].outputs["shards"])["include"]
+    return [cell for row in rows for cell in row["cells"].split()]
+
+
+def test_the_plan_packs_what_fits_into_two_shards_and_says_what_was_left_out(night: Forge) -> None:
+    plan = night.jobs["plan"]
+    assert plan.result == "success", plan.said
+    rows = json.loads(plan.outputs["shards"])["include"]
+    assert [row["shard"] for row in rows] == [1, 2]
+    assert {row["pythons"] for row in rows} == {SERIES}
+    # Nothing ran yet, so each cell is expected to take two minutes, of the four that a shard has.
+    assert len(cells_of(night)) == 4
+    assert "in run 2" in plan.said["Say what runs tonight, and what does not"]
+    assert (night.artifacts / "plan" / "catalogue.json").is_file()
+    assert {path.stem for path in (night.artifacts / "plan" / "locks").iterdir()} == set(cells_of(night))
+
+
+def test_each_shard_hands_on_the_records_of_its_own_cells(night: Forge) -> None:
+    assert night.jobs["cells"].result == "success", [shard.said for shard in night.shards]
+    rows = json.loads(night.jobs["plan"].outputs["shards"])["include"]
+    for row in rows:
+        handed = night.artifacts / f"records-{row['shard']}"
+        assert sorted(path.name for path in handed.iterdir()) == sorted(row["cells"].split())
+
+
+def test_a_shard_that_hands_on_more_than_sound_records_is_found_out_and_the_sound_ones_are_kept(
+    night: Forge, tmp_path: Path
+) -> None:
+    forged = Forge(tmp_path, tmp_path / "origin.git", night.environ, night.inputs)
+    shutil.copytree(night.origin, forged.origin)
+    shutil.copytree(night.artifacts, forged.artifacts)
+    forged.jobs |= night.jobs
+    first = sorted((forged.artifacts / "records-1").glob("*/*.json"))[0]
+    first.write_text(first.read_text(encoding="utf-8").replace('"outcome": "', '"outcome": "pass', 1), encoding="utf-8")
+    (forged.artifacts / "records-2" / "conftest.py").write_text("raise SystemExit\n", encoding="utf-8")
+    (forged.artifacts / "records-2" / "token.json").symlink_to("/etc/passwd")
+    forged.run_all(WORKFLOW, ["record"])
+    assert forged.jobs["record"].result == "failure"
+    said = forged.jobs["record"].said["Keep the sound records"]
+    assert "its digest differs" in said
+    assert "conftest.py: is no record" in said
+    assert "token.json: is a symbolic link" in said
+    kept = git("ls-tree", "-r", "--name-only", "main", "matrices/ferry/records", cwd=forged.origin).split()
+    assert len(kept) == len(cells_of(night)) - 1
+
+
+def test_the_records_are_committed_and_the_pages_are_published(night: Forge, tmp_path: Path) -> None:
+    night.run_all(WORKFLOW, ["record"])
+    assert night.jobs["record"].result == "success", night.jobs["record"].said
+    assert git("log", "-1", "--format=%s%n%an", "main", cwd=night.origin) == (
+        "What was learnt of ferry\ngithub-actions[bot]\n"
+    )
+    changed = git("diff", "--name-only", "main~1", "main", cwd=night.origin).split()
+    assert {name.split("/")[2] for name in changed} == {"catalogue.json", "locks", "records"}
+    clone = tmp_path / "clone"
+    git("clone", "--quiet", str(night.origin), str(clone), cwd=tmp_path)
+    store = RecordFiles(clone / "matrices" / "ferry")
+    assert sorted(store.cells()) == sorted(cells_of(night))
+    outcomes = {cell: str(record.outcome) for cell in store.cells() for record in store.records(cell)}
+    red = {cell for cell, outcome in outcomes.items() if outcome.startswith("test-fail:assertion")}
+    assert red == {cell for cell in cells_of(night) if "boat2.0" in cell}
+    assert {outcome for cell, outcome in outcomes.items() if cell not in red} == {"pass"}
+    night.run_all(WORKFLOW, ["publish", "deploy"])
+    assert night.jobs["publish"].result == "success", night.jobs["publish"].said
+    assert night.jobs["deploy"].result == "success"
+
+
+def test_the_next_night_plans_what_was_left_out_and_knows_how_long_it_takes(night: Forge, tmp_path: Path) -> None:
+    done = set(cells_of(night))
+    later = Forge(tmp_path, night.origin, night.environ, night.inputs)
+    later.run_all(WORKFLOW, ["plan"])
+    assert later.jobs["plan"].result == "success", later.jobs["plan"].said
+    assert cells_of(later)
+    assert not set(cells_of(later)) & done
+    # Four cells of some seconds need no second machine.
+    assert len(json.loads(later.jobs["plan"].outputs["shards"])["include"]) == 1
+    assert "left out" not in later.jobs["plan"].said["Say what runs tonight, and what does not"]
