@@ -15,7 +15,7 @@ def close(found, expected):
 @pytest.mark.capability(
     "federated.sum",
     title="Federated sum",
-    says="Numbers and arrays of the clients are added up at the server.",
+    says="Numbers, arrays and structures of the clients are added up at the server.",
 )
 def test_a_sum_over_clients():
     @tff.federated_computation(at_clients(dtype("int32")))
@@ -26,8 +26,16 @@ def test_a_sum_over_clients():
     def total_of_arrays(values):
         return tff.federated_sum(values)
 
+    pair = tff.StructType([("a", dtype("int32")), ("b", dtype("float32"))])
+
+    @tff.federated_computation(at_clients(pair))
+    def total_of_pairs(values):
+        return tff.federated_sum(values)
+
     assert str(total.type_signature) == "({int32}@CLIENTS -> int32@SERVER)"
     assert total([1, 2, 3, 36]) == 42
+    pairs = total_of_pairs([ordered(a=1, b=0.5), ordered(a=2, b=-4.0)])
+    assert (pairs["a"], pairs["b"]) == (3, -3.5)
     arrays = [np.array([1.5, -2.0, number], np.float32) for number in range(4)]
     assert close(total_of_arrays(arrays), np.sum(arrays, axis=0))
 
@@ -112,25 +120,140 @@ def test_an_aggregation_of_ones_own():
     assert close(mean([1.0, 2.0, 6.0]), 3.0)
 
 
+def numbers_and_arrays(operator):
+    """Return a computation that applies a federated operator to numbers and to arrays."""
+
+    @tff.federated_computation(at_clients(dtype("float32")), at_clients(tff.TensorType(dtype("int32"), [3])))
+    def both(numbers, arrays):
+        return operator(numbers), operator(arrays)
+
+    return both
+
+
+ARRAYS = [np.array(array, np.int32) for array in ([5, -1, 0], [2, 7, 0], [3, -8, 0])]
+
+
 @pytest.mark.capability(
     "federated.min",
     title="Federated minimum",
-    says="The server receives the smallest of the clients' values.",
+    says="The server receives the smallest of the clients' values, of arrays that of each place.",
+    looks_for=[("tff.federated_min", "tff.aggregators.federated_min", "tff.utils.federated_min")],
 )
 def test_a_minimum_over_clients(find):
-    minimum = find("tff.federated_min", "tff.aggregators.federated_min", "tff.utils.federated_min")
+    smallest = numbers_and_arrays(find("tff.federated_min"))
+    number, array = smallest([3.0, -1.5, 2.0], ARRAYS)
+    assert close(number, -1.5)
+    assert np.array_equal(array, np.min(ARRAYS, axis=0))
 
-    @tff.federated_computation(at_clients(dtype("float32")))
-    def smallest(values):
-        return minimum(values)
 
-    assert close(smallest([3.0, -1.5, 2.0]), -1.5)
+@pytest.mark.capability(
+    "federated.max",
+    title="Federated maximum",
+    says="The server receives the largest of the clients' values, of arrays that of each place.",
+    looks_for=[("tff.federated_max", "tff.aggregators.federated_max", "tff.utils.federated_max")],
+)
+def test_a_maximum_over_clients(find):
+    largest = numbers_and_arrays(find("tff.federated_max"))
+    number, array = largest([3.0, -1.5, 2.0], ARRAYS)
+    assert close(number, 3.0)
+    assert np.array_equal(array, np.max(ARRAYS, axis=0))
+
+
+@pytest.mark.capability(
+    "federated.value",
+    title="Federated values",
+    says="A constant is placed at the server or at all clients, the same for each.",
+)
+def test_a_constant_is_placed():
+    times = tf_computation(dtype("int32"), dtype("int32"))(lambda a, b: a * b)
+
+    @tff.federated_computation(at_clients(dtype("int32")))
+    def scaled_total(values):
+        at_server_six = tff.federated_value(6, tff.SERVER)
+        sevens = tff.federated_value(7, tff.CLIENTS)
+        return at_server_six, tff.federated_sum(tff.federated_map(times, tff.federated_zip((values, sevens))))
+
+    assert str(scaled_total.type_signature.result) == "<int32@SERVER,int32@SERVER>"
+    assert tuple(scaled_total([1, 2, 4])) == (6, 49)
+
+
+@pytest.mark.capability(
+    "federated.eval",
+    title="Federated eval",
+    says="A computation without argument runs at the server, or at each client by itself.",
+)
+def test_a_computation_runs_where_it_is_put():
+    import tensorflow as tf
+
+    @tf_computation()
+    def seven():
+        return np.int32(7)
+
+    @tf_computation()
+    def noise():
+        return tf.random.uniform([4])
+
+    @tff.federated_computation(at_clients(dtype("int32")))
+    def evaluated(values):
+        del values  # says only how many clients there are
+        everywhere = tff.federated_eval(noise, tff.CLIENTS)
+        return (
+            tff.federated_eval(seven, tff.SERVER),
+            tff.federated_sum(tff.federated_eval(seven, tff.CLIENTS)),
+            everywhere,
+        )
+
+    server, total, drawn = evaluated([0, 0, 0])
+    assert (server, total) == (7, 21)
+    assert len({tuple(np.asarray(one).tolist()) for one in drawn}) == 3
+
+
+@pytest.mark.capability(
+    "federated.zip",
+    title="Federated zip",
+    says="Several values of the clients, or of the server, become one value of structures, and keep who has which.",
+)
+def test_values_are_zipped():
+    @tff.federated_computation(at_clients(dtype("int32")), at_clients(dtype("float32")), at_server(dtype("int32")))
+    def zipped(a, b, c):
+        return tff.federated_zip(ordered(a=a, b=b)), tff.federated_zip((c, c))
+
+    assert str(zipped.type_signature.result) == "<{<a=int32,b=float32>}@CLIENTS,<int32,int32>@SERVER>"
+    clients, server = zipped([1, 2, 3], [0.5, 1.5, 2.5], 9)
+    assert [(one["a"], one["b"]) for one in clients] == [(1, 0.5), (2, 1.5), (3, 2.5)]
+    assert tuple(server) == (9, 9)
+
+
+@pytest.mark.capability(
+    "federated.automatic-zip",
+    title="Arguments zipped by themselves",
+    says="A structure of federated values may be given where a computation takes one federated value of structures.",
+)
+def test_arguments_are_zipped_by_themselves():
+    if release() < (0, 20):
+        raise Absent(["automatic federated_zip"])  # RELEASE.md of 0.20.0 adds it
+    pair = tff.StructType([("a", dtype("int32")), ("b", dtype("int32"))])
+    times = tf_computation(pair)(lambda parts: parts["a"] * parts["b"])
+
+    @tff.federated_computation(at_clients(pair))
+    def total_of_products(pairs):
+        return tff.federated_sum(tff.federated_map(times, pairs))
+
+    apart = tff.StructType([("a", at_clients(dtype("int32"))), ("b", at_clients(dtype("int32")))])
+
+    @tff.federated_computation(apart)
+    def outer(values):
+        return total_of_products(values)
+
+    assert str(outer.type_signature.parameter) == "<a={int32}@CLIENTS,b={int32}@CLIENTS>"
+    assert outer(ordered(a=[1, 2, 3], b=[4, 5, 6])) == 32
 
 
 @pytest.mark.capability(
     "federated.select",
     title="Federated select",
     says="Each client receives only those parts of a server's value that it asked for by key.",
+    looks_for=[("tff.federated_select",)],
 )
 def test_each_client_selects_what_it_asked_for(find):
     select = find("tff.federated_select")
@@ -174,4 +297,9 @@ def test_a_sum_over_no_clients_is_zero():
     def total(values):
         return tff.federated_sum(values)
 
+    @tff.federated_computation(at_clients(tff.TensorType(dtype("float32"), [2])))
+    def total_of_arrays(values):
+        return tff.federated_sum(values)
+
     assert total([]) == 0
+    assert np.array_equal(total_of_arrays([]), [0.0, 0.0])
