@@ -118,7 +118,8 @@ class _Mover:
 
     def _early(self) -> Proposal | None:
         here = self.proof(self.at)
-        above = [v for v in self._reachable() if v > self.at]
+        bad = self.moment.bad(self.axis.name)
+        above = [v for v in self.moment.existing[self.axis.name] if v > self.at and v not in bad]
         if here.state != "red" or not above:
             return None
         to = next((v for v in above if self.proof(v).is_green), above[0])

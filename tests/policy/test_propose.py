@@ -182,6 +182,11 @@ class TestAnEarlyMove:
         found = on_dep(broken + green(*AT_13), ask)
         assert against(found["early-dep-1.2-to-1.3"]) == ["witnesses"]
 
+    def test_goes_no_further_than_it_must(self) -> None:
+        at_10 = (cell("3.9", "1.0", "relaxed"), cell("3.11", "1.0", "relaxed"))
+        found = on_dep(red(*at_10) + green(*AT_11, *AT_12), with_floor("1.0", default_months=120))
+        assert opened(found) == ["early-dep-1.0-to-1.1"]
+
     def test_is_not_made_for_a_floor_that_only_lost_its_packages(self) -> None:
         ask = with_floor("1.2", default_months=120)
         found = on_dep(red(*AT_12) + green(*(f"{one}+relaxed" for one in AT_12), *AT_13), ask)
