@@ -4,17 +4,16 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 
 
 @contextlib.contextmanager
-def running(log, *arguments):
-    """Run Python with these arguments in a session of its own until the block ends; its output goes to a file."""
+def running(log, *command):
+    """Run a command in a session of its own until the block ends; its output goes to a file."""
     # A pipe would be held open by the processes that the library starts.
     with open(str(log), "wb") as output:
         process = subprocess.Popen(
-            [sys.executable, *map(str, arguments)],
+            [str(part) for part in command],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import statistics
+import sys
 import threading
 import time
 
@@ -30,8 +31,8 @@ def store(tmp_path_factory):
     limit = ("--seconds", 240)
     with contextlib.ExitStack() as stack:
         url = stack.enter_context(served(store))
-        stack.enter_context(running(folder / "one.log", file, url, *limit))
-        stack.enter_context(running(folder / "two.log", file, folder / "tasks.sqlite", *limit))
+        stack.enter_context(running(folder / "one.log", sys.executable, file, url, *limit))
+        stack.enter_context(running(folder / "two.log", sys.executable, file, folder / "tasks.sqlite", *limit))
         yield store
 
 
@@ -140,7 +141,7 @@ def test_the_task_of_a_dead_worker_is_done_by_another(tmp_path):
     task = store.put(serialized(total_of_client()), ([1, 2, 3], 10))
     program = "import sys, task_store, time; task_store.ServedStore(sys.argv[1]).take(); time.sleep(60)"
     with served(store) as url:
-        with running(tmp_path / "lost.log", "-c", program, url) as lost:
+        with running(tmp_path / "lost.log", sys.executable, "-c", program, url) as lost:
             wait_until(lambda: store.leases(task) == 1, what="the lease")
             end(lost)
             assert lost.returncode < 0

@@ -1,0 +1,203 @@
+"""Computations that run in another process: one that serves an executor, and one that pulls from a relay."""
+
+import contextlib
+import os
+import socket
+import sys
+
+import numpy as np
+import pytest
+import tensorflow_federated as tff
+from api import Absent, at_clients, at_server, dtype, installed, look_up, tf_computation
+from processes import running, wait_until
+from relay import relayed
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SERVICE = """
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import tensorflow_federated as tff
+with tff.simulation.server_context(tff.framework.local_executor_factory(), 4, int(sys.argv[1])):
+    time.sleep(120)
+"""
+
+
+def free_port():
+    """Return a port that is free now."""
+    with contextlib.closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def answers(port):
+    """Return whether something listens on a port."""
+    with contextlib.closing(socket.socket()) as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def scaled_total():
+    """Return a computation in which the clients scale their numbers by the server's, and the sum comes out."""
+
+    @tf_computation(dtype("int32"), dtype("int32"))
+    def times(a, b):
+        return a * b
+
+    @tff.federated_computation(at_server(dtype("int32")), at_clients(dtype("int32")))
+    def scaled_total(factor, values):
+        pairs = tff.federated_zip((tff.federated_broadcast(factor), values))
+        return tff.federated_sum(tff.federated_map(times, pairs))
+
+    return scaled_total
+
+
+def channel(port):
+    """Return a gRPC channel to a port of this machine."""
+    import grpc
+
+    return grpc.insecure_channel(f"127.0.0.1:{port}")
+
+
+@pytest.mark.capability(
+    "remote.python-service",
+    title="An executor served by another process",
+    says="A Python process serves an executor over gRPC, and computations run there: a federated sum comes back.",
+    looks_for=[
+        (
+            "tff.backends.native.create_remote_python_execution_context",
+            "tff.backends.native.create_remote_execution_context",
+        ),
+        ("tff.simulation.server_context",),
+        ("tff.framework.local_executor_factory",),
+    ],
+)
+def test_another_python_process_sums(find, tmp_path):
+    create = find("tff.backends.native.create_remote_python_execution_context")
+    find("tff.simulation.server_context")
+    find("tff.framework.local_executor_factory")
+    port = free_port()
+    with running(tmp_path / "service.log", sys.executable, "-c", SERVICE, port) as service:
+        wait_until(lambda: answers(port) or service.poll() is not None, what="the service")
+        with installed(create([channel(port)])):
+            assert scaled_total()(2, [1, 2, 3]) == 12
+            assert scaled_total()(6, [1, 2, 3]) == 36
+
+
+def remote_context(find, port):
+    """Return a context that runs computations at an executor service: made of parts from 0.85 on, and whole before."""
+    found = find("tff.framework.RemoteExecutorGrpcStub")
+    if not isinstance(found, type):
+        return found([channel(port)])
+    stub = found(channel(port))
+    wait_until(lambda: stub.is_ready, what="the connection")
+
+    def executor(cardinalities):
+        executor = tff.framework.RemoteExecutor(stub)
+        executor.set_cardinalities({tff.CLIENTS: 0, **cardinalities})
+        return executor
+
+    transforms = {}
+    with contextlib.suppress(Absent):
+        transforms["transform_args"] = look_up("tff.tensorflow.transform_args")[1]
+        transforms["transform_result"] = look_up("tff.tensorflow.transform_result")[1]
+    return tff.framework.SyncExecutionContext(
+        tff.framework.ResourceManagingExecutorFactory(executor),
+        tff.backends.native.desugar_and_transform_to_native,
+        **transforms,
+    )
+
+
+def worker_binary():
+    """Return the path of the program that runs computations since 0.41; raise Absent where there is none."""
+    path = os.path.join(os.path.dirname(tff.__file__), "data", "worker_binary")
+    if os.path.exists(path + ".xz"):
+        tf_computation()(lambda: np.int32(0))()  # unpacks it, in 0.41 to 0.58
+    if not os.path.exists(path):
+        raise Absent(["data/worker_binary"])
+    return path
+
+
+@pytest.mark.capability(
+    "remote.worker-binary",
+    title="The library's worker, started by hand",
+    says="The program that runs computations is started on a port by hand, and a federated sum runs there.",
+    looks_for=[
+        (
+            "tff.framework.RemoteExecutorGrpcStub",
+            "tff.backends.native.create_remote_python_execution_context",
+            "tff.backends.native.create_remote_execution_context",
+        ),
+    ],
+)
+def test_the_worker_started_by_hand_sums(find, tmp_path):
+    find("tff.framework.RemoteExecutorGrpcStub")
+    port = free_port()
+    with running(tmp_path / "worker.log", *worker_command(port)) as worker:
+        wait_until(lambda: answers(port) or worker.poll() is not None, what="the worker")
+        with installed(remote_context(find, port)):
+            assert scaled_total()(2, [1, 2, 3]) == 12
+            assert scaled_total()(6, [1, 2, 3]) == 36
+
+
+def worker_command(port):
+    """Return the command that runs the worker on a port, for two minutes at most; raise Absent where there is none."""
+    return ["timeout", "--signal=KILL", 120, worker_binary(), f"--port={port}"]
+
+
+def service_command(port):
+    """Return the command that serves an executor: the library's worker where there is one, and Python where not."""
+    try:
+        return worker_command(port)
+    except Absent:
+        look_up("tff.simulation.server_context")
+        return [sys.executable, "-c", SERVICE, port]
+
+
+@pytest.mark.capability(
+    "remote.relay",
+    title="An executor that pulls its work",
+    says="An executor that nobody can dial pulls its calls from a relay, as opaque bytes; a federated sum comes back.",
+    looks_for=[
+        (
+            "tff.framework.RemoteExecutorGrpcStub",
+            "tff.backends.native.create_remote_python_execution_context",
+            "tff.backends.native.create_remote_execution_context",
+        ),
+    ],
+    helper="relay.py",
+)
+def test_an_executor_pulls_its_work(find, tmp_path):
+    find("tff.framework.RemoteExecutorGrpcStub")
+    port, behind = free_port(), free_port()
+    with contextlib.ExitStack() as stack:
+        service = stack.enter_context(running(tmp_path / "service.log", *service_command(behind)))
+        url = stack.enter_context(relayed(port, seconds=30))
+        pulling = [sys.executable, os.path.join(HERE, "relay.py"), url, f"127.0.0.1:{behind}"]
+        wait_until(lambda: answers(behind) or service.poll() is not None, what="the service")
+        stack.enter_context(running(tmp_path / "leaf.log", *pulling))
+        with installed(remote_context(find, port)):
+            assert scaled_total()(2, [1, 2, 3]) == 12
+
+
+@pytest.mark.capability(
+    "remote.relay-lost-leaf",
+    title="An executor that does not come",
+    says="When no executor pulls from the relay, a computation fails with an error that says so, in bounded time.",
+    looks_for=[
+        (
+            "tff.framework.RemoteExecutorGrpcStub",
+            "tff.backends.native.create_remote_python_execution_context",
+            "tff.backends.native.create_remote_execution_context",
+        ),
+    ],
+    helper="relay.py",
+)
+def test_a_computation_fails_when_no_executor_comes(find):
+    find("tff.framework.RemoteExecutorGrpcStub")
+    port = free_port()
+    total = scaled_total()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(relayed(port, seconds=0.5))
+        stack.enter_context(installed(remote_context(find, port)))
+        with pytest.raises(Exception, match="no leaf answered"):
+            total(2, [1, 2, 3])
