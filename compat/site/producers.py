@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterator
 
+from compat.site import installs
+from compat.site.api import api
 from compat.site.edition import Edition, File, Listing, Made
 
 Producer = Callable[[Edition], Iterator[File | Made | Listing]]
-PRODUCERS: tuple[Producer, ...] = ()
+PRODUCERS: tuple[Producer, ...] = (installs.files, api)

@@ -24,10 +24,15 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Document(Shape, frozen=True):
-    """Base of all documents: the version of the shapes, the matrix that it is of, and the day that it speaks for."""
+    """Base of all documents: the version of the shapes, and the matrix that it is of."""
 
     schema_version: int
     matrix: str
+
+
+class Dated(Document, frozen=True):
+    """Base of the documents that speak for a day."""
+
     day: Date
 
 
@@ -60,7 +65,7 @@ class Counts(Shape, frozen=True):
     verdicts: dict[str, int]
 
 
-class Index(Document, frozen=True):
+class Index(Dated, frozen=True):
     """What the API has about a matrix. `files` are its own, those of folders are listed in the folders' own indexes.
 
     `latest` is the day of the newest run that counts; verdicts are stale after `fresh_days`.
@@ -115,7 +120,7 @@ class CellRow(Shape, frozen=True):
     capabilities: str
 
 
-class Cells(Document, frozen=True):
+class Cells(Dated, frozen=True):
     """The verdict of every planned cell as one letter, and a row for each that is known.
 
     `verdicts` goes through the product of `axes` in their order, the last one fastest, and at each place through
@@ -184,11 +189,10 @@ class RunShape(Shape, frozen=True):
 
 
 class PackageShape(Shape, frozen=True):
-    """A pin of the lock with the sha256 of its files."""
+    """A pin of the lock; the lock's file has its hashes."""
 
     name: str
     version: str
-    sha256: tuple[Sha256, ...]
 
 
 class LiftedShape(Shape, frozen=True):

@@ -7,7 +7,7 @@ from compat.advise.rows import AdviceTable
 from compat.results.compare import ChangeKind
 from compat.results.verdict import Kind
 from compat.site.looks import State
-from compat.site.shapes import Date, Document, FileShape, Shape, Site
+from compat.site.shapes import Date, Dated, Document, FileShape, Shape, Site
 
 
 class ReleaseFile(Shape, frozen=True):
@@ -79,7 +79,7 @@ class CapabilityDocument(Document, frozen=True):
     cells: tuple[CapabilityCell, ...]
 
 
-class Advise(Document, frozen=True):
+class Advise(Dated, frozen=True):
     """What the advisor answers from."""
 
     advice: AdviceTable

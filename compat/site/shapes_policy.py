@@ -1,7 +1,7 @@
 """The `site` room's shapes of what policy says: the minimum versions, the schedule, the proposals."""
 
 from compat.results.verdict import Kind
-from compat.site.shapes import Date, Document, Sha256, Shape
+from compat.site.shapes import Date, Dated, Sha256, Shape
 
 
 class FloorShape(Shape, frozen=True):
@@ -21,7 +21,7 @@ class DatedMinimum(Shape, frozen=True):
     proven: dict[str, str]
 
 
-class Minimum(Document, frozen=True):
+class Minimum(Dated, frozen=True):
     """The minimum versions now, and those that the schedule brings."""
 
     floors: tuple[FloorShape, ...]
@@ -60,7 +60,7 @@ class BarShape(Shape, frozen=True):
     is_floor: bool
 
 
-class ScheduleShape(Document, frozen=True):
+class ScheduleShape(Dated, frozen=True):
     """The coming moves up to a day, and every version's window."""
 
     until: Date
@@ -121,7 +121,7 @@ class ProposalShape(Shape, frozen=True):
     needs: tuple[str, ...]
 
 
-class Proposals(Document, frozen=True):
+class Proposals(Dated, frozen=True):
     """The proposals of the day."""
 
     proposals: tuple[ProposalShape, ...]

@@ -7,10 +7,11 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from compat.advise.answer import Card, Recommended
-from compat.advise.commands import Commands, Whereabouts, commands
+from compat.advise.commands import Commands, commands
 from compat.advise.lifted import Lifted
 from compat.advise.request import Goal, Request, Want, label
 from compat.site.edition import Edition, Volume, cell_page, lock_file, page, place_of
+from compat.site.installs import whereabouts
 from compat.site.looks import Look, look_of
 from compat.site.views_place import View
 from compat.site.words import python_of
@@ -121,7 +122,6 @@ def card_view(edition: Edition, volume: Volume, card: Card, trade_off: str = "")
     entry = volume.picture.by_id[proof.cell.id]
     look = look_of(entry, volume.places[place_of(proof.cell)])
     ordered = (matrix.subject_axis, *(axis for axis in matrix.axes[::-1] if axis.name != matrix.subject))
-    at = Whereabouts(lock=edition.url(lock_file(volume.name, proof.cell.id)))
     return CardView(
         id=proof.cell.id,
         tiles=tuple(
@@ -136,7 +136,7 @@ def card_view(edition: Edition, volume: Volume, card: Card, trade_off: str = "")
         stale=proof.stale,
         fails=proof.fails,
         lifted=card.lifted,
-        commands=commands(card.lock, at),
+        commands=commands(card.lock, whereabouts(edition, volume, card.lock)),
         published=card.published.command,
         published_sentence=card.published.sentence,
         is_published=proof.is_published,

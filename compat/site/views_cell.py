@@ -2,16 +2,16 @@
 
 import datetime
 
-from compat.advise.commands import Commands, Whereabouts, commands
+from compat.advise.commands import Commands, commands
 from compat.advise.lifted import Lifted, lifted
 from compat.advise.request import label
 from compat.declare.matrix import KnownIssue
-from compat.lock.lockfile import Lock
 from compat.results.picture import Entry
 from compat.results.record import Capability, Record
 from compat.run.evidence import Metric
 from compat.run.outcome import Failed, is_spurious
 from compat.site.edition import Edition, Volume, cell_page, lock_file, page, place_of
+from compat.site.installs import whereabouts
 from compat.site.looks import LOOKS, Look, look_of
 from compat.site.neighbours import Difference, Neighbours, differences, packages
 from compat.site.views_place import View, cell_symbol, is_known, recipe_words
@@ -116,7 +116,7 @@ def cell_view(edition: Edition, volume: Volume, entry: Entry, neighbours: Neighb
         isolation=records[-1].isolation if records else "",
         obstacle="" if entry.obstacle is None else entry.obstacle.because,
         lifted=() if lock is None else lifted(volume.facts, cell, lock),
-        commands=None if lock is None else commands(lock, _whereabouts(edition, volume, lock)),
+        commands=None if lock is None else commands(lock, whereabouts(edition, volume, lock)),
         run=f"compat run {volume.name} {cell.id}",
         lock_path="" if lock is None else lock_file(volume.name, cell.id),
         pins=0 if lock is None else len(lock.pins),
@@ -132,10 +132,6 @@ def cell_view(edition: Edition, volume: Volume, entry: Entry, neighbours: Neighb
         grid_path=page(volume.name, "grid", f"py{python_of(cell, matrix)}"),
         api_path=f"api/v1/{volume.name}/cells/{cell.id}.json",
     )
-
-
-def _whereabouts(edition: Edition, volume: Volume, lock: Lock) -> Whereabouts:
-    return Whereabouts(lock=edition.url(lock_file(volume.name, lock.inputs.cell)))
 
 
 def _tested(entry: Entry, records: tuple[Record, ...]) -> str:

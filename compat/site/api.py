@@ -1,0 +1,129 @@
+"""The `site` room's API: every document of `api/v1/`, each folder with the digests of its files."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from compat.advise.rows import advise_rows
+from compat.plan.cell import RECIPES
+from compat.site.api_axes import capabilities, changes, releases
+from compat.site.api_cells import ROWS, axes_of, capabilities_of, cell, cells, dated, head
+from compat.site.api_policy import Policies, minimum, proposals_shape, schedule_shape
+from compat.site.edition import Edition, File, Listed, Listing, Made, Volume, segment
+from compat.site.installs import whereabouts
+from compat.site.openapi import changelog, openapi, schemas
+from compat.site.pages import Tokens
+from compat.site.shapes import SCHEMA_VERSION, Counts, FileShape, Index
+from compat.site.shapes import Listing as ListingShape
+from compat.site.shapes_axis import Advise, MatrixShape, Root
+from compat.site.text import json
+
+ROOT = "api/v1"
+FOLDERS = ("cells", "releases", "capabilities")
+
+
+def api(edition: Edition) -> Iterator[File | Made | Listing]:
+    """Yield every file of the API, its schemas among them."""
+    for volume in edition.volumes:
+        yield from _volume(edition, volume)
+    yield from (File(path=f"schema/v1/{name}.json", content=text) for name, text in schemas(edition.base_url))
+    yield File(path=f"{ROOT}/openapi.json", content=openapi(edition.base_url))
+    yield File(path=f"{ROOT}/CHANGELOG_API.md", content=changelog().encode())
+    yield Listing(path=f"{ROOT}/index.json", below="", make=lambda listed: json(_root(edition, listed)))
+
+
+def api_path(matrix: str, *parts: str) -> str:
+    """Return the path of a document of a matrix: `api_path("demo", "cells", "py3.9-demo1.0")`; alone, its index."""
+    if not parts:
+        return f"{ROOT}/{segment(matrix)}/index.json"
+    *folders, last = map(segment, (matrix, *parts))
+    return "/".join((ROOT, *folders, "~index.json" if last == "index" else f"{last}.json"))
+
+
+def _volume(edition: Edition, volume: Volume) -> Iterator[File | Made | Listing]:
+    name, tokens = volume.name, Tokens(edition, volume)
+    count = max(1, -(-len(volume.picture.known) // ROWS))
+    paths = [api_path(name, "cells" if number == 0 else f"cells-{number}") for number in range(count)]
+    for path, document in zip(paths, cells(volume, paths), strict=True):
+        yield File(path=path, content=json(document))
+    for entry in volume.picture.known:
+        make = _maker(edition, volume, entry.cell.id)
+        siblings = volume.places[entry.cell.id.partition("+")[0]]
+        yield Made(path=api_path(name, "cells", entry.cell.id), inputs=tokens.of(entry, *siblings), make=make)
+    for release in releases(volume):
+        path = api_path(name, "releases", release.axis, release.version)
+        yield File(path=path, content=json(release))
+    for capability in capabilities(volume):
+        yield File(path=api_path(name, "capabilities", capability.id), content=json(capability))
+    yield from _policy(volume)
+    advice = advise_rows(volume.advisor, lambda lock: whereabouts(edition, volume, lock))
+    yield File(path=api_path(name, "advise"), content=json(Advise(**dated(volume), advice=advice)))
+    yield File(path=api_path(name, "changes"), content=json(changes(volume)))
+    for folder in FOLDERS:
+        below = f"{ROOT}/{segment(name)}/{folder}/"
+        yield Listing(path=f"{below}index.json", below=below, make=_lister(volume))
+    below = f"{ROOT}/{segment(name)}/"
+    yield Listing(path=f"{below}index.json", below=below, make=lambda listed: json(_index(volume, below, listed)))
+
+
+def _policy(volume: Volume) -> Iterator[File]:
+    found = Policies(volume)
+    yield File(path=api_path(volume.name, "minimum"), content=json(minimum(found)))
+    yield File(path=api_path(volume.name, "schedule"), content=json(schedule_shape(found)))
+    yield File(path=api_path(volume.name, "proposals"), content=json(proposals_shape(found)))
+
+
+def _maker(edition: Edition, volume: Volume, cell_id: str) -> Callable[[], bytes]:
+    return lambda: json(cell(edition, volume, volume.picture.by_id[cell_id]))
+
+
+def _lister(volume: Volume) -> Callable[[tuple[Listed, ...]], bytes]:
+    return lambda listed: json(ListingShape(**head(volume), files=_files(listed)))
+
+
+def _files(listed: tuple[Listed, ...]) -> tuple[FileShape, ...]:
+    return tuple(FileShape(path=one.path, sha256=one.sha256, bytes=one.bytes) for one in listed)
+
+
+def _index(volume: Volume, below: str, listed: tuple[Listed, ...]) -> Index:
+    picture = volume.picture
+    own = [one for one in listed if "/" not in one.path.removeprefix(below) or one.path.endswith("/index.json")]
+    verdicts = Counter(entry.verdict.kind for entry in picture.entries)
+    tested = [entry for entry in picture.known if entry.is_tested]
+    return Index(
+        **dated(volume),
+        title=picture.matrix.title,
+        subject=picture.matrix.subject,
+        platform=picture.matrix.platform,
+        suite_digest=picture.present.suite_digest,
+        fresh_days=picture.present.fresh_days,
+        latest=max((entry.verdict.latest for entry in tested if entry.verdict.latest is not None), default=None),
+        axes=axes_of(volume),
+        recipes=RECIPES,
+        capabilities=capabilities_of(volume),
+        counts=Counts(
+            planned=sum(entry.planned for entry in picture.entries),
+            known=len(picture.known),
+            tested=len(tested),
+            stale=sum(entry.verdict.stale for entry in tested),
+            verdicts=dict(sorted(verdicts.items())),
+        ),
+        files=_files(tuple(own)),
+    )
+
+
+def _root(edition: Edition, listed: tuple[Listed, ...]) -> Root:
+    indexes = {api_path(volume.name) for volume in edition.volumes}
+    own = [
+        one
+        for one in listed
+        if one.path in indexes or one.path.startswith("schema/v1/") or one.path.rpartition("/")[0] == ROOT
+    ]
+    return Root(
+        schema_version=SCHEMA_VERSION,
+        day=edition.day,
+        matrices=tuple(
+            MatrixShape(name=volume.name, title=volume.picture.matrix.title, index=api_path(volume.name))
+            for volume in edition.volumes
+        ),
+        files=_files(tuple(own)),
+    )

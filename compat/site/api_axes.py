@@ -1,0 +1,154 @@
+"""The `site` room's API along the axes: each coordinate, each capability, and what changed."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from compat.advise.request import label
+from compat.declare.matrix import Axis, InterpreterAxis
+from compat.index.release import Release
+from compat.index.select import members
+from compat.results.picture import Entry
+from compat.results.record import Capability
+from compat.site.api_cells import capabilities_of, head
+from compat.site.edition import Volume, place_of
+from compat.site.history import events
+from compat.site.looks import STATES, State, state_of, telling
+from compat.site.shapes_axis import (
+    CapabilityCell,
+    CapabilityDocument,
+    Changes,
+    ChangeShape,
+    Range,
+    Reason,
+    ReleaseFile,
+    ReleaseShape,
+)
+
+MOST_CHANGES = 500
+Place = tuple[str, Version]
+
+
+def releases(volume: Volume) -> Iterator[ReleaseShape]:
+    """Yield what is known about each coordinate of each axis, in the order of the axes, oldest first."""
+    at: defaultdict[Place, list[Entry]] = defaultdict(list)
+    for entry in volume.picture.entries:
+        for one in entry.cell.coordinates:
+            at[one.axis, one.version].append(entry)
+    for axis in volume.picture.matrix.axes:
+        for version in sorted(version for name, version in at if name == axis.name):
+            yield _release(volume, axis, version, at[axis.name, version])
+
+
+def _release(volume: Volume, axis: Axis, version: Version, entries: Sequence[Entry]) -> ReleaseShape:
+    found = _releases(volume, axis, version)
+    published = next((one.published for one in reversed(found) if one.published is not None), None)
+    asked = None if published is None else published.requires_python
+    return ReleaseShape(
+        **head(volume),
+        axis=axis.name,
+        version=str(version),
+        label=label(axis),
+        requires_python=None if asked is None else str(asked),
+        releases=tuple(ReleaseFile(version=str(r.version), uploaded=r.uploaded, yanked=r.yanked) for r in found),
+        verdicts=dict(sorted(Counter(entry.verdict.kind for entry in entries).items())),
+        ranges=tuple(_ranges(volume, axis, entries)),
+        cells=tuple(entry.cell.id for entry in entries if entry.runs or entry.lock_digest is not None),
+        ruled_out=tuple(_reasons(entries)),
+    )
+
+
+def _releases(volume: Volume, axis: Axis, version: Version) -> tuple[Release, ...]:
+    return (
+        ()
+        if isinstance(axis, InterpreterAxis)
+        else members(version, axis.select, volume.picture.catalogue.package(canonicalize_name(axis.package)))
+    )
+
+
+def _ranges(volume: Volume, axis: Axis, entries: Sequence[Entry]) -> Iterator[Range]:
+    for other in volume.picture.matrix.axes:
+        if other.name == axis.name:
+            continue
+        beside: defaultdict[Version, list[Entry]] = defaultdict(list)
+        for entry in entries:
+            beside[entry.cell.on(other.name).version].append(entry)
+        states: defaultdict[State, list[str]] = defaultdict(list)
+        for version in sorted(beside):
+            best = telling(beside[version])
+            states[state_of(best, volume.places[place_of(best.cell)])].append(str(version))
+        for state in STATES:
+            if state in states:
+                yield Range(axis=other.name, state=state, coordinates=tuple(states[state]))
+
+
+def _reasons(entries: Sequence[Entry]) -> Iterator[Reason]:
+    ruled_out: defaultdict[str, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        if entry.obstacle is not None:
+            ruled_out[entry.obstacle.kind].append(entry)
+    for kind, alike in sorted(ruled_out.items()):
+        because = "" if alike[-1].obstacle is None else alike[-1].obstacle.because
+        yield Reason(kind=kind, count=len(alike), example=alike[-1].cell.id, because=because)
+
+
+def capabilities(volume: Volume) -> Iterator[CapabilityDocument]:
+    """Yield what is known about each capability, sorted by id."""
+    asked: defaultdict[str, list[CapabilityCell]] = defaultdict(list)
+    for entry in volume.picture.known:
+        for one in entry.verdict.capabilities:
+            asked[one.id].append(_cell(entry, one))
+    for name in capabilities_of(volume):
+        yield _capability(volume, name, asked[name])
+
+
+def _capability(volume: Volume, name: str, cells: Sequence[CapabilityCell]) -> CapabilityDocument:
+    told = volume.titles.get(name)
+    return CapabilityDocument(
+        **head(volume),
+        id=name,
+        title=name if told is None else told.title,
+        says="" if told is None else told.says,
+        group=name.partition(".")[0],
+        quick=told is not None and told.quick,
+        looks_for=() if told is None else told.looks_for,
+        file=None if told is None else told.file,
+        line=None if told is None else told.line,
+        code=None if told is None else told.code,
+        counts={status: sum(one.status == status for one in cells) for status in ("yes", "no", "absent")},
+        cells=tuple(cells),
+    )
+
+
+def _cell(entry: Entry, found: Capability) -> CapabilityCell:
+    return CapabilityCell(
+        cell=entry.cell.id,
+        status=found.status,
+        cause=found.cause or None,
+        subject=found.subject or None,
+        spelling=found.spelling or None,
+        missing=found.missing,
+        latest=entry.verdict.latest,
+        stale=entry.verdict.stale,
+    )
+
+
+def changes(volume: Volume) -> Changes:
+    """Return the changes of verdicts, newest first."""
+    found = events(volume.picture)
+    shown = tuple(
+        ChangeShape(
+            moment=event.moment,
+            cell=event.entry.cell.id,
+            kind=event.change.kind,
+            before=event.change.before,
+            after=event.change.after,
+            outcome=None if event.verdict.outcome is None else str(event.verdict.outcome),
+            lost=event.change.lost,
+            gained=event.change.gained,
+        )
+        for event in found[:MOST_CHANGES]
+    )
+    return Changes(**head(volume), changes=shown, left_out=len(found) - len(shown))

@@ -1,0 +1,148 @@
+"""The `site` room's API about policy: the minimum versions, the schedule of coming moves, and the proposals."""
+
+import datetime
+from collections.abc import Sequence
+
+from compat.advise.request import label
+from compat.policy.calendar import Schedule, schedule
+from compat.policy.proposal import Affected, Proposal
+from compat.policy.propose import proposals
+from compat.site.api_cells import dated
+from compat.site.edition import Volume
+from compat.site.shapes_policy import (
+    AffectedShape,
+    BarShape,
+    DatedMinimum,
+    EvidenceShape,
+    FloorShape,
+    Minimum,
+    MoveShape,
+    ObjectionShape,
+    Proposals,
+    ProposalShape,
+    ScheduleShape,
+)
+
+
+class Policies:
+    """What policy says about a volume on its day, worked out once."""
+
+    def __init__(self, volume: Volume) -> None:
+        """Take the volume."""
+        self.volume = volume
+        self.day: datetime.date = volume.picture.day
+        self.schedule: Schedule = schedule(volume.picture, self.day)
+        self.proposals: tuple[Proposal, ...] = proposals(volume.picture, self.day)
+
+
+def minimum(found: Policies) -> Minimum:
+    """Return the minimum versions, now and to come."""
+    matrix = found.volume.picture.matrix
+    axes = {axis.name: axis for axis in matrix.axes}
+    return Minimum(
+        **dated(found.volume),
+        floors=tuple(
+            FloorShape(axis=one.axis, label=label(axes[one.axis]), at=str(one.at), because=one.because)
+            for one in matrix.floors
+        ),
+        dated=tuple(
+            DatedMinimum(
+                on=one.on,
+                floors={name: str(version) for name, version in one.floors},
+                proven={name: str(version) for name, version in one.proven},
+            )
+            for one in found.schedule.minimums
+        ),
+    )
+
+
+def schedule_shape(found: Policies) -> ScheduleShape:
+    """Return the schedule."""
+    return ScheduleShape(
+        **dated(found.volume),
+        until=found.schedule.until,
+        moves=tuple(
+            MoveShape(
+                id=one.id,
+                axis=one.axis,
+                package=one.package,
+                floor=str(one.floor),
+                to=str(one.to),
+                released=one.released,
+                allowed=one.allowed,
+                announced=one.announced,
+                on=one.on,
+                wording=one.wording,
+                state=one.state,
+                rule=one.rule,
+                source=one.source,
+                held=one.held or None,
+                proven=one.proven,
+                proof=one.proof,
+            )
+            for one in found.schedule.moves
+        ),
+        bars=tuple(
+            BarShape(
+                axis=one.axis,
+                version=str(one.version),
+                released=one.released,
+                until=one.until,
+                end_of_life=one.end_of_life,
+                is_floor=one.is_floor,
+            )
+            for one in found.schedule.bars
+        ),
+    )
+
+
+def proposals_shape(found: Policies) -> Proposals:
+    """Return the proposals."""
+    return Proposals(**dated(found.volume), proposals=tuple(map(_proposal, found.proposals)))
+
+
+def _proposal(one: Proposal) -> ProposalShape:
+    return ProposalShape(
+        id=one.id,
+        digest=one.digest,
+        open=one.is_open,
+        axis=one.axis,
+        package=one.package,
+        kind=one.kind,
+        release=one.release,
+        current=str(one.current),
+        proposed=str(one.proposed),
+        because=one.because,
+        earliest=one.earliest,
+        grounds=one.grounds,
+        objections=tuple(ObjectionShape(against=o.against, because=o.because, cells=o.cells) for o in one.objections),
+        arithmetic=one.arithmetic,
+        evidence=tuple(
+            EvidenceShape(
+                cell=proof.cell,
+                verdict=proof.verdict,
+                outcome=proof.outcome,
+                latest=proof.latest,
+                days=proof.days,
+                supports=proof.supports,
+                stale=proof.stale,
+                because=proof.because,
+            )
+            for proof in one.evidence
+        ),
+        lost=_affected(one.lost),
+        gained=_affected(one.gained),
+        needs=one.needs,
+    )
+
+
+def _affected(found: Sequence[Affected]) -> tuple[AffectedShape, ...]:
+    return tuple(
+        AffectedShape(
+            axis=one.axis,
+            package=one.package,
+            versions=tuple(map(str, one.versions)),
+            releases=tuple(map(str, one.releases)),
+        )
+        for one in found
+    )
