@@ -72,9 +72,19 @@ class Log:
     def prepare(self, number):
         """Note a round and return its number."""
         self.started.append(number)
-        if len(self.started) == self.wanted:
-            self.enough.set()
+        self.check()
         return number
+
+    def want(self, rounds):
+        """Wait from now on for so many rounds."""
+        self.enough.clear()
+        self.wanted = rounds
+        self.check()
+
+    def check(self):
+        """Set the event when enough rounds were started."""
+        if len(self.started) >= self.wanted:
+            self.enough.set()
 
 
 @pytest.mark.quick
@@ -106,11 +116,8 @@ def test_exactly_k_rounds_are_prepared_ahead():
         with RoundsAhead(log.prepare, range(100), 3, threads) as rounds:
             awaited(log.enough)
             for taken in range(1, 5):
-                log.wanted = taken + 3
-                log.enough.clear()
-                if len(log.started) == log.wanted:
-                    log.enough.set()
                 assert next(rounds) == taken - 1
+                log.want(taken + 3)
                 awaited(log.enough)
         assert sorted(log.started) == list(range(7))
     log = Log(1)
@@ -221,9 +228,10 @@ def test_leaving_early_leaves_nothing_behind():
     assert log.started == [0, 1, 2]
     assert list(rounds) == []
     busy, go_on = threading.Event(), threading.Event()
-    timer = threading.Timer(0.05, go_on.set)
+    timer, begun = threading.Timer(0.05, go_on.set), []
 
     def blocked(number):
+        begun.append(number)
         busy.set()
         awaited(go_on)
         return number
@@ -237,6 +245,7 @@ def test_leaving_early_leaves_nothing_behind():
     with pytest.raises(ZeroDivisionError):
         fail_in_training()
     assert go_on.is_set()
+    assert begun == [0]
     timer.join(SECONDS)
     assert set(threading.enumerate()) <= before
 
@@ -334,7 +343,7 @@ def test_errors_and_cancellation_leave_no_task(find, async_context):
     seen = []
     rounds = AsyncRoundsAhead(prepare, range(100), 2)
     with installed(async_context):
-        run_async(both())
+        run_async(both(), 20)
     assert seen == [0, 1, 2]
 
 
