@@ -70,6 +70,8 @@ EDGES = {
     "compat/cli/progress.py": {"time"},
     "compat/cli/publish.py": {"pathlib", "time"},
     "compat/cli/shows.py": {"pathlib"},
+    "compat/cli/proposals.py": {"pathlib"},
+    "compat/cli/standing.py": {"requests"},
     "compat/cli/setting.py": {"os", "pathlib", "platformdirs"},
 }
 CLOCKS = {"now", "today", "utcnow", "environ", "getenv"}

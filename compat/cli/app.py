@@ -39,7 +39,8 @@ app.command(name="serve")(publish.serve)
 def main() -> None:
     """Run the command line and leave with one exit code.
 
-    0 yes; 1 done, with findings; 2 wrong usage or declaration; 3 infrastructure, incomplete; 130 interrupted.
+    0 yes; 1 done, with findings; 2 wrong usage or declaration; 3 infrastructure, incomplete;
+    4 authentication; 130 interrupted.
     """
     try:
         code = app(args=sys.argv[1:] or ["--help"], prog_name="compat", standalone_mode=False)

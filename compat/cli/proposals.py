@@ -13,6 +13,7 @@ from compat import files, pipeline
 from compat.cli.output import console, envelope, note, say
 from compat.cli.setting import Json, MatrixName, Root, Setting
 from compat.cli.stand import Stand
+from compat.cli.standing import Desk, make_stand, show
 from compat.declare.matrix import InterpreterAxis, Matrix
 from compat.errors import UsageError
 from compat.policy.calendar import Schedule
@@ -24,6 +25,7 @@ from compat.policy.propose import floors, proposals
 from compat.policy.ranges import Move, Unsatisfiable
 from compat.policy.rewrite import rewritten
 from compat.policy.rewrite_toml import rewritten_matrix
+from compat.policy.standing import File
 from compat.results.picture import Picture, picture
 
 Today = Annotated[str, typer.Option("--today", metavar="DATE", help="Another day than this one, such as 2027-04-01.")]
@@ -39,30 +41,45 @@ def propose(
     cells: Annotated[bool, typer.Option("--cells", help="Print only the cells that must run first.")] = False,
     write: Annotated[bool, typer.Option("--write", help="Make the open moves in the files.")] = False,
     target: Target = None,
+    open_: Annotated[bool, typer.Option("--open", help="Open, update or close pull request and issue.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --open: only show what would be sent.")] = False,
+    repository: Annotated[str, typer.Option("--repository", help="owner/name; else GITHUB_REPOSITORY.")] = "",
+    base: Annotated[str, typer.Option("--base", help="The branch to change; else GITHUB_REF_NAME, else main.")] = "",
+    site: Annotated[str, typer.Option("--site", help="Where the site is, to link each cell to its page.")] = "",
     as_json: Json = False,
     root: Root = None,
 ) -> None:
     """Propose floor moves: what policy, releases and records allow, and what speaks against the rest.
 
     A day in the past tells what a maintainer would have been told then. Exit code 1 when a move is open.
+    --open takes its token from GITHUB_TOKEN; without one it ends in exit code 4.
     Examples: compat propose tff; compat propose tff --today 2022-09-22; compat propose tff --cells;
-    compat propose tff --write --target pyproject.toml
+    compat propose tff --write --target pyproject.toml; compat propose tff --open --dry-run
     """
     stand = Stand(Setting(matrix, root))
-    seen = _picture(stand, _day(day, stand))
     when = _day(day, stand)
+    seen = _picture(stand, when)
     found = proposals(seen, when)
     if cells:
         print("".join(f"{cell}\n" for cell in dict.fromkeys(need for one in found for need in one.needs)), end="")
         return
+    if (write or open_) and when != stand.present.day:
+        raise UsageError.of("--today looks at another day; nothing is written or opened for it", hint="leave it out")
     opened = [one for one in found if one.is_open]
-    if write and when < seen.day:
-        raise UsageError.of("--write and a day in the past do not go together", hint="leave out --today")
-    diffs = _diffs(stand.setting, opened, target or [], write)
+    moved = _moved(stand.setting, opened, target or [])
+    if write:
+        for path, file in moved.items():
+            files.write(path, file.after)
+    changed = [file for file in moved.values() if file.before != file.after]
     if as_json:
-        _as_json(seen, when, found, diffs)
+        _as_json(seen, when, found, changed)
     else:
-        _shown(seen, when, found, diffs)
+        _shown(seen, when, found, changed)
+    if open_:
+        desk = Desk(repository=repository, base=base, site=f"{site.rstrip('/')}/" if site else "", dry_run=dry_run)
+        outcomes = make_stand(desk, seen, found, changed)
+        for what, outcome in zip(("pull request", "issue"), outcomes, strict=True):
+            show(what, outcome)
     raise typer.Exit(1 if opened else 0)
 
 
@@ -108,24 +125,28 @@ def _picture(stand: Stand, day: datetime.date) -> Picture:
     return picture(ask, kept, pipeline.planned(ask, kept).fates, stand.locks, stand.rows, then)
 
 
-def _diffs(setting: Setting, opened: Sequence[Proposal], targets: Sequence[Path], write: bool) -> list[str]:
-    """The open moves as unified diffs of the matrix and the targets; made in the files when told."""
-    path = setting.folder / "matrix.toml"
-    before = after = files.read(path).decode(errors="replace")
+def _moved(setting: Setting, opened: Sequence[Proposal], targets: Sequence[Path]) -> dict[Path, File]:
+    """The matrix and the targets, as they are and after the open moves, by where they are."""
+    here = setting.folder / "matrix.toml"
+    before = after = files.read(here).decode(errors="replace")
     for one in opened:
         after = rewritten_matrix(after, one.axis, one.proposed, one.because)
-    found = [(path, f"matrices/{setting.folder.name}/matrix.toml", before, after)]
+    found = {here: File(path=f"matrices/{setting.folder.name}/matrix.toml", before=before, after=after)}
     for target in targets:
         text = files.read(target).decode(errors="replace")
-        found.append((target, target.name, text, _moved(setting.ask.matrix, str(target), text, opened)))
-    if write:
-        for place, _, old, new in found:
-            if old != new:
-                files.write(place, new)
-    return [diff for _, name, old, new in found if (diff := files.unified_diff(name, old, new))]
+        after = _rewritten(setting.ask.matrix, str(target), text, opened)
+        found[target] = File(path=_below(target, setting.folder.parents[1]), before=text, after=after)
+    return found
 
 
-def _moved(matrix: Matrix, path: str, text: str, opened: Sequence[Proposal]) -> str:
+def _below(path: Path, repository: Path) -> str:
+    """The path as the repository has it; the file's name where it lies elsewhere."""
+    full = path.resolve()
+    inside = full.is_relative_to(repository.resolve())
+    return full.relative_to(repository.resolve()).as_posix() if inside else path.name
+
+
+def _rewritten(matrix: Matrix, path: str, text: str, opened: Sequence[Proposal]) -> str:
     for one in opened:
         axis = next(axis for axis in matrix.axes if axis.name == one.axis)
         package = None if isinstance(axis, InterpreterAxis) else axis.package
@@ -139,7 +160,7 @@ def _moved(matrix: Matrix, path: str, text: str, opened: Sequence[Proposal]) -> 
     return text
 
 
-def _as_json(seen: Picture, day: datetime.date, found: Sequence[Proposal], diffs: Sequence[str]) -> None:
+def _as_json(seen: Picture, day: datetime.date, found: Sequence[Proposal], changed: Sequence[File]) -> None:
     envelope(
         {
             "matrix": seen.matrix.name,
@@ -147,19 +168,19 @@ def _as_json(seen: Picture, day: datetime.date, found: Sequence[Proposal], diffs
             "looks_back": day < seen.day,
             "floors": floors(seen, day),
             "proposals": [row(one) for one in found],
-            "diffs": diffs,
+            "diffs": [files.unified_diff(file.path, file.before, file.after) for file in changed],
         }
     )
 
 
-def _shown(seen: Picture, day: datetime.date, found: Sequence[Proposal], diffs: Sequence[str]) -> None:
+def _shown(seen: Picture, day: datetime.date, found: Sequence[Proposal], changed: Sequence[File]) -> None:
     opened = sum(one.is_open for one in found)
     say(f"{seen.matrix.title} on {day}: {opened} open, {len(found) - opened} waiting")
     for floor in floors(seen, day):
         _floor_shown(floor, [one for one in found if one.axis == floor.axis])
-    for diff in diffs:
+    for file in changed:
         say()
-        print(diff, end="")
+        print(files.unified_diff(file.path, file.before, file.after), end="")
     if opened:
         note("Next: --write makes the open moves in the files.")
     elif any(one.needs for one in found):

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from compat.policy.proposal import Affected, Evidence, Proposal, Value
 from compat.policy.prose import block, code, inline, link, plain
 
+MOST_ROWS = 40
 VERBS = {"raise": "Raise", "lower": "Lower", "early": "Raise ahead of the calendar:"}
 
 
@@ -36,12 +37,13 @@ def waiting(proposals: Sequence[Proposal], title: str, base_url: str = "") -> Te
     """Return the text of the issue about moves that something speaks against."""
     count = f"{len(proposals)} moves wait" if len(proposals) != 1 else "1 move waits"
     opening = "These moves of minimum versions are not proposed yet; each says what it waits for.\n"
-    sections = [section(proposal, base_url) for proposal in proposals]
+    last = {proposal.axis: proposal for proposal in proposals}
+    sections = [section(proposal, base_url, proposal is last[proposal.axis]) for proposal in proposals]
     return Text(title=plain(f"{title}: {count} for proof or for a date"), body="\n".join([opening, *sections]))
 
 
-def section(proposal: Proposal, base_url: str = "") -> str:
-    """Return one proposal as a section of Markdown."""
+def section(proposal: Proposal, base_url: str = "", with_arithmetic: bool = True) -> str:
+    """Return one proposal as a section of Markdown; several of one axis share their arithmetic but for its end."""
     what = f"{VERBS[proposal.kind]} the minimum {proposal.package} from {proposal.current} to {proposal.proposed}"
     when = "at once" if proposal.earliest is None else f"with the first release after {proposal.earliest}"
     parts = [
@@ -51,7 +53,7 @@ def section(proposal: Proposal, base_url: str = "") -> str:
         *_bullets("Who is affected", map(affected, (*proposal.lost, *proposal.gained)), _effect(proposal)),
         *_table(proposal.evidence, base_url),
         *_bullets("Cells that must run first", proposal.needs, as_code=True),
-        *_bullets("The arithmetic", proposal.arithmetic),
+        *_bullets("The arithmetic", proposal.arithmetic if with_arithmetic else proposal.arithmetic[-1:]),
     ]
     return "\n".join(parts)
 
@@ -77,7 +79,9 @@ def _table(evidence: Sequence[Evidence], base_url: str) -> list[str]:
     if not evidence:
         return []
     head = ["| cell | verdict | newest run | such runs on | what it says |", "| --- | --- | --- | --- | --- |"]
-    return ["#### What was run\n", *head, *(_line(one, base_url) for one in evidence), ""]
+    rows = [_line(one, base_url) for one in evidence[:MOST_ROWS]]
+    more = [f"\n... and {len(evidence) - MOST_ROWS} more cells."] if len(evidence) > MOST_ROWS else []
+    return ["#### What was run\n", *head, *rows, *more, ""]
 
 
 def _line(one: Evidence, base_url: str) -> str:
