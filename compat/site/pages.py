@@ -216,9 +216,9 @@ def _releases(volume: Volume, tokens: Tokens) -> Iterator[Page]:
             matrix=volume.name,
             section="grid",
         )
-    for name, version in (("latest", versions[-1:]), ("oldest", versions[:1])):
-        for one in version:
-            yield _alias(page(volume.name, "release", name), page(volume.name, "release", str(one)))
+    for name, ends in (("latest", versions[-1:]), ("oldest", versions[:1])):
+        for end in ends:
+            yield _alias(page(volume.name, "release", name), page(volume.name, "release", str(end)))
 
 
 def _cells(edition: Edition, volume: Volume, tokens: Tokens) -> Iterator[Page]:
