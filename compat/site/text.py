@@ -3,6 +3,7 @@
 import datetime
 import re
 from typing import Any
+from xml.etree import ElementTree
 
 import msgspec
 
@@ -21,6 +22,12 @@ def json(document: Any) -> bytes:
         return msgspec.json.encode(document, order="deterministic") + b"\n"
     except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot hold
         return msgspec.json.encode(_fit_all(msgspec.to_builtins(document)), order="deterministic") + b"\n"
+
+
+def written(root: ElementTree.Element) -> bytes:
+    """Return an XML document; what it says has gone through `fit`."""
+    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
 
 
 def moment(day: datetime.date) -> datetime.datetime:
