@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from compat.errors import DeclarationError
-from compat.policy.ranges import Edit, Skipped, Move, Place, Unsatisfiable, moved, names
+from compat.policy.ranges import Edit, Move, Place, Skipped, Unsatisfiable, moved, names
 from compat.policy.rewrite_toml import Rewritten
 
 

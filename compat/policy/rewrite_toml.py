@@ -12,7 +12,7 @@ from tomlkit.items import String
 
 from compat.declare.faults import choice
 from compat.errors import DeclarationError, UsageError
-from compat.policy.ranges import Edit, Skipped, Move, Place, Unsatisfiable, moved
+from compat.policy.ranges import Edit, Move, Place, Skipped, Unsatisfiable, moved
 
 
 class Rewritten(msgspec.Struct, frozen=True, kw_only=True):
