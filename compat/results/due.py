@@ -28,7 +28,7 @@ AGAIN_DAYS = 7
 class Due(Value, frozen=True, kw_only=True):
     """A cell that is worth a run now, why, and where it lies; `last` is the day of its newest run.
 
-    `asked` is for a cell in which nothing has changed, but for which a proposal waits.
+    `asked` is for a cell in which nothing has changed, but for whose run on another day a proposal waits.
     """
 
     cell: str
@@ -72,8 +72,11 @@ def _due(cell: str, runs: list[Ran], present: Present, lock: str | None, place: 
     if not runs:
         return Due(cell=cell, reason="never-run", place=place)
     last = in_order(runs)[-1]
-    reason = _reason(last, runs, present, lock) or ("asked" if place == "proposal" else None)
-    return None if reason is None else Due(cell=cell, reason=reason, last=last.started.date(), place=place)
+    day = last.started.date()
+    # Proposals want runs on different days, so one of today answers.
+    asked: Reason | None = "asked" if place == "proposal" and day < present.day else None
+    reason = _reason(last, runs, present, lock) or asked
+    return None if reason is None else Due(cell=cell, reason=reason, last=day, place=place)
 
 
 def _reason(last: Ran, runs: list[Ran], present: Present, lock: str | None) -> Reason | None:

@@ -76,6 +76,11 @@ def test_a_proposals_cells_come_first_even_when_nothing_has_changed() -> None:
     assert found[0] == Due(cell=sound.cell, reason="asked", place="proposal", last=START.date())
 
 
+def test_a_proposals_cell_that_ran_today_is_asked_again_on_another_day_only() -> None:
+    today = ran("pass", cell="py3.11-d5-demo1.0", day=2)
+    assert today.cell not in due(today, proposed=[today.cell])
+
+
 def test_an_infeasible_cell_is_not_due_but_a_cell_that_somebody_named_is() -> None:
     assert not any("-d1-" in cell for cell in due())
     assert due(others=["py3.11-d6-demo1.0"])["py3.11-d6-demo1.0"].place == "elsewhere"
