@@ -128,7 +128,7 @@ class Nothing(msgspec.Struct, frozen=True, kw_only=True):
 
 Step = Open | Update | Close | LeaveAlone | Nothing
 KEY = "floors"
-_GITHUB = "noreply@github.com"
+_GITHUB = "noreply@"
 
 
 def message(standing: Standing, tree: str, parent: str) -> str:
@@ -144,11 +144,16 @@ def sealed(commit: Commit) -> Sealed | None:
     """
     trailers = r"(.*\nCompat-Evidence: (\S+)\nCompat-Files: (\S+))\nCompat-Seal: (\S+)"
     found = re.fullmatch(trailers, commit.message.strip(), re.DOTALL)
-    if found is None or len(commit.parents) != 1 or commit.committer_email not in (commit.author_email, _GITHUB):
+    if found is None or len(commit.parents) != 1 or not _own_committer(commit):
         return None
     if found[4] != _seal(found[1], commit.tree, commit.parents[0]):
         return None
     return Sealed(evidence=found[2], files=found[3])
+
+
+def _own_committer(commit: Commit) -> bool:
+    """Return whether who wrote it committed it, or GitHub for them, here or on a server of one's own."""
+    return commit.committer_email == commit.author_email or commit.committer_email.startswith(_GITHUB)
 
 
 def decision(wanted: Standing | None, branches: Branches, state: State) -> Step:
