@@ -12,7 +12,9 @@ from compat.plan.cell import Recipe
 from compat.results.verdict import Kind as VerdictKind
 
 Kind = Literal["raise", "lower", "early"]
-Against = Literal["calendar", "hold", "known-bad", "missing", "red", "flaky", "stale", "witnesses", "rebound"]
+Against = Literal[
+    "calendar", "hold", "known-bad", "missing", "red", "flaky", "stale", "witnesses", "rebound", "together"
+]
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -29,7 +29,11 @@ def proposals(picture: Picture, day: datetime.date) -> tuple[Proposal, ...]:
     guard = _guard(picture, day)
     if guard is None or guard.moment.newest is None:
         return ()
-    return tuple(one for axis in _moving(guard.moment) for one in _Mover(guard, axis).proposals())
+    found: list[Proposal] = []
+    for axis in _moving(guard.moment):
+        lowered = next((one for one in found if one.kind == "lower" and one.is_open), None)
+        found += _Mover(guard, axis, lowered).proposals()
+    return tuple(found)
 
 
 def floors(picture: Picture, day: datetime.date) -> tuple[Floor, ...]:
@@ -54,9 +58,10 @@ def _moving(moment: Moment) -> list[Axis]:
 
 
 class _Mover:
-    """The floor of one axis, and where it might go."""
+    """The floor of one axis, and where it might go; `lowered` is an open lowering of another axis."""
 
-    def __init__(self, guard: Guard, axis: Axis) -> None:
+    def __init__(self, guard: Guard, axis: Axis, lowered: Proposal | None) -> None:
+        self.lowered = lowered
         self.guard = guard
         self.moment = guard.moment
         self.axis = axis
@@ -142,6 +147,9 @@ class _Mover:
             because = f"the calendar would raise it again at once: it has let go of {package} {to} for {back}"
             remedy = f"a hold on {self.axis.name} at {to} in policy.toml, with its reason, would keep it"
             against.append(_says("rebound", f"{because}; {remedy}"))
+        if self.lowered is not None:
+            because = f"one lowering at a time: no cell has shown what it comes to together with {self.lowered.id}"
+            against.append(_says("together", because))
         proofs = tuple(self.proof(version) for version in between)
         return self._made(_Draft(kind="lower", to=to, proofs=proofs, against=tuple(against)))
 

@@ -165,6 +165,15 @@ class TestALowering:
         assert opened(found) == []
         assert against(found["lower-dep-1.2-to-1.1"]) == ["red", "red"]
 
+    def test_comes_alone_because_two_would_promise_what_no_cell_has_shown(self) -> None:
+        at_38 = [cell("3.8", dep, "relaxed") for dep in ("1.2", "1.4")]
+        at_39 = [cell("3.9", dep) for dep in ("1.2", "1.4")]
+        ask = with_floor("1.2", default_months=120)
+        found = proposals(seen(green(*at_38, *at_39, *AT_12, *AT_11), ask), DAY)
+        assert [one.id for one in found if one.is_open] == ["lower-python-3.9-to-3.8"]
+        (other,) = [one for one in found if one.axis == "dep"]
+        assert against(other) == ["together"]
+
     def test_within_the_window_needs_no_hold(self) -> None:
         found = on_dep(green(*AT_12, *AT_11), with_floor("1.2", default_months=60))
         assert opened(found) == ["lower-dep-1.2-to-1.1"]

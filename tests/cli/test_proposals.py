@@ -1,0 +1,185 @@
+"""`compat propose` and `compat schedule`, in a repository with a kept catalogue and records."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import floors
+import pytest
+from floors import cell
+from icalendar import Calendar
+from ran import Run
+
+from compat.cli import setting, stand
+from compat.declare.decode import decode_matrix
+from compat.index.kept import encode_catalogue
+from compat.results.files import RecordFiles
+from compat.results.record import Record
+from compat.run.session import suite_digest
+
+POLICY = 'default_months = 24\ncadence = "quarterly"\nnotice_days = 30\nwitnesses = 2\n'
+FLOORS = """
+[[floors]]
+axis = "python"
+at = "3.9" # the oldest that anybody asked for
+because = "somebody said so"
+
+[[floors]]
+axis = "dep"
+at = "1.2"
+because = "somebody said so"
+"""
+PROJECT = '[project]\nname = "demo"\nrequires-python = ">=3.9"\ndependencies = [\n  "dep>=1.2,<1.5",  # ours\n]\n'
+
+
+@pytest.fixture
+def demo(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The matrix's folder; the day is that of the small world."""
+    folder = root / "matrices" / "demo"
+    (folder / "matrix.toml").write_text(floors.MATRIX + FLOORS, encoding="utf-8")
+    (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
+    (folder / "suite").mkdir()
+    (folder / "suite" / "test_demo.py").write_text("def test_it(): pass\n", encoding="utf-8")
+    matrix = decode_matrix(floors.MATRIX.encode(), "world")
+    (folder / "catalogue.json").write_text(encode_catalogue(floors.catalogue(), matrix), encoding="utf-8")
+    monkeypatch.setattr(setting, "today", lambda: floors.DAY)
+    monkeypatch.setattr(stand, "today", lambda: floors.DAY)
+    for name in ("GITHUB_TOKEN", "GITHUB_REPOSITORY", "GITHUB_REF_NAME", "GITHUB_API_URL"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+def keep(folder: Path, runs: Iterable[Record]) -> None:
+    store = RecordFiles(folder)
+    for run in runs:
+        store.add(run)
+
+
+def proven(folder: Path) -> None:
+    suite = suite_digest(folder / "suite")
+    names = [cell("3.9", "1.4"), cell("3.11", "1.4")]
+    keep(folder, [floors.ran(name, days_ago=ago, suite_digest=suite) for name in names for ago in (1, 2)])
+
+
+def test_nothing_proven_is_nothing_open(demo: Path, run: Run) -> None:
+    came = run("propose", "demo")
+    assert came.code == 0
+    assert came.out.startswith("Demo on 2026-06-15: 0 open, ")
+    assert f"to run: {cell('3.9', '1.4')}" in came.out
+
+
+def test_an_open_move_is_told_with_its_evidence_and_its_diff_and_ends_in_1(demo: Path, run: Run) -> None:
+    proven(demo)
+    came = run("propose", "demo")
+    assert came.code == 1
+    assert "raise dep 1.2 -> 1.4: OPEN  (raise-dep-1.2-to-1.4)" in came.out
+    assert f"bears it out: {cell('3.9', '1.4')}  works, pass on 2026-06-13, 2026-06-14" in came.out
+    assert '-at = "1.2"\n' in came.out
+    assert '+at = "1.4"\n' in came.out
+    assert 'at = "1.2"' in (demo / "matrix.toml").read_text(encoding="utf-8")
+
+
+def test_writing_moves_the_floors_of_the_matrix_and_of_a_target_and_then_that_axis_stays(
+    demo: Path, run: Run, tmp_path: Path
+) -> None:
+    proven(demo)
+    target = tmp_path / "pyproject.toml"
+    target.write_text(PROJECT, encoding="utf-8")
+    assert run("propose", "demo", "--write", "--target", str(target)).code == 1
+    assert target.read_text(encoding="utf-8") == PROJECT.replace("dep>=1.2", "dep>=1.4")
+    text = (demo / "matrix.toml").read_text(encoding="utf-8")
+    assert 'at = "3.9" # the oldest that anybody asked for' in text
+    assert 'because = "demo 2.0 works with dep 1.4, allowed from 2026-04-01 on"' in text
+    assert run("check", "demo").code == 0
+    again = run("propose", "demo", "--json").json["data"]["proposals"]
+    assert not [one["id"] for one in again if one["axis"] == "dep" and one["open"]]
+
+
+def test_the_cells_to_run_come_one_a_line(demo: Path, run: Run) -> None:
+    came = run("propose", "demo", "--cells")
+    lines = came.out.splitlines()
+    assert came.code == 0
+    assert {cell("3.9", "1.4"), cell("3.11", "1.4")} <= set(lines)
+    assert len(set(lines)) == len(lines)
+
+
+def test_machines_get_every_field(demo: Path, run: Run) -> None:
+    proven(demo)
+    data = run("propose", "demo", "--json").json["data"]
+    (one,) = [each for each in data["proposals"] if each["open"]]
+    assert (one["id"], one["current"], one["proposed"], one["earliest"]) == (
+        "raise-dep-1.2-to-1.4",
+        "1.2",
+        "1.4",
+        "2026-04-01",
+    )
+    assert len(one["digest"]) == 64
+    assert one["evidence"][0]["link"] == f"cell/{cell('3.9', '1.4')}/"
+    assert [floor["axis"] for floor in data["floors"]] == ["python", "dep"]
+    assert len(data["diffs"]) == 1
+
+
+def test_a_day_in_the_past_is_looked_back_at_and_never_written(demo: Path, run: Run) -> None:
+    came = run("propose", "demo", "--today", "2023-01-10")
+    assert "This looks back at 2023-01-10" in came.out
+    assert "The newest release then, demo 1.0 of 2022-05-05, asks for Python >=3.8, so the floor is 3.8." in came.out
+    refused = run("propose", "demo", "--today", "2023-01-10", "--write")
+    assert refused.code == 2
+
+
+def test_on_a_later_day_old_runs_are_outdated(demo: Path, run: Run) -> None:
+    proven(demo)
+    came = run("propose", "demo", "--today", "2027-04-01")
+    assert came.code == 0
+    assert "291 days old, and fresh are at most 90" in came.out
+
+
+@pytest.mark.parametrize("command", ["propose", "schedule"])
+def test_a_day_that_is_none_is_refused_in_one_line(demo: Path, run: Run, command: str) -> None:
+    came = run(command, "demo", "--today", "tomorrow")
+    assert (came.code, came.err) == (2, "compat: --today: 'tomorrow' is not a date such as 2027-04-01\n")
+
+
+@pytest.mark.parametrize("command", ["propose", "schedule"])
+def test_a_matrix_without_a_policy_is_refused_in_one_line(demo: Path, run: Run, command: str) -> None:
+    (demo / "policy.toml").unlink()
+    came = run(command, "demo")
+    assert came.code == 2
+    assert came.err.startswith("compat: matrices/demo/policy.toml: this matrix declares no policy")
+
+
+class TestOpening:
+    def test_without_a_token_ends_in_4(self, demo: Path, run: Run) -> None:
+        proven(demo)
+        assert run("propose", "demo", "--open", "--repository", "somebody/demo").code == 4
+
+    def test_without_a_repository_is_wrong_usage(self, demo: Path, run: Run) -> None:
+        assert run("propose", "demo", "--open").code == 2
+
+    def test_a_dry_run_needs_no_token_and_shows_title_body_and_diff(self, demo: Path, run: Run) -> None:
+        proven(demo)
+        came = run("propose", "demo", "--open", "--dry-run", "--repository", "a/b", "--site", "https://c.example")
+        assert came.code == 1
+        assert "Demo: minimum dep 1.2 to 1.4\n" in came.out
+        assert f"(https://c.example/cell/{cell('3.9', '1.4')}/)" in came.out
+        assert "Close this pull request without merging it" in came.out
+        assert "Demo: 2 moves wait for proof or for a date" in came.out
+
+
+class TestTheSchedule:
+    def test_says_when_in_words_that_mean_one_thing(self, demo: Path, run: Run) -> None:
+        came = run("schedule", "demo")
+        assert came.code == 0
+        assert "first release after 2026-04-01" in came.out
+        assert "minimum by the rules" in came.out
+
+    def test_is_json_too(self, demo: Path, run: Run) -> None:
+        data = run("schedule", "demo", "--json").json["data"]
+        assert [move["id"] for move in data["moves"]][:2] == ["python-3.12", "dep-1.4"]
+        assert data["minimums"][0]["floors"] == [["python", "3.12"], ["dep", "1.4"]]
+        assert json.dumps(data["bars"])
+
+    def test_is_a_calendar_file(self, demo: Path, run: Run, tmp_path: Path) -> None:
+        path = tmp_path / "demo.ics"
+        assert run("schedule", "demo", "--ics", str(path)).code == 0
+        assert len(Calendar.from_ical(path.read_bytes()).walk("VEVENT")) == 5

@@ -1,0 +1,85 @@
+"""Which cells a floor promises, and which of them speaks for its place."""
+
+from floors import DAY, OTHER_LOCK, bad, cell, declared, green, policy, ran, red, seen
+from packaging.version import Version
+
+from compat.policy.guard import Guard
+from compat.policy.moment import Moment
+from compat.results.record import Record
+
+
+def guard(runs: list[Record], **floors: str) -> Guard:
+    known = seen(runs, declared({"python": "3.9", "dep": "1.2"} | floors))
+    assert known.ask.policy is not None
+    return Guard(Moment(known, known.ask.policy, DAY))
+
+
+def corners(found: Guard, axis: str, at: str) -> list[tuple[str, ...]]:
+    return [tuple(map(str, place)) for place in found.corners(axis, Version(at))]
+
+
+def test_a_floor_is_asked_with_the_lowest_and_the_highest_of_the_other_axis() -> None:
+    assert corners(guard([]), "dep", "1.3") == [("3.9", "1.3"), ("3.11", "1.3")]
+    assert corners(guard([]), "python", "3.10") == [("3.10", "1.2"), ("3.10", "1.4")]
+
+
+def test_the_lowest_of_the_other_axis_is_its_floor() -> None:
+    assert corners(guard([], python="3.10"), "dep", "1.3") == [("3.10", "1.3"), ("3.11", "1.3")]
+
+
+def test_the_newest_release_says_how_far_an_axis_reaches() -> None:
+    found = guard([])
+    assert sorted(map(str, found.reach["dep"])) == ["1.2", "1.3", "1.4"]
+    assert sorted(map(str, found.reach["python"])) == ["3.10", "3.11", "3.9"]
+
+
+def test_the_strictest_recipe_that_bears_it_out_speaks() -> None:
+    proof = guard(
+        green(cell("3.9", "1.3"), cell("3.9", "1.3", "relaxed"), cell("3.11", "1.3", "relaxed"))
+        + red(cell("3.11", "1.3"))
+    ).proof("dep", Version("1.3"))
+    assert proof.state == "proven"
+    assert [one.cell for one in proof.evidence if one.supports] == [
+        cell("3.9", "1.3"),
+        cell("3.9", "1.3", "relaxed"),
+        cell("3.11", "1.3", "relaxed"),
+    ]
+
+
+def test_what_is_needed_is_the_published_cell_first_and_the_relaxed_one_once_that_is_refused() -> None:
+    assert guard([]).proof("dep", Version("1.3")).needs == (cell("3.9", "1.3"), cell("3.11", "1.3"))
+    refused = [ran(cell("3.9", "1.2"), "lock-fail:conflict(other)")]
+    needs = guard(refused).proof("dep", Version("1.3")).needs
+    assert needs == (cell("3.9", "1.3", "relaxed"), cell("3.11", "1.3", "relaxed"))
+
+
+def test_a_floor_is_broken_only_when_the_laxest_recipe_fails_too() -> None:
+    published = [cell("3.9", "1.3"), cell("3.11", "1.3")]
+    assert guard(red(*published)).proof("dep", Version("1.3")).state == "open"
+    relaxed = [f"{one}+relaxed" for one in published]
+    assert guard(red(*published, *relaxed)).proof("dep", Version("1.3")).state == "red"
+
+
+def test_runs_on_another_lock_are_no_witnesses() -> None:
+    names = [cell("3.9", "1.3"), cell("3.11", "1.3")]
+    earlier = [ran(one, days_ago=5, lock_digest=OTHER_LOCK) for one in names]
+    proof = guard(green(*names, days=[1]) + earlier).proof("dep", Version("1.3"))
+    assert proof.state == "green"
+    assert [one.against for one in proof.objections] == ["witnesses", "witnesses"]
+
+
+def test_an_order_is_given_to_run_what_has_too_few_witnesses() -> None:
+    names = [cell("3.9", "1.3"), cell("3.11", "1.3")]
+    proof = guard(green(names[0]) + green(names[1], days=[1])).proof("dep", Version("1.3"))
+    assert proof.needs == (names[1],)
+
+
+def test_a_version_that_the_matrix_does_not_ask_about_has_no_cell() -> None:
+    (objection,) = guard([]).proof("python", Version("3.14")).objections
+    assert objection.because == "no cell has Python 3.14: the matrix does not ask about it"
+
+
+def test_a_bad_version_may_still_be_judged() -> None:
+    known = seen([], declared(rules=policy(known_bad=(bad("dep", "1.3"),))))
+    assert known.ask.policy is not None
+    assert Guard(Moment(known, known.ask.policy, DAY)).proof("dep", Version("1.3")).state == "open"
