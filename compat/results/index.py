@@ -15,10 +15,10 @@ import msgspec
 from compat.errors import Fault, RecordError
 from compat.results.files import RecordFiles
 from compat.results.record import Capability, Record
-from compat.run.evidence import Isolation
+from compat.run.evidence import Isolation, Metric
 from compat.run.outcome import Outcome, Passed, parse_outcome
 
-VERSION = 2
+VERSION = 3
 LOCK_SECONDS = 10.0  # how long another run may hold the index before this one does without
 # `root` stands for a matrix's folder, and `path` is below it: `<cell>/<file>`, which is ASCII whatever the root is.
 _TABLES = """
@@ -39,7 +39,7 @@ CREATE TABLE capabilities (
 ) WITHOUT ROWID;
 CREATE INDEX by_capability ON capabilities (id, status);
 """
-_capabilities = msgspec.msgpack.Decoder(tuple[Capability, ...])
+_told = msgspec.msgpack.Decoder(tuple[tuple[Capability, ...], tuple[Metric, ...]])
 _attempts = msgspec.json.Decoder(tuple[str, ...])
 T = TypeVar("T")
 _outcome = lru_cache(maxsize=10_000)(parse_outcome)
@@ -70,7 +70,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def capabilities(self) -> tuple[Capability, ...]:
         """What each capability came to."""
-        return _capabilities.decode(self.told)
+        return _told.decode(self.told)[0]
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The numbers that it reports."""
+        return _told.decode(self.told)[1]
 
 
 class Index:
@@ -173,7 +178,7 @@ class Index:
         parts = ("", "", "") if isinstance(outcome, Passed) else (outcome.stage, outcome.cause, outcome.subject)
         started = record.started.isoformat(timespec="microseconds")
         attempts = msgspec.json.encode([str(one) for one in record.outcomes]).decode()
-        told = msgspec.msgpack.encode(record.capabilities)
+        told = msgspec.msgpack.encode((record.capabilities, record.metrics))
         digests = (record.lock_digest, record.suite_digest)
         known = (path, record.cell, started, str(outcome), record.seconds, *digests, attempts, record.isolation, told)
         cursor = self._connection.execute(

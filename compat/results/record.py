@@ -149,6 +149,14 @@ class Ran(Protocol):
     def isolation(self) -> Isolation:
         """How far the cell was shut in."""
 
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The numbers that it reports."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+
 
 class _StoredTry(_Try, frozen=True, kw_only=True):
     outcome: str
