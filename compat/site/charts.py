@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from compat.site.views_place import View
 
-WIDTH = 720
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 14, 34
+WIDTH = 960
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 14, 34
+_WIDEST_BAR, _LETTER = 56, 7.2
 
 
 class Tick(View, frozen=True):
@@ -37,6 +38,7 @@ class Chart(View, frozen=True):
     says: str
     width: int
     height: int
+    left: float
     xs: tuple[Tick, ...]
     ys: tuple[Tick, ...]
     shapes: tuple[Shape, ...]
@@ -86,9 +88,9 @@ def bars(chart_id: str, title: str, says: str, points: Sequence[Point], table: T
     """Return a chart of upright bars, one a point, in their order."""
     height = 220
     top = nice(max((point.value for point in points), default=1.0))
-    step = (WIDTH - _LEFT - _RIGHT) / max(1, len(points))
+    step = min(_WIDEST_BAR, (WIDTH - _LEFT - _RIGHT) / max(1, len(points)))
     scale = (height - _TOP - _BOTTOM) / top
-    every = max(1, math.ceil(len(points) * 46 / (WIDTH - _LEFT - _RIGHT)))
+    every = max(1, math.ceil(46 / step))
     base = height - _BOTTOM
     return Chart(
         id=chart_id,
@@ -96,6 +98,7 @@ def bars(chart_id: str, title: str, says: str, points: Sequence[Point], table: T
         says=says,
         width=WIDTH,
         height=height,
+        left=_LEFT,
         xs=tuple(
             Tick(at=_px(_LEFT + (n + 0.5) * step), label=point.label)
             for n, point in enumerate(points)
@@ -127,12 +130,14 @@ def timeline(
     names = [*dict.fromkeys(one.row for one in shown)]
     days = [*_days(shown), *([] if today is None else [today])]
     begin, end = min(days), max(days)
-    scale = (WIDTH - _LEFT - _RIGHT) / max(1, (end - begin).days)
+    left = _px(max(_LEFT, 16 + _LETTER * max(map(len, names))))
+    inner = left + 16
+    scale = (WIDTH - inner - _RIGHT) / max(1, (end - begin).days)
     line = 26
     height = _TOP + line * len(names) + _BOTTOM
 
     def x(day: datetime.date) -> float:
-        return _px(_LEFT + (day - begin).days * scale)
+        return _px(inner + (day - begin).days * scale)
 
     def shape(one: Span | Dot) -> Shape:
         y = _TOP + names.index(one.row) * line
@@ -150,6 +155,7 @@ def timeline(
         says=says,
         width=WIDTH,
         height=height,
+        left=left,
         xs=tuple(Tick(at=x(datetime.date(year, 1, 1)), label=str(year)) for year in years),
         ys=tuple(Tick(at=_TOP + (n + 0.5) * line, label=name) for n, name in enumerate(names)),
         shapes=tuple(shape(one) for one in shown),

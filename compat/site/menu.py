@@ -29,18 +29,11 @@ class Menu(View, frozen=True):
     """The menu of a volume."""
 
     title: str
+    home: str
     entries: tuple[Link, ...]
 
 
 def menu_of(volume: Volume) -> Menu:
     """Return the menu of a volume."""
-    return Menu(
-        title=volume.picture.matrix.title,
-        entries=(
-            Link(word=volume.picture.matrix.title, path=page_path(volume.name), section="home"),
-            *(
-                Link(word=word, path=page_path(volume.name, section), section=section)
-                for section, word in SECTIONS.items()
-            ),
-        ),
-    )
+    links = (Link(word=word, path=page_path(volume.name, name), section=name) for name, word in SECTIONS.items())
+    return Menu(title=volume.picture.matrix.title, home=page_path(volume.name), entries=tuple(links))

@@ -110,8 +110,11 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def _capitalize_first(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def sentence(text: str) -> str:
+    """Return a clause as a sentence: its first word with a capital unless it is a name of ours, and one full stop."""
+    first = text.partition(" ")[0]
+    begun = text[:1].upper() + text[1:] if first.isalpha() else text
+    return begun if begun.endswith((".", "!", "?")) else f"{begun}."
 
 
 def _day(value: datetime.date | datetime.datetime) -> str:
@@ -124,6 +127,6 @@ _FILTERS = {
     "seconds": words.seconds,
     "count": words.count,
     "number": _number,
-    "capitalize_first": _capitalize_first,
+    "sentence": sentence,
     "segment": segment,
 }

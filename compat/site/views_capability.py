@@ -34,6 +34,7 @@ class Mark(View, frozen=True):
     version: str
     status: str
     sign: str
+    word: str
     path: str
     sentence: str
     differs: bool
@@ -153,29 +154,48 @@ def statements(found: Sequence[Stretch]) -> tuple[str, ...]:
     """Return what the stretches add up to, as sentences, in the order of the releases."""
     if not found:
         return ("No tested release was asked for it yet.",)
-    if len(found) == 1 and found[0].status == "yes":
-        called = f", called {found[0].spelling}" if found[0].spelling else ""
-        return (f"Works in every tested release, {_span(found[0])}{called}.",)
-    return tuple(_statement(one, number == 0, number == len(found) - 1) for number, one in enumerate(found))
+    alike = [tuple(some) for _, some in groupby(found, key=lambda one: one.status)]
+    return tuple(_statement(some, number, len(alike)) for number, some in enumerate(alike))
 
 
-def _undescribed(name: str) -> Described:
-    return Described(id=name, title=name, says="", file="", line=0, code="")
+def short_statement(found: Sequence[Stretch]) -> str:
+    """Return in a few words since when it is there."""
+    alike = [tuple(some) for _, some in groupby(found, key=lambda one: one.status)]
+    told = [f"{WORDS[some[0].status]} {_where(some, number, len(alike))}" for number, some in enumerate(alike)]
+    return ", ".join(told) or "not asked yet"
 
 
-def _statement(one: Stretch, is_first: bool, is_last: bool) -> str:
-    where = f"since {one.first}" if is_last and not is_first else f"in {_span(one)}"
-    match one.status:
+def _statement(some: Sequence[Stretch], number: int, of: int) -> str:
+    where = _where(some, number, of)
+    match some[0].status:
         case "yes":
-            return f"Works {where}{f', called {one.spelling}' if one.spelling else ''}."
+            names = [one for one in some if one.spelling]
+            called = "; then ".join(f"called {one.spelling}{_until(one, some)}" for one in names)
+            return f"Works {where}{f', {called}' if called else ''}."
         case "absent":
-            return f"Not there {where}{f': looked for {one.missing}' if one.missing else ''}."
+            missing = next((one.missing for one in some if one.missing), "")
+            return f"Not there {where}{f': looked for {missing}' if missing else ''}."
         case _:
             return f"Fails {where}."
 
 
-def _span(one: Stretch) -> str:
-    return one.first if one.count == 1 else f"{one.first} to {one.last}"
+def _where(some: Sequence[Stretch], number: int, of: int) -> str:
+    if of == 1:
+        return "in every tested release"
+    first, last = some[0].first, some[-1].last
+    if number == of - 1:
+        return f"since {first}"
+    if number == 0:
+        return f"until {last}"
+    return f"in {first}" if first == last else f"in {first} to {last}"
+
+
+def _until(one: Stretch, some: Sequence[Stretch]) -> str:
+    return "" if one is some[-1] else f" until {one.last}"
+
+
+def _undescribed(name: str) -> Described:
+    return Described(id=name, title=name, says="", file="", line=0, code="")
 
 
 def _line(volume: Volume, name: str, shown: Sequence[Column]) -> Line:
@@ -185,7 +205,7 @@ def _line(volume: Volume, name: str, shown: Sequence[Column]) -> Line:
         id=name,
         title=name if told is None else told.title,
         path=page(volume.name, "cap", name),
-        statement=" ".join(statements(found)),
+        statement=short_statement(found),
         strip=tuple(_mark(volume, column, name) for column in shown),
     )
 
@@ -197,6 +217,7 @@ def _mark(volume: Volume, column: Column, name: str) -> Mark:
     return Mark(
         version=str(column.version),
         status=status,
+        word=WORDS[status],
         sign=SIGNS[None if one is None else one.status],
         path=cell_page(column.entry.cell),
         sentence=f"{place_words(column.entry.cell, volume.picture.matrix)}: {WORDS[status]}",

@@ -101,7 +101,7 @@ def _news(volume: Volume, event: Event) -> News:
         look=LOOKS[state],
         before="" if change.before in (None, "unknown") else LOOKS[change.before].word,
         place=place_words(cell, volume.picture.matrix),
-        recipe=recipe_words(cell),
+        recipe="" if state == "relaxed" else recipe_words(cell),
         path=cell_page(cell),
         why=why,
         moment=event.moment,

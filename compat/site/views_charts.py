@@ -90,12 +90,11 @@ def _metrics(measured: list[tuple[Column, Record]]) -> Iterator[Chart]:
         if names[name] < 2:
             continue
         found = [(c, r, metric) for c, r in measured for metric in r.metrics if metric.name == name]
-        title = f"{name.replace('_', ' ').capitalize()} by release"
-        better = found[0][2].better
+        title, better, unit = name.replace("_", " ").capitalize(), found[0][2].better, found[0][2].unit
         yield bars(
             f"metric-{name}",
-            f"{title}, in {found[0][2].unit}" if found[0][2].unit else title,
-            f"{title}, as measured in the cell that speaks for it; {better} is better.",
+            f"{title}, release by release",
+            f"{title}{f' ({unit})' if unit else ''}, as measured in the cell that speaks for it; {better} is better.",
             [Point(label=str(c.version), value=max(0.0, m.value), shown=_shown(m)) for c, _, m in found],
             Table(
                 heads=("release", name.replace("_", " "), "measured in", "on"),

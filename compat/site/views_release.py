@@ -1,16 +1,18 @@
 """The `site` room's release: all that is known of one version of the subject."""
 
 import datetime
+from collections.abc import Sequence
 
 from packaging.version import Version
 
-from compat.plan.feasible import Obstacle
 from compat.results.picture import Entry
 from compat.site.edition import Volume, cell_page, page, place_of
 from compat.site.looks import Look
 from compat.site.views_grid import answers, label_of, released
 from compat.site.views_place import Answer, View, cell_symbol, is_known
 from compat.site.words import place_words, ranges
+
+_MOST_OBSTACLES = 6
 
 
 class OnPython(View, frozen=True):
@@ -93,26 +95,42 @@ def _on_python(volume: Volume, python: Version, version: Version) -> OnPython:
         for others, entries in here
         if any(e.planned and e.cell.recipe == "fresh" and e.obstacle is None for e in entries)
     ]
-    obstacles: dict[str, int] = {}
-    for _, entries in here:
-        for entry in entries:
-            if entry.obstacle is not None and entry.cell.recipe != "dated":
-                sentence = _general(entry.obstacle)
-                obstacles[sentence] = obstacles.get(sentence, 0) + 1
     return OnPython(
         python=str(python),
         path=page(volume.name, "grid", f"py{python}"),
         answers=answers(((label_of(others), entries) for others, entries in here), every),
         declared=ranges(admitted, every),
-        obstacles=tuple(sorted(obstacles.items(), key=lambda item: (-item[1], item[0]))[:4]),
+        obstacles=_obstacles(volume, [entry for _, entries in here for entry in entries]),
     )
 
 
-def _general(obstacle: Obstacle) -> str:
-    """An obstacle without the one coordinate that it names last, so that those of one cause are one."""
-    if obstacle.kind in ("conflicting-pin", "requires-python"):
-        return obstacle.because.rpartition(", not ")[0] or obstacle.because
-    return obstacle.because
+def _obstacles(volume: Volume, entries: Sequence[Entry]) -> tuple[tuple[str, int], ...]:
+    """What is in the way, those of one cause in one line with their versions, the most common first."""
+    found: dict[str, list[Entry]] = {}
+    for entry in entries:
+        if entry.obstacle is not None and entry.cell.recipe != "dated":
+            found.setdefault(_general(entry, volume), []).append(entry)
+    told = []
+    for general, some in found.items():
+        sentence = general
+        for axis in volume.picture.matrix.packages:
+            every = [str(version) for version in volume.advisor.ranks.positions[axis.name]]
+            versions = ranges((str(entry.cell.on(axis.name).version) for entry in some), every)
+            sentence = sentence.replace(f"{axis.package} \0", f"{axis.package} {versions}")
+        told.append((sentence, len(some)))
+    return tuple(sorted(told, key=lambda item: (-item[1], item[0]))[:_MOST_OBSTACLES])
+
+
+def _general(entry: Entry, volume: Volume) -> str:
+    """An obstacle's sentence with a sign in the place of the one version that it is about."""
+    assert entry.obstacle is not None
+    because, kind = entry.obstacle.because, entry.obstacle.kind
+    if kind in ("conflicting-pin", "requires-python"):
+        because = because.rpartition(", not ")[0] or because
+    for axis in volume.picture.matrix.packages:
+        if axis.name != volume.picture.matrix.subject and kind != "conflicting-pin":
+            because = because.replace(f"{axis.package} {entry.cell.on(axis.name).version} ", f"{axis.package} \0 ", 1)
+    return because
 
 
 def _cell(volume: Volume, entry: Entry) -> KnownCell:
