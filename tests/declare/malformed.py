@@ -101,7 +101,23 @@ def handmade() -> list[Named]:
 
 def policy_corpus() -> list[Named]:
     """Return malformed policies by name; each stands for the `policy.toml` beside the sound matrix."""
-    return [*_derived(POLICY, POLICY_TEXTS), *_bytes(toml(POLICY), "witnesses")]
+    return [*_derived(POLICY, POLICY_TEXTS), *_bytes(toml(POLICY), "witnesses"), *_misshapen_windows()]
+
+
+def _misshapen_windows() -> list[Named]:
+    """Return windows with no rule, with two, and with rules that cannot be."""
+    window = {"axis": "engine", "because": "engines are replaced quickly"}
+    cases: dict[str, Document] = {
+        "window without a rule": {},
+        "window with two rules": {"months": 18, "minors": 3},
+        "window with all rules": {"months": 18, "minors": 3, "end_of_life": True},
+        "window that only denies a rule": {"end_of_life": False},
+        "window of no minors": {"minors": 0},
+        "window of many minors": {"minors": 51},
+        "window of minors in words": {"minors": "three"},
+        "end of life in words": {"end_of_life": "yes"},
+    }
+    return [(name, toml(changed(POLICY, ("windows", 0), {**window, **rule}))) for name, rule in cases.items()]
 
 
 def _derived(document: Document, texts: dict[str, tuple[Path, ...]]) -> list[Named]:

@@ -166,6 +166,18 @@ def test_a_good_policy_decodes() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("rule", "window"),
+    [
+        ({"minors": 3}, Window(axis="engine", because="engines are replaced quickly", minors=3)),
+        ({"end_of_life": True}, Window(axis="engine", because="engines are replaced quickly", end_of_life=True)),
+    ],
+)
+def test_a_window_has_one_of_three_rules(rule: Document, window: Window) -> None:
+    document = changed(POLICY, ("windows", 0), {"axis": "engine", "because": "engines are replaced quickly", **rule})
+    assert decode_policy(toml(document), "policy.toml").windows == (window,)
+
+
 def test_declared_values_are_hashable() -> None:
     assert isinstance(hash(decode_matrix(toml(MATRIX), "")), int)
     assert isinstance(hash(decode_policy(toml(POLICY), "")), int)
@@ -374,6 +386,12 @@ POLICIES = st.builds(
     cadence=st.sampled_from(["monthly", "quarterly", "half-yearly", "yearly"]),
     notice_days=st.integers(0, 365),
     witnesses=st.integers(1, 50),
+    windows=st.lists(
+        st.builds(Window, axis=NAMES, because=REASONS, months=st.integers(1, 240))
+        | st.builds(Window, axis=NAMES, because=REASONS, minors=st.integers(1, 50))
+        | st.builds(Window, axis=NAMES, because=REASONS, end_of_life=st.just(True)),
+        max_size=2,
+    ).map(tuple),
     holds=st.lists(st.builds(Hold, axis=NAMES, at=VERSIONS, because=REASONS, until=st.dates()), max_size=2).map(tuple),
 )
 
