@@ -98,7 +98,7 @@ def test_fed_prox_matches_numpy(find):
 @pytest.mark.capability(
     "learning.mime-lite",
     title="Mime Lite",
-    says="Clients train with the server's momentum, which the full gradient at the server's model moves on.",
+    says="A Keras model is trained at the clients with the server's momentum, which their full gradient moves on.",
     looks_for=[("tff.learning.algorithms.build_weighted_mime_lite",)],
 )
 def test_mime_lite_matches_numpy(find):

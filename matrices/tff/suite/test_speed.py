@@ -78,7 +78,7 @@ def test_the_time_of_a_round(find, metric):
 )
 def test_the_time_of_rounds_with_ten_clients(find, metric):
     find("tff.learning.algorithms.build_weighted_fed_avg")
-    clients = [CLIENTS[number % 2] for number in range(10)]
+    clients = [(x * (1 - number / 20), y) for number in range(5) for x, y in CLIENTS]
     rounds = models.run(models.fed_avg(), 1 + LATER_ROUNDS, clients=clients)
     models.assert_as_fed_avg(rounds, clients=clients)
     metric(
