@@ -101,7 +101,7 @@ def row(volume: Volume, entry: Entry, capabilities: Sequence[str]) -> CellRow:
     """Return the row of a known cell."""
     statuses = {one.id: _LETTERS[one.status] for one in entry.verdict.capabilities}
     letters = "".join(statuses.get(name, "-") for name in capabilities)
-    return CellRow(**_told(volume, entry), capabilities=letters)
+    return CellRow(**told(volume, entry), capabilities=letters)
 
 
 def cell(edition: Edition, volume: Volume, entry: Entry) -> CellShape:
@@ -112,7 +112,7 @@ def cell(edition: Edition, volume: Volume, entry: Entry) -> CellShape:
     published = as_published(volume.picture, entry.cell)
     return CellShape(
         **head(volume),
-        **_told(volume, entry),
+        **told(volume, entry),
         coordinates={one.axis: str(one.version) for one in entry.cell.coordinates},
         stage=None if failed is None else failed.stage,
         cause=None if failed is None else failed.cause,
@@ -134,8 +134,8 @@ def cell(edition: Edition, volume: Volume, entry: Entry) -> CellShape:
     )
 
 
-def _told(volume: Volume, entry: Entry) -> dict[str, Any]:
-    """What a row and a document of a cell have in common. Of the runs that count, one passed when each attempt did."""
+def told(volume: Volume, entry: Entry) -> dict[str, Any]:
+    """Return what is told of a cell everywhere. Of the runs that count, one passed when each of its attempts did."""
     found, counted = entry.verdict, counting(entry.runs, volume.picture.day)
     return {
         "id": entry.cell.id,

@@ -1,7 +1,7 @@
 """The `site` room's feeds: what happened, as Atom (RFC 4287); nothing that is still to come.
 
-Written with the standard library: of the packages that write Atom the best known, feedgen, has had no release since 2023
-and needs lxml, for the twelve elements that stand here. An entry's id names what happened, so it is never used again.
+Written with the standard library: feedgen, the best known package that writes Atom, brings lxml along and adds elements
+of its own, for the twelve that stand here. An entry's id names what happened, so it is never used again.
 """
 
 import datetime
