@@ -18,12 +18,11 @@ import yaml
 HERE = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((HERE / ".github" / "workflows").glob("*.yml"))
 STEP_KEYS = {"name", "id", "if", "uses", "with", "run", "env", "continue-on-error"}
-# What a runner has that this machine may lack: the tools are told what they were asked, and do nothing.
+# What a runner has, or may do, and this machine not: these note what they were asked, and do nothing. So `.ci/install`
+# leaves the compat that is installed here: the code under test.
 PRETEND = {
     "gh": 'echo "gh $*" >> "$PRETENDED"',
     "python": 'if [ "$1 $2" = "-m pip" ]; then echo "pip $*" >> "$PRETENDED"; else exec "$REAL_PYTHON" "$@"; fi',
-    # Run so, compat is the checkout's own, not the one that is installed here.
-    "compat": 'exec "$REAL_PYTHON" -c "from compat.cli.app import main; main()" "$@"',
 }
 
 

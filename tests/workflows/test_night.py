@@ -50,7 +50,7 @@ WORKFLOW = read(HERE / ".github" / "workflows" / "matrix.yml")
 
 
 def copied(root: Path) -> None:
-    """Copy the repository as it is now, but for its matrices and its tests."""
+    """Copy the repository as it is now, but for its matrices and tests, and for the code, which is installed here."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=HERE,
@@ -59,7 +59,7 @@ def copied(root: Path) -> None:
     )
     for name in listed.stdout.decode().split("\0"):
         source = HERE / name
-        if not name or name.startswith(("matrices/", "tests/")) or not source.is_file():
+        if not name or name.startswith(("compat/", "matrices/", "tests/")) or not source.is_file():
             continue
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, root / name)
