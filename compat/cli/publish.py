@@ -69,9 +69,8 @@ def publish(
         changed = list(written.changed)
         envelope({"changed": changed, "unchanged": written.unchanged, "moved": list(written.moved), "weights": found})
     else:
-        say(
-            f"{out}: {len(written.changed)} files written, {written.unchanged} as before, {len(written.moved)} redirects"
-        )
+        told = f"{len(written.changed)} files written, {written.unchanged} as before, {len(written.moved)} redirects"
+        say(f"{out}: {told}")
     for one in found:
         note(_figure(one))
     note(f"compat: {len(written.files)} files in {time.monotonic() - began:.1f} s")

@@ -111,6 +111,13 @@ def read_urls(text: bytes) -> tuple[str, ...]:
     return paths
 
 
+def _listed(listing: Listing, before: Mapping[str, Known]) -> File:
+    """The listing with the digests of the files before it."""
+    below = sorted(path for path in before if path.startswith(listing.below))
+    listed = tuple(Listed(path=path, sha256=before[path].sha256, bytes=before[path].size) for path in below)
+    return File(path=listing.path, content=listing.make(listed))
+
+
 def _kept(folder: Path, file: File | Made, known: Known | None) -> tuple[Known, bool]:
     """The file as it is now, and whether it was written."""
     _refuse_unsafe(file.path)
