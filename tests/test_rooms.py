@@ -30,6 +30,7 @@ WORLD = frozenset(
     ]
 )
 EDGES = {
+    "compat/site/download.py": {"pathlib", "sqlite3", "tempfile"},
     "compat/files.py": {"os", "tempfile", "pathlib"},
     "compat/pipeline.py": {"pathlib"},
     "compat/index/interpreters.py": {"pathlib"},
