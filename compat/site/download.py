@@ -109,24 +109,9 @@ def _insert(connection: sqlite3.Connection, table: str, rows: Iterator[tuple[Any
 
 def _cell(volume: Volume, entry: Entry) -> tuple[Any, ...]:
     found = msgspec.to_builtins(told(volume, entry))
-    names = [
-        "id",
-        "recipe",
-        "verdict",
-        "state",
-        "evidence",
-        "outcome",
-        "since",
-        "latest",
-        "stale",
-        "tested",
-        "passed",
-        "isolation",
-        "planned",
-    ]
     obstacle = entry.obstacle
     return (
-        *(found[name] for name in names),
+        *found.values(),
         None if obstacle is None else obstacle.kind,
         None if obstacle is None else obstacle.because,
     )
