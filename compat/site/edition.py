@@ -20,10 +20,12 @@ from functools import cached_property
 from typing import Protocol
 
 import msgspec
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.advise.answer import Advisor
 from compat.declare.capabilities import Described
+from compat.index.select import members
 from compat.lock.lockfile import Lock
 from compat.lock.text import decode_lock
 from compat.plan.cell import Cell
@@ -97,11 +99,21 @@ class Volume:
         self.kept = kept
         self.suite = dict(suite)
         self.capabilities = tuple(told)
+        self._released: dict[tuple[str, Version], datetime.date | None] = {}
 
     @property
     def name(self) -> str:
         """The matrix's name."""
         return self.picture.matrix.name
+
+    def released(self, axis: str, version: Version) -> datetime.date | None:
+        """Return the day on which a coordinate of a package axis came out: a series, with its first release."""
+        if (axis, version) not in self._released:
+            (found,) = (one for one in self.picture.matrix.packages if one.name == axis)
+            releases = members(version, found.select, self.picture.catalogue.package(canonicalize_name(found.package)))
+            days = [release.uploaded.date() for release in releases if release.uploaded is not None]
+            self._released[axis, version] = min(days, default=None)
+        return self._released[axis, version]
 
     @cached_property
     def titles(self) -> dict[str, Described]:

@@ -9,7 +9,7 @@ from compat.run.evidence import Metric
 from compat.site.charts import Chart, Dot, Point, Table, bars, timeline
 from compat.site.edition import Volume
 from compat.site.looks import place_look
-from compat.site.views_grid import label_of, released
+from compat.site.views_grid import PROVEN, label_of
 from compat.site.views_place import View
 from compat.site.words import day
 
@@ -37,13 +37,13 @@ def _counting(volume: Volume, column: Column) -> tuple[Record, ...]:
 
 def _support(volume: Volume) -> Chart | None:
     """Each release at the day it came out, in the row of what it was proven with."""
-    matrix, catalogue = volume.picture.matrix, volume.picture.catalogue
+    matrix = volume.picture.matrix
     axis = matrix.subject_axis
     found = set()
     for board in volume.board.values():
         for (subject, others), entries in board.items():
-            look, on = place_look(entries), released(matrix, catalogue, axis, subject)
-            if look.state in ("works", "decayed", "relaxed", "partial") and on is not None:
+            look, on = place_look(entries), volume.released(axis.name, subject)
+            if look.state in PROVEN and on is not None:
                 found.add((others, on, subject, look))
     if not found:
         return None

@@ -4,12 +4,9 @@ import datetime
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import Matrix, PackageAxis
-from compat.index.release import Catalogue
-from compat.index.select import members
 from compat.results.picture import Entry
 from compat.site.edition import Versions, Volume, page
 from compat.site.looks import DECLARED, LOOKS, REFUSED, Look, place_look, telling
@@ -17,7 +14,7 @@ from compat.site.views_place import Answer, Place, View, place_view
 from compat.site.words import python_of, ranges
 
 Board = Mapping[tuple[Version, Versions], tuple[Entry, ...]]
-_PROVEN = ("works", "decayed", "relaxed", "partial")
+PROVEN = ("works", "decayed", "relaxed", "partial")
 
 
 class Column(View, frozen=True):
@@ -88,7 +85,7 @@ def main_python(volume: Volume) -> Version:
 
 def grid(volume: Volume, python: Version | None) -> Grid:
     """Return the grid of one Python, or with None that of all: each place as it is on the best of them."""
-    matrix, catalogue = volume.picture.matrix, volume.picture.catalogue
+    matrix = volume.picture.matrix
     places = _all(volume) if python is None else volume.board[python]
     said = {where: entries for where, entries in places.items() if _says_something(entries)}
     columns = sorted({others for _, others in said})
@@ -113,19 +110,12 @@ def grid(volume: Volume, python: Version | None) -> Grid:
     )
 
 
-def released(matrix: Matrix, catalogue: Catalogue, axis: PackageAxis, version: Version) -> datetime.date | None:
-    """Return the day on which a coordinate came out: a series, with its first release."""
-    releases = members(version, axis.select, catalogue.package(canonicalize_name(axis.package)))
-    days = [release.uploaded.date() for release in releases if release.uploaded is not None]
-    return min(days, default=None)
-
-
 def answers(places: Iterable[tuple[str, Sequence[Entry]]], every: Sequence[str]) -> tuple[Answer, ...]:
     """Return what was proven of places with their labels, the best first; `every` label there is orders them."""
     found = defaultdict[Look, list[str]](list)
     for label, entries in places:
         look = place_look(entries)
-        if look.state in _PROVEN:
+        if look.state in PROVEN:
             found[look].append(label)
     return tuple(Answer(look=look, versions=ranges(found[look], every)) for look in _ordered(found))
 
@@ -138,14 +128,14 @@ def _row(
     places: Board,
     over_pythons: bool,
 ) -> Row:
-    matrix, catalogue = volume.picture.matrix, volume.picture.catalogue
+    matrix = volume.picture.matrix
     here = [(others, places[subject, others]) for others in every if (subject, others) in places]
     admitted = [label_of(others) for others, entries in here if _is_admitted(entries)]
     shown = tuple(_shown(matrix, places.get((subject, others), ()), over_pythons) for others in columns)
     return Row(
         version=str(subject),
         path=page(volume.name, "release", str(subject)),
-        released=released(matrix, catalogue, matrix.subject_axis, subject),
+        released=volume.released(matrix.subject, subject),
         answers=answers(((label_of(others), entries) for others, entries in here), [label_of(one) for one in every]),
         declared=ranges(admitted, [label_of(one) for one in every]),
         places=shown,
@@ -214,8 +204,9 @@ def label_of(others: Versions) -> str:
     return " · ".join(map(str, others)) or "alone"
 
 
-def _newest(matrix: Matrix, catalogue: Catalogue, others: Versions) -> datetime.date | None:
-    days = [released(matrix, catalogue, axis, v) for axis, v in zip(_other_axes(matrix), others, strict=True)]
+def _newest(volume: Volume, others: Versions) -> datetime.date | None:
+    axes = _other_axes(volume.picture.matrix)
+    days = [volume.released(axis.name, version) for axis, version in zip(axes, others, strict=True)]
     return max((one for one in days if one is not None), default=None)
 
 

@@ -8,7 +8,7 @@ from packaging.version import Version
 from compat.results.picture import Entry
 from compat.site.edition import Volume, cell_page, page, place_of
 from compat.site.looks import Look
-from compat.site.views_grid import answers, label_of, released
+from compat.site.views_grid import answers, label_of
 from compat.site.views_place import Answer, View, cell_symbol, is_known
 from compat.site.words import place_words, ranges
 
@@ -67,7 +67,7 @@ def release_entries(volume: Volume) -> dict[Version, list[Entry]]:
 
 def release_view(volume: Volume, version: Version) -> ReleaseView:
     """Return the view of a release."""
-    matrix, axis = volume.picture.matrix, volume.picture.matrix.subject_axis
+    axis = volume.picture.matrix.subject_axis
     versions = subject_versions(volume)
     at = versions.index(version)
     published = volume.facts.published(version)
@@ -75,7 +75,7 @@ def release_view(volume: Volume, version: Version) -> ReleaseView:
     return ReleaseView(
         package=axis.package,
         version=str(version),
-        released=released(matrix, volume.picture.catalogue, axis, version),
+        released=volume.released(axis.name, version),
         yanked=all(one.yanked for one in volume.facts.releases(known[0].cell, axis)) if known else False,
         requires_python="" if published is None else str(published.requires_python or ""),
         requires=() if published is None else published.requires_dist,
