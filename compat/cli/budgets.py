@@ -115,7 +115,7 @@ def _print_table(found: Night) -> None:
     if shard_of:
         console().print(table)
     times = f": the longest {packing.longest / 60:.1f} minutes, the mean {packing.mean / 60:.1f}" if shard_of else ""
-    say(f"{len(shard_of)} of {len(found.agenda)} due cells in {len(packing.shards)} shards{times}")
+    say(f"{len(shard_of)} of {len(found.agenda)} due cells run now; shards: {len(packing.shards)}{times}")
     if packing.alone is not None:
         note(f"compat: {packing.alone.cell} alone takes longer than a mean shard, so they cannot be balanced")
     _print_later(found)
@@ -126,7 +126,7 @@ def _print_later(found: Night) -> None:
     kinds = Counter((run, found.agenda[cell].place, found.agenda[cell].reason) for cell, run in found.later.items())
     for (run, place, reason), count in sorted(kinds.items(), key=lambda item: (item[0][0] or 10**9, item[0][1:])):
         when = "never, longer than a whole shard" if run is None else f"in run {run}, if nothing else becomes due"
-        say(f"left out: {count} cells, {place}, {reason}: {when}")
+        say(f"left out: {count} x {place}, {reason}: {when}")
 
 
 def _row(found: Night, cell: str) -> dict[str, Any]:

@@ -10,6 +10,9 @@ import yaml
 from actions import HERE, WORKFLOWS, read
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from typer.main import get_command
+
+from compat.cli.app import app
 
 try:
     import tomllib
@@ -87,6 +90,18 @@ def test_each_step_is_a_command_that_a_person_can_run() -> None:
         for step in steps(path):
             for line in step.get("run", "").splitlines():
                 assert tools.match(line.strip()) or shell.match(line.strip()), f"{path.name}: {line}"
+
+
+def test_each_command_and_session_in_a_workflow_exists() -> None:
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    sessions = set(re.findall(r"^def (\w+)\(session", (HERE / "noxfile.py").read_text(encoding="utf-8"), re.MULTILINE))
+    ran = [step.get("run", "") for path in WORKFLOWS for step in steps(path)]
+    for name, words in re.findall(r"\bcompat (\w+)([^|;\n]*)", "\n".join(ran)):
+        known = {option for param in commands[name].params for option in param.opts}
+        assert set(re.findall(r"--[a-z-]+", words)) <= known, f"compat {name}{words}"
+    asked = set(re.findall(r"nox -s (\w+)", "\n".join(ran)))
+    assert asked <= sessions
+    assert asked >= {"check", "tests", "keep", "interpreters", "watchdog"}
 
 
 def test_what_the_workflows_install_is_what_the_project_asks_for() -> None:
