@@ -23,7 +23,7 @@ _CLOSING = re.compile(
     r"(?:(?:[\w.-]+/[\w.-]+)?#|GH-|https?://\S{0,200}?/(?:issues|pull|pulls|discussions)/)\d",
     re.I,
 )
-_SPECIAL = re.compile(r"[\\`*_\[\]<|~$]|&(?=#?\w+;)")
+_SPECIAL = re.compile(r"[\\`*_\[\]|~$]|&(?=#?\w+;)")
 _LINE_START = re.compile(r"^([-+=#>]|\d{1,9}(?=[.)]))")
 _KINDS = ("", "console", "diff", "text", "toml")
 _READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -42,7 +42,7 @@ def plain(text: str, limit: int = 200) -> str:
 def inline(text: str, limit: int = 200) -> str:
     """Return the text as words of a Markdown line or table cell."""
     line = _EMOJI.sub(": ", _FORMULA.sub("$ ", plain(text, limit)))
-    line = _SPECIAL.sub(r"\\\g<0>", line)
+    line = _SPECIAL.sub(r"\\\g<0>", line).replace("<", "&lt;")
     line = re.sub(r"\bwww\.", r"www\\.", line, flags=re.I)
     return _LINE_START.sub(lambda match: f"\\{match[1]}" if not match[1].isdigit() else f"{match[1]}\\", line)
 
