@@ -97,9 +97,7 @@ def grid(volume: Volume, python: Version | None) -> Grid:
         label="all Pythons" if python is None else f"Python {python}",
         others=" and ".join(axis.package for axis in _other_axes(matrix)),
         subject=matrix.subject_axis.package,
-        columns=tuple(
-            Column(label=label_of(others), released=_newest(matrix, catalogue, others)) for others in columns
-        ),
+        columns=tuple(Column(label=label_of(others), released=_newest(volume, others)) for others in columns),
         rows=tuple(_row(volume, subject, columns, every, places, python is None) for subject in rows),
         legend=tuple(Key(look=look, count=looks[look]) for look in _ordered(looks)),
         choices=_choices(volume, python),
