@@ -88,7 +88,9 @@ def printable(value: Any) -> Any:
 
 def markdown(text: str) -> Markup:
     """Return a text of ours as HTML; what looks like HTML in it stays text."""
-    return Markup(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
+    rendered = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
+    begun = '<div class="scroll" role="region" aria-label="Table" tabindex="0"><table>'
+    return Markup(rendered.replace("<table>", begun).replace("</table>", "</table></div>"))
 
 
 def generation(root: Path) -> str:
