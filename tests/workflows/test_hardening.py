@@ -72,6 +72,11 @@ class TestEveryWorkflow:
         assert found["concurrency"]["group"]
         assert not set(found["on"]) & {"pull_request_target", "workflow_run", "issue_comment", "issues"}
 
+    def test_what_cells_make_us_print_is_no_order_to_the_runner(self, path: Path) -> None:
+        for step in steps(path):
+            before, runs, _ = step.get("run", "").partition("compat run")
+            assert not runs or "::stop-commands::$token" in before
+
     def test_a_token_is_seen_by_single_steps_only(self, path: Path) -> None:
         found = read(path)
         assert "token" not in str(found.get("env", {})).lower()
@@ -85,7 +90,7 @@ class TestEveryWorkflow:
 
 def test_each_step_is_a_command_that_a_person_can_run() -> None:
     tools = re.compile(r"\.ci/|compat |nox -s |gh auth |rm -rf \"matrices/|mkdir ")
-    shell = re.compile(r"exit 1|if \[|fi$|shards=|echo \"shards")
+    shell = re.compile(r"exit 1|if \[|fi$|shards=|echo \"shards|site=|token=|echo \"::")
     for path in WORKFLOWS:
         for step in steps(path):
             for line in step.get("run", "").splitlines():

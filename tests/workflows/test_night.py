@@ -187,6 +187,14 @@ def test_the_records_are_committed_and_the_pages_are_published(night: Forge, tmp
     assert night.jobs["deploy"].result == "success"
 
 
+def test_the_weekly_workflow_runs_what_proposals_wait_for_unless_it_ran_today(night: Forge, tmp_path: Path) -> None:
+    bump = read(HERE / ".github" / "workflows" / "bump.yml")
+    week = Forge(tmp_path, night.origin, night.environ, night.inputs)
+    week.run_all(bump, ["plan"])
+    assert week.jobs["plan"].result == "success", week.jobs["plan"].said
+    assert not set(cells_of(week)) & set(cells_of(night))
+
+
 def test_the_next_night_plans_what_was_left_out_and_knows_how_long_it_takes(night: Forge, tmp_path: Path) -> None:
     done = set(cells_of(night))
     later = Forge(tmp_path, night.origin, night.environ, night.inputs)
