@@ -8,7 +8,11 @@ from typing import Any
 
 from compat import pipeline
 from compat.cli.setting import Setting, cache_folder, today
+from compat.errors import UsageError
 from compat.lock.text import read_digest
+from compat.plan.cell import Coordinate, parse_cell
+from compat.plan.feasible import Feasibility, Obstacle
+from compat.plan.product import axis_coordinates
 from compat.results.files import RecordFiles
 from compat.results.index import Index, Row
 from compat.results.picture import Picture, picture
@@ -77,7 +81,29 @@ class Stand:
 
     def verdict(self, cell: str) -> Verdict:
         """Return what is known of a cell."""
-        return verdict(cell, self.rows.get(cell, ()), self.present, lock_digest=self.locks.get(cell))
+        rows, lock = self.rows.get(cell, ()), self.locks.get(cell)
+        return verdict(cell, rows, self.present, lock_digest=lock, obstacle=self._obstacle(cell))
+
+    def _obstacle(self, cell: str) -> Obstacle | None:
+        """What the plan says against a cell, by the kept catalogue; nothing where none is kept, or the plan lacks it."""
+        if self._facts is None:
+            return None
+        try:
+            planned = parse_cell(cell, self._facts.matrix)
+        except UsageError:
+            return None
+        known = all(one in self._coordinates for one in planned.coordinates)
+        return self._facts.obstacle(planned) if known else None
+
+    @cached_property
+    def _facts(self) -> Feasibility | None:
+        kept = pipeline.kept_catalogue(self.setting.folder)
+        return None if kept is None else Feasibility(self.setting.ask.matrix, kept)
+
+    @cached_property
+    def _coordinates(self) -> frozenset[Coordinate]:
+        axes, kept = self.setting.ask.matrix.axes, self.setting.kept
+        return frozenset(one for axis in axes for one in axis_coordinates(axis, kept))
 
     def row(self, cell: str) -> dict[str, Any]:
         """Return a cell's verdict as machines read it."""
