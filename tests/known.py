@@ -10,6 +10,7 @@ from packaging.version import Version
 from world import catalogue_of, matrix_of, world
 
 from compat.declare.load import Declared
+from compat.declare.policy import Policy
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.lock.text import encode_lock
 from compat.plan.cell import Cell, parse_cell
@@ -41,8 +42,11 @@ OUTCOMES = (
 class Shelf:
     """What is kept of a matrix's cells: whole records and locks."""
 
-    def __init__(self, records: Iterable[Record] = (), locks: Iterable[Lock] = ()) -> None:
-        """Take all records and locks."""
+    def __init__(
+        self, records: Iterable[Record] = (), locks: Iterable[Lock] = (), policy: Policy | None = None
+    ) -> None:
+        """Take all records and locks, and the matrix's policy."""
+        self.policy = policy
         self.locks = {lock.inputs.cell: lock for lock in locks}
         self._records: dict[str, tuple[Record, ...]] = {}
         for record in sorted(records, key=lambda one: one.started):
@@ -60,7 +64,7 @@ class Shelf:
         """Return what follows from it."""
         digests = {cell: lock.digest for cell, lock in self.locks.items()}
         present = Present(suite_digest=SUITE, day=day)
-        return picture(Declared(matrix=matrix), CATALOGUE, FATES, digests, self._records, present)
+        return picture(Declared(matrix=matrix, policy=self.policy), CATALOGUE, FATES, digests, self._records, present)
 
 
 def lock_of(cell: str, given_python: str = "", **pins: str) -> Lock:

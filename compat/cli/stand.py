@@ -85,7 +85,7 @@ class Stand:
         return verdict(cell, rows, self.present, lock_digest=lock, obstacle=self._obstacle(cell))
 
     def _obstacle(self, cell: str) -> Obstacle | None:
-        """What the plan says against a cell, by the kept catalogue; nothing where none is kept, or the plan lacks it."""
+        """What the plan says against a cell, by the kept catalogue; nothing without one, or where the plan lacks it."""
         if self._facts is None:
             return None
         try:

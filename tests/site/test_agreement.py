@@ -1,0 +1,188 @@
+"""Whatever the store holds: page, badge, feed, API, database, command line and advisor say the same of every cell."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from editions import edition, files
+from hypothesis import HealthCheck, given, settings
+from known import CATALOGUE, DAY, DEMO, MATRIX, SUITE, Shelf, shelves
+
+from compat import files as texts
+from compat.advise.answer import Recommended
+from compat.advise.request import GOALS, Request, request_of
+from compat.cli.setting import Setting
+from compat.cli.stand import Stand
+from compat.index.kept import encode_catalogue
+from compat.lock.text import encode_lock
+from compat.results.files import RecordFiles
+from compat.results.picture import Entry
+from compat.results.verdict import Present
+from compat.site.api import api, api_path
+from compat.site.badges import NO_DATA, named
+from compat.site.download import database
+from compat.site.edition import Volume, place_of
+from compat.site.history import events
+from compat.site.looks import look_of, telling
+from compat.site.neighbours import Neighbours
+from compat.site.views_cell import cell_view
+
+SLOW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def said(entry: Entry) -> dict[str, Any]:
+    """What every document says of a cell."""
+    found = entry.verdict
+    return {
+        "id": entry.cell.id,
+        "verdict": found.kind,
+        "evidence": found.evidence,
+        "outcome": None if found.outcome is None else str(found.outcome),
+        "since": None if found.since is None else str(found.since),
+        "latest": None if found.latest is None else str(found.latest),
+        "stale": found.stale,
+    }
+
+
+@given(shelf=shelves())
+@SLOW
+def test_the_api_agrees(shelf: Shelf) -> None:
+    of = edition(shelf)
+    made = {path: json.loads(text) for path, text in files(of, api).items() if path.endswith(".json")}
+    told = made["api/v1/demo/cells.json"]
+    rows = {row["id"]: row for row in told["cells"]}
+    picture = of.volumes[0].picture
+    assert rows.keys() == {entry.cell.id for entry in picture.known}
+    for entry in picture.known:
+        for document in (rows[entry.cell.id], made[api_path("demo", "cells", entry.cell.id)]):
+            assert document | said(entry) == document
+    letters = [told["codes"][letter]["verdict"] for letter in told["verdicts"]]
+    assert letters == [entry.verdict.kind for entry in picture.entries if entry.planned]
+    for name, document in made.items():
+        if "/capabilities/" in name and "cells" in document:
+            for cell in document["cells"]:
+                (found,) = [c for c in picture.by_id[cell["cell"]].verdict.capabilities if c.id == document["id"]]
+                assert found.status == cell["status"]
+
+
+@given(shelf=shelves())
+@SLOW
+def test_the_page_of_a_cell_agrees(shelf: Shelf) -> None:
+    of = edition(shelf)
+    (volume,) = of.volumes
+    made, neighbours = files(of, api), Neighbours(volume)
+    for entry in volume.picture.known:
+        view = cell_view(of, volume, entry, neighbours)
+        document = json.loads(made[view.api_path])
+        assert view.look == look_of(entry, volume.places[place_of(entry.cell)])
+        assert (view.look.state, view.stale, view.since) == (
+            document["state"],
+            entry.verdict.stale,
+            entry.verdict.since,
+        )
+        assert [(one.id, one.status) for one in view.capabilities] == [
+            (one["id"], one["status"]) for one in document["capabilities"]
+        ]
+
+
+@given(shelf=shelves())
+@SLOW
+def test_the_badge_of_a_release_agrees(shelf: Shelf) -> None:
+    (volume,) = edition(shelf).volumes
+    found = dict(named(volume))
+    for axis, version in {(e.cell.on("demo").axis, e.cell.on("demo").version) for e in volume.picture.entries}:
+        entries = [entry for entry in volume.picture.entries if entry.cell.on(axis).version == version]
+        spoken, message = telling(entries), found["release", str(version)].message
+        word = look_of(spoken, volume.places[place_of(spoken.cell)]).word
+        assert message.startswith(word) if spoken.is_tested else message in (NO_DATA, word)
+        assert message.endswith("stale") is (spoken.is_tested and spoken.verdict.stale)
+
+
+@given(shelf=shelves())
+@SLOW
+def test_the_last_entry_of_the_feed_agrees(shelf: Shelf) -> None:
+    picture = shelf.picture()
+    last = {event.entry.cell.id: event for event in reversed(events(picture))}
+    for entry in picture.known:
+        if entry.is_tested:
+            assert last[entry.cell.id].change.after == entry.verdict.kind
+            assert last[entry.cell.id].moment.date() >= (entry.verdict.since or DAY)
+        else:
+            assert entry.cell.id not in last
+
+
+@given(shelf=shelves())
+@SLOW
+def test_the_advisor_agrees(shelf: Shelf) -> None:
+    (volume,) = edition(shelf).volumes
+    entries = volume.picture.by_id
+    for goal in GOALS:
+        answer = volume.advisor.answer(request_of((), MATRIX, (), goal=goal))
+        cards = [answer.best, *(one.card for one in answer.alternatives)] if isinstance(answer, Recommended) else []
+        for card in cards:
+            found = entries[card.proof.cell.id].verdict
+            assert (found.kind, found.latest, found.stale) == (
+                card.proof.kind,
+                card.proof.last,
+                bool(card.proof.stale),
+            )
+    provable = [entry for entry in volume.picture.known if entry.verdict.kind == "works" and _is_current(entry)]
+    assert isinstance(volume.advisor.answer(Request()), Recommended) or not provable
+
+
+@given(shelf=shelves())
+@SLOW
+def test_the_database_agrees(shelf: Shelf, tmp_path: Path) -> None:
+    (volume,) = edition(shelf).volumes
+    for row in _database(volume, tmp_path):
+        entry = volume.picture.by_id[row["id"]]
+        assert {**row, "stale": bool(row["stale"])} == said(entry)
+
+
+@given(shelf=shelves())
+@settings(parent=SLOW, max_examples=15)
+def test_the_command_line_agrees(shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMPAT_CACHE_DIR", str(tmp_path / "cache"))
+    with _repository(shelf) as root:
+        stand = Stand(Setting("demo", root))
+        stand.__dict__["present"] = Present(suite_digest=SUITE, day=DAY)
+        for entry in shelf.picture().known:
+            row = json.loads(json.dumps(stand.row(entry.cell.id), default=str))
+            assert row | said(entry) == row
+            assert row["capabilities"] == {one.id: one.status for one in entry.verdict.capabilities}
+
+
+def _is_current(entry: Entry) -> bool:
+    return entry.lock_digest is not None and entry.runs[-1].lock_digest == entry.lock_digest
+
+
+def _database(volume: Volume, folder: Path) -> Iterator[dict[str, Any]]:
+    path = folder / "demo.sqlite"
+    path.write_bytes(database(volume))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.row_factory = sqlite3.Row
+        asked = "SELECT id, verdict, evidence, outcome, since, latest, stale FROM cells"
+        yield from (dict(row) for row in connection.execute(asked).fetchall())
+
+
+@contextmanager
+def _repository(shelf: Shelf) -> Iterator[Path]:
+    """The shelf as the files that the command line reads."""
+    with TemporaryDirectory() as place:
+        folder = Path(place) / "matrices" / "demo"
+        (folder / "suite").mkdir(parents=True)
+        texts.write(folder / "matrix.toml", DEMO["matrix"])
+        texts.write(folder / "catalogue.json", encode_catalogue(CATALOGUE, MATRIX))
+        (folder / "locks").mkdir()
+        for cell, lock in shelf.locks.items():
+            texts.write(folder / "locks" / f"{cell}.txt", encode_lock(lock))
+        store = RecordFiles(folder)
+        for entry in shelf.picture().known:
+            for record in shelf.records(entry.cell.id):
+                store.add(record)
+        yield Path(place)
