@@ -183,3 +183,38 @@ class TestTheSchedule:
         path = tmp_path / "demo.ics"
         assert run("schedule", "demo", "--ics", str(path)).code == 0
         assert len(Calendar.from_ical(path.read_bytes()).walk("VEVENT")) == 5
+
+
+class TestTheRealMatrices:
+    """Whatever has been run by now: laws only."""
+
+    ROOT = str(Path(__file__).parents[2])
+
+    @pytest.mark.parametrize("matrix", ["tff", "pip-tools"])
+    def test_propose_moves_that_rest_on_cells_of_the_newest_release(self, run: Run, matrix: str) -> None:
+        came = run("propose", matrix, "--root", self.ROOT, "--json")
+        found = came.json["data"]["proposals"]
+        assert len({one["id"] for one in found}) == len(found)
+        assert came.code == int(any(one["open"] for one in found))
+        for one in found:
+            series = ".".join(one["release"].split()[-1].split(".")[:2])
+            assert all(series in each["cell"] for each in one["evidence"])
+            assert bool(one["objections"]) is not one["open"]
+            if one["open"]:
+                assert any(each["supports"] and len(each["days"]) >= 2 for each in one["evidence"])
+
+    def test_tell_what_a_maintainer_would_have_been_told_on_the_day_of_the_floor_debate(self, run: Run) -> None:
+        data = run("propose", "tff", "--root", self.ROOT, "--today", "2022-09-22", "--json").json["data"]
+        assert data["looks_back"]
+        assert {floor["axis"]: floor["at"] for floor in data["floors"]} == {"python": "3.9", "tf": "2.10"}
+        assert {one["release"] for one in data["proposals"]} == {"tensorflow-federated 0.36.0"}
+        (python,) = [one for one in data["proposals"] if one["axis"] == "python"]
+        assert (python["kind"], python["proposed"], python["open"]) == ("lower", "3.8", False)
+        for one in data["proposals"]:
+            later = {f"tf2.{minor}" for minor in range(11, 22)} | {"py3.11", "py3.12", "py3.13"}
+            assert not any(part in later for each in one["evidence"] for part in each["cell"].split("-"))
+
+    def test_have_a_schedule_of_three_years(self, run: Run) -> None:
+        data = run("schedule", "tff", "--root", self.ROOT, "--json").json["data"]
+        assert {move["axis"] for move in data["moves"]} == {"python", "tf"}
+        assert all(move["on"] <= data["until"] for move in data["moves"])
