@@ -76,3 +76,10 @@ def test_what_was_learnt_is_committed_and_pushed_onto_what_others_pushed_meanwhi
     assert code == 0, out
     assert git("log", "--format=%s", "main", cwd=origin).split("\n")[:2] == ["What was learnt of ferry", "meanwhile"]
     assert git("ls-tree", "-r", "--name-only", "main", cwd=origin).split() == ["matrices/ferry/records/one.json"]
+
+
+def test_an_interpreter_that_cannot_be_had_does_not_stop_the_others(place: Path) -> None:
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    code, out = session(place, "interpreters", "--", "3.1", here, UV_OFFLINE="1", UV_PYTHON_DOWNLOADS="never")
+    assert code == 0, out
+    assert f"python find {here}" in out
