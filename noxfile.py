@@ -7,6 +7,7 @@ The script block names all that this file imports, so a plain `nox` runs it as i
 """
 
 import hashlib
+import os
 import sys
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -53,6 +54,14 @@ def matrix(session: nox.Session) -> None:
 def cell(session: nox.Session, matrix: str, cell: str) -> None:
     """Install one locked cell and run its suite; it succeeds when the cell passes. Options go to `compat run`."""
     session.run(compat(session), "run", matrix, cell, *session.posargs, external=True)
+
+
+@nox.session(venv_backend="none")
+def site(session: nox.Session) -> None:
+    """Publish the site into public/ and show it until Ctrl+C: nox -s site [-- --no-serve]; in CI it only publishes."""
+    options = [option for option in session.posargs if option != "--no-serve"]
+    verb = "publish" if "CI" in os.environ or "--no-serve" in session.posargs else "serve"
+    session.run(compat(session), verb, "--out", str(HERE / "public"), *options, external=True)
 
 
 @nox.session
