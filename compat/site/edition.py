@@ -251,7 +251,7 @@ def segment(text: str) -> str:
     Lower-case ASCII letters, digits and `_.+-` stand for themselves; any other byte is `~` and two hex digits. What
     would be long ends in its sha256.
     """
-    coded = "".join(char if _PLAIN.fullmatch(char) else _coded(char) for char in text)
+    coded = "".join(char if _PLAIN.fullmatch(char) else _coded(char) for char in text[: _LONGEST + 1])
     stem = coded.partition(".")[0]
     if not coded or coded in _TAKEN or stem in RESERVED or coded.startswith("."):
         coded = f"~{coded}"
