@@ -14,8 +14,8 @@ from compat.results.picture import Entry
 from compat.site.api_policy import Policies
 from compat.site.edition import Edition, File, Volume, place_of, segment
 from compat.site.looks import State, look_of, telling
-from compat.site.text import fit, json, written
-from compat.site.words import day, ranges, short
+from compat.site.text import json, line, written
+from compat.site.words import day, ranges
 
 SVG = "http://www.w3.org/2000/svg"
 CACHE_SECONDS = 3600
@@ -76,8 +76,8 @@ def endpoint(badge: Badge) -> bytes:
     return json(
         {
             "schemaVersion": 1,
-            "label": _shown(badge.label),
-            "message": _shown(badge.message),
+            "label": line(badge.label, _LONGEST),
+            "message": line(badge.message, _LONGEST),
             "color": badge.colour,
             "cacheSeconds": CACHE_SECONDS,
         }
@@ -86,7 +86,7 @@ def endpoint(badge: Badge) -> bytes:
 
 def svg(badge: Badge) -> bytes:
     """Return the badge as a picture that says its words to those who do not see it."""
-    left, right = _shown(badge.label), _shown(badge.message)
+    left, right = line(badge.label, _LONGEST), line(badge.message, _LONGEST)
     wide, rest = (round(_width(text)) + 2 * _PADDING for text in (left, right))
     size = {"width": str(wide + rest), "height": str(_HEIGHT), "viewBox": f"0 0 {wide + rest} {_HEIGHT}"}
     root = ElementTree.Element("svg", xmlns=SVG, role="img", attrib=size)
@@ -168,13 +168,6 @@ def _tested(entry: Entry) -> str:
 def _date(date: datetime.date) -> str:
     number, month, year = day(date).split()
     return f"{number} {month[:3]} {year}"
-
-
-def _shown(text: str) -> str:
-    """A text on one line without what turns its direction or is not seen, cut where it is long."""
-    unseen = ("Cc", "Cf", "Cs", "Zl", "Zp")
-    plain = "".join(" " if unicodedata.category(char) in unseen else char for char in fit(text))
-    return short(" ".join(plain.split()), _LONGEST)
 
 
 def _width(text: str) -> float:

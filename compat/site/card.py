@@ -3,7 +3,6 @@
 It is SVG: a bitmap would need a drawing library and fonts. What shows only bitmaps shows the page's title instead.
 """
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from xml.etree import ElementTree
@@ -11,8 +10,8 @@ from xml.etree import ElementTree
 from compat.advise.answer import Recommended
 from compat.advise.request import Request, label
 from compat.site.edition import Edition, File, Volume, segment
-from compat.site.text import fit, written
-from compat.site.words import count, day, short
+from compat.site.text import line, written
+from compat.site.words import count, day
 
 SVG = "http://www.w3.org/2000/svg"
 WIDTH, HEIGHT = 1200, 630
@@ -41,16 +40,16 @@ def card(volume: Volume) -> bytes:
     ElementTree.SubElement(root, "rect", width="24", height=str(HEIGHT), fill="#cfe8ff")
     group = ElementTree.SubElement(root, "g", fill="#ffffff")
     group.set("font-family", "Verdana,DejaVu Sans,sans-serif")
-    for number, line in enumerate(lines):
+    for number, words in enumerate(lines):
         text = ElementTree.SubElement(group, "text", x="80", y=str(150 + 100 * number))
         text.set("font-size", "64" if number == 0 else "40")
-        text.text = line
+        text.text = words
     return written(root)
 
 
 def _lines(volume: Volume) -> Iterator[str]:
     picture = volume.picture
-    yield _line(picture.matrix.title, 30)
+    yield line(picture.matrix.title, 30)
     answer = volume.advisor.answer(Request())
     if isinstance(answer, Recommended):
         proof = answer.best.proof
@@ -58,13 +57,8 @@ def _lines(volume: Volume) -> Iterator[str]:
             picture.matrix.subject_axis,
             *(a for a in picture.matrix.axes if a.name != picture.matrix.subject),
         ):
-            yield _line(f"{label(axis)} {proof.version(axis.name)}", 48)
+            yield line(f"{label(axis)} {proof.version(axis.name)}", 48)
     else:
         yield "nothing is proven so far"
     kinds = Counter(entry.verdict.kind for entry in picture.known if entry.is_tested)
-    yield _line(f"{count(kinds.total(), 'cell')} tested, {kinds['works']} work; {day(picture.day)}", 48)
-
-
-def _line(text: str, most: int) -> str:
-    seen = (" " if unicodedata.category(char)[0] == "C" else char for char in fit(text))
-    return short(" ".join("".join(seen).split()), most)
+    yield line(f"{count(kinds.total(), 'cell')} tested, {kinds['works']} work; {day(picture.day)}", 48)

@@ -2,6 +2,7 @@
 
 import datetime
 import re
+import unicodedata
 from typing import Any
 from xml.etree import ElementTree
 
@@ -14,6 +15,13 @@ _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 def fit(text: str) -> str:
     """Return the text with each character that XML cannot hold replaced by U+FFFD."""
     return _UNFIT.sub("\ufffd", text)
+
+
+def line(text: str, most: int) -> str:
+    """Return the text on one line, without what is not seen or turns its direction, cut where it is long."""
+    seen = (" " if unicodedata.category(char)[0] == "C" else char for char in fit(text[: 10 * most]))
+    whole = " ".join("".join(seen).split())
+    return whole if len(whole) <= most else f"{whole[: most - 1]}…"
 
 
 def json(document: Any) -> bytes:
