@@ -93,12 +93,14 @@ def declared(floors: Mapping[str, str | Version] = FLOORS, rules: Policy | None 
     return Declared(matrix=msgspec.structs.replace(matrix, floors=set_at), policy=rules or policy())
 
 
-def seen(runs: Iterable[Record], ask: Declared | None = None, day: datetime.date = DAY) -> Picture:
-    """What is known on that day."""
+def seen(
+    runs: Iterable[Record], ask: Declared | None = None, day: datetime.date = DAY, locked: Iterable[str] = ()
+) -> Picture:
+    """What is known on that day. Cells that ran have a lock, and so have those that are `locked`."""
     by_cell: dict[str, list[Record]] = {}
     for run in runs:
         by_cell.setdefault(run.cell, []).append(run)
-    locks = dict.fromkeys(by_cell, LOCK)
+    locks = dict.fromkeys([*by_cell, *locked], LOCK)
     present = Present(suite_digest=SUITE, day=day)
     return picture(ask or declared(), catalogue(), fates(), locks, by_cell, present)
 

@@ -144,20 +144,23 @@ class Guard:
         recipes = self._places[place]
         told = [self._evidence(recipes[recipe]) for recipe in RECIPES if recipe in recipes]
         able = [one for one in told if recipes[one.recipe].obstacle is None or one.latest is not None]
-        speaking = self._speaking(able)
+        locked = frozenset(recipe for recipe, entry in recipes.items() if entry.lock_digest is not None)
+        speaking = self._speaking(able, locked)
         return [speaking, *(one for one in able if one is not speaking and one.latest is not None)]
 
-    def _speaking(self, able: Sequence[Evidence]) -> Evidence:
+    def _speaking(self, able: Sequence[Evidence], locked: frozenset[Recipe]) -> Evidence:
         """The cell that speaks for its place; they come strictest recipe first.
 
         One that bears it out does, with enough runs before one with too few; then one that might, once it runs again;
-        then one that has not run yet; else the one of the laxest recipe: where that fails, no other does better.
+        then one that has not run yet, rather one with a lock; else the one of the laxest recipe: where that fails, no
+        other does better.
         """
         green = [one for one in able if one.supports]
         hopeful = [one for one in able if one.latest is not None and one.verdict in ("works", "partial", "flaky")]
         waiting = [one for one in able if one.latest is None and one.recipe not in self._hopeless]
         if green:
             return next((one for one in green if len(one.days) >= self.moment.policy.witnesses), green[0])
+        waiting.sort(key=lambda one: one.recipe not in locked)
         return (hopeful or waiting or able[-1:])[0]
 
     @cached_property
@@ -172,7 +175,8 @@ class Guard:
             one.id for one in found.capabilities if one.status == "no" and not self.moment.picture.explained(entry, one)
         ]
         fits = found.kind == "works" or (found.kind == "partial" and not unexplained)
-        because = "; ".join(found.reasons)
+        known = self.moment.picture.explained(entry)
+        because = "; ".join((*found.reasons, *([] if known is None else [f"it is known: {known.because}"])))
         if found.kind == "partial" and unexplained:
             because = f"no explanation is declared of why these fail: {', '.join(unexplained)}"
         return Evidence(
@@ -210,7 +214,7 @@ class Guard:
             return says("stale", f"{one.cell} must run again: {one.because}")
         if one.verdict == "partial":
             return says("red", f"{one.cell} works only in part: {one.because}")
-        return says("red", f"{one.cell} does not work: it came to {one.outcome} on {one.latest}")
+        return says("red", f"{one.cell} does not work: {one.because}")
 
     def _too_few(self, one: Evidence) -> Objection | None:
         wanted = self.moment.policy.witnesses

@@ -53,6 +53,12 @@ def test_what_is_needed_is_the_published_cell_first_and_the_relaxed_one_once_tha
     assert needs == (cell("3.9", "1.3", "relaxed"), cell("3.11", "1.3", "relaxed"))
 
 
+def test_what_is_locked_already_is_needed_rather_than_what_is_not() -> None:
+    spurious = [ran(cell("3.9", "1.3", "relaxed"), "install-fail:network")]
+    needs = guard(spurious).proof("dep", Version("1.3")).needs
+    assert needs == (cell("3.9", "1.3", "relaxed"), cell("3.11", "1.3"))
+
+
 def test_a_floor_is_broken_only_when_the_laxest_recipe_fails_too() -> None:
     published = [cell("3.9", "1.3"), cell("3.11", "1.3")]
     assert guard(red(*published)).proof("dep", Version("1.3")).state == "open"
