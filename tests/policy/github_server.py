@@ -53,6 +53,7 @@ class Repository:
         self.threads: dict[int, dict[str, Any]] = {}
         self.comments: dict[int, list[str]] = {}
         self.committer = BOT
+        self.too_large: set[str] = set()
         self.refs["main"] = self.commit("start", self.tree(files), [], PERSON, PERSON)
 
     def tree(self, files: dict[str, str]) -> str:
@@ -272,9 +273,13 @@ class Server:
         text = self.repository.trees[self.repository.commits[sha]["tree"]].get(path)
         if text is None:
             raise Refusal(404, "Not Found")
+        if path in self.repository.too_large:
+            encoding, content = "none", ""
+        else:
+            encoding, content = "base64", base64.encodebytes(text.encode()).decode()
         links = {"git": self.url, "html": self.url, "self": self.url}
-        told = {"type": "file", "encoding": "base64", "size": len(text), "name": path.split("/")[-1], "path": path}
-        told |= {"content": base64.encodebytes(text.encode()).decode(), "sha": _blob_name(text), "_links": links}
+        told = {"type": "file", "encoding": encoding, "size": len(text), "name": path.split("/")[-1], "path": path}
+        told |= {"content": content, "sha": _blob_name(text), "_links": links}
         return 200, told | dict.fromkeys(("url", "git_url", "html_url", "download_url"), self.url)
 
     def _get_pulls(self, query: dict[str, str]) -> Answer:

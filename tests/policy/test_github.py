@@ -14,7 +14,7 @@ from github_server import BOT, GITHUB, NAME, TOKEN, Fault, Repository, Server, s
 
 from compat.errors import AuthenticationError, CompatError, ServiceUnreachable, UsageError
 from compat.policy.github import GitHub
-from compat.policy.rest import Rest
+from compat.policy.rest import Answer, Rest
 from compat.policy.stand import Done, LeftAlone, Outcome, Unchanged, WouldDo, stand, stand_issue
 from compat.policy.standing import Branches, File, Standing
 from compat.policy.standing_issue import StandingIssue, Thread
@@ -516,6 +516,14 @@ class TestTokens:
         assert "contents=write" in str(trouble)
         assert there.pulls() == []
 
+    def test_is_asked_for_before_any_write_and_not_waited_for_while_requests_are_left(self, server: Server) -> None:
+        with pytest.raises(AuthenticationError):
+            Rest(server.url, NAME, None, requests.Session()).write("POST", "pulls", {})
+        waited: list[float] = []
+        server.faults = [Fault("GET", "", 403, X_RateLimit_Remaining="5", X_RateLimit_Reset="4102444800")]
+        assert refused(server, waited=waited).exit_code == 4
+        assert waited == []
+
     def test_that_may_not_open_pull_requests_names_the_setting(self, server: Server, there: Repository) -> None:
         message = "GitHub Actions is not permitted to create or approve pull requests."
         server.faults = [Fault("POST", "/pulls", 403, message=message)]
@@ -631,6 +639,24 @@ class TestTroubleOnTheWay:
         nowhere = GitHub(Rest("http://127.0.0.1:9", NAME, TOKEN, requests.Session(), lambda seconds: None))
         with pytest.raises(ServiceUnreachable):
             stand(nowhere, BRANCHES, WANTED)
+
+    def test_a_next_page_outside_the_api_is_not_asked_for(self, server: Server, there: Repository) -> None:
+        run(server)
+        run(server, None)
+        run(server)
+        reader, server.page_size = github(server), 1
+        server.url = "http://127.0.0.1:9"
+        with pytest.raises(ServiceUnreachable, match="outside its API"):
+            stand(reader, BRANCHES, WANTED)
+
+    def test_a_file_too_large_to_be_told_is_exit_2(self, server: Server, there: Repository) -> None:
+        there.too_large.add("matrix.toml")
+        with pytest.raises(UsageError, match="1 MB"):
+            run(server)
+
+    @pytest.mark.parametrize("content", [b"[1]", b"<html>", b"\xff", b"3"])
+    def test_an_error_that_is_not_json_is_told_by_its_status(self, content: bytes) -> None:
+        assert Answer(status=418, content=content, following=None).message == "status 418"
 
     def test_no_such_base_is_exit_2(self, server: Server) -> None:
         with pytest.raises(UsageError, match="no branch absent"):
