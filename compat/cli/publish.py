@@ -60,7 +60,7 @@ def publish(
     Examples: compat publish --out public --base-url https://example.org/compat/; compat publish tff --out public
     """
     began = time.monotonic()
-    written = _publish(matrix, out, base_url, _day(day), root)
+    written = write(matrix, out, base_url, _day(day), root)
     found = weights({path: known.gzipped for path, known in written.files.items() if known.gzipped})
     heavy = [one for one in found if one.is_over]
     if keep_urls:
@@ -94,7 +94,7 @@ def serve(
     def rebuild() -> None:
         began = time.monotonic()
         try:
-            written = _publish(matrix, out, PREVIEW_URL, _day(day), root)
+            written = write(matrix, out, PREVIEW_URL, _day(day), root)
         except CompatError as error:
             note(f"compat: {error}")
             return
@@ -126,7 +126,8 @@ def _volume(stand: Stand) -> Volume:
     return Volume(stand.picture, Shelf(stand), suite, described(suite))
 
 
-def _publish(names: list[str] | None, out: Path, base_url: str, day: datetime.date, root: Path | None) -> Written:
+def write(names: list[str] | None, out: Path, base_url: str, day: datetime.date, root: Path | None) -> Written:
+    """Write the site of these matrices into a folder; see `edition_of`."""
     edition = edition_of(names, root, base_url, day)
     printer = Printer(edition, HERE / "site")
     kept = HERE / "site" / URLS

@@ -1,0 +1,70 @@
+"""Every kind of page, in both schemes: axe finds nothing, narrow screens hold it, and it needs no script."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from conftest import Open
+from kinds import REAL, STATES
+
+WIDTHS = (320, 768, 1440)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("site", ["states", "real"])
+def test_axe_finds_nothing(site: str, scheme: str, window: Open, request: pytest.FixtureRequest) -> None:
+    opened = window(request.getfixturevalue(site), color_scheme=scheme, reduced_motion="reduce")
+    found = []
+    for path in STATES if site == "states" else REAL:
+        page = opened.visit(path)
+        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        for violation in Axe().run(page).response["violations"]:
+            places = [node["html"][:120] for node in violation["nodes"][:3]]
+            found.append(f"{path or '/'} {violation['id']}: {places}")
+    assert found == []
+    assert opened.seen.console == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_page_is_wider_than_the_screen(width: int, window: Open, real: str, states: str) -> None:
+    for base, paths in ((real, REAL), (states, STATES)):
+        opened = window(base, viewport={"width": width, "height": 800})
+        for path in paths:
+            page = opened.visit(path)
+            beyond = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            assert page.evaluate(beyond) == 0, f"{path} at {width}"
+
+
+def test_every_page_asks_its_own_host_for_little_and_others_for_nothing(window: Open, real: str) -> None:
+    opened = window(real)
+    asked: list[str] = []
+    opened.page.on("request", lambda one: asked.append(one.url))
+    for path in REAL:
+        asked.clear()
+        opened.visit(path)
+        assert len(asked) <= 6, f"{path}: {asked}"
+    assert opened.seen.foreign == []
+
+
+def test_without_script_every_answer_can_be_read(window: Open, states: str) -> None:
+    opened = window(states, java_script_enabled=False)
+    assert "uv pip install" in opened.visit("").inner_text("main")
+    assert opened.visit("demo/grid/py3.8/").locator("table.grid").get_by_text("1.0", exact=True).is_visible()
+    assert not opened.page.locator("form").is_visible()
+    advice = opened.visit("demo/advise/py3.8/").inner_text("main")
+    assert "works" in advice
+    assert "With the dep that you must keep" in advice
+    assert "ModuleNotFoundError" in opened.visit("demo/cell/py3.8-dep2-demo2.0+relaxed/").inner_text("main")
+
+
+def test_in_forced_colours_the_signs_remain(window: Open, states: str) -> None:
+    opened = window(states, forced_colors="active")
+    page = opened.visit("demo/grid/py3.8/")
+    for sign in ("†", "✓+◷", "≈", "✗"):
+        assert page.locator("table.grid td.place").get_by_text(sign, exact=True).is_visible()
+
+
+def test_on_a_narrow_screen_each_row_is_a_line_with_its_answer(window: Open, states: str) -> None:
+    page = window(states, viewport={"width": 320, "height": 800}).visit("demo/grid/py3.8/")
+    line = page.locator(".ranges li").last
+    assert line.is_visible()
+    assert "1.0" in line.inner_text()
+    assert "2" in line.inner_text()
