@@ -413,6 +413,13 @@ class TestTheStandingIssue:
         assert run_issue(server, LATER).sentence == "opened again"
         the_issue(there)
 
+    def test_closed_by_itself_and_opened_again_by_a_person_stays_open(self, server: Server, there: Repository) -> None:
+        run_issue(server)
+        run_issue(server, None)
+        there.edit(1, state="open")
+        assert isinstance(run_issue(server, None), LeftAlone)
+        the_issue(there)
+
     def test_is_not_another_issue_or_pull_request_with_the_label(self, server: Server, there: Repository) -> None:
         there.add({"title": "x", "body": "theirs", "labels": ["compat"]})
         run(server)
