@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -24,10 +23,22 @@ Shown = Literal["table", "json", "github", "cells"]
 _TIME = re.compile(r"(?:(?P<hours>\d{1,3})h)?(?:(?P<minutes>\d{1,4})m)?")
 
 
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """Cells that come `first`, the `only` ones to come, and the `pythons` that the machines can get; empty is all."""
+
+    first: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    pythons: tuple[str, ...] = ()
+
+
 class Night(msgspec.Struct, frozen=True, kw_only=True):
-    """What is due, what of it runs now, and in which run each of the others would come: None is never."""
+    """What is due, what of it runs now, and in which run each of the others would come: None is never.
+
+    `homeless` are due cells whose Python no machine can get.
+    """
 
     agenda: dict[str, Due]
+    homeless: list[str]
     tasks: dict[str, Task]
     pythons: dict[str, Version]
     packing: Packing
@@ -44,21 +55,22 @@ def budget_of(text: str, shards: int) -> Budget:
     return Budget(seconds=float(seconds), shards=shards, overhead=OVERHEAD_SECONDS)
 
 
-def night(stand: Stand, budget: Budget, first: Sequence[str], only: Sequence[str]) -> Night:
-    """Return what to run within the budget: `first` come before all others; with `only` there are no others."""
+def night(stand: Stand, budget: Budget, wish: Wish) -> Night:
+    """Return what to run within the budget."""
     matrix = stand.setting.ask.matrix
-    wanted = [parse_cell(cell, matrix).id for cell in (*only, *first)]
-    found = agenda(stand.picture, matrix.quick, wanted)
-    due = {one.cell: one for one in found if not only or one.cell in only}
-    cells = [parse_cell(cell, matrix) for cell in due]
+    wanted = [parse_cell(cell, matrix).id for cell in (*wish.only, *wish.first)]
+    found = [one for one in agenda(stand.picture, matrix.quick, wanted) if not wish.only or one.cell in wish.only]
+    cells = {one.cell: parse_cell(one.cell, matrix) for one in found}
+    pythons = {cell: cells[cell].on(matrix.interpreters.name).version for cell in cells}
+    homeless = [cell for cell in cells if wish.pythons and str(pythons[cell]) not in wish.pythons]
+    due = {one.cell: one for one in found if one.cell not in homeless}
     expected = durations(stand.picture, stand.rows)
-    tasks = {cell.id: Task(cell=cell.id, seconds=expected.of(cell)) for cell in cells}
-    pythons = {cell.id: cell.on(matrix.interpreters.name).version for cell in cells}
+    tasks = {cell: Task(cell=cell, seconds=expected.of(cells[cell])) for cell in due}
     runs = [[task.cell for task in one] for one in rounds(list(tasks.values()), budget)]
     when = {cell: number for number, one in enumerate(runs, 1) for cell in one}
     now = packed([tasks[cell] for cell in runs[0]], budget) if runs else Packing()
     later = {cell: when.get(cell) for cell in due if when.get(cell) != 1}
-    return Night(agenda=due, tasks=tasks, pythons=pythons, packing=now, later=later)
+    return Night(agenda=due, homeless=homeless, tasks=tasks, pythons=pythons, packing=now, later=later)
 
 
 def print_night(matrix: str, found: Night, shown: Shown) -> None:
@@ -100,7 +112,8 @@ def _print_json(matrix: str, found: Night) -> None:
     ]
     later = [{**_row(found, cell), "run": run} for cell, run in found.later.items()]
     longest, mean = round(packing.longest, 1), round(packing.mean, 1)
-    envelope({"matrix": matrix, "shards": shards, "later": later, "longest_seconds": longest, "mean_seconds": mean})
+    times = {"longest_seconds": longest, "mean_seconds": mean}
+    envelope({"matrix": matrix, "shards": shards, "later": later, "homeless": found.homeless, **times})
 
 
 def _print_table(found: Night) -> None:
@@ -127,6 +140,8 @@ def _print_later(found: Night) -> None:
     for (run, place, reason), count in sorted(kinds.items(), key=lambda item: (item[0][0] or 10**9, item[0][1:])):
         when = "never, longer than a whole shard" if run is None else f"in run {run}, if nothing else becomes due"
         say(f"left out: {count} x {place}, {reason}: {when}")
+    if found.homeless:
+        say(f"left out: {len(found.homeless)} whose Python the machines cannot get: {' '.join(found.homeless)}")
 
 
 def _row(found: Night, cell: str) -> dict[str, Any]:

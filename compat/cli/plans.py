@@ -6,7 +6,7 @@ import typer
 from rich.table import Table
 
 from compat import files, pipeline
-from compat.cli.budgets import Shown, budget_of, night, print_night
+from compat.cli.budgets import Shown, Wish, budget_of, night, print_night
 from compat.cli.output import console, envelope, note, report, say
 from compat.cli.setting import ExtraIndexUrl, IndexUrl, Json, MatrixName, Refresh, Root, Setting, interpreter
 from compat.cli.stand import Stand
@@ -77,6 +77,7 @@ def plan(
     shards: Annotated[int, typer.Option("--shards", min=1, max=MOST_SHARDS, help="So many machines at once.")] = 1,
     first: Annotated[str, typer.Option("--first", metavar="CELLS", help="Cells that come before all others.")] = "",
     only: Annotated[str, typer.Option("--only", metavar="CELLS", help="Cells, and no others.")] = "",
+    pythons: Annotated[str, typer.Option("--pythons", metavar="SERIES", help="Those that the machines can get.")] = "",
     shown: Annotated[Shown, typer.Option("--print", help="What --budget prints.")] = "table",
     as_json: Json = False,
     root: Root = None,
@@ -93,11 +94,14 @@ def plan(
     """
     setting = Setting(matrix, root, index_url, extra_index_url, refresh)
     if budget:
-        found = night(Stand(setting), budget_of(budget, shards), first.split(), only.split())
+        wish = Wish(first=tuple(first.split()), only=tuple(only.split()), pythons=tuple(pythons.split()))
+        found = night(Stand(setting), budget_of(budget, shards), wish)
         print_night(setting.folder.name, found, "json" if as_json else shown)
         return
-    if first or only or shards > 1 or shown != "table":
-        raise UsageError.of("--shards, --first, --only and --print belong to --budget", hint="for example --budget 90m")
+    if first or only or pythons or shards > 1 or shown != "table":
+        raise UsageError.of(
+            "--shards, --first, --only, --pythons and --print need --budget", hint="such as --budget 90m"
+        )
     if explained:
         _explain(setting, explained, as_json)
         return

@@ -22,6 +22,7 @@ STEP_KEYS = {"name", "id", "if", "uses", "with", "run", "env", "continue-on-erro
 # leaves the compat that is installed here: the code under test.
 PRETEND = {
     "gh": 'echo "gh $*" >> "$PRETENDED"',
+    "sudo": 'echo "sudo $*" >> "$PRETENDED"',
     "python": 'if [ "$1 $2" = "-m pip" ]; then echo "pip $*" >> "$PRETENDED"; else exec "$REAL_PYTHON" "$@"; fi',
 }
 
