@@ -202,13 +202,24 @@ def close(found, expected, rtol=1e-4, atol=1e-5):
     )
 
 
+def assert_close(found, expected, rtol=1e-4, atol=1e-5):
+    """Check that two lists of arrays, or two numbers, agree, and say what they are if not."""
+    assert close(found, expected, rtol, atol), "{} is not {}".format(*map(in_a_line, (found, expected)))
+
+
+def in_a_line(value):
+    """Return arrays or a number in few characters."""
+    parts = value if isinstance(value, (list, tuple)) else [value]
+    return " ".join(str(np.round(np.asarray(part, float), 5).tolist()) for part in parts)
+
+
 def assert_as_fed_avg(history, weights=ZEROS, clients=None, shares=None, **how):
     """Check the weights of each round against the same round in NumPy, and that the loss falls."""
     examples = all_examples(clients)
     losses = [loss(weights, *examples)]
     for this in history:
         weights = fed_avg_round(weights, clients, shares, **how)
-        assert close(this.weights, weights)
+        assert_close(this.weights, weights)
         losses.append(loss(this.weights, *examples))
     assert losses == sorted(losses, reverse=True)
     assert len(set(losses)) == len(losses)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow_federated as tff
 from api import at_clients, at_server, dtype, found_in, look_up, tf_computation
-from models import CLIENTS, SIZES, ZEROS, close, model_fn, sgd
+from models import CLIENTS, SIZES, ZEROS, assert_close, model_fn, sgd
 
 VALUES = [np.array(numbers, np.float32) for numbers in ([3.0, 4.0], [0.3, 0.4], [-6.0, 8.0])]
 WEIGHTS = [1.0, 2.0, 5.0]
@@ -49,7 +49,7 @@ def clipped(value, norm):
 )
 def test_the_sum_of_values(find):
     (output,) = aggregate(find("tff.aggregators.SumFactory")())
-    assert close(np.array(output.result), np.sum(VALUES, axis=0))
+    assert_close(np.array(output.result), np.sum(VALUES, axis=0))
 
 
 @pytest.mark.capability(
@@ -60,7 +60,7 @@ def test_the_sum_of_values(find):
 )
 def test_the_weighted_mean_of_values(find):
     (output,) = aggregate(find("tff.aggregators.MeanFactory")(), weights=WEIGHTS)
-    assert close(np.array(output.result), np.average(VALUES, axis=0, weights=WEIGHTS))
+    assert_close(np.array(output.result), np.average(VALUES, axis=0, weights=WEIGHTS))
 
 
 @pytest.mark.capability(
@@ -71,7 +71,7 @@ def test_the_weighted_mean_of_values(find):
 )
 def test_the_unweighted_mean_of_values(find):
     (output,) = aggregate(find("tff.aggregators.UnweightedMeanFactory")())
-    assert close(np.array(output.result), np.mean(VALUES, axis=0))
+    assert_close(np.array(output.result), np.mean(VALUES, axis=0))
 
 
 @pytest.mark.capability(
@@ -85,7 +85,7 @@ def test_long_values_are_clipped(find):
     clipping = find("tff.aggregators.ClippingFactory")
     (output,) = aggregate(clipping(2.0, look_up("tff.aggregators.MeanFactory")[1]()), weights=WEIGHTS)
     expected = np.average([clipped([value], 2.0)[0] for value in VALUES], axis=0, weights=WEIGHTS)
-    assert close(np.array(output.result), expected)
+    assert_close(np.array(output.result), expected)
 
 
 @pytest.mark.capability(
@@ -98,7 +98,7 @@ def test_values_beyond_a_norm_count_as_zero(find):
     zeroing = find("tff.aggregators.zeroing_factory")
     (output,) = aggregate(zeroing(5.0, look_up("tff.aggregators.MeanFactory")[1]()), weights=WEIGHTS)
     kept = [VALUES[0], VALUES[1], np.zeros([2])]
-    assert close(np.array(output.result), np.average(kept, axis=0, weights=WEIGHTS))
+    assert_close(np.array(output.result), np.average(kept, axis=0, weights=WEIGHTS))
 
 
 def running_total_factory(base):
@@ -140,7 +140,7 @@ def test_an_aggregator_of_ones_own_keeps_a_state(find):
     factory = running_total_factory(find("tff.aggregators.UnweightedAggregationFactory"))
     outputs = aggregate(factory, rounds=3)
     for number, output in enumerate(outputs, 1):
-        assert close(np.array(output.result), number * np.sum(VALUES, axis=0))
+        assert_close(np.array(output.result), number * np.sum(VALUES, axis=0))
 
 
 def fed_avg_with(aggregator, names=models.FED_AVG):
@@ -167,7 +167,7 @@ def test_federated_averaging_with_clipped_updates(find):
         updates = models.updates(weights)
         assert max(np.sqrt(sum(np.sum(part**2) for part in update)) for update in updates) > 0.3
         weights = models.moved(weights, models.mean_of([clipped(update, 0.3) for update in updates], SIZES))
-        assert close(this.weights, weights)
+        assert_close(this.weights, weights)
 
 
 @pytest.mark.capability(
@@ -182,5 +182,5 @@ def test_an_absurd_update_is_dropped(find):
     (only,) = models.run(fed_avg_with(robust()), 1, clients=[*CLIENTS, absurd])
     good = [clipped(update, 1.0) for update in models.updates(ZEROS)]
     nothing = [np.zeros_like(part) for part in ZEROS]
-    assert close(only.weights, models.moved(ZEROS, models.mean_of([*good, nothing], [*SIZES, 2])))
+    assert_close(only.weights, models.moved(ZEROS, models.mean_of([*good, nothing], [*SIZES, 2])))
     assert float(found_in(only.metrics, "zeroed_count")) == 1

@@ -7,7 +7,7 @@ import models
 import numpy as np
 import pytest
 from api import found_in, look_up, release, state_and_metrics
-from models import CLIENTS, RATE, SIZES, SOME_WEIGHTS, ZEROS, close, model_fn, sgd
+from models import CLIENTS, RATE, SIZES, SOME_WEIGHTS, ZEROS, assert_close, close, model_fn, sgd
 
 
 @pytest.mark.quick
@@ -58,12 +58,12 @@ def test_a_round_of_one_batch_is_one_step_of_keras(find):
     x, y = CLIENTS[1]
     (only,) = models.run(models.fed_avg(), 1, clients=[(x, y)])
     in_numpy = [part - RATE * slope for part, slope in zip(ZEROS, models.gradient(ZEROS, x, y))]
-    assert close(only.weights, in_numpy)
+    assert_close(only.weights, in_numpy)
 
     keras_model = models.keras_model()
     keras_model.compile(optimizer=models.keras_sgd()(), loss="mse")
     keras_model.train_on_batch(x, y)
-    assert close(only.weights, keras_model.get_weights())
+    assert_close(only.weights, keras_model.get_weights())
 
 
 @pytest.mark.capability(
@@ -78,7 +78,7 @@ def test_federated_sgd_matches_numpy(find):
     for this in models.run(build(model_fn, sgd()), 2):
         slopes = models.gradient(weights, *models.all_examples())
         weights = [part - RATE * slope for part, slope in zip(weights, slopes)]
-        assert close(this.weights, weights)
+        assert_close(this.weights, weights)
 
 
 @pytest.mark.capability(
@@ -116,7 +116,7 @@ def test_mime_lite_matches_numpy(find):
         full = models.gradient(weights, *models.all_examples())
         momentum = [0.5 * m + slope for m, slope in zip(momentum, full)]
         weights = models.mean_of(results, SIZES)
-        assert close(this.weights, weights)
+        assert_close(this.weights, weights)
 
 
 @pytest.mark.capability(
@@ -135,8 +135,8 @@ def test_federated_evaluation_matches_numpy(find):
     else:
         metrics = evaluation(weights, models.datasets())
     examples = models.all_examples()
-    assert close(models.reported(metrics, "loss"), models.loss(SOME_WEIGHTS, *examples))
-    assert close(models.reported(metrics, "mean_absolute_error"), models.absolute_error(SOME_WEIGHTS, *examples))
+    assert_close(models.reported(metrics, "loss"), models.loss(SOME_WEIGHTS, *examples))
+    assert_close(models.reported(metrics, "mean_absolute_error"), models.absolute_error(SOME_WEIGHTS, *examples))
 
 
 @pytest.mark.capability(
@@ -149,9 +149,9 @@ def test_the_metrics_of_a_round_match_numpy(find):
     build = find("tff.learning.algorithms.build_weighted_fed_avg")
     before = ZEROS
     for this in models.run(build(models.measured_model_fn, sgd(), sgd(1.0)), 2):
-        assert close(models.reported(this.metrics, "loss"), models.training_average(models.loss, before))
+        assert_close(models.reported(this.metrics, "loss"), models.training_average(models.loss, before))
         error = models.training_average(models.absolute_error, before)
-        assert close(models.reported(this.metrics, "mean_absolute_error"), error)
+        assert_close(models.reported(this.metrics, "mean_absolute_error"), error)
         before = this.weights
 
 
@@ -183,9 +183,9 @@ def test_training_goes_on_from_weights_that_were_put_in(find):
     find("tff.learning.templates.LearningProcess.set_model_weights")
     process, put = fed_avg_whose_weights_are_put()
     state = process.initialize()
-    assert close(models.weights_of(process, state), list(ZEROS))
+    assert_close(models.weights_of(process, state), list(ZEROS))
     state = put(state, SOME_WEIGHTS)
-    assert close(models.weights_of(process, state), list(SOME_WEIGHTS))
+    assert_close(models.weights_of(process, state), list(SOME_WEIGHTS))
     models.assert_as_fed_avg(models.run(process, 2, state=state), weights=SOME_WEIGHTS)
 
 
@@ -322,7 +322,7 @@ def test_a_model_written_by_hand_is_trained(find):
     custom_model_fn = linear_variable_model(find("tff.learning.models.VariableModel"))
     history = models.run(look_up(*models.FED_AVG)[1](custom_model_fn, sgd(), sgd(1.0)), 2)
     models.assert_as_fed_avg(history)
-    assert close(models.reported(history[0].metrics, "own_loss"), models.training_average(models.loss, ZEROS))
+    assert_close(models.reported(history[0].metrics, "own_loss"), models.training_average(models.loss, ZEROS))
 
 
 def mean_loss_on(model, data):
@@ -385,7 +385,7 @@ def test_personalisation_matches_numpy(find):
         (models.loss(SOME_WEIGHTS, *client), models.loss(models.trained(SOME_WEIGHTS, client), *client))
         for client in CLIENTS
     ]
-    assert np.allclose(sorted(zip(before, after)), sorted(expected), rtol=1e-4, atol=1e-5)
+    assert_close(np.array(sorted(zip(before, after))), np.array(sorted(expected)))
 
 
 @pytest.mark.capability(
@@ -414,5 +414,5 @@ def test_k_means_matches_numpy(find):
         sums = np.array([points[nearest == number].sum(axis=0) for number in range(2)])
         centres = (centres * counts[:, None] + sums) / (counts + added)[:, None]
         counts = counts + added
-        assert close(np.array(process.get_model_weights(state)), centres)
-    assert close(np.sort(counts), np.array([10.0, 13.0]))
+        assert_close(np.array(process.get_model_weights(state)), centres)
+    assert_close(np.sort(counts), np.array([10.0, 13.0]))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow_federated as tff
 from api import at_clients, at_server, dtype, look_up, tf_computation
+from models import assert_close
 from test_secure import secure_context
 
 NUMBERS = [1.0, 2.0, 6.0]
@@ -84,9 +85,9 @@ def test_the_pieces_of_a_map_reduce(find):
     for _ in range(2):
         expected = in_plain_python(float(state))
         by_hand = round_by_hand(form, state, [NUMBERS[:2], NUMBERS[2:]])
-        assert np.allclose([float(part) for part in by_hand], expected)
+        assert_close([float(part) for part in by_hand], expected)
         state, total = process.next(state, NUMBERS)
-        assert np.allclose([float(state), float(total)], expected)
+        assert_close([float(state), float(total)], expected)
 
 
 @pytest.mark.capability(
@@ -120,7 +121,7 @@ def test_the_pieces_become_a_computation_again(find):
     find("tff.backends.test.create_sync_test_cpp_execution_context")
     with secure_context():  # It has secure sums too, of nothing, which the ordinary context refuses.
         found = next_round(np.float32(3.0), NUMBERS)
-    assert np.allclose([float(part) for part in found], in_plain_python(3.0))
+    assert_close([float(part) for part in found], in_plain_python(3.0))
 
 
 @pytest.mark.capability(
@@ -148,8 +149,8 @@ def test_the_pieces_of_a_broadcast(find):
     form = find("tff.backends.mapreduce.get_broadcast_form_for_computation")(shifted)
     context = form.compute_server_context(np.float32(1.5))
     by_hand = [float(form.client_processing(context, np.float32(value))) for value in NUMBERS]
-    assert np.allclose(by_hand, [value - 3.0 for value in NUMBERS])
-    assert np.allclose([float(value) for value in shifted(np.float32(1.5), NUMBERS)], by_hand)
+    assert_close(by_hand, [value - 3.0 for value in NUMBERS])
+    assert_close([float(value) for value in shifted(np.float32(1.5), NUMBERS)], by_hand)
 
 
 @pytest.mark.capability(
@@ -167,6 +168,6 @@ def test_the_pieces_of_distribution_and_aggregation(find):
     worked = form.client_work(NUMBERS, (sent,))
     total = form.client_to_server_aggregation(kept, worked)
     by_hand = form.server_result(kept, total)
-    assert np.allclose([float(part) for part in by_hand], in_plain_python(3.0))
+    assert_close([float(part) for part in by_hand], in_plain_python(3.0))
     whole = look_up("tff.backends.mapreduce.get_computation_for_distribute_aggregate_form")[1](form)
-    assert np.allclose([float(part) for part in whole(np.float32(3.0), NUMBERS)], in_plain_python(3.0))
+    assert_close([float(part) for part in whole(np.float32(3.0), NUMBERS)], in_plain_python(3.0))

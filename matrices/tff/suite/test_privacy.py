@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow_federated as tff
 from api import dtype
-from models import CLIENTS, ZEROS, close
+from models import CLIENTS, ZEROS, assert_close
 from test_aggregators import clipped, fed_avg_with
 
 # Releases before 0.20 refuse no noise at all; this much is lost in the precision of float32.
@@ -33,7 +33,7 @@ def test_a_private_mean_clips_each_client(find):
     build = find("tff.aggregators.DifferentiallyPrivateFactory.gaussian_fixed")
     values = [np.array(numbers, np.float32) for numbers in ([3.0, 4.0], [0.3, 0.4], [-6.0, 8.0])]
     (mean,) = private_means(build(noise_multiplier=HARDLY_ANY, clients_per_round=3.0, clip=2.0), values)
-    assert close(mean, np.mean([clipped([value], 2.0)[0] for value in values], axis=0))
+    assert_close(mean, np.mean([clipped([value], 2.0)[0] for value in values], axis=0))
 
 
 @pytest.mark.capability(
@@ -71,4 +71,4 @@ def test_private_federated_averaging(find):
     (only,) = models.run(fed_avg_with(aggregator, models.UNWEIGHTED_FED_AVG), 1)
     # Its clipping adapts, from a norm of 0.1; the noise of one number then deviates by 0.1 * 0.001 / 2.
     expected = models.moved(ZEROS, models.mean_of([clipped(update, 0.1) for update in models.updates(ZEROS)]))
-    assert close(only.weights, expected, rtol=0, atol=0.001)
+    assert_close(only.weights, expected, rtol=0, atol=0.001)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow_federated as tff
 from api import at_clients, dtype, look_up
-from models import ZEROS, close
+from models import ZEROS, assert_close
 from test_aggregators import fed_avg_with
 
 CONTEXT = (
@@ -175,7 +175,7 @@ def test_the_aggregator_of_secure_sums(find):
     with secure_context():
         result = process.next(process.initialize(), values).result
     # The range of 10 is cut into steps that 32 bits can add up for many clients.
-    assert close(np.array(result), np.sum(np.clip(values, -5, 5), axis=0), rtol=0, atol=1e-3)
+    assert_close(np.array(result), np.sum(np.clip(values, -5, 5), axis=0), rtol=0, atol=1e-3)
 
 
 @pytest.mark.capability(
@@ -198,4 +198,4 @@ def test_secure_federated_averaging(find):
     tff.test.assert_contains_secure_aggregation(process.next)
     with secure_context():
         (only,) = models.run(process, 1)
-    assert close(only.weights, models.fed_avg_round(ZEROS), rtol=0, atol=1e-3)
+    assert_close(only.weights, models.fed_avg_round(ZEROS), rtol=0, atol=1e-3)

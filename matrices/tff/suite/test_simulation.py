@@ -114,4 +114,4 @@ def test_a_process_is_composed_with_the_making_of_data(find):
     make_data, ids = data_from_ids()
     process = compose(make_data, models.fed_avg())
     state, _ = models.state_and_metrics(process.next(process.initialize(), ids))
-    assert models.close(models.weights_of(models.fed_avg(), state), models.fed_avg_round(models.ZEROS))
+    models.assert_close(models.weights_of(models.fed_avg(), state), models.fed_avg_round(models.ZEROS))
