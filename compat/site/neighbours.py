@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 
-from packaging.version import Version
-
-from compat.plan.cell import RECIPES, Cell, Coordinate
+from compat.plan.cell import RECIPES, Cell, Recipe
 from compat.results.picture import Entry
 from compat.results.record import Record
 from compat.site.edition import Volume
 from compat.site.views_place import View
+
+Place = tuple[int, ...]
 
 
 class Difference(View, frozen=True):
@@ -20,57 +20,67 @@ class Difference(View, frozen=True):
 
 
 class Neighbours:
-    """The cells of a volume by their places on the axes."""
+    """The known cells of a volume by their places on the axes."""
 
     def __init__(self, volume: Volume) -> None:
         """Take the volume."""
-        self._known = {entry.cell.id: entry for entry in volume.picture.known}
-        self._axes: dict[str, list[Version]] = {}
-        for axis in volume.picture.matrix.axes:
-            here = {entry.cell.on(axis.name).version for entry in volume.picture.known}
-            self._axes[axis.name] = sorted(here)
+        self._names = tuple(axis.name for axis in volume.picture.matrix.axes)
+        known = volume.picture.known
+        every = [sorted({entry.cell.on(name).version for entry in known}) for name in self._names]
+        self._numbers = [{version: number for number, version in enumerate(versions)} for versions in every]
+        self._known = {(self._place(entry.cell), entry.cell.recipe): entry for entry in known}
+        self._green = [
+            (self._place(entry.cell), entry) for entry in volume.picture.known if entry.verdict.kind == "works"
+        ]
 
     def green(self, cell: Cell) -> Entry | None:
-        """Return the nearest cell that works: at the same place first, then along one axis, whatever its recipe."""
-        for coordinates in ([*cell.coordinates], *self._along_axes(cell)):
-            for recipe in sorted(RECIPES, key=lambda one: one != cell.recipe):
-                found = self._known.get(Cell(matrix=cell.matrix, coordinates=tuple(coordinates), recipe=recipe).id)
+        """Return the nearest cell that works: at the same place, else along one axis, else anywhere."""
+        place = self._place(cell)
+        recipes = sorted(RECIPES, key=lambda one: one != cell.recipe)
+        for other in (place, *self._along_axes(place)):
+            for recipe in recipes:
+                found = self._known.get((other, recipe))
                 if found is not None and found.cell != cell and found.verdict.kind == "works":
                     return found
-        return None
+        steps = [(sum(map(_apart, place, at)), one.cell.recipe != cell.recipe, one.cell.id) for at, one in self._green]
+        return self._green[steps.index(min(steps))][1] if steps else None
 
     def beside(self, cell: Cell) -> dict[str, tuple[Entry | None, Entry | None]]:
         """Return, for each axis, the known cells just below and just above on it, of the same recipe."""
+        place = self._place(cell)
         return {
-            coordinate.axis: (self._next(cell, coordinate, -1), self._next(cell, coordinate, 1))
-            for coordinate in cell.coordinates
+            name: (self._next(place, cell.recipe, number, -1), self._next(place, cell.recipe, number, 1))
+            for number, name in enumerate(self._names)
         }
 
-    def _next(self, cell: Cell, coordinate: Coordinate, step: int) -> Entry | None:
-        versions = self._axes[coordinate.axis]
-        below = [one for one in versions if one < coordinate.version][::-1]
-        for version in below if step < 0 else [one for one in versions if one > coordinate.version]:
-            moved = tuple(_moved(one, coordinate.axis, version) for one in cell.coordinates)
-            found = self._known.get(Cell(matrix=cell.matrix, coordinates=moved, recipe=cell.recipe).id)
+    def _place(self, cell: Cell) -> Place:
+        return tuple(
+            numbers[coordinate.version] for numbers, coordinate in zip(self._numbers, cell.coordinates, strict=True)
+        )
+
+    def _next(self, place: Place, recipe: Recipe, axis: int, step: int) -> Entry | None:
+        at = place[axis] + step
+        while 0 <= at < len(self._numbers[axis]):
+            found = self._known.get(((*place[:axis], at, *place[axis + 1 :]), recipe))
             if found is not None:
                 return found
+            at += step
         return None
 
-    def _along_axes(self, cell: Cell) -> Iterator[list[Coordinate]]:
+    def _along_axes(self, place: Place) -> Iterator[Place]:
         """The places that differ on one axis, the nearest first; of equally near ones the first axis's."""
-        steps = []
-        for number, coordinate in enumerate(cell.coordinates):
-            versions = self._axes[coordinate.axis]
-            at = sum(version < coordinate.version for version in versions)
-            steps += [
-                (abs(place - at), number, version)
-                for place, version in enumerate(versions)
-                if version != coordinate.version
-            ]
-        for _, number, version in sorted(steps):
-            moved = list(cell.coordinates)
-            moved[number] = _moved(moved[number], moved[number].axis, version)
-            yield moved
+        moves = [
+            (abs(to - place[axis]), axis, to)
+            for axis, numbers in enumerate(self._numbers)
+            for to in range(len(numbers))
+            if to != place[axis]
+        ]
+        for _, axis, to in sorted(moves):
+            yield (*place[:axis], to, *place[axis + 1 :])
+
+
+def _apart(one: int, other: int) -> int:
+    return abs(one - other)
 
 
 def packages(volume: Volume, cell: str, records: tuple[Record, ...]) -> dict[str, str]:
@@ -89,9 +99,3 @@ def differences(here: Mapping[str, str], there: Mapping[str, str]) -> tuple[Diff
         for name in sorted({*here, *there})
         if here.get(name) != there.get(name)
     )
-
-
-def _moved(coordinate: Coordinate, axis: str, version: Version) -> Coordinate:
-    if coordinate.axis != axis:
-        return coordinate
-    return Coordinate(axis=coordinate.axis, short=coordinate.short, version=version)
