@@ -51,6 +51,26 @@ def test_a_computation_takes_and_returns_structs():
 
 
 @pytest.mark.capability(
+    "computation.assertion",
+    title="Assertions in TensorFlow code",
+    says="An assertion that a result depends on by `tf.control_dependencies` ends the computation with its message.",
+)
+def test_an_assertion_ends_a_computation():
+    import tensorflow as tf
+
+    for number in ("int32", "float32", "int64"):
+
+        @tf_computation(tff.TensorType(dtype(number), [2]))
+        def positive(values):
+            with tf.control_dependencies([tf.debugging.assert_positive(values, message="must be more than none")]):
+                return tf.identity(values)
+
+        assert np.array_equal(positive(np.array([3, 4], number)), [3, 4])
+        with pytest.raises(Exception, match="must be more than none"):
+            positive(np.array([3, -4], number))
+
+
+@pytest.mark.capability(
     "computation.polymorphic",
     title="Computations without a declared type",
     says="A computation declared without types takes each type that its code can do with, and is traced for it.",
