@@ -282,14 +282,18 @@ def test_the_runtime_prepares_rounds_ahead(find, async_context):
                 taken.append(clients)
                 state = await train(state, clients)
         assert asyncio.all_tasks() == before
-        return state
+        return int(state)
 
-    train = trained()
-    for ahead in (0, 1, 3):
-        started, taken = [], []
-        with installed(async_context):
-            assert run_async(train_ahead(ahead)) == state_after(6)
-        assert taken == [numbers_of(number) for number in range(6)]
+    async def train_with_each():
+        for ahead in (0, 1, 3):
+            started.clear()
+            taken.clear()
+            assert await train_ahead(ahead) == state_after(6)
+            assert taken == [numbers_of(number) for number in range(6)]
+
+    train, started, taken = trained(), [], []
+    with installed(async_context):
+        run_async(train_with_each())
 
 
 @pytest.mark.capability(
