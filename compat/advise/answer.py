@@ -94,7 +94,7 @@ class Advisor:
 
     def card(self, proof: Proof) -> Card:
         """Return a proof with all that is told of it."""
-        lock = self._locks[proof.cell.id]
+        lock = self._locks[proof.id]
         return Card(
             proof=proof,
             lock=lock,

@@ -44,7 +44,7 @@ def _of_runs(picture: Picture, matching: Sequence[Entry], request: Request) -> I
         return
     entry = failing[0]
     more = f"; {len(failing) - 1} more were run and do not do" if failing[1:] else ""
-    yield f"{entry.cell.id} {_failure(picture, entry, request)}{more}"
+    yield f"{entry.verdict.cell} {_failure(picture, entry, request)}{more}"
 
 
 def _failure(picture: Picture, entry: Entry, request: Request) -> str:

@@ -24,6 +24,7 @@ class Proof(Value, frozen=True):
     this lock count. `stale` says why the evidence is old; empty when it is not.
     """
 
+    id: str
     cell: Cell
     kind: Literal["works", "partial"]
     versions: tuple[tuple[str, Version], ...]
@@ -66,13 +67,13 @@ class Ranks:
         subject, python = picture.matrix.subject, picture.matrix.interpreters.name
         self._axes = (subject, *(axis.name for axis in picture.matrix.packages if axis.name != subject), python)
         self._ranks: dict[Goal, dict[str, int]] = {
-            goal: {one.cell.id: rank for rank, one in enumerate(sorted(proofs, key=lambda one: self._key(one, goal)))}
+            goal: {one.id: rank for rank, one in enumerate(sorted(proofs, key=lambda one: self._key(one, goal)))}
             for goal in GOALS
         }
 
     def of(self, proof: Proof, goal: Goal) -> int:
         """Return the place of a proof among all, 0 for the best, whether or not it works wholly."""
-        return self._ranks[goal][proof.cell.id]
+        return self._ranks[goal][proof.id]
 
     def order(self, proof: Proof, request: Request) -> tuple[int, int]:
         """Return what proofs are sorted by: what works wholly comes first, unless it was said what must work."""
@@ -97,7 +98,7 @@ class Ranks:
     def _key(self, proof: Proof, goal: Goal) -> tuple[object, ...]:
         subject, *others = (self.positions[axis][proof.cell.on(axis).version] for axis in self._axes)
         doubts = (not proof.is_published, bool(proof.stale))
-        last = (RECIPES.index(proof.cell.recipe), proof.cell.id)
+        last = (RECIPES.index(proof.cell.recipe), proof.id)
         newest = (-subject, *doubts, *(-other for other in others))
         match goal:
             case "newest":
@@ -133,9 +134,10 @@ def _proofs(picture: Picture, locks: Mapping[str, Lock]) -> Iterator[Proof]:
             counted = [one.run for one in counting(entry.runs, picture.day) if one.run.lock_digest == entry.lock_digest]
             statuses = {one.id: one.status for one in entry.verdict.capabilities}
             yield Proof(
+                id=entry.verdict.cell,
                 cell=entry.cell,
                 kind=kind,
-                versions=tuple(_versions(picture, entry.cell, locks[entry.cell.id])),
+                versions=tuple(_versions(picture, entry.cell, locks[entry.verdict.cell])),
                 has=tuple(sorted(name for name, status in statuses.items() if status == "yes")),
                 fails=tuple(sorted(name for name, status in statuses.items() if status == "no")),
                 tested=len(counted),

@@ -119,7 +119,7 @@ def advise_rows(advisor: Advisor, at: Callable[[Lock], Whereabouts]) -> AdviceTa
 def _row(advisor: Advisor, told: _Told, numbers: dict[str, int], sentences: _Sentences) -> AdviceRow:
     card, proof = told.card, told.card.proof
     return AdviceRow(
-        id=proof.cell.id,
+        id=proof.id,
         at=tuple(advisor.ranks.positions[one.axis][one.version] for one in proof.cell.coordinates),
         recipe=proof.cell.recipe,
         verdict=proof.kind,

@@ -68,7 +68,7 @@ def _recommend(stand: Stand, answer: Recommended) -> None:
         say()
         say(f"or {_named(stand, alternative.card)}")
         say(f"  {alternative.trade_off}")
-        say(f"  {_evidence(alternative.card)}; {proof.cell.id}")
+        say(f"  {_evidence(alternative.card)}; {proof.id}")
 
 
 def _explain(stand: Stand, answer: Unproven) -> None:
@@ -85,7 +85,7 @@ def _explain(stand: Stand, answer: Unproven) -> None:
 
 def _say_card(stand: Stand, card: Card) -> None:
     say(_named(stand, card))
-    say(f"  {_evidence(card)}; {card.proof.cell.id}")
+    say(f"  {_evidence(card)}; {card.proof.id}")
     for reason in card.proof.stale:
         say(f"  stale: {reason}")
     for one in card.lifted:
@@ -113,7 +113,7 @@ def _evidence(card: Card) -> str:
 
 
 def _whereabouts(stand: Stand, card: Card) -> Whereabouts:
-    return Whereabouts(lock=f"matrices/{stand.setting.folder.name}/locks/{card.proof.cell.id}.txt")
+    return Whereabouts(lock=f"matrices/{stand.setting.folder.name}/locks/{card.proof.id}.txt")
 
 
 def _told(stand: Stand, answer: Recommended | Unproven) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def _told(stand: Stand, answer: Recommended | Unproven) -> dict[str, Any]:
 def _card(stand: Stand, card: Card) -> dict[str, Any]:
     proof, lines = card.proof, commands(card.lock, _whereabouts(stand, card))
     return {
-        "id": proof.cell.id,
+        "id": proof.id,
         "recipe": proof.cell.recipe,
         "verdict": proof.kind,
         "coordinates": {one.axis: one.version for one in proof.cell.coordinates},

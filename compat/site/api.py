@@ -46,9 +46,9 @@ def _volume(edition: Edition, volume: Volume) -> Iterator[File | Made | Listing]
     for path, document in zip(paths, cells(volume, paths), strict=True):
         yield File(path=path, content=json(document))
     for entry in volume.picture.known:
-        make = _maker(edition, volume, entry.cell.id)
-        siblings = volume.places[entry.cell.id.partition("+")[0]]
-        yield Made(path=api_path(name, "cells", entry.cell.id), inputs=tokens.of(entry, *siblings), make=make)
+        make = _maker(edition, volume, entry.verdict.cell)
+        siblings = volume.places[entry.verdict.cell.partition("+")[0]]
+        yield Made(path=api_path(name, "cells", entry.verdict.cell), inputs=tokens.of(entry, *siblings), make=make)
     for release in releases(volume):
         path = api_path(name, "releases", release.axis, release.version)
         yield File(path=path, content=json(release))

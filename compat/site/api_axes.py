@@ -55,7 +55,7 @@ def _release(volume: Volume, axis: Axis, version: Version, entries: Sequence[Ent
         releases=tuple(ReleaseFile(version=str(r.version), uploaded=r.uploaded, yanked=r.yanked) for r in found),
         verdicts=dict(sorted(Counter(entry.verdict.kind for entry in entries).items())),
         ranges=tuple(_ranges(volume, axis, entries)),
-        cells=tuple(entry.cell.id for entry in entries if entry.runs or entry.lock_digest is not None),
+        cells=tuple(entry.verdict.cell for entry in entries if entry.runs or entry.lock_digest is not None),
         ruled_out=tuple(_reasons(entries)),
     )
 
@@ -91,7 +91,7 @@ def _reasons(entries: Sequence[Entry]) -> Iterator[Reason]:
             ruled_out[entry.obstacle.kind].append(entry)
     for kind, alike in sorted(ruled_out.items()):
         because = "" if alike[-1].obstacle is None else alike[-1].obstacle.because
-        yield Reason(kind=kind, count=len(alike), example=alike[-1].cell.id, because=because)
+        yield Reason(kind=kind, count=len(alike), example=alike[-1].verdict.cell, because=because)
 
 
 def capabilities(volume: Volume) -> Iterator[CapabilityDocument]:
@@ -124,7 +124,7 @@ def _capability(volume: Volume, name: str, cells: Sequence[CapabilityCell]) -> C
 
 def _cell(entry: Entry, found: Capability) -> CapabilityCell:
     return CapabilityCell(
-        cell=entry.cell.id,
+        cell=entry.verdict.cell,
         status=found.status,
         cause=found.cause or None,
         subject=found.subject or None,
@@ -141,7 +141,7 @@ def changes(volume: Volume) -> Changes:
     shown = tuple(
         ChangeShape(
             moment=event.moment,
-            cell=event.entry.cell.id,
+            cell=event.entry.verdict.cell,
             kind=event.change.kind,
             before=event.change.before,
             after=event.change.after,

@@ -15,7 +15,7 @@ from compat.results.picture import Entry
 from compat.results.record import Capability, Record
 from compat.results.verdict import counting
 from compat.run.outcome import Failed, Passed
-from compat.site.edition import Edition, Volume, cell_page, lock_file, place_of
+from compat.site.edition import Edition, Volume, cell_page, lock_file
 from compat.site.installs import whereabouts
 from compat.site.looks import state_of
 from compat.site.shapes import (
@@ -106,9 +106,9 @@ def row(volume: Volume, entry: Entry, capabilities: Sequence[str]) -> CellRow:
 
 def cell(edition: Edition, volume: Volume, entry: Entry) -> CellShape:
     """Return everything about a cell; its records and its lock are read."""
-    outcome, lock = entry.verdict.outcome, volume.locks.get(entry.cell.id)
+    outcome, lock = entry.verdict.outcome, volume.locks.get(entry.verdict.cell)
     failed = outcome if isinstance(outcome, Failed) else None
-    records, issue = volume.kept.records(entry.cell.id), volume.picture.explained(entry)
+    records, issue = volume.kept.records(entry.verdict.cell), volume.picture.explained(entry)
     published = as_published(volume.picture, entry.cell)
     return CellShape(
         **head(volume),
@@ -138,10 +138,10 @@ def told(volume: Volume, entry: Entry) -> dict[str, Any]:
     """Return what is told of a cell everywhere. Of the runs that count, one passed when each of its attempts did."""
     found, counted = entry.verdict, counting(entry.runs, volume.picture.day)
     return {
-        "id": entry.cell.id,
+        "id": entry.verdict.cell,
         "recipe": entry.cell.recipe,
         "verdict": found.kind,
-        "state": state_of(entry, volume.places[place_of(entry.cell)]),
+        "state": state_of(entry, volume.places[entry.verdict.cell.partition("+")[0]]),
         "evidence": found.evidence,
         "outcome": None if found.outcome is None else str(found.outcome),
         "since": found.since,
@@ -217,4 +217,4 @@ def _commands(edition: Edition, volume: Volume, lock: Lock) -> CommandsShape:
 
 
 def _lock(volume: Volume, entry: Entry) -> str | None:
-    return None if entry.lock_digest is None else lock_file(volume.name, entry.cell.id)
+    return None if entry.lock_digest is None else lock_file(volume.name, entry.verdict.cell)

@@ -121,7 +121,7 @@ def _coordinates(volume: Volume) -> Iterator[tuple[Any, ...]]:
     places = volume.advisor.ranks.positions
     for entry in volume.picture.known:
         for one in entry.cell.coordinates:
-            yield entry.cell.id, one.axis, str(one.version), places[one.axis][one.version]
+            yield entry.verdict.cell, one.axis, str(one.version), places[one.axis][one.version]
 
 
 def _runs(volume: Volume, runs: list[tuple[Entry, Ran]]) -> Iterator[tuple[Any, ...]]:
@@ -130,7 +130,7 @@ def _runs(volume: Volume, runs: list[tuple[Entry, Ran]]) -> Iterator[tuple[Any, 
         outcome = " ".join(map(str, run.outcomes))
         started = run.started.isoformat()
         yield (
-            *(number, entry.cell.id, started, outcome, counts),
+            *(number, entry.verdict.cell, started, outcome, counts),
             *(run.seconds, run.isolation, run.lock_digest, run.suite_digest),
         )
 

@@ -4,26 +4,31 @@ from collections.abc import Iterator
 
 from compat.advise.commands import Whereabouts, in_two_steps, parts
 from compat.lock.lockfile import Lock
-from compat.lock.text import encode_lock
 from compat.site.edition import Edition, File, Volume, lock_file
+
+# What the head of a lock says when there are two; only then it is read whole.
+STEPS = "\n# given-python: "
 
 
 def whereabouts(edition: Edition, volume: Volume, lock: Lock) -> Whereabouts:
     """Return the addresses under which the site has a lock."""
-    whole, rest, subject = (edition.url(path) for path in _paths(volume, lock))
+    whole, rest, subject = (edition.url(path) for path in _paths(volume, lock.inputs.cell))
     return Whereabouts(lock=whole, pins=rest, given=subject) if in_two_steps(lock) else Whereabouts(lock=whole)
 
 
 def files(edition: Edition) -> Iterator[File]:
     """Yield the locks of every matrix."""
     for volume in edition.volumes:
-        for lock in volume.locks.values():
-            texts = (encode_lock(lock), *parts(lock)) if in_two_steps(lock) else (encode_lock(lock),)
-            for path, text in zip(_paths(volume, lock), texts, strict=False):
-                yield File(path=path, content=text.encode())
+        for cell in volume.locks:
+            whole, *two = _paths(volume, cell)
+            text = volume.kept.lock_text(cell) or ""
+            yield File(path=whole, content=text.encode())
+            if STEPS in text and in_two_steps(volume.locks[cell]):
+                for path, part in zip(two, parts(volume.locks[cell]), strict=True):
+                    yield File(path=path, content=part.encode())
 
 
-def _paths(volume: Volume, lock: Lock) -> tuple[str, str, str]:
-    path = lock_file(volume.name, lock.inputs.cell)
+def _paths(volume: Volume, cell: str) -> tuple[str, str, str]:
+    path = lock_file(volume.name, cell)
     stem = path.removesuffix(".txt")
     return path, f"{stem}/pins.txt", f"{stem}/given.txt"
