@@ -2,19 +2,25 @@
 
 import datetime
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hypothesis import strategies as st
 from packaging.version import Version
 from world import catalogue_of, matrix_of, world
 
+from compat import files
 from compat.declare.load import Declared
 from compat.declare.policy import Policy
+from compat.index.kept import encode_catalogue
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.lock.text import encode_lock
 from compat.plan.cell import Cell, parse_cell
 from compat.plan.plan import plan
+from compat.results.files import RecordFiles
 from compat.results.picture import Picture, picture
 from compat.results.record import Capability, Record
 from compat.results.verdict import Present
@@ -154,3 +160,21 @@ def proven(*cells: str) -> Shelf:
     """Return a shelf on which each of these cells passed once."""
     locks = [lock_of(cell) for cell in cells]
     return Shelf([ran(lock) for lock in locks], locks)
+
+
+@contextmanager
+def repository(shelf: Shelf) -> Iterator[Path]:
+    """A repository with the shelf as the files that the command line reads."""
+    with TemporaryDirectory() as place:
+        folder = Path(place) / "matrices" / "demo"
+        (folder / "suite").mkdir(parents=True)
+        files.write(folder / "matrix.toml", DEMO["matrix"])
+        files.write(folder / "catalogue.json", encode_catalogue(CATALOGUE, MATRIX))
+        (folder / "locks").mkdir()
+        for cell, lock in shelf.locks.items():
+            files.write(folder / "locks" / f"{cell}.txt", encode_lock(lock))
+        store = RecordFiles(folder)
+        for entry in shelf.picture().known:
+            for record in shelf.records(entry.cell.id):
+                store.add(record)
+        yield Path(place)

@@ -3,24 +3,20 @@
 import json
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from editions import edition, files
 from hypothesis import HealthCheck, given, settings
-from known import CATALOGUE, DAY, DEMO, MATRIX, SUITE, Shelf, shelves
+from known import DAY, MATRIX, SUITE, Shelf, repository, shelves
 
-from compat import files as texts
 from compat.advise.answer import Recommended
+from compat.advise.proof import is_current
 from compat.advise.request import GOALS, Request, request_of
 from compat.cli.setting import Setting
 from compat.cli.stand import Stand
-from compat.index.kept import encode_catalogue
-from compat.lock.text import encode_lock
-from compat.results.files import RecordFiles
 from compat.results.picture import Entry
 from compat.results.verdict import Present
 from compat.site.api import api, api_path
@@ -131,7 +127,8 @@ def test_the_advisor_agrees(shelf: Shelf) -> None:
                 card.proof.last,
                 bool(card.proof.stale),
             )
-    provable = [entry for entry in volume.picture.known if entry.verdict.kind == "works" and _is_current(entry)]
+    works = [entry for entry in volume.picture.known if entry.verdict.kind == "works"]
+    provable = [entry for entry in works if is_current(entry, volume.picture)]
     assert isinstance(volume.advisor.answer(Request()), Recommended) or not provable
 
 
@@ -148,17 +145,13 @@ def test_the_database_agrees(shelf: Shelf, tmp_path: Path) -> None:
 @settings(parent=SLOW, max_examples=15)
 def test_the_command_line_agrees(shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMPAT_CACHE_DIR", str(tmp_path / "cache"))
-    with _repository(shelf) as root:
+    with repository(shelf) as root:
         stand = Stand(Setting("demo", root))
         stand.__dict__["present"] = Present(suite_digest=SUITE, day=DAY)
         for entry in shelf.picture().known:
             row = json.loads(json.dumps(stand.row(entry.cell.id), default=str))
             assert row | said(entry) == row
             assert row["capabilities"] == {one.id: one.status for one in entry.verdict.capabilities}
-
-
-def _is_current(entry: Entry) -> bool:
-    return entry.lock_digest is not None and entry.runs[-1].lock_digest == entry.lock_digest
 
 
 def _database(volume: Volume, folder: Path) -> Iterator[dict[str, Any]]:
@@ -168,21 +161,3 @@ def _database(volume: Volume, folder: Path) -> Iterator[dict[str, Any]]:
         connection.row_factory = sqlite3.Row
         asked = "SELECT id, verdict, evidence, outcome, since, latest, stale FROM cells"
         yield from (dict(row) for row in connection.execute(asked).fetchall())
-
-
-@contextmanager
-def _repository(shelf: Shelf) -> Iterator[Path]:
-    """The shelf as the files that the command line reads."""
-    with TemporaryDirectory() as place:
-        folder = Path(place) / "matrices" / "demo"
-        (folder / "suite").mkdir(parents=True)
-        texts.write(folder / "matrix.toml", DEMO["matrix"])
-        texts.write(folder / "catalogue.json", encode_catalogue(CATALOGUE, MATRIX))
-        (folder / "locks").mkdir()
-        for cell, lock in shelf.locks.items():
-            texts.write(folder / "locks" / f"{cell}.txt", encode_lock(lock))
-        store = RecordFiles(folder)
-        for entry in shelf.picture().known:
-            for record in shelf.records(entry.cell.id):
-                store.add(record)
-        yield Path(place)

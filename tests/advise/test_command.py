@@ -1,0 +1,78 @@
+"""The command `compat advise`: what it prints, and how it ends."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from known import DAY, Shelf, lock_of, proven, ran, repository
+from ran import Ran
+
+from compat.cli import app
+
+NEW, OLD, RELAXED = "py3.9-dep2-demo2.0", "py3.8-dep1-demo1.0", "py3.8-dep2-demo2.0+relaxed"
+Advise = Callable[..., Ran]
+
+
+@pytest.fixture
+def advise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Advise:
+    """Ask for advice about a shelf."""
+    monkeypatch.setenv("COMPAT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("compat.cli.stand.today", lambda: DAY)
+
+    def command(shelf: Shelf, *words: str) -> Ran:
+        with repository(shelf) as root:
+            monkeypatch.setattr(sys, "argv", ["compat", "advise", "demo", *words, "--root", str(root)])
+            with pytest.raises(SystemExit) as left:
+                app.main()
+        captured = capsys.readouterr()
+        return Ran(code=int(left.value.code or 0), out=captured.out, err=captured.err)
+
+    return command
+
+
+def test_what_is_proven_is_told_with_its_evidence_and_its_commands(advise: Advise) -> None:
+    found = advise(proven(NEW, OLD))
+    assert found.code == 0
+    assert found.out.splitlines()[:2] == [
+        "Python 3.9, dep 2.0, demo 2.0",
+        f"  works; tested once, last on {DAY}, isolation L3; {NEW}",
+    ]
+    assert f"uv pip install --python cell --no-deps --require-hashes -r matrices/demo/locks/{NEW}.txt" in found.out
+    assert "or Python 3.8, dep 1.0, demo 1.0" in found.out
+
+
+def test_what_was_lifted_and_what_a_plain_install_does_is_told(advise: Advise) -> None:
+    lock = lock_of(RELAXED, given_python="3.9.18")
+    found = advise(Shelf([ran(lock)], [lock]))
+    assert "  lifted: Python 3.8 instead of >=3.9" in found.out
+    assert "  as published: pip install 'dep==2.*' 'demo==2.0'" in found.out
+    assert "cannot work: demo 2.0 requires Python >=3.9, not 3.8" in found.out
+    assert "--python-version 3.9.18 -r given.txt" in found.out
+
+
+def test_where_nothing_fits_the_nearest_is_shown_and_the_code_is_1(advise: Advise) -> None:
+    found = advise(proven(NEW), "python==3.8", "demo==2")
+    assert found.code == 1
+    assert "demo 2.0 requires Python >=3.9, not 3.8" in found.out
+    assert "the nearest proven combination has Python 3.9 instead of ==3.8:" in found.out
+
+
+def test_where_nothing_is_proven_at_all_that_is_said(advise: Advise) -> None:
+    found = advise(Shelf())
+    assert (found.code, "no combination of demo is proven so far" in found.err) == (1, True)
+
+
+@pytest.mark.parametrize("words", [("pyton==3",), ("demo==",), ("--need", "summ"), ("--goal", "best")])
+def test_what_is_no_request_is_wrong_usage(advise: Advise, words: tuple[str, ...]) -> None:
+    found = advise(proven(NEW), *words)
+    assert (found.code, found.out) == (2, "")
+    assert found.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("shelf", "is_proven"), [(proven(NEW), True), (Shelf(), False)])
+def test_machines_read_the_same_keys_whatever_the_answer(advise: Advise, shelf: Shelf, is_proven: bool) -> None:
+    told = advise(shelf, "--json").json["data"]
+    assert list(told) == ["matrix", "request", "proven", "in_the_way", "changes", "best", "alternatives"]
+    assert told["proven"] is is_proven
+    assert (told["best"] is None) is not is_proven
