@@ -120,15 +120,15 @@ class Local:
                 job = waiting.get_nowait()
             except queue.Empty:
                 break
-            if not sung:
-                song = self._once(number, canary(job))
-                sung = isinstance(song.outcome, Passed)
-                if not sung:
-                    waiting.put(job)
-                    reporter.stopped(number, f"its canary cell came to {song.outcome}")
-                    return
-            reporter.began(number, job)
             try:
+                if not sung:
+                    song = self._once(number, _of_worker(canary(job), number))
+                    sung = isinstance(song.outcome, Passed)
+                    if not sung:
+                        waiting.put(job)
+                        reporter.stopped(number, f"its canary cell came to {song.outcome}")
+                        return
+                reporter.began(number, job)
                 attempts = self._attempted(number, job)
             except Exception as fault:
                 waiting.put(job)
@@ -175,6 +175,11 @@ class Local:
     def _once(self, number: int, job: Job) -> Attempt:
         evidence = self._run_cell(job, self._benches(number, job), self._now(), self._cancel)
         return Attempt(evidence=evidence, outcome=classify(evidence))
+
+
+def _of_worker(canary: Job, number: int) -> Job:
+    """The canary under a name of the worker's own: workers start at the same moment, and leave their evidence by it."""
+    return msgspec.structs.replace(canary, cell=f"{canary.cell}-{number}")
 
 
 def _run_cell(job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event) -> Evidence:

@@ -92,15 +92,25 @@ def run(runs: Runs, cells: Sequence[str], **more: int) -> tuple[dict[str, list[s
 def test_the_canary_goes_first_and_once_for_each_worker() -> None:
     runs = Runs({})
     kept, left, stops = run(runs, ["a", "b"])
-    assert runs.asked == ["canary", "a", "b"]
+    assert runs.asked == ["canary-0", "a", "b"]
     assert (kept, left, stops) == ({"a": ["pass"], "b": ["pass"]}, 0, [])
 
 
 def test_a_worker_whose_canary_dies_runs_nothing() -> None:
-    runs = Runs({"canary": (broken,)})
+    runs = Runs({"canary-0": (broken,)})
     kept, left, stops = run(runs, ["a", "b"])
     assert (kept, left) == ({}, 2)
     assert stops == ["its canary cell came to install-fail:error"]
+
+
+def raising(cell: str) -> Evidence:
+    raise OSError("the disk is gone")
+
+
+def test_a_canary_that_breaks_compat_itself_stops_its_worker_and_loses_no_cell() -> None:
+    kept, left, stops = run(Runs({"canary-0": (raising,)}), ["a", "b"])
+    assert (kept, left) == ({}, 2)
+    assert stops == ["OSError in compat itself: the disk is gone"]
 
 
 def test_a_worker_on_which_everything_fails_keeps_nothing_of_it() -> None:
@@ -168,4 +178,6 @@ def test_every_cell_is_run_once_whatever_the_number_of_workers(workers: int) -> 
     kept, left, _ = run(runs, cells, workers=workers)
     assert sorted(kept) == sorted(cells)
     assert left == 0
-    assert sorted(cell for cell in runs.asked if cell != "canary") == sorted(cells)
+    canaries = [cell for cell in runs.asked if cell.startswith("canary")]
+    assert len(canaries) == len(set(canaries)) <= workers
+    assert sorted(cell for cell in runs.asked if not cell.startswith("canary")) == sorted(cells)
