@@ -55,7 +55,7 @@ def _respects(matrix: Matrix, one: Proof, other: Proof) -> Iterator[str]:
 def _gain(matrix: Matrix, proof: Proof, respect: str) -> str:
     match respect:
         case "kind":
-            return "every capability works" if not proof.fails else "less fails"
+            return "nothing that was asked of it fails" if not proof.fails else "less fails"
         case "recipe":
             return "as published, with nothing lifted"
         case "stale":

@@ -13,7 +13,7 @@ from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES, Cell
 from compat.plan.product import axis_coordinates
 from compat.results.picture import Entry, Picture
-from compat.results.verdict import counting, staleness
+from compat.results.verdict import counting, is_other_suite, staleness
 from compat.run.evidence import Isolation
 
 
@@ -21,7 +21,8 @@ class Proof(Value, frozen=True):
     """A combination that ran. `fails` are the capabilities that do not work, `has` those that do.
 
     `versions` has, for each axis, what the lock installs; of an interpreter, the series. `tested` is how many runs on
-    this lock count. `stale` says why the evidence is old; empty when it is not.
+    this lock count. `stale` says why the evidence is old; empty when it is not. `is_of_today` says that today's suite
+    was run: an older one may have asked less.
     """
 
     id: str
@@ -34,6 +35,12 @@ class Proof(Value, frozen=True):
     last: datetime.date
     isolation: Isolation
     stale: tuple[str, ...]
+    is_of_today: bool
+
+    @property
+    def tier(self) -> int:
+        """What is recommended first: 0 where all works that today's suite asks; 1 for each doubt about that."""
+        return int(self.kind == "partial") + int(not self.is_of_today)
 
     @property
     def is_published(self) -> bool:
@@ -77,7 +84,7 @@ class Ranks:
 
     def order(self, proof: Proof, request: Request) -> tuple[int, int]:
         """Return what proofs are sorted by: what works wholly comes first, unless it was said what must work."""
-        return int(not request.needs and proof.kind == "partial"), self.of(proof, request.goal)
+        return 0 if request.needs else proof.tier, self.of(proof, request.goal)
 
     def distance(
         self, proof: Proof, request: Request, asked: Mapping[str, Collection[Version]]
@@ -144,6 +151,7 @@ def _proofs(picture: Picture, locks: Mapping[str, Lock]) -> Iterator[Proof]:
                 last=latest,
                 isolation=counted[-1].isolation,
                 stale=staleness(counted[-1], picture.present, entry.lock_digest),
+                is_of_today=not is_other_suite(counted[-1], picture.present),
             )
 
 

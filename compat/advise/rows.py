@@ -1,9 +1,9 @@
 """The `advise` room's table: all that a page needs to answer requests by itself, as the command would.
 
 A request that names coordinates and capabilities is answered so: keep the rows whose `at` is as asked and whose `lacks`
-names no needed capability; of these take the first by (verdict is not `works`, unless a capability was needed; `rank`
-of the goal). Where no row is left, the nearest is the first by (needs lacking; axes not as asked; coordinates off, all
-axes together; that order).
+names no needed capability; of these take the first by (`tier`, or 0 where a capability was needed; `rank` of the goal).
+Where no row is left, the nearest is the first by (needs lacking; axes not as asked; coordinates off, all axes together;
+that order).
 """
 
 import datetime
@@ -45,6 +45,7 @@ class AdviceRow(Value, frozen=True):
     at: tuple[int, ...]
     recipe: Recipe
     verdict: str
+    tier: int
     versions: tuple[str, ...]
     fails: tuple[int, ...]
     lacks: tuple[int, ...]
@@ -123,6 +124,7 @@ def _row(advisor: Advisor, told: _Told, numbers: dict[str, int], sentences: _Sen
         at=tuple(advisor.ranks.positions[one.axis][one.version] for one in proof.cell.coordinates),
         recipe=proof.cell.recipe,
         verdict=proof.kind,
+        tier=proof.tier,
         versions=tuple(str(version) for _, version in proof.versions),
         fails=tuple(numbers[name] for name in proof.fails),
         lacks=tuple(number for name, number in numbers.items() if name not in proof.has),

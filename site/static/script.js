@@ -114,7 +114,7 @@
     return 0;
   };
   const coded = (id) => id.replaceAll("!", "~21");
-  const order = (row, asked) => [asked.need.length === 0 && row.verdict !== "works" ? 1 : 0, row.rank[asked.goal]];
+  const order = (row, asked) => [asked.need.length === 0 ? row.tier : 0, row.rank[asked.goal]];
   const lacking = (row, asked, table) => asked.need.filter((need) => {
     const number = table.capabilities.indexOf(need);
     return number < 0 || row.lacks.includes(number);

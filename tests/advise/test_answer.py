@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from known import CAPABILITIES, DAY, MATRIX, Shelf, lock_of, proven, ran, shelves, statuses
+from known import CAPABILITIES, DAY, MATRIX, OTHER_SUITE, Shelf, lock_of, proven, ran, shelves, statuses
 
 from compat.advise.answer import Advisor, Recommended, Unproven
 from compat.advise.commands import Whereabouts
@@ -64,6 +64,12 @@ class TestBest:
         (other,) = answer.alternatives
         assert other.trade_off == "Newer demo 2.0, newer dep 2.0, newer Python 3.9, but mean fail."
         assert other.card.proof.fails == ("mean",)
+
+    def test_a_success_by_an_older_suite_counts_no_more_than_a_part_of_one_by_todays(self) -> None:
+        part, whole = lock_of(NEW), lock_of(OLD)
+        failing = ran(part, "test-fail:assertion(mean)", capabilities=statuses(sum="yes", mean="no"))
+        shelf = Shelf([failing, ran(whole, suite=OTHER_SUITE)], [part, whole])
+        assert recommended(shelf).best.proof.cell.id == NEW
 
     def test_a_needed_capability_must_have_been_seen_to_work(self) -> None:
         part, whole = lock_of(NEW), lock_of(OLD)
@@ -240,7 +246,7 @@ def _by_table(table: AdviceTable, request: Request) -> str | None:
             for axis in off
         )
         lacking = sum(need in lacks or need not in table.capabilities for need in request.needs)
-        partly = int(not request.needs and row.verdict == "partial")  # type: ignore[attr-defined]
+        partly = 0 if request.needs else row.tier  # type: ignore[attr-defined]
         return len(off) + lacking, steps, partly, getattr(row.rank, request.goal)  # type: ignore[attr-defined]
 
     return min(table.rows, key=order).id if table.rows else None
