@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Literal, get_args
 
 import msgspec
@@ -88,6 +89,7 @@ def wanted(
     }
 
 
+@cache
 def patches(series: Version) -> tuple[Version, ...]:
     """Return the releases that an interpreter series may have."""
     return tuple(Version(f"{series}.{patch}") for patch in range(_PATCHES))

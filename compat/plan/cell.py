@@ -1,6 +1,7 @@
 """Cells and their ids: one coordinate on each axis, asked under one recipe."""
 
 import difflib
+from functools import cached_property
 from typing import Literal, get_args
 
 import msgspec
@@ -26,14 +27,14 @@ class Coordinate(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.short}{self.version}"
 
 
-class Cell(msgspec.Struct, frozen=True, kw_only=True):
+class Cell(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One question: do these versions work together, locked by this recipe? Coordinates stand in axis order."""
 
     matrix: str
     coordinates: tuple[Coordinate, ...]
     recipe: Recipe
 
-    @property
+    @cached_property
     def id(self) -> str:
         """The cell's id, `py3.11-tf2.14-tff0.87.0+relaxed`; recipe `fresh` is not written."""
         place = "-".join(coordinate.text for coordinate in self.coordinates)

@@ -24,6 +24,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.advise.answer import Advisor
+from compat.advise.proof import Proof
+from compat.advise.request import Goal, Request
 from compat.declare.capabilities import Described
 from compat.index.select import members
 from compat.lock.lockfile import Lock
@@ -99,6 +101,7 @@ class Volume:
         self.kept = kept
         self.suite = dict(suite)
         self.capabilities = tuple(told)
+        self._ordered: dict[Goal, list[Proof]] = {}
         self._released: dict[tuple[str, Version], datetime.date | None] = {}
 
     @property
@@ -154,6 +157,12 @@ class Volume:
     def advisor(self) -> Advisor:
         """What answers the question what to install."""
         return Advisor(self.picture, self.locks)
+
+    def ordered(self, goal: Goal) -> list[Proof]:
+        """Return all proofs, the best for the goal first."""
+        if goal not in self._ordered:
+            self._ordered[goal] = self.advisor.fitting(Request(goal=goal))
+        return self._ordered[goal]
 
     @cached_property
     def facts(self) -> Feasibility:

@@ -110,10 +110,12 @@ def advice(edition: Edition, volume: Volume, request: Request) -> Advice:
     return Advice(best=nearest, proven=False, alternatives=(), in_the_way=answer.in_the_way, changes=answer.changes)
 
 
-def best(edition: Edition, volume: Volume, request: Request) -> CardView | None:
-    """Return the best proven card that meets the request; None when there is none."""
-    found = volume.advisor.fitting(request)
-    return card_view(edition, volume, volume.advisor.card(found[0])) if found else None
+def best(edition: Edition, volume: Volume, at: dict[str, Version], goal: Goal = "newest") -> CardView | None:
+    """Return the best proven card with these coordinates by axis; None when there is none."""
+    for proof in volume.ordered(goal):
+        if all(proof.cell.on(axis).version == version for axis, version in at.items()):
+            return card_view(edition, volume, volume.advisor.card(proof))
+    return None
 
 
 def card_view(edition: Edition, volume: Volume, card: Card, trade_off: str = "") -> CardView:
@@ -169,7 +171,7 @@ def advise_page(edition: Edition, volume: Volume, python: Version | None) -> Adv
         subject=matrix.subject_axis.package,
         python="" if python is None else str(python),
         advice=advice(edition, volume, request),
-        goals=tuple(_goals(edition, volume, request)),
+        goals=tuple(_goals(edition, volume, asked)),
         pythons=by_python(edition, volume),
         others=tuple(_by_others(edition, volume, python)),
         choices=tuple(
@@ -186,9 +188,9 @@ def advise_page(edition: Edition, volume: Volume, python: Version | None) -> Adv
     )
 
 
-def _goals(edition: Edition, volume: Volume, request: Request) -> Iterator[tuple[str, CardView]]:
+def _goals(edition: Edition, volume: Volume, at: dict[str, Version]) -> Iterator[tuple[str, CardView]]:
     for goal, word in GOAL_WORDS.items():
-        found = best(edition, volume, Request(wants=request.wants, goal=goal))
+        found = best(edition, volume, at, goal)
         if found is not None:
             yield word, found
 
@@ -203,7 +205,7 @@ def _by_others(edition: Edition, volume: Volume, python: Version | None) -> Iter
         found = []
         for version in sorted({cell.on(axis.name).version for cell in proven}, reverse=True):
             at = {axis.name: version} | ({} if python is None else {matrix.interpreters.name: python})
-            card = best(edition, volume, Request(wants=_wants(volume, at)))
+            card = best(edition, volume, at)
             found.append(Option(label=str(version), path="" if card is None else card.path, best=card))
         yield axis.package, tuple(found)
 
