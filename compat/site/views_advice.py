@@ -150,13 +150,12 @@ def card_view(edition: Edition, volume: Volume, card: Card, trade_off: str = "")
 
 def by_python(edition: Edition, volume: Volume) -> tuple[Option, ...]:
     """Return the best answer for each Python, the newest first."""
+    axis = volume.picture.matrix.interpreters.name
     return tuple(
         Option(
             label=str(python),
             path=page(volume.name, "advise", f"py{python}"),
-            best=best(
-                edition, volume, Request(wants=_wants(volume, {volume.picture.matrix.interpreters.name: python}))
-            ),
+            best=best(edition, volume, {axis: python}),
         )
         for python in reversed(volume.board)
     )
