@@ -55,7 +55,7 @@ def build_concatenated_sum(shape, dtype=np.float32):
     An index occurs as often as clients (or entries of one client) have it: who reads the parts must add those up.
     Right where the reader does so anyway, and where it must be seen what each entry was, though not whose.
     """
-    return _build_sum(shape, dtype, lambda indices, values: (indices, values))
+    return _of_clients(shape, dtype, _summing(shape, dtype, lambda indices, values: (indices, values)))
 
 
 def build_deduplicated_sum(shape, dtype=np.float32):
@@ -63,7 +63,7 @@ def build_deduplicated_sum(shape, dtype=np.float32):
 
     An index whose values cancel out stays, with an explicit 0: that somebody had it is part of the answer.
     """
-    return _build_sum(shape, dtype, lambda indices, values: _each_index_once(indices, values, shape))
+    return _of_clients(shape, dtype, _summing_once(shape, dtype))
 
 
 def build_weighted_mean(shape, dtype=np.float32):
@@ -72,7 +72,7 @@ def build_weighted_mean(shape, dtype=np.float32):
     An index that a client does not have counts as 0 there. A total weight of 0 gives NaN, as in tff.federated_mean.
     """
     parts, number = parts_type(len(shape), dtype), _number_type(dtype)
-    add_up = build_deduplicated_sum(shape, dtype)
+    add_up = _summing_once(shape, dtype)
 
     @_tf_computation(parts, number)
     def weighted(one, weight):
@@ -110,7 +110,7 @@ def _aggregation_process(value_type):
         raise TypeError(f"All parts of a value must have one dtype, found {value_type}.")
     sizes = [int(np.prod(_shape_of(leaf), dtype=np.int64)) for leaf in leaves]
     size, dtype = sum(sizes), leaves[0].dtype
-    add_up = _build_concatenation(1, dtype)
+    add_up = _concatenating(1, dtype)
 
     @_tf_computation(value_type)
     def sparse(value):
@@ -143,10 +143,27 @@ def _aggregation_process(value_type):
     return tff.templates.AggregationProcess(initialize, next_fn)
 
 
-def _build_sum(shape, dtype, finish):
-    """Return a computation that concatenates the clients' entries and lets `finish` make the result of them."""
+def _of_clients(shape, dtype, add_up):
+    """Return the computation that applies a function of values at clients to sparse values in parts."""
+
+    @tff.federated_computation(_at_clients(parts_type(len(shape), dtype)))
+    def sparse_sum(clients):
+        return add_up(clients)
+
+    return sparse_sum
+
+
+def _summing_once(shape, dtype):
+    return _summing(shape, dtype, lambda indices, values: _each_index_once(indices, values, shape))
+
+
+def _summing(shape, dtype, finish):
+    """Return a function that concatenates the clients' entries and lets `finish` make the result of them.
+
+    A function for the inside of a computation, and no computation: 0.17 loses the names of aggregations in nested ones.
+    """
     parts, entries = parts_type(len(shape), dtype), _entries_type(len(shape), dtype)
-    add_up = _build_concatenation(len(shape), dtype)
+    add_up = _concatenating(len(shape), dtype)
 
     @_tf_computation(parts)
     def checked(one):
@@ -158,15 +175,14 @@ def _build_sum(shape, dtype, finish):
         indices, values = finish(total["indices"], total["values"])
         return _ordered(indices=indices, values=values, shape=tf.constant(shape, tf.int64))
 
-    @tff.federated_computation(_at_clients(parts))
-    def sparse_sum(clients):
+    def summed(clients):
         return tff.federated_map(finished, add_up(tff.federated_map(checked, clients)))
 
-    return sparse_sum
+    return summed
 
 
-def _build_concatenation(rank, dtype):
-    """Return a computation that makes one long list of the entries of all clients, in no particular order."""
+def _concatenating(rank, dtype):
+    """Return a function that makes one long list of the entries of all clients, in no particular order."""
     entries = _entries_type(rank, dtype)
 
     @_tf_computation()
@@ -184,11 +200,10 @@ def _build_concatenation(rank, dtype):
     def unchanged(total):
         return total
 
-    @tff.federated_computation(_at_clients(entries))
-    def concatenation(clients):
+    def concatenated(clients):
         return tff.federated_aggregate(clients, nothing(), joined, joined, unchanged)
 
-    return concatenation
+    return concatenated
 
 
 def _checked(parts, shape):

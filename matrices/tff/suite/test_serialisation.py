@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+import tensorflow as tf
 import tensorflow_federated as tff
 from api import at_clients, at_server, dtype, ordered, tf_computation
 
@@ -127,5 +128,6 @@ def test_a_value_survives_being_bytes(find):
     parts = there_and_back(ordered(a=np.int32(3), b=np.array([0.5, -1], np.float32)), pair)
     assert parts[0] == 3
     assert np.array_equal(parts[1], [0.5, -1.0])
-    dataset = there_and_back([1, 2, 3], tff.SequenceType(dtype("int32")))
+    numbers = tf.data.Dataset.from_tensor_slices(np.array([1, 2, 3], np.int32))
+    dataset = there_and_back(numbers, tff.SequenceType(dtype("int32")))
     assert [int(value) for value in dataset] == [1, 2, 3]
