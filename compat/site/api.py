@@ -11,7 +11,6 @@ from compat.site.api_policy import Policies, minimum, proposals_shape, schedule_
 from compat.site.edition import Edition, File, Listed, Listing, Made, Volume, segment
 from compat.site.installs import whereabouts
 from compat.site.openapi import changelog, openapi, schemas
-from compat.site.pages import Tokens
 from compat.site.shapes import SCHEMA_VERSION, Counts, FileShape, Index
 from compat.site.shapes import Listing as ListingShape
 from compat.site.shapes_axis import Advise, MatrixShape, Root
@@ -40,7 +39,7 @@ def api_path(matrix: str, *parts: str) -> str:
 
 
 def _volume(edition: Edition, volume: Volume) -> Iterator[File | Made | Listing]:
-    name, tokens = volume.name, Tokens(edition, volume)
+    name, tokens = volume.name, edition.tokens(volume)
     count = max(1, -(-len(volume.picture.known) // ROWS))
     paths = [api_path(name, "cells" if number == 0 else f"cells-{number}") for number in range(count)]
     for path, document in zip(paths, cells(volume, paths), strict=True):

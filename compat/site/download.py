@@ -15,7 +15,6 @@ from compat.results.record import Capability, Ran
 from compat.results.verdict import counting, in_order
 from compat.site.api_cells import capabilities_of, told
 from compat.site.edition import Edition, File, Made, Volume, segment
-from compat.site.pages import Tokens
 from compat.site.text import fit
 
 TABLES = """
@@ -69,7 +68,7 @@ def downloads(edition: Edition) -> Iterator[File | Made]:
     """Yield the database of each matrix, and a file with two queries to begin with."""
     for volume in edition.volumes:
         stem = f"download/{segment(volume.name)}"
-        yield Made(path=f"{stem}.sqlite", inputs=Tokens(edition, volume).all, make=partial(database, volume))
+        yield Made(path=f"{stem}.sqlite", inputs=edition.tokens(volume).all, make=partial(database, volume))
         text = QUERIES.format(name=segment(volume.name), subject=volume.picture.matrix.subject)
         yield File(path=f"{stem}.sql", content=text.encode())
 

@@ -38,6 +38,7 @@ from compat.results.picture import Entry, Picture
 from compat.results.record import RESERVED, Capability, Record
 from compat.results.table import Column, columns
 from compat.site.history import Event, events
+from compat.site.tokens import Tokens
 
 Versions = tuple[Version, ...]
 _LONGEST = 150
@@ -228,6 +229,7 @@ class Edition:
         self.volumes = tuple(volumes)
         self.base_url = base_url.rstrip("/") + "/"
         self.day = day
+        self._tokens: dict[str, Tokens] = {}
 
     def volume(self, matrix: str) -> Volume:
         """Return the volume of that matrix; KeyError when the edition has none."""
@@ -235,6 +237,14 @@ class Edition:
             if volume.name == matrix:
                 return volume
         raise KeyError(matrix)
+
+    def tokens(self, volume: Volume) -> Tokens:
+        """Return what the files about a volume depend on, as digests."""
+        if volume.name not in self._tokens:
+            titles = [(one.name, one.picture.matrix.title) for one in self.volumes]
+            parts = (self.base_url, titles, sorted(volume.suite.items()))
+            self._tokens[volume.name] = Tokens(volume.picture, self.day, *parts)
+        return self._tokens[volume.name]
 
     def records(self, matrix: str, cell: str) -> tuple[Record, ...]:
         """Return the records of a cell, oldest first."""

@@ -17,7 +17,7 @@ from compat.index.select import selected
 from compat.policy.proposal import Proposal
 from compat.site.api_policy import Policies
 from compat.site.edition import Edition, File, Volume, cell_page, page, segment
-from compat.site.history import Event, events
+from compat.site.history import Event
 from compat.site.text import fit, moment, written
 from compat.site.words import cause_sentence, day, listed, place_words
 
@@ -59,7 +59,7 @@ def feed_path(matrix: str, name: str) -> str:
 
 def happenings(volume: Volume) -> Iterator[Happening]:
     """Yield all that happened up to the volume's day, in no order."""
-    yield from (_change(volume, event) for event in events(volume.picture))
+    yield from (_change(volume, event) for event in volume.events)
     yield from _releases(volume)
     yield from (_proposal(volume, one) for one in Policies(volume).proposals if one.is_open)
     yield from _silence(volume)

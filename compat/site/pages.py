@@ -1,6 +1,5 @@
 """The `site` room's table of pages: which there are, from which template, and what each depends on."""
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -13,6 +12,7 @@ from compat.site.edition import Edition, Volume, cell_page, page, place_of
 from compat.site.looks import look_of
 from compat.site.menu import SECTIONS
 from compat.site.neighbours import Neighbours
+from compat.site.tokens import Tokens, digest
 from compat.site.views_advice import advise_page
 from compat.site.views_capability import capability_ids, capability_list, capability_view
 from compat.site.views_causes import causes
@@ -45,35 +45,9 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     canonical: str = ""
 
 
-class Tokens:
-    """What the pages of a volume depend on, as digests: `seed` of all that was declared, and one of each known cell."""
-
-    def __init__(self, edition: Edition, volume: Volume) -> None:
-        """Take the volume and its edition."""
-        picture = volume.picture
-        self.seed = digest(
-            edition.base_url,
-            [(one.name, one.picture.matrix.title) for one in edition.volumes],
-            repr(picture.ask),
-            msgspec.json.encode(picture.catalogue, enc_hook=str),
-            sorted(volume.suite.items()),
-        )
-        self._of = {entry.cell.id: _token(entry) for entry in picture.known}
-        self._all = digest(self.seed, edition.day, sorted(self._of.items()))
-
-    def of(self, *entries: Entry | None) -> str:
-        """Return a digest of what is known of these cells."""
-        return digest(self.seed, [self._of.get(entry.cell.id, entry.cell.id) for entry in entries if entry is not None])
-
-    @property
-    def all(self) -> str:
-        """A digest of the day, and of what is known of every cell."""
-        return self._all
-
-
 def pages(edition: Edition) -> Iterator[Page]:
     """Yield every page of an edition."""
-    tokens = {volume.name: Tokens(edition, volume) for volume in edition.volumes}
+    tokens = {volume.name: edition.tokens(volume) for volume in edition.volumes}
     yield Page(
         path="index.html",
         template="front.html",
@@ -91,12 +65,6 @@ def pages(edition: Edition) -> Iterator[Page]:
         yield from _releases(volume, tokens[volume.name])
         yield from _cells(edition, volume, tokens[volume.name])
     yield from _aliases(edition)
-
-
-def digest(*parts: object) -> str:
-    """Return a digest of values that print what they are."""
-    text = "\0".join(part if isinstance(part, str) else repr(part) for part in parts)
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def _sections(edition: Edition, volume: Volume, tokens: Tokens) -> Iterator[Page]:
@@ -254,9 +222,3 @@ def _aliases(edition: Edition) -> Iterator[Page]:
 
 def _alias(path: str, target: str) -> Page:
     return Page(path=path, template="moved.html", title="", about="", view=lambda: target, inputs=digest(path, target))
-
-
-def _token(entry: Entry) -> str:
-    runs = [(run.started, run.lock_digest, run.suite_digest, [str(one) for one in run.outcomes]) for run in entry.runs]
-    told = msgspec.msgpack.encode((entry.lock_digest, entry.verdict, entry.obstacle, runs), enc_hook=str)
-    return hashlib.sha256(told).hexdigest()

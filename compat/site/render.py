@@ -16,7 +16,8 @@ from compat.site import looks, words
 from compat.site.edition import Edition, File, Made, segment
 from compat.site.folder import URLS
 from compat.site.menu import menu_of
-from compat.site.pages import Page, digest, pages
+from compat.site.pages import Page, pages
+from compat.site.tokens import digest
 
 # What no HTML may hold becomes a replacement sign.
 _UNPRINTABLE: dict[int, str] = {
