@@ -16,7 +16,7 @@ import datetime
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 import msgspec
@@ -264,6 +264,7 @@ def place_of(cell: Cell) -> str:
     return cell.id.partition("+")[0]
 
 
+@lru_cache(maxsize=100_000)
 def segment(text: str) -> str:
     """Return the text as one part of a path: another text gives another part, on any file system.
 
