@@ -64,16 +64,20 @@ class Picture:
     def explained(self, entry: Entry, capability: Capability | None = None) -> KnownIssue | None:
         """Return the declared explanation of why the cell, or one capability of it, is not green; the first that fits.
 
-        A capability's explanation names the capability; a cell's names the start of the outcome.
+        A capability's explanation names the capability; a cell's names the start of the outcome, or else the capability
+        by which it fell.
         """
         outcome = entry.verdict.outcome
+        subject = outcome.subject if isinstance(outcome, Failed) and outcome.stage == "test" else ""
         for issue in self.matrix.known:
             if not _holds(issue, entry.cell):
                 continue
             if capability is not None:
                 if issue.capability == capability.id:
                     return issue
-            elif isinstance(outcome, Failed) and issue.outcome and str(outcome).startswith(issue.outcome):
+            elif issue.outcome and str(outcome).startswith(issue.outcome):
+                return issue
+            elif subject and issue.capability == subject:
                 return issue
         return None
 

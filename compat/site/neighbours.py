@@ -29,21 +29,26 @@ class Neighbours:
         every = [sorted({entry.cell.on(name).version for entry in known}) for name in self._names]
         self._numbers = [{version: number for number, version in enumerate(versions)} for versions in every]
         self._known = {(self._place(entry.cell), entry.cell.recipe): entry for entry in known}
-        self._green = [
-            (self._place(entry.cell), entry) for entry in volume.picture.known if entry.verdict.kind == "works"
-        ]
+        self._reached = [(self._place(one.cell), one) for one in known if one.verdict.kind in ("works", "partial")]
 
-    def green(self, cell: Cell) -> Entry | None:
-        """Return the nearest cell that works: at the same place, else along one axis, else anywhere."""
+    def greener(self, entry: Entry) -> Entry | None:
+        """Return the nearest cell in which works what does not work here: at the same place, else along one axis, else
+        anywhere.
+
+        Of a cell that fails as a whole that is one that works at least in part; of a partial one, one in which a
+        capability passes that fails here.
+        """
+        cell = entry.cell
         place = self._place(cell)
         recipes = sorted(RECIPES, key=lambda one: one != cell.recipe)
         for other in (place, *self._along_axes(place)):
             for recipe in recipes:
                 found = self._known.get((other, recipe))
-                if found is not None and found.cell != cell and found.verdict.kind == "works":
+                if found is not None and found.cell != cell and _is_greener(found, entry):
                     return found
-        steps = [(sum(map(_apart, place, at)), one.cell.recipe != cell.recipe, one.cell.id) for at, one in self._green]
-        return self._green[steps.index(min(steps))][1] if steps else None
+        fitting = [(at, one) for at, one in self._reached if _is_greener(one, entry)]
+        steps = [(sum(map(_apart, place, at)), one.cell.recipe != cell.recipe, one.cell.id) for at, one in fitting]
+        return fitting[steps.index(min(steps))][1] if steps else None
 
     def beside(self, cell: Cell) -> dict[str, tuple[Entry | None, Entry | None]]:
         """Return, for each axis, the known cells just below and just above on it, of the same recipe."""
@@ -77,6 +82,15 @@ class Neighbours:
         ]
         for _, axis, to in sorted(moves):
             yield (*place[:axis], to, *place[axis + 1 :])
+
+
+def _is_greener(other: Entry, entry: Entry) -> bool:
+    if other.verdict.kind == "works" or entry.verdict.kind != "partial":
+        return other.verdict.kind in ("works", "partial")
+    failing = {one.id for one in entry.verdict.capabilities if one.status == "no"}
+    return other.verdict.kind == "partial" and any(
+        one.status == "yes" and one.id in failing for one in other.verdict.capabilities
+    )
 
 
 def _apart(one: int, other: int) -> int:

@@ -198,7 +198,7 @@ def _cells(edition: Edition, volume: Volume, tokens: Tokens) -> Iterator[Page]:
 def _cell(edition: Edition, volume: Volume, tokens: Tokens, entry: Entry, neighbours: Neighbours) -> Page:
     cell = entry.cell
     around: Iterable[Entry | None] = (one for pair in neighbours.beside(cell).values() for one in pair)
-    green = neighbours.green(cell) if entry.verdict.kind in ("broken", "partial", "flaky") else None
+    green = neighbours.greener(entry) if entry.verdict.kind in ("broken", "partial", "flaky") else None
     place = place_words(cell, volume.picture.matrix)
     return Page(
         path=cell_page(cell),

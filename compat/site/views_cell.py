@@ -51,7 +51,7 @@ class Beside(View, frozen=True):
 
 
 class Red(View, frozen=True):
-    """Why the cell is not green: the outcome, a sentence, what is known, the log, and the nearest green cell."""
+    """Why the cell is not green: the outcome, a sentence, what is known, the log, and the nearest greener cell."""
 
     outcome: str
     sentence: str
@@ -191,7 +191,7 @@ def _red(
     outcome = entry.verdict.outcome
     if entry.verdict.kind not in ("broken", "partial", "flaky") or outcome is None:
         return None
-    green = neighbours.green(entry.cell)
+    green = neighbours.greener(entry)
     there = {} if green is None else packages(volume, green.cell.id, volume.kept.records(green.cell.id))
     failed = [record for record in records if outcome in record.outcomes]
     return Red(
