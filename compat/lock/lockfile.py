@@ -1,15 +1,12 @@
 """What a locker is asked and what it answers: Inputs in; a Lock, or a Refusal with its cause, out."""
 
 import datetime
-import functools
 import hashlib
 from typing import Literal
 
 import msgspec
 from packaging.version import Version
 
-# Thousands of locks share their versions, and printing one takes longer than reading it.
-_shown = functools.lru_cache(maxsize=10_000)(str)
 Cause = Literal["no-artifact", "requires-python", "conflict", "yanked", "build", "unsupported"]
 
 
@@ -70,7 +67,7 @@ class Lock(Value, frozen=True):
     @property
     def digest(self) -> str:
         """The sha256 over names, versions and hashes: locks with the same digest install the same files."""
-        lines = (f"{pin.name}=={_shown(pin.version)} {' '.join(pin.hashes)}\n" for pin in self.pins)
+        lines = (f"{pin.name}=={pin.version} {' '.join(pin.hashes)}\n" for pin in self.pins)
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
