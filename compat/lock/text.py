@@ -1,7 +1,6 @@
 """Lock file text <-> Lock: a requirements file with hashes, whose leading comments carry the inputs."""
 
 import datetime
-import functools
 import re
 from functools import lru_cache
 
@@ -69,7 +68,6 @@ def decode_pins(text: str) -> list[Pin]:
     return sorted(pins, key=lambda pin: pin.name)
 
 
-@functools.lru_cache(maxsize=10_000)
 def parse_exact(text: str) -> tuple[str, Version]:
     """Return the normalised name and the version of a `name==version`; raise ValueError for any other requirement."""
     plain = _PLAIN.fullmatch(text)

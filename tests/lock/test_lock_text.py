@@ -120,3 +120,13 @@ ant==1 --hash=sha256:{"c" * 64}
         Pin(name="ant", version=Version("1"), hashes=("c" * 64,)),
         Pin(name="zebra-crossing", version=Version("2.0"), hashes=("a" * 64, "b" * 64)),
     ]
+
+
+def test_equal_versions_that_are_written_differently_are_different_locks() -> None:
+    def lock_at(version: str) -> Lock:
+        inputs = Inputs(cell="py3.9-demo1.0", python=Version("3.9.18"), platform="p", requirements=())
+        return Lock(inputs=inputs, pins=(Pin(name="dep", version=Version(version), hashes=("a" * 64,)),), tool="uv 1")
+
+    for version in ("1.0", "1.0.0"):
+        assert str(decode_lock(encode_lock(lock_at(version)), "a test").pins[0].version) == version
+    assert lock_at("1.0").digest != lock_at("1.0.0").digest
