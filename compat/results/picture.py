@@ -70,14 +70,9 @@ class Picture:
         outcome = entry.verdict.outcome
         subject = outcome.subject if isinstance(outcome, Failed) and outcome.stage == "test" else ""
         for issue in self.matrix.known:
-            if not _holds(issue, entry.cell):
-                continue
-            if capability is not None:
-                if issue.capability == capability.id:
-                    return issue
-            elif issue.outcome and str(outcome).startswith(issue.outcome):
-                return issue
-            elif subject and issue.capability == subject:
+            named = issue.capability == (subject if capability is None else capability.id)
+            begins = capability is None and str(outcome).startswith(issue.outcome)
+            if _holds(issue, entry.cell) and (named if issue.capability else begins):
                 return issue
         return None
 

@@ -92,3 +92,10 @@ def test_the_table_takes_its_place_between_the_marks_and_touches_nothing_else() 
     once = replaced("before\n<!-- capabilities -->\nold\n<!-- /capabilities -->\nafter\n", "new\n")
     assert once == "before\n<!-- capabilities -->\nnew\n<!-- /capabilities -->\nafter\n"
     assert replaced(once, "new\n") == once
+
+
+def test_a_cell_that_fell_by_a_capability_has_that_ones_explanation() -> None:
+    run = ran("test-fail:error(mean)", cell=LAST, capabilities=capabilities(sum="yes", mean="no"))
+    told, other = (pictured(run, matrix=with_known(capability=name)) for name in ("mean", "sum"))
+    assert told.explained(told.by_id[LAST])
+    assert other.explained(other.by_id[LAST]) is None
