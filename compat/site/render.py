@@ -109,6 +109,15 @@ def _to(context: Context, path: str) -> str:
     return (context["prefix"] + path.removesuffix("index.html")) or "./"
 
 
+def ticked(text: str) -> Markup:
+    """Return a text with what stands in backticks as code."""
+    parts = printable(text).split("`")
+    if len(parts) % 2 == 0:
+        return Markup.escape("`".join(parts))
+    shown = (Markup("<code>{}</code>").format(part) if n % 2 else Markup.escape(part) for n, part in enumerate(parts))
+    return Markup("").join(shown)
+
+
 def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
@@ -131,5 +140,6 @@ _FILTERS = {
     "count": words.count,
     "number": _number,
     "sentence": sentence,
+    "ticked": ticked,
     "segment": segment,
 }

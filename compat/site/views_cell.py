@@ -101,7 +101,8 @@ def cell_view(edition: Edition, volume: Volume, entry: Entry, neighbours: Neighb
     lock = volume.locks.get(cell.id)
     symbol, look = cell_symbol(entry, siblings)
     here = packages(volume, cell.id, records)
-    can = tuple(_can(volume, entry, one) for one in verdict.capabilities)
+    failing_first = sorted(verdict.capabilities, key=lambda one: (one.status != "no", one.id))
+    can = tuple(_can(volume, entry, one) for one in failing_first)
     return CellView(
         id=cell.id,
         place=place_words(cell, matrix),

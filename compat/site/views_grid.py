@@ -168,7 +168,7 @@ def _all(volume: Volume) -> Board:
 
 def _choices(volume: Volume, here: Version | None) -> tuple[Choice, ...]:
     tested = {python: _told(board)[0] for python, board in volume.board.items()}
-    options = [(None, sum(tested.values())), *sorted(tested.items(), reverse=True)]
+    options = [(None, _told(_all(volume))[0]), *sorted(tested.items(), reverse=True)]
     return tuple(
         Choice(
             label="all" if python is None else str(python),
