@@ -8,6 +8,7 @@ from compat.site.views_place import View
 
 WIDTH = 960
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 14, 34
+HEIGHT_OF_ROW = 26
 _WIDEST_BAR, _LETTER = 56, 7.2
 
 
@@ -133,19 +134,26 @@ def timeline(
     left = _px(max(_LEFT, 16 + _LETTER * max(map(len, names))))
     inner = left + 16
     scale = (WIDTH - inner - _RIGHT) / max(1, (end - begin).days)
-    line = 26
-    height = _TOP + line * len(names) + _BOTTOM
+    height = _TOP + HEIGHT_OF_ROW * len(names) + _BOTTOM
 
     def x(day: datetime.date) -> float:
         return _px(inner + (day - begin).days * scale)
 
     def shape(one: Span | Dot) -> Shape:
-        y = _TOP + names.index(one.row) * line
+        y = _TOP + names.index(one.row) * HEIGHT_OF_ROW
         if isinstance(one, Dot):
-            return Shape(x=x(one.on), y=y + line / 2, width=0, height=0, css=one.css, sign=one.sign, says=one.says)
+            return Shape(
+                x=x(one.on), y=y + HEIGHT_OF_ROW / 2, width=0, height=0, css=one.css, sign=one.sign, says=one.says
+            )
         width = _px(x(one.end or end) - x(one.begin))
         return Shape(
-            x=x(one.begin), y=y + 4, width=max(2.0, width), height=line - 8, css=one.css, sign=one.sign, says=one.says
+            x=x(one.begin),
+            y=y + 4,
+            width=max(2.0, width),
+            height=HEIGHT_OF_ROW - 8,
+            css=one.css,
+            sign=one.sign,
+            says=one.says,
         )
 
     years = range(begin.year + (begin > datetime.date(begin.year, 1, 1)), end.year + 1)
@@ -157,7 +165,7 @@ def timeline(
         height=height,
         left=left,
         xs=tuple(Tick(at=x(datetime.date(year, 1, 1)), label=str(year)) for year in years),
-        ys=tuple(Tick(at=_TOP + (n + 0.5) * line, label=name) for n, name in enumerate(names)),
+        ys=tuple(Tick(at=_TOP + (n + 0.5) * HEIGHT_OF_ROW, label=name) for n, name in enumerate(names)),
         shapes=tuple(shape(one) for one in shown),
         today=None if today is None else x(today),
         heads=table.heads,

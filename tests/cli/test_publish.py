@@ -1,0 +1,68 @@
+"""compat publish through the command: files, figures, days, addresses, and what is wrong with its options."""
+
+from pathlib import Path
+
+import pytest
+from ran import Run
+
+from compat.cli import publish
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "public"
+
+
+def test_a_site_is_written_and_then_left_alone(run: Run, out: Path) -> None:
+    first = run("publish", "--out", str(out), "--today", "2026-11-22")
+    assert first.code == 0
+    assert (out / "index.html").exists()
+    assert (out / "demo/grid/index.html").exists()
+    assert "compat: grid: " in first.err
+    again = run("publish", "--out", str(out), "--today", "2026-11-22", "--json")
+    assert again.json["data"]["changed"] == []
+    assert again.json["data"]["unchanged"] > 20
+
+
+def test_where_nothing_ran_the_page_says_no_data(run: Run, out: Path) -> None:
+    run("publish", "--out", str(out))
+    assert "No data." in (out / "index.html").read_text()
+
+
+def test_the_day_is_that_of_the_option_or_of_the_build(run: Run, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795305600")
+    assert str(publish._day("")) == "2026-11-22"
+    assert str(publish._day("2026-11-21")) == "2026-11-21"
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
+    refused = run("publish", "--out", str(out))
+    assert refused.code == 2
+    assert "SOURCE_DATE_EPOCH: 'soon' is no number of seconds" in refused.err
+
+
+def test_a_day_that_is_none_is_refused(run: Run, out: Path) -> None:
+    refused = run("publish", "--out", str(out), "--today", "tomorrow")
+    assert refused.code == 2
+    assert "a date looks like 2026-11-22" in refused.err
+
+
+def test_an_unknown_matrix_is_refused_with_the_nearest(run: Run, out: Path) -> None:
+    refused = run("publish", "demon", "--out", str(out))
+    assert refused.code == 2
+    assert "did you mean demo?" in refused.err
+
+
+def test_the_base_address_stands_in_what_is_copied(run: Run, out: Path) -> None:
+    run("publish", "--out", str(out), "--base-url", "https://compat.example/here")
+    assert (
+        '<link rel="canonical" href="https://compat.example/here/demo/grid/'
+        in (out / "demo/grid/index.html").read_text()
+    )
+
+
+def test_a_folder_that_is_a_file_is_named_in_one_line(run: Run, out: Path) -> None:
+    out.write_text("a file")
+    refused = run("publish", "--out", str(out))
+    assert refused.code == 3
+    assert "cannot be written" in refused.err
+    assert "Traceback" not in refused.err
+    assert out.is_file()
