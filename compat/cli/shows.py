@@ -13,11 +13,11 @@ from compat.cli.handing import take
 from compat.cli.output import console, envelope, note, say
 from compat.cli.setting import Json, MatrixName, Root, Setting, cache_folder, now
 from compat.cli.stand import Stand
-from compat.declare.capabilities import described
+from compat.declare.capabilities import described, with_table
 from compat.errors import UsageError
 from compat.results.judged import record_of
 from compat.results.record import Record
-from compat.results.table import markdown, replaced, unexplained
+from compat.results.table import markdown, unexplained
 from compat.run.session import decode_evidence
 
 
@@ -60,7 +60,7 @@ def _capabilities(stand: Stand, path: Path | None) -> int:
     else:
         before = files.read(path).decode(errors="replace")
         try:
-            after = replaced(before, text)
+            after = with_table(before, text)
         except ValueError as fault:
             raise UsageError.of(str(fault), path=str(path), hint="put the two marks where the table is to be") from None
         note(f"{path}: {'written' if files.write(path, after) else 'current'}")

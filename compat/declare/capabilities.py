@@ -9,6 +9,9 @@ from typing import Any
 
 from compat.declare.matrix import Value
 
+# Between these marks a document of the suite holds the table that is made from records.
+BEGIN, END = "<!-- capabilities -->", "<!-- /capabilities -->"
+
 
 class Described(Value, frozen=True):
     """A capability as its test declares it. `code` is the test's source; `helper` names the suite's file to copy.
@@ -30,6 +33,15 @@ class Described(Value, frozen=True):
     def group(self) -> str:
         """The part of the id before the first dot."""
         return self.id.partition(".")[0]
+
+
+def with_table(document: str, table: str) -> str:
+    """Return the document with the table between its two marks; raise ValueError when it has no such pair."""
+    before, begun, rest = document.partition(BEGIN)
+    _, ended, after = rest.partition(END)
+    if not begun or not ended:
+        raise ValueError(f"has no {BEGIN} followed by {END}")
+    return f"{before}{BEGIN}\n{table}{END}{after}"
 
 
 def described(files: Mapping[str, str]) -> tuple[Described, ...]:

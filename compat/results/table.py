@@ -10,7 +10,6 @@ from compat.results.picture import Entry, Picture
 from compat.results.record import Capability, Status, Value
 
 SIGNS: dict[Status | None, str] = {"yes": "✓", "no": "✗", "absent": "∅", None: "?"}
-BEGIN, END = "<!-- capabilities -->", "<!-- /capabilities -->"
 
 
 class Column(Value, frozen=True, kw_only=True):
@@ -70,15 +69,6 @@ def unexplained(picture: Picture) -> tuple[tuple[str, str], ...]:
         for capability in entry.verdict.capabilities
         if capability.status == "no" and picture.explained(entry, capability) is None
     )
-
-
-def replaced(document: str, table: str) -> str:
-    """Return the document with the table between its two marks; raise ValueError when it has no such pair."""
-    before, begun, rest = document.partition(BEGIN)
-    _, ended, after = rest.partition(END)
-    if not begun or not ended:
-        raise ValueError(f"has no {BEGIN} followed by {END}")
-    return f"{before}{BEGIN}\n{table}{END}{after}"
 
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:

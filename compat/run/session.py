@@ -15,6 +15,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 from uv import find_uv_bin
 
+from compat.declare.capabilities import with_table
 from compat.declare.matrix import Suite
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Lock, Pin
@@ -290,13 +291,26 @@ def tampered(site: Path, since_ns: int) -> tuple[str, ...]:
 
 
 def suite_digest(folder: Path) -> str:
-    """Return the sha256 over the names and contents of a suite's files."""
+    """Return the sha256 over the names and contents of a suite's files.
+
+    A table made from records, between its marks in a document, has no part in it: it is no question but the answers.
+    """
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
         if path.is_file() and "__pycache__" not in parts and not any(part.startswith(".") for part in parts):
-            digest.update("/".join(parts).encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+            digest.update("/".join(parts).encode() + b"\0" + hashlib.sha256(_asked(path)).digest())
     return digest.hexdigest()
+
+
+def _asked(path: Path) -> bytes:
+    content = path.read_bytes()
+    if path.suffix != ".md":
+        return content
+    try:
+        return with_table(content.decode(), "").encode()
+    except ValueError:
+        return content
 
 
 def encode_evidence(evidence: Evidence) -> bytes:

@@ -7,13 +7,13 @@ from made_records import LOCK, START, SUITE, capabilities, ran
 from packaging.specifiers import SpecifierSet
 from world import catalogue_of, matrix_of, world
 
-from compat.declare.capabilities import Described
+from compat.declare.capabilities import Described, with_table
 from compat.declare.load import Declared
 from compat.declare.matrix import KnownIssue, Matrix, When
 from compat.plan.plan import plan
 from compat.results.picture import Picture, picture
 from compat.results.record import Record
-from compat.results.table import markdown, replaced, unexplained
+from compat.results.table import markdown, unexplained
 from compat.results.verdict import Present
 
 WORLD = world("platforms")
@@ -89,9 +89,9 @@ def test_a_table_without_runs_says_so() -> None:
 
 
 def test_the_table_takes_its_place_between_the_marks_and_touches_nothing_else() -> None:
-    once = replaced("before\n<!-- capabilities -->\nold\n<!-- /capabilities -->\nafter\n", "new\n")
+    once = with_table("before\n<!-- capabilities -->\nold\n<!-- /capabilities -->\nafter\n", "new\n")
     assert once == "before\n<!-- capabilities -->\nnew\n<!-- /capabilities -->\nafter\n"
-    assert replaced(once, "new\n") == once
+    assert with_table(once, "new\n") == once
 
 
 def test_a_cell_that_fell_by_a_capability_has_that_ones_explanation() -> None:
