@@ -50,7 +50,7 @@ def card(volume: Volume) -> bytes:
 def _lines(volume: Volume) -> Iterator[str]:
     picture = volume.picture
     yield line(picture.matrix.title, 30)
-    answer = volume.advisor.answer(Request())
+    answer = volume.answer(Request())
     if isinstance(answer, Recommended):
         proof = answer.best.proof
         for axis in (

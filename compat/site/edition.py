@@ -23,7 +23,7 @@ import msgspec
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.advise.answer import Advisor
+from compat.advise.answer import Advisor, Recommended, Unproven
 from compat.advise.proof import Proof
 from compat.advise.request import Goal, Request
 from compat.declare.capabilities import Described
@@ -35,7 +35,7 @@ from compat.plan.feasible import Feasibility
 from compat.policy.proposal import Proposal
 from compat.policy.propose import proposals
 from compat.results.picture import Entry, Picture
-from compat.results.record import RESERVED, Capability, Record
+from compat.results.record import RESERVED, Capability, Record, Status
 from compat.results.table import Column, columns
 from compat.site.history import Event, events
 from compat.site.tokens import Tokens
@@ -102,6 +102,7 @@ class Volume:
         self.kept = kept
         self.suite = dict(suite)
         self.capabilities = tuple(told)
+        self._answers: dict[Request, Recommended | Unproven] = {}
         self._ordered: dict[Goal, list[Proof]] = {}
         self._released: dict[tuple[str, Version], datetime.date | None] = {}
 
@@ -158,6 +159,23 @@ class Volume:
     def advisor(self) -> Advisor:
         """What answers the question what to install."""
         return Advisor(self.picture, self.locks)
+
+    def answer(self, request: Request) -> Recommended | Unproven:
+        """Return the advisor's answer, worked out once."""
+        if request not in self._answers:
+            self._answers[request] = self.advisor.answer(request)
+        return self._answers[request]
+
+    @cached_property
+    def disagreeing(self) -> dict[Version, dict[str, set[Status]]]:
+        """What each capability comes to in the cells of a release that do not speak for it, by release."""
+        found: dict[Version, dict[str, set[Status]]] = {}
+        for column in self.columns:
+            told = found.setdefault(column.version, {})
+            for entry in column.others:
+                for one in entry.verdict.capabilities:
+                    told.setdefault(one.id, set()).add(one.status)
+        return found
 
     def ordered(self, goal: Goal) -> list[Proof]:
         """Return all proofs, the best for the goal first."""

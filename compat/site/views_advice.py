@@ -101,7 +101,7 @@ class AdvisePage(View, frozen=True):
 
 def advice(edition: Edition, volume: Volume, request: Request) -> Advice:
     """Return the answer to a request."""
-    answer = volume.advisor.answer(request)
+    answer = volume.answer(request)
     if isinstance(answer, Recommended):
         others = tuple(card_view(edition, volume, one.card, one.trade_off) for one in answer.alternatives)
         best = card_view(edition, volume, answer.best)

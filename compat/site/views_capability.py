@@ -213,7 +213,7 @@ def _line(volume: Volume, name: str, shown: Sequence[Column]) -> Line:
 def _mark(volume: Volume, column: Column, name: str) -> Mark:
     one = column.capability(name)
     status = "unknown" if one is None else one.status
-    others = {c.status for entry in column.others for c in entry.verdict.capabilities if c.id == name}
+    others = volume.disagreeing[column.version].get(name, set())
     return Mark(
         version=str(column.version),
         status=status,
