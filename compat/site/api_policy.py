@@ -4,9 +4,8 @@ import datetime
 from collections.abc import Sequence
 
 from compat.advise.request import label
-from compat.policy.calendar import Schedule, schedule
+from compat.policy.calendar import Schedule
 from compat.policy.proposal import Affected, Proposal
-from compat.policy.propose import proposals
 from compat.site.api_cells import dated
 from compat.site.edition import Volume
 from compat.site.shapes_policy import (
@@ -31,8 +30,8 @@ class Policies:
         """Take the volume."""
         self.volume = volume
         self.day: datetime.date = volume.picture.day
-        self.schedule: Schedule = schedule(volume.picture, self.day)
-        self.proposals: tuple[Proposal, ...] = proposals(volume.picture, self.day)
+        self.schedule: Schedule = volume.schedule
+        self.proposals: tuple[Proposal, ...] = volume.proposals
 
 
 def minimum(found: Policies) -> Minimum:

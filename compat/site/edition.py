@@ -32,6 +32,7 @@ from compat.lock.lockfile import Lock
 from compat.lock.text import decode_lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
+from compat.policy.calendar import Schedule, schedule
 from compat.policy.proposal import Proposal
 from compat.policy.propose import proposals
 from compat.results.picture import Entry, Picture
@@ -134,6 +135,11 @@ class Volume:
     def events(self) -> tuple[Event, ...]:
         """Every change of a verdict, the newest first."""
         return events(self.picture)
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The coming moves of floors, from the picture's day on."""
+        return schedule(self.picture, self.picture.day)
 
     @cached_property
     def proposals(self) -> tuple[Proposal, ...]:

@@ -3,7 +3,7 @@
 import datetime
 
 from compat.advise.request import label
-from compat.policy.calendar import Bar, Coming, schedule
+from compat.policy.calendar import Bar, Coming
 from compat.policy.proposal import Proposal
 from compat.policy.propose import floors
 from compat.site.charts import Chart, Span, Table, timeline
@@ -87,7 +87,7 @@ class ProposalView(View, frozen=True):
 def schedule_view(volume: Volume) -> ScheduleView:
     """Return the view of the schedule."""
     picture = volume.picture
-    made = schedule(picture, picture.day)
+    made = volume.schedule
     names = {axis.name: label(axis) for axis in picture.matrix.axes}
     rows = tuple(
         (
