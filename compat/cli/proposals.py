@@ -76,7 +76,9 @@ def propose(
     else:
         _shown(seen, when, found, changed)
     if open_:
-        desk = Desk(repository=repository, base=base, site=f"{site.rstrip('/')}/" if site else "", dry_run=dry_run)
+        desk = Desk(
+            repository=repository, base=base, site=f"{site.rstrip('/')}/{matrix}/" if site else "", dry_run=dry_run
+        )
         outcomes = make_stand(desk, seen, found, changed)
         for what, outcome in zip(("pull request", "issue"), outcomes, strict=True):
             show(what, outcome)

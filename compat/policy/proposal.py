@@ -25,7 +25,7 @@ class Evidence(Value, frozen=True, kw_only=True):
     """What is known of one cell that a move depends on, and since when.
 
     `latest` is the day of its newest run that counts, `days` are those of the runs that bear the move out. `link` is
-    the cell's page, relative to the site. `supports` says whether the cell bears the move out.
+    the cell's page, relative to that of the matrix. `supports` says whether the cell bears the move out.
     """
 
     cell: str

@@ -161,7 +161,7 @@ class TestOpening:
         came = run("propose", "demo", "--open", "--dry-run", "--repository", "a/b", "--site", "https://c.example")
         assert came.code == 1
         assert "Demo: minimum dep 1.2 to 1.4\n" in came.out
-        assert f"(https://c.example/cell/{cell('3.9', '1.4')}/)" in came.out
+        assert f"(https://c.example/demo/cell/{cell('3.9', '1.4')}/)" in came.out
         assert "Close this pull request without merging it" in came.out
         assert "Demo: 2 moves wait for proof or for a date" in came.out
 
