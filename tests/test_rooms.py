@@ -9,7 +9,7 @@ import pytest
 HOUSE = Path(__file__).parent.parent / "compat"
 # Left to right: a module imports its own room and those before it.
 ROOMS = (
-    *("errors", "files", "declare", "index", "plan", "lock", "run", "results"),
+    *("errors", "files", "loopback", "declare", "index", "plan", "lock", "run", "results"),
     *("search", "advise", "policy", "site", "pipeline", "fleet", "cli"),
 )
 WORLD = frozenset(
@@ -31,6 +31,7 @@ WORLD = frozenset(
 )
 EDGES = {
     "compat/site/download.py": {"pathlib", "sqlite3", "tempfile"},
+    "compat/loopback.py": {"http"},
     "compat/files.py": {"os", "tempfile", "pathlib"},
     "compat/pipeline.py": {"pathlib"},
     "compat/index/interpreters.py": {"pathlib"},

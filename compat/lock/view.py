@@ -2,21 +2,21 @@
 
 import datetime
 import html
-import threading
 from collections.abc import Callable
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 from packaging.utils import canonicalize_name
 
 from compat.errors import IndexUnreachable, NoPage
 from compat.index.release import Artifact, Package
 from compat.index.source import ReleaseSource
+from compat.loopback import Loopback
 
 Until = Callable[[str], datetime.datetime | None]
 
 
-class IndexView:
+class IndexView(Loopback):
     """A Simple index (PEP 503) over a ReleaseSource, without the files that came out after each package's date.
 
     pip has no dates of its own for the interpreters that we serve, so the index must have them. Use it as a context;
@@ -47,24 +47,12 @@ class IndexView:
             def log_message(self, format: str, *args: object) -> None:
                 """Say nothing: the resolver tells what matters."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        super().__init__(Answer)
 
     @property
     def url(self) -> str:
         """The address of the index."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/simple/"
-
-    def __enter__(self) -> "IndexView":
-        """Start serving."""
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Stop serving."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        return f"{super().url}simple/"
 
     def page(self, name: str) -> tuple[HTTPStatus, str]:
         """Return the status and the HTML of a package's page."""

@@ -1,37 +1,21 @@
 """The `site` room's preview: a server on the loopback, and a watch over the files that a site is made from."""
 
-import threading
 from collections.abc import Callable, Iterable
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
+
+from compat.loopback import Loopback
 
 State = frozenset[tuple[str, int, int]]
 
 
-class Preview:
-    """Serves a folder on the loopback until it is closed; port 0 takes any free one. Use it as a context."""
+class Preview(Loopback):
+    """Serves a folder on the loopback until it is closed."""
 
     def __init__(self, folder: Path, port: int = 0) -> None:
         """Take the folder; the port is bound at once, an OSError says that it is taken."""
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), partial(_Answer, directory=str(folder)))
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-
-    @property
-    def url(self) -> str:
-        """The address."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/"
-
-    def __enter__(self) -> "Preview":
-        """Start serving."""
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Stop serving."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__init__(partial(_Answer, directory=str(folder)), port)
 
 
 def watch(folders: Iterable[Path], rebuild: Callable[[], None], wait: Callable[[], bool]) -> None:
