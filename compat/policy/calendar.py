@@ -5,14 +5,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Literal
 
+import msgspec
 from dateutil.relativedelta import relativedelta
 from packaging.version import Version
 
 from compat.declare.matrix import Axis
 from compat.declare.text import Name
+from compat.policy.affected import lost
 from compat.policy.guard import Guard
 from compat.policy.moment import Moment, package_of
-from compat.policy.proposal import Value
+from compat.policy.proposal import Affected, Value
 from compat.policy.window import DAY, Slot, move_day, rule_of, window_of
 from compat.results.picture import Picture
 
@@ -24,7 +26,8 @@ class Coming(Value, frozen=True, kw_only=True):
 
     `allowed` is the day on which the window lets it, `on` the first day of the cadence from then on, `announced` the
     day from which it is told. `held` is the hold that makes `on` later than the window would, empty without one.
-    `proof` is what is known of the version as a floor.
+    `proof` is what is known of the version as a floor. `before` is the floor that it follows on, the present one or
+    that of the move before it, and `lost` what is covered from there on and ends with it.
     """
 
     axis: Name
@@ -41,6 +44,8 @@ class Coming(Value, frozen=True, kw_only=True):
     held: str
     proven: bool
     proof: str
+    before: Version
+    lost: tuple[Affected, ...]
 
     @property
     def id(self) -> str:
@@ -124,9 +129,11 @@ def _coming(guard: Guard, axis: Axis) -> Iterator[Coming]:
     later = [slot for slot in moment.slots[axis.name] if slot.version > floor and slot.version not in bad]
     moves = [_move(guard, axis, slot) for slot in later if slot.on is not None]
     due = max((move.to for move in moves if move.on <= moment.day), default=floor)
+    before = floor
     for move in moves:
         if move.to >= due and not any(later.to > move.to and later.on <= move.on for later in moves):
-            yield move
+            yield msgspec.structs.replace(move, before=before, lost=lost(guard, axis, before, move.to))
+            before = move.to
 
 
 def _move(guard: Guard, axis: Axis, slot: Slot) -> Coming:
@@ -154,6 +161,8 @@ def _move(guard: Guard, axis: Axis, slot: Slot) -> Coming:
         held="" if held is None else f"held at {held.at} until {held.until}: {held.because}",
         proven=proof.state == "proven",
         proof="proven by every cell that it promises" if not proof.objections else proof.objections[0].because,
+        before=moment.floors[axis.name],
+        lost=(),
     )
 
 

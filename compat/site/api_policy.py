@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from compat.advise.request import label
 from compat.policy.calendar import Schedule
 from compat.policy.proposal import Affected, Proposal
+from compat.policy.quarters import Quarter, quarters
 from compat.site.api_cells import dated
-from compat.site.edition import Volume
+from compat.site.edition import Volume, page
 from compat.site.shapes_policy import (
     AffectedShape,
     BarShape,
@@ -19,6 +20,7 @@ from compat.site.shapes_policy import (
     ObjectionShape,
     Proposals,
     ProposalShape,
+    QuarterShape,
     ScheduleShape,
 )
 
@@ -78,9 +80,12 @@ def schedule_shape(found: Policies) -> ScheduleShape:
                 held=one.held or None,
                 proven=one.proven,
                 proof=one.proof,
+                before=str(one.before),
+                lost=_affected(one.lost),
             )
             for one in found.schedule.moves
         ),
+        quarters=tuple(_quarter(found.volume, one) for one in quarters(found.schedule)),
         bars=tuple(
             BarShape(
                 axis=one.axis,
@@ -98,6 +103,19 @@ def schedule_shape(found: Policies) -> ScheduleShape:
 def proposals_shape(found: Policies) -> Proposals:
     """Return the proposals."""
     return Proposals(**dated(found.volume), proposals=tuple(map(_proposal, found.proposals)))
+
+
+def _quarter(volume: Volume, one: Quarter) -> QuarterShape:
+    return QuarterShape(
+        id=one.id,
+        page=page(volume.name, "schedule", one.id),
+        begin=one.begin,
+        end=one.end,
+        on=one.on,
+        floors={name: str(version) for name, version in one.floors},
+        proven={name: str(version) for name, version in one.proven},
+        moves=tuple(move.id for move in one.moves),
+    )
 
 
 def _proposal(one: Proposal) -> ProposalShape:

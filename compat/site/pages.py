@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from packaging.version import Version
 
+from compat.policy.quarters import quarters
 from compat.results.picture import Entry
 from compat.site.edition import Edition, Volume, cell_page, page, place_of
 from compat.site.looks import look_of
@@ -22,6 +23,7 @@ from compat.site.views_charts import charts
 from compat.site.views_grid import grid, grid_path, main_python
 from compat.site.views_home import home, homes
 from compat.site.views_policy import proposal_list, proposal_view, schedule_view, title_of
+from compat.site.views_quarter import quarter_view, quarter_words
 from compat.site.views_release import release_entries, release_view, subject_versions
 from compat.site.views_reliability import reliability
 from compat.site.words import place_words
@@ -61,6 +63,7 @@ def pages(edition: Edition) -> Iterator[Page]:
         yield from _grids(volume, tokens[volume.name])
         yield from _advice(edition, volume, tokens[volume.name])
         yield from _capabilities(volume, tokens[volume.name])
+        yield from _quarters(volume, tokens[volume.name])
         yield from _proposals(volume, tokens[volume.name])
         yield from _releases(volume, tokens[volume.name])
         yield from _cells(edition, volume, tokens[volume.name])
@@ -153,6 +156,22 @@ def _capabilities(volume: Volume, tokens: Tokens) -> Iterator[Page]:
             inputs=tokens.all,
             matrix=volume.name,
             section="cap",
+        )
+
+
+def _quarters(volume: Volume, tokens: Tokens) -> Iterator[Page]:
+    title = volume.picture.matrix.title
+    for one in quarters(volume.schedule):
+        words = quarter_words(one)
+        yield Page(
+            path=page(volume.name, "schedule", one.id),
+            template="quarter.html",
+            title=f"{title}: minimum versions in {words}",
+            about=f"Which versions {title} asks for at least in {words}, and what each move ends.",
+            view=partial(quarter_view, volume, one),
+            inputs=tokens.all,
+            matrix=volume.name,
+            section="schedule",
         )
 
 

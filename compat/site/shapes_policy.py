@@ -1,7 +1,7 @@
 """The `site` room's shapes of what policy says: the minimum versions, the schedule, the proposals."""
 
 from compat.results.verdict import Kind
-from compat.site.shapes import Date, Dated, Sha256, Shape
+from compat.site.shapes import Date, Dated, Sha256, Shape, Site
 
 
 class FloorShape(Shape, frozen=True):
@@ -28,8 +28,20 @@ class Minimum(Dated, frozen=True):
     dated: tuple[DatedMinimum, ...]
 
 
+class AffectedShape(Shape, frozen=True):
+    """What users lose or get."""
+
+    axis: str
+    package: str
+    versions: tuple[str, ...]
+    releases: tuple[str, ...]
+
+
 class MoveShape(Shape, frozen=True):
-    """A coming move of a floor. `allowed` is when the rule lets it, `announced` from when it is told, `on` when."""
+    """A coming move of a floor. `allowed` is when the rule lets it, `announced` from when it is told, `on` when.
+
+    `before` is the floor that it follows on, `lost` what is covered from there on and ends with it.
+    """
 
     id: str
     axis: str
@@ -47,6 +59,8 @@ class MoveShape(Shape, frozen=True):
     held: str | None
     proven: bool
     proof: str
+    before: str
+    lost: tuple[AffectedShape, ...]
 
 
 class BarShape(Shape, frozen=True):
@@ -60,11 +74,25 @@ class BarShape(Shape, frozen=True):
     is_floor: bool
 
 
+class QuarterShape(Shape, frozen=True):
+    """Three months: the minimum versions on a day of it (`on`), and the ids of the moves that fall into it."""
+
+    id: str
+    page: Site
+    begin: Date
+    end: Date
+    on: Date
+    floors: dict[str, str]
+    proven: dict[str, str]
+    moves: tuple[str, ...]
+
+
 class ScheduleShape(Dated, frozen=True):
-    """The coming moves up to a day, and every version's window."""
+    """The coming moves up to a day, also by quarter, and every version's window."""
 
     until: Date
     moves: tuple[MoveShape, ...]
+    quarters: tuple[QuarterShape, ...]
     bars: tuple[BarShape, ...]
 
 
@@ -87,15 +115,6 @@ class ObjectionShape(Shape, frozen=True):
     against: str
     because: str
     cells: tuple[str, ...]
-
-
-class AffectedShape(Shape, frozen=True):
-    """What users lose or get."""
-
-    axis: str
-    package: str
-    versions: tuple[str, ...]
-    releases: tuple[str, ...]
 
 
 class ProposalShape(Shape, frozen=True):

@@ -9,6 +9,7 @@ from compat.policy.propose import floors
 from compat.site.charts import Chart, Span, Table, timeline
 from compat.site.edition import Volume, cell_page, page
 from compat.site.views_place import View
+from compat.site.views_quarter import QuarterLink, quarter_links
 from compat.site.words import count, day
 
 
@@ -27,6 +28,7 @@ class ScheduleView(View, frozen=True):
     chart: Chart | None
     moves: tuple[Coming, ...]
     minimums: tuple[MinimumView, ...]
+    quarters: tuple[QuarterLink, ...]
     axes: tuple[str, ...]
     calendar_path: str
 
@@ -115,6 +117,7 @@ def schedule_view(volume: Volume) -> ScheduleView:
             )
             for one in made.minimums
         ),
+        quarters=quarter_links(volume),
         axes=tuple(names[axis] for axis in {one.axis: None for one in made.bars}),
         calendar_path=f"cal/{volume.name}/all.ics",
     )

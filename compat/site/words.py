@@ -86,6 +86,11 @@ def day(date: datetime.date) -> str:
     return f"{date.day} {_MONTHS[date.month - 1]} {date.year}"
 
 
+def month(date: datetime.date) -> str:
+    """Return the name of a date's month."""
+    return _MONTHS[date.month - 1]
+
+
 def seconds(value: float) -> str:
     """Return a duration: `0.4 s`, `31 s`, `4 min`."""
     if value < 9.95:

@@ -1,5 +1,7 @@
 """One page of each kind, of the site with every state and of the real one."""
 
+from compat.cli.setting import today
+
 STATES = (
     "",
     "demo/",
@@ -39,6 +41,7 @@ REAL = (
     "tff/charts/",
     "tff/changes/",
     "tff/schedule/",
+    f"tff/schedule/{today().year + 1}-q1/",
     "tff/proposals/",
     "tff/reliability/",
     "tff/release/0.48.0/",

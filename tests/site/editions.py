@@ -5,9 +5,13 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import msgspec
 from known import DAY, MATRIX, SUITE, Shelf
+from packaging.version import Version
 
 from compat.declare.capabilities import Described
+from compat.declare.matrix import Floor
+from compat.declare.policy import Policy
 from compat.results.picture import Picture
 from compat.site.edition import Edition, File, Listed, Listing, Made, Volume
 from compat.site.producers import PRODUCERS
@@ -18,6 +22,15 @@ TOLD = (
     Described(id="sum", title="Sums", says="It adds.", file="test_sum.py", line=3, code="def test_sum(): ...\n"),
     Described(id="mean", title="Means", says="It averages.", file="test_sum.py", line=9, code="def test_mean(): ...\n"),
 )
+
+# Floors that move, and a day long before they do.
+FLOORS = (
+    Floor(axis="python", at=Version("3.8"), because="that is how it is"),
+    Floor(axis="dep", at=Version("1"), because="that is how it is"),
+)
+MOVING = msgspec.structs.replace(MATRIX, floors=FLOORS)
+POLICY = Policy(default_months=24, cadence="quarterly", notice_days=90, witnesses=1)
+EARLY = datetime.date(2021, 1, 10)
 
 
 def edition(

@@ -2,23 +2,11 @@
 
 import datetime
 
-import msgspec
-from editions import edition, files
+from editions import EARLY, MOVING, POLICY, edition, files
 from icalendar import Calendar
-from known import MATRIX, Shelf
-from packaging.version import Version
+from known import Shelf
 
-from compat.declare.matrix import Floor
-from compat.declare.policy import Policy
 from compat.site.calendars import calendars
-
-FLOORS = (
-    Floor(axis="python", at=Version("3.8"), because="that is how it is"),
-    Floor(axis="dep", at=Version("1"), because="that is how it is"),
-)
-MOVING = msgspec.structs.replace(MATRIX, floors=FLOORS)
-POLICY = Policy(default_months=24, cadence="quarterly", notice_days=90, witnesses=1)
-EARLY = datetime.date(2021, 1, 10)
 
 
 def calendar(name: str, shelf: Shelf | None = None, day: datetime.date = EARLY) -> list[dict[str, str]]:

@@ -37,6 +37,13 @@ def test_no_link_is_broken(site: Path) -> None:
     assert broken_links(content, [path for path in content if path.endswith(".html")]) == []
 
 
+def test_search_engines_are_told_of_every_page(site: Path) -> None:
+    told = (site / "public" / "sitemap.xml").read_text(encoding="utf-8")
+    for path in (site / "public" / "tff").rglob("index.html"):
+        if "<title>This page has moved" not in path.read_text(encoding="utf-8"):
+            assert f"/{path.parent.relative_to(site / 'public').as_posix()}/</loc>" in told
+
+
 def test_without_one_record_only_what_it_told_is_written_again(site: Path) -> None:
     record = sorted((site / "matrices" / "pip-tools" / "records").glob("*/*.json"))[0]
     record.unlink()

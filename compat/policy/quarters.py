@@ -1,0 +1,58 @@
+"""The `policy` room's quarters: a Schedule by quarter: the floors on its first day, the moves that fall into it."""
+
+import datetime
+from collections.abc import Iterator
+
+from dateutil.relativedelta import relativedelta
+from packaging.version import Version
+
+from compat.declare.text import Name
+from compat.policy.calendar import Coming, Schedule
+from compat.policy.proposal import Value
+from compat.policy.window import DAY
+
+
+class Quarter(Value, frozen=True, kw_only=True):
+    """Three months of a schedule. Of the present quarter `on` is the schedule's day, of any other its first day.
+
+    `floors` are those that the rules have on that day, `proven` as far as they are proven now. The moves that are due
+    already are in the present quarter, any other in the one of its day.
+    """
+
+    begin: datetime.date
+    end: datetime.date
+    on: datetime.date
+    floors: tuple[tuple[Name, Version], ...]
+    proven: tuple[tuple[Name, Version], ...]
+    moves: tuple[Coming, ...]
+
+    @property
+    def id(self) -> str:
+        """Its name in a path: `2027-q1`."""
+        return f"{self.begin.year}-q{_number(self.begin)}"
+
+
+def quarters(made: Schedule) -> tuple[Quarter, ...]:
+    """Return the quarters from the schedule's day to its end; none where nothing has a floor."""
+    return tuple(_quarters(made)) if made.minimums else ()
+
+
+def _quarters(made: Schedule) -> Iterator[Quarter]:
+    begin = made.day.replace(day=1, month=3 * _number(made.day) - 2)
+    while begin <= made.until:
+        after: datetime.date = begin + relativedelta(months=3)
+        on = max(begin, made.day)
+        then = max((one for one in made.minimums if one.on <= on), key=lambda one: one.on)
+        yield Quarter(
+            begin=begin,
+            end=after - DAY,
+            on=on,
+            floors=then.floors,
+            proven=then.proven,
+            moves=tuple(move for move in made.moves if begin <= max(move.on, made.day) < after),
+        )
+        begin = after
+
+
+def _number(day: datetime.date) -> int:
+    return (day.month + 2) // 3

@@ -1,0 +1,86 @@
+"""The `site` room's quarters: the minimum versions when a quarter begins, and what each move in it would end."""
+
+import datetime
+
+from compat.advise.request import label
+from compat.policy.calendar import Coming
+from compat.policy.describe import affected
+from compat.policy.quarters import Quarter, quarters
+from compat.site.edition import Volume, page
+from compat.site.views_place import View
+from compat.site.words import month
+
+QUARTERS = ("first", "second", "third", "fourth")
+
+
+class FloorLine(View, frozen=True):
+    """An axis, and its minimum on the quarter's day: as the rules have it, and as far as it is proven now."""
+
+    label: str
+    at: str
+    proven: str
+
+
+class MoveLine(View, frozen=True):
+    """A move that falls into the quarter, and what it would end."""
+
+    move: Coming
+    ends: tuple[str, ...]
+
+
+class QuarterLink(View, frozen=True):
+    """A quarter, as other pages link it."""
+
+    words: str
+    path: str
+    moves: int
+
+
+class QuarterView(View, frozen=True):
+    """A quarter, as its page shows it; `on` is the day that its minimum versions are of."""
+
+    on: datetime.date
+    is_present: bool
+    months: str
+    floors: tuple[FloorLine, ...]
+    moves: tuple[MoveLine, ...]
+    before: QuarterLink | None
+    after: QuarterLink | None
+    schedule_path: str
+
+
+def quarter_links(volume: Volume) -> tuple[QuarterLink, ...]:
+    """Return the links to all quarters, the present one first."""
+    return tuple(_link(volume, one) for one in quarters(volume.schedule))
+
+
+def quarter_view(volume: Volume, one: Quarter) -> QuarterView:
+    """Return the view of a quarter."""
+    names = {axis.name: label(axis) for axis in volume.picture.matrix.axes}
+    known, proven = quarters(volume.schedule), dict(one.proven)
+    at = known.index(one)
+    return QuarterView(
+        on=one.on,
+        is_present=at == 0,
+        months=f"{month(one.begin)} to {month(one.end)} {one.end.year}",
+        floors=tuple(FloorLine(label=names[name], at=str(v), proven=str(proven[name])) for name, v in one.floors),
+        moves=tuple(map(_move, one.moves)),
+        before=_link(volume, known[at - 1]) if at else None,
+        after=_link(volume, known[at + 1]) if at + 1 < len(known) else None,
+        schedule_path=page(volume.name, "schedule"),
+    )
+
+
+def quarter_words(one: Quarter) -> str:
+    """Return what a quarter is called: `the first quarter of 2027`."""
+    number = (one.begin.month - 1) // 3
+    return f"the {QUARTERS[number]} quarter of {one.begin.year}"
+
+
+def _move(one: Coming) -> MoveLine:
+    return MoveLine(move=one, ends=tuple(map(affected, one.lost)))
+
+
+def _link(volume: Volume, one: Quarter) -> QuarterLink:
+    words = f"{one.begin.year} Q{one.id[-1]}"
+    return QuarterLink(words=words, path=page(volume.name, "schedule", one.id), moves=len(one.moves))
