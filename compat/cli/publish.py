@@ -14,6 +14,7 @@ from compat.cli.setting import Json, Root, Setting, environ, matrices_folder, ma
 from compat.cli.stand import Stand
 from compat.declare.capabilities import described
 from compat.errors import CompatError, UsageError
+from compat.policy.rest import owner_and_name
 from compat.results.record import Record
 from compat.site.budgets import Weight, weights
 from compat.site.edition import Edition, File, Listing, Made, Volume
@@ -27,6 +28,10 @@ PREVIEW_URL = "http://127.0.0.1:8000/"
 Names = Annotated[list[str] | None, typer.Argument(metavar="[MATRIX...]", help="Without any, all; largest first.")]
 Out = Annotated[Path, typer.Option("--out", help="The folder that the site is written into.")]
 Today = Annotated[str, typer.Option("--today", help="The day it speaks for; else SOURCE_DATE_EPOCH, else today.")]
+
+Repository = Annotated[
+    str, typer.Option("--repository", help="owner/name on GitHub that takes reports; else GITHUB_REPOSITORY.")
+]
 
 
 class Shelf:
@@ -51,6 +56,9 @@ def publish(
     out: Out = Path("public"),
     base_url: Annotated[str, typer.Option("--base-url", help="The address under which it will stand.")] = PREVIEW_URL,
     day: Today = "",
+    repository: Annotated[
+        str, typer.Option("--repository", help="owner/name for reports; else GITHUB_REPOSITORY.")
+    ] = "",
     keep_urls: Annotated[bool, typer.Option("--keep-urls", help="Note all addresses in site/urls.json.")] = False,
     as_json: Json = False,
     root: Root = None,
@@ -60,7 +68,7 @@ def publish(
     Examples: compat publish --out public --base-url https://example.org/compat/; compat publish tff --out public
     """
     began = time.monotonic()
-    written = write(matrix, out, base_url, _day(day), root)
+    written = write(matrix, out, base_url, _day(day), root, _repository(repository))
     found = weights({path: known.gzipped for path, known in written.files.items() if known.gzipped})
     heavy = [one for one in found if one.is_over]
     if keep_urls:
@@ -94,7 +102,7 @@ def serve(
     def rebuild() -> None:
         began = time.monotonic()
         try:
-            written = write(matrix, out, PREVIEW_URL, _day(day), root)
+            written = write(matrix, out, PREVIEW_URL, _day(day), root, _repository(""))
         except CompatError as error:
             note(f"compat: {error}")
             return
@@ -110,7 +118,9 @@ def serve(
         watch((matrices_folder(root), HERE / "site"), rebuild, _a_second_later)
 
 
-def edition_of(names: list[str] | None, root: Path | None, base_url: str, day: datetime.date) -> Edition:
+def edition_of(
+    names: list[str] | None, root: Path | None, base_url: str, day: datetime.date, repository: str = ""
+) -> Edition:
     """Return the edition of these matrices, in their order; without names of all, the largest first."""
     known = names or list(matrix_names(matrices_folder(root)))
     volumes = [_volume(Stand(Setting(name, root), day)) for name in known]
@@ -118,7 +128,7 @@ def edition_of(names: list[str] | None, root: Path | None, base_url: str, day: d
         raise UsageError.of("no matrix is declared here")
     if not names:
         volumes.sort(key=lambda one: (-len(one.picture.entries), one.name))
-    return Edition(volumes, base_url, day)
+    return Edition(volumes, base_url, day, repository)
 
 
 def _volume(stand: Stand) -> Volume:
@@ -126,9 +136,11 @@ def _volume(stand: Stand) -> Volume:
     return Volume(stand.picture, Shelf(stand), suite, described(suite))
 
 
-def write(names: list[str] | None, out: Path, base_url: str, day: datetime.date, root: Path | None) -> Written:
+def write(
+    names: list[str] | None, out: Path, base_url: str, day: datetime.date, root: Path | None, repository: str = ""
+) -> Written:
     """Write the site of these matrices into a folder; see `edition_of`."""
-    edition = edition_of(names, root, base_url, day)
+    edition = edition_of(names, root, base_url, day, repository)
     printer = Printer(edition, HERE / "site")
     kept = HERE / "site" / URLS
     earlier = read_urls(kept.read_bytes()) if kept.exists() else ()
@@ -154,6 +166,12 @@ def _day(text: str) -> datetime.date:
         return datetime.datetime.fromtimestamp(int(epoch), datetime.timezone.utc).date()
     except (ValueError, OverflowError, OSError):
         raise UsageError.of(f"SOURCE_DATE_EPOCH: {epoch[:40]!r} is no number of seconds") from None
+
+
+def _repository(text: str) -> str:
+    """The repository whose issues take reports; empty where neither the option nor the environment names one."""
+    named = text or environ().get("GITHUB_REPOSITORY", "")
+    return owner_and_name(named) if named else ""
 
 
 def _figure(one: Weight) -> str:

@@ -48,6 +48,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         return one_line("; ".join(str(part) for part in (told.get("message", ""), *details) if part))
 
 
+def owner_and_name(repository: str) -> str:
+    """Return the repository as it is; UsageError where it is not `owner/name`."""
+    if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]*/[A-Za-z0-9_-][A-Za-z0-9._-]*", repository):
+        raise UsageError.of(f"is no repository: {repository!r}", hint="write owner/name")
+    return repository
+
+
 class Rest:
     """One repository's corner of the API.
 
@@ -69,8 +76,7 @@ class Rest:
             raise UsageError.of("the token would travel in the clear", path="the API's address", hint="use https")
         if parts.username is not None or parts.query or parts.fragment:
             raise UsageError.of("holds more than a host and a path", path="the API's address")
-        if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]*/[A-Za-z0-9_-][A-Za-z0-9._-]*", repository):
-            raise UsageError.of(f"is no repository: {repository!r}", hint="write owner/name")
+        owner_and_name(repository)
         if token is not None and not re.fullmatch(r"[\x21-\x7e]+", token):
             raise AuthenticationError.of("the token holds characters that no token has", hint=_TOKEN_HINT)
         self.owner = repository.split("/")[0]

@@ -245,14 +245,16 @@ class Locks(Mapping[str, Lock]):
 class Edition:
     """All that one edition of the site is made from; `day` is the day that it speaks for.
 
-    The first volume is the one that the home page opens with.
+    The first volume is the one that the home page opens with. `repository` is the `owner/name` on GitHub whose issues
+    take reports; empty where there is none.
     """
 
-    def __init__(self, volumes: Iterable[Volume], base_url: str, day: datetime.date) -> None:
+    def __init__(self, volumes: Iterable[Volume], base_url: str, day: datetime.date, repository: str = "") -> None:
         """Take at least one volume, and the address under which the site will stand."""
         self.volumes = tuple(volumes)
         self.base_url = base_url.rstrip("/") + "/"
         self.day = day
+        self.repository = repository
         self._tokens: dict[str, Tokens] = {}
 
     def volume(self, matrix: str) -> Volume:
@@ -266,7 +268,7 @@ class Edition:
         """Return what the files about a volume depend on, as digests."""
         if volume.name not in self._tokens:
             titles = [(one.name, one.picture.matrix.title) for one in self.volumes]
-            parts = (self.base_url, titles, sorted(volume.suite.items()))
+            parts = (self.base_url, self.repository, titles, sorted(volume.suite.items()))
             self._tokens[volume.name] = Tokens(volume.picture, self.day, *parts)
         return self._tokens[volume.name]
 

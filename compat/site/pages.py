@@ -9,10 +9,12 @@ from packaging.version import Version
 
 from compat.policy.quarters import quarters
 from compat.results.picture import Entry
+from compat.site.api import api_path
 from compat.site.edition import Edition, Volume, cell_page, page, place_of
 from compat.site.looks import look_of
 from compat.site.menu import SECTIONS
 from compat.site.neighbours import Neighbours
+from compat.site.reports import Report
 from compat.site.tokens import Tokens, digest
 from compat.site.views_advice import advise_page
 from compat.site.views_capability import capability_ids, capability_list, capability_view
@@ -34,6 +36,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
     `matrix` is the volume that it is of, None for a page of the whole site; `section` its entry in the menu.
     `inputs` is a digest of all that the view is made from. `canonical` is another path that has the same content.
+    `report` is what a report about its data names, None where it shows no data of one thing.
     """
 
     path: str
@@ -45,6 +48,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     matrix: str | None = None
     section: str = ""
     canonical: str = ""
+    report: Report | None = None
 
 
 def pages(edition: Edition) -> Iterator[Page]:
@@ -109,6 +113,7 @@ def _grids(volume: Volume, tokens: Tokens) -> Iterator[Page]:
             matrix=volume.name,
             section="grid",
             canonical=canonical,
+            report=Report(facts=(("grid", where),), data=api_path(volume.name, "cells")),
         )
 
     yield of(main, page(volume.name, "grid"), grid_path(volume, main))
@@ -156,6 +161,7 @@ def _capabilities(volume: Volume, tokens: Tokens) -> Iterator[Page]:
             inputs=tokens.all,
             matrix=volume.name,
             section="cap",
+            report=Report(facts=(("capability", name),), data=api_path(volume.name, "capabilities", name)),
         )
 
 
@@ -202,6 +208,10 @@ def _releases(volume: Volume, tokens: Tokens) -> Iterator[Page]:
             inputs=digest(tokens.of(*known.get(version, ())), versions),
             matrix=volume.name,
             section="grid",
+            report=Report(
+                facts=(("release", f"{package} {version}"),),
+                data=api_path(volume.name, "releases", volume.picture.matrix.subject, str(version)),
+            ),
         )
     for name, ends in (("latest", versions[-1:]), ("oldest", versions[:1])):
         for end in ends:
@@ -228,6 +238,17 @@ def _cell(edition: Edition, volume: Volume, tokens: Tokens, entry: Entry, neighb
         inputs=tokens.of(*volume.places[place_of(cell)], entry, green, *around),
         matrix=volume.name,
         section="grid",
+        report=_report(entry),
+    )
+
+
+def _report(entry: Entry) -> Report:
+    found = entry.verdict
+    outcome = () if found.outcome is None else (("outcome", str(found.outcome)),)
+    latest = () if found.latest is None else (("last tested", str(found.latest)),)
+    return Report(
+        facts=(("cell", entry.cell.id), ("verdict", found.kind), *outcome, *latest),
+        data=api_path(entry.cell.matrix, "cells", entry.cell.id),
     )
 
 

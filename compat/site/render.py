@@ -17,6 +17,7 @@ from compat.site.edition import Edition, File, Made, segment
 from compat.site.folder import URLS
 from compat.site.menu import menu_of
 from compat.site.pages import Page, pages
+from compat.site.reports import report_address
 from compat.site.tokens import digest
 
 # What no HTML may hold becomes a replacement sign.
@@ -69,7 +70,9 @@ class Printer:
     def html(self, page: Page) -> bytes:
         """Return the page as UTF-8."""
         menu = None if page.matrix is None else menu_of(self.edition.volume(page.matrix))
-        return self._print(page.template, page.path, page=page, view=page.view(), menu=menu)
+        about = page.report
+        report = "" if about is None else report_address(self.edition, page.title, page.path, about)
+        return self._print(page.template, page.path, page=page, view=page.view(), menu=menu, report=report)
 
     def moved(self, path: str, target: str) -> bytes:
         """Return the page that sends its reader on."""

@@ -66,3 +66,24 @@ def test_a_folder_that_is_a_file_is_named_in_one_line(run: Run, out: Path) -> No
     assert "cannot be written" in refused.err
     assert "Traceback" not in refused.err
     assert out.is_file()
+
+
+def test_reports_go_to_the_repository_that_is_named(run: Run, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    grid = out / "demo/grid/index.html"
+    run("publish", "--out", str(out))
+    assert "/issues/new" not in grid.read_text()
+    run("publish", "--out", str(out), "--repository", "somebody/something")
+    assert 'href="https://github.com/somebody/something/issues/new?title=' in grid.read_text()
+    monkeypatch.setenv("GITHUB_REPOSITORY", "somebody/else")
+    run("publish", "--out", str(out))
+    assert 'href="https://github.com/somebody/else/issues/new?title=' in grid.read_text()
+
+
+@pytest.mark.parametrize("named", ["something", "a/b/c", "a/b?c", "a/../b", 'a/"b', "a/b\n", "https://github.com/a/b"])
+def test_what_is_no_repository_is_refused(run: Run, out: Path, named: str) -> None:
+    refused = run("publish", "--out", str(out), "--repository", named)
+    assert refused.code == 2
+    assert "is no repository" in refused.err
+    assert "write owner/name" in refused.err
+    assert not out.exists()
