@@ -6,7 +6,7 @@ from functools import cached_property
 from compat.advise.compared import alternatives, trade_off
 from compat.advise.lifted import Lifted, lifted
 from compat.advise.obstruction import in_the_way
-from compat.advise.proof import Proof, Ranks, proofs
+from compat.advise.proof import Proof, Ranks, fitting, proofs
 from compat.advise.published import AsPublished, as_published
 from compat.advise.request import Request, Value, label, wanted
 from compat.lock.lockfile import Lock
@@ -89,8 +89,7 @@ class Advisor:
 
     def fitting(self, request: Request) -> list[Proof]:
         """Return the proofs that meet the request, the best first."""
-        found = [one for one in self.proofs if not one.unmet(request) and not one.lacking(request)]
-        return sorted(found, key=lambda one: self.ranks.order(one, request))
+        return sorted(fitting(self.proofs, request), key=lambda one: self.ranks.order(one, request))
 
     def card(self, proof: Proof) -> Card:
         """Return a proof with all that is told of it."""
@@ -98,7 +97,7 @@ class Advisor:
         return Card(
             proof=proof,
             lock=lock,
-            lifted=lifted(self._facts, proof.cell, lock),
+            lifted=() if proof.is_published else lifted(self._facts, proof.cell, lock),
             published=as_published(self.picture, proof.cell),
         )
 

@@ -50,7 +50,7 @@ def _of_runs(picture: Picture, matching: Sequence[Entry], request: Request) -> I
 def _failure(picture: Picture, entry: Entry, request: Request) -> str:
     found = entry.verdict
     if found.kind in ("works", "partial"):
-        if not is_current(entry, picture):
+        if not is_current(entry):
             return "worked on another lock than it has now, and was not run since"
         return f"works, but {', '.join(_lacking(found, request))}"
     issue = picture.explained(entry)

@@ -1,19 +1,20 @@
 """The `advise` room's material: every combination that ran on the lock it has now, and works, wholly or in part."""
 
 import datetime
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache, partial
 from typing import Literal
 
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.advise.request import GOALS, Goal, Request, Value, Want, meets, patches
-from compat.declare.matrix import InterpreterAxis
+from compat.declare.matrix import Axis, InterpreterAxis
 from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES, Cell
 from compat.plan.product import axis_coordinates
 from compat.results.picture import Entry, Picture
-from compat.results.verdict import counting, is_other_suite, staleness
+from compat.results.verdict import is_other_suite, staleness
 from compat.run.evidence import Isolation
 
 
@@ -53,16 +54,15 @@ class Proof(Value, frozen=True):
 
     def unmet(self, request: Request) -> tuple[Want, ...]:
         """Return the wants that it does not meet."""
-        return tuple(want for want in request.wants if not self._meets(want))
+        return tuple(want for want in request.wants if not _meets(want, *self.on(want.axis.name)))
 
     def lacking(self, request: Request) -> tuple[str, ...]:
         """Return the needed capabilities that it was not seen to have."""
         return tuple(need for need in request.needs if need not in self.has)
 
-    def _meets(self, want: Want) -> bool:
-        at = self.cell.on(want.axis.name).version
-        is_interpreter = isinstance(want.axis, InterpreterAxis)
-        return meets(want.specifier, at, patches(at) if is_interpreter else [self.version(want.axis.name)])
+    def on(self, axis: str) -> tuple[Version, Version]:
+        """Return the coordinate on an axis, and what the lock installs there."""
+        return self.cell.on(axis).version, self.version(axis)
 
 
 class Ranks:
@@ -135,16 +135,17 @@ def proofs(picture: Picture, locks: Mapping[str, Lock]) -> tuple[Proof, ...]:
 
 
 def _proofs(picture: Picture, locks: Mapping[str, Lock]) -> Iterator[Proof]:
+    packages = [(one.name, _package(one)) for one in picture.matrix.axes]
     for entry in picture.known:
         kind, latest = entry.verdict.kind, entry.verdict.latest
-        if (kind == "works" or kind == "partial") and latest is not None and is_current(entry, picture):
-            counted = [one.run for one in counting(entry.runs, picture.day) if one.run.lock_digest == entry.lock_digest]
+        if (kind == "works" or kind == "partial") and latest is not None and is_current(entry):
+            counted = [one.run for one in entry.counted if one.run.lock_digest == entry.lock_digest]
             statuses = {one.id: one.status for one in entry.verdict.capabilities}
             yield Proof(
                 id=entry.verdict.cell,
                 cell=entry.cell,
                 kind=kind,
-                versions=tuple(_versions(picture, entry.cell, locks[entry.verdict.cell])),
+                versions=tuple(_versions(packages, entry.cell, locks[entry.verdict.cell])),
                 has=tuple(sorted(name for name, status in statuses.items() if status == "yes")),
                 fails=tuple(sorted(name for name, status in statuses.items() if status == "no")),
                 tested=len(counted),
@@ -155,15 +156,30 @@ def _proofs(picture: Picture, locks: Mapping[str, Lock]) -> Iterator[Proof]:
             )
 
 
-def is_current(entry: Entry, picture: Picture) -> bool:
+def fitting(proofs: Iterable[Proof], request: Request) -> list[Proof]:
+    """Return the proofs that meet a request; each pair of versions is held against a want once."""
+    found = [one for one in proofs if not one.lacking(request)]
+    for want in request.wants:
+        met = cache(partial(_meets, want))
+        found = [one for one in found if met(*one.on(want.axis.name))]
+    return found
+
+
+def is_current(entry: Entry) -> bool:
     """Return whether the newest run that counts was on the lock that the cell has now."""
-    counted = counting(entry.runs, picture.day)
-    return bool(counted) and entry.lock_digest is not None and counted[-1].run.lock_digest == entry.lock_digest
+    newest = entry.counted[-1].run.lock_digest if entry.counted else None
+    return newest is not None and newest == entry.lock_digest
 
 
-def _versions(picture: Picture, cell: Cell, lock: Lock) -> Iterator[tuple[str, Version]]:
+def _meets(want: Want, at: Version, locked: Version) -> bool:
+    return meets(want.specifier, at, patches(at) if isinstance(want.axis, InterpreterAxis) else [locked])
+
+
+def _package(axis: Axis) -> str:
+    return "" if isinstance(axis, InterpreterAxis) else canonicalize_name(axis.package)
+
+
+def _versions(packages: Iterable[tuple[str, str]], cell: Cell, lock: Lock) -> Iterator[tuple[str, Version]]:
     pins = {pin.name: pin.version for pin in lock.pins}
-    for axis in picture.matrix.axes:
-        at = cell.on(axis.name).version
-        known = None if isinstance(axis, InterpreterAxis) else pins.get(canonicalize_name(axis.package))
-        yield axis.name, known or at
+    for axis, package in packages:
+        yield axis, pins.get(package) or cell.on(axis).version

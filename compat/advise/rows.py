@@ -118,7 +118,7 @@ def advise_rows(advisor: Advisor, at: Callable[[Lock], Whereabouts]) -> AdviceTa
 
 
 def _row(advisor: Advisor, told: _Told, numbers: dict[str, int], sentences: _Sentences) -> AdviceRow:
-    card, proof = told.card, told.card.proof
+    card, proof, has = told.card, told.card.proof, frozenset(told.card.proof.has)
     return AdviceRow(
         id=proof.id,
         at=tuple(advisor.ranks.positions[one.axis][one.version] for one in proof.cell.coordinates),
@@ -127,7 +127,7 @@ def _row(advisor: Advisor, told: _Told, numbers: dict[str, int], sentences: _Sen
         tier=proof.tier,
         versions=tuple(str(version) for _, version in proof.versions),
         fails=tuple(numbers[name] for name in proof.fails),
-        lacks=tuple(number for name, number in numbers.items() if name not in proof.has),
+        lacks=tuple(number for name, number in numbers.items() if name not in has),
         tested=proof.tested,
         last=proof.last,
         isolation=proof.isolation,

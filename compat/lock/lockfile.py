@@ -2,6 +2,7 @@
 
 import datetime
 import hashlib
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -67,8 +68,13 @@ class Lock(Value, frozen=True):
     @property
     def digest(self) -> str:
         """The sha256 over names, versions and hashes: locks with the same digest install the same files."""
-        lines = (f"{pin.name}=={pin.version} {' '.join(pin.hashes)}\n" for pin in self.pins)
-        return hashlib.sha256("".join(lines).encode()).hexdigest()
+        return digest_of(self.pins)
+
+
+def digest_of(pins: Iterable[Pin]) -> str:
+    """Return the digest of a lock with these pins."""
+    lines = (f"{pin.name}=={pin.version} {' '.join(pin.hashes)}\n" for pin in pins)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 class Refusal(Value, frozen=True):

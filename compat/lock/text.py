@@ -1,6 +1,7 @@
 """Lock file text <-> Lock: a requirements file with hashes, whose leading comments carry the inputs."""
 
 import datetime
+import hashlib
 import re
 from functools import lru_cache
 
@@ -9,13 +10,16 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from compat.errors import DeclarationError
-from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin
+from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, digest_of
 
 FORMAT = "1"
 NOW = "now"
 _HEAD = re.compile(r"# ([a-z-]+(?: \S+)?): (.*)")
 _PLAIN = re.compile(r"\s*([a-z0-9](?:-?[a-z0-9])*)==([0-9]+(?:\.[0-9]+)*)\s*")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
+_BODY = re.compile(r"^(?!#)", re.MULTILINE)
+_BREAK = " \\\n    --hash=sha256:"
+_LINE = re.compile(r"^([a-z0-9](?:-?[a-z0-9])*)==(\S+)((?: [0-9a-f]{64})+)$", re.MULTILINE)
 
 
 def encode_lock(lock: Lock) -> str:
@@ -29,11 +33,8 @@ def decode_lock(text: str, source: str) -> Lock:
     try:
         if head["lock-format"] != [FORMAT]:
             raise ValueError(f"lock format {head['lock-format'][0]!r} is not {FORMAT}; lock the cell again")
-        pins = tuple(decode_pins(body))
-        lock = Lock(inputs=_inputs(head, pins), pins=pins, tool=head["tool"][0])
-        if head["digest"] != [lock.digest]:
-            raise ValueError("its pins are not those that were locked: the digest differs")
-        return lock
+        pins = _own_pins(body, head["digest"][0])
+        return Lock(inputs=_inputs(head, pins), pins=pins, tool=head["tool"][0])
     except KeyError as missing:
         message = f"lacks the line '# {missing.args[0]}: ...'"
     except ValueError as fault:
@@ -66,6 +67,17 @@ def decode_pins(text: str) -> list[Pin]:
             raise ValueError(f"{name} has no sha256 hash")
         pins.append(Pin(name=name, version=version, hashes=hashes))
     return sorted(pins, key=lambda pin: pin.name)
+
+
+def _own_pins(body: str, digest: str) -> tuple[Pin, ...]:
+    """The pins of a lock that must have this digest: one that we wrote has its lines, so only others are parsed."""
+    lines = body.replace(_BREAK, " ")
+    if hashlib.sha256(lines.encode()).hexdigest() == digest and len(told := _LINE.findall(lines)) == lines.count("\n"):
+        return tuple(Pin(name=name, version=_version(v), hashes=tuple(hashes.split())) for name, v, hashes in told)
+    pins = tuple(decode_pins(body))
+    if digest_of(pins) != digest:
+        raise ValueError("its pins are not those that were locked: the digest differs")
+    return pins
 
 
 def parse_exact(text: str) -> tuple[str, Version]:
@@ -117,19 +129,18 @@ def encode_pin(pin: Pin) -> str:
 
 def _split(text: str) -> tuple[dict[str, list[str]], str]:
     head: dict[str, list[str]] = {}
-    lines = text.splitlines(keepends=True)
-    count = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
-    for line in lines[:count]:
-        if match := _HEAD.fullmatch(line.rstrip("\n")):
+    begin = found.start() if (found := _BODY.search(text)) else len(text)
+    for line in text[:begin].splitlines():
+        if match := _HEAD.fullmatch(line):
             head.setdefault(match[1], []).append(match[2])
-    return head, "".join(lines[count:])
+    return head, text[begin:]
 
 
 def _inputs(head: dict[str, list[str]], pins: tuple[Pin, ...]) -> Inputs:
     given = head.get("given", [""])[0]
     return Inputs(
         cell=head["cell"][0],
-        python=Version(head["python"][0]),
+        python=_version(head["python"][0]),
         platform=head["platform"][0],
         requirements=tuple(head.get("require", ())),
         finals=tuple(head.get("final", ())),
@@ -142,7 +153,7 @@ def _inputs(head: dict[str, list[str]], pins: tuple[Pin, ...]) -> Inputs:
             if key.startswith("as-of ")
         ),
         given=next((pin for pin in pins if pin.name == given), None),
-        given_python=next((Version(text) for text in head.get("given-python", ())), None),
+        given_python=next((_version(text) for text in head.get("given-python", ())), None),
     )
 
 
@@ -150,6 +161,7 @@ def _moment(moment: datetime.datetime | None) -> str:
     return NOW if moment is None else moment.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+@lru_cache(maxsize=20_000)
 def _parse_moment(text: str) -> datetime.datetime | None:
     if text == NOW:
         return None

@@ -12,14 +12,15 @@ from compat.plan.cell import Cell, parse_cell
 from compat.plan.feasible import Obstacle
 from compat.plan.plan import Fate, Infeasible
 from compat.results.record import Capability, Ran, Value
-from compat.results.verdict import Present, Verdict, verdict
+from compat.results.verdict import Counted, Present, Verdict, counting, verdict_of
 from compat.run.outcome import Failed
 
 
 class Entry(Value, frozen=True, kw_only=True):
     """A cell, what is known of it, and from which runs, oldest first. `lock_digest` is None when it has no lock now.
 
-    `planned` is false for a cell that has records but no longer stands in the plan.
+    `counted` are those of its runs that count on the picture's day, also oldest first. `planned` is false for a cell
+    that has records but no longer stands in the plan.
     """
 
     cell: Cell
@@ -27,6 +28,7 @@ class Entry(Value, frozen=True, kw_only=True):
     obstacle: Obstacle | None = None
     lock_digest: str | None = None
     runs: tuple[Ran, ...] = ()
+    counted: tuple[Counted, ...] = ()
     planned: bool = True
 
     @property
@@ -113,8 +115,16 @@ def _entry(
 ) -> Entry:
     known = tuple(runs.get(cell.id, ()))
     lock = locks.get(cell.id)
-    found = verdict(cell.id, known, present, lock_digest=lock, obstacle=obstacle)
-    return Entry(cell=cell, verdict=found, obstacle=obstacle, lock_digest=lock, runs=known, planned=planned)
+    counted = counting(known, present.day)
+    return Entry(
+        cell=cell,
+        verdict=verdict_of(cell.id, counted, present, lock, obstacle),
+        obstacle=obstacle,
+        lock_digest=lock,
+        runs=known,
+        counted=counted,
+        planned=planned,
+    )
 
 
 def _holds(issue: KnownIssue, cell: Cell) -> bool:

@@ -57,6 +57,13 @@ def verdict(
     A run that says nothing about the versions, one of another cell and one from the future change nothing.
     """
     counted = counting((run for run in runs if run.cell == cell), present.day)
+    return verdict_of(cell, counted, present, lock_digest, obstacle)
+
+
+def verdict_of(
+    cell: str, counted: Sequence["Counted"], present: Present, lock_digest: str | None, obstacle: Obstacle | None
+) -> Verdict:
+    """Return what the runs of a cell that count add up to; see `verdict`."""
     if not counted:
         return _untested(cell, obstacle)
     group, since = _newest_group(counted)
@@ -86,11 +93,11 @@ def counting(runs: Iterable[Ran], day: datetime.date) -> tuple[Counted, ...]:
 
     A spurious outcome never counts. A time limit counts when it struck twice on the same lock and suite.
     """
-    ordered = in_order(run for run in runs if run.started.date() <= day)
+    ordered = [(run, run.outcomes) for run in in_order(run for run in runs if run.started.date() <= day)]
     struck = Counter(
         (run.lock_digest, run.suite_digest, outcome.cause)
-        for run in ordered
-        for outcome in run.outcomes
+        for run, outcomes in ordered
+        for outcome in outcomes
         if isinstance(outcome, Failed) and is_doubtful(outcome)
     )
 
@@ -99,13 +106,16 @@ def counting(runs: Iterable[Ran], day: datetime.date) -> tuple[Counted, ...]:
             return struck[run.lock_digest, run.suite_digest, outcome.cause] >= WITNESSES
         return not is_spurious(outcome)
 
-    told = (Counted(run=run, outcomes=tuple(o for o in run.outcomes if counts(run, o))) for run in ordered)
-    return tuple(one for one in told if one.outcomes)
+    told = ((run, tuple(one for one in outcomes if counts(run, one))) for run, outcomes in ordered)
+    return tuple(Counted(run=run, outcomes=outcomes) for run, outcomes in told if outcomes)
 
 
 def in_order(runs: Iterable[Ran]) -> list[Ran]:
     """Return the runs by when they started; those of the same moment in an order of their own, not of their coming."""
-    ordered = sorted(runs, key=_place)
+    ordered = list(runs)
+    if len(ordered) < 2:
+        return ordered
+    ordered.sort(key=_place)
     if all(_place(one) != _place(other) for one, other in pairwise(ordered)):
         return ordered
     return sorted(ordered, key=lambda run: (*_place(run), repr(run.capabilities)))
@@ -146,9 +156,9 @@ class _Group:
         for capability in self.capabilities:
             if self._statuses.setdefault(capability.id, capability.status) != capability.status:
                 self.changing.add(capability.id)
+        self.kind = self._kind()
 
-    @property
-    def kind(self) -> Kind:
+    def _kind(self) -> Kind:
         if self.changing or any(outcome != self.outcomes[0] for outcome in self.outcomes):
             return "flaky"
         outcome, statuses = self.outcomes[-1], {one.status for one in self.capabilities}

@@ -14,7 +14,6 @@ from compat.results.picture import Entry
 from compat.results.record import Capability
 from compat.site.api_cells import capabilities_of, head
 from compat.site.edition import Volume, place_of
-from compat.site.history import events
 from compat.site.looks import STATES, State, state_of, telling
 from compat.site.shapes_axis import (
     CapabilityCell,
@@ -137,7 +136,7 @@ def _cell(entry: Entry, found: Capability) -> CapabilityCell:
 
 def changes(volume: Volume) -> Changes:
     """Return the changes of verdicts, newest first."""
-    found = events(volume.picture)
+    found = volume.events
     shown = tuple(
         ChangeShape(
             moment=event.moment,

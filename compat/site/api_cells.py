@@ -13,7 +13,6 @@ from compat.plan.cell import RECIPES
 from compat.plan.product import axis_coordinates
 from compat.results.picture import Entry
 from compat.results.record import Capability, Record
-from compat.results.verdict import counting
 from compat.run.outcome import Failed, Passed
 from compat.site.edition import Edition, Volume, cell_page, lock_file
 from compat.site.installs import whereabouts
@@ -136,7 +135,7 @@ def cell(edition: Edition, volume: Volume, entry: Entry) -> CellShape:
 
 def told(volume: Volume, entry: Entry) -> dict[str, Any]:
     """Return what is told of a cell everywhere. Of the runs that count, one passed when each of its attempts did."""
-    found, counted = entry.verdict, counting(entry.runs, volume.picture.day)
+    found, counted = entry.verdict, entry.counted
     return {
         "id": entry.verdict.cell,
         "recipe": entry.cell.recipe,

@@ -12,7 +12,8 @@ import msgspec
 
 from compat.results.picture import Entry
 from compat.results.record import Capability, Ran
-from compat.results.verdict import counting, in_order
+from compat.results.verdict import in_order
+from compat.run.evidence import Metric
 from compat.site.api_cells import capabilities_of, told
 from compat.site.edition import Edition, File, Made, Volume, segment
 from compat.site.text import fit
@@ -30,12 +31,16 @@ CREATE TABLE coordinates (
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY, cell TEXT NOT NULL REFERENCES cells (id), started TEXT NOT NULL, outcome TEXT NOT NULL,
     counts INTEGER NOT NULL, seconds REAL NOT NULL, isolation TEXT NOT NULL, lock_digest TEXT NOT NULL,
-    suite_digest TEXT NOT NULL
+    suite_digest TEXT NOT NULL, answers INTEGER NOT NULL
 );
-CREATE TABLE capabilities (
-    run INTEGER NOT NULL REFERENCES runs (id), capability TEXT NOT NULL, status TEXT NOT NULL, cause TEXT, subject TEXT,
-    spelling TEXT, PRIMARY KEY (run, capability)
+-- What the capabilities came to, once for all runs in which they came to the same.
+CREATE TABLE answers (
+    id INTEGER NOT NULL, capability TEXT NOT NULL, status TEXT NOT NULL, cause TEXT, subject TEXT, spelling TEXT,
+    PRIMARY KEY (id, capability)
 ) WITHOUT ROWID;
+CREATE VIEW capabilities AS
+SELECT runs.id AS run, answers.capability, answers.status, answers.cause, answers.subject, answers.spelling
+FROM runs JOIN answers ON answers.id = runs.answers;
 CREATE TABLE metrics (
     run INTEGER NOT NULL REFERENCES runs (id), name TEXT NOT NULL, value REAL NOT NULL, unit TEXT NOT NULL,
     better TEXT NOT NULL
@@ -86,34 +91,26 @@ def database(volume: Volume) -> bytes:
 
 
 def _tables(volume: Volume) -> Iterator[tuple[str, Iterator[tuple[Any, ...]]]]:
-    runs = [(entry, run) for entry in volume.picture.known for run in in_order(entry.runs)]
-    yield "cells", (_cell(volume, entry) for entry in volume.picture.known)
+    known, titles = volume.picture.known, volume.titles
+    runs = [(entry, run) for entry in known for run in in_order(entry.runs)]
+    answers: dict[tuple[Capability, ...], int] = {}
+    yield "cells", (_cell(volume, entry) for entry in known)
     yield "coordinates", _coordinates(volume)
-    yield "runs", _runs(volume, runs)
-    numbered = list(enumerate((run for _, run in runs), 1))
-    yield "capabilities", ((number, *_capability(one)) for number, run in numbered for one in run.capabilities)
-    yield "metrics", ((n, m.name, m.value, m.unit, m.better) for n, run in numbered for m in run.metrics)
-    titles = volume.titles
-    yield (
-        "suite",
-        ((n, titles[n].title, titles[n].says) if n in titles else (n, None, None) for n in capabilities_of(volume)),
-    )
+    yield "runs", (_run(n, entry, run, answers) for n, (entry, run) in enumerate(runs, 1))
+    yield "answers", ((number, *_capability(one)) for told, number in answers.items() for one in told)
+    yield "metrics", ((n, *_metric(one)) for n, (_, run) in enumerate(runs, 1) for one in run.metrics)
+    told = ((n, titles[n].title, titles[n].says) if n in titles else (n, None, None) for n in capabilities_of(volume))
+    yield "suite", (_fit(*one) for one in told)
 
 
 def _insert(connection: sqlite3.Connection, table: str, rows: Iterator[tuple[Any, ...]]) -> None:
     columns = len(connection.execute(f"PRAGMA table_info({table})").fetchall())
-    asked = f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})"
-    connection.executemany(asked, (tuple(fit(one) if isinstance(one, str) else one for one in row) for row in rows))
+    connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})", rows)
 
 
 def _cell(volume: Volume, entry: Entry) -> tuple[Any, ...]:
-    found = msgspec.to_builtins(told(volume, entry))
-    obstacle = entry.obstacle
-    return (
-        *found.values(),
-        None if obstacle is None else obstacle.kind,
-        None if obstacle is None else obstacle.because,
-    )
+    found, obstacle = msgspec.to_builtins(told(volume, entry)), entry.obstacle
+    return _fit(*found.values(), *((None, None) if obstacle is None else (obstacle.kind, obstacle.because)))
 
 
 def _coordinates(volume: Volume) -> Iterator[tuple[Any, ...]]:
@@ -123,16 +120,21 @@ def _coordinates(volume: Volume) -> Iterator[tuple[Any, ...]]:
             yield entry.verdict.cell, one.axis, str(one.version), places[one.axis][one.version]
 
 
-def _runs(volume: Volume, runs: list[tuple[Entry, Ran]]) -> Iterator[tuple[Any, ...]]:
-    for number, (entry, run) in enumerate(runs, 1):
-        counts = any(one.run is run for one in counting(entry.runs, volume.picture.day))
-        outcome = " ".join(map(str, run.outcomes))
-        started = run.started.isoformat()
-        yield (
-            *(number, entry.verdict.cell, started, outcome, counts),
-            *(run.seconds, run.isolation, run.lock_digest, run.suite_digest),
-        )
+def _run(number: int, entry: Entry, run: Ran, answers: dict[tuple[Capability, ...], int]) -> tuple[Any, ...]:
+    counts = any(one.run is run for one in entry.counted)
+    outcome = fit(" ".join(map(str, run.outcomes)))
+    answer = answers.setdefault(run.capabilities, len(answers) + 1)
+    began = (number, entry.verdict.cell, run.started.isoformat(), outcome, counts, run.seconds)
+    return *began, run.isolation, run.lock_digest, run.suite_digest, answer
 
 
 def _capability(one: Capability) -> tuple[Any, ...]:
-    return one.id, one.status, one.cause or None, one.subject or None, one.spelling or None
+    return _fit(one.id, one.status, one.cause or None, one.subject or None, one.spelling or None)
+
+
+def _metric(one: Metric) -> tuple[Any, ...]:
+    return _fit(one.name, one.value, one.unit, one.better)
+
+
+def _fit(*row: Any) -> tuple[Any, ...]:
+    return tuple(fit(one) if isinstance(one, str) else one for one in row)

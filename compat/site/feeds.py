@@ -6,7 +6,7 @@ of its own, for the twelve that stand here. An entry's id names what happened, s
 
 import datetime
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from xml.etree import ElementTree
 
 import msgspec
@@ -58,11 +58,17 @@ def feed_path(matrix: str, name: str) -> str:
 
 
 def happenings(volume: Volume) -> Iterator[Happening]:
-    """Yield all that happened up to the volume's day, in no order."""
-    yield from (_change(volume, event) for event in volume.events)
+    """Yield what happened up to the volume's day and may stand in a feed, in no order."""
+    yield from (_change(volume, event) for event in _telling(volume.events))
     yield from _releases(volume)
     yield from (_proposal(volume, one) for one in Policies(volume).proposals if one.is_open)
     yield from _silence(volume)
+
+
+def _telling(events: Sequence[Event]) -> tuple[Event, ...]:
+    """The newest changes and the newest regressions, as many as feeds hold; events come the newest first."""
+    regressed = [event for event in events[MOST_ENTRIES:] if event.change.kind == "regressed"]
+    return (*events[:MOST_ENTRIES], *regressed[:MOST_ENTRIES])
 
 
 def atom(edition: Edition, volume: Volume, name: str, entries: Iterable[Happening]) -> bytes:

@@ -111,29 +111,23 @@ def read_urls(text: bytes) -> tuple[str, ...]:
     return paths
 
 
-def _listed(listing: Listing, before: Mapping[str, Known]) -> File:
-    """The listing with the digests of the files before it."""
-    below = sorted(path for path in before if path.startswith(listing.below))
-    listed = tuple(Listed(path=path, sha256=before[path].sha256, bytes=before[path].size) for path in below)
-    return File(path=listing.path, content=listing.make(listed))
-
-
 def _kept(folder: Path, file: File | Made, known: Known | None) -> tuple[Known, bool]:
     """The file as it is now, and whether it was written."""
     _refuse_unsafe(file.path)
-    path = folder / file.path
     inputs = file.inputs if isinstance(file, Made) else ""
-    if known is not None and inputs and known.inputs == inputs and path.exists():
-        return known, False
+    before = known if known is not None and os.path.exists(f"{folder}/{file.path}") else None
+    if before is not None and inputs and before.inputs == inputs:
+        return before, False
     content = file.make() if isinstance(file, Made) else file.content
     sha256 = hashlib.sha256(content).hexdigest()
-    if known is not None and known.sha256 == sha256 and path.exists():
-        return Known(inputs, sha256, known.gzipped, len(content)), False
-    weighed = len(gzip.compress(content, 6)) if path.suffix in (".html", ".css", ".js") else 0
-    return Known(inputs, sha256, weighed, len(content)), _write(path, content)
+    if before is not None and before.sha256 == sha256:
+        return Known(inputs, sha256, before.gzipped, len(content)), False
+    weighed = len(gzip.compress(content, 6)) if file.path.endswith((".html", ".css", ".js")) else 0
+    return Known(inputs, sha256, weighed, len(content)), _write(folder / file.path, content)
 
 
 def _listing(listing: Listing, files: Mapping[str, Known]) -> File:
+    """The listing with the digests of the files before it."""
     below = sorted(path for path in files if path.startswith(listing.below))
     listed = (Listed(path=path, sha256=files[path].sha256, bytes=files[path].size) for path in below)
     return File(path=listing.path, content=listing.make(tuple(listed)))

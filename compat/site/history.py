@@ -29,11 +29,13 @@ def events(picture: Picture) -> tuple[Event, ...]:
 
 
 def of_cell(entry: Entry, present: Present) -> Iterator[Event]:
-    """Yield the changes of one cell, the oldest first."""
+    """Yield the changes of one cell, the oldest first; what all its runs come to is known."""
+    if not entry.is_tested:
+        return
     runs = in_order(run for run in entry.runs if run.started.date() <= present.day)
     before = verdict(entry.cell.id, (), present)
     for number, run in enumerate(runs, 1):
-        after = verdict(entry.cell.id, runs[:number], present)
+        after = entry.verdict if number == len(runs) else verdict(entry.cell.id, runs[:number], present)
         change = compare(before, after)
         if change.kind != "same":
             yield Event(moment=run.started, entry=entry, change=change, verdict=after)

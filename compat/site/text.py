@@ -14,7 +14,7 @@ _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 def fit(text: str) -> str:
     """Return the text with each character that XML cannot hold replaced by U+FFFD."""
-    return _UNFIT.sub("\ufffd", text)
+    return text if text.isprintable() else _UNFIT.sub("\ufffd", text)
 
 
 def line(text: str, most: int) -> str:

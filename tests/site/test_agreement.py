@@ -128,7 +128,7 @@ def test_the_advisor_agrees(shelf: Shelf) -> None:
                 bool(card.proof.stale),
             )
     works = [entry for entry in volume.picture.known if entry.verdict.kind == "works"]
-    provable = [entry for entry in works if is_current(entry, volume.picture)]
+    provable = [entry for entry in works if is_current(entry)]
     assert isinstance(volume.advisor.answer(Request()), Recommended) or not provable
 
 
