@@ -2,6 +2,7 @@
 
 import datetime
 import math
+import sys
 from collections.abc import Iterable, Sequence
 
 from compat.site.views_place import View
@@ -90,7 +91,7 @@ def bars(chart_id: str, title: str, says: str, points: Sequence[Point], table: T
     height = 220
     top = nice(max((point.value for point in points), default=1.0))
     step = min(_WIDEST_BAR, (WIDTH - _LEFT - _RIGHT) / max(1, len(points)))
-    scale = (height - _TOP - _BOTTOM) / top
+    room = height - _TOP - _BOTTOM
     every = max(1, math.ceil(46 / step))
     base = height - _BOTTOM
     return Chart(
@@ -105,13 +106,13 @@ def bars(chart_id: str, title: str, says: str, points: Sequence[Point], table: T
             for n, point in enumerate(points)
             if n % every == 0
         ),
-        ys=tuple(Tick(at=_px(base - top * part / 2 * scale), label=f"{top * part / 2:g}") for part in range(3)),
+        ys=tuple(Tick(at=_px(base - part / 2 * room), label=f"{top * part / 2:g}") for part in range(3)),
         shapes=tuple(
             Shape(
                 x=_px(_LEFT + n * step + min(3, step * 0.15)),
-                y=_px(base - point.value * scale),
+                y=_px(base - point.value / top * room),
                 width=_px(max(1.0, step - min(6, step * 0.3))),
-                height=_px(point.value * scale),
+                height=_px(point.value / top * room),
                 css=point.css,
                 sign="",
                 says=f"{point.label}: {point.shown}",
@@ -174,8 +175,8 @@ def timeline(
 
 
 def nice(value: float) -> float:
-    """Return a round number that is not below the value: 1, 2 or 5 with zeros."""
-    if value <= 0:
+    """Return a round number that is not below the value: 1, 2 or 5 with zeros; 1 where the value is next to nothing."""
+    if value < sys.float_info.min:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= value * 0.999999)

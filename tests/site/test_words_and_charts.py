@@ -3,7 +3,7 @@
 import datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
@@ -79,6 +79,9 @@ def test_a_capability_is_told_as_a_browser_support_table_tells_it() -> None:
 
 
 @given(st.lists(st.floats(0, 1e9), min_size=1, max_size=90))
+@example([1.1e-308])
+@example([5e-324])
+@example([3e-308])
 def test_bars_stay_inside_their_frame_and_keep_their_order(values: list[float]) -> None:
     chart = bars("c", "t", "s", [Point(label=str(n), value=v, shown=str(v)) for n, v in enumerate(values)], TABLE)
     assert len(chart.shapes) == len(values)
