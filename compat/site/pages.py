@@ -24,6 +24,7 @@ from compat.site.views_changes import changes
 from compat.site.views_charts import charts
 from compat.site.views_grid import grid, grid_path, main_python
 from compat.site.views_home import home, homes
+from compat.site.views_pair import Pairs
 from compat.site.views_policy import proposal_list, proposal_view, schedule_view, title_of
 from compat.site.views_quarter import quarter_view, quarter_words
 from compat.site.views_release import release_entries, release_view, subject_versions
@@ -113,7 +114,7 @@ def _grids(volume: Volume, tokens: Tokens) -> Iterator[Page]:
             matrix=volume.name,
             section="grid",
             canonical=canonical,
-            report=Report(facts=(("grid", where),), data=api_path(volume.name, "cells")),
+            report=Report(facts=(("grid", where),), data=(api_path(volume.name, "cells"),)),
         )
 
     yield of(main, page(volume.name, "grid"), grid_path(volume, main))
@@ -149,19 +150,39 @@ def _capabilities(volume: Volume, tokens: Tokens) -> Iterator[Page]:
         matrix=volume.name,
         section="cap",
     )
+    pairs = Pairs(volume)
     for name in capability_ids(volume):
-        told = volume.titles.get(name)
-        words = name if told is None else told.title
+        words = pairs.title(name)
         yield Page(
             path=page(volume.name, "cap", name),
             template="capability.html",
             title=f"{words}: since when, in {title}",
             about=f"In which releases of {title} this works: {words}.",
-            view=partial(capability_view, volume, name),
+            view=partial(capability_view, volume, name, pairs.links(name)),
             inputs=tokens.all,
             matrix=volume.name,
             section="cap",
-            report=Report(facts=(("capability", name),), data=api_path(volume.name, "capabilities", name)),
+            report=Report(facts=(("capability", name),), data=(api_path(volume.name, "capabilities", name),)),
+        )
+    yield from _pairs(volume, pairs, tokens)
+
+
+def _pairs(volume: Volume, pairs: Pairs, tokens: Tokens) -> Iterator[Page]:
+    title = volume.picture.matrix.title
+    for first, second in pairs.all:
+        yield Page(
+            path=pairs.path(first, second),
+            template="pair.html",
+            title=f"“{pairs.title(first)}” and “{pairs.title(second)}”: do both work?",
+            about=f"In which releases of {title} both work, only one of them, or none.",
+            view=partial(pairs.view, first, second),
+            inputs=digest(tokens.of(), pairs.inputs(first, second)),
+            matrix=volume.name,
+            section="cap",
+            report=Report(
+                facts=(("capability", first), ("capability", second)),
+                data=tuple(api_path(volume.name, "capabilities", name) for name in (first, second)),
+            ),
         )
 
 
@@ -210,7 +231,7 @@ def _releases(volume: Volume, tokens: Tokens) -> Iterator[Page]:
             section="grid",
             report=Report(
                 facts=(("release", f"{package} {version}"),),
-                data=api_path(volume.name, "releases", volume.picture.matrix.subject, str(version)),
+                data=(api_path(volume.name, "releases", volume.picture.matrix.subject, str(version)),),
             ),
         )
     for name, ends in (("latest", versions[-1:]), ("oldest", versions[:1])):
@@ -248,7 +269,7 @@ def _report(entry: Entry) -> Report:
     latest = () if found.latest is None else (("last tested", str(found.latest)),)
     return Report(
         facts=(("cell", entry.cell.id), ("verdict", found.kind), *outcome, *latest),
-        data=api_path(entry.cell.matrix, "cells", entry.cell.id),
+        data=(api_path(entry.cell.matrix, "cells", entry.cell.id),),
     )
 
 

@@ -12,10 +12,10 @@ ASKED = "What is wrong, and how do you know?"
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What a report about a page names: facts such as ("cell", its id), and the path of the data that it is about."""
+    """What a report about a page names: facts such as ("cell", its id), and the paths of the data that it is about."""
 
     facts: tuple[tuple[str, str], ...]
-    data: str
+    data: tuple[str, ...]
 
 
 def report_address(edition: Edition, title: str, path: str, report: Report) -> str:
@@ -32,5 +32,5 @@ def report_address(edition: Edition, title: str, path: str, report: Report) -> s
 
 def _lines(edition: Edition, path: str, report: Report) -> Iterator[str]:
     yield from (f"- {name}: {code(value)}" for name, value in report.facts)
-    for name, place in (("page", path), ("data", report.data)):
+    for name, place in (("page", path), *(("data", one) for one in report.data)):
         yield f"- {name}: {link(place.removesuffix('index.html'), edition.url(place))}"

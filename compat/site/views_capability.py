@@ -50,7 +50,10 @@ class Failure(View, frozen=True):
 
 
 class CapabilityView(View, frozen=True):
-    """A capability, as its page shows it. `statements` are sentences; `code` and `helper_code` can be copied."""
+    """A capability, as its page shows it. `statements` are sentences; `code` and `helper_code` can be copied.
+
+    `pairs` are the titles of those it is compared with, and the paths of these pages.
+    """
 
     id: str
     title: str
@@ -66,6 +69,7 @@ class CapabilityView(View, frozen=True):
     helper: str
     helper_code: str
     untested: int
+    pairs: tuple[tuple[str, str], ...]
 
 
 class Line(View, frozen=True):
@@ -103,8 +107,8 @@ def capability_list(volume: Volume) -> CapabilityList:
     )
 
 
-def capability_view(volume: Volume, name: str) -> CapabilityView:
-    """Return the view of one capability."""
+def capability_view(volume: Volume, name: str, pairs: tuple[tuple[str, str], ...]) -> CapabilityView:
+    """Return the view of one capability; `pairs` are titles and paths of those it is compared with."""
     shown, told = volume.columns, volume.titles.get(name) or _undescribed(name)
     strip = tuple(_mark(volume, column, name) for column in shown)
     found = stretches([(column.version, column.capability(name)) for column in shown])
@@ -123,6 +127,7 @@ def capability_view(volume: Volume, name: str) -> CapabilityView:
         helper=told.helper,
         helper_code=volume.suite.get(told.helper, ""),
         untested=sum(one.status == "unknown" for one in strip),
+        pairs=pairs,
     )
 
 
@@ -161,28 +166,31 @@ def statements(found: Sequence[Stretch]) -> tuple[str, ...]:
 def short_statement(found: Sequence[Stretch]) -> str:
     """Return in a few words since when it is there."""
     alike = [tuple(some) for _, some in groupby(found, key=lambda one: one.status)]
-    told = [f"{WORDS[some[0].status]} {_where(some, number, len(alike))}" for number, some in enumerate(alike)]
+    told = [
+        f"{WORDS[some[0].status]} {where(some[0].first, some[-1].last, number, len(alike))}"
+        for number, some in enumerate(alike)
+    ]
     return ", ".join(told) or "not asked yet"
 
 
 def _statement(some: Sequence[Stretch], number: int, of: int) -> str:
-    where = _where(some, number, of)
+    place = where(some[0].first, some[-1].last, number, of)
     match some[0].status:
         case "yes":
             names = [one for one in some if one.spelling]
             called = "; then ".join(f"called {one.spelling}{_until(one, some)}" for one in names)
-            return f"Works {where}{f', {called}' if called else ''}."
+            return f"Works {place}{f', {called}' if called else ''}."
         case "absent":
             missing = next((one.missing for one in some if one.missing), "")
-            return f"Not there {where}{f': looked for {missing}' if missing else ''}."
+            return f"Not there {place}{f': looked for {missing}' if missing else ''}."
         case _:
-            return f"Fails {where}."
+            return f"Fails {place}."
 
 
-def _where(some: Sequence[Stretch], number: int, of: int) -> str:
+def where(first: str, last: str, number: int, of: int) -> str:
+    """Return where a run of releases is among so many runs, in words: `since 1.2`, `until 1.0`, `in 1.0 to 1.2`."""
     if of == 1:
         return "in every tested release"
-    first, last = some[0].first, some[-1].last
     if number == of - 1:
         return f"since {first}"
     if number == 0:

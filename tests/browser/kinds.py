@@ -37,6 +37,7 @@ REAL = (
     "tff/grid/all/",
     "tff/cap/",
     "tff/cap/learning.fed-avg/",
+    "tff/cap/sparse.native+sparse.sum-dense/",
     "tff/causes/",
     "tff/charts/",
     "tff/changes/",

@@ -68,7 +68,8 @@ def test_without_a_repository_there_is_none() -> None:
 @given(title=st.one_of(st.sampled_from(STRINGS), st.text()), value=st.one_of(st.sampled_from(STRINGS), st.text()))
 def test_nothing_in_it_comes_alive(title: str, value: str) -> None:
     made = of(Shelf())
-    address = report_address(made, title, "demo/cell/x/index.html", Report(facts=(("cell", value),), data="api/x.json"))
+    report = Report(facts=(("cell", value),), data=("api/x.json",))
+    address = report_address(made, title, "demo/cell/x/index.html", report)
     assert re.fullmatch(r"https://github\.com/somebody/something/issues/new\?[A-Za-z0-9._~%=&/-]*", address)
     assert len(address) < 8000
     told, body = read(address)
