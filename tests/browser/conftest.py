@@ -1,4 +1,4 @@
-"""What the tests in a real browser share: sites on the loopback, and Chromium, which may reach nothing else."""
+"""What the tests in real browsers share: sites on the loopback, and Chromium, which may reach nothing else."""
 
 import os
 import shutil
@@ -19,12 +19,14 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of this folder; skip them where there is no Chromium. In CI they run, and fail, instead."""
+    """Mark the tests of this folder; skip those whose browser is not here. In CI they run, and fail, instead."""
     for item in items:
-        if Path(item.path).parent == Path(__file__).parent:
+        path = Path(item.path)
+        if path.parent == Path(__file__).parent:
             item.add_marker("browser")
-            if CHROMIUM is None and not os.environ.get("CI"):
-                item.add_marker(pytest.mark.skip(reason="no chromium here: apt-get install chromium"))
+            program = "w3m" if path.name == "test_text_browser.py" else "chromium"
+            if shutil.which(program) is None and not os.environ.get("CI"):
+                item.add_marker(pytest.mark.skip(reason=f"no {program} here: apt-get install {program}"))
 
 
 @dataclass
