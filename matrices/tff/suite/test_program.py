@@ -6,7 +6,8 @@ import inspect
 import numpy as np
 import pytest
 import tensorflow_federated as tff
-from api import Absent, at_clients, at_server, dtype, installed, ordered, release, run_async, tf_computation
+from api import Absent, dtype, installed, ordered, release, run_async
+from one_round import datasets, trained
 
 
 async def finished(value):
@@ -23,32 +24,6 @@ async def released(manager, value, type_signature, key):
 async def versions_of(manager):
     """Return the versions that a state manager holds: `versions` until 0.21, `get_versions` since."""
     return await finished((manager.get_versions if hasattr(manager, "get_versions") else manager.versions)())
-
-
-def trained():
-    """Return one round: the server's number times three, plus the sum of all numbers in the clients' datasets."""
-
-    @tf_computation(tff.SequenceType(dtype("int32")))
-    def of_client(numbers):
-        return numbers.reduce(np.int32(0), lambda so_far, number: so_far + number)
-
-    @tf_computation(dtype("int32"), dtype("int32"))
-    def moved(state, total):
-        return state * 3 + total
-
-    @tff.federated_computation(at_server(dtype("int32")), at_clients(tff.SequenceType(dtype("int32"))))
-    def trained(state, clients):
-        total = tff.federated_sum(tff.federated_map(of_client, clients))
-        return tff.federated_map(moved, tff.federated_zip((state, total)))
-
-    return trained
-
-
-def datasets(contents):
-    """Return a dataset of numbers for each list."""
-    import tensorflow as tf
-
-    return [tf.data.Dataset.from_tensor_slices(np.array(numbers, np.int32)) for numbers in contents]
 
 
 @pytest.mark.capability(
