@@ -14,8 +14,10 @@ def alternatives(matrix: Matrix, best: Proof, others: Sequence[Proof]) -> tuple[
     chosen: list[Proof] = []
     offered: set[str] = set()
     for other in others:
+        if len(chosen) == MOST_ALTERNATIVES:
+            return tuple(chosen)
         gained = set(better_in(matrix, other, best))
-        if len(chosen) < MOST_ALTERNATIVES and gained - offered:
+        if gained - offered:
             chosen.append(other)
             offered |= gained
     chosen += [other for other in others if other not in chosen][: MOST_ALTERNATIVES - len(chosen)]

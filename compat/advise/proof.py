@@ -72,9 +72,10 @@ class Ranks:
         """Take all proofs of the picture."""
         self.positions = positions(picture)
         subject, python = picture.matrix.subject, picture.matrix.interpreters.name
-        self._axes = (subject, *(axis.name for axis in picture.matrix.packages if axis.name != subject), python)
+        axes = (subject, *(axis.name for axis in picture.matrix.packages if axis.name != subject), python)
+        placed = [(tuple(self.positions[axis][one.cell.on(axis).version] for axis in axes), one) for one in proofs]
         self._ranks: dict[Goal, dict[str, int]] = {
-            goal: {one.id: rank for rank, one in enumerate(sorted(proofs, key=lambda one: self._key(one, goal)))}
+            goal: {one.id: rank for rank, (_, one) in enumerate(sorted(placed, key=partial(_key, goal)))}
             for goal in GOALS
         }
 
@@ -101,19 +102,6 @@ class Ranks:
         places = self.positions[axis]
         at = places[proof.cell.on(axis).version]
         return min((abs(at - places[one]) for one in asked), default=len(places))
-
-    def _key(self, proof: Proof, goal: Goal) -> tuple[object, ...]:
-        subject, *others = (self.positions[axis][proof.cell.on(axis).version] for axis in self._axes)
-        doubts = (not proof.is_published, bool(proof.stale))
-        last = (RECIPES.index(proof.cell.recipe), proof.id)
-        newest = (-subject, *doubts, *(-other for other in others))
-        match goal:
-            case "newest":
-                return (*newest, *last)
-            case "stable":
-                return (-proof.tested, *doubts, *newest, *last)
-            case "minimum":
-                return (subject, *doubts, *others, *last)
 
 
 def positions(picture: Picture) -> dict[str, dict[Version, int]]:
@@ -183,3 +171,18 @@ def _versions(packages: Iterable[tuple[str, str]], cell: Cell, lock: Lock) -> It
     pins = {pin.name: pin.version for pin in lock.pins}
     for axis, package in packages:
         yield axis, pins.get(package) or cell.on(axis).version
+
+
+def _key(goal: Goal, placed: tuple[tuple[int, ...], Proof]) -> tuple[object, ...]:
+    """What proofs are ordered by; each comes with its places on the axes, the subject's first."""
+    (subject, *others), proof = placed
+    doubts = (not proof.is_published, bool(proof.stale))
+    last = (RECIPES.index(proof.cell.recipe), proof.id)
+    newest = (-subject, *doubts, *(-other for other in others))
+    match goal:
+        case "newest":
+            return (*newest, *last)
+        case "stable":
+            return (-proof.tested, *doubts, *newest, *last)
+        case "minimum":
+            return (subject, *doubts, *others, *last)

@@ -14,12 +14,12 @@ from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, digest_of
 
 FORMAT = "1"
 NOW = "now"
-_HEAD = re.compile(r"# ([a-z-]+(?: \S+)?): (.*)")
+_HEAD = re.compile(r"^# ([a-z-]+(?: \S+)?): (.*)$", re.MULTILINE)
 _PLAIN = re.compile(r"\s*([a-z0-9](?:-?[a-z0-9])*)==([0-9]+(?:\.[0-9]+)*)\s*")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 _BODY = re.compile(r"^(?!#)", re.MULTILINE)
 _BREAK = " \\\n    --hash=sha256:"
-_LINE = re.compile(r"^([a-z0-9](?:-?[a-z0-9])*)==(\S+)((?: [0-9a-f]{64})+)$", re.MULTILINE)
+_LINE = re.compile(r"([a-z0-9](?:-?[a-z0-9])*)==(\S+)((?: [0-9a-f]{64})+)")
 
 
 def encode_lock(lock: Lock) -> str:
@@ -72,12 +72,21 @@ def decode_pins(text: str) -> list[Pin]:
 def _own_pins(body: str, digest: str) -> tuple[Pin, ...]:
     """The pins of a lock that must have this digest: one that we wrote has its lines, so only others are parsed."""
     lines = body.replace(_BREAK, " ")
-    if hashlib.sha256(lines.encode()).hexdigest() == digest and len(told := _LINE.findall(lines)) == lines.count("\n"):
-        return tuple(Pin(name=name, version=_version(v), hashes=tuple(hashes.split())) for name, v, hashes in told)
+    if hashlib.sha256(lines.encode()).hexdigest() == digest:
+        return tuple(map(_own_pin, lines.splitlines()))
     pins = tuple(decode_pins(body))
     if digest_of(pins) != digest:
         raise ValueError("its pins are not those that were locked: the digest differs")
     return pins
+
+
+@lru_cache(maxsize=20_000)
+def _own_pin(line: str) -> Pin:
+    """The pin of a line of the digest; locks of one matrix have most of theirs in common."""
+    found = _LINE.fullmatch(line)
+    if found is None:
+        raise ValueError(f"{line[:80]!r} is not an exact pin")
+    return Pin(name=found[1], version=_version(found[2]), hashes=tuple(found[3].split()))
 
 
 def parse_exact(text: str) -> tuple[str, Version]:
@@ -130,9 +139,8 @@ def encode_pin(pin: Pin) -> str:
 def _split(text: str) -> tuple[dict[str, list[str]], str]:
     head: dict[str, list[str]] = {}
     begin = found.start() if (found := _BODY.search(text)) else len(text)
-    for line in text[:begin].splitlines():
-        if match := _HEAD.fullmatch(line):
-            head.setdefault(match[1], []).append(match[2])
+    for key, value in _HEAD.findall(text, 0, begin):
+        head.setdefault(key, []).append(value)
     return head, text[begin:]
 
 

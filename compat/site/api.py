@@ -2,19 +2,22 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 from compat.advise.rows import advise_rows
 from compat.plan.cell import RECIPES
-from compat.site.api_axes import capabilities, changes, releases
-from compat.site.api_cells import ROWS, axes_of, capabilities_of, cell, cells, dated, head
+from compat.site.api_axes import capabilities, changes, coordinates, release
+from compat.site.api_cells import axes_of, cell, cells, chunks, dated, head, more_cells
 from compat.site.api_policy import Policies, minimum, proposals_shape, schedule_shape
-from compat.site.edition import Edition, File, Listed, Listing, Made, Volume, segment
+from compat.site.edition import Edition, File, Listed, Listing, Made, Volume, place_of, segment
 from compat.site.installs import whereabouts
 from compat.site.openapi import changelog, openapi, schemas
 from compat.site.shapes import SCHEMA_VERSION, Counts, FileShape, Index
 from compat.site.shapes import Listing as ListingShape
 from compat.site.shapes_axis import Advise, MatrixShape, Root
 from compat.site.text import json
+from compat.site.tokens import Tokens, digest
 
 ROOT = "api/v1"
 FOLDERS = ("cells", "releases", "capabilities")
@@ -40,17 +43,15 @@ def api_path(matrix: str, *parts: str) -> str:
 
 def _volume(edition: Edition, volume: Volume) -> Iterator[File | Made | Listing]:
     name, tokens = volume.name, edition.tokens(volume)
-    count = max(1, -(-len(volume.picture.known) // ROWS))
-    paths = [api_path(name, "cells" if number == 0 else f"cells-{number}") for number in range(count)]
-    for path, document in zip(paths, cells(volume, paths), strict=True):
-        yield File(path=path, content=json(document))
+    yield from _cells(volume, tokens)
     for entry in volume.picture.known:
         make = _maker(edition, volume, entry.verdict.cell)
-        siblings = volume.places[entry.verdict.cell.partition("+")[0]]
+        siblings = volume.places[place_of(entry.cell)]
         yield Made(path=api_path(name, "cells", entry.verdict.cell), inputs=tokens.of(entry, *siblings), make=make)
-    for release in releases(volume):
-        path = api_path(name, "releases", release.axis, release.version)
-        yield File(path=path, content=json(release))
+    for axis, version, entries in coordinates(volume):
+        document = partial(release, volume, axis, version, entries)
+        path = api_path(name, "releases", axis.name, str(version))
+        yield Made(path=path, inputs=tokens.of(*entries), make=_encoder(document))
     for capability in capabilities(volume):
         yield File(path=api_path(name, "capabilities", capability.id), content=json(capability))
     yield from _policy(volume)
@@ -62,6 +63,22 @@ def _volume(edition: Edition, volume: Volume) -> Iterator[File | Made | Listing]
         yield Listing(path=f"{below}index.json", below=below, make=_lister(volume))
     below = f"{ROOT}/{segment(name)}/"
     yield Listing(path=f"{below}index.json", below=below, make=lambda listed: json(_index(volume, below, listed)))
+
+
+def _cells(volume: Volume, tokens: Tokens) -> Iterator[File | Made]:
+    """The rows of all cells; those of a document depend on its own cells, on those beside them, and on the columns."""
+    first, *more = found = chunks(volume)
+    paths = [api_path(volume.name, "cells" if number == 0 else f"cells-{number}") for number in range(len(found))]
+    afters = [*paths[1:], None]
+    yield File(path=paths[0], content=json(cells(volume, first, afters[0])))
+    for path, after, chunk in zip(paths[1:], afters[1:], more, strict=True):
+        entries = (one for entry in chunk for one in (entry, *volume.places[place_of(entry.cell)]))
+        inputs = digest(tokens.of(*entries), volume.asked, after)
+        yield Made(path=path, inputs=inputs, make=_encoder(partial(more_cells, volume, chunk, after)))
+
+
+def _encoder(document: Callable[[], Any]) -> Callable[[], bytes]:
+    return lambda: json(document())
 
 
 def _policy(volume: Volume) -> Iterator[File]:
@@ -98,7 +115,7 @@ def _index(volume: Volume, below: str, listed: tuple[Listed, ...]) -> Index:
         latest=max((entry.verdict.latest for entry in tested if entry.verdict.latest is not None), default=None),
         axes=axes_of(volume),
         recipes=RECIPES,
-        capabilities=capabilities_of(volume),
+        capabilities=volume.asked,
         counts=Counts(
             planned=sum(entry.planned for entry in picture.entries),
             known=len(picture.known),

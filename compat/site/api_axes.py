@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from typing import get_args
 
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -11,8 +12,8 @@ from compat.declare.matrix import Axis, InterpreterAxis
 from compat.index.release import Release
 from compat.index.select import members
 from compat.results.picture import Entry
-from compat.results.record import Capability
-from compat.site.api_cells import capabilities_of, head
+from compat.results.record import Capability, Status
+from compat.site.api_cells import head
 from compat.site.edition import Volume, place_of
 from compat.site.looks import STATES, State, state_of, telling
 from compat.site.shapes_axis import (
@@ -27,21 +28,23 @@ from compat.site.shapes_axis import (
 )
 
 MOST_CHANGES = 500
+STATUSES: tuple[Status, ...] = get_args(Status)
 Place = tuple[str, Version]
 
 
-def releases(volume: Volume) -> Iterator[ReleaseShape]:
-    """Yield what is known about each coordinate of each axis, in the order of the axes, oldest first."""
+def coordinates(volume: Volume) -> Iterator[tuple[Axis, Version, Sequence[Entry]]]:
+    """Yield each coordinate of each axis with the cells that have it, in the order of the axes, oldest first."""
     at: defaultdict[Place, list[Entry]] = defaultdict(list)
     for entry in volume.picture.entries:
         for one in entry.cell.coordinates:
             at[one.axis, one.version].append(entry)
     for axis in volume.picture.matrix.axes:
         for version in sorted(version for name, version in at if name == axis.name):
-            yield _release(volume, axis, version, at[axis.name, version])
+            yield axis, version, at[axis.name, version]
 
 
-def _release(volume: Volume, axis: Axis, version: Version, entries: Sequence[Entry]) -> ReleaseShape:
+def release(volume: Volume, axis: Axis, version: Version, entries: Sequence[Entry]) -> ReleaseShape:
+    """Return what is known about a coordinate."""
     found = _releases(volume, axis, version)
     published = next((one.published for one in reversed(found) if one.published is not None), None)
     asked = None if published is None else published.requires_python
@@ -99,12 +102,12 @@ def capabilities(volume: Volume) -> Iterator[CapabilityDocument]:
     for entry in volume.picture.known:
         for one in entry.verdict.capabilities:
             asked[one.id].append(_cell(entry, one))
-    for name in capabilities_of(volume):
+    for name in volume.asked:
         yield _capability(volume, name, asked[name])
 
 
 def _capability(volume: Volume, name: str, cells: Sequence[CapabilityCell]) -> CapabilityDocument:
-    told = volume.titles.get(name)
+    told, statuses = volume.titles.get(name), Counter(one.status for one in cells)
     return CapabilityDocument(
         **head(volume),
         id=name,
@@ -116,7 +119,7 @@ def _capability(volume: Volume, name: str, cells: Sequence[CapabilityCell]) -> C
         file=None if told is None else told.file,
         line=None if told is None else told.line,
         code=None if told is None else told.code,
-        counts={status: sum(one.status == status for one in cells) for status in ("yes", "no", "absent")},
+        counts={status: statuses[status] for status in STATUSES},
         cells=tuple(cells),
     )
 

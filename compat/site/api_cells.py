@@ -57,33 +57,30 @@ def axes_of(volume: Volume) -> tuple[AxisShape, ...]:
     )
 
 
-def capabilities_of(volume: Volume) -> tuple[str, ...]:
-    """Return the ids of the capabilities that the suite has or that any run told of, sorted."""
-    seen = (one.id for entry in volume.picture.known for one in entry.verdict.capabilities)
-    return tuple(sorted({*volume.titles, *seen}))
+def chunks(volume: Volume) -> list[tuple[Entry, ...]]:
+    """Return the known cells as documents have them."""
+    known = volume.picture.known
+    return [known[start : start + ROWS] for start in range(0, len(known), ROWS)] or [()]
 
 
-def cells(volume: Volume, paths: Sequence[str]) -> Iterator[Cells | MoreCells]:
-    """Yield the document about all cells and those with its further rows; `paths` are theirs, in this order."""
-    capabilities, known = capabilities_of(volume), volume.picture.known
-    chunks = [known[start : start + ROWS] for start in range(0, len(known), ROWS)] or [()]
+def cells(volume: Volume, chunk: Sequence[Entry], after: str | None) -> Cells:
+    """Return the document about all cells, with its first rows; `after` is the path of the next document."""
     codes, letters = _coded(volume)
-    for number, chunk in enumerate(chunks):
-        rows = tuple(row(volume, entry, capabilities) for entry in chunk)
-        after = paths[number + 1] if number + 1 < len(chunks) else None
-        if number:
-            yield MoreCells(**head(volume), cells=rows, next=after)
-            continue
-        yield Cells(
-            **dated(volume),
-            axes=axes_of(volume),
-            recipes=RECIPES,
-            codes=codes,
-            verdicts=letters,
-            capabilities=capabilities,
-            cells=rows,
-            next=after,
-        )
+    return Cells(
+        **dated(volume),
+        axes=axes_of(volume),
+        recipes=RECIPES,
+        codes=codes,
+        verdicts=letters,
+        capabilities=volume.asked,
+        cells=tuple(row(volume, entry) for entry in chunk),
+        next=after,
+    )
+
+
+def more_cells(volume: Volume, chunk: Sequence[Entry], after: str | None) -> MoreCells:
+    """Return a document with further rows."""
+    return MoreCells(**head(volume), cells=tuple(row(volume, entry) for entry in chunk), next=after)
 
 
 def head(volume: Volume) -> dict[str, Any]:
@@ -96,10 +93,10 @@ def dated(volume: Volume) -> dict[str, Any]:
     return {**head(volume), "day": volume.picture.day}
 
 
-def row(volume: Volume, entry: Entry, capabilities: Sequence[str]) -> CellRow:
+def row(volume: Volume, entry: Entry) -> CellRow:
     """Return the row of a known cell."""
     statuses = {one.id: _LETTERS[one.status] for one in entry.verdict.capabilities}
-    letters = "".join(statuses.get(name, "-") for name in capabilities)
+    letters = "".join(statuses.get(name, "-") for name in volume.asked)
     return CellRow(**told(volume, entry), capabilities=letters)
 
 

@@ -14,7 +14,7 @@ from compat.results.picture import Entry
 from compat.results.record import Capability, Ran
 from compat.results.verdict import in_order
 from compat.run.evidence import Metric
-from compat.site.api_cells import capabilities_of, told
+from compat.site.api_cells import told
 from compat.site.edition import Edition, File, Made, Volume, segment
 from compat.site.text import fit
 
@@ -99,7 +99,7 @@ def _tables(volume: Volume) -> Iterator[tuple[str, Iterator[tuple[Any, ...]]]]:
     yield "runs", (_run(n, entry, run, answers) for n, (entry, run) in enumerate(runs, 1))
     yield "answers", ((number, *_capability(one)) for told, number in answers.items() for one in told)
     yield "metrics", ((n, *_metric(one)) for n, (_, run) in enumerate(runs, 1) for one in run.metrics)
-    told = ((n, titles[n].title, titles[n].says) if n in titles else (n, None, None) for n in capabilities_of(volume))
+    told = ((n, titles[n].title, titles[n].says) if n in titles else (n, None, None) for n in volume.asked)
     yield "suite", (_fit(*one) for one in told)
 
 

@@ -127,6 +127,12 @@ class Volume:
         return {one.id: one for one in self.capabilities}
 
     @cached_property
+    def asked(self) -> tuple[str, ...]:
+        """The ids of the capabilities that the suite has or that any run told of, sorted."""
+        seen = (one.id for entry in self.picture.known for one in entry.verdict.capabilities)
+        return tuple(sorted({*self.titles, *seen}))
+
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         """The releases whose suite a run reached, oldest first, each with the cell that speaks for it."""
         return columns(self.picture)

@@ -1,9 +1,11 @@
 """The `site` room's output folder: only what changed is written, and no address of an earlier edition is lost."""
 
+import gc
 import gzip
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -14,6 +16,8 @@ from compat.site.edition import File, Listed, Listing, Made
 MANIFEST = ".edition.json"
 URLS = "urls.json"
 PAGE = "index.html"
+# After so many new files their makers' garbage is cleared away, and only theirs.
+_MADE = 200
 
 
 class Known(msgspec.Struct, frozen=True, array_like=True):
@@ -41,6 +45,19 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     files: Mapping[str, Known]
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without searches for garbage: an edition is millions of values that live to its end, and a search visits all."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+@_uncollected()
 def write_edition(
     folder: Path,
     files: Iterable[File | Made | Listing],
@@ -68,6 +85,8 @@ def write_edition(
         new[file.path] = known
         if written:
             changed.append(file.path)
+            if len(changed) % _MADE == 0:
+                gc.collect(1)
     unchanged = len(new) - len(changed)
     every = {*_urls(folder), *earlier, *(path for path in new if is_page(path))}
     gone = sorted(every - new.keys())

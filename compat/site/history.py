@@ -33,9 +33,9 @@ def of_cell(entry: Entry, present: Present) -> Iterator[Event]:
     if not entry.is_tested:
         return
     runs = in_order(run for run in entry.runs if run.started.date() <= present.day)
-    before = verdict(entry.cell.id, (), present)
+    before = Verdict(cell=entry.verdict.cell, kind="unknown", evidence="none")
     for number, run in enumerate(runs, 1):
-        after = entry.verdict if number == len(runs) else verdict(entry.cell.id, runs[:number], present)
+        after = entry.verdict if number == len(runs) else verdict(entry.verdict.cell, runs[:number], present)
         change = compare(before, after)
         if change.kind != "same":
             yield Event(moment=run.started, entry=entry, change=change, verdict=after)

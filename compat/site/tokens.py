@@ -19,7 +19,8 @@ class Tokens:
 
     def of(self, *entries: Entry | None) -> str:
         """Return a digest of what is known of these cells."""
-        return digest(self.seed, [self._of.get(entry.cell.id, entry.cell.id) for entry in entries if entry is not None])
+        ids = (entry.verdict.cell for entry in entries if entry is not None)
+        return digest(self.seed, *(self._of.get(one, one) for one in ids))
 
     @property
     def all(self) -> str:
@@ -29,7 +30,7 @@ class Tokens:
 
 def digest(*parts: object) -> str:
     """Return a digest of values that print what they are."""
-    text = "\0".join(part if isinstance(part, str) else repr(part) for part in parts)
+    text = "\0".join([part if isinstance(part, str) else repr(part) for part in parts])
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 

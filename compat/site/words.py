@@ -113,10 +113,10 @@ def listed(words: Sequence[str], most: int = 6) -> str:
 
 def place_words(cell: Cell, matrix: Matrix) -> str:
     """Return the place of a cell in words, the subject first: `demo 1.2 with base 2.1 on Python 3.9`."""
-    subject = matrix.subject_axis
-    others = [f"{axis.package} {cell.on(axis.name).version}" for axis in matrix.packages if axis is not subject]
+    subject, at = matrix.subject_axis, {one.axis: one.version for one in cell.coordinates}
+    others = [f"{axis.package} {at[axis.name]}" for axis in matrix.packages if axis is not subject]
     company = f" with {listed(others)}" if others else ""
-    return f"{subject.package} {cell.on(subject.name).version}{company} on Python {python_of(cell, matrix)}"
+    return f"{subject.package} {at[subject.name]}{company} on Python {at[matrix.interpreters.name]}"
 
 
 def python_of(cell: Cell, matrix: Matrix) -> Version:

@@ -130,7 +130,7 @@
     if (fitting.length) return { row: pick(fitting, (row) => order(row, asked)), proven: true };
     const distance = (row) => {
       const off = unmet(row, asked, table);
-      return [off.length + lacking(row, asked, table).length, sum(off.map((one) => one.off)), ...order(row, asked)];
+      return [lacking(row, asked, table).length, off.length, sum(off.map((one) => one.off)), ...order(row, asked)];
     };
     return { row: pick(table.rows, distance), proven: false };
   };

@@ -247,6 +247,6 @@ def _by_table(table: AdviceTable, request: Request) -> str | None:
         )
         lacking = sum(need in lacks or need not in table.capabilities for need in request.needs)
         partly = 0 if request.needs else row.tier  # type: ignore[attr-defined]
-        return len(off) + lacking, steps, partly, getattr(row.rank, request.goal)  # type: ignore[attr-defined]
+        return lacking, len(off), steps, partly, getattr(row.rank, request.goal)  # type: ignore[attr-defined]
 
     return min(table.rows, key=order).id if table.rows else None
