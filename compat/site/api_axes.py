@@ -150,6 +150,7 @@ def changes(volume: Volume) -> Changes:
             outcome=None if event.verdict.outcome is None else str(event.verdict.outcome),
             lost=event.change.lost,
             gained=event.change.gained,
+            beside=event.beside,
         )
         for event in found[:MOST_CHANGES]
     )

@@ -115,6 +115,7 @@ def _change(volume: Volume, event: Event) -> Happening:
         "" if outcome is None else f"{outcome}. {cause_sentence(outcome)}",
         f"Ceased to work: {listed(change.lost)}." if change.lost else "",
         f"Works now: {listed(change.gained)}." if change.gained else "",
+        f"The {' and the '.join(event.beside)} had changed, too." if event.beside else "",
     ]
     return Happening(
         feeds=("regressions",) if change.kind == "regressed" else (),

@@ -2,21 +2,29 @@
 
 import datetime
 from collections.abc import Iterator
+from typing import Literal
 
 import msgspec
 
 from compat.results.compare import Change, compare
 from compat.results.picture import Entry, Picture
+from compat.results.record import Ran
 from compat.results.verdict import Present, Verdict, in_order, verdict
+
+Beside = Literal["lock", "suite"]
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of a cell's verdict: the moment of the run that brought it, and the verdict from then on."""
+    """A change of a cell's verdict: the moment of the run that brought it, and the verdict from then on.
+
+    `beside` is what else had changed since the run before: another suite may find more, in the same versions.
+    """
 
     moment: datetime.datetime
     entry: Entry
     change: Change
     verdict: Verdict
+    beside: tuple[Beside, ...] = ()
 
 
 def events(picture: Picture) -> tuple[Event, ...]:
@@ -38,5 +46,15 @@ def of_cell(entry: Entry, present: Present) -> Iterator[Event]:
         after = entry.verdict if number == len(runs) else verdict(entry.verdict.cell, runs[:number], present)
         change = compare(before, after)
         if change.kind != "same":
-            yield Event(moment=run.started, entry=entry, change=change, verdict=after)
+            beside = _beside(runs[max(0, number - 2)], run)
+            yield Event(moment=run.started, entry=entry, change=change, verdict=after, beside=beside)
         before = after
+
+
+def _beside(last: Ran, run: Ran) -> tuple[Beside, ...]:
+    """What two runs differ in; one that came to no lock, or to no suite, says nothing of it."""
+    digests: tuple[tuple[Beside, str, str], ...] = (
+        ("lock", last.lock_digest, run.lock_digest),
+        ("suite", last.suite_digest, run.suite_digest),
+    )
+    return tuple(name for name, old, new in digests if old and new and old != new)

@@ -86,7 +86,10 @@ class Advise(Dated, frozen=True):
 
 
 class ChangeShape(Shape, frozen=True):
-    """A change of a cell's verdict, by the run that started then. `before` is null for the first of a cell's runs."""
+    """A change of a cell's verdict, by the run that started then. `before` is null for the first of a cell's runs.
+
+    `beside` is what else had changed since the run before: the lock, the suite.
+    """
 
     moment: datetime.datetime
     cell: str
@@ -96,6 +99,7 @@ class ChangeShape(Shape, frozen=True):
     outcome: str | None
     lost: tuple[str, ...]
     gained: tuple[str, ...]
+    beside: tuple[str, ...]
 
 
 class Changes(Document, frozen=True):

@@ -20,6 +20,10 @@ WORDS: dict[ChangeKind, str] = {
     "gone": "No longer known",
     "same": "As before",
 }
+ASKED_ANEW: dict[ChangeKind, str] = {
+    "regressed": "A changed suite finds more faults",
+    "fixed": "A changed suite finds fewer faults",
+}
 _MOST_IN_DAY = 60
 
 
@@ -77,13 +81,18 @@ def _telling(event: Event) -> tuple[float, int]:
 
 def _day(volume: Volume, day: datetime.date, events: list[Event]) -> Day:
     events.sort(key=_telling)
-    kinds = [event.change.kind for event in events]
+    words = [_word(event) for event in events]
     return Day(
         day=day,
         news=news(volume, events[:_MOST_IN_DAY]),
-        counts=tuple((WORDS[kind], kinds.count(kind)) for kind in dict.fromkeys(kinds)),
+        counts=tuple((word, words.count(word)) for word in dict.fromkeys(words)),
         more=max(0, len(events) - _MOST_IN_DAY),
     )
+
+
+def _word(event: Event) -> str:
+    kind = event.change.kind
+    return ASKED_ANEW.get(kind, WORDS[kind]) if "suite" in event.beside else WORDS[kind]
 
 
 def _news(volume: Volume, event: Event) -> News:
@@ -97,7 +106,7 @@ def _news(volume: Volume, event: Event) -> News:
     state = "relaxed" if kind == "works" and cell.recipe == "relaxed" else kind
     return News(
         kind=change.kind,
-        word=WORDS[change.kind],
+        word=_word(event),
         look=LOOKS[state],
         before="" if change.before in (None, "unknown") else LOOKS[change.before].word,
         place=place_words(cell, volume.picture.matrix),

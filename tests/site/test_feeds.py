@@ -15,6 +15,9 @@ ATOM = "{http://www.w3.org/2005/Atom}"
 NAMES = {"all", "regressions", "releases", "proposals", "health"}
 
 
+ALSO = "The lock had changed, too."
+
+
 def feed(shelf: Shelf, name: str, day: datetime.date = DAY) -> list[dict[str, str]]:
     root = ElementTree.fromstring(files(edition(shelf, day), feeds)[f"feed/demo/{name}.atom"])
     return [
@@ -32,7 +35,7 @@ def worked_then_broke() -> Shelf:
 def test_a_regression_is_told_with_what_it_means() -> None:
     (entry,) = feed(worked_then_broke(), "regressions")
     assert entry["title"] == "broken, was works: demo 2.0 with dep 2 on Python 3.9 (fresh)"
-    assert entry["content"] == f"Cell {NEW}. import-fail:abort. The import fails: the interpreter aborts."
+    assert entry["content"] == f"Cell {NEW}. import-fail:abort. The import fails: the interpreter aborts. {ALSO}"
     assert entry["link"] == f"{URL}demo/cell/{NEW}/"
     assert entry["updated"] == "2026-11-20T12:00:00.000000Z"
 
