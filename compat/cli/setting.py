@@ -49,6 +49,13 @@ def environ() -> Mapping[str, str]:
     return os.environ
 
 
+def run_url() -> str:
+    """Return the address of the GitHub Actions run that this is a part of; empty elsewhere."""
+    server, repository, run = (environ().get(f"GITHUB_{name}", "") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
+    is_run = server.startswith("https://") and repository and run.isdecimal()
+    return f"{server}/{repository}/actions/runs/{run}" if is_run else ""
+
+
 def cache_folder() -> Path:
     """Return where compat keeps what it can fetch again; COMPAT_CACHE_DIR moves it."""
     return Path(environ().get("COMPAT_CACHE_DIR") or platformdirs.user_cache_path("compat-matrix", appauthor=False))

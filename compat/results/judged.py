@@ -54,11 +54,14 @@ def record_of(attempts: Sequence[Evidence], tool: str, run_url: str = "") -> Rec
     )
 
 
-def record_of_refusal(cell: str, matrix: str, refused: Refused, present: Present, host: str) -> Record:
+def record_of_refusal(
+    cell: str, matrix: str, refused: Refused, present: Present, host: str, run_url: str = ""
+) -> Record:
     """Return the record of a cell that could not be locked, so that nothing could be run."""
     return Record(
         cell=cell, matrix=matrix, outcome=refused.outcome, lock_digest="", suite_digest=present.suite_digest,
         started=refused.at, seconds=0.0, host=host, isolation="L0", log=redacted(refused.because)[:_LOG],
+        run_url=run_url,
     )  # fmt: skip
 
 

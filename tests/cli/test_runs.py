@@ -66,11 +66,14 @@ def test_what_ran_is_due_no_more_until_something_changes(good: Repository, index
 
 
 def test_a_record_tells_all_and_names_no_machine(good: Repository) -> None:
+    ci = {"SERVER_URL": "https://git.example", "REPOSITORY": "some/one", "RUN_ID": "12"}
+    good.environ |= {f"GITHUB_{name}": value for name, value in ci.items()}
     assert good.run("run", "zoo", good.cell)[0] == 0
     (path,) = good.records()
     text = path.read_text()
     record = json.loads(text)
     assert record["outcome"] == "pass"
+    assert record["run_url"] == "https://git.example/some/one/actions/runs/12"
     assert record["step_seconds"].keys() == {"install", "import", "suite", "ours"}
     assert [capability["status"] for capability in record["capabilities"]] == ["yes"]
     assert str(good.root) not in text
