@@ -22,7 +22,7 @@ from compat.site.views_causes import causes
 from compat.site.views_cell import cell_view
 from compat.site.views_changes import changes
 from compat.site.views_charts import charts
-from compat.site.views_grid import grid, grid_path, main_python
+from compat.site.views_grid import choices, grid, grid_path, main_python
 from compat.site.views_home import home, homes
 from compat.site.views_pair import Pairs
 from compat.site.views_policy import proposal_list, proposal_view, schedule_view, title_of
@@ -100,7 +100,7 @@ def _sections(edition: Edition, volume: Volume, tokens: Tokens) -> Iterator[Page
 
 
 def _grids(volume: Volume, tokens: Tokens) -> Iterator[Page]:
-    main, title = main_python(volume), volume.picture.matrix.title
+    main, title, chosen = main_python(volume), volume.picture.matrix.title, choices(volume, None)
 
     def of(python: Version | None, path: str, canonical: str = "") -> Page:
         where = "any Python" if python is None else f"Python {python}"
@@ -110,7 +110,7 @@ def _grids(volume: Volume, tokens: Tokens) -> Iterator[Page]:
             title=f"What works with {title} on {where}?",
             about=f"Each release of {title} against what it needs, on {where}, as it was run.",
             view=partial(grid, volume, python),
-            inputs=tokens.all,
+            inputs=tokens.all if python is None else digest(tokens.of(*_places(volume, python)), chosen),
             matrix=volume.name,
             section="grid",
             canonical=canonical,
@@ -120,6 +120,11 @@ def _grids(volume: Volume, tokens: Tokens) -> Iterator[Page]:
     yield of(main, page(volume.name, "grid"), grid_path(volume, main))
     for python in (*volume.board, None):
         yield of(python, grid_path(volume, python))
+
+
+def _places(volume: Volume, python: Version) -> Iterator[Entry]:
+    for entries in volume.board[python].values():
+        yield from entries
 
 
 def _advice(edition: Edition, volume: Volume, tokens: Tokens) -> Iterator[Page]:

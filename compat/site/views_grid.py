@@ -100,11 +100,26 @@ def grid(volume: Volume, python: Version | None) -> Grid:
         columns=tuple(Column(label=label_of(others), released=_newest(volume, others)) for others in columns),
         rows=tuple(_row(volume, subject, columns, every, places, python is None) for subject in rows),
         legend=tuple(Key(look=look, count=looks[look]) for look in _ordered(looks)),
-        choices=_choices(volume, python),
+        choices=choices(volume, python),
         tested=tested,
         declared=declared,
         stale=sum(telling(entries).verdict.stale for entries in said.values()),
         hidden=len({subject for subject, _ in places}) - len(rows),
+    )
+
+
+def choices(volume: Volume, here: Version | None) -> tuple[Choice, ...]:
+    """Return the grids to choose from, each with how many of its places were tested."""
+    tested = {python: _told(board)[0] for python, board in volume.board.items()}
+    options = [(None, _told(_all(volume))[0]), *sorted(tested.items(), reverse=True)]
+    return tuple(
+        Choice(
+            label="all" if python is None else str(python),
+            path=grid_path(volume, python),
+            tested=count,
+            is_here=python == here,
+        )
+        for python, count in options
     )
 
 
@@ -164,20 +179,6 @@ def _all(volume: Volume) -> Board:
         for where, entries in board.items():
             found[where] = (*found.get(where, ()), *entries)
     return found
-
-
-def _choices(volume: Volume, here: Version | None) -> tuple[Choice, ...]:
-    tested = {python: _told(board)[0] for python, board in volume.board.items()}
-    options = [(None, _told(_all(volume))[0]), *sorted(tested.items(), reverse=True)]
-    return tuple(
-        Choice(
-            label="all" if python is None else str(python),
-            path=grid_path(volume, python),
-            tested=count,
-            is_here=python == here,
-        )
-        for python, count in options
-    )
 
 
 def _told(places: Board) -> tuple[int, int]:
