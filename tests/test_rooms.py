@@ -66,6 +66,7 @@ EDGES = {
     "compat/site/folder.py": {"os", "pathlib"},
     "compat/site/render.py": {"pathlib"},
     "compat/site/serve.py": {"http", "pathlib"},
+    "compat/site/verified.py": {"pathlib"},
     "compat/cli/app.py": {"os"},
     "compat/cli/benches.py": {"os", "pathlib", "shutil"},
     "compat/cli/handing.py": {"pathlib"},

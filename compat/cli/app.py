@@ -34,6 +34,7 @@ app.command(name="record")(shows.record)
 app.command(name="health")(health.health)
 app.command(name="publish")(publish.publish)
 app.command(name="serve")(publish.serve)
+app.command(name="verify")(publish.verify)
 
 
 def main() -> None:

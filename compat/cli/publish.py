@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from compat import pipeline
-from compat.cli.output import envelope, note, say
+from compat.cli.output import envelope, note, report, say
 from compat.cli.setting import Json, Root, Setting, environ, matrices_folder, matrix_names, today
 from compat.cli.stand import Stand
 from compat.declare.capabilities import described
@@ -22,6 +22,7 @@ from compat.site.folder import URLS, Written, read_urls, write_edition
 from compat.site.producers import PRODUCERS
 from compat.site.render import Printer, generation
 from compat.site.serve import Preview, watch
+from compat.site.verified import verified
 
 HERE = Path(__file__).resolve().parents[2]
 PREVIEW_URL = "http://127.0.0.1:8000/"
@@ -129,6 +130,22 @@ def edition_of(
     if not names:
         volumes.sort(key=lambda one: (-len(one.picture.entries), one.name))
     return Edition(volumes, base_url, day, repository)
+
+
+def verify(
+    folder: Annotated[Path, typer.Argument(help="A published site, or a copy of it.")], as_json: Json = False
+) -> None:
+    """Tell whether a published site is one edition and whole, by the digests in its own indexes. Exit code 1 when not.
+
+    Examples: compat verify public
+    """
+    checked = verified(folder)
+    if as_json:
+        envelope({"listed": checked.listed}, checked.faults)
+    else:
+        say(f"{folder}: {checked.listed} documents listed, {len(checked.faults)} faults")
+        report(checked.faults)
+    raise typer.Exit(1 if checked.faults else 0)
 
 
 def _volume(stand: Stand) -> Volume:

@@ -24,6 +24,15 @@ def test_a_site_is_written_and_then_left_alone(run: Run, out: Path) -> None:
     assert again.json["data"]["unchanged"] > 20
 
 
+def test_what_was_published_verifies_and_a_mixture_does_not(run: Run, out: Path) -> None:
+    run("publish", "--out", str(out))
+    assert run("verify", str(out)).code == 0
+    (out / "api/v1/demo/minimum.json").write_text("{}")
+    mixed = run("verify", str(out))
+    assert mixed.code == 1
+    assert "api/v1/demo/minimum.json: is not what its index lists" in mixed.err
+
+
 def test_where_nothing_ran_the_page_says_no_data(run: Run, out: Path) -> None:
     run("publish", "--out", str(out))
     assert "No data." in (out / "index.html").read_text()
@@ -71,12 +80,12 @@ def test_a_folder_that_is_a_file_is_named_in_one_line(run: Run, out: Path) -> No
 def test_reports_go_to_the_repository_that_is_named(run: Run, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
     grid = out / "demo/grid/index.html"
-    run("publish", "--out", str(out))
+    assert run("publish", "--out", str(out)).code == 0
     assert "/issues/new" not in grid.read_text()
-    run("publish", "--out", str(out), "--repository", "somebody/something")
+    assert run("publish", "--out", str(out), "--repository", "somebody/something").code == 0
     assert 'href="https://github.com/somebody/something/issues/new?title=' in grid.read_text()
     monkeypatch.setenv("GITHUB_REPOSITORY", "somebody/else")
-    run("publish", "--out", str(out))
+    assert run("publish", "--out", str(out)).code == 0
     assert 'href="https://github.com/somebody/else/issues/new?title=' in grid.read_text()
 
 
