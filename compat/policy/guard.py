@@ -21,6 +21,7 @@ from compat.plan.cell import RECIPES, Recipe
 from compat.policy.moment import Moment, package_of
 from compat.policy.proposal import Against, Evidence, Objection, Value
 from compat.results.picture import Entry
+from compat.results.record import Status
 from compat.results.verdict import counting
 from compat.run.outcome import Failed
 
@@ -113,6 +114,25 @@ class Guard:
         if at not in self.moment.existing[axis] or at in self.reach[axis]:
             return self.proof(axis, at)
         return _unknown(at, f"no proven cell has {self._called(axis, at)}: {self._obstacle(axis, at)}")
+
+    def failing(self, axis: str, current: Version, to: Version) -> dict[str, tuple[str, ...]]:
+        """Return the capabilities that work with one version and fail with another, by the cell in which they fail.
+
+        Each cell that speaks for the other version is held against the one that differs from it in this axis alone.
+        """
+        index = self._names.index(axis)
+        found: dict[str, tuple[str, ...]] = {}
+        for place in self.corners(axis, to):
+            beside = (*place[:index], current, *place[index + 1 :])
+            if beside in self._places:
+                cell = self._corner(place)[0].cell
+                before, after = self._statuses(self._corner(beside)[0].cell), self._statuses(cell)
+                lost = [name for name, status in after.items() if status == "no" and before.get(name) == "yes"]
+                found |= {cell: tuple(lost)} if lost else {}
+        return found
+
+    def _statuses(self, cell: str) -> dict[str, Status]:
+        return {one.id: one.status for one in self.moment.picture.by_id[cell].verdict.capabilities}
 
     def _can_be_had(self, place: Place) -> bool:
         recipes = self._places.get(place, {}).values()

@@ -198,7 +198,7 @@ class _Mover:
             current=self.at,
             proposed=draft.to,
             earliest=draft.earliest,
-            grounds=(self._ground(draft),),
+            grounds=(self._ground(draft), *self._failing(draft.to)),
             objections=(*draft.against, *objections),
             arithmetic=(*told(self.moment, self.axis), self._conclusion(draft, not (draft.against or objections))),
             evidence=(*broken, *evidence),
@@ -216,6 +216,10 @@ class _Mover:
                 return f"it is declared from {at} on, and {release} may work from {to} on"
             case "early":
                 return f"every cell of {release} at the floor, {named(self.axis, at)}, is broken"
+
+    def _failing(self, to: Version) -> Iterator[str]:
+        for cell, names in self.guard.failing(self.axis.name, self.at, to).items():
+            yield f"in {cell} these fail, which work with {named(self.axis, self.at)}: {', '.join(names)}"
 
     def _conclusion(self, draft: "_Draft", is_open: bool) -> str:
         verb = {"raise": "rise", "lower": "go down", "early": "rise ahead of the calendar"}[draft.kind]

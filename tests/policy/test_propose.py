@@ -35,7 +35,7 @@ from compat.declare.load import Declared
 from compat.policy.proposal import Proposal
 from compat.policy.propose import floors, proposals
 from compat.results.picture import Picture
-from compat.results.record import Record
+from compat.results.record import Capability, Record
 
 # dep 1.3 came out on 2023-02-10, so at the end of two years and with the next quarter it may be the floor: 2025-04-01.
 # dep 1.4 follows on 2026-04-01. Python 3.11 came out on 2022-10-24: from 2025-01-01.
@@ -110,6 +110,16 @@ class TestARaise:
         assert opened(on_dep(partial("printing"))) == ["raise-dep-1.2-to-1.4"]
         one = on_dep(partial("adding up"))["raise-dep-1.2-to-1.4"]
         assert "no explanation is declared of why these fail: adding up" in one.objections[0].because
+
+    def test_tells_what_works_at_the_floor_and_fails_at_the_next(self) -> None:
+        at_floor = [one.replace("dep1.4", "dep1.2") for one in AT_14]
+        works = {"capabilities": (Capability(id="printing", status="yes"), Capability(id="adding", status="yes"))}
+        before = [ran(one, days_ago=ago, **works) for one in at_floor for ago in (1, 2)]
+        after = [ran(one, "test-fail:assertion(x)", ago, **lacking("printing")) for one in AT_14 for ago in (1, 2)]
+        assert on_dep(before + after)["raise-dep-1.2-to-1.4"].grounds[1:] == tuple(
+            f"in {one} these fail, which work with dep 1.2: printing" for one in AT_14
+        )
+        assert len(on_dep(after)["raise-dep-1.2-to-1.4"].grounds) == 1
 
     def test_counts_a_relaxed_cell_where_the_published_one_fails(self) -> None:
         relaxed = [f"{one}+relaxed" for one in AT_14]
