@@ -1,14 +1,20 @@
-"""What all tests share: what a test that needs the real index does where there is none."""
+"""What all tests share: what a test that needs the real index does where there is none, and no test is timed."""
 
 import os
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 import requests
 from fake_index import FakeIndex
 from local_index import DEMO, fill
 
 from compat.index.settings import settings
+
+# In CI Hypothesis takes such settings by itself. A busy machine is no fault of the code.
+hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+if "CI" not in os.environ:
+    hypothesis.settings.load_profile("patient")
 
 
 def index_answers() -> bool:

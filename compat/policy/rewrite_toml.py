@@ -93,8 +93,13 @@ def _same(value: object, floor: Version) -> bool:
 
 
 def _set(entry: Any, key: str, text: str) -> None:
-    """Set a string in its own kind of quotes, or in plain ones when it was another kind or cannot hold the text."""
+    """Set a string in its own kind of quotes, or in plain ones when it was another kind or cannot hold the text.
+
+    Readers of strings over several lines take a carriage return and a newline for a newline (TOML 1.0, String).
+    """
     try:
+        if "\r" in text:
+            raise ValueError(text)
         _Slot(key, entry, key).put(text)
     except (KeyError, AttributeError, ValueError):
         entry[key] = text

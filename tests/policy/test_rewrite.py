@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -449,6 +449,8 @@ class TestAMatrix:
         assert text == MATRIX.replace('"2.14"', '"2.15"').replace('"it pins"', '"proven \\"green\\""')
 
     @given(st.text(max_size=80))
+    @example("\r\n")
+    @example("two\r\nlines")
     def test_takes_any_reason_and_a_second_time_changes_nothing(self, because: str) -> None:
         text = rewritten_matrix(MATRIX, "python", Version("3.10"), because)
         assert read(text)["floors"][0] == {"axis": "python", "at": "3.10", "because": because}
