@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from actions import HERE
 
-NOW = datetime.datetime.now(datetime.timezone.utc)
 GH = '#!/bin/sh\ncase "$2" in */runs*) echo "$LAST";; *) echo "$STATE";; esac\n'
 
 
@@ -30,7 +29,7 @@ def session(place: Path, *words: str, **environ: str) -> tuple[int, str]:
 
 
 def ago(days: int) -> str:
-    return f"{NOW - datetime.timedelta(days=days):%Y-%m-%dT%H:%M:%SZ}"
+    return f"{datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=days):%Y-%m-%dT%H:%M:%SZ}"
 
 
 @pytest.fixture
@@ -42,14 +41,17 @@ def place(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("state", "last", "said"),
     [
-        ("active", ago(1), "succeeded on"),
-        ("active", ago(4), "which is more than 3 days ago"),
-        ("active", "", "succeeded last on no day"),
-        ("disabled_inactivity", ago(1), "gh workflow enable matrix.yml"),
+        ("active", 1, "succeeded on"),
+        ("active", 4, "which is more than 3 days ago"),
+        ("active", None, "succeeded last on no day"),
+        ("disabled_inactivity", 1, "gh workflow enable matrix.yml"),
     ],
 )
-def test_the_watchdog_barks_when_the_schedule_is_off_or_late(place: Path, state: str, last: str, said: str) -> None:
-    code, out = session(place, "watchdog", "--", "matrix.yml", "3", STATE=state, LAST=last)
+def test_the_watchdog_barks_when_the_schedule_is_off_or_late(
+    place: Path, state: str, last: int | None, said: str
+) -> None:
+    known = {"STATE": state, "LAST": "" if last is None else ago(last)}
+    code, out = session(place, "watchdog", "--", "matrix.yml", "3", **known)
     assert (code == 0) is (said == "succeeded on"), out
     assert said in out
 
