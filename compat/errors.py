@@ -98,6 +98,11 @@ class ServiceUnreachable(CompatError):
     code = "service-unreachable"
 
 
+def reason(fault: OSError) -> str:
+    """Return why the operating system refused, in its own words."""
+    return (fault.strerror or "unknown fault").lower()
+
+
 def one_line(text: str) -> str:
     """Return `text` with every control character, line breaks included, made visible, cut at 500 characters.
 

@@ -5,7 +5,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from compat.errors import CompatError, UsageError
+from compat.errors import CompatError, UsageError, reason
 
 
 def read(path: Path) -> bytes:
@@ -13,7 +13,7 @@ def read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as fault:
-        raise UsageError.of(f"cannot be read: {(fault.strerror or 'unknown fault').lower()}", path=str(path)) from None
+        raise UsageError.of(f"cannot be read: {reason(fault)}", path=str(path)) from None
 
 
 def read_if_there(path: Path) -> bytes | None:
@@ -43,9 +43,7 @@ def write(path: Path, text: str) -> bool:
             os.unlink(name)
             raise
     except OSError as fault:
-        raise CompatError.of(
-            f"cannot be written: {(fault.strerror or 'unknown fault').lower()}", path=str(path)
-        ) from None
+        raise CompatError.of(f"cannot be written: {reason(fault)}", path=str(path)) from None
     return True
 
 

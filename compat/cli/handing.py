@@ -6,7 +6,7 @@ from compat import pipeline
 from compat.cli.output import envelope, note, report, say
 from compat.cli.setting import now
 from compat.cli.stand import Stand
-from compat.errors import CompatError, Fault, UsageError
+from compat.errors import CompatError, Fault, UsageError, reason
 from compat.plan.plan import cells
 from compat.results.handed import Checkout, handed
 
@@ -25,7 +25,7 @@ def take(stand: Stand, folder: Path, as_json: bool) -> int:
             else:
                 (kept if stand.store.add(found) else known).append(name)
     except OSError as fault:
-        raise CompatError.of(f"cannot be listed: {(fault.strerror or 'unknown fault').lower()}") from None
+        raise CompatError.of(f"cannot be listed: {reason(fault)}") from None
     if as_json:
         envelope({"kept": kept, "known": known, "refused": [fault.path for fault in faults]}, faults)
     for name in () if as_json else kept:

@@ -29,7 +29,6 @@ PREVIEW_URL = "http://127.0.0.1:8000/"
 Names = Annotated[list[str] | None, typer.Argument(metavar="[MATRIX...]", help="Without any, all; largest first.")]
 Out = Annotated[Path, typer.Option("--out", help="The folder that the site is written into.")]
 Today = Annotated[str, typer.Option("--today", help="The day it speaks for; else SOURCE_DATE_EPOCH, else today.")]
-
 Repository = Annotated[
     str, typer.Option("--repository", help="owner/name on GitHub that takes reports; else GITHUB_REPOSITORY.")
 ]
@@ -57,9 +56,7 @@ def publish(
     out: Out = Path("public"),
     base_url: Annotated[str, typer.Option("--base-url", help="The address under which it will stand.")] = PREVIEW_URL,
     day: Today = "",
-    repository: Annotated[
-        str, typer.Option("--repository", help="owner/name for reports; else GITHUB_REPOSITORY.")
-    ] = "",
+    repository: Repository = "",
     keep_urls: Annotated[bool, typer.Option("--keep-urls", help="Note all addresses in site/urls.json.")] = False,
     as_json: Json = False,
     root: Root = None,

@@ -22,7 +22,6 @@ from compat.policy.moment import Moment, package_of
 from compat.policy.proposal import Against, Evidence, Objection, Value
 from compat.results.picture import Entry
 from compat.results.record import Status
-from compat.results.verdict import counting
 from compat.run.outcome import Failed
 
 Place = tuple[Version, ...]
@@ -213,7 +212,7 @@ class Guard:
 
     def _days(self, entry: Entry) -> tuple[datetime.date, ...]:
         """The days of the runs that made the verdict: those of the newest run's lock and suite."""
-        counted = [one.run for one in counting(entry.runs, self.moment.picture.day)]
+        counted = [one.run for one in entry.counted]
         if not counted:
             return ()
         newest = (counted[-1].lock_digest, counted[-1].suite_digest)

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from compat.errors import CompatError, Fault, RecordError
+from compat.errors import CompatError, Fault, RecordError, reason
 from compat.results.record import MOST_BYTES, Record, decode_record, digest_of, encode_record, is_cell_id
 
 # A writer that was killed leaves its temporary file; no writer takes an hour.
@@ -251,4 +251,4 @@ def _fault(path: str, message: str) -> Fault:
 def _reason(fault: OSError | ValueError) -> str:
     if isinstance(fault, UnicodeDecodeError):
         return f"it is not UTF-8 at byte {fault.start}"
-    return (fault.strerror or "unknown fault").lower() if isinstance(fault, OSError) else str(fault)
+    return reason(fault) if isinstance(fault, OSError) else str(fault)

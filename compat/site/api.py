@@ -9,7 +9,7 @@ from compat.advise.rows import advise_rows
 from compat.plan.cell import RECIPES
 from compat.site.api_axes import capabilities, changes, coordinates, release
 from compat.site.api_cells import axes_of, cell, cells, chunks, dated, head, more_cells
-from compat.site.api_policy import Policies, minimum, proposals_shape, schedule_shape
+from compat.site.api_policy import minimum, proposals_shape, schedule_shape
 from compat.site.edition import Edition, File, Listed, Listing, Made, Volume, place_of, segment
 from compat.site.installs import whereabouts
 from compat.site.openapi import changelog, openapi, schemas
@@ -82,10 +82,9 @@ def _encoder(document: Callable[[], Any]) -> Callable[[], bytes]:
 
 
 def _policy(volume: Volume) -> Iterator[File]:
-    found = Policies(volume)
-    yield File(path=api_path(volume.name, "minimum"), content=json(minimum(found)))
-    yield File(path=api_path(volume.name, "schedule"), content=json(schedule_shape(found)))
-    yield File(path=api_path(volume.name, "proposals"), content=json(proposals_shape(found)))
+    yield File(path=api_path(volume.name, "minimum"), content=json(minimum(volume)))
+    yield File(path=api_path(volume.name, "schedule"), content=json(schedule_shape(volume)))
+    yield File(path=api_path(volume.name, "proposals"), content=json(proposals_shape(volume)))
 
 
 def _maker(edition: Edition, volume: Volume, cell_id: str) -> Callable[[], bytes]:

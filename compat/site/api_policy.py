@@ -1,10 +1,8 @@
 """The `site` room's API about policy: the minimum versions, the schedule of coming moves, and the proposals."""
 
-import datetime
 from collections.abc import Sequence
 
 from compat.advise.request import label
-from compat.policy.calendar import Schedule
 from compat.policy.proposal import Affected, Proposal
 from compat.policy.quarters import Quarter, quarters
 from compat.site.api_cells import dated
@@ -25,23 +23,12 @@ from compat.site.shapes_policy import (
 )
 
 
-class Policies:
-    """What policy says about a volume on its day, worked out once."""
-
-    def __init__(self, volume: Volume) -> None:
-        """Take the volume."""
-        self.volume = volume
-        self.day: datetime.date = volume.picture.day
-        self.schedule: Schedule = volume.schedule
-        self.proposals: tuple[Proposal, ...] = volume.proposals
-
-
-def minimum(found: Policies) -> Minimum:
+def minimum(volume: Volume) -> Minimum:
     """Return the minimum versions, now and to come."""
-    matrix = found.volume.picture.matrix
+    matrix = volume.picture.matrix
     axes = {axis.name: axis for axis in matrix.axes}
     return Minimum(
-        **dated(found.volume),
+        **dated(volume),
         floors=tuple(
             FloorShape(axis=one.axis, label=label(axes[one.axis]), at=str(one.at), because=one.because)
             for one in matrix.floors
@@ -52,16 +39,16 @@ def minimum(found: Policies) -> Minimum:
                 floors={name: str(version) for name, version in one.floors},
                 proven={name: str(version) for name, version in one.proven},
             )
-            for one in found.schedule.minimums
+            for one in volume.schedule.minimums
         ),
     )
 
 
-def schedule_shape(found: Policies) -> ScheduleShape:
+def schedule_shape(volume: Volume) -> ScheduleShape:
     """Return the schedule."""
     return ScheduleShape(
-        **dated(found.volume),
-        until=found.schedule.until,
+        **dated(volume),
+        until=volume.schedule.until,
         moves=tuple(
             MoveShape(
                 id=one.id,
@@ -83,9 +70,9 @@ def schedule_shape(found: Policies) -> ScheduleShape:
                 before=str(one.before),
                 lost=_affected(one.lost),
             )
-            for one in found.schedule.moves
+            for one in volume.schedule.moves
         ),
-        quarters=tuple(_quarter(found.volume, one) for one in quarters(found.schedule)),
+        quarters=tuple(_quarter(volume, one) for one in quarters(volume.schedule)),
         bars=tuple(
             BarShape(
                 axis=one.axis,
@@ -95,14 +82,14 @@ def schedule_shape(found: Policies) -> ScheduleShape:
                 end_of_life=one.end_of_life,
                 is_floor=one.is_floor,
             )
-            for one in found.schedule.bars
+            for one in volume.schedule.bars
         ),
     )
 
 
-def proposals_shape(found: Policies) -> Proposals:
+def proposals_shape(volume: Volume) -> Proposals:
     """Return the proposals."""
-    return Proposals(**dated(found.volume), proposals=tuple(map(_proposal, found.proposals)))
+    return Proposals(**dated(volume), proposals=tuple(map(_proposal, volume.proposals)))
 
 
 def _quarter(volume: Volume, one: Quarter) -> QuarterShape:

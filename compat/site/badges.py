@@ -11,7 +11,6 @@ from packaging.version import Version
 
 from compat.advise.request import label
 from compat.results.picture import Entry
-from compat.site.api_policy import Policies
 from compat.site.edition import Edition, File, Volume, place_of, segment
 from compat.site.looks import State, look_of, telling
 from compat.site.text import json, line, written
@@ -145,7 +144,7 @@ def _proposal(volume: Volume) -> Badge:
     name = "proposed minimum"
     if volume.picture.ask.policy is None:
         return Badge(label=name, message=NO_DATA, colour=GREY)
-    found = [one for one in Policies(volume).proposals if one.is_open]
+    found = [one for one in volume.proposals if one.is_open]
     message = ", ".join(f"{one.package} {one.proposed}" for one in found) or "none"
     return Badge(label=name, message=message, colour=AMBER if found else BLUE)
 

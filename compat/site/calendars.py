@@ -10,7 +10,6 @@ from compat.advise.request import label
 from compat.policy.calendar import Minimum, Schedule
 from compat.policy.ical import REMINDERS, ical
 from compat.policy.prose import plain
-from compat.site.api_policy import Policies
 from compat.site.edition import Edition, File, Volume, segment
 from compat.site.text import moment
 
@@ -18,7 +17,7 @@ from compat.site.text import moment
 def calendars(edition: Edition) -> Iterator[File]:
     """Yield the calendars of every matrix: `all`, one of each axis whose minimum may move, and `minimums`."""
     for volume in edition.volumes:
-        found = Policies(volume).schedule
+        found = volume.schedule
         yield _file(volume, "all", ical(found))
         for axis in volume.picture.matrix.axes:
             if axis.name != volume.picture.matrix.subject:

@@ -15,7 +15,6 @@ from packaging.utils import canonicalize_name
 from compat.advise.request import label
 from compat.index.select import selected
 from compat.policy.proposal import Proposal
-from compat.site.api_policy import Policies
 from compat.site.edition import Edition, File, Volume, cell_page, page, segment
 from compat.site.history import Event
 from compat.site.text import fit, moment, written
@@ -61,7 +60,7 @@ def happenings(volume: Volume) -> Iterator[Happening]:
     """Yield what happened up to the volume's day and may stand in a feed, in no order."""
     yield from (_change(volume, event) for event in _telling(volume.events))
     yield from _releases(volume)
-    yield from (_proposal(volume, one) for one in Policies(volume).proposals if one.is_open)
+    yield from (_proposal(volume, one) for one in volume.proposals if one.is_open)
     yield from _silence(volume)
 
 

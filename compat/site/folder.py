@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from compat.errors import CompatError
+from compat.errors import CompatError, reason
 from compat.site.edition import File, Listed, Listing, Made
 
 MANIFEST = ".edition.json"
@@ -126,13 +126,20 @@ def read_urls(text: bytes) -> tuple[str, ...]:
     """Return the addresses of such a list; ValueError when it is none, or one points outside of the site."""
     paths = msgspec.json.decode(text, type=tuple[str, ...])
     for path in paths:
-        _refuse_unsafe(path)
+        refuse_unsafe(path)
     return paths
+
+
+def refuse_unsafe(path: str) -> None:
+    """Raise ValueError for what is no path below the root of a site."""
+    parts = path.split("/")
+    if not all(parts) or any(part in (".", "..") for part in parts) or "\\" in path or "\0" in path:
+        raise ValueError(f"{path[:100]!r} is no path of a site")
 
 
 def _kept(folder: Path, file: File | Made, known: Known | None) -> tuple[Known, bool]:
     """The file as it is now, and whether it was written."""
-    _refuse_unsafe(file.path)
+    refuse_unsafe(file.path)
     inputs = file.inputs if isinstance(file, Made) else ""
     before = known if known is not None and os.path.exists(f"{folder}/{file.path}") else None
     if before is not None and inputs and before.inputs == inputs:
@@ -162,8 +169,7 @@ def _write(path: Path, content: bytes) -> bool:
         fresh.write_bytes(content)
         os.replace(fresh, path)
     except OSError as fault:
-        reason = (fault.strerror or "unknown fault").lower()
-        raise CompatError.of(f"cannot be written: {reason}", path=str(path)) from None
+        raise CompatError.of(f"cannot be written: {reason(fault)}", path=str(path)) from None
     return True
 
 
@@ -179,9 +185,3 @@ def _urls(folder: Path) -> tuple[str, ...]:
         return read_urls((folder / URLS).read_bytes())
     except (OSError, ValueError):
         return ()
-
-
-def _refuse_unsafe(path: str) -> None:
-    parts = path.split("/")
-    if not all(parts) or any(part in (".", "..") for part in parts) or "\\" in path or "\0" in path:
-        raise ValueError(f"{path[:100]!r} is no path of a site")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -104,13 +105,14 @@ def _grids(volume: Volume, tokens: Tokens) -> Iterator[Page]:
 
     def of(python: Version | None, path: str, canonical: str = "") -> Page:
         where = "any Python" if python is None else f"Python {python}"
+        here = chain.from_iterable(() if python is None else volume.board[python].values())
         return Page(
             path=path,
             template="grid.html",
             title=f"What works with {title} on {where}?",
             about=f"Each release of {title} against what it needs, on {where}, as it was run.",
             view=partial(grid, volume, python),
-            inputs=tokens.all if python is None else digest(tokens.of(*_places(volume, python)), chosen),
+            inputs=tokens.all if python is None else digest(tokens.of(*here), chosen),
             matrix=volume.name,
             section="grid",
             canonical=canonical,
@@ -120,11 +122,6 @@ def _grids(volume: Volume, tokens: Tokens) -> Iterator[Page]:
     yield of(main, page(volume.name, "grid"), grid_path(volume, main))
     for python in (*volume.board, None):
         yield of(python, grid_path(volume, python))
-
-
-def _places(volume: Volume, python: Version) -> Iterator[Entry]:
-    for entries in volume.board[python].values():
-        yield from entries
 
 
 def _advice(edition: Edition, volume: Volume, tokens: Tokens) -> Iterator[Page]:

@@ -6,12 +6,13 @@ lists, so one look at the first decides about all. Documents of two editions mix
 
 import hashlib
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import msgspec
 
-from compat.errors import Fault
+from compat.errors import Fault, reason
 from compat.site.api import ROOT
+from compat.site.folder import refuse_unsafe
 from compat.site.shapes import FileShape
 
 INDEX = "index.json"
@@ -32,47 +33,50 @@ class _Lists(msgspec.Struct, frozen=True):
 def verified(folder: Path) -> Checked:
     """Return whether the site in a folder is one edition, and all of it; nothing is written."""
     first = f"{ROOT}/{INDEX}"
-    seen: dict[str, Fault | None] = {first: None}
     try:
-        waiting = _read(folder, first)
+        waiting = list(_lists(first, (folder / first).read_bytes()))
     except (OSError, ValueError) as error:
-        return Checked(listed=0, faults=(_fault("no-index", first, f"is no index of a site: {_why(error)}"),))
+        why = reason(error) if isinstance(error, OSError) else str(error)
+        return Checked(listed=0, faults=(_fault("no-index", first, f"is no index of a site: {why}"),))
+    seen, faults = {first}, []
     while waiting:
         one = waiting.pop()
-        if one.path in seen:
-            continue
-        seen[one.path] = _wrong(folder, one)
-        if seen[one.path] is None and one.path.startswith(f"{ROOT}/") and one.path.endswith(f"/{INDEX}"):
-            waiting += _read(folder, one.path)
-    strays = (_fault("stray", path, "is in no index: of another edition") for path in _there(folder) - seen.keys())
-    wrong = (fault for fault in seen.values() if fault is not None)
-    return Checked(listed=len(seen), faults=tuple(sorted((*wrong, *strays), key=lambda fault: fault.path)))
+        if one.path not in seen:
+            seen.add(one.path)
+            found = _listed(folder, one)
+            if isinstance(found, Fault):
+                faults.append(found)
+            else:
+                waiting += found
+    faults += [_fault("stray", path, "is in no index: of another edition") for path in _there(folder) - seen]
+    return Checked(listed=len(seen), faults=tuple(sorted(faults, key=lambda fault: fault.path)))
 
 
-def _wrong(folder: Path, one: FileShape) -> Fault | None:
-    path = PurePosixPath(one.path)
-    if path.is_absolute() or ".." in path.parts or "\\" in one.path or "\0" in one.path:
+def _listed(folder: Path, one: FileShape) -> tuple[FileShape, ...] | Fault:
+    """What a document lists, or what is wrong with it."""
+    try:
+        refuse_unsafe(one.path)
+    except ValueError:
         return _fault("outside", one.path, "points outside of the site")
     try:
-        content = (folder / path).read_bytes()
+        content = (folder / one.path).read_bytes()
+        if len(content) == one.bytes and hashlib.sha256(content).hexdigest() == one.sha256:
+            return _lists(one.path, content)
     except OSError as error:
-        return _fault("missing", one.path, f"is listed and cannot be read: {_why(error)}")
-    if len(content) != one.bytes or hashlib.sha256(content).hexdigest() != one.sha256:
-        return _fault("mixed", one.path, "is not what its index lists: of another edition, or damaged")
-    return None
+        return _fault("missing", one.path, f"is listed and cannot be read: {reason(error)}")
+    except ValueError as error:
+        return _fault("no-index", one.path, f"is no index of a site: {error}")
+    return _fault("mixed", one.path, "is not what its index lists: of another edition, or damaged")
 
 
-def _read(folder: Path, path: str) -> list[FileShape]:
-    return list(msgspec.json.decode((folder / path).read_bytes(), type=_Lists).files)
+def _lists(path: str, content: bytes) -> tuple[FileShape, ...]:
+    is_index = path.startswith(f"{ROOT}/") and path.endswith(f"/{INDEX}")
+    return msgspec.json.decode(content, type=_Lists).files if is_index else ()
 
 
 def _there(folder: Path) -> set[str]:
     found: Iterator[Path] = (path for path in (folder / ROOT).rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix() for path in found}
-
-
-def _why(error: Exception) -> str:
-    return (error.strerror or "unknown fault").lower() if isinstance(error, OSError) else str(error)
 
 
 def _fault(code: str, path: str, message: str) -> Fault:

@@ -1,5 +1,6 @@
 """A published copy against its own indexes: what is mixed, damaged, lost or left over is named."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -79,3 +80,13 @@ def test_what_has_no_index_is_no_site(tmp_path: Path, content: bytes | None) -> 
         (tmp_path / "api/v1").mkdir(parents=True)
         (tmp_path / FIRST).write_bytes(content)
     assert told(tmp_path) == [("no-index", FIRST)]
+
+
+def test_an_index_that_lists_nothing_readable_is_named(site: Path) -> None:
+    path = "api/v1/demo/index.json"
+    root = json.loads((site / FIRST).read_bytes())
+    (entry,) = (one for one in root["files"] if one["path"] == path)
+    (site / path).write_bytes(b"[]")
+    entry |= {"bytes": 2, "sha256": hashlib.sha256(b"[]").hexdigest()}
+    (site / FIRST).write_text(json.dumps(root))
+    assert ("no-index", path) in told(site)
