@@ -19,7 +19,7 @@ from compat.index.release import Catalogue
 from compat.index.source import ReleaseSource
 from compat.lock.locker import Locker
 from compat.lock.lockfile import Lock, Refusal
-from compat.lock.recipe import inputs_of, lock_cell
+from compat.lock.recipe import locked_cell
 from compat.lock.text import decode_lock
 from compat.plan.cell import Cell, form, parse_cell
 from compat.plan.feasible import Feasibility
@@ -96,8 +96,7 @@ def locked(facts: Feasibility, cell: Cell, locker: Locker, source: ReleaseSource
     fate: Fate = fate_of(facts, cell)
     if isinstance(fate, Infeasible):
         return Answer(cell=cell, result=fate)
-    result = lock_cell(locker, inputs_of(facts, cell), source.package, facts.matrix.margin_days)
-    return Answer(cell=cell, result=result)
+    return Answer(cell=cell, result=locked_cell(facts, cell, locker, source.package))
 
 
 def lock_path(folder: Path, cell_id: str) -> Path:

@@ -9,7 +9,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.faults import Finding, Path, choice, faults_of, repeated, shown, unknown_axis
-from compat.declare.matrix import ANY, Axis, InterpreterAxis, Matrix, PackageAxis, parse_pin
+from compat.declare.matrix import ANY, Axis, InterpreterAxis, Matrix, Outside, PackageAxis, parse_pin
 from compat.declare.satisfiable import satisfiable
 from compat.declare.text import parse_requirement
 from compat.errors import Fault
@@ -76,8 +76,8 @@ def _specifiers(matrix: Matrix) -> Iterator[Finding]:
             yield from _unsatisfiable(("rules", i, "relaxations", j, "to"), parse_pin(relaxation.to or ANY))
 
 
-def _unsatisfiable(path: Path, specifier: SpecifierSet | None) -> Iterator[Finding]:
-    if specifier is not None and not satisfiable(specifier):
+def _unsatisfiable(path: Path, specifier: SpecifierSet | Outside) -> Iterator[Finding]:
+    if isinstance(specifier, SpecifierSet) and not satisfiable(specifier):
         yield Finding("unsatisfiable", path, f"no version satisfies {shown(str(specifier))}")
 
 
@@ -88,8 +88,8 @@ def _known(matrix: Matrix) -> Iterator[Finding]:
             path = ("known", i, "when", name)
             if name not in axes:
                 yield unknown_axis(path, name, axes)
-            elif specifier is None:
-                yield Finding("meaningless", path, "'moved' has no meaning here: say which versions")
+            elif isinstance(specifier, str):
+                yield Finding("meaningless", path, f"{specifier!r} has no meaning here: say which versions")
             else:
                 yield from _unsatisfiable(path, specifier)
 
@@ -103,16 +103,16 @@ def _conditions(matrix: Matrix) -> Iterator[Finding]:
             path = ("rules", i, "when", name)
             if name not in axes:
                 yield unknown_axis(path, name, axes)
-            elif specifier is None:
-                yield from _moved(matrix, name, path)
+            elif isinstance(specifier, str):
+                yield from _moved(matrix, name, specifier, path)
             elif satisfiable(specifier):
                 yield from _unmet(axes[name], specifier, path)
 
 
-def _moved(matrix: Matrix, name: str, path: Path) -> Iterator[Finding]:
+def _moved(matrix: Matrix, name: str, word: Outside, path: Path) -> Iterator[Finding]:
     movable = _package_names(matrix) - {matrix.subject}
     if name not in movable:
-        message = f"'moved' has no meaning on axis {name!r}: the subject pins the packages of other axes only"
+        message = f"{word!r} has no meaning on axis {name!r}: the subject pins the packages of other axes only"
         yield Finding("meaningless", path, f"{message}; {choice(name, sorted(movable))}")
 
 

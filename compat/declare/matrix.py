@@ -1,7 +1,7 @@
 """The declared matrix: axes, rules, suite and floors as frozen values."""
 
 import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from packaging.specifiers import SpecifierSet
@@ -26,7 +26,9 @@ from compat.declare.text import (
     parse_version,
 )
 
-MOVED = "moved"
+# Where a coordinate can lie outside what the subject's published requirement admits: anywhere, below or above it.
+Outside = Literal["moved", "older", "newer"]
+OUTSIDE: tuple[Outside, ...] = get_args(Outside)
 ANY = "any"
 NOTHING = "nothing"
 
@@ -78,16 +80,17 @@ Axis = InterpreterAxis | PackageAxis
 
 
 class When:
-    """Conditions on coordinates, all of which must hold: axis name -> specifier, or `moved`.
+    """Conditions on coordinates, all of which must hold: axis name -> specifier, `moved`, `older` or `newer`.
 
-    `moved` holds when the coordinate lies outside what the subject's published requirement admits. A plain class
-    because msgspec would read a Struct's keys as fields, and these keys are the matrix's own axis names.
+    `moved` holds when the coordinate lies outside what the subject's published requirement admits, `older` and `newer`
+    when it lies below or above all of that. A plain class because msgspec would read a Struct's keys as fields, and
+    these keys are the matrix's own axis names.
     """
 
     __slots__ = ("conditions",)
 
-    def __init__(self, conditions: tuple[tuple[str, SpecifierSet | None], ...]) -> None:
-        """Take pairs of axis and specifier; None stands for `moved`."""
+    def __init__(self, conditions: tuple[tuple[str, SpecifierSet | Outside], ...]) -> None:
+        """Take pairs of axis and condition."""
         self.conditions = conditions
 
     def __eq__(self, other: object) -> bool:
@@ -104,21 +107,24 @@ class When:
 
     def as_table(self) -> dict[str, str]:
         """Return the conditions as they stand in the TOML."""
-        return {axis: MOVED if spec is None else str(spec) for axis, spec in self.conditions}
+        return {axis: str(condition) for axis, condition in self.conditions}
 
 
 class Relaxation(Value, frozen=True):
     """One pin of the subject that a rule lifts, replaces or drops; with `everywhere`, anybody's pin in the tree.
 
     `to` is a specifier (the pin is replaced), `any` (lifted) or `nothing` (the package is dropped). `as_of` names an
-    axis: the package is resolved as of that coordinate's release instead of the cell's. `ignore_requires_python` is
-    for the subject's own package and stands alone.
+    axis: the package is resolved as of that coordinate's release instead of the cell's. It is an offer: where the cell
+    can be locked with the published pin, the lock keeps that. With `always` it is taken even there, for a need that no
+    metadata tells, such as a check at import. `ignore_requires_python` is for the subject's own package and stands
+    alone.
     """
 
     package: PackageName
     to: Pin | None = None
     as_of: Name | None = None
     everywhere: bool = False
+    always: bool = False
     ignore_requires_python: bool = False
 
     def __post_init__(self) -> None:
@@ -127,8 +133,8 @@ class Relaxation(Value, frozen=True):
             raise ValueError("needs either `to` or `ignore_requires_python = true`")
         if self.as_of is not None and self.to in (None, NOTHING):
             raise ValueError("`as_of` goes with a `to` that keeps the package")
-        if self.ignore_requires_python and self.everywhere:
-            raise ValueError("`ignore_requires_python` stands alone, without `everywhere`")
+        if self.ignore_requires_python and (self.everywhere or self.always):
+            raise ValueError("`ignore_requires_python` stands alone, without `everywhere` or `always`")
         parse_pin(self.to or ANY)
 
     @property
@@ -247,11 +253,13 @@ class Matrix(Value, frozen=True):
         return next(axis for axis in self.packages if axis.name == self.subject)
 
 
-def parse_condition(text: str) -> SpecifierSet | None:
-    """Return the specifier of one condition, None for `moved`, or raise ValueError."""
+def parse_condition(text: str) -> SpecifierSet | Outside:
+    """Return one condition, or raise ValueError."""
     if not text.strip():
-        raise ValueError("an empty condition always holds; allowed: 'moved', or a version specifier such as '>=2.3,<3'")
-    return None if text == MOVED else _specifier_or(text, MOVED)
+        allowed = "'moved', 'older', 'newer', or a version specifier such as '>=2.3,<3'"
+        raise ValueError(f"an empty condition always holds; allowed: {allowed}")
+    word = next((word for word in OUTSIDE if word == text), None)
+    return _specifier_or(text, *OUTSIDE) if word is None else word
 
 
 def parse_pin(text: str) -> SpecifierSet:

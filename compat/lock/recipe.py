@@ -15,18 +15,19 @@ from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, Refusal
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.platform import admits
-from compat.plan.requirements import Asked
+from compat.plan.requirements import Asked, named
 
 PackageOf = Callable[[str], Package]
 # Each round frees at least one package from the date; a tree that needs more is another tree than was asked for.
 _ROUNDS = 20
 
 
-def inputs_of(facts: Feasibility, cell: Cell) -> Inputs:
+def inputs_of(facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset()) -> Inputs:
     """Return the resolver's inputs for a cell that the plan finds feasible.
 
     `fresh` and `dated` ask for the subject's release as published. `relaxed` puts the release's own requirements,
-    as the rules change them, among the roots: so no resolver needs to be told to disbelieve the metadata.
+    as the rules change them, among the roots: so no resolver needs to be told to disbelieve the metadata. Packages in
+    `kept` (normalised names) stay as published although a rule relaxes them.
     """
     matrix = facts.matrix
     common = [*matrix.suite.requirements, *matrix.requirements]
@@ -39,7 +40,31 @@ def inputs_of(facts: Feasibility, cell: Cell) -> Inputs:
         finals=tuple(sorted(canonicalize_name(a.package) for a in matrix.packages if not a.select.prereleases)),
         as_of=None if cell.recipe == "fresh" else _as_of(facts, cell),
     )
-    return base if cell.recipe != "relaxed" else _relaxed(facts, cell, base, [*pins, *common])
+    if cell.recipe != "relaxed":
+        return base
+    relaxations = facts.rules.relaxations(cell)
+    taken = {name: relaxation for name, relaxation in relaxations.items() if name not in kept}
+    return _relaxed(facts, cell, base, [*pins, *common], taken)
+
+
+def locked_cell(facts: Feasibility, cell: Cell, locker: Locker, package_of: PackageOf) -> Lock | Refusal:
+    """Return the locker's answer for a cell that the plan finds feasible.
+
+    A relaxation is an offer: each that the cell can be locked without is withdrawn again, in declared order, so that a
+    published requirement gives way only where it must (deletion-based shrinking: the offers that remain are needed,
+    each of them). One that says `always` is no offer, and neither is that of a coordinate outside its published range.
+    """
+
+    def attempt(kept: frozenset[str]) -> Lock | Refusal:
+        inputs = inputs_of(facts, cell, kept)
+        return lock_cell(locker, inputs, package_of, facts.matrix.margin_days)
+
+    answer = attempt(frozenset())
+    kept: frozenset[str] = frozenset()
+    for group in () if isinstance(answer, Refusal) else _withdrawals(facts, cell, answer):
+        if isinstance(trial := attempt(kept | group), Lock):
+            answer, kept = trial, kept | group
+    return answer
 
 
 def lock_cell(locker: Locker, inputs: Inputs, package_of: PackageOf, margin_days: int) -> Lock | Refusal:
@@ -67,9 +92,36 @@ def moment_after(uploaded: datetime.datetime, margin_days: int) -> datetime.date
     return midnight if midnight == later else midnight + datetime.timedelta(days=1)
 
 
-def _relaxed(facts: Feasibility, cell: Cell, base: Inputs, others: list[str]) -> Inputs:
+def _withdrawals(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[frozenset[str]]:
+    """What to try without: first, all at once, the offers that the lock makes no visible use of; then each other.
+
+    Those of the first group that cannot go together are tried one by one after it.
+    """
+    offers = [name for name, r in facts.rules.relaxations(cell).items() if not r.always]
+    moved = {
+        canonicalize_name(axis.package)
+        for axis in facts.matrix.packages
+        if axis is not facts.matrix.subject_axis and facts.moved(cell, axis.name)
+    }
+    open_offers = [name for name in offers if name not in moved]
+    pins = {pin.name: pin.version for pin in lock.pins}
     subject, python = cell.on(facts.matrix.subject).version, cell.on(facts.matrix.interpreters.name).version
-    relaxations = facts.rules.relaxations(cell)
+    published = {name: named(facts.requirements(subject, python), name) for name in open_offers}
+    unused = frozenset(
+        name
+        for name in open_offers
+        if name in pins and all(r.specifier.contains(pins[name], prereleases=True) for r in published[name])
+    )
+    if len(unused) > 1:
+        yield unused
+    yield from (frozenset((name,)) for name in open_offers)
+
+
+def _relaxed(
+    facts: Feasibility, cell: Cell, base: Inputs, others: list[str], relaxations: dict[str, Relaxation]
+) -> Inputs:
+    """Return the inputs of a relaxed cell whose relaxed packages, by normalised name, are these."""
+    subject, python = cell.on(facts.matrix.subject).version, cell.on(facts.matrix.interpreters.name).version
     axes: dict[str, str] = {canonicalize_name(axis.package): _pinned(axis, cell) for axis in facts.matrix.packages}
     asked = [_root(a, relaxations) for a in facts.requirements(subject, python)]
     deep = [(name, relaxation) for name, relaxation in relaxations.items() if relaxation.everywhere]

@@ -9,11 +9,12 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.matrix import ANY, NOTHING, Matrix, PackageAxis
+from compat.declare.matrix import ANY, NOTHING, Matrix, Outside, PackageAxis
 from compat.index.release import Catalogue, Published, Release
 from compat.index.select import members
 from compat.plan.cell import Cell
 from compat.plan.platform import accepted_tags, admits, marker_values
+from compat.plan.product import axis_coordinates
 from compat.plan.requirements import Asked, active, named
 from compat.plan.rules import RuleBook
 
@@ -50,6 +51,7 @@ class Feasibility:
         self._pin = cache(self._published_pin)
         self._moved = cache(self._lies_outside)
         self._fits = cache(self._pin_fits)
+        self._admitted_coordinates = cache(self._coordinates_inside)
         self._asked = self.questions()
 
     def obstacle(self, cell: Cell) -> Obstacle | None:
@@ -111,9 +113,14 @@ class Feasibility:
                 return Obstacle(kind="undated", between=(coordinate.text,), because=because)
         return None
 
-    def moved(self, cell: Cell, axis: str) -> bool:
-        """Return whether a coordinate lies outside what the subject's published requirement admits."""
-        return self._moved(*self._place(cell), axis, cell.on(axis).version)
+    def moved(self, cell: Cell, axis: str, where: Outside = "moved") -> bool:
+        """Return whether a coordinate lies outside, below or above what the subject's published requirement admits."""
+        place, coordinate = self._place(cell), cell.on(axis).version
+        if where == "moved" or not self._moved(*place, axis, coordinate):
+            return self._moved(*place, axis, coordinate)
+        admitted = self._admitted_coordinates(*place, axis)
+        beyond = (coordinate < at if where == "older" else coordinate > at for at in admitted)
+        return bool(admitted) and all(beyond)
 
     def releases(self, cell: Cell, axis: PackageAxis) -> tuple[Release, ...]:
         """Return the releases that the cell's coordinate on that axis stands for, oldest first."""
@@ -136,6 +143,11 @@ class Feasibility:
     def _lies_outside(self, subject: Version, python: Version, axis: str, coordinate: Version) -> bool:
         pin = self._pin(subject, python, axis)
         return pin is not None and not _admitted(pin, (r.version for r in self._releases(axis, coordinate)))
+
+    def _coordinates_inside(self, subject: Version, python: Version, axis: str) -> tuple[Version, ...]:
+        """The coordinates of an axis that the subject's published requirement admits."""
+        every = axis_coordinates(self._axes[axis], self.catalogue)
+        return tuple(at.version for at in every if not self._moved(subject, python, axis, at.version))
 
     def _pin_fits(self, subject: Version, python: Version, axis: str, coordinate: Version) -> bool:
         pin = self._pin(subject, python, axis)

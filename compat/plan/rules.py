@@ -6,17 +6,17 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.matrix import Matrix, Relaxation, Rule
+from compat.declare.matrix import Matrix, Outside, Relaxation, Rule
 from compat.plan.cell import Cell, Coordinate
 
-Moved = Callable[[Cell, str], bool]
+Moved = Callable[[Cell, str, Outside], bool]
 
 
 class RuleBook:
     """The rules of a matrix, ready to be asked about many cells."""
 
     def __init__(self, matrix: Matrix, moved: Moved) -> None:
-        """Take the matrix, and the question whether a coordinate lies outside the subject's published requirement."""
+        """Take the matrix, and the question whether and how a coordinate lies outside what the subject admits."""
         self._exclusions = tuple(rule for rule in matrix.rules if rule.effect == "exclude")
         self._relaxing = tuple(rule for rule in matrix.rules if rule.effect == "relax")
         self._moved = moved
@@ -46,8 +46,10 @@ class RuleBook:
 
     def _holds(self, rule: Rule, cell: Cell) -> bool:
         return all(
-            self._moved(cell, axis) if specifier is None else self._contains(rule, specifier, cell.on(axis))
-            for axis, specifier in rule.when.conditions
+            self._moved(cell, axis, condition)
+            if isinstance(condition, str)
+            else self._contains(rule, condition, cell.on(axis))
+            for axis, condition in rule.when.conditions
         )
 
     def _contains(self, rule: Rule, specifier: SpecifierSet, coordinate: Coordinate) -> bool:

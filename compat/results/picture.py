@@ -130,6 +130,6 @@ def _entry(
 def _holds(issue: KnownIssue, cell: Cell) -> bool:
     at = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}
     return all(
-        specifier is not None and axis in at and specifier.contains(at[axis], prereleases=True)
+        not isinstance(specifier, str) and axis in at and specifier.contains(at[axis], prereleases=True)
         for axis, specifier in issue.when.conditions
     )

@@ -13,6 +13,7 @@ from packaging.version import Version
 
 from compat.declare.decode import decode_matrix, decode_policy
 from compat.declare.matrix import (
+    OUTSIDE,
     Floor,
     InterpreterAxis,
     Matrix,
@@ -133,7 +134,7 @@ def test_a_good_matrix_decodes() -> None:
                 effect="relax",
                 because="another engine brings its own companions along",
                 until=datetime.date(2027, 1, 31),
-                when=When((("demo", SpecifierSet(">=0.2")), ("engine", None))),
+                when=When((("demo", SpecifierSet(">=0.2")), ("engine", "moved"))),
                 relaxations=(Relaxation(package="companion", to="any", as_of="engine"),),
             ),
         ),
@@ -233,12 +234,12 @@ def test_a_value_that_contradicts_itself_is_found_every_time() -> None:
         ),
         (("axes", 0, "package"), "python", "unknown key 'package'; allowed: kind, name, releases, short"),
         (("rules", 0, "effect"), "exlude", "'exlude' is not allowed; allowed: exclude, relax; did you mean 'exclude'?"),
-        (("rules", 0, "when", "demo"), "Moved", "allowed: moved; did you mean 'moved'?"),
+        (("rules", 0, "when", "demo"), "Moved", "allowed: moved, older, newer; did you mean 'moved'?"),
         (("rules", 0, "relaxations", 0, "to"), "nothin", "allowed: any, nothing; did you mean 'nothing'?"),
         (
             ("rules", 0, "relaxations", 0, "versions"),
             "",
-            "allowed: as_of, everywhere, ignore_requires_python, package, to",
+            "allowed: always, as_of, everywhere, ignore_requires_python, package, to",
         ),
         (("margin_days",), 4000, "4000 is out of range; allowed: 0 to 3650"),
         (("margin_days",), 30.0, "expected an integer, got 30.0"),
@@ -356,7 +357,9 @@ RULES = st.builds(
     effect=st.just("relax"),
     because=REASONS,
     until=DATES,
-    when=st.dictionaries(NAMES, SPECIFIERS | st.none()).map(lambda table: When(tuple(sorted(table.items())))),
+    when=st.dictionaries(NAMES, SPECIFIERS | st.sampled_from(OUTSIDE)).map(
+        lambda table: When(tuple(sorted(table.items())))
+    ),
     relaxations=st.lists(RELAXATIONS, min_size=1, max_size=3).map(tuple),
 )
 MATRICES = st.builds(

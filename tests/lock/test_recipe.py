@@ -1,6 +1,7 @@
 """What each recipe asks the resolver, and how a relaxed lock frees what its date hides."""
 
 import datetime
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -9,7 +10,7 @@ from world import catalogue_of, matrix_of, source_of, world
 
 from compat.lock.locker import MemoryLocker
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Refusal
-from compat.lock.recipe import inputs_of, lock_cell, moment_after
+from compat.lock.recipe import inputs_of, lock_cell, locked_cell, moment_after
 from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility
 
@@ -172,3 +173,54 @@ class TestWidening:
         locker = MemoryLocker(lambda i: Refusal(cause="conflict", subject="x", because="y", hidden=("deep",)))
         assert isinstance(self.lock(locker), Refusal)
         assert len(locker.asked) < 10
+
+
+class TestOffers:
+    """A relaxing rule offers: what the resolver can keep as published is kept, whatever the rule would allow."""
+
+    RULE = """{ name = "moved", effect = "relax", because = "it brings its era", when = { dep = "moved" }, relaxations = [
+        { package = "dep", to = "any" },
+        { package = "deep", to = "any" },
+        { package = "wide", to = "any", everywhere = true }] }"""
+
+    def lock(self, refused: Callable[[Inputs], bool], rule: str = RULE) -> tuple[Lock | Refusal, list[Inputs]]:
+        document = world("published")
+        document["packages"][1]["releases"][0]["requires"] += ["deep~=1.0", "wide<3"]
+        document["packages"] += [
+            {"name": name, "releases": document["packages"][0]["releases"]} for name in ("deep", "wide")
+        ]
+        document["matrix"] = document["matrix"].split("rules = [")[0] + f"rules = [{rule}]\n"
+        matrix = matrix_of(document)
+        facts = Feasibility(matrix, catalogue_of(document))
+
+        def answer(inputs: Inputs) -> Lock | Refusal:
+            if refused(inputs):
+                return Refusal(cause="conflict", subject="deep~=1.0", because="it asks for another dep")
+            return Lock(inputs=inputs, pins=(), tool="memory 1")
+
+        locker = MemoryLocker(answer)
+        cell = parse_cell("py3.8-dep2-demo1.0+relaxed", matrix)
+        return locked_cell(facts, cell, locker, source_of(document).package), list(locker.asked)
+
+    def test_a_published_pin_that_resolves_is_kept(self) -> None:
+        answer, _ = self.lock(refused=lambda _: False)
+        assert isinstance(answer, Lock)
+        assert answer.inputs.requirements == ("deep~=1.0", "dep==2.*", "pytest", "wide<3")
+        assert answer.inputs.overrides == ()
+        assert [cutoff.package for cutoff in answer.inputs.cutoffs] == ["dep"]
+
+    def test_an_offer_without_which_nothing_resolves_is_taken_and_no_other(self) -> None:
+        answer, _ = self.lock(refused=lambda inputs: "deep~=1.0" in inputs.requirements)
+        assert isinstance(answer, Lock)
+        assert answer.inputs.requirements == ("deep", "dep==2.*", "pytest", "wide<3")
+
+    def test_an_offer_that_is_to_be_taken_always_is(self) -> None:
+        rule = self.RULE.replace('{ package = "deep", to = "any" }', '{ package = "deep", to = "any", always = true }')
+        answer, _ = self.lock(refused=lambda _: False, rule=rule)
+        assert isinstance(answer, Lock)
+        assert "deep" in answer.inputs.requirements
+
+    def test_what_no_offer_makes_possible_is_refused_after_one_question(self) -> None:
+        answer, asked = self.lock(refused=lambda _: True)
+        assert isinstance(answer, Refusal)
+        assert len(asked) == 1
