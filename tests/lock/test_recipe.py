@@ -178,7 +178,7 @@ class TestWidening:
 class TestOffers:
     """A relaxing rule offers: what the resolver can keep as published is kept, whatever the rule would allow."""
 
-    RULE = """{ name = "moved", effect = "relax", because = "it brings its era", when = { dep = "moved" }, relaxations = [
+    RULE = """{ name = "moved", effect = "relax", because = "dep is new", when = { dep = "moved" }, relaxations = [
         { package = "dep", to = "any" },
         { package = "deep", to = "any" },
         { package = "wide", to = "any", everywhere = true }] }"""
