@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pypi_simple
 import requests
+from dateutil.parser import isoparse
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.tags import Tag
 from packaging.utils import (
@@ -203,9 +204,10 @@ def _specifier(text: str) -> SpecifierSet | None:
 
 
 def _time(text: object) -> datetime.datetime | None:
+    """Return the moment of an ISO 8601 text: Python 3.10's own reader takes neither `Z` nor every fraction."""
     try:
-        return datetime.datetime.fromisoformat(text) if isinstance(text, str) else None
-    except ValueError:
+        return isoparse(text) if isinstance(text, str) else None
+    except (ValueError, OverflowError):
         return None
 
 

@@ -89,6 +89,11 @@ def test_upload_times_are_read_where_there_are_any_and_are_utc(
     assert package.releases[1].uploaded is None
 
 
+def test_an_upload_time_in_html_that_cannot_be_read_is_none(index: FakeIndex, quick: Limits) -> None:
+    index.page("thing", in_html([File("thing-1.0.tar.gz", uploaded="yesterday")]))
+    assert source(index, quick).package("thing").releases[0].uploaded is None
+
+
 @pytest.mark.parametrize("text", ["", "nonsense", "3.x", ">=3.9,,<", None])
 def test_a_requires_python_that_cannot_be_read_is_none(index: FakeIndex, quick: Limits, text: str | None) -> None:
     index.page("thing", in_json([File("thing-1.0.tar.gz", requires_python=text)]))
