@@ -59,7 +59,7 @@ def _place(one: Lifted) -> tuple[object, ...]:
 
 
 def _python(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[Lifted]:
-    published = facts.published(cell.on(facts.matrix.subject).version)
+    published = None if lock.inputs.given is None else facts.published(lock.inputs.given.version)
     if lock.inputs.given_python is None or published is None or published.requires_python is None:
         return
     for rule in facts.rules.relaxing(cell):
@@ -71,7 +71,10 @@ def _python(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[Lifted]:
 
 def _packages(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[Lifted]:
     pins = {pin.name: pin.version for pin in lock.pins}
-    asked = facts.requirements(cell.on(facts.matrix.subject).version, cell.on(facts.matrix.interpreters.name).version)
+    if lock.inputs.given is None:
+        return
+    python = cell.on(facts.matrix.interpreters.name).version
+    asked = facts.requirements(lock.inputs.given.version, python)
     reasons: dict[str, Rule] = {
         canonicalize_name(relaxation.package): rule
         for rule in facts.rules.relaxing(cell)

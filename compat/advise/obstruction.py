@@ -7,7 +7,7 @@ from packaging.version import Version
 from compat.advise.proof import is_current, positions
 from compat.advise.request import Request, label, wanted
 from compat.plan.cell import Cell
-from compat.plan.feasible import Obstacle
+from compat.plan.obstacle import Obstacle
 from compat.results.picture import Entry, Picture
 from compat.results.verdict import Verdict
 

@@ -15,7 +15,7 @@ from compat.index.kept import encode_catalogue
 from compat.plan.budget import MOST_SHARDS
 from compat.plan.cell import RECIPES
 from compat.plan.explain import explain
-from compat.plan.feasible import Obstacle
+from compat.plan.obstacle import Obstacle
 from compat.plan.plan import Fate, Infeasible, Plan, counts, unneeded_faults
 from compat.plan.product import axis_coordinates
 

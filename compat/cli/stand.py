@@ -11,7 +11,8 @@ from compat.cli.setting import Setting, cache_folder, today
 from compat.errors import UsageError
 from compat.lock.text import read_digest
 from compat.plan.cell import Coordinate, parse_cell
-from compat.plan.feasible import Feasibility, Obstacle
+from compat.plan.feasible import Feasibility
+from compat.plan.obstacle import Obstacle
 from compat.plan.product import axis_coordinates
 from compat.results.files import RecordFiles
 from compat.results.index import Index, Row

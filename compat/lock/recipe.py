@@ -105,8 +105,8 @@ def _withdrawals(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[frozens
     }
     open_offers = [name for name in offers if name not in moved]
     pins = {pin.name: pin.version for pin in lock.pins}
-    subject, python = cell.on(facts.matrix.subject).version, cell.on(facts.matrix.interpreters.name).version
-    published = {name: named(facts.requirements(subject, python), name) for name in open_offers}
+    release, python = _subject(facts, cell, lock.inputs), cell.on(facts.matrix.interpreters.name).version
+    published = {name: named(facts.requirements(release.version, python), name) for name in open_offers}
     unused = frozenset(
         name
         for name in open_offers
@@ -121,9 +121,9 @@ def _relaxed(
     facts: Feasibility, cell: Cell, base: Inputs, others: list[str], relaxations: dict[str, Relaxation]
 ) -> Inputs:
     """Return the inputs of a relaxed cell whose relaxed packages, by normalised name, are these."""
-    subject, python = cell.on(facts.matrix.subject).version, cell.on(facts.matrix.interpreters.name).version
+    release, python = _subject(facts, cell, base), cell.on(facts.matrix.interpreters.name).version
     axes: dict[str, str] = {canonicalize_name(axis.package): _pinned(axis, cell) for axis in facts.matrix.packages}
-    asked = [_root(a, relaxations) for a in facts.requirements(subject, python)]
+    asked = [_root(a, relaxations) for a in facts.requirements(release.version, python)]
     deep = [(name, relaxation) for name, relaxation in relaxations.items() if relaxation.everywhere]
     return msgspec.structs.replace(
         base,
@@ -131,8 +131,8 @@ def _relaxed(
         overrides=tuple(sorted(axes.get(name, f"{name}{r.specifier}") for name, r in deep if r.to != NOTHING)),
         excludes=tuple(sorted(name for name, r in deep if r.to == NOTHING)),
         cutoffs=tuple(sorted(_cutoffs(facts, cell, relaxations), key=lambda cutoff: cutoff.package)),
-        given=_given(facts, cell),
-        given_python=_given_python(facts, cell),
+        given=_given(facts, release),
+        given_python=_given_python(facts, cell, release),
     )
 
 
@@ -156,8 +156,14 @@ def _cutoffs(facts: Feasibility, cell: Cell, relaxations: dict[str, Relaxation])
         yield Cutoff(package=name, until=until)
 
 
-def _given(facts: Feasibility, cell: Cell) -> Pin:
-    (release,) = facts.releases(cell, facts.matrix.subject_axis)[-1:]
+def _subject(facts: Feasibility, cell: Cell, base: Inputs) -> Release:
+    """The release whose requirements stand among the roots: the newest that fits, as of the cell's date."""
+    release = facts.subject_release(cell, base.as_of)
+    assert release is not None, "the plan has made sure that one fits"
+    return release
+
+
+def _given(facts: Feasibility, release: Release) -> Pin:
     return Pin(
         name=canonicalize_name(facts.matrix.subject_axis.package),
         version=release.version,
@@ -165,10 +171,9 @@ def _given(facts: Feasibility, cell: Cell) -> Pin:
     )
 
 
-def _given_python(facts: Feasibility, cell: Cell) -> Version | None:
+def _given_python(facts: Feasibility, cell: Cell, release: Release) -> Version | None:
     """A declared interpreter that the subject admits, when it does not admit the cell's own."""
-    published = facts.published(cell.on(facts.matrix.subject).version)
-    asked = None if published is None else published.requires_python
+    asked = None if release.published is None else release.published.requires_python
     if admits(asked, facts.patch(cell)):
         return None
     return next((patch for patch in facts.matrix.interpreters.releases if admits(asked, patch)), None)
@@ -180,13 +185,14 @@ def _pinned(axis: PackageAxis, cell: Cell) -> str:
 
 
 def _as_of(facts: Feasibility, cell: Cell) -> datetime.datetime:
-    newest = max(_uploaded(facts, cell, axis) for axis in facts.matrix.packages)
-    return moment_after(newest, facts.matrix.margin_days)
+    together = facts.came_out(cell)
+    assert together is not None, "the plan has made sure that it is known"
+    return moment_after(together, facts.matrix.margin_days)
 
 
 def _uploaded(facts: Feasibility, cell: Cell, axis: PackageAxis) -> datetime.datetime:
-    """When the coordinate came out: a series, with its first release. The plan has made sure that it is known."""
-    releases: tuple[Release, ...] = facts.releases(cell, axis)
+    """When the coordinate came out: a series, with its first release that the cell can have."""
+    releases: tuple[Release, ...] = facts.usable(cell, axis)
     return min(release.uploaded for release in releases if release.uploaded is not None)
 
 

@@ -49,13 +49,24 @@ def _release(facts: Feasibility, cell: Cell, release: Release) -> str:
 
 
 def _pins(facts: Feasibility, cell: Cell) -> Iterator[str]:
-    subject = facts.matrix.subject_axis
-    asked = facts.requirements(cell.on(subject.name).version, cell.on(facts.matrix.interpreters.name).version)
-    for axis in facts.matrix.packages:
-        for requirement in named(asked, canonicalize_name(axis.package)):
-            moved = "outside it: moved" if facts.moved(cell, axis.name) else "inside it"
-            pin = f"{requirement.name} {requirement.specifier or '(any)'}"
-            yield f"{subject.package} requires {pin}; the cell is {moved}"
+    """What each usable release of the subject asks of the other coordinates, and which of them admit all."""
+    subject, python = facts.matrix.subject_axis, cell.on(facts.matrix.interpreters.name).version
+    package, coordinate = subject.package, cell.on(subject.name).version
+    usable = facts.usable(cell, subject)
+    for release in usable:
+        for axis in facts.matrix.packages:
+            for asked in named(facts.requirements(release.version, python), canonicalize_name(axis.package)):
+                versions = (r.version for r in facts.releases(cell, axis))
+                inside = any(asked.specifier.contains(v, prereleases=True) for v in versions)
+                where = "inside it" if inside else "outside it"
+                moved = ": moved" if not inside and facts.moved(cell, axis.name) else ""
+                pin = f"{asked.name} {asked.specifier or '(any)'}"
+                yield f"{package} {release.version} requires {pin}; the cell is {where}{moved}"
+    if len(facts.releases(cell, subject)) > 1:
+        for version, reason in facts.unusable(cell, subject).items():
+            yield f"{package} {version} cannot be taken: it {reason}"
+        fitting = ", ".join(str(release.version) for release in facts.fitting(cell))
+        yield f"of {package} {coordinate} these admit every coordinate: {fitting or 'none'}"
 
 
 def _rules(facts: Feasibility, cell: Cell) -> Iterator[str]:

@@ -1,32 +1,22 @@
 """The first obstacle of a cell, cheapest question first; each question is answered from facts, never by a run."""
 
+import datetime
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Literal
 
-import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.matrix import ANY, NOTHING, Matrix, Outside, PackageAxis
+from compat.declare.matrix import ANY, NOTHING, Matrix, Outside, PackageAxis, Relaxation
 from compat.index.release import Catalogue, Published, Release
-from compat.index.select import members
 from compat.plan.cell import Cell
-from compat.plan.platform import accepted_tags, admits, marker_values
+from compat.plan.installable import Installable
+from compat.plan.obstacle import Obstacle, Refused, conflict
+from compat.plan.platform import marker_values
 from compat.plan.product import axis_coordinates
 from compat.plan.requirements import Asked, active, named
 from compat.plan.rules import RuleBook
-
-Kind = Literal["excluded", "yanked", "requires-python", "no-artifact", "conflicting-pin", "undated", "no-interpreter"]
-
-
-class Obstacle(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a cell cannot work: the kind, the coordinates or rules it stands between, and one sentence."""
-
-    kind: Kind
-    between: tuple[str, ...]
-    because: str
 
 
 class Feasibility:
@@ -40,18 +30,15 @@ class Feasibility:
         self._subject = matrix.subject_axis
         self._python = matrix.interpreters.name
         self._others = tuple(axis for axis in matrix.packages if axis is not self._subject)
-        self._axes = {axis.name: axis for axis in matrix.packages}
         self._names = {axis.name: canonicalize_name(axis.package) for axis in matrix.packages}
-        self._patches = {Version(f"{p.major}.{p.minor}"): p for p in matrix.interpreters.releases}
-        self.published = cache(self._published)
+        self._installable = Installable(matrix, catalogue)
+        releases = catalogue.package(self._names[self._subject.name]).releases
+        self._metadata = {release.version: release.published for release in releases}
         self.requirements = cache(self._requirements)
-        self._releases = cache(self._members)
-        self._usable = cache(self._usable_versions)
-        self._unusable = cache(self._unusable_obstacle)
         self._pin = cache(self._published_pin)
         self._moved = cache(self._lies_outside)
+        self._inside = cache(self._coordinates_inside)
         self._fits = cache(self._pin_fits)
-        self._admitted_coordinates = cache(self._coordinates_inside)
         self._asked = self.questions()
 
     def obstacle(self, cell: Cell) -> Obstacle | None:
@@ -79,131 +66,170 @@ class Feasibility:
 
     def unavailable(self, cell: Cell) -> Obstacle | None:
         """Return the obstacle of the first package that has nothing to install here, the subject first."""
-        python = cell.on(self._python).version
-        ignores = cell.recipe == "relaxed" and self.rules.ignores_requires_python(cell)
         for axis in (self._subject, *self._others):
-            key = (axis.name, cell.on(axis.name).version, python, ignores and axis is self._subject)
-            if not self._usable(*key):
-                return self._unusable(*key)
+            if not self.usable(cell, axis):
+                return self._installable.obstacle(*self._question(cell, axis))
         return None
 
     def conflicting(self, cell: Cell) -> Obstacle | None:
-        """Return the obstacle of the first axis whose coordinate the subject's requirement does not admit."""
-        relaxations = self.rules.relaxations(cell)
-        for axis in self._others:
-            relaxation = relaxations.get(self._names[axis.name])
-            coordinate = cell.on(axis.name).version
-            if relaxation is None:
-                fits = self._fits(*self._place(cell), axis.name, coordinate)
-            else:
-                fits = relaxation.to in (ANY, NOTHING) or self._admits(relaxation.specifier, cell, axis)
-            if not fits:
-                pin = self._pin(*self._place(cell), axis.name) if relaxation is None else relaxation.specifier
-                return self._conflict(cell, axis, pin)
-        return None
+        """Return the obstacle when no release of the subject's coordinate admits all the others."""
+        if self.fitting(cell):
+            return None
+        refused = {r.version: self.refused(cell, r) for r in self.usable(cell, self._subject)}
+        return conflict(cell, self._subject, refused, self.unusable(cell, self._subject))
 
     def undated(self, cell: Cell) -> Obstacle | None:
         """Return the obstacle of a recipe that needs a date which the index does not give."""
-        if cell.recipe == "fresh":
+        if cell.recipe == "fresh" or self.came_out(cell) is not None:
             return None
-        for axis in self.matrix.packages:
-            coordinate = cell.on(axis.name)
-            if all(release.uploaded is None for release in self._releases(axis.name, coordinate.version)):
-                because = f"the index gives no upload time for {axis.package} {coordinate.version}"
-                return Obstacle(kind="undated", between=(coordinate.text,), because=because)
-        return None
+        unknown = (a for a in self.matrix.packages if _earliest(self.usable(cell, a)) is None)
+        axis = next(unknown, self._subject)
+        coordinate = cell.on(axis.name)
+        because = f"the index gives no upload time for {axis.package} {coordinate.version}"
+        return Obstacle(kind="undated", between=(coordinate.text,), because=because)
+
+    def fitting(self, cell: Cell) -> tuple[Release, ...]:
+        """Return the subject's releases that can be installed here and admit every other coordinate, oldest first."""
+        relaxations = self.rules.relaxations(cell)
+        return tuple(
+            release
+            for release in self.usable(cell, self._subject)
+            if all(self._admitted(cell, a, release, relaxations) for a in self._others)
+        )
+
+    def subject_release(self, cell: Cell, until: datetime.datetime | None = None) -> Release | None:
+        """Return the release that stands for the subject's coordinate: the newest that fits, by that moment.
+
+        None for a cell that is not feasible.
+        """
+        releases = self.fitting(cell)
+        if until is None:
+            return releases[-1] if releases else None
+        dates = ((release, self._together(cell, release)) for release in reversed(releases))
+        return next((release for release, at in dates if at is not None and at < until), None)
+
+    def came_out(self, cell: Cell) -> datetime.datetime | None:
+        """Return when the cell's coordinates could first be had together; None when the index does not tell."""
+        dates = (self._together(cell, release) for release in self.fitting(cell))
+        return min((date for date in dates if date is not None), default=None)
+
+    def refused(self, cell: Cell, release: Release) -> tuple[Refused, ...]:
+        """Return the axes whose coordinates a release of the subject refuses."""
+        relaxations = self.rules.relaxations(cell)
+        return tuple(
+            Refused(axis=axis, pin=self._asked_of(cell, axis, release, relaxations))
+            for axis in self._others
+            if not self._admitted(cell, axis, release, relaxations)
+        )
+
+    def subject_releases(self, coordinate: Version) -> tuple[Release, ...]:
+        """Return the releases that a coordinate of the subject stands for, oldest first."""
+        return self._installable.releases(self._subject.name, coordinate)
+
+    def published(self, version: Version) -> Published | None:
+        """Return the metadata of one release of the subject; None where it is not known."""
+        return self._metadata.get(version)
 
     def moved(self, cell: Cell, axis: str, where: Outside = "moved") -> bool:
-        """Return whether a coordinate lies outside, below or above what the subject's published requirement admits."""
-        place, coordinate = self._place(cell), cell.on(axis).version
-        if where == "moved" or not self._moved(*place, axis, coordinate):
-            return self._moved(*place, axis, coordinate)
-        admitted = self._admitted_coordinates(*place, axis)
-        beyond = (coordinate < at if where == "older" else coordinate > at for at in admitted)
-        return bool(admitted) and all(beyond)
+        """Return whether a coordinate lies outside what every usable release of the subject's coordinate admits.
+
+        With `older` or `newer`: whether it lies below, or above, all that they admit.
+        """
+        subject, python = cell.on(self._subject.name).version, cell.on(self._python).version
+        coordinate = cell.on(axis).version
+        if where == "moved" or not self._moved(subject, python, axis, coordinate):
+            return self._moved(subject, python, axis, coordinate)
+        inside = self._inside(subject, python, axis)
+        beyond = (coordinate < at if where == "older" else coordinate > at for at in inside)
+        return bool(inside) and all(beyond)
 
     def releases(self, cell: Cell, axis: PackageAxis) -> tuple[Release, ...]:
         """Return the releases that the cell's coordinate on that axis stands for, oldest first."""
-        return self._releases(axis.name, cell.on(axis.name).version)
+        return self._installable.releases(axis.name, cell.on(axis.name).version)
+
+    def usable(self, cell: Cell, axis: PackageAxis) -> tuple[Release, ...]:
+        """Return those of the coordinate's releases that can be installed in the cell, oldest first."""
+        return self._installable.usable(*self._question(cell, axis))
+
+    def unusable(self, cell: Cell, axis: PackageAxis) -> dict[Version, str]:
+        """Return why the other releases of the coordinate cannot be installed, by version."""
+        _, _, python, ignores = self._question(cell, axis)
+        usable = {release.version for release in self.usable(cell, axis)}
+        left = (r for r in self.releases(cell, axis) if r.version not in usable)
+        return {r.version: self._installable.reason(r, python, ignores)[1] for r in left}
 
     def patch(self, cell: Cell) -> Version:
         """Return the interpreter patch that the cell is locked for."""
-        return self._patches[cell.on(self._python).version]
+        return self._installable.patches[cell.on(self._python).version]
 
-    def _place(self, cell: Cell) -> tuple[Version, Version]:
-        return cell.on(self._subject.name).version, cell.on(self._python).version
+    def _question(self, cell: Cell, axis: PackageAxis) -> tuple[str, Version, Version, bool]:
+        ignores = axis is self._subject and self.rules.ignores_requires_python(cell)
+        return axis.name, cell.on(axis.name).version, cell.on(self._python).version, ignores
 
-    def _published_pin(self, subject: Version, python: Version, axis: str) -> SpecifierSet | None:
-        """The subject's published specifier on an axis's package; None when it does not ask for it."""
-        asked = named(self.requirements(subject, python), self._names[axis])
+    def _admitted(self, cell: Cell, axis: PackageAxis, release: Release, relaxations: dict[str, Relaxation]) -> bool:
+        """Whether a subject's release admits a usable release of the coordinate on another axis."""
+        python, coordinate = cell.on(self._python).version, cell.on(axis.name).version
+        relaxation = relaxations.get(self._names[axis.name])
+        if relaxation is None:
+            return self._fits(release.version, python, axis.name, coordinate)
+        return relaxation.to in (ANY, NOTHING) or bool(_within(relaxation.specifier, self.usable(cell, axis)))
+
+    def _asked_of(
+        self, cell: Cell, axis: PackageAxis, release: Release, relaxations: dict[str, Relaxation]
+    ) -> SpecifierSet | None:
+        relaxation = relaxations.get(self._names[axis.name])
+        if relaxation is None:
+            return self._pin(release.version, cell.on(self._python).version, axis.name)
+        return relaxation.specifier
+
+    def _together(self, cell: Cell, release: Release) -> datetime.datetime | None:
+        """When a subject's release and a release that it admits of each other coordinate were all out."""
+        relaxations = self.rules.relaxations(cell)
+        dates = [release.uploaded]
+        for axis in self._others:
+            pin = self._asked_of(cell, axis, release, relaxations)
+            dates.append(_earliest(_within(pin, self.usable(cell, axis))))
+        known = [date for date in dates if date is not None]
+        return max(known) if len(known) == len(dates) else None
+
+    def _published_pin(self, release: Version, python: Version, axis: str) -> SpecifierSet | None:
+        """The release's published specifier on an axis's package; None when it does not ask for it."""
+        asked = named(self.requirements(release, python), self._names[axis])
         if not asked:
             return None
-        return SpecifierSet(",".join(str(one.specifier) for one in asked if str(one.specifier)))
+        return SpecifierSet(",".join(str(a.specifier) for a in asked if str(a.specifier)))
 
     def _lies_outside(self, subject: Version, python: Version, axis: str, coordinate: Version) -> bool:
-        pin = self._pin(subject, python, axis)
-        return pin is not None and not _admitted(pin, (r.version for r in self._releases(axis, coordinate)))
-
-    def _coordinates_inside(self, subject: Version, python: Version, axis: str) -> tuple[Version, ...]:
-        """The coordinates of an axis that the subject's published requirement admits."""
-        every = axis_coordinates(self._axes[axis], self.catalogue)
-        return tuple(at.version for at in every if not self._moved(subject, python, axis, at.version))
-
-    def _pin_fits(self, subject: Version, python: Version, axis: str, coordinate: Version) -> bool:
-        pin = self._pin(subject, python, axis)
-        return pin is None or _admitted(pin, self._usable(axis, coordinate, python, False))
-
-    def _admits(self, pin: SpecifierSet, cell: Cell, axis: PackageAxis) -> bool:
-        return _admitted(pin, self._usable(axis.name, cell.on(axis.name).version, cell.on(self._python).version, False))
-
-    def _conflict(self, cell: Cell, axis: PackageAxis, pin: SpecifierSet | None) -> Obstacle:
-        subject, other = cell.on(self._subject.name), cell.on(axis.name)
-        return Obstacle(
-            kind="conflicting-pin",
-            between=(subject.text, other.text),
-            because=f"{self._subject.package} {subject.version} requires {axis.package} {pin}, not {other.version}",
+        # Rules may set `Requires-Python` aside where something is moved, so this is asked without it first.
+        facts = self._installable
+        patches = next(
+            (u for ignores in (False, True) if (u := facts.usable(self._subject.name, subject, python, ignores))),
+            facts.releases(self._subject.name, subject),
         )
+        releases = facts.releases(axis, coordinate)
+        pins = [self._pin(patch.version, python, axis) for patch in patches]
+        return bool(pins) and not any(_within(pin, releases) for pin in pins)
 
-    def _published(self, version: Version) -> Published | None:
-        return next((r.published for r in self._releases(self._subject.name, version)), None)
+    def _coordinates_inside(self, subject: Version, python: Version, axis_name: str) -> tuple[Version, ...]:
+        """The coordinates of another axis that are not moved."""
+        axis = next(axis for axis in self._others if axis.name == axis_name)
+        every = (at.version for at in axis_coordinates(axis, self.catalogue))
+        return tuple(version for version in every if not self._moved(subject, python, axis_name, version))
 
-    def _requirements(self, version: Version, python: Version) -> tuple[Asked, ...]:
-        return active(self.published(version), marker_values(self._patches[python], self.matrix.platform))
+    def _pin_fits(self, release: Version, python: Version, axis: str, coordinate: Version) -> bool:
+        usable = self._installable.usable(axis, coordinate, python, False)
+        return bool(_within(self._pin(release, python, axis), usable))
 
-    def _members(self, axis_name: str, version: Version) -> tuple[Release, ...]:
-        axis = self._axes[axis_name]
-        return members(version, axis.select, self.catalogue.package(self._names[axis_name]))
-
-    def _usable_versions(self, axis: str, version: Version, python: Version, ignores: bool) -> tuple[Version, ...]:
-        patch, tags = self._patches[python], accepted_tags(python, self.matrix.platform)
-        return tuple(
-            release.version
-            for release in self._releases(axis, version)
-            if any(
-                not artifact.yanked
-                and (ignores or admits(artifact.requires_python, patch))
-                and (not artifact.is_wheel or not tags.isdisjoint(artifact.tags))
-                for artifact in release.artifacts
-            )
-        )
-
-    def _unusable_obstacle(self, axis_name: str, version: Version, python: Version, ignores: bool) -> Obstacle:
-        axis, releases = self._axes[axis_name], self._releases(axis_name, version)
-        here = f"Python {python}"
-        between = (f"{axis.short}{version}", f"{self.matrix.interpreters.short}{python}")
-        if not releases:
-            because = f"the index has no release {version} of {axis.package}"
-            return Obstacle(kind="no-artifact", between=between[:1], because=because)
-        files = [artifact for release in releases for artifact in release.artifacts if not artifact.yanked]
-        if not files:
-            return Obstacle(kind="yanked", between=between[:1], because=f"{axis.package} {version} is yanked")
-        if not ignores and not any(admits(f.requires_python, self._patches[python]) for f in files):
-            asked = sorted({str(f.requires_python) for f in files if f.requires_python is not None})
-            because = f"{axis.package} {version} requires Python {' or '.join(asked)}, not {python}"
-            return Obstacle(kind="requires-python", between=between, because=because)
-        because = f"{axis.package} {version} has no file for {here} on {self.matrix.platform}"
-        return Obstacle(kind="no-artifact", between=between, because=because)
+    def _requirements(self, release: Version, python: Version) -> tuple[Asked, ...]:
+        markers = marker_values(self._installable.patches[python], self.matrix.platform)
+        return active(self.published(release), markers)
 
 
-def _admitted(specifier: SpecifierSet, versions: Iterable[Version]) -> bool:
-    return any(specifier.contains(version, prereleases=True) for version in versions)
+def _within(pin: SpecifierSet | None, releases: Iterable[Release]) -> tuple[Release, ...]:
+    if pin is None:
+        return tuple(releases)
+    return tuple(r for r in releases if pin.contains(r.version, prereleases=True))
+
+
+def _earliest(releases: Iterable[Release]) -> datetime.datetime | None:
+    return min((r.uploaded for r in releases if r.uploaded is not None), default=None)

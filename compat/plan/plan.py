@@ -11,7 +11,8 @@ from compat.declare.matrix import NOTHING, Matrix, Relaxation, Rule
 from compat.errors import Fault
 from compat.index.release import Catalogue
 from compat.plan.cell import RECIPES, Cell
-from compat.plan.feasible import Feasibility, Obstacle
+from compat.plan.feasible import Feasibility
+from compat.plan.obstacle import Obstacle
 from compat.plan.platform import admits
 from compat.plan.product import product
 from compat.plan.requirements import named
@@ -121,13 +122,16 @@ def _needed(facts: Feasibility, fate: Fate) -> Iterator[Rule]:
 
 def _matters(facts: Feasibility, cell: Cell, relaxation: Relaxation, winners: dict[str, Relaxation]) -> bool:
     """Whether a relaxation changes what the cell asks for; deep in the tree only a resolver knows, so it counts."""
-    subject, python = cell.on(facts.matrix.subject).version, cell.on(facts.matrix.interpreters.name).version
+    release = facts.subject_release(cell)
+    if release is None:
+        return False
     if relaxation.ignore_requires_python:
-        published = facts.published(subject)
+        published = release.published
         return published is not None and not admits(published.requires_python, facts.patch(cell))
     package = canonicalize_name(relaxation.package)
     if winners.get(package) != relaxation:
         return False
-    asked = named(facts.requirements(subject, python), package)
+    python = cell.on(facts.matrix.interpreters.name).version
+    asked = named(facts.requirements(release.version, python), package)
     changed = any(r.specifier != relaxation.specifier or relaxation.to == NOTHING for r in asked)
     return changed or relaxation.everywhere or relaxation.as_of is not None

@@ -20,11 +20,16 @@ class RuleBook:
         self._exclusions = tuple(rule for rule in matrix.rules if rule.effect == "exclude")
         self._relaxing = tuple(rule for rule in matrix.rules if rule.effect == "relax")
         self._moved = moved
-        self._named = {
+        self._named: dict[str, dict[str, Relaxation]] = {
             rule.name: {canonicalize_name(r.package): r for r in rule.relaxations if not r.ignore_requires_python}
             for rule in self._relaxing
         }
+        self._ignoring = {
+            rule.name for rule in self._relaxing if any(r.ignore_requires_python for r in rule.relaxations)
+        }
         self._memo: dict[tuple[str, str, Version], bool] = {}
+        # Several questions are asked about one cell before the next one comes.
+        self._latest: tuple[Cell, tuple[Rule, ...], dict[str, Relaxation]] | None = None
 
     def exclusions(self, cell: Cell) -> tuple[Rule, ...]:
         """Return the rules that exclude the cell."""
@@ -32,17 +37,25 @@ class RuleBook:
 
     def relaxing(self, cell: Cell) -> tuple[Rule, ...]:
         """Return the relaxing rules that hold in the cell; none unless its recipe is `relaxed`."""
-        if cell.recipe != "relaxed":
-            return ()
-        return tuple(rule for rule in self._relaxing if self._holds(rule, cell))
+        return self._of(cell)[0] if cell.recipe == "relaxed" else ()
 
     def relaxations(self, cell: Cell) -> dict[str, Relaxation]:
         """Return the pins that are relaxed in the cell by normalised package name; a later rule wins."""
-        return {name: r for rule in self.relaxing(cell) for name, r in self._named[rule.name].items()}
+        return self._of(cell)[1] if cell.recipe == "relaxed" else {}
 
     def ignores_requires_python(self, cell: Cell) -> bool:
         """Return whether the subject's `Requires-Python` is set aside in the cell."""
-        return any(r.ignore_requires_python for rule in self.relaxing(cell) for r in rule.relaxations)
+        return any(rule.name in self._ignoring for rule in self.relaxing(cell))
+
+    def _of(self, cell: Cell) -> tuple[tuple[Rule, ...], dict[str, Relaxation]]:
+        if self._latest is not None and self._latest[0] is cell:
+            return self._latest[1:]
+        rules = tuple(rule for rule in self._relaxing if self._holds(rule, cell))
+        pins: dict[str, Relaxation] = {}
+        for rule in rules:
+            pins |= self._named[rule.name]
+        self._latest = (cell, rules, pins)
+        return rules, pins
 
     def _holds(self, rule: Rule, cell: Cell) -> bool:
         return all(

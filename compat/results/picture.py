@@ -9,7 +9,7 @@ from compat.declare.matrix import KnownIssue
 from compat.errors import UsageError
 from compat.index.release import Catalogue
 from compat.plan.cell import Cell, parse_cell
-from compat.plan.feasible import Obstacle
+from compat.plan.obstacle import Obstacle
 from compat.plan.plan import Fate, Infeasible
 from compat.results.record import Capability, Ran, Value
 from compat.results.verdict import Counted, Present, Verdict, counting, verdict_of

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Literal, get_args
 
-from compat.plan.feasible import Obstacle
+from compat.plan.obstacle import Obstacle
 from compat.results.record import Capability, Ran, Status, Value
 from compat.run.outcome import Failed, Outcome, Passed, brief, is_doubtful, is_spurious
 

@@ -70,13 +70,16 @@ def release_view(volume: Volume, version: Version) -> ReleaseView:
     axis = volume.picture.matrix.subject_axis
     versions = subject_versions(volume)
     at = versions.index(version)
-    published = volume.facts.published(version)
+    releases = volume.facts.subject_releases(version)
+    # A series is shown with what its newest release asks for.
+    newest = next((release for release in reversed(releases) if not release.yanked), None)
+    published = None if newest is None else newest.published
     known = [e for e in volume.picture.known if e.cell.on(axis.name).version == version]
     return ReleaseView(
         package=axis.package,
         version=str(version),
         released=volume.released(axis.name, version),
-        yanked=all(one.yanked for one in volume.facts.releases(known[0].cell, axis)) if known else False,
+        yanked=bool(releases) and newest is None,
         requires_python="" if published is None else str(published.requires_python or ""),
         requires=() if published is None else published.requires_dist,
         pythons=tuple(_on_python(volume, python, version) for python in reversed(volume.board)),

@@ -19,7 +19,7 @@ from made_records import (
     runs,
 )
 
-from compat.plan.feasible import Obstacle
+from compat.plan.obstacle import Obstacle
 from compat.results.record import Record
 from compat.results.verdict import Present, Verdict, verdict
 from compat.run.outcome import Passed, is_spurious

@@ -1,0 +1,87 @@
+"""Which releases of a coordinate an interpreter series can install on the declared platform, and why not the others."""
+
+from functools import cache
+
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from compat.declare.matrix import Matrix
+from compat.index.release import Artifact, Catalogue, Release
+from compat.index.select import members
+from compat.plan.obstacle import Kind, Obstacle, by_reason
+from compat.plan.platform import accepted_tags, admits
+
+
+class Installable:
+    """What the catalogue says about the releases of each coordinate; it computes each fact once."""
+
+    def __init__(self, matrix: Matrix, catalogue: Catalogue) -> None:
+        """Take the declared matrix, and the catalogue that was discovered for it."""
+        self._matrix = matrix
+        self._catalogue = catalogue
+        self._axes = {axis.name: axis for axis in matrix.packages}
+        self.patches = {Version(f"{p.major}.{p.minor}"): p for p in matrix.interpreters.releases}
+        self.releases = cache(self._members)
+        self.usable = cache(self._usable)
+        self.obstacle = cache(self._obstacle)
+
+    def reason(self, release: Release, python: Version, ignores: bool) -> tuple[Kind, str]:
+        """Return why the interpreter cannot install the release, as the end of a sentence about it."""
+        files = [artifact for artifact in release.artifacts if not artifact.yanked]
+        if not files:
+            return "yanked", "is yanked"
+        if not ignores and not any(self._admits(release, file, python) for file in files):
+            asked = sorted({str(required_python(release, file)) for file in files})
+            return "requires-python", f"requires Python {' or '.join(asked)}"
+        return "no-artifact", f"has no file for Python {python} on {self._matrix.platform}"
+
+    def _members(self, axis_name: str, version: Version) -> tuple[Release, ...]:
+        axis = self._axes[axis_name]
+        return members(version, axis.select, self._catalogue.package(canonicalize_name(axis.package)))
+
+    def _usable(self, axis: str, version: Version, python: Version, ignores: bool) -> tuple[Release, ...]:
+        """The coordinate's releases with a file to install; `ignores` sets `Requires-Python` aside."""
+        tags = accepted_tags(python, self._matrix.platform)
+        return tuple(
+            release
+            for release in self.releases(axis, version)
+            if any(
+                not artifact.yanked
+                and (ignores or self._admits(release, artifact, python))
+                and (not artifact.is_wheel or not tags.isdisjoint(artifact.tags))
+                for artifact in release.artifacts
+            )
+        )
+
+    def _admits(self, release: Release, artifact: Artifact, python: Version) -> bool:
+        return admits(required_python(release, artifact), self.patches[python])
+
+    def _obstacle(self, axis_name: str, version: Version, python: Version, ignores: bool) -> Obstacle:
+        """Why the coordinate has nothing to install; for a series whose releases differ, each one's reason."""
+        axis, releases = self._axes[axis_name], self.releases(axis_name, version)
+        here = (f"{axis.short}{version}", f"{self._matrix.interpreters.short}{python}")
+        coordinate = f"{axis.package} {version}"
+        if not releases:
+            because = f"the index has no release {version} of {axis.package}"
+            return Obstacle(kind="no-artifact", between=here[:1], because=because)
+        reasons = {r.version: self.reason(r, python, ignores) for r in releases}
+        kinds = {kind for kind, _ in reasons.values()}
+        kind: Kind = next(k for k in ("no-artifact", "requires-python", "yanked") if k in kinds)
+        sentences = dict.fromkeys(sentence for _, sentence in reasons.values())
+        if kinds == {"requires-python"}:
+            asked = sorted({text.removeprefix("requires Python ") for text in sentences})
+            because = f"{coordinate} requires Python {' or '.join(asked)}, not {python}"
+        elif len(sentences) == 1:
+            because = f"{coordinate} {next(iter(sentences))}"
+        else:
+            each = by_reason({at: sentence for at, (_, sentence) in reasons.items()})
+            because = f"{coordinate} cannot be installed on Python {python}: {each}"
+        return Obstacle(kind=kind, between=here[:1] if kind == "yanked" else here, because=because)
+
+
+def required_python(release: Release, artifact: Artifact) -> SpecifierSet | None:
+    """Return the `Requires-Python` of a file: the index tells it, or else the release's own metadata."""
+    if artifact.requires_python is not None or release.published is None or not artifact.is_wheel:
+        return artifact.requires_python
+    return release.published.requires_python

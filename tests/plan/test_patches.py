@@ -1,0 +1,107 @@
+"""A series stands for its patches: any usable one that admits the other coordinates will do, and each is told of."""
+
+import pytest
+from world import catalogue_of, matrix_of, source_of, world
+
+from compat.lock.locker import MemoryLocker
+from compat.lock.lockfile import Inputs, Lock
+from compat.lock.recipe import inputs_of, lock_cell
+from compat.plan.cell import parse_cell
+from compat.plan.explain import explain
+from compat.plan.feasible import Feasibility
+from compat.plan.obstacle import Obstacle
+from compat.plan.plan import plan
+
+DOCUMENT = world("patches")
+MATRIX = matrix_of(DOCUMENT)
+FACTS = Feasibility(MATRIX, catalogue_of(DOCUMENT))
+
+
+def inputs(cell: str) -> Inputs:
+    return inputs_of(FACTS, parse_cell(cell, MATRIX))
+
+
+def given(cell: str) -> str:
+    pin = inputs(cell).given
+    assert pin is not None
+    return str(pin.version)
+
+
+def obstacle(cell: str) -> Obstacle:
+    found = FACTS.obstacle(parse_cell(cell, MATRIX))
+    assert found is not None
+    return found
+
+
+def test_a_coordinate_that_a_later_patch_admits_is_not_moved() -> None:
+    assert not FACTS.moved(parse_cell("py3.9-dep2-tool1-demo1.0", MATRIX), "dep")
+    assert FACTS.moved(parse_cell("py3.9-dep2-tool1-demo1.1", MATRIX), "dep")
+    # The patch of 1.2 that admits it needs Python 3.10.
+    assert FACTS.moved(parse_cell("py3.9-dep2-tool1-demo1.2", MATRIX), "dep")
+    assert not FACTS.moved(parse_cell("py3.10-dep2-tool1-demo1.2", MATRIX), "dep")
+
+
+def test_a_relaxed_cell_is_given_the_newest_patch_that_admits_it_and_asks_for_what_that_one_asks() -> None:
+    assert given("py3.9-dep2-tool1-demo1.0+relaxed") == "1.0.2"
+    assert inputs("py3.9-dep2-tool1-demo1.0+relaxed").requirements == (
+        "dep==2.*",
+        "dep>=2.1",
+        "other==2",
+        "tool==1.*",
+    )
+    assert given("py3.9-dep1-tool1-demo1.0+relaxed") == "1.0.0"
+    assert given("py3.9-dep2-tool1-demo1.1+relaxed") == "1.1.0"
+    assert given("py3.10-dep2-tool1-demo1.2+relaxed") == "1.2.1"
+
+
+def test_a_dated_cell_is_asked_as_of_the_day_when_its_coordinates_could_first_be_had_together() -> None:
+    # demo 1.0.2, the first that takes dep 2, came out 60 days after the beginning; dep 2.1, the one it takes, too.
+    assert str(inputs("py3.9-dep2-tool1-demo1.0+dated").as_of) == "2020-03-12 00:00:00+00:00"
+    # With dep 1 the first patch will do: tool 1.0 and all others are of the first day.
+    assert str(inputs("py3.9-dep1-tool1-demo1.0+dated").as_of) == "2020-01-12 00:00:00+00:00"
+
+
+def test_a_relaxed_cell_is_given_no_patch_that_came_out_after_its_date() -> None:
+    document = world("patches")
+    document["matrix"] = document["matrix"].replace("margin_days = 10", "margin_days = 40")
+    matrix = matrix_of(document)
+    facts = Feasibility(matrix, catalogue_of(document))
+    cell = parse_cell("py3.9-dep1-tool1-demo1.0+relaxed", matrix)
+    early = inputs_of(FACTS, parse_cell("py3.9-dep1-tool1-demo1.0+relaxed", MATRIX)).given
+    late = inputs_of(facts, cell).given
+    assert early is not None
+    assert late is not None
+    assert [str(early.version), str(late.version)] == ["1.0.0", "1.0.1"]
+
+
+def test_the_sentence_names_each_patch_that_was_refused_and_why() -> None:
+    assert obstacle("py3.9-dep2-tool1-demo1.1").because == (
+        "demo 1.1 requires dep <2 (1.1.0), not 2; of the others 1.1.1 is yanked"
+    )
+    assert obstacle("py3.9-dep2-tool1-demo1.2").because == (
+        "demo 1.2 requires dep <2 (1.2.0), not 2; of the others 1.2.1 requires Python >=3.10"
+    )
+    assert obstacle("py3.9-dep2-tool2-demo1.4").because == (
+        "no release of demo 1.4 admits all: 1.4.0 requires tool <2, not 2; 1.4.1 requires dep <2, not 2"
+    )
+    assert obstacle("py3.9-dep1-tool1-demo1.5").because == (
+        "demo 1.5 cannot be installed on Python 3.9: 1.5.0 is yanked; 1.5.1 requires Python >=3.10"
+    )
+
+
+def test_the_explanation_goes_through_every_patch() -> None:
+    lines = explain(FACTS, parse_cell("py3.9-dep2-tool1-demo1.0", MATRIX))
+    assert "demo 1.0.0 requires dep <2; the cell is outside it" in lines
+    assert "demo 1.0.3 requires dep >=2.1; the cell is inside it" in lines
+    assert "of demo 1.0 these admit every coordinate: 1.0.2, 1.0.3" in lines
+    lines = explain(FACTS, parse_cell("py3.9-dep2-tool1-demo1.1", MATRIX))
+    assert "demo 1.1.0 requires dep <2; the cell is outside it: moved" in lines
+    assert "demo 1.1.1 cannot be taken: it is yanked" in lines
+
+
+@pytest.mark.parametrize("cell", sorted(fate.cell.id for fate in plan(MATRIX, FACTS.catalogue).fates))
+def test_every_feasible_cell_has_inputs(cell: str) -> None:
+    asked = parse_cell(cell, MATRIX)
+    if FACTS.obstacle(asked) is None:
+        locker = MemoryLocker(lambda inputs: Lock(inputs=inputs, pins=(), tool="none"))
+        assert isinstance(lock_cell(locker, inputs_of(FACTS, asked), source_of(DOCUMENT).package, 10), Lock)
