@@ -1,6 +1,8 @@
 """How the suite finds its way through the names of many releases; nothing here imports more than the subject needs."""
 
 import asyncio
+import concurrent.futures
+import importlib
 from collections import OrderedDict
 
 import pytest
@@ -18,18 +20,48 @@ class Absent(pytest.skip.Exception):
 
 
 def look_up(*names):
-    """Return the first of the dotted names (`tff.a.b`) that exists, and what it names; raise Absent when none does."""
+    """Return the first of the dotted names that exists, and what it names; raise Absent when none does.
+
+    `tff.a.b` is public. `tensorflow_federated.python.a.b` is a module of the library that is not.
+    """
+    for name in names:
+        try:
+            return name, _named(name)
+        except (AttributeError, ImportError):
+            continue
+    raise Absent(names)
+
+
+def _named(name):
     import tensorflow_federated as tff
 
-    for name in names:
-        found = tff
-        try:
-            for part in name.split(".")[1:]:
-                found = getattr(found, part)
-        except AttributeError:
-            continue
-        return name, found
-    raise Absent(names)
+    if not name.startswith("tff."):
+        module, _, last = name.rpartition(".")
+        return getattr(importlib.import_module(module), last)
+    found = tff
+    for part in name.split(".")[1:]:
+        found = getattr(found, part)
+    return found
+
+
+def is_public(name):
+    """Return whether a name that `look_up` takes is one that users are meant to write."""
+    return name.startswith("tff.")
+
+
+def offered(name, call):
+    """Return what a call returns; raise Absent, for the name, where the library does not take that kind of argument.
+
+    A TypeError or a NotImplementedError of a call that makes a type or a computation is how it says so. Call as little
+    as possible here: where an argument is taken, and what comes of it is wrong, the test must fail.
+    """
+    try:
+        # In a thread of its own: in 0.17 a computation that cannot be made leaves its context behind, and the next
+        # computation of the same thread runs in that (seen 2026-11-22).
+        with concurrent.futures.ThreadPoolExecutor(1) as thread:
+            return thread.submit(call).result()
+    except (TypeError, NotImplementedError):
+        raise Absent([name]) from None
 
 
 def tf_computation(*types):
@@ -63,7 +95,7 @@ def run_async(coroutine, seconds=45):
 
 
 def release():
-    """Return the first two numbers of the release; for behaviour only that no name tells of."""
+    """Return the first two numbers of the release; for a choice between spellings only, never for absence."""
     import tensorflow_federated as tff
 
     return tuple(int(part) for part in tff.__version__.split(".")[:2])

@@ -8,7 +8,7 @@ import api
 import pytest
 
 MARKERS = (
-    "capability(id, title, says, looks_for, helper): what of the library this test shows",
+    "capability(id, title, says, looks_for, helper, of): what of the library this test shows, or of the suite's helper",
     "quick: belongs to the short run",
 )
 WIDTH = 120
@@ -50,7 +50,7 @@ def find(request, record_property):
 
     def find(*names):
         spelling, found = api.look_up(*names_to_try(groups_of(request.node), names))
-        record_property("spelling", spelling)
+        record_property("spelling", spelling if api.is_public(spelling) else spelling + " (not public)")
         return found
 
     return find
@@ -96,6 +96,7 @@ class Summary:
     def __init__(self):
         """Start with nothing known."""
         self.lines = OrderedDict()
+        self.of_helpers = set()
         self.metrics = []
 
     @pytest.hookimpl(hookwrapper=True)
@@ -111,6 +112,8 @@ class Summary:
         if line is None or self.lines.get(item.nodeid, ("", "yes"))[1] != "yes":
             return
         self.lines[item.nodeid] = (marker.args[0], *line)
+        if marker.kwargs.get("of") == "helper":
+            self.of_helpers.add(item.nodeid)
         if report.passed:
             self.metrics += [value for name, value in item.user_properties if name == "metric"]
 
@@ -127,14 +130,20 @@ class Summary:
                 write("")
             group = capability.partition(".")[0]
             write("{:<{}}  {:<6}  {}".format(capability, wide, status, remark).rstrip())
-        statuses = [status for _, status, _ in self.lines.values()]
-        counted = (f"{statuses.count(status)} {status}" for status in ("yes", "no", "absent", "skipped"))
         write("")
-        write(", ".join(counted))
+        write(counted(status for test, (_, status, _) in self.lines.items() if test not in self.of_helpers))
+        if self.of_helpers:
+            write("of the suite's helpers: " + counted(self.lines[test][1] for test in self.of_helpers))
         if self.metrics:
             terminalreporter.section("metrics", sep="-")
         for value in self.metrics:
             write("{name:<40}  {value:.4g} {unit} ({better} is better)".format(**value))
+
+
+def counted(statuses):
+    """Return how often each status came."""
+    statuses = list(statuses)
+    return ", ".join(f"{statuses.count(status)} {status}" for status in ("yes", "no", "absent", "skipped"))
 
 
 def line_of(report, error):

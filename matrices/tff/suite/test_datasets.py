@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import sparse_sums
 import tensorflow_federated as tff
-from api import Absent, at_clients, dtype, ordered, release, tf_computation
+from api import at_clients, dtype, offered, ordered, tf_computation
 
 SHAPE = (2, 3)
 # Two sparse elements of one dataset; the number of entries differs.
@@ -70,10 +70,10 @@ def test_a_dataset_of_sparse_tensors_is_reduced(find):
     import tensorflow as tf
 
     type_of = find("tff.types.tensorflow_to_type")
-    if not (0, 19) <= release() < (0, 74):
-        raise Absent(["tf.SparseTensor"])  # RELEASE.md of 0.19.0 brings it, and of 0.74.0 removes it
+    # RELEASE.md of 0.19.0 brings it, and of 0.74.0 removes it
+    sparse = offered("to_type(tf.SparseTensorSpec)", lambda: type_of(tf.SparseTensorSpec(list(SHAPE), tf.float32)))
 
-    @tf_computation(tff.SequenceType(type_of(tf.SparseTensorSpec(list(SHAPE), tf.float32))))
+    @tf_computation(tff.SequenceType(sparse))
     def total(dataset):
         return dataset.reduce(tf.zeros(SHAPE), lambda so_far, value: so_far + tf.sparse.to_dense(value))
 

@@ -6,7 +6,7 @@ import inspect
 import numpy as np
 import pytest
 import tensorflow_federated as tff
-from api import Absent, dtype, installed, ordered, release, run_async
+from api import dtype, installed, ordered, run_async
 from one_round import datasets, trained
 
 
@@ -102,13 +102,11 @@ def test_a_data_source_hands_out_datasets(find):
 )
 def test_a_data_source_hands_out_distinct_clients(find):
     make = find("tff.program.DatasetDataSource")
-    if release() < (0, 35):
-        # Clients were drawn with replacement; changed in 0.35 (dataset_data_source.py), which its notes do not say.
-        raise Absent(["clients drawn without replacement"])
     contents = [[number] for number in range(8)]
     iterator = make(datasets(contents)).iterator()
     for _ in range(3):
-        assert sorted(int(next(iter(dataset))) for dataset in iterator.select(8)) == list(range(8))
+        selected = sorted(int(next(iter(dataset))) for dataset in iterator.select(8))
+        assert selected == list(range(8)), "a client is handed out twice in one round"
 
 
 @pytest.mark.capability(

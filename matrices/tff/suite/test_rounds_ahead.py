@@ -88,6 +88,7 @@ def test_training_ends_in_the_same_state():
     title="At most K rounds ahead",
     says="K rounds are prepared beyond the one in training, never more, and none before it is asked for when K is 0.",
     helper="rounds_ahead.py",
+    of="helper",
 )
 def test_exactly_k_rounds_are_prepared_ahead():
     for threads in (1, 5):
@@ -152,6 +153,7 @@ def seconds_of_a_round(train, ahead):
     title="Rounds in order",
     says="Rounds come in their order, also when a later one is ready before an earlier one.",
     helper="rounds_ahead.py",
+    of="helper",
 )
 def test_rounds_come_in_order_whenever_they_are_ready():
     later = threading.Event()
@@ -172,6 +174,7 @@ def test_rounds_come_in_order_whenever_they_are_ready():
     title="Errors of a round",
     says="When a round cannot be prepared, the rounds before it still come, and its error comes at its turn.",
     helper="rounds_ahead.py",
+    of="helper",
 )
 def test_an_error_comes_at_its_round():
     def prepare(number):
@@ -194,6 +197,7 @@ def test_an_error_comes_at_its_round():
     title="Nothing left behind",
     says="A loop that is left early, by a break or an error of its own, leaves no thread and starts no further round.",
     helper="rounds_ahead.py",
+    of="helper",
 )
 def test_leaving_early_leaves_nothing_behind():
     before = set(threading.enumerate())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import sparse_sums
 import tensorflow_federated as tff
-from api import Absent, at_clients, dtype, found_in, look_up, release, tf_computation
+from api import at_clients, dtype, found_in, look_up, offered, tf_computation
 
 SHAPE = (2, 3)
 # Indices and values of each client: unequal numbers, one index twice, one client with nothing, and 3 - 3 at [0, 2].
@@ -256,10 +256,10 @@ def test_a_sparse_tensor_goes_in_and_comes_out(find):
     import tensorflow as tf
 
     type_of = find("tff.types.tensorflow_to_type")
-    if not (0, 19) <= release() < (0, 74):
-        raise Absent(["tf.SparseTensor"])  # RELEASE.md of 0.19.0 brings it, and of 0.74.0 removes it
+    # RELEASE.md of 0.19.0 brings it, and of 0.74.0 removes it
+    sparse = offered("to_type(tf.SparseTensorSpec)", lambda: type_of(tf.SparseTensorSpec([2, 3], tf.float32)))
 
-    @tf_computation(type_of(tf.SparseTensorSpec([2, 3], tf.float32)))
+    @tf_computation(sparse)
     def doubled(value):
         assert isinstance(value, tf.SparseTensor)
         return tf.SparseTensor(value.indices, 2 * value.values, value.dense_shape)

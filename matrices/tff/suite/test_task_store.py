@@ -90,6 +90,7 @@ def test_values_survive_being_bytes():
     title="Each task once",
     says="However many workers pull, a task is leased to one of them, and only the first result of it counts.",
     helper="task_store.py",
+    of="helper",
 )
 def test_tasks_are_leased_and_counted_once(tmp_path):
     now = [0.0]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow_federated as tff
-from api import Absent, at_clients, at_server, dtype, ordered, release
+from api import at_clients, at_server, dtype, offered, ordered, release
 
 
 @pytest.mark.quick
@@ -116,9 +116,9 @@ def test_types_are_equal_when_they_say_the_same():
 def test_dtypes_of_tensorflow_make_types():
     import tensorflow as tf
 
-    if release() >= (0, 69):
-        raise Absent(["tff.TensorType(tf.int32)"])  # RELEASE.md of 0.69.0: no tf.dtypes.DType any more
-    assert str(tff.TensorType(tf.int32, [2])) == str(tff.to_type((tf.int32, [2]))) == "int32[2]"
+    # RELEASE.md of 0.69.0: no tf.dtypes.DType any more
+    made = offered("tff.TensorType(tf.int32)", lambda: tff.TensorType(tf.int32, [2]))
+    assert str(made) == str(tff.to_type((tf.int32, [2]))) == "int32[2]"
     assert str(tff.TensorType(tf.bool)) == str(tff.to_type(tf.bool)) == "bool"
     assert str(tff.TensorType(tf.string)) in ("string", "str")
     assert tff.TensorType(tf.float32) == tff.to_type(tf.float32) != tff.to_type(tf.float64)
@@ -130,8 +130,8 @@ def test_dtypes_of_tensorflow_make_types():
     says="`np.int32`, `np.float64` and `np.dtype` objects are taken where a type is made.",
 )
 def test_number_types_of_numpy_make_types():
-    if release() < (0, 18):
-        raise Absent(["tff.TensorType(np.int32)"])  # core/api/computation_types.py of 0.17.0 asks for a tf.DType
+    # core/api/computation_types.py of 0.17.0 asks for a tf.DType
+    offered("tff.TensorType(np.int32)", lambda: tff.TensorType(np.int32))
     names = ["int8", "uint8", "int32", "int64", "float32", "float64", "complex64"]
     for name in names:
         made = [tff.TensorType(getattr(np, name)), tff.to_type(getattr(np, name)), tff.to_type(np.dtype(name))]
@@ -146,10 +146,9 @@ def test_number_types_of_numpy_make_types():
     says="`np.bool_` and `np.str_` are taken where a type is made, as the number types are.",
 )
 def test_bool_and_string_types_of_numpy_make_types():
-    if release() < (0, 64):
-        # _is_dtype in core/impl/types/computation_types.py: any np.generic from 0.64.0 on, only np.number before
-        raise Absent(["tff.to_type(np.bool_)", "tff.to_type(np.str_)"])
-    assert str(tff.TensorType(np.bool_)) == str(tff.to_type(np.bool_)) == "bool"
+    # _is_dtype in core/impl/types/computation_types.py: any np.generic from 0.64.0 on, only np.number before
+    made = offered("tff.to_type(np.bool_)", lambda: tff.to_type(np.bool_))
+    assert str(tff.TensorType(np.bool_)) == str(made) == "bool"
     assert str(tff.TensorType(np.str_)) in ("string", "str")
     assert tff.TensorType(np.str_) == tff.to_type(np.str_)
 
@@ -202,8 +201,8 @@ def test_a_tensor_spec_becomes_a_type(find):
 def test_a_dataset_spec_becomes_a_sequence_type(find):
     import tensorflow as tf
 
-    if release() < (0, 39):
-        raise Absent(["tff.to_type(tf.data.DatasetSpec)"])  # to_type in core/impl/types/computation_types.py of 0.39.0
     dataset = tf.data.Dataset.range(6).map(lambda value: ordered(x=tf.cast(value, tf.float32), y=value)).batch(4)
-    found = find("tff.types.tensorflow_to_type")(tf.data.DatasetSpec.from_value(dataset))
+    type_of = find("tff.types.tensorflow_to_type")
+    # to_type in core/impl/types/computation_types.py takes it from 0.39.0 on
+    found = offered("to_type(tf.data.DatasetSpec)", lambda: type_of(tf.data.DatasetSpec.from_value(dataset)))
     assert str(found) == "<x=float32[?],y=int64[?]>*"
