@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from packaging.utils import canonicalize_name
+
 from compat import pipeline
 from compat.cli.setting import Setting, cache_folder, today
 from compat.errors import UsageError
@@ -39,7 +41,8 @@ class Stand:
     def present(self) -> Present:
         """The suite as it is now, and the day."""
         folder = self.setting.folder / self.setting.ask.matrix.suite.path
-        return Present(suite_digest=suite_digest(folder), day=self.day)
+        packages = frozenset(canonicalize_name(axis.package) for axis in self.setting.ask.matrix.packages)
+        return Present(suite_digest=suite_digest(folder), day=self.day, asked=packages)
 
     @cached_property
     def locks(self) -> dict[str, str]:

@@ -18,7 +18,7 @@ from compat.results.record import Capability, Record
 from compat.run.evidence import Isolation, Metric
 from compat.run.outcome import Outcome, Passed, parse_outcome
 
-VERSION = 3
+VERSION = 4
 LOCK_SECONDS = 10.0  # how long another run may hold the index before this one does without
 # `root` stands for a matrix's folder, and `path` is below it: `<cell>/<file>`, which is ASCII whatever the root is.
 _TABLES = """
@@ -39,7 +39,7 @@ CREATE TABLE capabilities (
 ) WITHOUT ROWID;
 CREATE INDEX by_capability ON capabilities (id, status);
 """
-_told = msgspec.msgpack.Decoder(tuple[tuple[Capability, ...], tuple[Metric, ...]])
+_told = msgspec.msgpack.Decoder(tuple[tuple[Capability, ...], tuple[Metric, ...], tuple[str, ...]])
 _attempts = msgspec.json.Decoder(tuple[str, ...])
 T = TypeVar("T")
 _outcome = lru_cache(maxsize=10_000)(parse_outcome)
@@ -76,6 +76,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     def metrics(self) -> tuple[Metric, ...]:
         """The numbers that it reports."""
         return _told.decode(self.told)[1]
+
+    @property
+    def involved(self) -> tuple[str, ...]:
+        """The packages that its outcome speaks of."""
+        return _told.decode(self.told)[2]
 
 
 class Index:
@@ -178,7 +183,7 @@ class Index:
         parts = ("", "", "") if isinstance(outcome, Passed) else (outcome.stage, outcome.cause, outcome.subject)
         started = record.started.isoformat(timespec="microseconds")
         attempts = msgspec.json.encode([str(one) for one in record.outcomes]).decode()
-        told = msgspec.msgpack.encode((record.capabilities, record.metrics))
+        told = msgspec.msgpack.encode((record.capabilities, record.metrics, record.involved))
         digests = (record.lock_digest, record.suite_digest)
         known = (path, record.cell, started, str(outcome), record.seconds, *digests, attempts, record.isolation, told)
         cursor = self._connection.execute(

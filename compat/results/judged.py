@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from compat.results.involved import involved, involved_in_refusal
 from compat.results.record import Attempt, Capability, Record, StepSeconds, decisive
 from compat.results.redact import redacted
 from compat.results.verdict import Present
@@ -44,6 +45,7 @@ def record_of(attempts: Sequence[Evidence], tool: str, run_url: str = "") -> Rec
         capabilities=_capabilities(deciding, outcome),
         metrics=_metrics(deciding),
         installed=deciding.installed,
+        involved=involved(outcome, (item.name for item in deciding.installed), dict(deciding.modules)),
         step_seconds=_step_seconds(deciding),
         log=excerpt(deciding, outcome),
         run_url=run_url,
@@ -61,7 +63,7 @@ def record_of_refusal(
     return Record(
         cell=cell, matrix=matrix, outcome=refused.outcome, lock_digest="", suite_digest=present.suite_digest,
         started=refused.at, seconds=0.0, host=host, isolation="L0", log=redacted(refused.because)[:_LOG],
-        run_url=run_url,
+        run_url=run_url, involved=involved_in_refusal(refused.outcome.subject, refused.because),
     )  # fmt: skip
 
 

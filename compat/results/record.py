@@ -10,15 +10,14 @@ import msgspec
 
 from compat.declare.text import Name
 from compat.errors import Fault, RecordError
+from compat.results.involved import involved, involved_in_refusal
 from compat.results.strict import strict
 from compat.run.evidence import Installed, Isolation, Metric
 from compat.run.outcome import Cause, Failed, Outcome, Passed, is_doubtful, is_spurious, parse_outcome
 from compat.run.signatures import EXCEPTIONS, read
 
-FORMAT = 1
+FORMAT = 2
 Raw = dict[str, Any]
-# From a format to the next: `UPGRADES[1]` turns the keys of format 1 into those of format 2.
-UPGRADES: Mapping[int, Callable[[Raw], Raw]] = {}
 MOST_BYTES = 2 * 1024 * 1024
 MOST_LOG_BYTES = 4096
 LONGEST_TEXT = 1000
@@ -110,6 +109,7 @@ class _Run(Value, frozen=True, kw_only=True):
     capabilities: tuple[Capability, ...] = ()
     metrics: tuple[Metric, ...] = ()
     installed: tuple[Installed, ...] = ()
+    involved: tuple[Text, ...] = ()
     step_seconds: StepSeconds = StepSeconds()
     log: str = ""
     run_url: RunUrl = ""
@@ -119,7 +119,8 @@ class Record(_Run, frozen=True, kw_only=True):
     """One run of one cell. `started` is in UTC, and `log` a redacted excerpt of at most 4 KiB.
 
     `lock_digest` is empty when there was no lock, and so is then `suite_digest`: the suite has no part in a refusal.
-    `outcome` is that of one of the attempts, see `decisive`; without attempts it stands alone.
+    `outcome` is that of one of the attempts, see `decisive`; without attempts it stands alone. `involved` are the
+    packages that it speaks of, by normalised name, since format 2.
     """
 
     outcome: Outcome
@@ -129,6 +130,20 @@ class Record(_Run, frozen=True, kw_only=True):
     def outcomes(self) -> tuple[Outcome, ...]:
         """What the attempts came to, in order."""
         return tuple(attempt.outcome for attempt in self.attempts) or (self.outcome,)
+
+
+def _with_involved(raw: Raw) -> Raw:
+    """Format 1 did not say which packages a failure speaks of: as far as its outcome and what was installed tell."""
+    outcome = parse_outcome(raw["outcome"])
+    if isinstance(outcome, Failed) and outcome.stage == "lock":
+        packages = involved_in_refusal(outcome.subject, raw["log"])
+    else:
+        packages = involved(outcome, [item["name"] for item in raw["installed"]], {})
+    return {**raw, "involved": list(packages)}
+
+
+# From a format to the next: `UPGRADES[1]` turns the keys of format 1 into those of format 2.
+UPGRADES: Mapping[int, Callable[[Raw], Raw]] = {1: _with_involved}
 
 
 class Ran(Protocol):
@@ -157,6 +172,10 @@ class Ran(Protocol):
     @property
     def capabilities(self) -> tuple[Capability, ...]:
         """What each capability came to."""
+
+    @property
+    def involved(self) -> tuple[str, ...]:
+        """The packages that its outcome speaks of."""
 
     @property
     def isolation(self) -> Isolation:

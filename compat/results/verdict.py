@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Literal, get_args
 
 from compat.plan.obstacle import Obstacle
+from compat.results.involved import in_the_way
 from compat.results.record import Capability, Ran, Status, Value
 from compat.run.outcome import Failed, Outcome, Passed, brief, is_doubtful, is_spurious
 
@@ -18,11 +19,15 @@ WITNESSES = 2  # how often a time limit must strike on the same lock and suite b
 
 
 class Present(Value, frozen=True, kw_only=True):
-    """What holds at the moment of asking: the suite as it is now, the day, and how many days a record stays fresh."""
+    """What holds at the moment of asking: the suite as it is now, the day, and how many days a record stays fresh.
+
+    `asked` are the packages that the matrix asks about, its subject's and its coordinates', by normalised name.
+    """
 
     suite_digest: str
     day: datetime.date
     fresh_days: int = FRESH_DAYS
+    asked: frozenset[str] = frozenset()
 
 
 class Verdict(Value, frozen=True, kw_only=True):
@@ -66,12 +71,15 @@ def verdict_of(
     """Return what the runs of a cell that count add up to; see `verdict`."""
     if not counted:
         return _untested(cell, obstacle)
-    group, since = _newest_group(counted)
+    # A relaxed cell asks whether the subject works with its coordinates once other packages are free to move, so one
+    # of those others in the way is no answer to it. Fresh and dated cells ask about the published requirements.
+    asked = present.asked if cell.endswith("+relaxed") else frozenset()
+    group, since = _newest_group(counted, asked)
     outdated = staleness(group.newest, present, lock_digest)
     return Verdict(
         cell=cell,
         kind=group.kind,
-        evidence="tested",
+        evidence="none" if group.kind == "unknown" else "tested",
         outcome=group.outcome,
         since=since,
         latest=group.newest.started.date(),
@@ -142,9 +150,13 @@ def _outdated(run: Ran, present: Present, lock_digest: str | None) -> Iterator[s
 
 
 class _Group:
-    """The runs on one lock and suite, and what they say together; runs are added oldest first."""
+    """The runs on one lock and suite, and what they say together; runs are added oldest first.
 
-    def __init__(self) -> None:
+    With the packages that are `asked` about, a failure by any other package leaves the cell without an answer.
+    """
+
+    def __init__(self, asked: frozenset[str]) -> None:
+        self._asked = asked
         self.outcomes: list[Outcome] = []
         self.changing: set[str] = set()
         self._statuses: dict[str, Status] = {}
@@ -165,7 +177,14 @@ class _Group:
         if isinstance(outcome, Passed) and "no" not in statuses:
             return "works"
         reached = isinstance(outcome, Passed) or outcome.stage == "test"
-        return "partial" if reached and "yes" in statuses else "broken"
+        if reached and "yes" in statuses:
+            return "partial"
+        return "unknown" if self.in_the_way else "broken"
+
+    @property
+    def in_the_way(self) -> str:
+        """The package, neither subject nor coordinate, by which the newest run failed; empty when it was none."""
+        return in_the_way(self.newest.involved, self._asked)
 
     @property
     def outcome(self) -> Outcome:
@@ -180,6 +199,8 @@ class _Group:
                 return (f"on the same lock and suite these came and went: {', '.join(sorted(self.changing))}",)
             case "flaky":
                 return (f"the same lock and suite came to {' and '.join(sorted(set(map(str, self.outcomes))))}",)
+            case "unknown":
+                return (f"in the way: {self.in_the_way}; it came to {self.outcome} on {day}",)
             case "partial":
                 lacking = sorted(one.id for one in self.capabilities if one.status == "no")
                 what = f"; these fail: {', '.join(lacking)}" if lacking else ""
@@ -187,9 +208,9 @@ class _Group:
         return (f"it came to {self.outcome} on {day}",)
 
 
-def _newest_group(counted: Sequence[Counted]) -> tuple[_Group, datetime.date]:
+def _newest_group(counted: Sequence[Counted], asked: frozenset[str]) -> tuple[_Group, datetime.date]:
     """The group of the newest run, and the day from which on every run left the cell with the kind that it has now."""
-    groups: defaultdict[tuple[str, str], _Group] = defaultdict(_Group)
+    groups: defaultdict[tuple[str, str], _Group] = defaultdict(lambda: _Group(asked))
     kind, since = None, counted[0].run.started.date()
     for one in counted:
         group = groups[one.run.lock_digest, one.run.suite_digest]

@@ -88,7 +88,8 @@ class Evidence(Value, frozen=True):
     `started_test` is the test that had started and not ended when the suite stopped: the killer of a crashed cell.
     `finished` says that the suite's own last event came: without it nothing that ran counts as complete. `lent` is how
     many modules found their bytecode made before: without any, an import takes several times as long. `tampered` names
-    installed files that the run changed in place: they are links into the installer's cache.
+    installed files that the run changed in place: they are links into the installer's cache. `modules` has the package
+    of each top-level module that is not called like its package; only where something failed.
     """
 
     cell: str
@@ -106,6 +107,7 @@ class Evidence(Value, frozen=True):
     installed_after: tuple[Installed, ...] = ()
     lent: int = 0
     tampered: tuple[str, ...] = ()
+    modules: tuple[tuple[str, str], ...] = ()
     imported: Raised | None = None
     import_seconds: float | None = None
     collected: int | None = None

@@ -105,6 +105,8 @@ class CellRun:
             folder.mkdir(parents=True, exist_ok=True)
         try:
             facts = self._facts()
+            if facts.imported or facts.collect_errors or any(trial.status == "failed" for trial in facts.tests):
+                facts = msgspec.structs.replace(facts, modules=renamed_modules(self.site))
             evidence = msgspec.structs.replace(facts, seconds=time.monotonic() - begin, steps=tuple(self.steps))
             (self.evidence / "evidence.json").write_bytes(encode_evidence(evidence))
             return evidence
@@ -275,6 +277,22 @@ def installed(site: Path) -> tuple[Installed, ...]:
             version = distribution.version
         found.add(Installed(name=canonicalize_name(name), version=version))
     return tuple(sorted(found, key=lambda item: (item.name, item.version)))
+
+
+def renamed_modules(site: Path) -> tuple[tuple[str, str], ...]:
+    """Return each top-level module that is not called like its package, with the package; sorted by module.
+
+    One that several packages share, as namespaces are, goes by its own name.
+    """
+    owners: dict[str, set[str]] = {}
+    for distribution in distributions(path=[str(site)]):
+        package = canonicalize_name(distribution.metadata["Name"] or "?")
+        listed = distribution.read_text("top_level.txt")
+        names = listed.split() if listed else [file.parts[0].partition(".")[0] for file in distribution.files or ()]
+        for name in names:
+            if name.isidentifier() and name != "__pycache__" and canonicalize_name(name) != package:
+                owners.setdefault(name, set()).add(package)
+    return tuple((name, found.pop() if len(found) == 1 else name) for name, found in sorted(owners.items()))
 
 
 def tampered(site: Path, since_ns: int) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from made_records import NOW, START, UTC, capabilities, full, moments, outcome, 
 
 from compat.errors import RecordError
 from compat.results.record import MOST_BYTES, Record, decisive, decode_record, digest_of, encode_record, is_cell_id
+from compat.run.evidence import Installed
 
 
 class TestText:
@@ -22,7 +23,7 @@ class TestText:
         text = encode_record(full())
         assert list(json.loads(text)) == sorted(json.loads(text))
         assert text.endswith("}\n")
-        assert '\n  "format": 1,\n' in text
+        assert '\n  "format": 2,\n' in text
 
     @settings(max_examples=200, deadline=None)
     @given(records())
@@ -76,36 +77,56 @@ class TestDamage:
 
 
 def _one_after(raw: dict[str, Any]) -> dict[str, Any]:
-    """A format 2 that calls the tool a locker and counts the attempts."""
+    """A format 3 that calls the tool a locker and counts the attempts."""
     return {"locker": raw.pop("tool"), **raw}
 
 
 def _two_after(raw: dict[str, Any]) -> dict[str, Any]:
-    """A format 3 that took that back."""
+    """A format 4 that took that back."""
     return {"tool": raw.pop("locker"), **raw}
 
 
 class TestFormat:
     def test_an_older_text_is_upgraded_step_by_step(self) -> None:
         text = encode_record(full())
-        assert decode_record(text, "f.json", upgrades={1: _one_after, 2: _two_after}, newest=3) == full()
+        assert decode_record(text, "f.json", upgrades={2: _one_after, 3: _two_after}, newest=4) == full()
+
+    @pytest.mark.parametrize(
+        ("outcome", "log", "involved"),
+        [
+            ("pass", "", ()),
+            ("lock-fail:requires-python(jax==0.4.13)", "jax==0.4.13 depends on Python>=3.8", ("jax", "python")),
+            ("lock-fail:conflict(dep<2)", "demo==1.0 depends on dep<2 and you require dep>=2", ("dep", "demo")),
+            ("import-fail:version-guard(Demo Extras)", "", ("demo-extras",)),
+            ("import-fail:type-error(demo_extras/core.py:3)", "", ("demo-extras",)),
+            ("import-fail:type-error(python3.8/typing.py:149)", "", ("python",)),
+            ("import-fail:type-error(elsewhere/core.py:3)", "", ()),
+        ],
+    )
+    def test_a_record_of_format_1_learns_which_packages_its_failure_speaks_of(
+        self, outcome: str, log: str, involved: tuple[str, ...]
+    ) -> None:
+        installed = (Installed(name="demo-extras", version="1.0"), Installed(name="dep", version="1.0"))
+        raw = raw_of(ran(outcome, log=log, installed=installed)) | {"format": 1}
+        del raw["involved"]
+        assert decode_record(signed(raw), "f.json").involved == involved
 
     def test_a_step_that_meets_something_else_is_told_in_one_line(self) -> None:
-        with pytest.raises(RecordError, match="cannot be upgraded from format 2: KeyError"):
-            decode_record(encode_record(full()), "f.json", upgrades={1: dict, 2: _two_after}, newest=3)
+        with pytest.raises(RecordError, match="cannot be upgraded from format 3: KeyError"):
+            decode_record(encode_record(full()), "f.json", upgrades={2: dict, 3: _two_after}, newest=4)
 
     def test_a_missing_step_is_told_in_one_line(self) -> None:
-        with pytest.raises(RecordError, match="cannot be upgraded from format 1"):
-            decode_record(encode_record(full()), "f.json", upgrades={}, newest=2)
+        with pytest.raises(RecordError, match="cannot be upgraded from format 2"):
+            decode_record(encode_record(full()), "f.json", upgrades={}, newest=3)
 
     def test_an_older_text_must_be_as_it_was_written_too(self) -> None:
         text = encode_record(full()).replace("uv 0.13.1", "uv 0.13.2")
         with pytest.raises(RecordError, match="its digest differs"):
-            decode_record(text, "f.json", upgrades={1: _one_after, 2: _two_after}, newest=3)
+            decode_record(text, "f.json", upgrades={2: _one_after, 3: _two_after}, newest=4)
 
-    @pytest.mark.parametrize("number", [0, -1, 2, "1", None, True, 1.0])
+    @pytest.mark.parametrize("number", [0, -1, 3, "1", None, True, 1.0])
     def test_a_format_that_is_not_known_is_refused(self, number: object) -> None:
-        with pytest.raises(RecordError, match="this version of compat reads 1 to 1"):
+        with pytest.raises(RecordError, match="this version of compat reads 1 to 2"):
             decode_record(signed({**raw_of(full()), "format": number}), "f.json")
 
 

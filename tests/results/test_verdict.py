@@ -93,6 +93,39 @@ class TestKind:
         assert found.reasons[-1] == f"the plan rules it out now: {OBSTACLE.because}"
 
 
+class TestInTheWay:
+    """A relaxed cell asks about its subject and coordinates once everything else is free to move."""
+
+    RELAXED = f"{CELL}+relaxed"
+
+    def judged(self, *involved: str, cell: str = RELAXED, outcome: str = "import-fail:missing-attribute(x)") -> Verdict:
+        present = Present(suite_digest=SUITE, day=DAY, asked=frozenset(("demo", "dep")))
+        return verdict(cell, [ran(outcome, cell=cell, involved=involved)], present, lock_digest=LOCK)
+
+    def test_a_relaxed_cell_that_fails_by_a_third_package_has_no_answer_and_says_which(self) -> None:
+        found = self.judged("dep", "third")
+        assert (found.kind, found.evidence, found.latest) == ("unknown", "none", DAY)
+        assert found.reasons == ("in the way: third; it came to import-fail:missing-attribute(x) on 2026-11-01",)
+
+    @pytest.mark.parametrize("involved", [("demo",), ("dep", "demo"), ("python",), ()])
+    def test_one_that_fails_in_what_was_asked_about_is_broken(self, involved: tuple[str, ...]) -> None:
+        assert self.judged(*involved).kind == "broken"
+
+    @pytest.mark.parametrize("recipe", ["", "+dated"])
+    def test_a_cell_that_asks_about_the_published_pins_is_broken_by_any_package(self, recipe: str) -> None:
+        assert self.judged("third", cell=f"{CELL}{recipe}").kind == "broken"
+
+    def test_one_of_which_something_works_is_partial_whatever_is_in_the_way_of_the_rest(self) -> None:
+        run = ran(
+            "test-fail:error(sum)",
+            cell=self.RELAXED,
+            involved=("third",),
+            capabilities=capabilities(sum="no", mean="yes"),
+        )
+        present = Present(suite_digest=SUITE, day=DAY, asked=frozenset(("demo", "dep")))
+        assert verdict(self.RELAXED, [run], present).kind == "partial"
+
+
 class TestFlaky:
     def test_the_same_lock_and_suite_with_different_outcomes_are_flaky(self) -> None:
         found = judged(ran("pass"), ran("test-fail:assertion(sum)", day=1), ran("pass", day=2))
