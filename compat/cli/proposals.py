@@ -233,7 +233,7 @@ def _schedule_shown(made: Schedule) -> None:
         for because in (move.held, "" if move.proven else move.proof):
             if because:
                 say(f"  {move.package} {move.to}: {because}")
-    minimums = Table("from", "minimum by the rules", "as far as it is proven now")
+    minimums = Table("from", "minimum by the rules", "with the moves that are proven now")
     for minimum in made.minimums:
         minimums.add_row(str(minimum.on), _versions(minimum.floors), _versions(minimum.proven))
     console().print(minimums)

@@ -156,7 +156,9 @@ class Feasibility:
         return next((r.published for r in self._releases(self._subject.name, version)), None)
 
     def _requirements(self, version: Version, python: Version) -> tuple[Asked, ...]:
-        return active(self.published(version), marker_values(self._patches[python], self.matrix.platform))
+        # A cell that was run may be of a series that the matrix has no longer: then the series itself.
+        patch = self._patches.get(python, python)
+        return active(self.published(version), marker_values(patch, self.matrix.platform))
 
     def _members(self, axis_name: str, version: Version) -> tuple[Release, ...]:
         axis = self._axes[axis_name]
