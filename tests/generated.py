@@ -130,7 +130,7 @@ def repositories(draw: st.DrawFn, today_suite: str) -> Repository:
         if draw(st.booleans()):  # many cells of one release, so that some floor has all that it needs
             chosen = [*chosen, *(cell for cell in places[-24:] if cell not in chosen)]
         for cell in chosen:
-            lock = _lock(cell, repository.declared)
+            lock = lock_of(cell, repository.declared)
             if draw(st.integers(0, 4)):
                 repository.locks.append(lock)
             repository.records += draw(_runs(cell, lock, today_suite))
@@ -262,8 +262,9 @@ def _cell(matrix: Matrix, at: dict[str, str], recipe: Any) -> Cell:
     return Cell(matrix=matrix.name, coordinates=tuple(coordinates), recipe=recipe)
 
 
-def _lock(cell: Cell, matrix: Matrix, pytest: str = "8.0") -> Lock:
-    versions = {axis.package: str(cell.on(axis.name).version) for axis in matrix.packages} | {"pytest": pytest}
+def lock_of(cell: Cell, matrix: Matrix) -> Lock:
+    """A lock of the cell, with its own versions."""
+    versions = {axis.package: str(cell.on(axis.name).version) for axis in matrix.packages} | {"pytest": "8.0"}
     pins = tuple(
         Pin(name=name, version=Version(version), hashes=(hashlib.sha256(f"{name}{version}".encode()).hexdigest(),))
         for name, version in sorted(versions.items())

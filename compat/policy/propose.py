@@ -137,9 +137,9 @@ class _Mover:
 
     def _held(self, to: Version) -> Iterator[Objection]:
         if self.hold is not None and to > self.hold.at:
-            step = "no higher one" if self.step is None else named(self.axis, self.step)
+            step = "nothing above the floor" if self.step is None else named(self.axis, self.step)
             because = f"held at {self.hold.at} until {self.hold.until}: {self.hold.because}"
-            yield _says("hold", f"{because}; until then the calendar and the hold allow {step}")
+            yield _says("hold", f"{because}; now the calendar and the hold allow {step}")
 
     def _early_held(self, to: Version) -> Iterator[Objection]:
         if self.hold is not None and to > self.hold.at:
