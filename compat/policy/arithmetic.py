@@ -75,7 +75,7 @@ def _steps(moment: Moment, axis: Axis, slot: Slot) -> Iterator[str]:
 def _exceptions(moment: Moment, axis: Axis) -> Iterator[str]:
     hold = moment.hold(axis.name)
     if hold is not None:
-        yield f"The floor is held at {hold.at} until {hold.until}: {_ended(hold.because)}"
+        yield f"Until {hold.until} a hold lets it rise to {hold.at} at most: {_ended(hold.because)}"
     for bad in moment.policy.known_bad:
         if bad.axis == axis.name:
             yield f"{package_of(axis)} {bad.version} is passed over, it is known to be bad: {_ended(bad.because)}"

@@ -15,7 +15,7 @@ from compat.policy.affected import lost
 from compat.policy.guard import Guard
 from compat.policy.moment import Moment, package_of
 from compat.policy.proposal import Affected, Value
-from compat.policy.window import Slot, rule_of, window_of
+from compat.policy.window import Slot, hold_words, rule_of, window_of
 from compat.results.picture import Picture
 
 State = Literal["due", "announced", "planned"]
@@ -157,7 +157,7 @@ def _move(guard: Guard, axis: Axis, slot: Slot) -> Coming:
         state="due" if on <= moment.day else "announced" if announced <= moment.day else "planned",
         rule=rule_of(window_of(policy, axis.name)),
         source=slot.came.source,
-        held="" if held is None else f"held at {held.at} until {held.until}: {held.because}",
+        held="" if held is None else hold_words(held),
         proven=proof.state == "proven",
         proof="supported by every representative cell that it promises"
         if not proof.objections

@@ -12,7 +12,7 @@ from compat.declare.matrix import Axis, InterpreterAxis, Matrix, PackageAxis
 from compat.declare.policy import Hold, Policy
 from compat.index.release import Catalogue, Package, Published, Release
 from compat.index.select import members
-from compat.plan.platform import marker_values
+from compat.plan.platform import admits, marker_values
 from compat.plan.product import axis_coordinates
 from compat.plan.requirements import active, named
 from compat.policy.window import DAY, Slot, allowed_on, came_of, hold_on, known_bad, move_day, slots, window_of
@@ -50,8 +50,11 @@ class Moment:
 
     @property
     def newest_python(self) -> Version:
-        """The newest series of the matrix: what the release asks is read for it."""
-        return max(Version(f"{one.major}.{one.minor}") for one in self.matrix.interpreters.releases)
+        """The newest series that the newest release admits, else of the matrix: what it asks is read for it."""
+        published = None if self.newest is None else self.newest[1].published
+        python = None if published is None else published.requires_python
+        patches = self.matrix.interpreters.releases
+        return _series(max([one for one in patches if admits(python, one)] or patches))
 
     @property
     def called(self) -> str:
@@ -144,7 +147,8 @@ class Moment:
         return tuple(release.version for release in members(version, axis.select, package))
 
     def _pin(self, published: Published, axis: PackageAxis) -> SpecifierSet | None:
-        markers = marker_values(max(self.matrix.interpreters.releases), self.matrix.platform)
+        patch = max(one for one in self.matrix.interpreters.releases if _series(one) == self.newest_python)
+        markers = marker_values(patch, self.matrix.platform)
         asked = named(active(published, markers), canonicalize_name(axis.package))
         return SpecifierSet(",".join(str(one.specifier) for one in asked if str(one.specifier))) if asked else None
 
@@ -170,6 +174,10 @@ class Moment:
 def package_of(axis: Axis) -> str:
     """Return what an axis's versions are versions of, in words."""
     return "Python" if isinstance(axis, InterpreterAxis) else axis.package
+
+
+def _series(patch: Version) -> Version:
+    return Version(f"{patch.major}.{patch.minor}")
 
 
 def until(catalogue: Catalogue, day: datetime.date) -> Catalogue:

@@ -20,6 +20,7 @@ from compat.policy.arithmetic import named, told
 from compat.policy.guard import Guard, Proof, merged
 from compat.policy.moment import Moment, package_of
 from compat.policy.proposal import Against, Evidence, Floor, Kind, Objection, Proposal, Value
+from compat.policy.window import hold_words
 from compat.results.picture import Picture
 
 
@@ -138,13 +139,12 @@ class _Mover:
     def _held(self, to: Version) -> Iterator[Objection]:
         if self.hold is not None and to > self.hold.at:
             step = "nothing above the floor" if self.step is None else named(self.axis, self.step)
-            because = f"held at {self.hold.at} until {self.hold.until}: {self.hold.because}"
-            yield _says("hold", f"{because}; now the calendar and the hold allow {step}")
+            yield _says("hold", f"{hold_words(self.hold)}; now calendar and hold allow {step}")
 
     def _early_held(self, to: Version) -> Iterator[Objection]:
         if self.hold is not None and to > self.hold.at:
-            because = f"held at {self.hold.at} until {self.hold.until}: {self.hold.because}"
-            yield _says("hold", f"{because}; the runs support no version above the floor up to {self.hold.at}")
+            none = f"the runs support no version above the floor up to {self.hold.at}"
+            yield _says("hold", f"{hold_words(self.hold)}; {none}")
 
     def _early(self) -> Proposal | None:
         here = self.proof(self.at)

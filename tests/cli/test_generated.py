@@ -144,7 +144,7 @@ def test_a_run_on_a_python_that_the_matrix_has_no_longer_has_its_page() -> None:
         assert (root / "public/demo/cell" / cell.id / "index.html").exists()
 
 
-@pytest.mark.parametrize("command", ["propose", "schedule", "health", "advise", "show"])
+@pytest.mark.parametrize("command", ["propose", "schedule", "health", "advise"])
 def test_a_kept_catalogue_without_a_package_of_the_matrix_is_refused_in_one_line(command: str) -> None:
     repository = Repository(matrix=MATRIX, policy=POLICY, catalogue=floors.catalogue(), has_suite=True)
     with _repository(repository) as root:

@@ -18,6 +18,7 @@ from floors import (
     policy,
     ran,
     red,
+    release,
     seen,
 )
 from hypothesis import given, settings
@@ -25,6 +26,7 @@ from known import Shelf
 from test_propose import worlds
 
 from compat.declare.load import Declared
+from compat.index.release import Catalogue, Package, Published
 from compat.plan.plan import plan
 from compat.policy.calendar import schedule
 from compat.policy.ical import ical
@@ -100,7 +102,9 @@ class TestTheReasonOfAMove:
     def test_says_works_and_what_it_waits_for_where_a_hold_is_in_the_way(self) -> None:
         ask = declared({"dep": "1.2"}, policy(holds=(hold("dep", "1.3"),)))
         one = named(proposals(seen(green(*AT_14, cell("3.9", "1.4")), ask), DAY))["raise-dep-1.2-to-1.4"]
-        assert one.because.startswith("demo 2.0 works with dep 1.4, allowed from 2027-04-01 on; it waits: held at 1.3 ")
+        assert one.because.startswith(
+            "demo 2.0 works with dep 1.4, allowed from 2027-04-01 on; it waits: a hold at 1.3 "
+        )
 
     def test_names_changed_pins_where_only_they_work(self) -> None:
         relaxed = [f"{one}+relaxed" for one in AT_14]
@@ -136,7 +140,7 @@ class TestAHold:
     def test_is_named_with_the_step_that_it_allows(self) -> None:
         one = named(proposals(seen(green(*AT_12), self.ASK), DAY))["raise-dep-1.1-to-1.4"]
         assert one.objections[0].because == (
-            "held at 1.3 until 2027-01-01: a large user needs it; now the calendar and the hold allow dep 1.3"
+            "a hold at 1.3 until 2027-01-01: a large user needs it; now calendar and hold allow dep 1.3"
         )
 
     def test_puts_the_earliest_day_off(self) -> None:
@@ -147,7 +151,7 @@ class TestAHold:
     def test_that_lasts_longest_decides_the_day_of_the_schedule(self) -> None:
         ask = declared({"dep": "1.2"}, policy(holds=(hold("dep", "1.2"), hold("dep", "1.3", LATER))))
         (one,) = [move for move in schedule(seen([], ask), DAY).moves if move.id == "dep-1.4"]
-        assert (str(one.on), one.held[:28]) == ("2028-04-01", "held at 1.3 until 2028-01-01")
+        assert (str(one.on), one.held[:30]) == ("2028-04-01", "a hold at 1.3 until 2028-01-01")
 
     def test_leaves_an_early_move_to_what_has_not_failed_under_it(self) -> None:
         ask = declared({"dep": "1.2"}, policy(default_months=120, holds=(hold("dep", "1.3"),)))
@@ -198,3 +202,14 @@ def test_nothing_works_by_a_proposal_whose_cells_do_not_all_support_it(world: tu
         assert ("may work" in one.because) is bool(doubtful), one.because
         assert "None" not in one.because
         assert not any("None" in line for line in (*one.grounds, *one.arithmetic))
+
+
+def test_what_a_release_asks_is_read_for_the_newest_python_that_it_admits() -> None:
+    known = seen([])
+    admitted = Published(
+        requires_python=SpecifierSet(">=3.8,<3.10"), requires_dist=("dep>=1.1; python_version<'3.10'",)
+    )
+    demo = Package(name="demo", releases=(release("demo", "2.0", "2024-05-05", admitted),))
+    other = Picture(known.ask, Catalogue(packages=(demo, known.catalogue.package("dep"))), known.entries, known.present)
+    (_, dep) = floors(other, DAY)
+    assert dep.arithmetic[-1] == "The newest release, demo 2.0, asks for dep >=1.1 on Python 3.9."
