@@ -23,6 +23,7 @@ from floors import (
 )
 from hypothesis import given, settings
 from known import Shelf
+from packaging.specifiers import SpecifierSet
 from test_propose import worlds
 
 from compat.declare.load import Declared
