@@ -60,7 +60,7 @@ def _figures(stand: Stand, tested: list[Entry]) -> dict[str, int | str]:
 
 
 def _state(entry: Entry) -> str:
-    """What is known of a planned cell, as one of STATES; of another cell nothing is counted here."""
+    """What is known of a planned cell, as one of STATES; empty for a cell outside the plan."""
     if not entry.planned:
         return ""
     if entry.is_tested:

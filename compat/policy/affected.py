@@ -9,7 +9,7 @@ from compat.policy.proposal import Affected
 
 
 def lost(guard: Guard, axis: Axis, current: Version, to: Version) -> tuple[Affected, ...]:
-    """Return what a raise drops: the axis's own versions below, and versions of others that go with those only.
+    """Return what a raise drops: the versions below, and those of others that go with them only.
 
     A version that no cell of the newest release can have is not covered now, so it is not lost.
     """

@@ -59,7 +59,7 @@ class Coming(Value, frozen=True, kw_only=True):
 
 
 class Minimum(Value, frozen=True, kw_only=True):
-    """The floors from a day on, by axis: as the rules have it, and with those moves only that are proven now."""
+    """The floors from a day on, by axis: by the rules, and with the moves that are proven now."""
 
     on: datetime.date
     floors: tuple[tuple[Name, Version], ...]

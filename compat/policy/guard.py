@@ -1,14 +1,15 @@
 """The `policy` room's guard: which cells a floor promises, and whether their runs support it.
 
-A floor at X promises that the subject's newest release works with X. It is asked at X's corners: with the lowest and
-the highest version of each other axis that is promised too (from that axis's floor to the last that the release itself
-admits) and that can be had together with X. A corner has a cell for each recipe, and the strictest recipe that supports
-it is the representative cell, because "works with changed dependency pins" answers whether the code works. A place
-whose cells the plan rules out, and of which no run counts, is no evidence: where no other is, a sentence says why.
+A floor at X promises that the subject's newest release works with X. It is asked at X's corners: with
+the lowest and the highest version of each other axis that is promised too (from that axis's floor to
+the last that the release itself admits) and that can be had together with X. A corner has a cell for
+each recipe, and the strictest recipe that supports it is the representative cell, because "works with
+changed dependency pins" answers whether the code works. A place whose cells the plan rules out, and of
+which no run counts, is no evidence: where there is no other place, a sentence says why.
 
-A cell supports a floor when its verdict is `works`, or `partial` where each failing capability has a declared
-explanation; tested, not stale, not flaky. Such runs count as witnesses when they were of today's lock and suite, one a
-day.
+A cell supports a floor when its verdict is `works`, or `partial` where each failing capability has a
+declared explanation; tested, not stale, not flaky. Such runs count as witnesses when they were of
+today's lock and suite, one a day.
 """
 
 import datetime
@@ -127,7 +128,7 @@ class Guard:
         return "" if self.corners(axis, at) else self._ruled_out(axis, at, as_published=False)
 
     def failing(self, axis: str, current: Version, to: Version) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-        """Yield a cell with the other version, one with the current, and what fails in the first alone.
+        """Yield a cell with the other version, one with the current, what fails in the first alone.
 
         Each representative cell of the other version is held against that of the place which
         differs from it in this axis alone, where that can be had.
@@ -171,7 +172,7 @@ class Guard:
         )
 
     def _corner(self, place: Place) -> list[Evidence]:
-        """The evidence of a place that can be had: first its representative cell, then the other recipes that ran."""
+        """The evidence of a place that can be had: its representative cell, then others that ran."""
         recipes = self._places[place]
         told = [self._evidence(recipes[recipe]) for recipe in RECIPES if recipe in recipes]
         able = [one for one in told if recipes[one.recipe].obstacle is None or one.latest is not None]
@@ -180,11 +181,11 @@ class Guard:
         return [speaking, *(one for one in able if one is not speaking and one.latest is not None)]
 
     def _speaking(self, able: Sequence[Evidence], locked: frozenset[Recipe]) -> Evidence:
-        """The representative cell among those of a place that can be had; they come strictest recipe first.
+        """The representative cell among those of a place that can be had, strictest recipe first.
 
-        It is one that supports the floor, with enough runs before one with too few; then one that might, once it runs
-        again; then one that has not run yet, rather one with a lock; else the one of the laxest recipe: where that
-        fails, no other does better.
+        It is one that supports the floor, with enough runs before one with too few; then one that
+        might, once it runs again; then one that has not run yet, rather one with a lock; else the
+        one of the laxest recipe: where that fails, no other does better.
         """
         green = [one for one in able if one.supports]
         hopeful = [one for one in able if one.latest is not None and one.verdict in ("works", "partial", "flaky")]
@@ -262,7 +263,7 @@ class Guard:
         return f"{package_of(self._axes[axis])} {at}"
 
     def _ruled_out(self, axis: str, at: Version, as_published: bool) -> str:
-        """Why the plan has no cell of the newest release with that version: one such cell, and what it says of it."""
+        """Why the plan has no cell of the newest release with that version, by one such cell."""
         index, what = self._names.index(axis), f"{self.moment.called} with {self._called(axis, at)}"
         subject = self.moment.matrix.subject_axis.short
         obstacles = [

@@ -50,7 +50,10 @@ class Moment:
 
     @property
     def newest_python(self) -> Version:
-        """The newest series that the newest release admits, else of the matrix: what it asks is read for it."""
+        """The newest series that the newest release admits, else that of the matrix.
+
+        What the release asks of packages is read for it.
+        """
         published = None if self.newest is None else self.newest[1].published
         python = None if published is None else published.requires_python
         patches = self.matrix.interpreters.releases
@@ -68,7 +71,7 @@ class Moment:
 
     @cached_property
     def asked(self) -> dict[str, frozenset[Version]]:
-        """The coordinates of each axis that the matrix asks about today, also those that came after the day."""
+        """The coordinates of each axis, also those that came after the day."""
         catalogue = self.picture.catalogue
         return {
             axis.name: frozenset(at.version for at in axis_coordinates(axis, catalogue)) for axis in self.matrix.axes
@@ -117,7 +120,7 @@ class Moment:
         return None if self.looks_back else hold_on(self.policy, axis, self.day)
 
     def lifted(self, axis: str, version: Version) -> datetime.date | None:
-        """Return the first day of the cadence after every hold that keeps the floor below a version; None without."""
+        """Return the first day of the cadence after all holds on a version; None without any."""
         last = max((hold.until for hold in self.holds(axis, version)), default=None)
         return None if last is None else move_day(last + DAY, self.policy)
 

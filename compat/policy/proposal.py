@@ -12,7 +12,7 @@ from compat.plan.cell import Recipe
 from compat.results.verdict import Kind as VerdictKind
 
 Kind = Literal["raise", "lower", "early"]
-# What is said against the proof itself. Anything else only says that a move which is supported waits for its time.
+# What is said against the proof itself; anything else says that a supported move waits for its time.
 DOUBTS = frozenset(("missing", "red", "flaky", "stale"))
 Against = Literal[
     "calendar", "hold", "known-bad", "missing", "red", "flaky", "stale", "witnesses", "rebound", "together"
@@ -26,9 +26,10 @@ class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Evidence(Value, frozen=True, kw_only=True):
     """What is known of one cell that a move depends on, and since when.
 
-    `latest` is the day of its newest run that counts, `days` are those of the runs that its verdict rests on. `link` is
-    the cell's page, relative to that of the matrix. `supports` says whether the cell supports the move: it works with
-    the new floor, or it is broken at the floor that an early move leaves.
+    `latest` is the day of its newest run that counts, `days` are those of the runs that its verdict
+    rests on. `link` is the cell's page, relative to that of the matrix. `supports` says whether the
+    cell supports the move: it works with the new floor, or is broken at the one that an early move
+    leaves.
     """
 
     cell: str
@@ -90,9 +91,9 @@ class Floor(Value, frozen=True, kw_only=True):
 class Proposal(Value, frozen=True, kw_only=True):
     """A move of one floor of the subject's `release`, its newest.
 
-    `arithmetic` are the lines that a person can follow from the dates to the floor. `earliest` is the first day on
-    which a release may have the new floor by calendar and holds; None where neither names one. `lost` and `gained` are
-    what users lose and get.
+    `arithmetic` are the lines that a person can follow from the dates to the floor. `earliest` is the
+    first day on which a release may have the new floor by calendar and holds; None where neither names
+    one. `lost` and `gained` are what users lose and get.
     `needs` are the cells that must be locked and run before the move is proven, each once.
     """
 
@@ -129,7 +130,7 @@ class Proposal(Value, frozen=True, kw_only=True):
 
     @property
     def because(self) -> str:
-        """The reason of the new floor, for its declaration; of a move that is not open, what it waits for."""
+        """The reason of the new floor, for its declaration; else also what the move waits for."""
         claim = f"{self._claim}{self._caveat}"
         return claim if self.is_open else f"{claim}; it waits: {self.objections[0].because}"
 
@@ -148,7 +149,7 @@ class Proposal(Value, frozen=True, kw_only=True):
 
     @property
     def _caveat(self) -> str:
-        """What `works` leaves out: places where only changed pins work, and failures that are explained."""
+        """What `works` leaves out: places where only changed pins work, and explained failures."""
         working = [cell for cell in self.evidence if cell.supports and cell.verdict != "broken"]
         published = {cell.place for cell in working if cell.recipe != "relaxed"}
         changed = {cell.place for cell in working} - published

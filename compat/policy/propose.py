@@ -1,10 +1,10 @@
 """The `policy` room's proposals: a Picture and a day -> the floor moves that policy and records ask for.
 
-Raise: to what the calendar allows, under a hold to what that allows, and short of that to the newest version that is
-supported. Lower: to the lowest version from which on every one up to the floor, the floor too, is supported, as long as
-the calendar would not raise it again at once. Early: the floor's own representative cells are broken, so the floor goes
-to the next version that works, whatever the calendar says. A move that something speaks against is returned with its
-objections.
+Raise: to what the calendar allows, under a hold to what that allows, and short of that to the newest
+version that is supported. Lower: to the lowest version from which on every one up to the floor, the
+floor too, is supported, as long as the calendar would not raise it again. Early: the floor's own
+representative cells are broken, so the floor goes to the next version that works, whatever the
+calendar says. A move that something speaks against is returned with its objections.
 """
 
 import datetime
@@ -92,7 +92,7 @@ class _Mover:
         return self.guard.proof(self.axis.name, version)
 
     def _higher(self) -> list[Version]:
-        """Where the floor might rise: to the best that is proven, the calendar's, a hold's, and what is announced."""
+        """Where the floor might rise: what is proven, the calendar's, a hold's, what is announced."""
         notice = datetime.timedelta(days=self.moment.policy.notice_days)
         soon = self.moment.calendar(self.axis.name, self.moment.day + notice)
         found = {self.allowed} if soon is None else {self.allowed, soon.version}
@@ -108,9 +108,9 @@ class _Mover:
         return (proven or green or within)[-1:]
 
     def _reachable(self) -> list[Version]:
-        """The versions that the calendar allows now, that may be a floor, and that can be had as published.
+        """The versions that the calendar allows now, may be a floor, and can be had as published.
 
-        Each by its own date: a lower version may be the younger one.
+        Each is allowed by its own date: a lower version may be the younger one.
         """
         bad, reach = self.moment.bad(self.axis.name), self.guard.reach[self.axis.name]
         slots, day = self.moment.slots[self.axis.name], self.moment.day
@@ -119,7 +119,7 @@ class _Mover:
         return [v for v in existing if v in allowed and v in reach and v not in bad]
 
     def _under_the_hold(self) -> Version | None:
-        """The newest version above the floor that both the calendar and the hold allow; None without a hold."""
+        """The newest version above the floor that calendar and hold allow; None without a hold."""
         if self.hold is None:
             return None
         step = self.moment.calendar(self.axis.name, up_to=self.hold.at)
@@ -161,7 +161,7 @@ class _Mover:
         return self._made(_Draft(kind="early", to=to, proofs=(self.proof(to),), against=tuple(against), broken=here))
 
     def _next(self, above: Sequence[Version]) -> Version:
-        """The next that works, else the next that no run contradicts; what a hold allows comes first."""
+        """The next that works, else the next that is not red; what a hold allows comes first."""
         held = [v for v in above if self.hold is None or v <= self.hold.at]
         green = [v for v in held if self.proof(v).is_green]
         hopeful = [v for v in held if self.proof(v).state != "red"]
@@ -240,7 +240,7 @@ class _Mover:
         )
 
     def _earliest(self, draft: "_Draft") -> datetime.date | None:
-        """The first day by the calendar and after every hold that is in the way; a lowering waits for neither."""
+        """The first day by the calendar and after the holds; a lowering waits for neither."""
         lifted = None if draft.kind == "lower" else self.moment.lifted(self.axis.name, draft.to)
         return max((day for day in (draft.allowed, lifted) if day is not None), default=None)
 
