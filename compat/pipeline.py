@@ -7,11 +7,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import msgspec
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.load import Declared, load
 from compat.declare.matrix import Matrix
-from compat.errors import UsageError
+from compat.errors import DeclarationError, UsageError
 from compat.files import read, read_if_there
 from compat.index.discover import discover
 from compat.index.kept import decode_catalogue
@@ -46,12 +47,21 @@ def discovered(ask: Declared, source: ReleaseSource) -> Catalogue:
     return discover(ask.matrix, source)
 
 
-def kept_catalogue(folder: Path) -> Catalogue | None:
-    """Return the catalogue that is kept beside the matrix; None when there is none."""
-    text = read_if_there(catalogue_path(folder))
+def kept_catalogue(folder: Path, matrix: Matrix) -> Catalogue | None:
+    """Return the catalogue that is kept beside the matrix; None when there is none.
+
+    Raises DeclarationError when it was written before the matrix got one of its axes.
+    """
+    text, source = read_if_there(catalogue_path(folder)), f"matrices/{folder.name}/{CATALOGUE}"
     if text is None:
         return None
-    return decode_catalogue(text.decode(errors="replace"), f"matrices/{folder.name}/{CATALOGUE}")
+    catalogue = decode_catalogue(text.decode(errors="replace"), source)
+    known = {package.name for package in catalogue.packages}
+    lacking = [axis.package for axis in matrix.packages if canonicalize_name(axis.package) not in known]
+    if lacking:
+        hint = f"compat discover {folder.name} --write asks the index for it"
+        raise DeclarationError.of(f"lacks {', '.join(lacking)}", path=source, hint=hint)
+    return catalogue
 
 
 def catalogue_path(folder: Path) -> Path:

@@ -1,5 +1,6 @@
 """The command that says whether what is known of a matrix is still renewed: a schedule watches another with it."""
 
+from collections import Counter
 from typing import Annotated
 
 import typer
@@ -8,6 +9,8 @@ from compat.cli.output import envelope, note, report, say
 from compat.cli.setting import Json, MatrixName, Root, Setting, now
 from compat.cli.stand import Stand
 from compat.results.picture import Entry
+
+STATES = ("ruled out before any run", "tested", "run without an answer", "never run")
 
 
 def health(
@@ -18,7 +21,9 @@ def health(
 ) -> None:
     """Tell how old the verdicts are. Exit code 1 when one is overdue, a record is damaged, or none is there.
 
-    A verdict is overdue when it has been stale by its age for more than so many days: nobody runs what is due.
+    Each planned cell is counted once: ruled out before any run, tested, run without an answer, or
+    never run. A verdict is overdue when it has been stale by its age for more than so many days:
+    nobody runs what is due.
 
     Examples: compat health tff; compat health tff --days 3
     """
@@ -41,15 +46,28 @@ def health(
 
 def _figures(stand: Stand, tested: list[Entry]) -> dict[str, int | str]:
     kinds = [entry.verdict.kind for entry in stand.picture.known]
+    states = Counter(_state(entry) for entry in stand.picture.entries)
     days = sorted(entry.verdict.latest for entry in tested if entry.verdict.latest is not None)
     return {
+        "planned cells": sum(entry.planned for entry in stand.picture.entries),
+        **{f"planned cells {state}": states[state] for state in STATES},
         "tested cells": len(tested),
         "stale verdicts": sum(entry.verdict.stale for entry in tested),
         "flaky cells": kinds.count("flaky"),
-        "cells without an answer": kinds.count("unknown"),
         "oldest verdict": str(days[0]) if days else "none",
         "newest verdict": str(days[-1]) if days else "none",
     }
+
+
+def _state(entry: Entry) -> str:
+    """What is known of a planned cell, as one of STATES; empty for a cell outside the plan."""
+    if not entry.planned:
+        return ""
+    if entry.is_tested:
+        return "tested"
+    if entry.obstacle is not None:
+        return "ruled out before any run"
+    return "run without an answer" if entry.runs else "never run"
 
 
 def _can_run(entry: Entry) -> bool:

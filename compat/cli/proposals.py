@@ -224,7 +224,7 @@ def _schedule_shown(made: Schedule) -> None:
     say(f"{made.title}: coming moves of its minimum versions, {made.day} to {made.until}")
     for package, rule in dict.fromkeys((move.package, move.rule) for move in made.moves):
         say(f"  {package}: the minimum may rise to {rule}")
-    table = Table("when", "minimum", "state", "out since", "source", "proven")
+    table = Table("when", "minimum", "state", "release date", "source", "proven")
     for move in made.moves:
         proven = "yes" if move.proven else "no"
         table.add_row(move.wording, f"{move.package} {move.to}", move.state, str(move.released), move.source, proven)
@@ -233,7 +233,7 @@ def _schedule_shown(made: Schedule) -> None:
         for because in (move.held, "" if move.proven else move.proof):
             if because:
                 say(f"  {move.package} {move.to}: {because}")
-    minimums = Table("from", "minimum by the rules", "as far as it is proven now")
+    minimums = Table("from", "minimum by the rules", "with the moves that are proven now")
     for minimum in made.minimums:
         minimums.add_row(str(minimum.on), _versions(minimum.floors), _versions(minimum.proven))
     console().print(minimums)

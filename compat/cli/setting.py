@@ -132,7 +132,7 @@ class Setting:
     @cached_property
     def kept(self) -> Catalogue:
         """The catalogue that is kept beside the matrix; asked of the index where none is."""
-        kept = pipeline.kept_catalogue(self.folder)
+        kept = pipeline.kept_catalogue(self.folder, self.ask.matrix)
         if kept is None:
             note(f"compat: no kept catalogue, asking the index; compat discover {self.folder.name} --write keeps one")
         return self.catalogue if kept is None else kept

@@ -101,7 +101,7 @@ class Stand:
 
     @cached_property
     def _facts(self) -> Feasibility | None:
-        kept = pipeline.kept_catalogue(self.setting.folder)
+        kept = pipeline.kept_catalogue(self.setting.folder, self.setting.ask.matrix)
         return None if kept is None else Feasibility(self.setting.ask.matrix, kept)
 
     @cached_property

@@ -221,8 +221,9 @@ class Feasibility:
         return bool(_within(self._pin(release, python, axis), usable))
 
     def _requirements(self, release: Version, python: Version) -> tuple[Asked, ...]:
-        markers = marker_values(self._installable.patches[python], self.matrix.platform)
-        return active(self.published(release), markers)
+        # A cell that was run may be of a series that the matrix has no longer: then the series itself.
+        patch = self._installable.patches.get(python, python)
+        return active(self.published(release), marker_values(patch, self.matrix.platform))
 
 
 def _within(pin: SpecifierSet | None, releases: Iterable[Release]) -> tuple[Release, ...]:

@@ -9,8 +9,13 @@ from compat.policy.proposal import Affected
 
 
 def lost(guard: Guard, axis: Axis, current: Version, to: Version) -> tuple[Affected, ...]:
-    """Return what a raise drops: the axis's own versions below, and versions of others that go with those only."""
-    dropped = [v for v in guard.moment.existing[axis.name] if v in guard.promised(axis.name) and current <= v < to]
+    """Return what a raise drops: the versions below, and those of others that go with them only.
+
+    A version that no cell of the newest release can have is not covered now, so it is not lost.
+    """
+    promised = guard.promised(axis.name)
+    below = [v for v in guard.moment.existing[axis.name] if v in promised and current <= v < to]
+    dropped = [v for v in below if guard.places(axis.name, v)]
     own = [_affected(guard, axis, dropped)] if dropped else []
     for other in guard.moment.others:
         if other is not axis and to in guard.reach[axis.name]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from compat.declare.matrix import Axis
+from compat.declare.matrix import Axis, InterpreterAxis
 from compat.policy.moment import Moment, package_of
 from compat.policy.window import CADENCES, Slot, rule_of, window_of
 
@@ -27,11 +27,11 @@ def _floor(moment: Moment, axis: Axis) -> Iterator[str]:
     floor = moment.floors[axis.name]
     if not moment.looks_back:
         because = next(one.because for one in moment.matrix.floors if one.axis == axis.name)
-        yield f"The floor of {package_of(axis)} is {floor}: {because}."
+        yield f"The floor of {package_of(axis)} is {floor}: {_ended(because)}"
     elif moment.newest is not None:
         day = moment.newest[1].uploaded
         since = "" if day is None else f" of {day.date()}"
-        asked = f"asks for {package_of(axis)} {moment.asks(axis)}"
+        asked = f"asks for {_asked(moment, axis)}"
         yield f"The newest release then, {moment.called}{since}, {asked}, so the floor is {floor}."
 
 
@@ -41,10 +41,11 @@ def _rule(moment: Moment, axis: Axis) -> Iterator[str]:
 
 
 def _calendar(moment: Moment, axis: Axis) -> Iterator[str]:
-    reached = moment.calendar(axis.name)
-    after = [
-        s for s in moment.slots[axis.name] if s.on is not None and (reached is None or s.version > reached.version)
-    ]
+    reached, bad = moment.calendar(axis.name), moment.bad(axis.name)
+    at = None if reached is None else reached.version
+    known = moment.slots[axis.name]
+    after = [(s.on, s) for s in known if s.on is not None and (at is None or s.version > at)]
+    after = [(on, slot) for on, slot in after if slot.version not in bad]
     every = CADENCES[moment.policy.cadence]
     if reached is None:
         yield f"On {moment.day} the calendar does not let go of any {package_of(axis)} yet."
@@ -52,9 +53,11 @@ def _calendar(moment: Moment, axis: Axis) -> Iterator[str]:
         yield from _steps(moment, axis, reached)
         yield f"So on {moment.day} the calendar allows {package_of(axis)} {reached.version}."
     if after:
+        on, slot = min(after, key=lambda pair: (pair[0], pair[1].version))
+        out = "out since" if slot.came.released <= moment.day else "planned for"
         yield (
-            f"The {'next' if reached else 'first'} is {after[0].version}, out since {after[0].came.released}: "
-            f"allowed from {after[0].allowed}, on the first day of a {every} from {after[0].on}."
+            f"The {'next' if reached else 'first'} is {slot.version}, {out} {slot.came.released}: "
+            f"allowed from {slot.allowed}, on the first day of a {every} from {on}."
         )
 
 
@@ -72,16 +75,22 @@ def _steps(moment: Moment, axis: Axis, slot: Slot) -> Iterator[str]:
 def _exceptions(moment: Moment, axis: Axis) -> Iterator[str]:
     hold = moment.hold(axis.name)
     if hold is not None:
-        yield f"It is held at {hold.at} until {hold.until}: {_ended(hold.because)}"
+        yield f"Until {hold.until} a hold lets it rise to {hold.at} at most: {_ended(hold.because)}"
     for bad in moment.policy.known_bad:
         if bad.axis == axis.name:
             yield f"{package_of(axis)} {bad.version} is passed over, it is known to be bad: {_ended(bad.because)}"
 
 
 def _admits(moment: Moment, axis: Axis) -> Iterator[str]:
+    if moment.asks(axis) is not None and not moment.looks_back:
+        yield f"The newest release, {moment.called}, asks for {_asked(moment, axis)}."
+
+
+def _asked(moment: Moment, axis: Axis) -> str:
+    """What the newest release asks of an axis; of a package, with the newest Python of the matrix."""
     asked = moment.asks(axis)
-    if asked is not None and not moment.looks_back:
-        yield f"The newest release, {moment.called}, asks for {package_of(axis)} {asked}."
+    what = f"{package_of(axis)} {asked}" if asked else f"any {package_of(axis)}"
+    return what if isinstance(axis, InterpreterAxis) else f"{what} on Python {moment.newest_python}"
 
 
 def named(axis: Axis, version: Version) -> str:

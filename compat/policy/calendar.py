@@ -15,7 +15,7 @@ from compat.policy.affected import lost
 from compat.policy.guard import Guard
 from compat.policy.moment import Moment, package_of
 from compat.policy.proposal import Affected, Value
-from compat.policy.window import DAY, Slot, move_day, rule_of, window_of
+from compat.policy.window import Slot, hold_words, rule_of, window_of
 from compat.results.picture import Picture
 
 State = Literal["due", "announced", "planned"]
@@ -59,7 +59,7 @@ class Coming(Value, frozen=True, kw_only=True):
 
 
 class Minimum(Value, frozen=True, kw_only=True):
-    """The floors from a day on, by axis: as the rules have it, and as far as it is proven now."""
+    """The floors from a day on, by axis: by the rules, and with the moves that are proven now."""
 
     on: datetime.date
     floors: tuple[tuple[Name, Version], ...]
@@ -141,9 +141,8 @@ def _move(guard: Guard, axis: Axis, slot: Slot) -> Coming:
     policy, version = moment.policy, slot.version
     assert slot.on is not None
     assert slot.allowed is not None
-    hold = moment.hold(axis.name)
-    held = hold if hold is not None and version > hold.at else None
-    on = slot.on if held is None else max(slot.on, move_day(held.until + DAY, policy))
+    held = max(moment.holds(axis.name, version), key=lambda hold: hold.until, default=None)
+    on = max(slot.on, moment.lifted(axis.name, version) or slot.on)
     announced = on - datetime.timedelta(days=policy.notice_days)
     proof = guard.raised(axis.name, version)
     return Coming(
@@ -158,9 +157,11 @@ def _move(guard: Guard, axis: Axis, slot: Slot) -> Coming:
         state="due" if on <= moment.day else "announced" if announced <= moment.day else "planned",
         rule=rule_of(window_of(policy, axis.name)),
         source=slot.came.source,
-        held="" if held is None else f"held at {held.at} until {held.until}: {held.because}",
+        held="" if held is None else hold_words(held),
         proven=proof.state == "proven",
-        proof="proven by every cell that it promises" if not proof.objections else proof.objections[0].because,
+        proof="supported by every representative cell that it promises"
+        if not proof.objections
+        else proof.objections[0].because,
         before=moment.floors[axis.name],
         lost=(),
     )

@@ -35,20 +35,22 @@ def requested(proposals: Sequence[Proposal], title: str, diff: str = "", base_ur
 
 def waiting(proposals: Sequence[Proposal], title: str, base_url: str = "") -> Text:
     """Return the text of the issue about moves that something speaks against."""
-    count = f"{len(proposals)} moves wait" if len(proposals) != 1 else "1 move waits"
-    opening = "These moves of minimum versions are not proposed yet; each says what it waits for.\n"
+    count = f"{len(proposals)} moves of minimum versions wait"
+    count = count if len(proposals) != 1 else "1 move of a minimum version waits"
+    opening = "These moves of minimum versions are not open; each says what speaks against it.\n"
     last = {proposal.axis: proposal for proposal in proposals}
     sections = [section(proposal, base_url, proposal is last[proposal.axis]) for proposal in proposals]
-    return Text(title=plain(f"{title}: {count} for proof or for a date"), body="\n".join([opening, *sections]))
+    return Text(title=plain(f"{title}: {count}"), body="\n".join([opening, *sections]))
 
 
 def section(proposal: Proposal, base_url: str = "", with_arithmetic: bool = True) -> str:
     """Return one proposal as a section of Markdown; several of one axis share their arithmetic but for its end."""
     what = f"{VERBS[proposal.kind]} the minimum {proposal.package} from {proposal.current} to {proposal.proposed}"
-    when = "at once" if proposal.earliest is None else f"with the first release after {proposal.earliest}"
+    when = ", at once" if proposal.is_open else ""
+    when = when if proposal.earliest is None else f", with the first release after {proposal.earliest}"
     parts = [
         f"### {inline(what)}\n",
-        f"For {inline(proposal.release)}, {when}: {inline(_joined(proposal.grounds), limit=600)}.\n",
+        f"For {inline(proposal.release)}{when}: {inline(_joined(proposal.grounds), limit=600)}.\n",
         *_bullets("What speaks against it", (one.because for one in proposal.objections)),
         *_bullets("Who is affected", map(affected, (*proposal.lost, *proposal.gained)), _effect(proposal)),
         *_table(proposal.evidence, base_url),
@@ -78,10 +80,13 @@ def _bullets(heading: str, lines: Iterable[str], opening: str = "", as_code: boo
 def _table(evidence: Sequence[Evidence], base_url: str) -> list[str]:
     if not evidence:
         return []
-    head = ["| cell | verdict | newest run | such runs on | what it says |", "| --- | --- | --- | --- | --- |"]
+    head = [
+        "| cell | verdict | newest run that counts | days of such runs | what it says |",
+        "| --- | --- | --- | --- | --- |",
+    ]
     rows = [_line(one, base_url) for one in evidence[:MOST_ROWS]]
     more = [f"\n... and {len(evidence) - MOST_ROWS} more cells."] if len(evidence) > MOST_ROWS else []
-    return ["#### What was run\n", *head, *rows, *more, ""]
+    return ["#### Test results\n", *head, *rows, *more, ""]
 
 
 def _line(one: Evidence, base_url: str) -> str:
@@ -89,7 +94,7 @@ def _line(one: Evidence, base_url: str) -> str:
     came = one.verdict if one.outcome in ("", "pass") else f"{one.verdict}: {one.outcome}"
     days = ", ".join(map(str, one.days)) or "none"
     says = one.word if one.supports or one.latest is None else f"{one.word}: {one.because}"
-    return f"| {cell} | {inline(came)} | {one.latest or 'never'} | {days} | {inline(says, limit=400)} |"
+    return f"| {cell} | {inline(came)} | {one.latest or 'none'} | {days} | {inline(says, limit=400)} |"
 
 
 def _joined(lines: Sequence[str]) -> str:

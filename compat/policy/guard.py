@@ -1,17 +1,20 @@
-"""The `policy` room's guard: which cells a floor promises, and whether their runs bear it out.
+"""The `policy` room's guard: which cells a floor promises, and whether their runs support it.
 
-A floor at X promises that the subject's newest release works with X. It is asked at X's corners: with the lowest and
-the highest version of each other axis that is promised too (from that axis's floor to the last that the release itself
-admits) and that can be had together with X. A corner has a cell for each recipe, and the strictest recipe that bears it
-out speaks for it, because "works once a pin is lifted" is an answer to whether the code works.
+A floor at X promises that the subject's newest release works with X. It is asked at X's corners: with
+the lowest and the highest version of each other axis that is promised too (from that axis's floor to
+the last that the release itself admits) and that can be had together with X. A corner has a cell for
+each recipe, and the strictest recipe that supports it is the representative cell, because "works with
+changed dependency pins" answers whether the code works. A place whose cells the plan rules out, and of
+which no run counts, is no evidence: where there is no other place, a sentence says why.
 
-A cell bears it out when its verdict is `works`, or `partial` where each failing capability has a declared explanation;
-tested, not stale, not flaky. Green runs count as witnesses when they were of today's lock and suite, one a day.
+A cell supports a floor when its verdict is `works`, or `partial` where each failing capability has a
+declared explanation; tested, not stale, not flaky. Such runs count as witnesses when they were of
+today's lock and suite, one a day.
 """
 
 import datetime
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Literal
 
@@ -44,7 +47,7 @@ class Proof(Value, frozen=True, kw_only=True):
 
     @property
     def is_green(self) -> bool:
-        """Whether every corner bears it out, however often."""
+        """Whether every corner supports it, however often."""
         return self.state in ("proven", "green")
 
     @property
@@ -112,23 +115,33 @@ class Guard:
         """Return what is known of a raise to that version: the newest release must be had with it as published."""
         if at not in self.moment.existing[axis] or at in self.reach[axis]:
             return self.proof(axis, at)
-        return _unknown(at, f"no proven cell has {self._called(axis, at)}: {self._obstacle(axis, at)}")
+        return _unknown(at, self._ruled_out(axis, at, as_published=True))
 
-    def failing(self, axis: str, current: Version, to: Version) -> dict[str, tuple[str, ...]]:
-        """Return the capabilities that work with one version and fail with another, by the cell in which they fail.
+    def absent(self, axis: str, at: Version) -> str:
+        """Return why no cell can tell of that version; empty when one can."""
+        if self.moment.newest is None:
+            return f"{self.moment.matrix.subject_axis.package} has no release that is not yanked"
+        if at not in self.moment.existing[axis]:
+            if at in self.moment.asked[axis]:
+                return f"{self._called(axis, at)} was not out on {self.moment.day}"
+            return f"no cell has {self._called(axis, at)}: the matrix does not ask about it"
+        return "" if self.corners(axis, at) else self._ruled_out(axis, at, as_published=False)
 
-        Each cell that speaks for the other version is held against the one that differs from it in this axis alone.
+    def failing(self, axis: str, current: Version, to: Version) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+        """Yield a cell with the other version, one with the current, what fails in the first alone.
+
+        Each representative cell of the other version is held against that of the place which
+        differs from it in this axis alone, where that can be had.
         """
         index = self._names.index(axis)
-        found: dict[str, tuple[str, ...]] = {}
         for place in self.corners(axis, to):
             beside = (*place[:index], current, *place[index + 1 :])
-            if beside in self._places:
-                cell = self._corner(place)[0].cell
-                before, after = self._statuses(self._corner(beside)[0].cell), self._statuses(cell)
-                lost = [name for name, status in after.items() if status == "no" and before.get(name) == "yes"]
-                found |= {cell: tuple(lost)} if lost else {}
-        return found
+            if self._can_be_had(beside):
+                after, before = self._corner(place)[0].cell, self._corner(beside)[0].cell
+                worked = self._statuses(before)
+                lost = [name for name, status in self._statuses(after).items() if status == "no"]
+                if lost := [name for name in lost if worked.get(name) == "yes"]:
+                    yield after, before, tuple(lost)
 
     def _statuses(self, cell: str) -> dict[str, Status]:
         return {one.id: one.status for one in self.moment.picture.by_id[cell].verdict.capabilities}
@@ -139,9 +152,9 @@ class Guard:
 
     def _proof(self, axis: str, at: Version) -> Proof:
         witnesses = self.moment.policy.witnesses
+        if because := self.absent(axis, at):
+            return _unknown(at, because)
         corners = [self._corner(place) for place in self.corners(axis, at)]
-        if not corners:
-            return self._nothing(axis, at)
         deciding = [corner[0] for corner in corners]
         objections = tuple(found for one in deciding if (found := self._objection(one)) is not None)
         state: State = "open"
@@ -159,7 +172,7 @@ class Guard:
         )
 
     def _corner(self, place: Place) -> list[Evidence]:
-        """The evidence of a place: first the cell that speaks for it, then the other recipes that ran."""
+        """The evidence of a place that can be had: its representative cell, then others that ran."""
         recipes = self._places[place]
         told = [self._evidence(recipes[recipe]) for recipe in RECIPES if recipe in recipes]
         able = [one for one in told if recipes[one.recipe].obstacle is None or one.latest is not None]
@@ -168,15 +181,15 @@ class Guard:
         return [speaking, *(one for one in able if one is not speaking and one.latest is not None)]
 
     def _speaking(self, able: Sequence[Evidence], locked: frozenset[Recipe]) -> Evidence:
-        """The cell that speaks for its place; they come strictest recipe first.
+        """The representative cell among those of a place that can be had, strictest recipe first.
 
-        One that bears it out does, with enough runs before one with too few; then one that might, once it runs again;
-        then one that has not run yet, rather one with a lock; else the one of the laxest recipe: where that fails, no
-        other does better.
+        It is one that supports the floor, with enough runs before one with too few; then one that
+        might, once it runs again; then one that has not run yet, rather one with a lock; else the
+        one of the laxest recipe: where that fails, no other does better.
         """
         green = [one for one in able if one.supports]
         hopeful = [one for one in able if one.latest is not None and one.verdict in ("works", "partial", "flaky")]
-        waiting = [one for one in able if one.latest is None and one.recipe not in self._hopeless]
+        waiting = [one for one in able if one.verdict == "unknown" and one.recipe not in self._hopeless]
         if green:
             return next((one for one in green if len(one.days) >= self.moment.policy.witnesses), green[0])
         waiting.sort(key=lambda one: one.recipe not in locked)
@@ -226,11 +239,13 @@ class Guard:
         if one.supports:
             return self._too_few(one)
         if one.latest is None:
-            return says("missing", f"{one.cell} has not been run")
+            return says("missing", f"no run of {one.cell} counts yet")
         if one.verdict == "flaky":
-            return says("flaky", f"{one.cell} comes and goes: {one.because}")
+            return says("flaky", f"{one.cell} is flaky: {one.because}")
         if one.stale:
             return says("stale", f"{one.cell} must run again: {one.because}")
+        if one.verdict == "unknown":
+            return says("missing", f"{one.cell} has no answer yet: {one.because}")
         if one.verdict == "partial":
             return says("red", f"{one.cell} works only in part: {one.because}")
         return says("red", f"{one.cell} does not work: {one.because}")
@@ -241,31 +256,46 @@ class Guard:
             return None
         after = one.days[-1] + datetime.timedelta(days=1)
         days = ", ".join(str(day) for day in one.days)
-        because = f"{one.cell} has {len(one.days)} of {wanted} green runs on different days ({days})"
+        because = f"{one.cell} has supporting runs on {len(one.days)} of {wanted} days ({days})"
         return Objection(
             against="witnesses", because=f"{because}; a run from {after} on is the next that counts", cells=(one.cell,)
         )
 
-    def _nothing(self, axis: str, at: Version) -> Proof:
-        if at not in self.moment.existing[axis]:
-            return _unknown(at, f"no cell has {self._called(axis, at)}: the matrix does not ask about it")
-        return _unknown(at, f"no proven cell has {self._called(axis, at)}: {self._obstacle(axis, at)}")
-
     def _called(self, axis: str, at: Version) -> str:
         return f"{package_of(self._axes[axis])} {at}"
 
-    def _obstacle(self, axis: str, at: Version) -> str:
-        """Why the newest release cannot be had with that version as published."""
-        index = self._names.index(axis)
+    def _ruled_out(self, axis: str, at: Version, as_published: bool) -> str:
+        """Why the plan has no cell of the newest release with that version, by one such cell."""
+        index, what = self._names.index(axis), f"{self.moment.called} with {self._called(axis, at)}"
         subject = self.moment.matrix.subject_axis.short
-        found = [
-            (not any(part.startswith(subject) for part in entry.obstacle.between), entry.obstacle.because)
+        obstacles = [
+            (
+                not any(part.startswith(subject) for part in entry.obstacle.between),
+                RECIPES.index(recipe),
+                place,
+                entry.obstacle.because,
+            )
             for place, recipes in self._places.items()
             if place[index] == at and self._is_promised(place, index)
             for recipe, entry in recipes.items()
-            if recipe != "relaxed" and entry.obstacle is not None
+            if entry.obstacle is not None and (recipe != "relaxed" or not as_published)
         ]
-        return min(found, default=(True, "it stands in no cell"))[1]
+        if not obstacles:
+            return f"no planned cell of {what} has promised versions of the others: {self._unpromised(axis)}"
+        _, recipe_rank, place, because = min(obstacles)
+        cell = self._places[place][RECIPES[recipe_rank]].cell.id
+        which = " as published" if as_published else " and promised versions of the others" if self._names[1:] else ""
+        return f"the plan rules out every cell of {what}{which}, such as {cell}: {because}"
+
+    def _unpromised(self, besides: str) -> str:
+        """Which other axis promises nothing that exists."""
+        empty = [
+            (package_of(axis), self.moment.floors.get(axis.name))
+            for axis in self.moment.others
+            if axis.name != besides and self.promised(axis.name).isdisjoint(self.moment.existing[axis.name])
+        ]
+        without = (f"{package}{'' if floor is None else f' from {floor} on'}" for package, floor in empty)
+        return f"as published, it can be had with no {' and no '.join(without)}"
 
     def _is_promised(self, place: Place, besides: int) -> bool:
         others = (pair for i, pair in enumerate(zip(self._names, place, strict=True)) if i != besides)

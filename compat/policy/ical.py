@@ -34,7 +34,7 @@ def _event(schedule: Schedule, move: Coming) -> Event:
     event.add("dtend", move.on + datetime.timedelta(days=1))
     event.add("transp", "TRANSPARENT")
     event.add("summary", f"{plain(schedule.title)}: {move.package} {move.to} may become the minimum")
-    event.add("description", "\n".join(_lines(move)))
+    event.add("description", "\n".join(_lines(schedule, move)))
     for days in REMINDERS:
         alarm = Alarm()
         alarm.add("action", "DISPLAY")
@@ -44,10 +44,11 @@ def _event(schedule: Schedule, move: Coming) -> Event:
     return event
 
 
-def _lines(move: Coming) -> list[str]:
+def _lines(schedule: Schedule, move: Coming) -> list[str]:
+    came = "comes" if move.released > schedule.day else "came"
     lines = [
-        f"With the {move.wording} the minimum may rise from {move.package} {move.floor} to {move.to}.",
-        f"Rule: {move.rule}. {move.package} {move.to} came out on {move.released} ({move.source}).",
+        f"With the {move.wording} the minimum may rise from {move.package} {move.before} to {move.to}.",
+        f"Rule: {move.rule}. {move.package} {move.to} {came} out on {move.released} ({move.source}).",
         f"Proof: {move.proof}.",
     ]
     return [plain(line, limit=1000) for line in (*lines, f"Hold: {move.held}" if move.held else "") if line]

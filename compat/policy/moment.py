@@ -12,10 +12,10 @@ from compat.declare.matrix import Axis, InterpreterAxis, Matrix, PackageAxis
 from compat.declare.policy import Hold, Policy
 from compat.index.release import Catalogue, Package, Published, Release
 from compat.index.select import members
-from compat.plan.platform import marker_values
+from compat.plan.platform import admits, marker_values
 from compat.plan.product import axis_coordinates
 from compat.plan.requirements import active, named
-from compat.policy.window import Slot, allowed_on, came_of, hold_on, known_bad, slots, window_of
+from compat.policy.window import DAY, Slot, allowed_on, came_of, hold_on, known_bad, move_day, slots, window_of
 from compat.results.picture import Entry, Picture
 
 
@@ -49,6 +49,17 @@ class Moment:
         return None
 
     @property
+    def newest_python(self) -> Version:
+        """The newest series that the newest release admits, else that of the matrix.
+
+        What the release asks of packages is read for it.
+        """
+        published = None if self.newest is None else self.newest[1].published
+        python = None if published is None else published.requires_python
+        patches = self.matrix.interpreters.releases
+        return _series(max([one for one in patches if admits(python, one)] or patches))
+
+    @property
     def called(self) -> str:
         """The newest release, by its name."""
         return f"{self.matrix.subject_axis.package} {self.newest[1].version if self.newest else '(none)'}"
@@ -57,6 +68,14 @@ class Moment:
     def existing(self) -> dict[str, tuple[Version, ...]]:
         """The coordinates of each axis that existed on the day, oldest first."""
         return {axis.name: self._existing(axis) for axis in self.matrix.axes}
+
+    @cached_property
+    def asked(self) -> dict[str, frozenset[Version]]:
+        """The coordinates of each axis, also those that came after the day."""
+        catalogue = self.picture.catalogue
+        return {
+            axis.name: frozenset(at.version for at in axis_coordinates(axis, catalogue)) for axis in self.matrix.axes
+        }
 
     @cached_property
     def slots(self) -> dict[str, tuple[Slot, ...]]:
@@ -88,13 +107,27 @@ class Moment:
             and all(at.version in kept[at.axis] for at in entry.cell.coordinates)
         )
 
-    def calendar(self, axis: str, day: datetime.date | None = None) -> Slot | None:
-        """Return what the window allows as the axis's floor on the day, holds left aside."""
-        return allowed_on(day or self.day, self.slots[axis], self.bad(axis))
+    def calendar(self, axis: str, day: datetime.date | None = None, up_to: Version | None = None) -> Slot | None:
+        """Return what the window allows as the axis's floor on the day, holds left aside.
+
+        With `up_to` nothing newer than that counts.
+        """
+        known = (slot for slot in self.slots[axis] if up_to is None or slot.version <= up_to)
+        return allowed_on(day or self.day, known, self.bad(axis))
 
     def hold(self, axis: str) -> Hold | None:
         """Return the hold on an axis that is in force."""
         return None if self.looks_back else hold_on(self.policy, axis, self.day)
+
+    def lifted(self, axis: str, version: Version) -> datetime.date | None:
+        """Return the first day of the cadence after all holds on a version; None without any."""
+        last = max((hold.until for hold in self.holds(axis, version)), default=None)
+        return None if last is None else move_day(last + DAY, self.policy)
+
+    def holds(self, axis: str, version: Version) -> tuple[Hold, ...]:
+        """Return the holds in force that keep an axis's floor below a version."""
+        found = () if self.looks_back else self.policy.holds
+        return tuple(hold for hold in found if hold.axis == axis and hold.at < version and self.day <= hold.until)
 
     def bad(self, axis: str) -> frozenset[Version]:
         """Return the coordinates of an axis that are never proposed."""
@@ -117,8 +150,9 @@ class Moment:
         return tuple(release.version for release in members(version, axis.select, package))
 
     def _pin(self, published: Published, axis: PackageAxis) -> SpecifierSet | None:
-        newest = max(self.matrix.interpreters.releases)
-        asked = named(active(published, marker_values(newest, self.matrix.platform)), canonicalize_name(axis.package))
+        patch = max(one for one in self.matrix.interpreters.releases if _series(one) == self.newest_python)
+        markers = marker_values(patch, self.matrix.platform)
+        asked = named(active(published, markers), canonicalize_name(axis.package))
         return SpecifierSet(",".join(str(one.specifier) for one in asked if str(one.specifier))) if asked else None
 
     def _declared(self, axis: Axis) -> Version | None:
@@ -143,6 +177,10 @@ class Moment:
 def package_of(axis: Axis) -> str:
     """Return what an axis's versions are versions of, in words."""
     return "Python" if isinstance(axis, InterpreterAxis) else axis.package
+
+
+def _series(patch: Version) -> Version:
+    return Version(f"{patch.major}.{patch.minor}")
 
 
 def until(catalogue: Catalogue, day: datetime.date) -> Catalogue:

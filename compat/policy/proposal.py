@@ -12,6 +12,8 @@ from compat.plan.cell import Recipe
 from compat.results.verdict import Kind as VerdictKind
 
 Kind = Literal["raise", "lower", "early"]
+# What is said against the proof itself; anything else says that a supported move waits for its time.
+DOUBTS = frozenset(("missing", "red", "flaky", "stale"))
 Against = Literal[
     "calendar", "hold", "known-bad", "missing", "red", "flaky", "stale", "witnesses", "rebound", "together"
 ]
@@ -24,8 +26,10 @@ class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Evidence(Value, frozen=True, kw_only=True):
     """What is known of one cell that a move depends on, and since when.
 
-    `latest` is the day of its newest run that counts, `days` are those of the runs that bear the move out. `link` is
-    the cell's page, relative to that of the matrix. `supports` says whether the cell bears the move out.
+    `latest` is the day of its newest run that counts, `days` are those of the runs that its verdict
+    rests on. `link` is the cell's page, relative to that of the matrix. `supports` says whether the
+    cell supports the move: it works with the new floor, or is broken at the one that an early move
+    leaves.
     """
 
     cell: str
@@ -42,10 +46,17 @@ class Evidence(Value, frozen=True, kw_only=True):
     def word(self) -> str:
         """What it says about the move, in a word or two."""
         if self.supports:
-            return "bears it out"
+            return "supports"
         if self.latest is None:
-            return "has not run"
-        return "flaky" if self.verdict == "flaky" else "outdated" if self.stale else "does not bear it out"
+            return "no run counts"
+        if self.verdict == "unknown":
+            return "no answer yet"
+        return "flaky" if self.verdict == "flaky" else "outdated" if self.stale else "contradicts"
+
+    @property
+    def place(self) -> str:
+        """The cell's id without its recipe."""
+        return self.cell.partition("+")[0]
 
     @property
     def link(self) -> str:
@@ -82,8 +93,9 @@ class Floor(Value, frozen=True, kw_only=True):
 class Proposal(Value, frozen=True, kw_only=True):
     """A move of one floor of the subject's `release`, its newest.
 
-    `arithmetic` are the lines that a person can follow from the dates to the floor. `earliest` is the first day on
-    which a release may have the new floor; None means at once. `lost` and `gained` are what users lose and get.
+    `arithmetic` are the lines that a person can follow from the dates to the floor. `earliest` is the
+    first day on which a release may have the new floor by calendar and holds; None where neither names
+    one. `lost` and `gained` are what users lose and get.
     `needs` are the cells that must be locked and run before the move is proven, each once.
     """
 
@@ -114,15 +126,41 @@ class Proposal(Value, frozen=True, kw_only=True):
         return not self.objections
 
     @property
+    def is_supported(self) -> bool:
+        """Whether every representative cell supports it, however often."""
+        return bool(self.evidence) and not any(objection.against in DOUBTS for objection in self.objections)
+
+    @property
     def because(self) -> str:
-        """The reason of the new floor, for its declaration."""
+        """The reason of the new floor, for its declaration; else also what the move waits for."""
+        claim = f"{self._claim}{self._caveat}"
+        return claim if self.is_open else f"{claim}; it waits: {self.objections[0].because}"
+
+    @property
+    def _claim(self) -> str:
+        works = "works" if self.is_supported else "may work"
         match self.kind:
             case "raise":
-                return f"{self.release} works with {self.package} {self.proposed}, allowed from {self.earliest} on"
+                what = f"{self.package} {self.proposed}, allowed from {self.earliest} on"
+                return f"{self.release} {works} with {what}"
             case "lower":
-                return f"{self.release} works from {self.package} {self.proposed} on"
+                return f"{self.release} {works} with {self.package} from {self.proposed} on, up to {self.current}"
             case "early":
-                return f"{self.release} is broken with {self.package} {self.current}, and works with {self.proposed}"
+                broken = f"{self.release} is broken with {self.package} {self.current}"
+                return f"{broken}, and {works} with {self.proposed}"
+
+    @property
+    def _caveat(self) -> str:
+        """What `works` leaves out: places where only changed pins work, and explained failures."""
+        working = [cell for cell in self.evidence if cell.supports and cell.verdict != "broken"]
+        published = {cell.place for cell in working if cell.recipe != "relaxed"}
+        changed = {cell.place for cell in working} - published
+        some = "in part only" if published else "only"
+        parts = [
+            *([f"{some} with changed dependency pins"] if changed else []),
+            *(["but for failures that are explained"] if any(cell.verdict == "partial" for cell in working) else []),
+        ]
+        return "".join(f", {part}" for part in parts) if self.is_supported else ""
 
     @property
     def digest(self) -> str:

@@ -1,14 +1,17 @@
 """The `policy` room's proposals: a Picture and a day -> the floor moves that policy and records ask for.
 
-Raise: to what the calendar allows, and short of that to the newest version that is borne out. Lower: to the lowest
-version from which on every one up to the floor, the floor too, is borne out, as long as the calendar would not raise it
-again at once. Early: the floor's own cells are broken, so the floor goes to the next version that works, whatever the
+Raise: to what the calendar allows, under a hold to what that allows, and short of that to the newest
+version that is supported. Lower: to the lowest version from which on every one up to the floor, the
+floor too, is supported, as long as the calendar would not raise it again. Early: the floor's own
+representative cells are broken, so the floor goes to the next version that works, whatever the
 calendar says. A move that something speaks against is returned with its objections.
 """
 
 import datetime
+import itertools
 from collections.abc import Iterator, Sequence
 
+import msgspec
 from packaging.version import Version
 
 from compat.declare.matrix import Axis
@@ -16,7 +19,8 @@ from compat.policy.affected import gained, lost
 from compat.policy.arithmetic import named, told
 from compat.policy.guard import Guard, Proof, merged
 from compat.policy.moment import Moment, package_of
-from compat.policy.proposal import Against, Floor, Kind, Objection, Proposal, Value
+from compat.policy.proposal import Against, Evidence, Floor, Kind, Objection, Proposal, Value
+from compat.policy.window import hold_words
 from compat.results.picture import Picture
 
 
@@ -71,6 +75,7 @@ class _Mover:
         oldest = min((self.at, *self.moment.existing[axis.name]))
         self.allowed = oldest if reached is None else reached.version
         self.limit = self.allowed if self.hold is None else min(self.allowed, self.hold.at)
+        self.step = self._under_the_hold()
 
     def proposals(self) -> Iterator[Proposal]:
         """Yield the moves: raises, then an early move, then a lowering."""
@@ -87,11 +92,12 @@ class _Mover:
         return self.guard.proof(self.axis.name, version)
 
     def _higher(self) -> list[Version]:
-        """Where the floor might rise: to the best that is proven, the calendar's own, and what is announced."""
+        """Where the floor might rise: what is proven, the calendar's, a hold's, what is announced."""
         notice = datetime.timedelta(days=self.moment.policy.notice_days)
         soon = self.moment.calendar(self.axis.name, self.moment.day + notice)
         found = {self.allowed} if soon is None else {self.allowed, soon.version}
         found.update(self._best(self.limit))
+        found.update([] if self.step is None else [self.step])
         return sorted(version for version in found if version > self.at)
 
     def _best(self, limit: Version) -> list[Version]:
@@ -102,24 +108,43 @@ class _Mover:
         return (proven or green or within)[-1:]
 
     def _reachable(self) -> list[Version]:
-        """The versions that the newest release can be had with as published, and that may be a floor."""
+        """The versions that the calendar allows now, may be a floor, and can be had as published.
+
+        Each is allowed by its own date: a lower version may be the younger one.
+        """
         bad, reach = self.moment.bad(self.axis.name), self.guard.reach[self.axis.name]
-        return [v for v in self.moment.existing[self.axis.name] if v in reach and v not in bad]
+        slots, day = self.moment.slots[self.axis.name], self.moment.day
+        allowed = {slot.version for slot in slots if slot.on is not None and slot.on <= day}
+        existing = self.moment.existing[self.axis.name]
+        return [v for v in existing if v in allowed and v in reach and v not in bad]
+
+    def _under_the_hold(self) -> Version | None:
+        """The newest version above the floor that calendar and hold allow; None without a hold."""
+        if self.hold is None:
+            return None
+        step = self.moment.calendar(self.axis.name, up_to=self.hold.at)
+        return None if step is None or step.version <= self.at else step.version
 
     def _raise(self, to: Version) -> Proposal:
         slot = next((slot for slot in self.moment.slots[self.axis.name] if slot.version == to), None)
-        earliest = None if slot is None else slot.on
-        against = [*self._announced(earliest), *self._held(to)]
+        allowed = None if slot is None else slot.on
+        against = [*self._announced(allowed), *self._held(to)]
         proof = self.guard.raised(self.axis.name, to)
-        return self._made(_Draft(kind="raise", to=to, proofs=(proof,), against=tuple(against), earliest=earliest))
+        return self._made(_Draft(kind="raise", to=to, proofs=(proof,), against=tuple(against), allowed=allowed))
 
-    def _announced(self, earliest: datetime.date | None) -> Iterator[Objection]:
-        if earliest is not None and earliest > self.moment.day:
-            yield _says("calendar", f"this is an announcement: the calendar allows it from {earliest} on")
+    def _announced(self, allowed: datetime.date | None) -> Iterator[Objection]:
+        if allowed is not None and allowed > self.moment.day:
+            yield _says("calendar", f"this is an announcement: the calendar allows it from {allowed} on")
 
     def _held(self, to: Version) -> Iterator[Objection]:
         if self.hold is not None and to > self.hold.at:
-            yield _says("hold", f"held at {self.hold.at} until {self.hold.until}: {self.hold.because}")
+            step = "nothing above the floor" if self.step is None else named(self.axis, self.step)
+            yield _says("hold", f"{hold_words(self.hold)}; now calendar and hold allow {step}")
+
+    def _early_held(self, to: Version) -> Iterator[Objection]:
+        if self.hold is not None and to > self.hold.at:
+            none = f"the runs support no version above the floor up to {self.hold.at}"
+            yield _says("hold", f"{hold_words(self.hold)}; {none}")
 
     def _early(self) -> Proposal | None:
         here = self.proof(self.at)
@@ -127,13 +152,21 @@ class _Mover:
         above = [v for v in self.moment.existing[self.axis.name] if v > self.at and v not in bad]
         if here.state != "red" or not above:
             return None
-        to = next((v for v in above if self.proof(v).is_green), above[0])
-        against = list(self._held(to))
+        to = self._next(above)
+        against = list(self._early_held(to))
         wanted = self.moment.policy.witnesses
         if here.red_days < wanted:
-            because = f"the floor's own cells have been broken on {here.red_days} of {wanted} days"
+            because = f"a representative cell of the floor was broken on {here.red_days} of {wanted} days"
             against.append(_says("witnesses", because, *(one.cell for one in here.evidence)))
         return self._made(_Draft(kind="early", to=to, proofs=(self.proof(to),), against=tuple(against), broken=here))
+
+    def _next(self, above: Sequence[Version]) -> Version:
+        """The next that works, else the next that is not red; what a hold allows comes first."""
+        held = [v for v in above if self.hold is None or v <= self.hold.at]
+        green = [v for v in held if self.proof(v).is_green]
+        hopeful = [v for v in held if self.proof(v).state != "red"]
+        beyond = [v for v in above if self.proof(v).is_green]
+        return next(itertools.chain(green, hopeful, beyond, above))
 
     def _lower(self) -> Proposal | None:
         to = self._lowest()
@@ -144,11 +177,11 @@ class _Mover:
         back = self._pull()
         if back is not None and back > to:
             package = package_of(self.axis)
-            because = f"the calendar would raise it again at once: it has let go of {package} {to} for {back}"
-            remedy = f"a hold on {self.axis.name} at {to} in policy.toml, with its reason, would keep it"
+            because = f"the calendar would raise it again: it allows {package} {back}, which the runs support"
+            remedy = f"a hold on {self.axis.name} at {to} in policy.toml, with its reason, would keep it at {to}"
             against.append(_says("rebound", f"{because}; {remedy}"))
         if self.lowered is not None:
-            because = f"one lowering at a time: no cell has shown what it comes to together with {self.lowered.id}"
+            because = f"one lowering at a time: it is asked again once {self.lowered.id} is made"
             against.append(_says("together", because))
         proofs = tuple(self.proof(version) for version in between)
         return self._made(_Draft(kind="lower", to=to, proofs=proofs, against=tuple(against)))
@@ -187,7 +220,6 @@ class _Mover:
 
     def _made(self, draft: "_Draft") -> Proposal:
         evidence, objections, needs = merged(draft.proofs)
-        broken = () if draft.broken is None else draft.broken.evidence
         lowers = draft.kind == "lower"
         return Proposal(
             matrix=self.moment.matrix.name,
@@ -197,34 +229,45 @@ class _Mover:
             release=self.moment.called,
             current=self.at,
             proposed=draft.to,
-            earliest=draft.earliest,
-            grounds=(self._ground(draft), *self._failing(draft.to)),
+            earliest=self._earliest(draft),
+            grounds=(self._ground(draft), *self._lapsed(draft), *self._failing(draft.to)),
             objections=(*draft.against, *objections),
             arithmetic=(*told(self.moment, self.axis), self._conclusion(draft, not (draft.against or objections))),
-            evidence=(*broken, *evidence),
+            evidence=(*_leaving(draft.broken), *evidence),
             lost=() if lowers else lost(self.guard, self.axis, self.at, draft.to),
             gained=gained(self.guard, self.axis, self.at, draft.to) if lowers else (),
             needs=needs,
         )
 
+    def _earliest(self, draft: "_Draft") -> datetime.date | None:
+        """The first day by the calendar and after the holds; a lowering waits for neither."""
+        lifted = None if draft.kind == "lower" else self.moment.lifted(self.axis.name, draft.to)
+        return max((day for day in (draft.allowed, lifted) if day is not None), default=None)
+
     def _ground(self, draft: "_Draft") -> str:
         release, to, at = self.moment.called, named(self.axis, draft.to), self.at
         match draft.kind:
             case "raise":
-                return f"the calendar allows {to} from {draft.earliest} on, and the floor is {at}"
+                return f"the calendar allows {to} from {draft.allowed} on, and the floor is {at}"
             case "lower":
                 return f"it is declared from {at} on, and {release} may work from {to} on"
             case "early":
-                return f"every cell of {release} at the floor, {named(self.axis, at)}, is broken"
+                return f"every representative cell of {release} at the floor, {named(self.axis, at)}, is broken"
+
+    def _lapsed(self, draft: "_Draft") -> Iterator[str]:
+        """That the floor itself promises nothing that can be had."""
+        because = "" if draft.kind == "lower" else self.guard.absent(self.axis.name, self.at)
+        if because:
+            yield f"the floor itself is not supported by any cell: {because}"
 
     def _failing(self, to: Version) -> Iterator[str]:
-        for cell, names in self.guard.failing(self.axis.name, self.at, to).items():
-            yield f"in {cell} these fail, which work with {named(self.axis, self.at)}: {', '.join(names)}"
+        for cell, before, names in self.guard.failing(self.axis.name, self.at, to):
+            yield f"in {cell} these fail, which work in {before}: {', '.join(names)}"
 
     def _conclusion(self, draft: "_Draft", is_open: bool) -> str:
         verb = {"raise": "rise", "lower": "go down", "early": "rise ahead of the calendar"}[draft.kind]
         if is_open:
-            return f"So the floor can {verb} from {self.at} to {draft.to}: the cells bear it out."
+            return f"So the floor can {verb} from {self.at} to {draft.to}: every representative cell supports it."
         return f"So the floor could {verb} from {self.at} to {draft.to} if nothing spoke against it."
 
 
@@ -235,8 +278,14 @@ class _Draft(Value, frozen=True, kw_only=True):
     to: Version
     proofs: tuple[Proof, ...]
     against: tuple[Objection, ...]
-    earliest: datetime.date | None = None
+    allowed: datetime.date | None = None
     broken: Proof | None = None
+
+
+def _leaving(broken: Proof | None) -> Iterator[Evidence]:
+    """The cells of the floor that an early move leaves: that they are broken supports it."""
+    for cell in () if broken is None else broken.evidence:
+        yield msgspec.structs.replace(cell, supports=cell.verdict == "broken" and not cell.stale)
 
 
 def _says(against: Against, because: str, *cells: str) -> Objection:

@@ -15,8 +15,9 @@ from compat.policy.window import DAY
 class Quarter(Value, frozen=True, kw_only=True):
     """Three months of a schedule. Of the present quarter `on` is the schedule's day, of any other its first day.
 
-    `floors` are those that the rules have on that day, `proven` as far as they are proven now. The moves that are due
-    already are in the present quarter, any other in the one of its day.
+    `floors` are those that the rules have on that day, `proven` those with the moves only that are
+    proven now. The moves that are due already are in the present quarter, any other in the one of
+    its day.
     """
 
     begin: datetime.date

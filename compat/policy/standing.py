@@ -217,7 +217,7 @@ def _over(pull: Pull | None) -> Step:
     found = marked(pull.body, KEY)
     if found is not None and found.withdrawn:
         return LeaveAlone(because="compat closed it and a person opened it again", pull=pull)
-    comment = "Nothing is left to propose here: the floors are where the evidence puts them. compat closes this itself."
+    comment = "No move of a minimum version is open any more. compat closes this itself."
     return Close(pull=pull, body=withdrawn(pull.body, KEY), comment=comment)
 
 

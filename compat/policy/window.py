@@ -118,6 +118,11 @@ def hold_on(policy: Policy, axis: str, day: datetime.date) -> Hold | None:
     return min(held, key=lambda hold: hold.at, default=None)
 
 
+def hold_words(hold: Hold) -> str:
+    """Return a hold in words, without an end: up to where, until when, and why."""
+    return f"a hold at {hold.at} until {hold.until}: {hold.because.rstrip('.')}"
+
+
 def known_bad(policy: Policy, axis: str) -> frozenset[Version]:
     """Return the versions of an axis that are never proposed as a floor."""
     return frozenset(bad.version for bad in policy.known_bad if bad.axis == axis)

@@ -54,7 +54,7 @@ def _event(volume: Volume, found: Schedule, one: Minimum) -> Event:
     event.add("dtend", one.on + datetime.timedelta(days=1))
     event.add("transp", "TRANSPARENT")
     event.add("summary", plain(f"{found.title}: the minimum may be {said}", limit=300))
-    event.add("description", plain(f"With the first release after {one.on}: {said}.", limit=1000))
+    event.add("description", plain(f"With the first release after {one.on} the minimum may be {said}.", limit=1000))
     for days in REMINDERS:
         alarm = Alarm()
         alarm.add("action", "DISPLAY")

@@ -14,7 +14,7 @@ class FloorShape(Shape, frozen=True):
 
 
 class DatedMinimum(Shape, frozen=True):
-    """The minimum versions from a day on, by axis: as the rules have it, and as far as it is proven now."""
+    """The minimum versions from a day on, by axis: by the rules, and with those moves only that are proven now."""
 
     on: Date
     floors: dict[str, str]
@@ -118,7 +118,10 @@ class ObjectionShape(Shape, frozen=True):
 
 
 class ProposalShape(Shape, frozen=True):
-    """A proposed move of one floor. `open` says that nothing speaks against it; `earliest` is null when at once."""
+    """A proposed move of one floor. `open` says that nothing speaks against it, `because` what is known of it.
+
+    `earliest` is the first day for it by calendar and holds, null where neither names one.
+    """
 
     id: str
     digest: Sha256

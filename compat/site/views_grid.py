@@ -73,14 +73,17 @@ def grid_path(volume: Volume, python: Version | None) -> str:
     return page(volume.name, "grid", "all" if python is None else f"py{python}")
 
 
-def main_python(volume: Volume) -> Version:
-    """Return the newest Python on which anything was tested; where nothing was, the newest that a release admits."""
+def main_python(volume: Volume) -> Version | None:
+    """Return the newest Python on which anything was tested; where nothing was, the newest that a release admits.
+
+    None, for all of them, where the matrix has no cell: nothing is on the index yet.
+    """
     told = {python: _told(board) for python, board in volume.board.items()}
     for counts in (0, 1):
         found = [python for python, numbers in told.items() if numbers[counts]]
         if found:
             return found[-1]
-    return [*told][-1]
+    return [*told][-1] if told else None
 
 
 def grid(volume: Volume, python: Version | None) -> Grid:

@@ -14,7 +14,7 @@ from compat.site.words import count, day
 
 
 class MinimumView(View, frozen=True):
-    """The floors from a day on, in words, and as far as they are proven."""
+    """The floors from a day on, in words: as the rules have it, and with those moves only that are proven."""
 
     on: datetime.date
     floors: tuple[str, ...]
@@ -167,14 +167,15 @@ def title_of(one: Proposal) -> str:
 
 
 def _line(volume: Volume, one: Proposal) -> ProposalLine:
-    supporting = sum(proof.supports for proof in one.evidence)
+    supporting, every = sum(proof.supports for proof in one.evidence), len(one.evidence)
+    cells = count(every, "cell supports it", "cells support it")
     return ProposalLine(
         title=title_of(one),
         path=page(volume.name, "proposals", one.id),
         state="open" if one.is_open else "waits",
         why=one.because if one.is_open else one.objections[0].because,
-        evidence=f"{supporting} of {count(len(one.evidence), 'cell')} bear it out",
-        share=round(100 * supporting / len(one.evidence)) if one.evidence else 0,
+        evidence=f"{supporting:,} of {cells}" if every else "there is no cell to ask",
+        share=round(100 * supporting / every) if every else 0,
         earliest=one.earliest,
     )
 

@@ -14,7 +14,7 @@ QUARTERS = ("first", "second", "third", "fourth")
 
 
 class FloorLine(View, frozen=True):
-    """An axis, and its minimum on the quarter's day: as the rules have it, and as far as it is proven now."""
+    """An axis, and its minimum on the quarter's day: as the rules have it, and with the moves that are proven now."""
 
     label: str
     at: str

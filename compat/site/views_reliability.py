@@ -17,6 +17,7 @@ class Health(View, frozen=True):
     planned: int
     known: int
     tested: int
+    ruled_out: int
     waiting: int
     flaky: int
     stale: int
@@ -49,6 +50,7 @@ def health(volume: Volume) -> Health:
         planned=len(volume.picture.entries),
         known=len(known),
         tested=sum(entry.is_tested for entry in known),
+        ruled_out=sum(entry.obstacle is not None and not entry.is_tested for entry in volume.picture.entries),
         waiting=sum(not entry.runs for entry in known),
         flaky=sum(entry.verdict.kind == "flaky" for entry in known),
         stale=sum(entry.verdict.stale for entry in known),

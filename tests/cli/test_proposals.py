@@ -73,7 +73,7 @@ def test_an_open_move_is_told_with_its_evidence_and_its_diff_and_ends_in_1(demo:
     came = run("propose", "demo")
     assert came.code == 1
     assert "raise dep 1.2 -> 1.4: OPEN  (raise-dep-1.2-to-1.4)" in came.out
-    assert f"bears it out: {cell('3.9', '1.4')}  works, pass on 2026-06-13, 2026-06-14" in came.out
+    assert f"supports: {cell('3.9', '1.4')}  works, pass on 2026-06-13, 2026-06-14" in came.out
     assert '-at = "1.2"\n' in came.out
     assert '+at = "1.4"\n' in came.out
     assert 'at = "1.2"' in (demo / "matrix.toml").read_text(encoding="utf-8")
@@ -163,7 +163,7 @@ class TestOpening:
         assert "Demo: minimum dep 1.2 to 1.4\n" in came.out
         assert f"(https://c.example/demo/cell/{cell('3.9', '1.4')}/)" in came.out
         assert "Close this pull request without merging it" in came.out
-        assert "Demo: 2 moves wait for proof or for a date" in came.out
+        assert "Demo: 2 moves of minimum versions wait" in came.out
 
 
 class TestTheSchedule:

@@ -77,7 +77,7 @@ class TestARaise:
         (objection,) = one.objections
         assert objection.against == "witnesses"
         assert objection.because == (
-            f"{AT_14[1]} has 1 of 2 green runs on different days (2026-06-12); "
+            f"{AT_14[1]} has supporting runs on 1 of 2 days (2026-06-12); "
             "a run from 2026-06-13 on is the next that counts"
         )
         assert one.needs == (AT_14[1],)
@@ -117,7 +117,7 @@ class TestARaise:
         before = [ran(one, days_ago=ago, **works) for one in at_floor for ago in (1, 2)]
         after = [ran(one, "test-fail:assertion(x)", ago, **lacking("printing")) for one in AT_14 for ago in (1, 2)]
         assert on_dep(before + after)["raise-dep-1.2-to-1.4"].grounds[1:] == tuple(
-            f"in {one} these fail, which work with dep 1.2: printing" for one in AT_14
+            f"in {one} these fail, which work in {one.replace('dep1.4', 'dep1.2')}: printing" for one in AT_14
         )
         assert len(on_dep(after)["raise-dep-1.2-to-1.4"].grounds) == 1
 
@@ -130,7 +130,10 @@ class TestARaise:
         day = datetime.date(2023, 9, 1)
         found = proposals(seen([], ask), day)
         one = next(one for one in found if one.id == "raise-dep-1.0-to-1.3")
-        assert one.objections[-1].because == "no proven cell has dep 1.3: demo 1.0 requires dep <1.3,>=1.0, not 1.3"
+        assert one.objections[-1].because == (
+            "the plan rules out every cell of demo 1.0 with dep 1.3 as published, such as py3.8-dep1.3-demo1.0+dated: "
+            "demo 1.0 requires dep <1.3,>=1.0, not 1.3"
+        )
         assert one.needs == ()
 
     def test_is_announced_before_its_day_and_not_open(self) -> None:
