@@ -101,7 +101,7 @@ def seen(
     for run in runs:
         by_cell.setdefault(run.cell, []).append(run)
     locks = dict.fromkeys([*by_cell, *locked], LOCK)
-    present = Present(suite_digest=SUITE, day=day)
+    present = Present(suite_digest=SUITE, day=day, asked=frozenset(("demo", "dep")))
     return picture(ask or declared(), catalogue(), fates(), locks, by_cell, present)
 
 

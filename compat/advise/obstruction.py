@@ -89,7 +89,7 @@ def _axis_of(cell: Cell, text: str) -> str | None:
 
 
 def _of_nobody(matching: Sequence[Entry]) -> Iterator[str]:
-    untested = [entry for entry in matching if entry.verdict.kind == "unknown"]
+    untested = [entry for entry in matching if entry.verdict.kind == "unknown" and not entry.counted]
     if untested:
         many = "1 combination that fits" if len(untested) == 1 else f"{len(untested):,} combinations that fit"
         relaxed = " once pins are lifted" if all(entry.cell.recipe == "relaxed" for entry in untested) else ""

@@ -89,6 +89,14 @@ DECLARED = Look(
     sentence="are admitted by the release's metadata, and were not tested yet",
     css="unknown declared",
 )
+# It ran, but a package that was not asked about is in the way of an answer.
+BLOCKED = Look(
+    state="unknown",
+    symbol="⊝",
+    word="no answer yet",
+    sentence="have no answer yet: a package that was not asked about is in the way",
+    css="unknown blocked",
+)
 # Staleness goes with any tested state: the symbol follows its symbol, the class is added to its class.
 STALE = ("◷", "stale", "the newest run is old, or the suite or the lock has changed since")
 # Where another recipe of the place says nothing, one recipe's verdict alone gives this state.
@@ -117,6 +125,8 @@ def look_of(entry: Entry, siblings: Sequence[Entry] = ()) -> Look:
     state, outcome = state_of(entry, siblings), entry.verdict.outcome
     if state == "broken" and isinstance(outcome, Failed) and outcome.stage in ("plan", "lock", "install"):
         return REFUSED
+    if state == "unknown" and entry.verdict.latest is not None:
+        return BLOCKED
     if state == "unknown" and any(_is_admitted(one) for one in (entry, *siblings)):
         return DECLARED
     return LOOKS[state]

@@ -9,7 +9,7 @@ from packaging.version import Version
 from compat.declare.matrix import Matrix, PackageAxis
 from compat.results.picture import Entry
 from compat.site.edition import Versions, Volume, page
-from compat.site.looks import DECLARED, LOOKS, REFUSED, Look, place_look, telling
+from compat.site.looks import BLOCKED, DECLARED, LOOKS, REFUSED, Look, place_look, telling
 from compat.site.views_place import Answer, Place, View, place_view
 from compat.site.words import python_of, ranges
 
@@ -216,4 +216,5 @@ def _ordered(looks: Iterable[Look]) -> list[Look]:
     order = [*LOOKS.values()]
     order.insert(order.index(LOOKS["broken"]) + 1, REFUSED)
     order.insert(order.index(LOOKS["unknown"]), DECLARED)
+    order.insert(order.index(LOOKS["unknown"]), BLOCKED)
     return sorted(looks, key=order.index)

@@ -89,3 +89,20 @@ def test_a_bad_version_may_still_be_judged() -> None:
     known = seen([], declared(rules=policy(known_bad=(bad("dep", "1.3"),))))
     assert known.ask.policy is not None
     assert Guard(Moment(known, known.ask.policy, DAY)).proof("dep", Version("1.3")).state == "open"
+
+
+def test_a_relaxed_cell_with_a_third_package_in_the_way_neither_supports_nor_contradicts() -> None:
+    failed = "import-fail:missing-module(third)"
+    blocked = [ran(cell("3.9", "1.3", "relaxed"), failed, involved=("third",))]
+    refused = [
+        ran(cell("3.9", "1.3"), "lock-fail:conflict(third<2)"),
+        ran(cell("3.11", "1.3"), "lock-fail:conflict(third<2)"),
+    ]
+    proof = guard(blocked + refused + red(cell("3.11", "1.3", "relaxed"))).proof("dep", Version("1.3"))
+    evidence = next(one for one in proof.evidence if one.cell == cell("3.9", "1.3", "relaxed"))
+    assert (evidence.verdict, evidence.word, evidence.supports) == ("unknown", "no answer yet", False)
+    assert proof.state == "open"
+    told = [objection for objection in proof.objections if evidence.cell in objection.cells]
+    assert [(one.against, one.because.partition(" on 20")[0]) for one in told] == [
+        ("missing", f"{evidence.cell} has no answer yet: in the way: third; it came to {failed}")
+    ]

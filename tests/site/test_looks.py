@@ -4,7 +4,7 @@ from editions import edition
 from known import Shelf, lock_of, ran
 from printed import every_state
 
-from compat.site.looks import DECLARED, LOOKS, REFUSED, Look, place_look
+from compat.site.looks import BLOCKED, DECLARED, LOOKS, REFUSED, Look, place_look
 
 PLACE = "py3.8-dep1-demo1.0"
 
@@ -15,7 +15,7 @@ def look(*records: object, place: str = PLACE) -> Look:
 
 
 def test_no_two_looks_share_a_symbol_a_word_or_a_class() -> None:
-    every = [*LOOKS.values(), REFUSED, DECLARED]
+    every = [*LOOKS.values(), REFUSED, DECLARED, BLOCKED]
     for field in ("symbol", "word", "css", "sentence"):
         assert len({getattr(one, field) for one in every}) == len(every)
 
