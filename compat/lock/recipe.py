@@ -55,14 +55,26 @@ def locked_cell(facts: Feasibility, cell: Cell, locker: Locker, package_of: Pack
     each of them). One that says `always` is no offer, and neither is that of a coordinate outside its published range.
     """
 
+    package_cutoffs: tuple[Cutoff, ...] = ()
+
     def attempt(kept: frozenset[str]) -> Lock | Refusal:
         inputs = inputs_of(facts, cell, kept)
+        cutoffs = tuple(sorted((*inputs.cutoffs, *package_cutoffs), key=lambda c: c.package))
+        inputs = msgspec.structs.replace(inputs, cutoffs=cutoffs)
         return lock_cell(locker, inputs, package_of, facts.matrix.margin_days)
 
     answer = attempt(frozenset())
+    if isinstance(answer, Refusal) or cell.recipe != "relaxed":
+        return answer
+    # What the date hid from the first lock it would hide from each of the others: it need not be found again.
+    relaxed = facts.rules.relaxations(cell)
+    package_cutoffs = tuple(c for c in answer.inputs.cutoffs if c.package not in relaxed)
     kept: frozenset[str] = frozenset()
-    for group in () if isinstance(answer, Refusal) else _withdrawals(facts, cell, answer):
-        if isinstance(trial := attempt(kept | group), Lock):
+    for group in _withdrawals(facts, cell, answer):
+        if group <= kept:
+            continue
+        trial = attempt(kept | group)
+        if isinstance(trial, Lock):
             answer, kept = trial, kept | group
     return answer
 
