@@ -2,6 +2,7 @@
 
 import signal
 
+from compat.lock.builders import tool_at_fault
 from compat.run.evidence import Evidence, Installed, Raised, Step, StepName, Trial
 from compat.run.outcome import PLACED, Cause, Failed, Outcome, Passed, Stage
 from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, read
@@ -37,6 +38,9 @@ def _install(evidence: Evidence) -> Failed | None:
     if step.ended.exit_code == 0:
         return None
     cause, subject = read(INSTALL, step.log) or ("error", "")
+    tool = tool_at_fault(step.log) if cause == "build" else ""
+    if tool:
+        return Failed(stage="install", cause="build-tool", subject=subject, by=tool)
     return Failed(stage="install", cause=cause, subject=subject)
 
 

@@ -20,6 +20,7 @@ from compat.declare.matrix import Suite
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Lock, Pin
 from compat.lock.text import encode_pin
+from compat.lock.uv import dates
 from compat.run import incell
 from compat.run.bytecode import harvest, lend
 from compat.run.events import Report, read_probe, read_report
@@ -151,13 +152,23 @@ class CellRun:
         make = [uv, "venv", "--no-config", "--quiet", "--no-python-downloads", f"--python={self.bench.python}", "venv"]
         install = [
             uv, "pip", "install", "--no-config", "--no-progress", "--color=never", "--no-deps", "--require-hashes",
-            f"--python={self.python}", *self._places(),
+            f"--python={self.python}", *self._places(), *self._dates(),
         ]  # fmt: skip
         commands = [make, [*install, "-r", "pins.txt"]]
         if forced is not None:
             self._write_pins("given.txt", [forced])
             commands.append([*install, f"--python-version={inputs.given_python}", "-r", "given.txt"])
         return all(self._step("install", command, dict(self.bench.variables), network=True) for command in commands)
+
+    def _dates(self) -> list[str]:
+        """What a source build may see: the index as of the lock's date, with the tools of then.
+
+        The given pin is no answer of the resolver's, so the date need not admit it. Folders of wheels have no dates.
+        """
+        inputs = self.job.lock.inputs
+        seen = [] if self.job.links else dates(inputs)
+        exempt = [f"--exclude-newer-package={inputs.given.name}=false"] if seen and inputs.given is not None else []
+        return [*seen, *exempt]
 
     def _lend(self) -> int:
         """Lend the cell the bytecode of its sources; the time counts as part of the install."""
