@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake_index import FakeIndex, File, body, in_json
+from fake_index import FakeIndex, File, body, in_json, metadata
 from keeper import wheel
 from packaging.version import Version
 from test_classify import but, step
@@ -52,6 +52,7 @@ build-backend = "backend"
 backend-path = ["."]
 """
 THEN = datetime.datetime(2024, 1, 10, tzinfo=datetime.timezone.utc)
+DATES = (("then", THEN), ("now", None))
 
 
 def sdist() -> bytes:
@@ -69,6 +70,9 @@ def sdist() -> bytes:
     return packed.getvalue()
 
 
+SDIST = sdist()
+
+
 @pytest.fixture
 def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeIndex]:
     for name in ("NO_PROXY", "no_proxy"):
@@ -78,21 +82,25 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeIndex]:
         "buildtool-1.0-py3-none-any.whl": (wheel("buildtool", "1.0", {"buildtool.py": "OLD = 1\n"}, []), 1),
         "buildtool-2.0-py3-none-any.whl": (wheel("buildtool", "2.0", {"buildtool.py": ""}, []), 20),
     }
-    pages = {"buildtool": tools, "old": {"old-1.0.tar.gz": (sdist(), 2)}}
+    pages = {"buildtool": tools, "old": {"old-1.0.tar.gz": (SDIST, 2)}}
     for name, contents in pages.items():
         files = []
         for filename, (content, day) in contents.items():
             fake.answers(f"/files/{filename}", body(content, "application/octet-stream"))
             uploaded = f"2024-01-{day:02}T12:00:00Z"
             digest = hashlib.sha256(content).hexdigest()
-            files.append(File(filename, "", digest, None, uploaded))
+            is_wheel = filename.endswith(".whl")
+            if is_wheel:
+                text = metadata(name, filename.split("-")[1])
+                fake.answers(f"/files/{filename}.metadata", body(text, "application/octet-stream"))
+            files.append(File(filename, "", digest, None, uploaded, metadata=is_wheel or None))
         fake.page(name, in_json(files))
     yield fake
     fake.stop()
 
 
 def cell(index: FakeIndex, folder: Path, as_of: datetime.datetime | None) -> CellRun:
-    pin = Pin(name="old", version=Version("1.0"), hashes=(hashlib.sha256(sdist()).hexdigest(),))
+    pin = Pin(name="old", version=Version("1.0"), hashes=(hashlib.sha256(SDIST).hexdigest(),))
     python = Version(".".join(map(str, sys.version_info[:3])))
     inputs = Inputs(cell="c", python=python, platform="", requirements=("old==1.0",), as_of=as_of)
     job = Job(
@@ -110,7 +118,7 @@ def cell(index: FakeIndex, folder: Path, as_of: datetime.datetime | None) -> Cel
 
 
 def test_a_source_build_uses_the_tools_of_the_cells_date(index: FakeIndex, tmp_path: Path) -> None:
-    then, now = (cell(index, tmp_path / str(as_of), as_of).run() for as_of in (THEN, None))
+    then, now = (cell(index, tmp_path / name, as_of).run() for name, as_of in DATES)
     assert [item.name for item in then.installed] == ["old"], then.steps[-1].log
     assert str(classify(then)) == "pass"
     assert str(classify(now)) == "install-fail:build(old==1.0)"
@@ -119,15 +127,15 @@ def test_a_source_build_uses_the_tools_of_the_cells_date(index: FakeIndex, tmp_p
 
 def test_a_lock_builds_with_the_tools_of_its_date(index: FakeIndex, tmp_path: Path) -> None:
     """No file of this source distribution says what it requires, so that its lock must build it."""
-    for as_of, built in ((THEN, True), (None, False)):
-        environ = {"PATH": "/usr/bin:/bin", "UV_CACHE_DIR": str(tmp_path / str(as_of)), "NO_PROXY": "127.0.0.1"}
+    for name, as_of in DATES:
+        environ = {"PATH": "/usr/bin:/bin", "UV_CACHE_DIR": str(tmp_path / name), "NO_PROXY": "127.0.0.1"}
         locker = UvLocker(IndexSettings(index_url=index.url), environ, lambda _: sys.executable)
         python = Version(".".join(map(str, sys.version_info[:3])))
         inputs = Inputs(
             cell="c", python=python, platform="x86_64-manylinux_2_28", requirements=("old==1.0",), as_of=as_of
         )
         answer = locker.lock(inputs)
-        assert isinstance(answer, Lock) is built, answer
+        assert isinstance(answer, Lock) is (as_of is THEN), answer
         if isinstance(answer, Refusal):
             assert answer.cause == "build"
             assert "module 'buildtool' has no attribute 'OLD'" in answer.because
