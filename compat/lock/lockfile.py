@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 from packaging.version import Version
 
-Cause = Literal["no-artifact", "requires-python", "conflict", "yanked", "build", "unsupported"]
+Cause = Literal["no-artifact", "requires-python", "conflict", "yanked", "build", "build-tool", "unsupported"]
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):

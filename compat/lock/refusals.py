@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from compat.lock.builders import own_error, tool_at_fault
 from compat.lock.lockfile import Cause, Refusal
 
 _WORD = r"[A-Za-z0-9][\w.\[\]-]*"
@@ -56,7 +57,15 @@ def refusal_of_uv(text: str) -> Refusal | None:
     if "No solution found" not in text and "Failed to" not in text:
         return None
     story = _story(text, r"(?:No solution found[^:]*?dependencies:?|error:)")
-    return _first(_UV, story, tuple(_HIDDEN.findall(text)))
+    refusal = _first(_UV, story, tuple(_HIDDEN.findall(text)))
+    return refusal if refusal is None or refusal.cause != "build" else _built(refusal, text)
+
+
+def _built(refusal: Refusal, text: str) -> Refusal:
+    """The refusal with the builder's own words, and of a cause that says when its tool is at fault."""
+    tool, own = tool_at_fault(text), told(own_error(text))
+    because = f"{refusal.because}: {own}" if own else refusal.because
+    return msgspec.structs.replace(refusal, cause="build-tool" if tool else "build", because=because)
 
 
 def refusal_of_pip(text: str) -> Refusal | None:

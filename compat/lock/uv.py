@@ -81,13 +81,24 @@ class UvLocker:
             arguments += ["--overrides", _listed(folder, "overrides.txt", inputs.overrides)]
         if inputs.excludes:
             arguments += ["--excludes", _listed(folder, "excludes.txt", inputs.excludes)]
-        if inputs.as_of is not None:
-            arguments.append(f"--exclude-newer={_moment(inputs.as_of)}")
-            arguments += [
-                f"--exclude-newer-package={c.package}={'false' if c.until is None else _moment(c.until)}"
-                for c in inputs.cutoffs
-            ]
-        return arguments
+        return [*arguments, *dates(inputs)]
+
+
+def dates(inputs: Inputs) -> list[str]:
+    """Return what makes uv see the index as of a lock's date.
+
+    It holds for what a source build asks for, too: a build of then needs the tools of then. A fresh
+    lock has no date, because today's tools are what a user's plain install gets.
+    """
+    if inputs.as_of is None:
+        return []
+    return [
+        f"--exclude-newer={_moment(inputs.as_of)}",
+        *(
+            f"--exclude-newer-package={c.package}={'false' if c.until is None else _moment(c.until)}"
+            for c in inputs.cutoffs
+        ),
+    ]
 
 
 def _listed(folder: Path, name: str, lines: tuple[str, ...]) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from compat.lock.builders import own_error
 from compat.results.involved import involved, involved_in_refusal
 from compat.results.record import Attempt, Capability, Record, StepSeconds, decisive
 from compat.results.redact import redacted
@@ -45,7 +46,7 @@ def record_of(attempts: Sequence[Evidence], tool: str, run_url: str = "") -> Rec
         capabilities=_capabilities(deciding, outcome),
         metrics=_metrics(deciding),
         installed=deciding.installed,
-        involved=involved(outcome, (item.name for item in deciding.installed), dict(deciding.modules)),
+        involved=involved(outcome, (item.name for item in deciding.installed), dict(deciding.owners)),
         step_seconds=_step_seconds(deciding),
         log=excerpt(deciding, outcome),
         run_url=run_url,
@@ -72,7 +73,10 @@ def excerpt(evidence: Evidence, outcome: Outcome) -> str:
     if isinstance(outcome, Passed) or not evidence.steps:
         return ""
     raised = evidence.imported or next(iter(evidence.collect_errors), None)
-    told = [] if raised is None else [redacted(f"{raised.type}: {raised.message} ({raised.where})")]
+    own = own_error(evidence.steps[-1].log)
+    told = [redacted(own)] if own else []
+    if raised is not None:
+        told = [redacted(f"{raised.type}: {raised.message} ({raised.where})")]
     lines = redacted(evidence.steps[-1].log).splitlines()
     signs = ("Error", "error:", "Fatal Python", "FAILED", "Traceback")
     first = next((number for number, line in enumerate(lines) if any(sign in line for sign in signs)), len(lines))

@@ -7,7 +7,7 @@ import stat
 import threading
 import time
 from collections.abc import Mapping
-from importlib.metadata import distributions
+from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
 import msgspec
@@ -20,6 +20,7 @@ from compat.declare.matrix import Suite
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Lock, Pin
 from compat.lock.text import encode_pin
+from compat.lock.uv import dates
 from compat.run import incell
 from compat.run.bytecode import harvest, lend
 from compat.run.events import Report, read_probe, read_report
@@ -106,7 +107,7 @@ class CellRun:
         try:
             facts = self._facts()
             if facts.imported or facts.collect_errors or any(trial.status == "failed" for trial in facts.tests):
-                facts = msgspec.structs.replace(facts, modules=renamed_modules(self.site))
+                facts = msgspec.structs.replace(facts, owners=renamed_modules(self.site))
             evidence = msgspec.structs.replace(facts, seconds=time.monotonic() - begin, steps=tuple(self.steps))
             (self.evidence / "evidence.json").write_bytes(encode_evidence(evidence))
             return evidence
@@ -120,11 +121,12 @@ class CellRun:
         facts = Evidence(
             cell=self.job.cell, matrix=self.job.matrix, subject=self.job.subject, lock_digest=self.job.lock.digest,
             suite_digest=asked, started=self.started, seconds=0.0,
-            host=self.bench.host, isolation=self.bench.level, steps=(), wanted=wanted,
+            host=self.bench.host, isolation=self.bench.level, steps=(), wanted=wanted, module=self.job.module,
         )  # fmt: skip
         if not self._install():
             return facts
-        facts = msgspec.structs.replace(facts, installed=installed(self.site))
+        modules = top_modules(self.site, self.job.subject)
+        facts = msgspec.structs.replace(facts, installed=installed(self.site), modules=modules)
         if set(facts.installed) != set(wanted):
             return facts
         facts = msgspec.structs.replace(facts, lent=self._lend())
@@ -152,13 +154,23 @@ class CellRun:
         make = [uv, "venv", "--no-config", "--quiet", "--no-python-downloads", f"--python={self.bench.python}", "venv"]
         install = [
             uv, "pip", "install", "--no-config", "--no-progress", "--color=never", "--no-deps", "--require-hashes",
-            f"--python={self.python}", *self._places(),
+            f"--python={self.python}", *self._places(), *self._dates(),
         ]  # fmt: skip
         commands = [make, [*install, "-r", "pins.txt"]]
         if forced is not None:
             self._write_pins("given.txt", [forced])
             commands.append([*install, f"--python-version={inputs.given_python}", "-r", "given.txt"])
         return all(self._step("install", command, dict(self.bench.variables), network=True) for command in commands)
+
+    def _dates(self) -> list[str]:
+        """What a source build may see: the index as of the lock's date, with the tools of then.
+
+        The given pin is no answer of the resolver's, so the date need not admit it. Folders of wheels have no dates.
+        """
+        inputs = self.job.lock.inputs
+        seen = [] if self.job.links else dates(inputs)
+        exempt = [f"--exclude-newer-package={inputs.given.name}=false"] if seen and inputs.given is not None else []
+        return [*seen, *exempt]
 
     def _lend(self) -> int:
         """Lend the cell the bytecode of its sources; the time counts as part of the install."""
@@ -287,12 +299,26 @@ def renamed_modules(site: Path) -> tuple[tuple[str, str], ...]:
     owners: dict[str, set[str]] = {}
     for distribution in distributions(path=[str(site)]):
         package = canonicalize_name(distribution.metadata["Name"] or "?")
-        listed = distribution.read_text("top_level.txt")
-        names = listed.split() if listed else [file.parts[0].partition(".")[0] for file in distribution.files or ()]
-        for name in names:
-            if name.isidentifier() and name != "__pycache__" and canonicalize_name(name) != package:
+        for name in _top_level(distribution):
+            if canonicalize_name(name) != package:
                 owners.setdefault(name, set()).add(package)
     return tuple((name, found.pop() if len(found) == 1 else name) for name, found in sorted(owners.items()))
+
+
+def top_modules(site: Path, package: str) -> tuple[str, ...]:
+    """Return the names at the top of an installed distribution that can be imported, by its list of files."""
+    names: set[str] = set()
+    for distribution in distributions(path=[str(site)]):
+        if canonicalize_name(distribution.metadata["Name"] or "?") == canonicalize_name(package):
+            names |= _top_level(distribution)
+    return tuple(sorted(names))
+
+
+def _top_level(distribution: Distribution) -> set[str]:
+    """The names that a distribution's list of files has at the top and that can be imported."""
+    files = [path for path in distribution.files or () if path.suffix in (".py", ".so")]
+    names = {path.parts[0] if len(path.parts) > 1 else path.name.partition(".")[0] for path in files}
+    return {name for name in names if name.isidentifier()}
 
 
 def tampered(site: Path, since_ns: int) -> tuple[str, ...]:

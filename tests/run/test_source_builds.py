@@ -1,0 +1,204 @@
+"""Source builds in a cell: with the tools of the cell's date, and a tool that fails says nothing of the versions."""
+
+import datetime
+import hashlib
+import io
+import sys
+import tarfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_index import FakeIndex, File, body, in_json, metadata
+from keeper import wheel
+from packaging.version import Version
+from test_classify import but, step
+
+from compat.declare.matrix import Suite
+from compat.index.settings import IndexSettings
+from compat.lock.builders import own_error, tool_at_fault
+from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
+from compat.lock.refusals import refusal_of_uv
+from compat.lock.uv import UvLocker
+from compat.results.judged import record_of
+from compat.run.classify import classify
+from compat.run.outcome import is_spurious
+from compat.run.session import Bench, CellRun, Job
+
+# Its build asks for a tool without saying which version, and needs what only the old one has.
+BACKEND = """\
+import base64, hashlib, zipfile
+import buildtool
+buildtool.OLD
+
+def build_wheel(directory, config_settings=None, metadata_directory=None):
+    name = "old-1.0-py3-none-any.whl"
+    files = {
+        "old.py": "",
+        "old-1.0.dist-info/METADATA": "Metadata-Version: 2.1\\nName: old\\nVersion: 1.0\\n",
+        "old-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
+        "old-1.0.dist-info/RECORD": "",
+    }
+    with zipfile.ZipFile(directory + "/" + name, "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+    return name
+"""
+PROJECT = """\
+[build-system]
+requires = ["buildtool"]
+build-backend = "backend"
+backend-path = ["."]
+"""
+THEN = datetime.datetime(2024, 1, 10, tzinfo=datetime.timezone.utc)
+DATES = (("then", THEN), ("now", None))
+
+
+def sdist() -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        files = {
+            "PKG-INFO": "Metadata-Version: 2.1\nName: old\nVersion: 1.0\n",
+            "pyproject.toml": PROJECT,
+            "backend.py": BACKEND,
+        }
+        for name, text in files.items():
+            entry = tarfile.TarInfo(f"old-1.0/{name}")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    return packed.getvalue()
+
+
+SDIST = sdist()
+
+
+@pytest.fixture
+def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeIndex]:
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "127.0.0.1")
+    fake = FakeIndex()
+    tools = {
+        "buildtool-1.0-py3-none-any.whl": (wheel("buildtool", "1.0", {"buildtool.py": "OLD = 1\n"}, []), 1),
+        "buildtool-2.0-py3-none-any.whl": (wheel("buildtool", "2.0", {"buildtool.py": ""}, []), 20),
+    }
+    pages = {"buildtool": tools, "old": {"old-1.0.tar.gz": (SDIST, 2)}}
+    for name, contents in pages.items():
+        files = []
+        for filename, (content, day) in contents.items():
+            fake.answers(f"/files/{filename}", body(content, "application/octet-stream"))
+            uploaded = f"2024-01-{day:02}T12:00:00Z"
+            digest = hashlib.sha256(content).hexdigest()
+            is_wheel = filename.endswith(".whl")
+            if is_wheel:
+                text = metadata(name, filename.split("-")[1])
+                fake.answers(f"/files/{filename}.metadata", body(text, "application/octet-stream"))
+            files.append(File(filename, "", digest, None, uploaded, metadata=is_wheel or None))
+        fake.page(name, in_json(files))
+    yield fake
+    fake.stop()
+
+
+def cell(index: FakeIndex, folder: Path, as_of: datetime.datetime | None) -> CellRun:
+    pin = Pin(name="old", version=Version("1.0"), hashes=(hashlib.sha256(SDIST).hexdigest(),))
+    python = Version(".".join(map(str, sys.version_info[:3])))
+    inputs = Inputs(cell="c", python=python, platform="", requirements=("old==1.0",), as_of=as_of)
+    job = Job(
+        matrix="m", cell="c", subject="old", module="old", suite=Suite(path="suite"), suite_folder="",
+        lock=Lock(inputs=inputs, pins=(pin,), tool="made"),
+    )  # fmt: skip
+    bench = Bench(
+        worker="w", evidence=str(folder / "evidence"), bytecode=str(folder / "bytecode"), sandbox=str(folder),
+        python=sys.executable, tag=sys.implementation.cache_tag, magic=b"", level="L0",
+        index=IndexSettings(index_url=index.url),
+        variables=(("NO_PROXY", "127.0.0.1"), ("PATH", "/usr/bin:/bin"), ("UV_CACHE_DIR", str(folder / "uv"))),
+        host="linux-x86_64-1cpu-1gb",
+    )  # fmt: skip
+    return CellRun(job, bench, THEN, threading.Event())
+
+
+def test_a_source_build_uses_the_tools_of_the_cells_date(index: FakeIndex, tmp_path: Path) -> None:
+    then, now = (cell(index, tmp_path / name, as_of).run() for name, as_of in DATES)
+    assert [item.name for item in then.installed] == ["old"], then.steps[-1].log
+    assert str(classify(then)) == "pass"
+    assert str(classify(now)) == "install-fail:build(old==1.0)"
+    assert "AttributeError: module 'buildtool' has no attribute 'OLD'" in record_of([now], tool="made").log
+
+
+def test_a_lock_builds_with_the_tools_of_its_date(index: FakeIndex, tmp_path: Path) -> None:
+    """No file of this source distribution says what it requires, so that its lock must build it."""
+    for name, as_of in DATES:
+        environ = {"PATH": "/usr/bin:/bin", "UV_CACHE_DIR": str(tmp_path / name), "NO_PROXY": "127.0.0.1"}
+        locker = UvLocker(IndexSettings(index_url=index.url), environ, lambda _: sys.executable)
+        python = Version(".".join(map(str, sys.version_info[:3])))
+        inputs = Inputs(
+            cell="c", python=python, platform="x86_64-manylinux_2_28", requirements=("old==1.0",), as_of=as_of
+        )
+        answer = locker.lock(inputs)
+        assert isinstance(answer, Lock) is (as_of is THEN), answer
+        if isinstance(answer, Refusal):
+            assert answer.cause == "build"
+            assert "module 'buildtool' has no attribute 'OLD'" in answer.because
+
+
+# uv 0.13.9 with setuptools of 2026, under Python 3.11.
+UV = """\
+Using Python 3.11.7 environment at: b1
+Resolved 1 package in 826ms
+   Building {package}
+error: Failed to build `{package}`
+  cause: The build backend returned an error
+  cause: Call to `setuptools.build_meta:__legacy__.get_requires_for_build_wheel` failed (exit status: 1)
+
+         [stderr]
+         Traceback (most recent call last):
+           File "<string>", line 14, in <module>
+           File "<cache>/lib/python3.11/site-packages/setuptools/build_meta.py", line 317, in run_setup
+             exec(code, locals())  # noqa: S102 # exec is intentional here
+             ^^^^^^^^^^^^^^^^^^^^
+           File "<string>", line 31, in <module>
+         {error}
+
+hint: Build failures usually indicate a problem with the package or the build environment
+"""
+PKG_RESOURCES = "ModuleNotFoundError: No module named 'pkg_resources'"
+OF_PYTHON = "RuntimeError: Python version 2.7 or 3.4+ is required."
+BUILDS = [
+    ("pandas==1.1.5", PKG_RESOURCES, "pkg_resources"),
+    ("grpcio==1.34.1", PKG_RESOURCES, "pkg_resources"),
+    ("demo==1.0", "error: command 'gcc' failed: No such file or directory", "gcc"),
+    ("demo==1.0", "error in demo setup command: use_2to3 is invalid.", "setuptools"),
+    ("demo==1.0", "AttributeError: module 'pkgutil' has no attribute 'ImpImporter'", "setuptools"),
+    ("absl-py==0.9.0", OF_PYTHON, ""),
+    ("demo==1.0", "error: command '/usr/bin/gcc' failed with exit code 1", ""),
+    ("demo==1.0", "ModuleNotFoundError: No module named 'numpy'", ""),
+]
+
+
+@pytest.mark.parametrize(("package", "error", "tool"), BUILDS)
+def test_a_failing_build_tool_never_counts_against_versions(package: str, error: str, tool: str) -> None:
+    log = UV.format(package=package, error=error)
+    outcome = classify(but(steps=(step("install", log, 1),)))
+    told = f"build-tool({package}; by {tool})" if tool else f"build({package})"
+    assert str(outcome) == f"install-fail:{told}"
+    assert is_spurious(outcome) is bool(tool)
+    refusal = refusal_of_uv(log)
+    assert refusal is not None
+    assert (refusal.cause, refusal.subject) == ("build-tool" if tool else "build", package)
+    assert tool_at_fault(log) == tool
+
+
+@pytest.mark.parametrize(("package", "error", "tool"), [build for build in BUILDS if "use_2to3" not in build[1]])
+def test_the_builders_own_error_is_kept(package: str, error: str, tool: str) -> None:
+    log = UV.format(package=package, error=error)
+    assert own_error(log) == error
+    refusal = refusal_of_uv(log)
+    assert refusal is not None
+    assert error.replace("/usr/bin/gcc", "<path>") in refusal.because
+    record = record_of([but(steps=(step("install", log, 1),))], tool="made")
+    assert record.log.splitlines()[0] == error.replace("/usr/bin/", "")
+
+
+def test_what_is_no_build_has_no_builders_error() -> None:
+    assert own_error("error: Request failed after 3 retries") == ""
+    assert tool_at_fault("ModuleNotFoundError: No module named 'setuptools'") == ""
