@@ -98,7 +98,7 @@ def _capability(name: str, trial: Trial) -> Capability:
     if raised is None:
         return Capability(id=name, status="no", cause="error")
     cause, _ = read(EXCEPTIONS, f"{raised.type}: {raised.message}") or ("error", "")
-    subject = redacted(f"{raised.type}: {raised.message} ({raised.where})")[:900]
+    subject = f"{redacted(f'{raised.type}: {raised.message}')[:500]} ({redacted(raised.where)[:400]})"
     return Capability(id=name, status="no", cause=cause, subject=subject)
 
 
@@ -126,4 +126,5 @@ def _step_seconds(evidence: Evidence) -> StepSeconds:
 def _redacted_outcome(outcome: Outcome) -> Outcome:
     if isinstance(outcome, Passed):
         return outcome
-    return Failed(stage=outcome.stage, cause=outcome.cause, subject=redacted(outcome.subject)[:900])
+    subject, by, at = (redacted(text)[:900] for text in (outcome.subject, outcome.by, outcome.at))
+    return Failed(stage=outcome.stage, cause=outcome.cause, subject=subject, by=by, at=at)

@@ -13,7 +13,7 @@ from compat.plan.feasible import Obstacle
 from compat.plan.plan import Fate, Infeasible
 from compat.results.record import Capability, Ran, Value
 from compat.results.verdict import Counted, Present, Verdict, counting, verdict_of
-from compat.run.outcome import Failed
+from compat.run.outcome import Failed, brief
 
 
 class Entry(Value, frozen=True, kw_only=True):
@@ -71,9 +71,12 @@ class Picture:
         """
         outcome = entry.verdict.outcome
         subject = outcome.subject if isinstance(outcome, Failed) and outcome.stage == "test" else ""
+        # An entry may name an outcome to its closing bracket: as a whole, or as it was before
+        # things and places stood beside the subject.
+        texts = [str(outcome)] if outcome is None else [str(outcome), str(brief(outcome))]
         for issue in self.matrix.known:
             named = issue.capability == (subject if capability is None else capability.id)
-            begins = capability is None and str(outcome).startswith(issue.outcome)
+            begins = capability is None and any(text.startswith(issue.outcome) for text in texts)
             if _holds(issue, entry.cell) and (named if issue.capability else begins):
                 return issue
         return None

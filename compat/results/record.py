@@ -13,6 +13,7 @@ from compat.errors import Fault, RecordError
 from compat.results.strict import strict
 from compat.run.evidence import Installed, Isolation, Metric
 from compat.run.outcome import Cause, Failed, Outcome, Passed, is_doubtful, is_spurious, parse_outcome
+from compat.run.signatures import EXCEPTIONS, read
 
 FORMAT = 1
 Raw = dict[str, Any]
@@ -27,6 +28,8 @@ RESERVED = frozenset(["con", "prn", "aux", "nul", *(f"{kind}{n}" for kind in ("c
 _CELL_ID = re.compile(r"[a-z0-9](?:[a-z0-9_!+-]|\.(?!\.)){0,198}[a-z0-9_]")
 # Keys are sorted, so a line follows this one; two spaces, so it is no nested key, and no text holds a raw line break.
 _DIGEST = '\n  "digest": "'
+# A capability's subject: what was raised, and in brackets where.
+_TOLD = re.compile(r"(?P<message>.*) \((?P<at>[^()]*)\)", re.DOTALL)
 
 Status = Literal["yes", "no", "absent"]
 Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
@@ -61,6 +64,16 @@ class Capability(Value, frozen=True, kw_only=True):
     subject: Text = ""
     missing: tuple[Text, ...] = ()
     spelling: Text = ""
+
+    @property
+    def failed(self) -> Failed | None:
+        """What a `no` came to, with the thing and the place that its subject tells; else None."""
+        if self.status != "no":
+            return None
+        text = _TOLD.fullmatch(self.subject)
+        _, thing = read(EXCEPTIONS, text["message"] if text else self.subject) or ("", "")
+        at = text["at"] if text else ""
+        return Failed(stage="test", cause=self.cause or "error", subject=self.id, by=thing, at=at)
 
 
 class StepSeconds(Value, frozen=True, kw_only=True):
@@ -291,8 +304,8 @@ def _refuse_unsound(record: Record) -> None:
     if record.outcome not in record.outcomes:
         raise ValueError(f"outcome: no attempt came to {record.outcome}")
     for outcome in (record.outcome, *record.outcomes):
-        if isinstance(outcome, Failed) and len(outcome.subject) > LONGEST_TEXT:
-            raise ValueError(f"outcome: its subject is longer than {LONGEST_TEXT} characters")
+        if isinstance(outcome, Failed) and max(map(len, (outcome.subject, outcome.by, outcome.at))) > LONGEST_TEXT:
+            raise ValueError(f"outcome: a part of it is longer than {LONGEST_TEXT} characters")
     ids = [capability.id for capability in record.capabilities]
     if len(set(ids)) < len(ids):
         raise ValueError("capabilities: one stands there twice")

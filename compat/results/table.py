@@ -8,36 +8,54 @@ from compat.declare.capabilities import Described
 from compat.declare.matrix import KnownIssue
 from compat.results.picture import Entry, Picture
 from compat.results.record import Capability, Status, Value
+from compat.run.outcome import Failed
 
+# Yes in the representative cell, but not in the one on the newest versions.
+NOT_WITH_THE_NEWEST = "◐"
 SIGNS: dict[Status | None, str] = {"yes": "✓", "no": "✗", "absent": "∅", None: "?"}
 
 
 class Column(Value, frozen=True, kw_only=True):
-    """A release of the subject: the cell that speaks for it, and the other cells that reached the suite."""
+    """A release of the subject: its representative cell, and the other cells that reached the suite.
+
+    `newest` is the tested cell of the same recipe on the newest versions that could be installed.
+    """
 
     version: Version
     entry: Entry
+    newest: Entry
     others: tuple[Entry, ...] = ()
 
     def capability(self, name: str) -> Capability | None:
-        """Return what a capability came to in the cell that speaks; None when it was not asked."""
+        """Return what a capability came to in the representative cell; None when it was not asked."""
         return _capability(self.entry, name)
+
+    def sign(self, name: str) -> str:
+        """Return the sign of a capability, which tells where it does not hold with the newest versions."""
+        here, there = self.capability(name), _capability(self.newest, name)
+        fell = isinstance(self.newest.verdict.outcome, Failed) and not self.newest.verdict.capabilities
+        if here is not None and here.status == "yes" and (fell or (there is not None and there.status == "no")):
+            return NOT_WITH_THE_NEWEST
+        return SIGNS[None if here is None else here.status]
 
 
 def columns(picture: Picture) -> tuple[Column, ...]:
     """Return a column for each release that a run reached the suite of, oldest first.
 
-    The cell with the most capabilities speaks for its release; among equals the one on the newest versions.
+    The representative cell is the one with the most capabilities; among equals the one on the newest versions.
     """
     by_version: dict[Version, list[Entry]] = {}
     for entry in picture.known:
-        if entry.is_tested and entry.verdict.capabilities:
+        if entry.is_tested:
             by_version.setdefault(entry.cell.on(picture.matrix.subject).version, []).append(entry)
-    made = []
-    for version in sorted(by_version):
-        ranked = sorted(by_version[version], key=_rank)
-        made.append(Column(version=version, entry=ranked[-1], others=tuple(ranked[:-1])))
-    return tuple(made)
+    found = []
+    for version, entries in sorted(by_version.items()):
+        *others, entry = sorted((e for e in entries if e.verdict.capabilities), key=_rank) or [None]
+        if entry is not None:
+            peers = (e for e in entries if e.cell.recipe == entry.cell.recipe and _was_installed(e))
+            newest = max(peers, key=_versions)
+            found.append(Column(version=version, entry=entry, newest=newest, others=tuple(others)))
+    return tuple(found)
 
 
 def markdown(picture: Picture, described: Sequence[Described]) -> str:
@@ -45,17 +63,24 @@ def markdown(picture: Picture, described: Sequence[Described]) -> str:
     shown = columns(picture)
     if not shown:
         return "No cell has reached the suite yet.\n"
-    titles = {one.id: one.title for one in described}
-    ids = sorted({*titles, *(c.id for column in shown for c in column.entry.verdict.capabilities)})
+    titles = {one.id: one.title for one in described if one.title != one.id}
+    ids = sorted(
+        {*(one.id for one in described), *(c.id for column in shown for c in column.entry.verdict.capabilities)}
+    )
     lines = [
         f"| capability | {' | '.join(_series(column.version) for column in shown)} |",
         f"|---|{'---|' * len(shown)}",
     ]
     for name in ids:
-        statuses = (SIGNS[one.status if (one := column.capability(name)) else None] for column in shown)
-        lines.append(f"| {_plain(titles.get(name, name))} `{_plain(name)}` | {' | '.join(statuses)} |")
-    lines += ["", "✓ yes, ✗ no (see below), ∅ not offered by this release, ? not asked. Each release is shown in:", ""]
+        title = f"{_plain(titles[name])} " if name in titles else ""
+        signs = (column.sign(name) for column in shown)
+        lines.append(f"| {title}`{_plain(name)}` | {' | '.join(signs)} |")
+    behind = any(column.sign(name) == NOT_WITH_THE_NEWEST for column in shown for name in ids)
+    half = f" {NOT_WITH_THE_NEWEST} yes, but not with the newest versions that were tested," if behind else ""
+    legend = f"✓ yes,{half} ✗ no (see below), ∅ not offered by this release, ? not asked."
+    lines += ["", f"{legend} Each release is shown in:", ""]
     lines += [f"- `{column.entry.cell.id}`, run {column.entry.verdict.latest}" for column in shown]
+    lines += _section("With the newest versions that were tested:", _newest(shown))
     lines += _section("Where another cell of the same release differs:", _differences(shown))
     lines += _section("Why a capability is ✗:", _reasons(picture, shown))
     return "\n".join(lines) + "\n"
@@ -74,6 +99,12 @@ def unexplained(picture: Picture) -> tuple[tuple[str, str], ...]:
 def _section(title: str, lines: Iterable[str]) -> list[str]:
     told = list(lines)
     return ["", title, "", *told] if told else []
+
+
+def _newest(shown: Sequence[Column]) -> Iterable[str]:
+    for column in shown:
+        if not column.newest.verdict.capabilities:
+            yield f"- `{column.newest.cell.id}`: {_plain(str(column.newest.verdict.outcome))}"
 
 
 def _differences(shown: Sequence[Column]) -> Iterable[str]:
@@ -107,7 +138,17 @@ def _link(issue: KnownIssue) -> str:
 
 def _rank(entry: Entry) -> tuple[int, tuple[Version, ...]]:
     yes = sum(one.status == "yes" for one in entry.verdict.capabilities)
-    return yes, tuple(coordinate.version for coordinate in reversed(entry.cell.coordinates))
+    return yes, _versions(entry)
+
+
+def _versions(entry: Entry) -> tuple[Version, ...]:
+    return tuple(coordinate.version for coordinate in reversed(entry.cell.coordinates))
+
+
+def _was_installed(entry: Entry) -> bool:
+    """What cannot be installed together is refused, and no user meets it."""
+    outcome = entry.verdict.outcome
+    return not isinstance(outcome, Failed) or outcome.stage in ("import", "collect", "test")
 
 
 def _capability(entry: Entry, name: str) -> Capability | None:

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from compat.plan.feasible import Obstacle
 from compat.results.record import Capability, Ran, Status, Value
-from compat.run.outcome import Failed, Outcome, Passed, is_doubtful, is_spurious
+from compat.run.outcome import Failed, Outcome, Passed, brief, is_doubtful, is_spurious
 
 Kind = Literal["works", "partial", "broken", "flaky", "infeasible", "unknown"]
 EvidenceKind = Literal["tested", "inferred", "declared", "none"]
@@ -159,7 +159,7 @@ class _Group:
         self.kind = self._kind()
 
     def _kind(self) -> Kind:
-        if self.changing or any(outcome != self.outcomes[0] for outcome in self.outcomes):
+        if self.changing or len(set(map(brief, self.outcomes))) > 1:
             return "flaky"
         outcome, statuses = self.outcomes[-1], {one.status for one in self.capabilities}
         if isinstance(outcome, Passed) and "no" not in statuses:

@@ -3,7 +3,7 @@
 import signal
 
 from compat.run.evidence import Evidence, Installed, Raised, Step, StepName, Trial
-from compat.run.outcome import Cause, Failed, Outcome, Passed, Stage
+from compat.run.outcome import PLACED, Cause, Failed, Outcome, Passed, Stage
 from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, read
 
 _SIGNALS: dict[int, Cause] = {
@@ -12,8 +12,6 @@ _SIGNALS: dict[int, Cause] = {
     signal.SIGABRT: "abort",
     signal.SIGILL: "illegal-instruction",
 }
-# These places are the point of the failure; elsewhere the package or the capability is.
-_PLACED: frozenset[Cause] = frozenset(("syntax", "type-error", "error"))
 
 
 def classify(evidence: Evidence) -> Outcome:
@@ -102,11 +100,15 @@ def _failed_test(test: Trial) -> Failed:
 
 
 def _raised(stage: Stage, raised: Raised, name: str) -> Failed:
-    """The cause that an exception means; its subject is the name given, else the thing or the place it speaks of."""
-    cause, subject = read(EXCEPTIONS, f"{raised.type}: {raised.message}") or ("error", "")
-    if not name:
-        name = raised.where if cause in _PLACED else subject
-    return Failed(stage=stage, cause=cause, subject=name or raised.type)
+    """Return what an exception means; its subject is the name given, else the thing or the place."""
+    cause, thing = read(EXCEPTIONS, f"{raised.type}: {raised.message}") or ("error", "")
+    # A path that lies below no package is a path of this machine: equal failures have equal places.
+    place = raised.where.rpartition("/")[2] if raised.where.startswith("/") else raised.where
+    if name:
+        return Failed(stage=stage, cause=cause, subject=name, by=thing, at=place)
+    if cause in PLACED and place:
+        return Failed(stage=stage, cause=cause, subject=place)
+    return Failed(stage=stage, cause=cause, subject=thing or raised.type, at=place)
 
 
 def _death(stage: Stage, step: Step, subject: str) -> Failed:

@@ -9,12 +9,13 @@ Stage = Literal["plan", "lock", "install", "import", "collect", "test"]
 Cause = Literal[
     "requires-python", "no-artifact", "conflicting-pin", "yanked", "excluded", "no-interpreter", "undated",
     "conflict", "hash-mismatch", "build", "unsupported", "not-as-asked",
-    "missing-module", "missing-attribute", "syntax", "type-error", "version-guard",
+    "missing-module", "missing-attribute", "binary-incompatible", "syntax", "type-error", "version-guard",
     "assertion", "error",
     "segfault", "abort", "illegal-instruction", "fatal-python", "premature-exit",
     "no-tests",
     "wall-time", "silence", "memory", "disk", "output", "processes",
     "network", "index", "sandbox", "worker", "cancelled",
+    "suite-fault",
 ]  # fmt: skip
 STAGES: tuple[Stage, ...] = get_args(Stage)
 CAUSES: tuple[Cause, ...] = get_args(Cause)
@@ -24,7 +25,15 @@ SPURIOUS: frozenset[Cause] = frozenset(
 )
 # Spurious until the same lock and suite end so twice.
 DOUBTFUL: frozenset[Cause] = frozenset(("wall-time", "silence"))
-_FORM = re.compile(r"(?P<stage>[a-z]+)-fail:(?P<cause>[a-z-]+)(?:\((?P<subject>.*)\))?", re.DOTALL)
+# Of these the subject is the place itself, unless a test is; those name a thing.
+PLACED: frozenset[Cause] = frozenset(("syntax", "type-error", "error"))
+NAMING: frozenset[Cause] = frozenset(("missing-module", "missing-attribute", "binary-incompatible", "version-guard"))
+_FORM = re.compile(r"(?P<stage>[a-z]+)-fail:(?P<cause>[a-z-]+)(?:\((?P<parts>.*)\))?", re.DOTALL)
+# Labels tell the parts apart, so that any part may be missing; a text without labels is a subject.
+_PARTS = re.compile(r"(?P<subject>.*?)(?:; by (?P<by>.*?))?(?:; at (?P<at>.*?))?", re.DOTALL)
+# A part that holds a label itself gets a backslash into it, and one more where it has some already.
+_LABEL = re.compile(r";(\\*)(?= (?:by|at) )")
+_ESCAPED = re.compile(r";\\(\\*)(?= (?:by|at) )")
 
 
 class Passed(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,16 +45,44 @@ class Passed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Failed(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that did not pass: its stage, the cause, and the subject (a package, a place, a test; may be empty)."""
+    """A run that did not pass: its stage, the cause, and the subject; each text may be empty.
+
+    The subject is the test or capability at stage `test`; else the package or attribute that is
+    spoken of, or the place (see PLACED). What the subject does not say stands beside it: `by` is
+    the attribute, module or package that a failed test met, `at` the place in the code, `file:line`.
+    """
 
     stage: Stage
     cause: Cause
     subject: str = ""
+    by: str = ""
+    at: str = ""
 
     def __str__(self) -> str:
-        """Return `stage-fail:cause(subject)`."""
+        """Return `stage-fail:cause(subject; by thing; at place)` without the parts that are empty."""
         head = f"{self.stage}-fail:{self.cause}"
-        return f"{head}({self.subject})" if self.subject else head
+        labelled = ("", self.subject), ("; by ", self.by), ("; at ", self.at)
+        parts = "".join(label + _LABEL.sub(r";\\\1", text) for label, text in labelled if text)
+        return f"{head}({parts})" if parts else head
+
+    @property
+    def thing(self) -> str:
+        """The attribute, module or package that the failure names; empty when it names none."""
+        if self.stage not in ("import", "collect", "test") or self.cause not in NAMING:
+            return ""
+        return self.by or (self.subject if self.stage != "test" else "")
+
+    @property
+    def place(self) -> str:
+        """Where in the code it failed, `file:line`; empty when nobody knows."""
+        return self.at or (self.subject if self.stage in ("import", "collect") and self.cause in PLACED else "")
+
+    def brief(self) -> "Failed":
+        """Return it without what stands beside the subject.
+
+        Records from before 22 November 2026 hold no more than this, so runs are compared by it.
+        """
+        return Failed(stage=self.stage, cause=self.cause, subject=self.subject)
 
 
 Outcome = Passed | Failed
@@ -57,12 +94,20 @@ def parse_outcome(text: str) -> Outcome:
         return Passed()
     match = _FORM.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text[:80]!r} is neither 'pass' nor 'stage-fail:cause(subject)'")
+        raise ValueError(f"{text[:80]!r} is neither 'pass' nor 'stage-fail:cause(subject; by thing; at place)'")
     stage = next((known for known in STAGES if known == match["stage"]), None)
     cause = next((known for known in CAUSES if known == match["cause"]), None)
     if stage is None or cause is None:
         raise ValueError(f"{text[:80]!r} names no known stage and cause")
-    return Failed(stage=stage, cause=cause, subject=match["subject"] or "")
+    found = _PARTS.fullmatch(match["parts"] or "")
+    texts = {} if found is None else found.groupdict(default="")
+    parts = {name: _ESCAPED.sub(r";\1", text) for name, text in texts.items()}
+    return Failed(stage=stage, cause=cause, **parts)
+
+
+def brief(outcome: Outcome) -> Outcome:
+    """Return the outcome without what stands beside its subject, see `Failed.brief`."""
+    return outcome.brief() if isinstance(outcome, Failed) else outcome
 
 
 def is_spurious(outcome: Outcome) -> bool:

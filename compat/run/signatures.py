@@ -7,7 +7,11 @@ from compat.run.outcome import Cause
 
 
 class Signature(NamedTuple):
-    """A pattern over an exception (`Type: message`) or a log, and its cause. A group `subject` names the thing."""
+    """A pattern over an exception (`Type: message`) or a log, and its cause.
+
+    A group `subject` names the thing, after its `owner` where that is told. Without a group the
+    thing is always the same.
+    """
 
     cause: Cause
     pattern: re.Pattern[str]
@@ -46,17 +50,78 @@ EXCEPTIONS = (
         "ModuleNotFoundError: No module named 'jax'",
         "jax",
     ),
+    # What a module says that was compiled for another version of a package:
+    # https://numpy.org/doc/stable/user/troubleshooting-importerror.html
+    _signature(
+        "binary-incompatible",
+        r": (?P<subject>\w+)(?:\.\w+)* (?:size changed, may indicate binary incompatib"
+        r"|has the wrong size, try recompil)",
+        "ValueError: numpy.dtype size changed, may indicate binary incompatibility. Expected 96 from C header, got 88 "
+        "from PyObject",
+        "numpy",
+    ),
+    _signature(
+        "binary-incompatible",
+        r"module compiled against A[BP]I version \w+ but this version of (?P<subject>\w+) is ",
+        "RuntimeError: module compiled against ABI version 0x1000009 but this version of numpy is 0x2000000",
+        "numpy",
+    ),
+    _signature(
+        "binary-incompatible",
+        r"ImportError: (?P<subject>\w+)(?:\._?core)?\.(?:_multiarray_umath|multiarray|umath) failed to import",
+        "ImportError: numpy.core.multiarray failed to import",
+        "numpy",
+    ),
+    _signature(
+        "binary-incompatible",
+        r"A module that was compiled using NumPy \d|AttributeError: _(?:ARRAY|UFUNC)_API not found",
+        "ImportError: A module that was compiled using NumPy 1.x cannot be run in",
+        "numpy",
+    ),
+    _signature(
+        "binary-incompatible",
+        r"(?:site|dist)-packages/(?P<subject>\w+)[^: ]*: undefined symbol: ",
+        "ImportError: /cell/lib/python3.9/site-packages/demo_text/ops/_kernel.so: undefined symbol: _ZN4demo6StringE",
+        "demo_text",
+    ),
+    _signature(
+        "binary-incompatible",
+        r"(?P<subject>[\w+-]+)(?:\.[\w-]+)*\.so[\w.]*: undefined symbol: ",
+        "ImportError: /opt/demo/libkernel.so.2: undefined symbol: _ZN4demo6StringE",
+        "libkernel",
+    ),
+    _signature(
+        "missing-attribute",
+        r"ImportError: cannot import name '(?P<subject>[^']+)' from (?:partially initialized module )?"
+        r"'(?P<owner>[^'<>]+)'",
+        "ImportError: cannot import name 'url_quote' from 'werkzeug.urls' (/cell/werkzeug/urls.py)",
+        "werkzeug.urls.url_quote",
+    ),
     _signature(
         "missing-attribute",
         r"ImportError: cannot import name '(?P<subject>[^']+)'",
-        "ImportError: cannot import name 'resolve_backtracking' from 'pip._internal' (unknown location)",
-        "resolve_backtracking",
+        "ImportError: cannot import name 'url_quote' from '<unknown module name>' (unknown location)",
+        "url_quote",
+    ),
+    _signature(
+        "missing-attribute",
+        r"AttributeError: (?:(?:partially initialized )?module |type object )?'(?P<owner>[^'<>]+)' (?:object )?"
+        r"has no attribute '(?P<subject>[^']+)'",
+        "AttributeError: module 'numpy' has no attribute 'bool'",
+        "numpy.bool",
     ),
     _signature(
         "missing-attribute",
         r"AttributeError: .*has no attribute '(?P<subject>[^']+)'",
-        "AttributeError: module 'numpy' has no attribute 'bool'",
+        "AttributeError: This demo has no attribute 'bool'",
         "bool",
+    ),
+    _signature(
+        "missing-attribute",
+        r"(?:AttributeError|ImportError): `?(?P<subject>\w+(?:\.\w+)+)`? (?:is|was|has been) "
+        r"(?:deprecated .{1,60} )?removed",
+        "AttributeError: `np.float_` was removed in the NumPy 2.0 release. Use `np.float64` instead.",
+        "np.float_",
     ),
     _signature(
         "missing-module",
@@ -140,5 +205,7 @@ def read(signatures: tuple[Signature, ...], text: str) -> tuple[Cause, str] | No
     for signature in signatures:
         match = signature.pattern.search(text)
         if match is not None:
-            return signature.cause, match.groupdict().get("subject") or ""
+            named = match.groupdict()
+            parts = (named.get("owner"), named.get("subject") if "subject" in named else signature.subject)
+            return signature.cause, ".".join(filter(None, parts))
     return None

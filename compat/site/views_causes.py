@@ -2,9 +2,11 @@
 
 from collections import Counter
 
+import msgspec
+
 from compat.declare.matrix import KnownIssue
 from compat.results.picture import Entry
-from compat.run.outcome import Failed
+from compat.run.outcome import Failed, parse_outcome
 from compat.site.edition import Volume, cell_page
 from compat.site.views_place import View
 from compat.site.words import cause_sentence, place_words
@@ -57,7 +59,8 @@ def causes(volume: Volume) -> Causes:
     for entry in volume.picture.known:
         outcome = entry.verdict.outcome
         if isinstance(outcome, Failed):
-            red.setdefault(str(outcome), []).append(entry)
+            # The line of a file differs between versions, the cause does not.
+            red.setdefault(str(msgspec.structs.replace(outcome, at="")), []).append(entry)
         elif entry.verdict.kind == "unknown" and entry.runs:
             indeterminate.setdefault(str(entry.runs[-1].outcomes[-1]), []).append(entry)
     return Causes(
@@ -74,7 +77,7 @@ def _folded(volume: Volume, found: dict[str, list[Entry]]) -> tuple[Cause, ...]:
 
 
 def _cause(volume: Volume, told: str, entries: list[Entry]) -> Cause:
-    outcome = entries[0].verdict.outcome or entries[0].runs[-1].outcomes[-1]
+    outcome = parse_outcome(told)
     return Cause(
         outcome=told,
         sentence=cause_sentence(outcome),

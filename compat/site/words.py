@@ -42,6 +42,10 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
     "not-as-asked": ("what got installed is not {0}", "what got installed is not what was asked for"),
     "missing-module": ("the module {0} is not there", "a module is not there"),
     "missing-attribute": ("{0} is missing: the name was removed or renamed", "a name was removed or renamed"),
+    "binary-incompatible": (
+        "a compiled module was built for another version of {0}",
+        "a compiled module was built for another version of a package",
+    ),
     "syntax": ("the code does not parse on this Python ({0})", "the code does not parse on this Python"),
     "type-error": ("a call does not fit what it calls, at {0}", "a call does not fit what it calls"),
     "version-guard": ("{0} refuses the version that it meets", "a package refuses the version that it meets"),
@@ -64,6 +68,7 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
     "sandbox": ("the sandbox failed ({0})", "the sandbox failed"),
     "worker": ("the machine was in trouble ({0})", "the machine was in trouble"),
     "cancelled": ("the run was cancelled ({0})", "the run was cancelled"),
+    "suite-fault": ("the suite or the declaration is at fault ({0})", "the suite or the declaration is at fault"),
 }
 
 
@@ -72,8 +77,11 @@ def cause_sentence(outcome: Outcome) -> str:
     if not isinstance(outcome, Failed):
         return "Every test that applies passes."
     with_subject, alone = _CAUSES[outcome.cause]
-    why = with_subject.replace("{0}", short(outcome.subject)) if outcome.subject else alone
-    return f"{_STAGES[outcome.stage]}: {why}."
+    subject = outcome.by or outcome.subject
+    why = with_subject.replace("{0}", short(subject)) if subject else alone
+    test = f" ({short(outcome.subject)})" if outcome.by and outcome.subject else ""
+    place = f", at {short(outcome.at)}" if outcome.at else ""
+    return f"{_STAGES[outcome.stage]}{test}: {why}{place}."
 
 
 def short(text: str, most: int = 160) -> str:

@@ -75,7 +75,7 @@ def test_the_table_shows_each_capability_and_why_it_is_red() -> None:
     bare = pictured(run)
     text = markdown(bare, described)
     assert "| Sum  of two `sum` | ✓ |" in text
-    assert "`mean` | ✗ |" in text
+    assert "\n| `mean` | ✗ |" in text
     assert "`new` | ∅ |" in text
     assert "not explained yet" in text
     assert unexplained(bare) == ((LAST, "mean"),)
@@ -99,3 +99,32 @@ def test_a_cell_that_fell_by_a_capability_has_that_ones_explanation() -> None:
     told, other = (pictured(run, matrix=with_known(capability=name)) for name in ("mean", "sum"))
     assert told.explained(told.by_id[LAST])
     assert other.explained(other.by_id[LAST]) is None
+
+
+def test_a_release_that_fails_with_the_newest_versions_is_not_shown_as_good() -> None:
+    old, new = (cell.replace("-dep1-", f"-dep{version}-") for cell, version in ((FIRST, "1"), (FIRST, "99")))
+    assert old != new
+    good = ran("pass", cell=old, capabilities=capabilities(sum="yes"))
+    assert "| `sum` | ✓ |" in markdown(pictured(good), [])
+    fallen = ran("import-fail:binary-incompatible(dep; at library/core.pyx:1)", cell=new)
+    text = markdown(pictured(good, fallen), [])
+    assert "| `sum` | ◐ |" in text
+    assert "◐ yes, but not with the newest versions that were tested" in text
+    assert f"- `{new}`: import-fail:binary-incompatible(dep; at library/core.pyx:1)" in text
+    refused = ran("lock-fail:conflict(dep)", cell=new)
+    assert "| `sum` | ✓ |" in markdown(pictured(good, refused), [])
+
+
+def test_an_explanation_to_the_closing_bracket_holds_with_the_place_beside_it() -> None:
+    red = ran("import-fail:missing-module(jax; at library/core.py:3)", cell=LAST)
+    for outcome in ("import-fail:missing-module(jax)", "import-fail:missing-module(jax; at library/core.py"):
+        found = pictured(red, matrix=with_known(outcome=outcome))
+        assert found.explained(found.by_id[LAST])
+
+
+def test_a_run_from_before_places_were_kept_makes_no_cell_flaky() -> None:
+    before = ran("test-fail:error(mean)", cell=LAST, capabilities=capabilities(sum="yes", mean="no"))
+    after = ran(
+        "test-fail:error(mean; at library/core.py:3)", cell=LAST, day=1, capabilities=capabilities(sum="yes", mean="no")
+    )
+    assert pictured(before, after).by_id[LAST].verdict.kind == "partial"

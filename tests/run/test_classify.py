@@ -107,7 +107,7 @@ WAYS: list[tuple[str, Evidence]] = [
     ("install-fail:not-as-asked(dep 2.0 -> 2.1)", but(installed=(PINS[0], Installed(name="dep", version="2.1")))),
     ("install-fail:not-as-asked(extra none -> 1)", but(installed=(*PINS, Installed(name="extra", version="1")))),
     (
-        "import-fail:missing-module(jax)",
+        "import-fail:missing-module(jax; at x)",
         but(imported=Raised(type="ModuleNotFoundError", message="No module named 'jax'", where="x")),
     ),
     (
@@ -119,7 +119,10 @@ WAYS: list[tuple[str, Evidence]] = [
         but(imported=Raised(type="SyntaxError", message="invalid", where="demo/new.py:3")),
     ),
     ("import-fail:error(demo/core.py:7)", but(imported=ERROR)),
-    ("import-fail:premature-exit(SystemExit)", but(imported=Raised(type="SystemExit", message="0", where="demo.py:1"))),
+    (
+        "import-fail:premature-exit(SystemExit; at demo.py:1)",
+        but(imported=Raised(type="SystemExit", message="0", where="demo.py:1")),
+    ),
     ("import-fail:segfault", but(import_seconds=None, steps=steps(step("import", "", None, signal=signal.SIGSEGV)))),
     ("import-fail:abort", but(import_seconds=None, steps=steps(step("import", "", 128 + signal.SIGABRT)))),
     ("import-fail:premature-exit", but(import_seconds=None)),
@@ -144,16 +147,16 @@ WAYS: list[tuple[str, Evidence]] = [
         but(finished=False, started_test="t::b", steps=steps(step("suite", "", None, signal=9))),
     ),
     (
-        "test-fail:assertion(b)",
+        "test-fail:assertion(b; at x)",
         but(tests=(ran("a"), ran("b", "failed", Raised(type="AssertionError", message="", where="x")))),
     ),
-    ("test-fail:error(b)", but(tests=(ran("a"), ran("b", "failed", ERROR)))),
+    ("test-fail:error(b; at demo/core.py:7)", but(tests=(ran("a"), ran("b", "failed", ERROR)))),
     (
-        "test-fail:missing-attribute(b)",
+        "test-fail:missing-attribute(b; by m.x; at y)",
         but(
             tests=(
                 ran("a"),
-                ran("b", "failed", Raised(type="AttributeError", message="m has no attribute 'x'", where="y")),
+                ran("b", "failed", Raised(type="AttributeError", message="module 'm' has no attribute 'x'", where="y")),
             )
         ),
     ),

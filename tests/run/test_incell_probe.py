@@ -98,3 +98,19 @@ def test_a_stack_dump_can_be_asked_for(cell: Path) -> None:
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0
     assert "in waits" in done.stderr
+
+
+def test_the_place_in_a_compiled_module_lies_below_its_own_package(cell: Path) -> None:
+    """The frames of compiled modules name files of where they were built, and headers of others."""
+    built = "compile('raise ValueError()', '{}', 'exec')"
+    for file, where in [
+        ("subject/core.pyx", "subject/core.pyx:1"),
+        ("core.pyx", "subject/core.pyx:1"),
+        ("/build/env/site-packages/other/__init__.pxd", "subject/__init__.pxd:1"),
+        ("<generated>", "subject/core.py:1"),
+    ]:
+        install(cell, "subject/__init__.py", "import subject.core\n")
+        install(cell, "subject/core.py", f"exec({built.format(file)})\n")
+        _, facts = probe(cell, "subject")
+        assert facts is not None
+        assert facts["raised"]["where"] == where

@@ -302,7 +302,7 @@ def place(error: BaseException, suites: list[str]) -> str:
     trace = error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        where = f"{shortened(file, suites)}:{trace.tb_lineno}"
+        where = f"{source(file, trace.tb_frame.f_globals, suites)}:{trace.tb_lineno}"
         if is_of(file, suites):
             inside = inside if inside and trace.tb_frame.f_locals.get("__tracebackhide__") else where
         elif (inside or not suites) and not is_noise(file, trace.tb_frame.f_locals):
@@ -321,6 +321,17 @@ def is_noise(file: str, local: dict[str, Any]) -> bool:
     short = shortened(file, [])
     generated = short.startswith("<") or (short == file and file.startswith(tempfile.gettempdir() + os.sep))
     return generated or bool(local.get("__tracebackhide__")) or bool(_MACHINERY.match(short))
+
+
+def source(file: str, names: dict[str, Any], suites: list[str]) -> str:
+    """Return the shortened path; that of a compiled module's source always below its own package.
+
+    Its frames name files of the machine that built it, or a header of another package.
+    """
+    short, module = shortened(file, suites), str(names.get("__name__", ""))
+    if file.endswith((".py", ">")) or not module or short.split("/")[0] == module.split(".")[0]:
+        return short
+    return "/".join([*module.split(".")[:-1], os.path.basename(file)])
 
 
 def shortened(file: str, suites: list[str]) -> str:

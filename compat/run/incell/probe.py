@@ -71,11 +71,14 @@ def place(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{shortened(error.filename)}:{error.lineno or 0}"
     where = ""
+    # Code that was generated at run time has another name each time.
+    temporary = os.environ.get("TMPDIR", "/tmp") + os.sep
     trace = error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        if not (file == __file__ or file.startswith("<") or is_importer(file)):
-            where = f"{shortened(file)}:{trace.tb_lineno}"
+        short = source(file, trace.tb_frame.f_globals)
+        if not (file == __file__ or short.startswith(("<", temporary)) or is_importer(file)):
+            where = f"{short}:{trace.tb_lineno}"
         trace = trace.tb_next
     return where
 
@@ -83,6 +86,17 @@ def place(error: BaseException) -> str:
 def is_importer(file: str) -> bool:
     """Return whether the file belongs to importlib: who asked for the import is what one wants to know."""
     return os.path.basename(os.path.dirname(file)) == "importlib"
+
+
+def source(file: str, names: dict[str, Any]) -> str:
+    """Return the shortened path; that of a compiled module's source always below its own package.
+
+    Its frames name files of the machine that built it, or a header of another package.
+    """
+    short, module = shortened(file), str(names.get("__name__", ""))
+    if file.endswith((".py", ">")) or not module or short.split("/")[0] == module.split(".")[0]:
+        return short
+    return "/".join([*module.split(".")[:-1], os.path.basename(file)])
 
 
 def shortened(file: str) -> str:
