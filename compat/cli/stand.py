@@ -8,6 +8,7 @@ from typing import Any
 
 from compat import pipeline
 from compat.cli.setting import Setting, cache_folder, today
+from compat.declare.capabilities import Described, described, helper_ids
 from compat.errors import UsageError
 from compat.lock.text import read_digest
 from compat.plan.cell import Coordinate, parse_cell
@@ -38,7 +39,12 @@ class Stand:
     def present(self) -> Present:
         """The suite as it is now, and the day."""
         folder = self.setting.folder / self.setting.ask.matrix.suite.path
-        return Present(suite_digest=suite_digest(folder), day=self.day)
+        return Present(suite_digest=suite_digest(folder), day=self.day, helpers=helper_ids(self.described))
+
+    @cached_property
+    def described(self) -> tuple[Described, ...]:
+        """What the suite says of its capabilities."""
+        return described(pipeline.suite_texts(self.setting.folder, self.setting.ask.matrix))
 
     @cached_property
     def locks(self) -> dict[str, str]:
@@ -118,6 +124,7 @@ class Stand:
             "latest": found.latest,
             "stale": found.stale,
             "capabilities": {capability.id: capability.status for capability in found.capabilities},
+            "helpers": {capability.id: capability.status for capability in found.helpers},
         }
 
     def last(self, cell: str) -> str | None:

@@ -18,11 +18,15 @@ WITNESSES = 2  # how often a time limit must strike on the same lock and suite b
 
 
 class Present(Value, frozen=True, kw_only=True):
-    """What holds at the moment of asking: the suite as it is now, the day, and how many days a record stays fresh."""
+    """What holds at the moment of asking: the suite as it is now, the day, and how many days a record stays fresh.
+
+    `helpers` are the ids under which the suite tests files of its own: they say nothing about the subject.
+    """
 
     suite_digest: str
     day: datetime.date
     fresh_days: int = FRESH_DAYS
+    helpers: frozenset[str] = frozenset()
 
 
 class Verdict(Value, frozen=True, kw_only=True):
@@ -30,6 +34,7 @@ class Verdict(Value, frozen=True, kw_only=True):
 
     `since` is the day since when the kind holds without interruption, `latest` that of the newest run that counts.
     `outcome` is what the newest run that counts came to; of a flaky cell, the newest failure. `reasons` are sentences.
+    `helpers` are what the tests of the suite's own files came to: no part of the kind.
     """
 
     cell: str
@@ -40,6 +45,7 @@ class Verdict(Value, frozen=True, kw_only=True):
     latest: datetime.date | None = None
     stale: bool = False
     capabilities: tuple[Capability, ...] = ()
+    helpers: tuple[Capability, ...] = ()
     reasons: tuple[str, ...] = ()
 
 
@@ -66,7 +72,7 @@ def verdict_of(
     """Return what the runs of a cell that count add up to; see `verdict`."""
     if not counted:
         return _untested(cell, obstacle)
-    group, since = _newest_group(counted)
+    group, since = _newest_group(counted, present.helpers)
     outdated = staleness(group.newest, present, lock_digest)
     return Verdict(
         cell=cell,
@@ -77,6 +83,7 @@ def verdict_of(
         latest=group.newest.started.date(),
         stale=bool(outdated),
         capabilities=group.capabilities,
+        helpers=tuple(one for one in group.newest.capabilities if one.id in present.helpers),
         reasons=(*group.reasons, *outdated, *_ruled_out(obstacle)),
     )
 
@@ -144,19 +151,27 @@ def _outdated(run: Ran, present: Present, lock_digest: str | None) -> Iterator[s
 class _Group:
     """The runs on one lock and suite, and what they say together; runs are added oldest first."""
 
-    def __init__(self) -> None:
+    def __init__(self, helpers: frozenset[str]) -> None:
+        self.helpers = helpers
         self.outcomes: list[Outcome] = []
         self.changing: set[str] = set()
         self._statuses: dict[str, Status] = {}
 
     def add(self, counted: Counted) -> None:
         self.newest = counted.run
-        self.capabilities = counted.run.capabilities
-        self.outcomes += counted.outcomes
+        self.capabilities = tuple(one for one in counted.run.capabilities if one.id not in self.helpers)
+        self.outcomes += map(self._of_subject, counted.outcomes)
         for capability in self.capabilities:
             if self._statuses.setdefault(capability.id, capability.status) != capability.status:
                 self.changing.add(capability.id)
         self.kind = self._kind()
+
+    def _of_subject(self, outcome: Outcome) -> Outcome:
+        """Return what an outcome says of the subject: that a helper of the suite fails is no fault of it."""
+        if not isinstance(outcome, Failed) or outcome.stage != "test" or outcome.subject not in self.helpers:
+            return outcome
+        failing = (one for one in self.capabilities if one.status == "no")
+        return next((Failed(stage="test", cause=one.cause or "error", subject=one.id) for one in failing), Passed())
 
     def _kind(self) -> Kind:
         if self.changing or len(set(map(brief, self.outcomes))) > 1:
@@ -187,9 +202,9 @@ class _Group:
         return (f"it came to {self.outcome} on {day}",)
 
 
-def _newest_group(counted: Sequence[Counted]) -> tuple[_Group, datetime.date]:
+def _newest_group(counted: Sequence[Counted], helpers: frozenset[str]) -> tuple[_Group, datetime.date]:
     """The group of the newest run, and the day from which on every run left the cell with the kind that it has now."""
-    groups: defaultdict[tuple[str, str], _Group] = defaultdict(_Group)
+    groups: defaultdict[tuple[str, str], _Group] = defaultdict(lambda: _Group(helpers))
     kind, since = None, counted[0].run.started.date()
     for one in counted:
         group = groups[one.run.lock_digest, one.run.suite_digest]
