@@ -11,7 +11,8 @@ from packaging.version import Version
 
 from compat.declare.load import Declared, load
 from compat.declare.matrix import Matrix
-from compat.errors import UsageError
+from compat.declare.suite import SETTINGS, suite_faults
+from compat.errors import Fault, UsageError
 from compat.files import read, read_if_there
 from compat.index.discover import discover
 from compat.index.kept import decode_catalogue
@@ -66,6 +67,18 @@ def suite_texts(folder: Path, matrix: Matrix) -> dict[str, str]:
         path.relative_to(suite).as_posix(): path.read_text(encoding="utf-8", errors="replace")
         for path in sorted(suite.rglob("*.py"))
     }
+
+
+def suite_trouble(folder: Path, matrix: Matrix) -> tuple[Fault, ...]:
+    """Return what is wrong with a matrix's suite, as far as it can be known without a cell."""
+    suite = folder / matrix.suite.path
+    texts = None
+    if suite.is_dir():
+        settings = read_if_there(suite / SETTINGS)
+        texts = suite_texts(folder, matrix)
+        if settings is not None:
+            texts[SETTINGS] = settings.decode(errors="replace")
+    return suite_faults(matrix, texts, f"matrices/{folder.name}/matrix.toml")
 
 
 def planned(ask: Declared, catalogue: Catalogue, here: frozenset[Version] | None = None) -> Plan:

@@ -4,10 +4,11 @@ from typing import Annotated
 
 import typer
 
-from compat import files
+from compat import files, pipeline
 from compat.cli.output import envelope, note, say
 from compat.cli.setting import Json, Root, Setting, matrices_folder, matrix_names
 from compat.declare.schema import matrix_schema, policy_schema, schema_text
+from compat.errors import DeclarationError
 
 
 def check(
@@ -15,12 +16,16 @@ def check(
     as_json: Json = False,
     root: Root = None,
 ) -> None:
-    """Check declarations without asking the index.
+    """Check declarations and their suites without asking the index.
 
     Examples: compat check; compat check tff
     """
     names = [matrix] if matrix else matrix_names(matrices_folder(root))
-    checked = [Setting(name, root).ask.matrix.name for name in names]
+    settings = [Setting(name, root) for name in names]
+    checked = [setting.ask.matrix.name for setting in settings]
+    faults = [f for s in settings for f in pipeline.suite_trouble(s.folder, s.ask.matrix)]
+    if faults:
+        raise DeclarationError(*faults)
     if as_json:
         envelope({"matrices": checked})
     else:

@@ -16,7 +16,7 @@ from compat.cli.progress import Progress
 from compat.cli.setting import ExtraIndexUrl, IndexUrl, Json, MatrixName, Root, Setting, cache_folder, now, run_url
 from compat.cli.shows import table_of
 from compat.cli.stand import Stand
-from compat.errors import UsageError
+from compat.errors import DeclarationError, UsageError
 from compat.fleet.local import Attempt, Local
 from compat.lock.lockfile import Lock, Refusal
 from compat.lock.text import encode_lock
@@ -26,7 +26,7 @@ from compat.results.due import due as due_cells
 from compat.results.judged import Refused, record_of, record_of_refusal
 from compat.run.canary import canary
 from compat.run.evidence import Isolation
-from compat.run.outcome import Failed
+from compat.run.outcome import Failed, is_suite_fault
 from compat.run.session import Bench, Job
 
 _USUAL_SECONDS = 120.0
@@ -56,13 +56,17 @@ def run(
 ) -> None:
     """Install cells, run the suite in each, judge what happened, and remember it.
 
-    Ends with 0 when all passed, 1 when some did not, 3 when some could not be run, 130 or 143 when it was interrupted.
+    Ends with 0 when all passed, 1 when some did not, 2 when the suite or its declaration is at fault (nothing is
+    recorded then), 3 when some could not be run, 130 or 143 when it was interrupted.
 
     Examples: compat run tff --quick; compat run tff --due --dry-run; compat run tff 'py3.9-*-tff0.33.0+relaxed'
     """
     if sum((bool(words), due, quick)) > 1:
         raise UsageError.of("name cells, or --due, or --quick: one of the three")
     setting = Setting(matrix, root, index_url, extra_index_url)
+    trouble = pipeline.suite_trouble(setting.folder, setting.ask.matrix)
+    if trouble:
+        raise DeclarationError(*trouble)
     stand = Stand(setting)
     chosen = _chosen(setting, stand, words or (), quick)
     if dry_run:
@@ -94,6 +98,7 @@ class Work:
         self.signal = 0
         self.outcomes: dict[str, str] = {}
         self.unrun = 0
+        self.suite_faults = 0
 
     def run(self, chosen: Sequence[Choice], workers: int) -> int:
         """Run the cells and return the exit code."""
@@ -107,6 +112,8 @@ class Work:
             self.unrun += fleet.run(jobs, self._canary, self._keep, progress)
         if self.signal:
             return 128 + self.signal
+        if self.suite_faults:
+            return 2
         if self.unrun:
             return 3
         return 0 if all(outcome == "pass" for outcome in self.outcomes.values()) else 1
@@ -163,6 +170,11 @@ class Work:
         return canary(cache_folder() / "canary", job.lock.inputs.python)
 
     def _keep(self, job: Job, attempts: tuple[Attempt, ...]) -> None:
+        fault = next((attempt.outcome for attempt in attempts if is_suite_fault(attempt.outcome)), None)
+        if fault is not None:
+            self.suite_faults += 1
+            note(f"compat: {job.cell} has no record, the suite or its declaration is at fault: {fault}")
+            return
         last = attempts[-1].outcome
         if isinstance(last, Failed) and last.cause == "cancelled":
             self.unrun += 1

@@ -18,6 +18,7 @@ from compat.errors import UsageError
 from compat.results.judged import record_of
 from compat.results.record import Capability, Record
 from compat.results.table import markdown, unexplained
+from compat.run.outcome import is_suite_fault
 from compat.run.session import decode_evidence
 
 
@@ -148,6 +149,9 @@ def record(
     changed: list[Record] = []
     for path in sorted((cache_folder() / "evidence" / stand.setting.folder.name).glob("*/*/evidence.json")):
         judged = record_of([decode_evidence(Path(path).read_bytes())], tool="rejudged")
+        if is_suite_fault(judged.outcome):
+            note(f"compat: {judged.cell} is not recorded again: {judged.outcome}")
+            continue
         old = [kept for kept in stand.records(judged.cell) if kept.started == judged.started]
         if old and judged.outcome not in old[-1].outcomes:
             stand.store.add(judged)

@@ -187,6 +187,6 @@ def _run_cell(job: Job, bench: Bench, started: datetime.datetime, cancel: thread
 
 
 def _suspect(outcome: Outcome) -> bool:
-    if not isinstance(outcome, Failed) or outcome.cause == "cancelled":
+    if not isinstance(outcome, Failed) or outcome.cause in ("cancelled", "suite-fault"):
         return False
     return outcome.stage == "install" or is_spurious(outcome)

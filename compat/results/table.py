@@ -51,8 +51,9 @@ def columns(picture: Picture) -> tuple[Column, ...]:
             by_version.setdefault(entry.cell.on(picture.matrix.subject).version, []).append(entry)
     found = []
     for version, entries in sorted(by_version.items()):
-        *others, entry = sorted((e for e in entries if e.verdict.capabilities), key=_rank) or [None]
-        if entry is not None:
+        ranked = sorted((e for e in entries if e.verdict.capabilities), key=_rank)
+        if ranked:
+            *others, entry = ranked
             peers = (e for e in entries if e.cell.recipe == entry.cell.recipe and _was_installed(e))
             newest = max(peers, key=_versions)
             found.append(Column(version=version, entry=entry, newest=newest, others=tuple(others)))

@@ -5,6 +5,7 @@ import signal
 from compat.run.evidence import Evidence, Installed, Raised, Step, StepName, Trial
 from compat.run.outcome import PLACED, Cause, Failed, Outcome, Passed, Stage
 from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, read
+from compat.run.suitefault import misspelt_module, own_fault, refused_options, without_pytest
 
 _SIGNALS: dict[int, Cause] = {
     signal.SIGSEGV: "segfault",
@@ -48,7 +49,7 @@ def _import(evidence: Evidence) -> Failed | None:
     if isinstance(step, Failed):
         return step
     if evidence.imported is not None:
-        return _raised("import", evidence.imported, "")
+        return misspelt_module(evidence) or _raised("import", evidence.imported, "")
     if evidence.import_seconds is None:
         return _death("import", step, "")
     return None
@@ -61,6 +62,8 @@ def _suite_end(evidence: Evidence) -> Failed | None:
         return step
     if evidence.finished or evidence.collect_errors:
         return None
+    if evidence.collected is None and (fault := without_pytest(evidence) or refused_options(evidence)):
+        return fault
     if evidence.collected is None and step.ended.exit_code is not None:
         died = read(DEATHS, step.log)
         return _death(stage, step, "") if died else Failed(stage="collect", cause="no-tests", subject="no report")
@@ -69,7 +72,8 @@ def _suite_end(evidence: Evidence) -> Failed | None:
 
 def _collection(evidence: Evidence) -> Failed | None:
     if evidence.collect_errors:
-        return _raised("collect", evidence.collect_errors[0], "")
+        first = evidence.collect_errors[0]
+        return own_fault("collect", evidence, first) or _raised("collect", first, "")
     if not evidence.collected:
         return Failed(stage="collect", cause="no-tests", subject="none collected")
     if not any(test.status in ("passed", "failed") for test in evidence.tests):
@@ -80,10 +84,11 @@ def _collection(evidence: Evidence) -> Failed | None:
 
 
 def _tests(evidence: Evidence) -> Failed | None:
-    for test in evidence.tests:
-        if test.status == "failed":
-            return _failed_test(test)
-    return None
+    failed = [test for test in evidence.tests if test.status == "failed"]
+    for test in failed:
+        if test.raised is not None and (fault := own_fault("test", evidence, test.raised)):
+            return fault
+    return _failed_test(failed[0]) if failed else None
 
 
 def _still_as_asked(evidence: Evidence) -> Failed | None:

@@ -85,7 +85,10 @@ def _raised(found: object) -> Raised | None:
     if not isinstance(found, dict):
         return None
     return Raised(
-        type=_short(found.get("type")), message=_short(found.get("message")), where=_short(found.get("where"))
+        type=_short(found.get("type")),
+        message=_short(found.get("message")),
+        where=_short(found.get("where")),
+        of_suite=found.get("of_suite") is True,
     )
 
 

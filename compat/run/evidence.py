@@ -47,11 +47,15 @@ class Step(Value, frozen=True):
 
 
 class Raised(Value, frozen=True):
-    """An exception inside a cell: its type, first line, and the innermost place outside the tests, `file:line`."""
+    """An exception inside a cell: its type, first line, and the innermost place outside the tests, `file:line`.
+
+    `of_suite` says that there is no such place: the suite's own code raised it.
+    """
 
     type: str
     message: str
     where: str
+    of_suite: bool = False
 
 
 class Trial(Value, frozen=True):
@@ -88,7 +92,8 @@ class Evidence(Value, frozen=True):
     `started_test` is the test that had started and not ended when the suite stopped: the killer of a crashed cell.
     `finished` says that the suite's own last event came: without it nothing that ran counts as complete. `lent` is how
     many modules found their bytecode made before: without any, an import takes several times as long. `tampered` names
-    installed files that the run changed in place: they are links into the installer's cache.
+    installed files that the run changed in place: they are links into the installer's cache. `module` is what was to
+    be imported, and `modules` are those that the subject's distribution has at its top.
     """
 
     cell: str
@@ -104,6 +109,8 @@ class Evidence(Value, frozen=True):
     wanted: tuple[Installed, ...]
     installed: tuple[Installed, ...] = ()
     installed_after: tuple[Installed, ...] = ()
+    module: str = ""
+    modules: tuple[str, ...] = ()
     lent: int = 0
     tampered: tuple[str, ...] = ()
     imported: Raised | None = None

@@ -19,9 +19,10 @@ Cause = Literal[
 ]  # fmt: skip
 STAGES: tuple[Stage, ...] = get_args(Stage)
 CAUSES: tuple[Cause, ...] = get_args(Cause)
-# These say something about the machine, the network or our limits, nothing about the versions.
+# These say something about the machine, the network, our limits, or about the suite and its
+# declaration; nothing about the versions.
 SPURIOUS: frozenset[Cause] = frozenset(
-    ("memory", "disk", "output", "processes", "network", "index", "sandbox", "worker", "cancelled")
+    ("memory", "disk", "output", "processes", "network", "index", "sandbox", "worker", "cancelled", "suite-fault")
 )
 # Spurious until the same lock and suite end so twice.
 DOUBTFUL: frozenset[Cause] = frozenset(("wall-time", "silence"))
@@ -113,6 +114,11 @@ def brief(outcome: Outcome) -> Outcome:
 def is_spurious(outcome: Outcome) -> bool:
     """Return whether the outcome says nothing about the versions, however often it is seen."""
     return isinstance(outcome, Failed) and outcome.cause in SPURIOUS
+
+
+def is_suite_fault(outcome: Outcome) -> bool:
+    """Return whether the suite or its declaration is at fault, so that there is nothing to record of the cell."""
+    return isinstance(outcome, Failed) and outcome.cause == "suite-fault"
 
 
 def is_doubtful(outcome: Outcome) -> bool:

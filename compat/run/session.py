@@ -118,11 +118,12 @@ class CellRun:
         facts = Evidence(
             cell=self.job.cell, matrix=self.job.matrix, subject=self.job.subject, lock_digest=self.job.lock.digest,
             suite_digest=asked, started=self.started, seconds=0.0,
-            host=self.bench.host, isolation=self.bench.level, steps=(), wanted=wanted,
+            host=self.bench.host, isolation=self.bench.level, steps=(), wanted=wanted, module=self.job.module,
         )  # fmt: skip
         if not self._install():
             return facts
-        facts = msgspec.structs.replace(facts, installed=installed(self.site))
+        modules = top_modules(self.site, self.job.subject)
+        facts = msgspec.structs.replace(facts, installed=installed(self.site), modules=modules)
         if set(facts.installed) != set(wanted):
             return facts
         facts = msgspec.structs.replace(facts, lent=self._lend())
@@ -275,6 +276,19 @@ def installed(site: Path) -> tuple[Installed, ...]:
             version = distribution.version
         found.add(Installed(name=canonicalize_name(name), version=version))
     return tuple(sorted(found, key=lambda item: (item.name, item.version)))
+
+
+def top_modules(site: Path, package: str) -> tuple[str, ...]:
+    """Return the names at the top of an installed distribution that can be imported, by its list of files."""
+    names = set()
+    for distribution in distributions(path=[str(site)]):
+        if canonicalize_name(distribution.metadata["Name"] or "?") != canonicalize_name(package):
+            continue
+        for path in distribution.files or ():
+            name = path.parts[0] if len(path.parts) > 1 else path.name.partition(".")[0]
+            if path.suffix in (".py", ".so") and name.isidentifier():
+                names.add(name)
+    return tuple(sorted(names))
 
 
 def tampered(site: Path, since_ns: int) -> tuple[str, ...]:

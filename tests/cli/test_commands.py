@@ -208,7 +208,17 @@ def test_check_tells_every_fault_of_a_declaration_at_once(run: Run, root: Path) 
     assert any("majr" in line and "major" in line for line in lines)
 
 
-def test_check_says_which_matrices_are_sound(run: Run) -> None:
+def test_check_says_which_matrices_are_sound(root: Path, run: Run) -> None:
+    matrix = root / "matrices" / "demo" / "matrix.toml"
+    suite = matrix.parent / "suite"
+    without = run("check")
+    assert without.code == 2
+    assert "is not a directory (make it, with at least one test_*.py)" in without.err
+    suite.mkdir()
+    assert "has no file of tests" in run("check", "demo").err
+    (suite / "test_demo.py").write_text("def test_demo(:\n")
+    assert "matrices/demo/suite/test_demo.py:1: does not parse on Python" in run("check").err
+    (suite / "test_demo.py").write_text("def test_demo():\n    pass\n")
     assert run("check").out == "sound: demo\n"
     assert run("check", "demo", "--json").json["data"] == {"matrices": ["demo"]}
 

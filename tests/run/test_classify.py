@@ -95,6 +95,15 @@ def steps(*last: Step) -> tuple[Step, ...]:
 
 
 ERROR = Raised(type="ValueError", message="no", where="demo/core.py:7")
+OWN = Raised(type="ModuleNotFoundError", message="No module named 'yaml'", where="test_x.py:3", of_suite=True)
+DEAF = {"finished": False, "tests": ()}
+
+
+def unfound(module: str) -> Raised:
+    """What the import of a module says that is not there, in no frame but the probe's."""
+    return Raised(type="ModuleNotFoundError", message=f"No module named '{module}'", where="")
+
+
 WAYS: list[tuple[str, Evidence]] = [
     ("pass", GOOD),
     ("pass", but(tests=(ran("a"), ran("b", "absent")))),
@@ -160,6 +169,40 @@ WAYS: list[tuple[str, Evidence]] = [
             )
         ),
     ),
+    (
+        "collect-fail:suite-fault(add pytest to suite.requirements; at matrix.toml)",
+        but(collected=None, finished=False, steps=steps(step("suite", "python: No module named pytest", 1))),
+    ),
+    (
+        "collect-fail:suite-fault(mend what pytest is told: pytest.ini:3: no section header defined; at pytest.ini)",
+        but(collected=None, steps=steps(step("suite", "ERROR: /c/pytest.ini:3: no section header defined", 4)), **DEAF),
+    ),
+    (
+        "collect-fail:suite-fault(mend the file: it does not parse on this Python; at test_x.py:3)",
+        but(collect_errors=(msgspec.structs.replace(OWN, type="SyntaxError"),), collected=0, tests=()),
+    ),
+    (
+        "collect-fail:suite-fault(add what brings the module yaml to suite.requirements; at test_x.py:3)",
+        but(collect_errors=(OWN,), collected=0, tests=()),
+    ),
+    (
+        "test-fail:suite-fault(add what brings the module yaml to suite.requirements; at test_x.py:3)",
+        but(tests=(ran("a", "failed", ERROR), ran("b", "failed", OWN))),
+    ),
+    (
+        "test-fail:missing-module(b; by yaml; at dep/core.py:3)",
+        but(tests=(ran("a"), ran("b", "failed", msgspec.structs.replace(OWN, of_suite=False, where="dep/core.py:3")))),
+    ),
+    (
+        "test-fail:missing-module(b; by dep; at test_x.py:3)",
+        but(tests=(ran("a"), ran("b", "failed", msgspec.structs.replace(OWN, message="No module named 'dep'")))),
+    ),
+    (
+        "import-fail:suite-fault(set suite.module: demo has no module demoo, it has demo; at matrix.toml)",
+        but(module="demoo.x", modules=("demo",), imported=unfound("demoo")),
+    ),
+    ("import-fail:missing-module(demo.x)", but(module="demo.x", modules=("demo",), imported=unfound("demo.x"))),
+    ("import-fail:missing-module(demo)", but(module="demo", imported=unfound("demo"))),
     ("test-fail:not-as-asked(dep 2.0 -> none)", but(installed_after=PINS[:1])),
     ("test-fail:not-as-asked(wrote to demo.py)", but(tampered=("demo.py",))),
 ]

@@ -130,9 +130,14 @@ def test_each_status_is_told_with_its_capability_and_cause(suite: Suite) -> None
     assert (good["status"], good["capability"], good["spelling"]) == ("passed", "good", "new.name")
     assert good["raised"] is None
     assert good["test"].endswith("test_all.py::test_passes")
-    assert bad["raised"] == {"type": "ValueError", "message": "no", "where": "subject.py:2"}
+    assert bad["raised"] == {"type": "ValueError", "message": "no", "where": "subject.py:2", "of_suite": False}
     assert (bad["status"], bad["capability"]) == ("failed", "bad")
-    assert wrong["raised"] == {"type": "AssertionError", "message": "assert (1 + 1) == 3", "where": "test_all.py:13"}
+    assert wrong["raised"] == {
+        "type": "AssertionError",
+        "message": "assert (1 + 1) == 3",
+        "where": "test_all.py:13",
+        "of_suite": True,
+    }
     assert (skipped["status"], skipped["missing"], skipped["raised"]) == ("skipped", [], None)
     assert (absent["status"], absent["missing"], absent["raised"]) == ("absent", ["new.name", "old.name"], None)
     assert (teardown["status"], teardown["raised"]["type"]) == ("failed", "OSError")

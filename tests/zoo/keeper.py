@@ -49,6 +49,10 @@ class Animal:
     metadata_version: str = "1.0"
     suite_requires: list[str] = field(default_factory=list)
     attempts: int = 1
+    declared_module: str = "animal"
+    test_file: str = "test_animal.py"
+    settings: str = ""
+    runner: str = "pytest"
     verdict: str = ""
 
 
@@ -129,11 +133,18 @@ def open_gates(index: FakeIndex, animal: Animal, root: Path, tools: list[tuple[s
         serve(index, name, releases)
     folder = root / "matrices" / "zoo"
     (folder / "suite").mkdir(parents=True)
-    suite = {"path": "suite", "module": "animal", "requirements": ["pytest", *animal.suite_requires], **animal.limits}
+    suite = {
+        "path": "suite",
+        "module": animal.declared_module,
+        "requirements": [animal.runner, *animal.suite_requires],
+        **animal.limits,
+    }
     python = ".".join(str(part) for part in sys.version_info[:3])
     matrix = MATRIX.format(python=python, name=package).replace('short = ""', 'short = "a"')
     (folder / "matrix.toml").write_text(matrix + written({"suite": suite}).decode(), encoding="utf-8")
-    (folder / "suite" / "test_animal.py").write_text(animal.suite, encoding="utf-8")
+    (folder / "suite" / animal.test_file).write_text(animal.suite, encoding="utf-8")
+    if animal.settings:
+        (folder / "suite" / "pytest.ini").write_text(animal.settings, encoding="utf-8")
     return f"py{SERIES}-a1.0"
 
 

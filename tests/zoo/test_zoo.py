@@ -8,7 +8,8 @@ import pytest
 from fake_index import FakeIndex
 from keeper import Animal, Repository, animals, described, pytest_and_its_needs
 
-ALL = animals()
+FAULTY = [animal for animal in animals() if "suite-fault" in animal.outcome or animal.outcome.startswith("check:")]
+ALL = [animal for animal in animals() if animal not in FAULTY]
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +27,22 @@ def index() -> Iterator[FakeIndex]:
     fake = FakeIndex()
     yield fake
     fake.stop()
+
+
+@pytest.mark.parametrize("animal", FAULTY, ids=lambda animal: animal.name)
+def test_a_fault_of_the_suite_is_told_and_never_recorded(
+    animal: Animal, tmp_path: Path, cache: Path, index: FakeIndex, tools: list[tuple[str, str, bytes]]
+) -> None:
+    repository = Repository(tmp_path, cache, index, animal, tools)
+    code, out, stderr = repository.run("run", "zoo", repository.cell, "--json")
+    assert code == 2, stderr[-2000:]
+    assert animal.outcome.removeprefix("check:") in stderr
+    assert repository.records() == []
+    if animal.outcome.startswith("check:"):
+        assert repository.run("check")[0] == 2
+    else:
+        (found,) = json.loads(out)["data"]["cells"]
+        assert (found["verdict"], found["last"]) == ("unknown", None)
 
 
 @pytest.mark.parametrize("animal", ALL, ids=lambda animal: animal.name)

@@ -55,12 +55,12 @@ class Attempt:
         """Start the clock of this test."""
         self.item = item
         self.failed = False
-        self.raised: dict[str, str] | None = None
+        self.raised: dict[str, Any] | None = None
         self.skipped = False
         self.missing: tuple[str, ...] = ()
         self.start = time.perf_counter()
 
-    def fail(self, raised: dict[str, str]) -> None:
+    def fail(self, raised: dict[str, Any]) -> None:
         """Note a failure. The first one names the cause."""
         self.failed = True
         self.raised = self.raised or raised
@@ -85,10 +85,9 @@ class Reporter:
         self.attempt: Attempt | None = None
         self.running = False
 
-    def describe(self, error: BaseException, otherwise: str = "") -> dict[str, str]:
-        """Return type, first line and place of an exception; `otherwise` is the place when no frame tells."""
-        where = place(error, self.suites) or otherwise
-        return {"type": type(error).__name__, "message": first_line(error), "where": text(where, MESSAGE)}
+    def describe(self, error: BaseException, otherwise: str = "") -> dict[str, Any]:
+        """Return what an exception says; `otherwise` is its place when no frame tells."""
+        return facts_of(error, self.suites, otherwise)
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, None]:
@@ -103,7 +102,7 @@ class Reporter:
         error = call.excinfo.value if call is not None and call.excinfo is not None else None
         self.stream.send("collect-error", raised=self.collect_failure(error, report, collector.nodeid))
 
-    def collect_failure(self, error: BaseException | None, report: Any, nodeid: str) -> dict[str, str]:
+    def collect_failure(self, error: BaseException | None, report: Any, nodeid: str) -> dict[str, Any]:
         """Return what stands behind a failed collection: pytest wraps it in an error of its own."""
         if error is None:
             return {"type": "CollectError", "message": last_line(report), "where": text(nodeid, MESSAGE)}
@@ -192,8 +191,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
         error = outcome.excinfo[1]
         cause = error.__cause__ or error
         suites = [suite_folder(argument) for argument in early_config.known_args_namespace.file_or_dir]
-        raised = {"type": type(cause).__name__, "message": first_line(cause), "where": place(cause, suites)}
-        opened().send("collect-error", raised=raised)
+        opened().send("collect-error", raised=facts_of(cause, suites))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -290,14 +288,26 @@ def suite_folder(argument: Any) -> str:
     return (path if os.path.isdir(path) else os.path.dirname(path)) + os.sep
 
 
-def place(error: BaseException, suites: list[str]) -> str:
-    """Return `file:line` of the innermost frame that the suite led to outside itself, or else inside it.
+def facts_of(error: BaseException, suites: list[str], otherwise: str = "") -> dict[str, Any]:
+    """Return type, first line and place of an exception, and whether the suite's own code raised it."""
+    outside, inside = places(error, suites)
+    return {
+        "type": type(error).__name__,
+        "message": first_line(error),
+        "where": text(outside or inside or otherwise, MESSAGE),
+        "of_suite": bool(inside and not outside),
+    }
+
+
+def places(error: BaseException, suites: list[str]) -> tuple[str, str]:
+    """Return `file:line` of the innermost frame that the suite led to outside itself, and inside it.
 
     Frames before the suite's first are pytest's own. Frames that ask to be hidden (assertion helpers), those of
     importlib and those of code generated at run time, whose names change, say nothing.
     """
     if isinstance(error, SyntaxError) and error.filename:
-        return f"{shortened(error.filename, suites)}:{error.lineno or 0}"
+        where = f"{shortened(error.filename, suites)}:{error.lineno or 0}"
+        return ("", where) if is_of(error.filename, suites) else (where, "")
     inside = outside = ""
     trace = error.__traceback__
     while trace is not None:
@@ -308,7 +318,7 @@ def place(error: BaseException, suites: list[str]) -> str:
         elif (inside or not suites) and not is_noise(file, trace.tb_frame.f_locals):
             outside = where
         trace = trace.tb_next
-    return outside or inside
+    return outside, inside
 
 
 def is_of(file: str, suites: list[str]) -> bool:

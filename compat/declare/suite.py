@@ -1,0 +1,75 @@
+"""The `declare` room's look at a suite: what can be known to be wrong with it before any cell is made."""
+
+import ast
+import configparser
+import sys
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatch
+
+from packaging.utils import canonicalize_name
+
+from compat.declare.faults import Finding, faults_of, shown
+from compat.declare.matrix import Matrix
+from compat.declare.text import parse_requirement
+from compat.errors import Fault
+
+SETTINGS = "pytest.ini"
+# What pytest collects by itself: https://docs.pytest.org/en/stable/explanation/goodpractices.html
+_TESTS = ("test_*.py", "*_test.py")
+
+
+def suite_faults(matrix: Matrix, texts: Mapping[str, str] | None, source: str) -> tuple[Fault, ...]:
+    """Return what keeps a suite from running in any cell, or in those of the oldest interpreter.
+
+    `texts` are its Python files and its pytest.ini by their path below it; None without a folder.
+    """
+    if texts is None:
+        message = f"{shown(matrix.suite.path)} is not a directory"
+        return _declared(source, "path", message, "make it, with at least one test_*.py")
+    names = [name.rpartition("/")[2] for name in texts]
+    if not any(fnmatch(name, pattern) for name in names for pattern in _TESTS):
+        message = f"{shown(matrix.suite.path)} has no file of tests"
+        return _declared(source, "path", message, "add at least one test_*.py")
+    folder = f"{source.rpartition('/')[0]}/{matrix.suite.path}"
+    found = [*_unparsable(matrix, texts, folder), *_settings(texts, folder)]
+    return (*_without_pytest(matrix, source), *found)
+
+
+def _without_pytest(matrix: Matrix, source: str) -> tuple[Fault, ...]:
+    asked = {canonicalize_name(parse_requirement(text).name) for text in matrix.suite.requirements}
+    if "pytest" in asked | {canonicalize_name(axis.package) for axis in matrix.packages}:
+        return ()
+    message = "do not ask for pytest, which runs the suite in each cell"
+    return _declared(source, "requirements", message, "add 'pytest'")
+
+
+def _unparsable(matrix: Matrix, texts: Mapping[str, str], folder: str) -> Iterator[Fault]:
+    """Yield the files that the matrix's oldest interpreter cannot parse, as far as this one can tell."""
+    oldest = min(release.release[:2] for release in matrix.interpreters.releases)
+    here = sys.version_info[:2]
+    if oldest > here or any("collect_ignore" in text for text in texts.values()):
+        return
+    for name, text in sorted(texts.items()):
+        if not name.endswith(".py"):
+            continue
+        try:
+            ast.parse(text, feature_version=(oldest[0], oldest[1]))
+        except (SyntaxError, ValueError) as fault:
+            line = f":{fault.lineno}" if isinstance(fault, SyntaxError) and fault.lineno else ""
+            reason = fault.msg if isinstance(fault, SyntaxError) else str(fault)
+            message = f"does not parse on Python {oldest[0]}.{oldest[1]}, the matrix's oldest: {reason}"
+            yield Fault(code="suite", path=f"{folder}/{name}{line}", message=message)
+
+
+def _settings(texts: Mapping[str, str], folder: str) -> Iterator[Fault]:
+    if SETTINGS not in texts:
+        return
+    try:
+        configparser.RawConfigParser(allow_no_value=True).read_string(texts[SETTINGS])
+    except configparser.Error as fault:
+        reason = str(fault).replace("\n", " ").replace("'<string>', ", "")
+        yield Fault(code="suite", path=f"{folder}/{SETTINGS}", message=f"is not valid INI: {reason}")
+
+
+def _declared(source: str, key: str, message: str, hint: str) -> tuple[Fault, ...]:
+    return faults_of(source, [Finding("suite", ("suite", key), message, hint)])

@@ -1,0 +1,73 @@
+"""Evidence -> whether the suite or its declaration is at fault, and the remedy; never the library."""
+
+import re
+
+from packaging.utils import canonicalize_name
+
+from compat.run.evidence import Evidence, Raised
+from compat.run.outcome import Failed, Stage
+
+# pytest ends with it when its options or its file of settings cannot be taken:
+# https://docs.pytest.org/en/stable/reference/exit-codes.html
+_USAGE_ERROR = 4
+_NO_MODULE = re.compile(r"No module named '([^']+)'")
+_REFUSED = re.compile(r"(?:error|ERROR): (?!usage:)(?:\S*/)?(?P<why>[^\n]{1,200})")
+
+
+def misspelt_module(evidence: Evidence) -> Failed | None:
+    """Return the fault of a `suite.module` that the subject's distribution does not have, though it has others."""
+    raised, name = evidence.imported, evidence.module.partition(".")[0]
+    missing = None if raised is None or raised.where else _missing(raised)
+    if missing is None or not name or missing.partition(".")[0] != name:
+        return None
+    if not evidence.modules or name in evidence.modules:
+        return None
+    has = ", ".join(evidence.modules[:5])
+    return _fault("import", f"set suite.module: {evidence.subject} has no module {name}, it has {has}", "matrix.toml")
+
+
+def without_pytest(evidence: Evidence) -> Failed | None:
+    """Return the fault of a declaration that does not ask for pytest, so that nothing could start."""
+    logs = (step.log for step in evidence.steps if step.name == "suite")
+    there = any(item.name == "pytest" for item in evidence.installed)
+    if there or not any("No module named pytest" in log for log in logs):
+        return None
+    return _fault("collect", "add pytest to suite.requirements", "matrix.toml")
+
+
+def refused_options(evidence: Evidence) -> Failed | None:
+    """Return the fault of options in the suite's settings that pytest refuses."""
+    step = next((step for step in evidence.steps if step.name == "suite"), None)
+    if step is None or step.ended.exit_code != _USAGE_ERROR or evidence.collect_errors:
+        return None
+    refused = _REFUSED.search(step.log)
+    why = refused["why"].strip() if refused else "it refuses how it is called"
+    return _fault("collect", f"mend what pytest is told: {why}", "pytest.ini")
+
+
+def own_fault(stage: Stage, evidence: Evidence, raised: Raised) -> Failed | None:
+    """Return the fault of the suite's own code: it does not parse, or imports what nothing here brings.
+
+    A module of the subject, of a coordinate or of anything installed is the library's: this version lacks it.
+    """
+    if not raised.of_suite:
+        return None
+    if raised.type in ("SyntaxError", "IndentationError", "TabError"):
+        return _fault(stage, "mend the file: it does not parse on this Python", raised.where)
+    missing = _missing(raised)
+    if missing is None or "." in missing:
+        return None
+    packages = {evidence.subject, evidence.module.partition(".")[0], *evidence.modules}
+    packages |= {item.name for item in (*evidence.wanted, *evidence.installed)}
+    if canonicalize_name(missing) in map(canonicalize_name, packages):
+        return None
+    return _fault(stage, f"add what brings the module {missing} to suite.requirements", raised.where)
+
+
+def _missing(raised: Raised) -> str | None:
+    match = _NO_MODULE.match(raised.message) if raised.type == "ModuleNotFoundError" else None
+    return None if match is None else match[1]
+
+
+def _fault(stage: Stage, remedy: str, place: str) -> Failed:
+    return Failed(stage=stage, cause="suite-fault", subject=remedy, at=place)
