@@ -46,7 +46,9 @@ OUTCOMES = (
 
 
 class Shelf:
-    """What is kept of a matrix's cells: whole records and locks."""
+    """What is kept of a matrix's cells: whole records and locks; and which ids are of the suite's helpers."""
+
+    helpers: frozenset[str] = frozenset()
 
     def __init__(
         self, records: Iterable[Record] = (), locks: Iterable[Lock] = (), policy: Policy | None = None
@@ -69,7 +71,7 @@ class Shelf:
     def picture(self, day: datetime.date = DAY, matrix: Any = MATRIX) -> Picture:
         """Return what follows from it."""
         digests = {cell: lock.digest for cell, lock in self.locks.items()}
-        present = Present(suite_digest=SUITE, day=day)
+        present = Present(suite_digest=SUITE, day=day, helpers=self.helpers)
         return picture(Declared(matrix=matrix, policy=self.policy), CATALOGUE, FATES, digests, self._records, present)
 
 

@@ -12,7 +12,6 @@ from compat.advise.request import Goal, label, request_of
 from compat.cli.output import envelope, note, say
 from compat.cli.setting import Json, MatrixName, Root, Setting
 from compat.cli.stand import Stand
-from compat.declare.capabilities import described
 
 Words = Annotated[
     list[str] | None,
@@ -56,9 +55,8 @@ def advisor_of(stand: Stand) -> Advisor:
 
 
 def _capabilities(stand: Stand) -> list[str]:
-    told = described(pipeline.suite_texts(stand.setting.folder, stand.setting.ask.matrix))
     seen = (one.id for entry in stand.picture.known for one in entry.verdict.capabilities)
-    return sorted({*(one.id for one in told), *seen})
+    return sorted({*(one.id for one in stand.described), *seen} - stand.present.helpers)
 
 
 def _recommend(stand: Stand, answer: Recommended) -> None:

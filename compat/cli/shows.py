@@ -13,10 +13,10 @@ from compat.cli.handing import take
 from compat.cli.output import console, envelope, note, say
 from compat.cli.setting import Json, MatrixName, Root, Setting, cache_folder, now
 from compat.cli.stand import Stand
-from compat.declare.capabilities import described, with_table
+from compat.declare.capabilities import with_table
 from compat.errors import UsageError
 from compat.results.judged import record_of
-from compat.results.record import Record
+from compat.results.record import Capability, Record
 from compat.results.table import markdown, unexplained
 from compat.run.outcome import is_suite_fault
 from compat.run.session import decode_evidence
@@ -55,7 +55,7 @@ def show(
 def _capabilities(stand: Stand, path: Path | None) -> int:
     """Print the table of capabilities, or put it into a file; 1 when a `no` has no declared explanation."""
     found = stand.picture
-    text = markdown(found, described(pipeline.suite_texts(stand.setting.folder, found.matrix)))
+    text = markdown(found, stand.described)
     if path is None:
         print(text, end="")
     else:
@@ -93,9 +93,11 @@ def _proof(stand: Stand, cell: str) -> None:
     for reason in found.reasons:
         say(f"  {reason}")
     for capability in found.capabilities:
-        tail = f": {capability.subject}" if capability.subject else ""
-        missing = f" (looked for {', '.join(capability.missing)})" if capability.missing else ""
-        say(f"  {capability.id}  {capability.status}{tail}{missing}")
+        say(f"  {_answer(capability)}")
+    if found.helpers:
+        say("  of the suite's own helpers, which say nothing about the library:")
+    for capability in found.helpers:
+        say(f"    {_answer(capability)}")
     records = stand.records(cell)
     for record in records:
         told = f"{record.outcome}, {record.seconds:.0f} s"
@@ -106,6 +108,12 @@ def _proof(stand: Stand, cell: str) -> None:
             say(f"    {line}")
     for line in reproduction(stand.setting, cell):
         say(f"  {line}")
+
+
+def _answer(capability: Capability) -> str:
+    tail = f": {capability.subject}" if capability.subject else ""
+    missing = f" (looked for {', '.join(capability.missing)})" if capability.missing else ""
+    return f"{capability.id}  {capability.status}{tail}{missing}"
 
 
 def reproduction(setting: Setting, cell: str) -> list[str]:

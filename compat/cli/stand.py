@@ -10,6 +10,7 @@ from packaging.utils import canonicalize_name
 
 from compat import pipeline
 from compat.cli.setting import Setting, cache_folder, today
+from compat.declare.capabilities import Described, described, helper_ids
 from compat.errors import UsageError
 from compat.lock.text import read_digest
 from compat.plan.cell import Coordinate, parse_cell
@@ -42,7 +43,13 @@ class Stand:
         """The suite as it is now, and the day."""
         folder = self.setting.folder / self.setting.ask.matrix.suite.path
         packages = frozenset(canonicalize_name(axis.package) for axis in self.setting.ask.matrix.packages)
-        return Present(suite_digest=suite_digest(folder), day=self.day, asked=packages)
+        helpers = helper_ids(self.described)
+        return Present(suite_digest=suite_digest(folder), day=self.day, asked=packages, helpers=helpers)
+
+    @cached_property
+    def described(self) -> tuple[Described, ...]:
+        """What the suite says of its capabilities."""
+        return described(pipeline.suite_texts(self.setting.folder, self.setting.ask.matrix))
 
     @cached_property
     def locks(self) -> dict[str, str]:
@@ -122,6 +129,7 @@ class Stand:
             "latest": found.latest,
             "stale": found.stale,
             "capabilities": {capability.id: capability.status for capability in found.capabilities},
+            "helpers": {capability.id: capability.status for capability in found.helpers},
         }
 
     def last(self, cell: str) -> str | None:

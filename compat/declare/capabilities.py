@@ -4,7 +4,7 @@ The suite is read, never imported: its imports are those of a cell.
 """
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from compat.declare.matrix import Value
@@ -16,7 +16,8 @@ BEGIN, END = "<!-- capabilities -->", "<!-- /capabilities -->"
 class Described(Value, frozen=True):
     """A capability as its test declares it. `code` is the test's source; `helper` names the suite's file to copy.
 
-    `looks_for` has, for each thing that changed its name, its spellings in the order in which they are tried.
+    `looks_for` has, for each thing that changed its name, its spellings in the order in which they are tried. `of` says
+    whose it is: the subject's, or, where it is "helper", that of a file of the suite alone.
     """
 
     id: str
@@ -27,12 +28,18 @@ class Described(Value, frozen=True):
     code: str
     looks_for: tuple[tuple[str, ...], ...] = ()
     helper: str = ""
+    of: str = ""
     quick: bool = False
 
     @property
     def group(self) -> str:
         """The part of the id before the first dot."""
         return self.id.partition(".")[0]
+
+
+def helper_ids(capabilities: Iterable[Described]) -> frozenset[str]:
+    """Return the ids of the tests that look at the suite's own files, and say nothing about the subject."""
+    return frozenset(capability.id for capability in capabilities if capability.of == "helper")
 
 
 def with_table(document: str, table: str) -> str:
@@ -75,6 +82,7 @@ def _of_file(name: str, text: str) -> Iterator[Described]:
                 says=_text(arguments.get("says")),
                 looks_for=_groups(arguments.get("looks_for")),
                 helper=_text(arguments.get("helper")),
+                of=_text(arguments.get("of")),
                 file=name,
                 line=node.lineno,
                 code="\n".join(lines[node.lineno - 1 : node.end_lineno]) + "\n",

@@ -1,6 +1,7 @@
 """The `results` room's table: capability by release in Markdown, with why each `no` is one."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from packaging.version import Version
 
@@ -27,7 +28,7 @@ class Column(Value, frozen=True, kw_only=True):
     others: tuple[Entry, ...] = ()
 
     def capability(self, name: str) -> Capability | None:
-        """Return what a capability came to in the representative cell; None when it was not asked."""
+        """Return what a capability, or a helper's test, came to in the representative cell; None when not asked."""
         return _capability(self.entry, name)
 
     def sign(self, name: str) -> str:
@@ -67,6 +68,7 @@ def markdown(picture: Picture, described: Sequence[Described]) -> str:
     titles = {one.id: one.title for one in described if one.title != one.id}
     ids = sorted(
         {*(one.id for one in described), *(c.id for column in shown for c in column.entry.verdict.capabilities)}
+        - picture.present.helpers
     )
     lines = [
         f"| capability | {' | '.join(_series(column.version) for column in shown)} |",
@@ -84,6 +86,10 @@ def markdown(picture: Picture, described: Sequence[Described]) -> str:
     lines += _section("With the newest versions that were tested:", _newest(shown))
     lines += _section("Where another cell of the same release differs:", _differences(shown))
     lines += _section("Why a capability is ✗:", _reasons(picture, shown))
+    lines += _section(
+        "Tests of the suite's own helpers, which say nothing about the library, in the cells above:",
+        _helpers(shown, {name: _plain(titles.get(name, name)) for name in picture.present.helpers}),
+    )
     return "\n".join(lines) + "\n"
 
 
@@ -100,6 +106,13 @@ def unexplained(picture: Picture) -> tuple[tuple[str, str], ...]:
 def _section(title: str, lines: Iterable[str]) -> list[str]:
     told = list(lines)
     return ["", title, "", *told] if told else []
+
+
+def _helpers(shown: Sequence[Column], titles: Mapping[str, str]) -> Iterable[str]:
+    for name in sorted(titles):
+        came = Counter(one.status for column in shown for one in column.entry.verdict.helpers if one.id == name)
+        counts = ", ".join(f"{came[status]} {status}" for status in ("yes", "no", "absent") if came[status])
+        yield f"- {titles[name]} `{_plain(name)}`: {counts or 'not asked'}"
 
 
 def _newest(shown: Sequence[Column]) -> Iterable[str]:
@@ -153,7 +166,8 @@ def _was_installed(entry: Entry) -> bool:
 
 
 def _capability(entry: Entry, name: str) -> Capability | None:
-    return next((one for one in entry.verdict.capabilities if one.id == name), None)
+    asked = (*entry.verdict.capabilities, *entry.verdict.helpers)
+    return next((one for one in asked if one.id == name), None)
 
 
 def _series(version: Version) -> str:

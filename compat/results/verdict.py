@@ -22,12 +22,14 @@ class Present(Value, frozen=True, kw_only=True):
     """What holds at the moment of asking: the suite as it is now, the day, and how many days a record stays fresh.
 
     `asked` are the packages that the matrix asks about, its subject's and its coordinates', by normalised name.
+    `helpers` are the ids under which the suite tests files of its own: they say nothing about the subject.
     """
 
     suite_digest: str
     day: datetime.date
     fresh_days: int = FRESH_DAYS
     asked: frozenset[str] = frozenset()
+    helpers: frozenset[str] = frozenset()
 
 
 class Verdict(Value, frozen=True, kw_only=True):
@@ -35,6 +37,7 @@ class Verdict(Value, frozen=True, kw_only=True):
 
     `since` is the day since when the kind holds without interruption, `latest` that of the newest run that counts.
     `outcome` is what the newest run that counts came to; of a flaky cell, the newest failure. `reasons` are sentences.
+    `helpers` are what the tests of the suite's own files came to: no part of the kind.
     """
 
     cell: str
@@ -45,6 +48,7 @@ class Verdict(Value, frozen=True, kw_only=True):
     latest: datetime.date | None = None
     stale: bool = False
     capabilities: tuple[Capability, ...] = ()
+    helpers: tuple[Capability, ...] = ()
     reasons: tuple[str, ...] = ()
 
 
@@ -74,7 +78,7 @@ def verdict_of(
     # A relaxed cell asks whether the subject works with its coordinates once other packages are free to move, so one
     # of those others in the way is no answer to it. Fresh and dated cells ask about the published requirements.
     asked = present.asked if cell.endswith("+relaxed") else frozenset()
-    group, since = _newest_group(counted, asked)
+    group, since = _newest_group(counted, asked, present.helpers)
     outdated = staleness(group.newest, present, lock_digest)
     return Verdict(
         cell=cell,
@@ -85,6 +89,7 @@ def verdict_of(
         latest=group.newest.started.date(),
         stale=bool(outdated),
         capabilities=group.capabilities,
+        helpers=tuple(one for one in group.newest.capabilities if one.id in present.helpers),
         reasons=(*group.reasons, *outdated, *_ruled_out(obstacle)),
     )
 
@@ -153,22 +158,31 @@ class _Group:
     """The runs on one lock and suite, and what they say together; runs are added oldest first.
 
     With the packages that are `asked` about, a failure by any other package leaves the cell without an answer.
+    `helpers` are the capabilities that say nothing about the subject.
     """
 
-    def __init__(self, asked: frozenset[str]) -> None:
+    def __init__(self, asked: frozenset[str], helpers: frozenset[str]) -> None:
         self._asked = asked
+        self.helpers = helpers
         self.outcomes: list[Outcome] = []
         self.changing: set[str] = set()
         self._statuses: dict[str, Status] = {}
 
     def add(self, counted: Counted) -> None:
         self.newest = counted.run
-        self.capabilities = counted.run.capabilities
-        self.outcomes += counted.outcomes
+        self.capabilities = tuple(one for one in counted.run.capabilities if one.id not in self.helpers)
+        self.outcomes += map(self._of_subject, counted.outcomes)
         for capability in self.capabilities:
             if self._statuses.setdefault(capability.id, capability.status) != capability.status:
                 self.changing.add(capability.id)
         self.kind = self._kind()
+
+    def _of_subject(self, outcome: Outcome) -> Outcome:
+        """Return what an outcome says of the subject: that a helper of the suite fails is no fault of it."""
+        if not isinstance(outcome, Failed) or outcome.stage != "test" or outcome.subject not in self.helpers:
+            return outcome
+        failing = (one for one in self.capabilities if one.status == "no")
+        return next((Failed(stage="test", cause=one.cause or "error", subject=one.id) for one in failing), Passed())
 
     def _kind(self) -> Kind:
         if self.changing or len(set(map(brief, self.outcomes))) > 1:
@@ -208,9 +222,11 @@ class _Group:
         return (f"it came to {self.outcome} on {day}",)
 
 
-def _newest_group(counted: Sequence[Counted], asked: frozenset[str]) -> tuple[_Group, datetime.date]:
+def _newest_group(
+    counted: Sequence[Counted], asked: frozenset[str], helpers: frozenset[str]
+) -> tuple[_Group, datetime.date]:
     """The group of the newest run, and the day from which on every run left the cell with the kind that it has now."""
-    groups: defaultdict[tuple[str, str], _Group] = defaultdict(lambda: _Group(asked))
+    groups: defaultdict[tuple[str, str], _Group] = defaultdict(lambda: _Group(asked, helpers))
     kind, since = None, counted[0].run.started.date()
     for one in counted:
         group = groups[one.run.lock_digest, one.run.suite_digest]

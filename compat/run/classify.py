@@ -6,7 +6,7 @@ from compat.lock.builders import tool_at_fault
 from compat.run.evidence import Evidence, Installed, Raised, Step, StepName, Trial
 from compat.run.outcome import PLACED, Cause, Failed, Outcome, Passed, Stage
 from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, read
-from compat.run.suitefault import misspelt_module, own_fault, refused_options, without_pytest
+from compat.run.suitefault import failing_helper, misspelt_module, own_fault, refused_options, without_pytest
 
 _SIGNALS: dict[int, Cause] = {
     signal.SIGSEGV: "segfault",
@@ -92,7 +92,7 @@ def _tests(evidence: Evidence) -> Failed | None:
     for test in failed:
         if test.raised is not None and (fault := own_fault("test", evidence, test.raised)):
             return fault
-    return _failed_test(failed[0]) if failed else None
+    return failing_helper(evidence) or (_failed_test(failed[0]) if failed else None)
 
 
 def _still_as_asked(evidence: Evidence) -> Failed | None:

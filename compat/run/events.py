@@ -102,7 +102,7 @@ def _test(event: dict[str, Any]) -> Trial | None:
         test=_short(event.get("test")), capability=_short(event.get("capability")), status=status,
         seconds=max(0.0, float(seconds)), raised=_raised(event.get("raised")),
         missing=tuple(_short(name) for name in missing[:50]) if isinstance(missing, list) else (),
-        spelling=_short(event.get("spelling")),
+        spelling=_short(event.get("spelling")), helper=event.get("helper") is True,
     )  # fmt: skip
 
 

@@ -59,7 +59,10 @@ class Raised(Value, frozen=True):
 
 
 class Trial(Value, frozen=True):
-    """One test inside a cell. `missing` names the API that an absent capability looked for, in order."""
+    """One test inside a cell. `missing` names the API that an absent capability looked for, in order.
+
+    `helper` says that it looks at a file of the suite alone, so that it says nothing about the subject.
+    """
 
     test: str
     capability: str
@@ -68,6 +71,7 @@ class Trial(Value, frozen=True):
     raised: Raised | None = None
     missing: tuple[str, ...] = ()
     spelling: str = ""
+    helper: bool = False
 
 
 class Metric(Value, frozen=True):

@@ -64,6 +64,16 @@ def own_fault(stage: Stage, evidence: Evidence, raised: Raised) -> Failed | None
     return _fault(stage, f"add what brings the module {missing} to suite.requirements", raised.where)
 
 
+def failing_helper(evidence: Evidence) -> Failed | None:
+    """Return the fault of a file of the suite whose own test fails, whatever the versions."""
+    for test in evidence.tests:
+        if test.helper and test.status == "failed":
+            name = test.capability or test.test
+            place = "" if test.raised is None else test.raised.where
+            return _fault("test", f"mend the suite's own helper: {name} fails", place)
+    return None
+
+
 def _missing(raised: Raised) -> str | None:
     match = _NO_MODULE.match(raised.message) if raised.type == "ModuleNotFoundError" else None
     return None if match is None else match[1]

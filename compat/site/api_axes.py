@@ -97,12 +97,12 @@ def _reasons(entries: Sequence[Entry]) -> Iterator[Reason]:
 
 
 def capabilities(volume: Volume) -> Iterator[CapabilityDocument]:
-    """Yield what is known about each capability, sorted by id."""
+    """Yield what is known about each capability, and each test of the suite's helpers, sorted by id."""
     asked: defaultdict[str, list[CapabilityCell]] = defaultdict(list)
     for entry in volume.picture.known:
-        for one in entry.verdict.capabilities:
+        for one in (*entry.verdict.capabilities, *entry.verdict.helpers):
             asked[one.id].append(_cell(entry, one))
-    for name in volume.asked:
+    for name in sorted((*volume.asked, *volume.helpers)):
         yield _capability(volume, name, asked[name])
 
 
@@ -115,6 +115,7 @@ def _capability(volume: Volume, name: str, cells: Sequence[CapabilityCell]) -> C
         says="" if told is None else told.says,
         group=name.partition(".")[0],
         quick=told is not None and told.quick,
+        of_helper=name in volume.helpers,
         looks_for=() if told is None else told.looks_for,
         file=None if told is None else told.file,
         line=None if told is None else told.line,

@@ -118,6 +118,7 @@ def cell(edition: Edition, volume: Volume, entry: Entry) -> CellShape:
         reasons=entry.verdict.reasons,
         obstacle=_obstacle(entry),
         capabilities=tuple(_capability(volume, entry, one) for one in entry.verdict.capabilities),
+        helpers=tuple(_capability(volume, entry, one) for one in entry.verdict.helpers),
         metrics=_metrics(records),
         runs=tuple(_run(record) for record in records),
         log=records[-1].log if records else "",

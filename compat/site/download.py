@@ -45,7 +45,8 @@ CREATE TABLE metrics (
     run INTEGER NOT NULL REFERENCES runs (id), name TEXT NOT NULL, value REAL NOT NULL, unit TEXT NOT NULL,
     better TEXT NOT NULL
 );
-CREATE TABLE suite (capability TEXT PRIMARY KEY, title TEXT, says TEXT) WITHOUT ROWID;
+-- A test of a helper looks at a file of the suite alone, and says nothing about the subject.
+CREATE TABLE suite (capability TEXT PRIMARY KEY, title TEXT, says TEXT, of_helper INTEGER NOT NULL) WITHOUT ROWID;
 """
 QUERIES = """\
 -- For the sqlite3 command line: sqlite3 {name}.sqlite < {name}.sql
@@ -99,8 +100,10 @@ def _tables(volume: Volume) -> Iterator[tuple[str, Iterator[tuple[Any, ...]]]]:
     yield "runs", (_run(n, entry, run, answers) for n, (entry, run) in enumerate(runs, 1))
     yield "answers", ((number, *_capability(one)) for told, number in answers.items() for one in told)
     yield "metrics", ((n, *_metric(one)) for n, (_, run) in enumerate(runs, 1) for one in run.metrics)
-    told = ((n, titles[n].title, titles[n].says) if n in titles else (n, None, None) for n in volume.asked)
-    yield "suite", (_fit(*one) for one in told)
+    words = {name: (capability.title, capability.says) for name, capability in titles.items()}
+    helpers = set(volume.helpers)
+    names = (*volume.asked, *volume.helpers)
+    yield "suite", (_fit(n, *words.get(n, (None, None)), n in helpers) for n in names)
 
 
 def _insert(connection: sqlite3.Connection, table: str, rows: Iterator[tuple[Any, ...]]) -> None:

@@ -130,7 +130,12 @@ class Volume:
     def asked(self) -> tuple[str, ...]:
         """The ids of the capabilities that the suite has or that any run told of, sorted."""
         seen = (one.id for entry in self.picture.known for one in entry.verdict.capabilities)
-        return tuple(sorted({*self.titles, *seen}))
+        return tuple(sorted({*self.titles, *seen} - self.picture.present.helpers))
+
+    @property
+    def helpers(self) -> tuple[str, ...]:
+        """The ids under which the suite tests files of its own, sorted."""
+        return tuple(sorted(self.picture.present.helpers))
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -157,7 +162,7 @@ class Volume:
         """The cells in which each capability fails, and how."""
         found: dict[str, list[tuple[Entry, Capability]]] = {}
         for entry in self.picture.known:
-            for one in entry.verdict.capabilities:
+            for one in (*entry.verdict.capabilities, *entry.verdict.helpers):
                 if one.status == "no":
                     found.setdefault(one.id, []).append((entry, one))
         return found
@@ -185,7 +190,7 @@ class Volume:
         for column in self.columns:
             told = found.setdefault(column.version, {})
             for entry in column.others:
-                for one in entry.verdict.capabilities:
+                for one in (*entry.verdict.capabilities, *entry.verdict.helpers):
                     told.setdefault(one.id, set()).add(one.status)
         return found
 

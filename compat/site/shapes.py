@@ -254,6 +254,7 @@ class CellShape(Document, frozen=True):
     planned: bool
     obstacle: ObstacleShape | None
     capabilities: tuple[CapabilityShape, ...]
+    helpers: tuple[CapabilityShape, ...]
     metrics: tuple[MetricShape, ...]
     runs: tuple[RunShape, ...]
     log: str

@@ -64,13 +64,15 @@ class CapabilityCell(Shape, frozen=True):
 
 class CapabilityDocument(Document, frozen=True):
     """One capability: what the suite says of it, and every cell that was asked. `title` is the id where the suite no
-    longer has it; `looks_for` the spellings that are tried, for each thing that changed its name."""
+    longer has it; `looks_for` the spellings that are tried, for each thing that changed its name. `of_helper` is true
+    where the test looks at a file of the suite alone, and says nothing about the subject."""
 
     id: str
     title: str
     says: str
     group: str
     quick: bool
+    of_helper: bool
     looks_for: tuple[tuple[str, ...], ...]
     file: str | None
     line: int | None

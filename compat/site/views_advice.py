@@ -181,7 +181,7 @@ def advise_page(edition: Edition, volume: Volume, python: Version | None) -> Adv
             )
             for axis in matrix.axes
         ),
-        needs=tuple((one.id, one.title) for one in volume.capabilities),
+        needs=tuple((one.id, one.title) for one in volume.capabilities if one.id not in volume.helpers),
         table_path=f"api/v1/{volume.name}/advise.json",
         cells_path=page(volume.name, "cell").removesuffix("index.html"),
     )

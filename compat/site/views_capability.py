@@ -52,7 +52,8 @@ class Failure(View, frozen=True):
 class CapabilityView(View, frozen=True):
     """A capability, as its page shows it. `statements` are sentences; `code` and `helper_code` can be copied.
 
-    `pairs` are the titles of those it is compared with, and the paths of these pages.
+    `pairs` are the titles of those it is compared with, and the paths of these pages. `of_helper` is true where the
+    test looks at a file of the suite alone.
     """
 
     id: str
@@ -69,6 +70,7 @@ class CapabilityView(View, frozen=True):
     helper: str
     helper_code: str
     untested: int
+    of_helper: bool
     pairs: tuple[tuple[str, str], ...]
 
 
@@ -83,25 +85,28 @@ class Line(View, frozen=True):
 
 
 class CapabilityList(View, frozen=True):
-    """All capabilities by group; `releases` are the tested ones, oldest first."""
+    """All capabilities by group; `releases` are the tested ones, oldest first. `helpers` are tests of the suite's own
+    files, which are not counted.
+    """
 
     groups: tuple[tuple[str, tuple[Line, ...]], ...]
+    helpers: tuple[Line, ...]
     releases: tuple[str, ...]
     count: int
 
 
 def capability_ids(volume: Volume) -> tuple[str, ...]:
-    """Return the ids of all capabilities that the suite declares or a verdict knows, sorted."""
-    seen = {one.id for entry in volume.picture.known for one in entry.verdict.capabilities}
-    return tuple(sorted(seen | volume.titles.keys()))
+    """Return the ids of all that has a page: the capabilities, and the tests of the suite's own helpers; sorted."""
+    return tuple(sorted((*volume.asked, *volume.helpers)))
 
 
 def capability_list(volume: Volume) -> CapabilityList:
     """Return the list of all capabilities."""
     shown = volume.columns
-    lines = [_line(volume, name, shown) for name in capability_ids(volume)]
+    lines = [_line(volume, name, shown) for name in volume.asked]
     return CapabilityList(
         groups=tuple((name, tuple(some)) for name, some in groupby(lines, key=lambda one: one.id.partition(".")[0])),
+        helpers=tuple(_line(volume, name, shown) for name in volume.helpers),
         releases=tuple(str(column.version) for column in shown),
         count=len(lines),
     )
@@ -127,6 +132,7 @@ def capability_view(volume: Volume, name: str, pairs: tuple[tuple[str, str], ...
         helper=told.helper,
         helper_code=volume.suite.get(told.helper, ""),
         untested=sum(one.status == "unknown" for one in strip),
+        of_helper=name in volume.helpers,
         pairs=pairs,
     )
 

@@ -83,6 +83,7 @@ class CellView(View, frozen=True):
     pins: int
     red: Red | None
     capabilities: tuple[Can, ...]
+    helpers: tuple[Can, ...]
     counts: str
     metrics: tuple[Metric, ...]
     tries: tuple[Tried, ...]
@@ -123,6 +124,7 @@ def cell_view(edition: Edition, volume: Volume, entry: Entry, neighbours: Neighb
         pins=0 if lock is None else len(lock.pins),
         red=_red(volume, entry, records, neighbours, here),
         capabilities=can,
+        helpers=tuple(_can(volume, entry, one) for one in verdict.helpers),
         counts=", ".join(f"{sum(one.status == s for one in can)} {s}" for s in ("yes", "no", "absent")) if can else "",
         metrics=records[-1].metrics if records else (),
         tries=tuple(one for record in reversed(records) for one in _tries(record)),

@@ -11,7 +11,7 @@ from compat.results.picture import Entry
 from compat.results.record import Status
 from compat.site.edition import Volume, cell_page, page
 from compat.site.tokens import digest
-from compat.site.views_capability import capability_ids, where
+from compat.site.views_capability import where
 from compat.site.views_place import View, recipe_words
 from compat.site.words import place_words
 
@@ -65,7 +65,7 @@ class Pairs:
         self._cells = tuple((column.entry, *reversed(column.others)) for column in volume.columns)
         told = [[{one.id: one.status for one in e.verdict.capabilities} for e in cells] for cells in self._cells]
         self._support = {
-            name: tuple(tuple(found.get(name) for found in cells) for cells in told) for name in capability_ids(volume)
+            name: tuple(tuple(found.get(name) for found in cells) for cells in told) for name in volume.asked
         }
         self._shown = digest([[entry.cell.id for entry in cells] for cells in self._cells])
 

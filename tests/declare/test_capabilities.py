@@ -1,6 +1,6 @@
 """A suite's capabilities are read from its source, without importing it."""
 
-from compat.declare.capabilities import described
+from compat.declare.capabilities import described, helper_ids
 
 SUITE = """
 import pytest
@@ -39,6 +39,12 @@ def test_a_marker_tells_all_that_a_page_needs() -> None:
     assert (two.file, two.helper, two.quick) == ("test_sum.py", "adding.py", True)
     assert two.code == "def test_a_sum():\n    assert True\n"
     assert SUITE.splitlines()[two.line - 1] == "def test_a_sum():"
+
+
+def test_a_marker_tells_which_tests_look_at_a_helper_of_the_suite_alone() -> None:
+    own = SUITE.replace('helper="adding.py"', 'helper="adding.py", of="helper"')
+    assert helper_ids(described({"test_sum.py": SUITE})) == set()
+    assert helper_ids(described({"test_sum.py": own})) == {"sum.two"}
 
 
 def test_a_bare_marker_has_its_id_for_a_title() -> None:

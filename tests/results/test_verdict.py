@@ -38,6 +38,37 @@ def on(day: int) -> datetime.date:
     return DAY + datetime.timedelta(days=day)
 
 
+class TestHelpersOfTheSuite:
+    """What a test of the suite's own files comes to says nothing about the subject."""
+
+    def judged(self, *records: Record) -> Verdict:
+        present = Present(suite_digest=SUITE, day=PRESENT.day, helpers=frozenset(["queue"]))
+        return verdict(CELL, records, present, lock_digest=LOCK)
+
+    def test_they_are_named_apart_from_the_capabilities(self) -> None:
+        found = self.judged(ran("pass", capabilities=capabilities(sum="yes", queue="yes")))
+        assert [one.id for one in found.capabilities] == ["sum"]
+        assert [one.id for one in found.helpers] == ["queue"]
+
+    def test_a_failing_one_makes_no_cell_partial(self) -> None:
+        found = self.judged(ran("test-fail:assertion(queue)", capabilities=capabilities(sum="yes", queue="no")))
+        assert (found.kind, str(found.outcome)) == ("works", "pass")
+
+    def test_a_failing_one_hides_no_failing_capability(self) -> None:
+        failing = capabilities(mean="no", queue="no", sum="yes")
+        found = self.judged(ran("test-fail:assertion(queue)", capabilities=failing))
+        assert (found.kind, str(found.outcome)) == ("partial", "test-fail:error(mean)")
+
+    def test_a_passing_one_alone_makes_no_cell_partial(self) -> None:
+        failing = ran("test-fail:assertion(sum)", capabilities=capabilities(sum="no", queue="yes"))
+        assert self.judged(failing).kind == "broken"
+
+    def test_one_that_comes_and_goes_makes_no_cell_flaky(self) -> None:
+        passed = ran("pass", capabilities=capabilities(sum="yes", queue="yes"))
+        failed = ran("test-fail:assertion(queue)", day=1, capabilities=capabilities(sum="yes", queue="no"))
+        assert self.judged(passed, failed).kind == "works"
+
+
 class TestKind:
     def test_a_cell_that_passed_works(self) -> None:
         found = judged(ran("pass", capabilities=capabilities(sum="yes", gone="absent")))

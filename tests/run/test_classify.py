@@ -198,6 +198,10 @@ WAYS: list[tuple[str, Evidence]] = [
         but(tests=(ran("a"), ran("b", "failed", msgspec.structs.replace(OWN, message="No module named 'dep'")))),
     ),
     (
+        "test-fail:suite-fault(mend the suite's own helper: b fails; at demo/core.py:7)",
+        but(tests=(ran("a", "failed", ERROR), msgspec.structs.replace(ran("b", "failed", ERROR), helper=True))),
+    ),
+    (
         "import-fail:suite-fault(set suite.module: demo has no module demoo, it has demo; at matrix.toml)",
         but(module="demoo.x", modules=("demo",), imported=unfound("demoo")),
     ),

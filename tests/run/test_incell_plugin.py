@@ -79,6 +79,25 @@ def ends(events: list[Event]) -> list[Event]:
     return [event for event in events if event["event"] == "end"]
 
 
+def test_a_test_of_a_helper_of_the_suite_is_told_as_one(suite: Suite) -> None:
+    suite.write(
+        "test_all.py",
+        """\
+        import pytest
+
+        @pytest.mark.capability("queue", title="t", says="s", helper="queue.py", of="helper")
+        def test_helper():
+            assert False
+
+        @pytest.mark.capability("sum", helper="queue.py")
+        def test_library():
+            pass
+        """,
+    )
+    _, events, _ = suite.run()
+    assert [(event["capability"], event["helper"]) for event in ends(events)] == [("queue", True), ("sum", False)]
+
+
 def test_each_status_is_told_with_its_capability_and_cause(suite: Suite) -> None:
     suite.install("subject.py", "def broken():\n    raise ValueError('no\\nsecond line')\n")
     suite.write("api.py", ABSENT)

@@ -70,7 +70,9 @@ def test_each_test_of_a_suite_shows_one_capability_and_says_what_it_means(owner:
             continue
         for name, mark in capabilities(ast.parse(path.read_text(encoding="utf-8"))):
             told = {keyword.arg: ast.literal_eval(keyword.value) for keyword in mark.keywords}
-            assert {"title", "says"} <= set(told) <= {"title", "says", "looks_for", "helper"}, name
+            assert {"title", "says"} <= set(told) <= {"title", "says", "looks_for", "helper", "of"}, name
+            if "of" in told:
+                assert (told["of"], bool(told.get("helper"))) == ("helper", True), name
             assert told["says"].endswith("."), name
             ids.append(ast.literal_eval(mark.args[0]))
     assert "import" in ids

@@ -14,8 +14,10 @@ from known import CELLS, DAY, Shelf, lock_of, proven, ran, shelves, statuses
 from referencing import Registry, Resource
 
 from compat.plan.cell import RECIPES
+from compat.results.table import markdown
 from compat.site.api import api, api_path
 from compat.site.openapi import DOCUMENTS, PATHS
+from compat.site.views_capability import capability_ids, capability_list, capability_view
 
 NEW = "py3.9-dep2-demo2.0"
 OLD = "py3.8-dep1-demo1.0"
@@ -179,3 +181,34 @@ class TestContent:
         assert (index["counts"]["tested"], index["latest"]) == (0, None)
         assert "works" not in index["counts"]["verdicts"]
         assert found["api/v1/demo/advise.json"]["advice"]["rows"] == []
+
+
+def test_tests_of_the_suites_helpers_stand_apart_and_are_not_counted() -> None:
+    shelf = proven(NEW)
+    before = documents(shelf)[api_path("demo", "cells", NEW)]
+    assert [one["id"] for one in before["capabilities"]] == ["import", "sum"]
+    shelf.helpers = frozenset({"sum"})
+    found = documents(shelf)
+    cell = found[api_path("demo", "cells", NEW)]
+    assert [one["id"] for one in cell["capabilities"]] == ["import"]
+    assert [(one["id"], one["status"]) for one in cell["helpers"]] == [("sum", "yes")]
+    assert "sum" not in found[api_path("demo", "cells")]["capabilities"]
+    assert found[api_path("demo", "capabilities", "sum")]["of_helper"]
+    assert not found[api_path("demo", "capabilities", "mean")]["of_helper"]
+    validator(found, "cell").validate(cell)
+
+
+def test_pages_name_the_tests_of_helpers_apart_and_count_the_others() -> None:
+    shelf = proven(NEW)
+    shelf.helpers = frozenset({"sum"})
+    volume = edition(shelf).volume("demo")
+    shown = capability_list(volume)
+    assert shown.count == sum(len(lines) for _, lines in shown.groups) == 2
+    assert [one.id for one in shown.helpers] == ["sum"]
+    assert capability_view(volume, "sum", ()).of_helper
+    assert capability_view(volume, "sum", ()).statements == ("Works in every tested release.",)
+    assert "sum" in capability_ids(volume)
+    text = markdown(volume.picture, volume.capabilities)
+    table, _, helpers = text.partition("Tests of the suite's own helpers")
+    assert "`sum`" not in table
+    assert "- Sums `sum`: 1 yes" in helpers

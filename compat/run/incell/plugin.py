@@ -2,8 +2,9 @@
 
 Load a copy of it by `python -m pytest -p <its name>`. A line goes out before and after each test, so the last `start`
 without an `end` names the test that killed the process, and only a session that reached its end writes `finish`.
-What a suite tells it: `@pytest.mark.capability(id)`; an exception with an attribute `missing` (names that this version
-does not have); `record_property("spelling", name)`; `record_property("metric", {name, value, unit, better})`.
+What a suite tells it: `@pytest.mark.capability(id)`, with `of="helper"` where the test looks at a file of the suite
+alone; an exception with an attribute `missing` (names that this version does not have);
+`record_property("spelling", name)`; `record_property("metric", {name, value, unit, better})`.
 """
 
 from __future__ import annotations
@@ -149,6 +150,7 @@ class Reporter:
             "end",
             test=test,
             capability=capability,
+            helper=is_of_helper(item),
             status=attempt.status,
             seconds=seconds,
             raised=attempt.raised,
@@ -220,6 +222,12 @@ def capability_of(item: pytest.Item) -> str:
     """Return the capability id of a test, or nothing."""
     marker = item.get_closest_marker("capability")
     return text(marker.args[0], IDENTIFIER) if marker is not None and marker.args else ""
+
+
+def is_of_helper(item: pytest.Item) -> bool:
+    """Return whether a test looks at a file of the suite alone, and says nothing about the subject."""
+    marker = item.get_closest_marker("capability")
+    return marker is not None and marker.kwargs.get("of") == "helper"
 
 
 def names(missing: Any) -> tuple[str, ...]:
