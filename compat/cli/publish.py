@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from compat import pipeline
+from compat import files, pipeline
 from compat.cli.output import envelope, note, report, say
 from compat.cli.setting import Json, Root, Setting, environ, matrices_folder, matrix_names, today
 from compat.cli.stand import Stand
@@ -20,11 +20,10 @@ from compat.site.budgets import Weight, weights
 from compat.site.edition import Edition, File, Listing, Made, Volume
 from compat.site.folder import URLS, Written, read_urls, write_edition
 from compat.site.producers import PRODUCERS
-from compat.site.render import Printer, generation
+from compat.site.render import Printer, assets, generation
 from compat.site.serve import Preview, watch
 from compat.site.verified import verified
 
-HERE = Path(__file__).resolve().parents[2]
 PREVIEW_URL = "http://127.0.0.1:8000/"
 Names = Annotated[list[str] | None, typer.Argument(metavar="[MATRIX...]", help="Without any, all; largest first.")]
 Out = Annotated[Path, typer.Option("--out", help="The folder that the site is written into.")]
@@ -57,7 +56,7 @@ def publish(
     base_url: Annotated[str, typer.Option("--base-url", help="The address under which it will stand.")] = PREVIEW_URL,
     day: Today = "",
     repository: Repository = "",
-    keep_urls: Annotated[bool, typer.Option("--keep-urls", help="Note all addresses in site/urls.json.")] = False,
+    keep_urls: Annotated[bool, typer.Option("--keep-urls", help="Note all addresses in matrices/urls.json.")] = False,
     as_json: Json = False,
     root: Root = None,
 ) -> None:
@@ -70,7 +69,7 @@ def publish(
     found = weights({path: known.gzipped for path, known in written.files.items() if known.gzipped})
     heavy = [one for one in found if one.is_over]
     if keep_urls:
-        (HERE / "site" / URLS).write_bytes((out / URLS).read_bytes())
+        files.write(matrices_folder(root) / URLS, (out / URLS).read_text(encoding="utf-8"))
     if as_json:
         changed = list(written.changed)
         envelope({"changed": changed, "unchanged": written.unchanged, "moved": list(written.moved), "weights": found})
@@ -113,7 +112,7 @@ def serve(
         raise UsageError.of(f"port {port} is taken", hint="--port takes another one") from None
     with preview:
         say(f"{preview.url} shows {out}; Ctrl+C ends it")
-        watch((matrices_folder(root), HERE / "site"), rebuild, _a_second_later)
+        watch((matrices_folder(root), assets()), rebuild, _a_second_later)
 
 
 def edition_of(
@@ -155,10 +154,18 @@ def write(
 ) -> Written:
     """Write the site of these matrices into a folder; see `edition_of`."""
     edition = edition_of(names, root, base_url, day, repository)
-    printer = Printer(edition, HERE / "site")
-    kept = HERE / "site" / URLS
-    earlier = read_urls(kept.read_bytes()) if kept.exists() else ()
-    return write_edition(out, _files(edition, printer), generation(HERE), earlier, printer.moved)
+    printer = Printer(edition, assets())
+    earlier = _kept_urls(matrices_folder(root) / URLS)
+    return write_edition(out, _files(edition, printer), generation(), earlier, printer.moved)
+
+
+def _kept_urls(path: Path) -> tuple[str, ...]:
+    """The addresses that the owner of the matrices keeps beside them: those of every edition, wherever it was made."""
+    content = files.read_if_there(path)
+    try:
+        return () if content is None else read_urls(content)
+    except ValueError as fault:
+        raise UsageError.of(str(fault), path=str(path), hint="compat publish --keep-urls writes this file") from None
 
 
 def _files(edition: Edition, printer: Printer) -> Iterator[File | Made | Listing]:

@@ -13,7 +13,18 @@ from compat import files, pipeline
 from compat.cli.benches import bench_of, fitting, host_class, job_of, level_of, missing_interpreter
 from compat.cli.output import envelope, note, say
 from compat.cli.progress import Progress
-from compat.cli.setting import ExtraIndexUrl, IndexUrl, Json, MatrixName, Root, Setting, cache_folder, now, run_url
+from compat.cli.setting import (
+    ExtraIndexUrl,
+    IndexUrl,
+    Json,
+    MatrixName,
+    Root,
+    Setting,
+    cache_folder,
+    now,
+    run_url,
+    without_places,
+)
 from compat.cli.shows import table_of
 from compat.cli.stand import Stand
 from compat.errors import DeclarationError, UsageError
@@ -156,7 +167,7 @@ class Work:
         return None
 
     def _refused(self, cell: str, failed: Failed, because: str) -> None:
-        refused = Refused(outcome=failed, because=because, at=now())
+        refused = Refused(outcome=failed, because=without_places(because), at=now())
         self.stand.store.add(
             record_of_refusal(cell, self.setting.folder.name, refused, self.stand.present, host_class(), run_url())
         )
@@ -178,7 +189,8 @@ class Work:
         last = attempts[-1].outcome
         if isinstance(last, Failed) and last.cause == "cancelled":
             self.unrun += 1
-        record = record_of([attempt.evidence for attempt in attempts], tool=job.lock.tool, run_url=run_url())
+        evidence = [attempt.evidence for attempt in attempts]
+        record = record_of(evidence, tool=job.lock.tool, run_url=run_url(), redacted=without_places)
         self.stand.store.add(record)
         self.outcomes[job.cell] = str(record.outcome)
 

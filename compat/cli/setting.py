@@ -3,8 +3,9 @@
 import datetime
 import difflib
 import os
+import sys
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -24,6 +25,7 @@ from compat.lock.locker import Locker
 from compat.lock.piptools import PipToolsLocker
 from compat.lock.uv import UvLocker
 from compat.plan.feasible import Feasibility
+from compat.results.redact import redacted
 
 LockerName = Literal["uv", "pip-tools"]
 MatrixName = Annotated[str, typer.Argument(metavar="MATRIX", help="A folder of matrices/, for example tff.")]
@@ -64,6 +66,20 @@ def cache_folder() -> Path:
 def sandbox_folder() -> Path:
     """Return where cells are made, and the cache of uv that they are linked from: one file system, one mount."""
     return cache_folder() / "sandbox"
+
+
+@cache
+def places() -> tuple[str, ...]:
+    """Return the folders that tell this machine from others: what stands at its root, and where compat works."""
+    top = [path for path in Path("/").iterdir() if path.is_dir()]
+    named = [Path(value) for name in ("TMPDIR", "TEMP", "TMP", "HOME") if (value := environ().get(name))]
+    own = [cache_folder(), Path.cwd(), Path(sys.prefix), Path(sys.base_prefix), *named]
+    return tuple(sorted({str(path) for path in (*top, *own, *(path.resolve() for path in own))}))
+
+
+def without_places(text: str) -> str:
+    """Return the text as it may be published from this machine."""
+    return redacted(text, places=places())
 
 
 def matrices_folder(root: Path | None) -> Path:

@@ -11,7 +11,7 @@ from compat import files, pipeline
 from compat.advise.commands import FOLDER, Whereabouts, uv_lines
 from compat.cli.handing import take
 from compat.cli.output import console, envelope, note, say
-from compat.cli.setting import Json, MatrixName, Root, Setting, cache_folder, now
+from compat.cli.setting import Json, MatrixName, Root, Setting, cache_folder, now, without_places
 from compat.cli.stand import Stand
 from compat.declare.capabilities import with_table
 from compat.errors import UsageError
@@ -148,7 +148,8 @@ def record(
         raise typer.Exit(take(stand, source, as_json))
     changed: list[Record] = []
     for path in sorted((cache_folder() / "evidence" / stand.setting.folder.name).glob("*/*/evidence.json")):
-        judged = record_of([decode_evidence(Path(path).read_bytes())], tool="rejudged")
+        evidence = decode_evidence(Path(path).read_bytes())
+        judged = record_of([evidence], tool="rejudged", redacted=without_places)
         if is_suite_fault(judged.outcome):
             note(f"compat: {judged.cell} is not recorded again: {judged.outcome}")
             continue

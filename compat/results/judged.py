@@ -1,7 +1,7 @@
 """Attempts of a cell -> its Record: what they came to, capability by capability, redacted and cut to size."""
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -15,6 +15,8 @@ from compat.run.evidence import Evidence, Metric, StepName, Trial
 from compat.run.outcome import Failed, Outcome, Passed
 from compat.run.signatures import EXCEPTIONS, read
 
+# How a text loses what may not be published: `redact.redacted`, told which folders the machine has.
+Redact = Callable[[str], str]
 _LOG = 3600
 _MOST_CAPABILITIES = 2000
 
@@ -27,9 +29,9 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime.datetime
 
 
-def record_of(attempts: Sequence[Evidence], tool: str, run_url: str = "") -> Record:
+def record_of(attempts: Sequence[Evidence], tool: str, run_url: str = "", redacted: Redact = redacted) -> Record:
     """Return the record of one run of a cell; its facts are those of the attempt that decides."""
-    outcomes = [_redacted_outcome(classify(evidence)) for evidence in attempts]
+    outcomes = [_redacted_outcome(classify(evidence), redacted) for evidence in attempts]
     outcome = decisive(outcomes)
     deciding = attempts[len(outcomes) - 1 - outcomes[::-1].index(outcome)]
     return Record(
@@ -43,12 +45,12 @@ def record_of(attempts: Sequence[Evidence], tool: str, run_url: str = "") -> Rec
         host=deciding.host,
         isolation=deciding.isolation,
         tool=tool,
-        capabilities=_capabilities(deciding, outcome),
+        capabilities=_capabilities(deciding, redacted),
         metrics=_metrics(deciding),
         installed=deciding.installed,
         involved=involved(outcome, (item.name for item in deciding.installed), dict(deciding.owners)),
         step_seconds=_step_seconds(deciding),
-        log=excerpt(deciding, outcome),
+        log=excerpt(deciding, outcome, redacted),
         run_url=run_url,
         attempts=tuple(
             Attempt(outcome=one, seconds=round(e.seconds, 3), started=e.started, isolation=e.isolation)
@@ -68,7 +70,7 @@ def record_of_refusal(
     )  # fmt: skip
 
 
-def excerpt(evidence: Evidence, outcome: Outcome) -> str:
+def excerpt(evidence: Evidence, outcome: Outcome, redacted: Redact) -> str:
     """Return the part of the log around the first error, redacted, at most 4 KiB; empty when the run passed."""
     if isinstance(outcome, Passed) or not evidence.steps:
         return ""
@@ -85,17 +87,17 @@ def excerpt(evidence: Evidence, outcome: Outcome) -> str:
     return text.encode()[:_LOG].decode(errors="ignore")
 
 
-def _capabilities(evidence: Evidence, outcome: Outcome) -> tuple[Capability, ...]:
+def _capabilities(evidence: Evidence, redacted: Redact) -> tuple[Capability, ...]:
     """One for each id; where several tests share an id, a failed one decides, then one that ran."""
     rank = {"failed": 0, "passed": 1, "absent": 2, "skipped": 3}
     found: dict[str, Trial] = {}
     for trial in sorted(evidence.tests, key=lambda trial: rank[trial.status]):
         found.setdefault(redacted(trial.capability or trial.test)[:200], trial)
     ids = sorted(found)[:_MOST_CAPABILITIES]
-    return tuple(_capability(name, found[name]) for name in ids if name and found[name].status != "skipped")
+    return tuple(_capability(name, found[name], redacted) for name in ids if name and found[name].status != "skipped")
 
 
-def _capability(name: str, trial: Trial) -> Capability:
+def _capability(name: str, trial: Trial, redacted: Redact) -> Capability:
     if trial.status == "passed":
         return Capability(id=name, status="yes", spelling=redacted(trial.spelling))
     if trial.status == "absent":
@@ -129,7 +131,7 @@ def _step_seconds(evidence: Evidence) -> StepSeconds:
     )
 
 
-def _redacted_outcome(outcome: Outcome) -> Outcome:
+def _redacted_outcome(outcome: Outcome, redacted: Redact) -> Outcome:
     if isinstance(outcome, Passed):
         return outcome
     subject, by, at = (redacted(text)[:900] for text in (outcome.subject, outcome.by, outcome.at))

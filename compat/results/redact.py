@@ -1,13 +1,26 @@
 """The `results` room's black pen: what of a log may be published. Paths, hosts, secrets and control signs may not."""
 
+import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from urllib.parse import quote
 
 HIDDEN = "***"
 HOST = "<host>"
 _SHORTEST_SECRET = 4
 _MOST_PASSES = 8
+
+# The first folder of a path that tells a file of a machine from a route such as /users/7: those of the Filesystem
+# Hierarchy Standard 3.0, of macOS, and what CI services and clusters mount. What else a machine has, its callers name.
+_STANDARD_ROOTS = """
+    bin boot dev etc home lib lib32 lib64 libx32 media mnt opt proc root run sbin srv sys tmp usr var
+    Applications Library System Users Volumes private
+    __t __w agent azp builds cygdrive gpfs hostedtoolcache lustre nfs nix scratch snap work workspace workspaces
+"""
+# Ends of names that files of programs have, and pages do not.
+_PROGRAM = re.compile(r"\.(?:py[cdiwx]?|pxd|so(?:\.\d+)*|dylib|dll|whl|egg|pth|c|cc|cpp|h|hpp|o|a|toml|cfg|ini|lock)$")
 
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
@@ -18,29 +31,50 @@ _ESCAPES = re.compile(
 _LINE_BREAKS = re.compile("\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 _UNSEEN = re.compile(r"[^\n\t -~]")
 
-_KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]{0,40}-----[^-]{0,20000}(?:-----END [A-Z ]{0,40}-----)?")
+_KEY_BLOCK = re.compile(
+    r"-----BEGIN [A-Z0-9 ]{0,40}-----(?:(?!-----)[\s\S]){0,20000}(?:-----END [A-Z0-9 ]{0,40}-----)?"
+)
+_PUTTY = re.compile(r"PuTTY-User-Key-File-\d(?:(?!Private-MAC)[\s\S]){0,20000}(?:Private-MAC: ?\w+)?")
 _TOKENS = re.compile(
     r"(?<![A-Za-z0-9])(?:"
-    r"gh[a-z]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|gl[a-z]{1,10}-[A-Za-z0-9_-]{16,}"
-    r"|(?:AKIA|ASIA)[A-Z0-9]{12,}|AIza[A-Za-z0-9_-]{20,}|ya29\.[A-Za-z0-9_.-]{16,}"
+    r"gh[a-z]_[A-Za-z0-9_]{16,}|github_pat_[A-Za-z0-9_]{16,}|gl[a-z]{1,10}-[A-Za-z0-9_-]{16,}|GR1348941[A-Za-z0-9_-]{16,}"
+    r"|(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[A-Z0-9]{12,}|AIza[A-Za-z0-9_-]{20,}|ya29\.[A-Za-z0-9_.-]{16,}"
     r"|xox[a-z]-[A-Za-z0-9-]{10,}|pypi-[A-Za-z0-9_-]{16,}|npm_[A-Za-z0-9]{16,}|hf_[A-Za-z0-9]{16,}"
-    r"|sk-[A-Za-z0-9_-]{16,}|dckr_pat_[A-Za-z0-9_-]{16,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_.-]{8,}"
+    r"|sk-[A-Za-z0-9_-]{16,}|dckr_pat_[A-Za-z0-9_-]{16,}|eyJ[A-Za-z0-9_=-]{8,}\.[A-Za-z0-9_.=-]{8,}"
+    r"|[rs]k_(?:live|test)_[A-Za-z0-9]{16,}|sq0[a-z]{3}-[A-Za-z0-9\\_-]{20,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"
+    r"|[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}|(?:AC|SK)[0-9a-f]{32}(?![0-9a-z])"
+    r"|[0-9a-z]{32}-us[0-9]{1,2}\b|AKC[A-Za-z0-9]{10,}|AP[0-9A-F](?=[A-Za-z]{0,99}[0-9])[A-Za-z0-9]{8,}(?![\w.])"
+    r"|(?:bot)?[0-9]{8,10}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"
     r")"
 )
+_WEBHOOK = re.compile(r"(?i)(/services/(?=T)|/api/webhooks/|/soap/v3(?:\.1)?/)(?!\*)[A-Za-z0-9_/-]{20,}")
 _BEARER = re.compile(r"(?i)\b(bearer|basic|token)[ \t]+(?=[A-Za-z0-9+/_.=-]{0,200}[0-9+/=])([A-Za-z0-9+/_.=-]{12,})")
 _HEADER = re.compile(r"(?im)\b((?:proxy-)?authorization|(?:set-)?cookie|x-[a-z-]{0,30}(?:token|key))(['\"]?:)[^\n]*")
-_HEX = re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{40,}(?![0-9A-Za-z])")
+# The letters F and E alone are how pytest shows tests that fail.
+_HEX = re.compile(r"(?<![0-9A-Za-z])(?![EF]+\b)[0-9A-Fa-f]{40,}(?![0-9A-Za-z])")
 _SECRET_WORD = r"(?:TOKEN|SECRET|PASS|PWD|KEY|CRED|AUTH|COOKIE|SESSION|PRIVATE|SIGNATURE|DSN|WEBHOOK|CERT)"
 _SECRET_NAME = rf"(?<![A-Z0-9_])(?=[A-Z0-9_]{{0,80}}{_SECRET_WORD})[A-Z][A-Z0-9_]{{2,99}}"
 _OF_MACHINE = r"(?<![A-Z0-9_])(?:HOST|HOSTNAME|USER|USERNAME|LOGNAME|SUDO_USER|HOME|MAIL|SSH_[A-Z]{1,20})"
 _SETTING = re.compile(rf"({_SECRET_NAME}|{_OF_MACHINE})=[^\n]*")
 _QUOTED_SETTING = re.compile(rf"(['\"])({_SECRET_NAME}|{_OF_MACHINE})\1(: ?)(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s,}}]+)")
-_PASSWORD = re.compile(
-    r"(?i)\b(password|passwd|passphrase|secret|api_?key|access_?token|auth_?token)( ?[=:] ?)[^\s,;]+"
+# A name that says what it holds, however it begins: db_password, cloudant-api-key, _authToken.
+_TELLING = (
+    r"(?:(?:api|auth|service|account|db|database|priv|private|client|access|secret)[_-]?key"
+    r"|(?:db|database|key)[_-]?pass|password|passwd|passphrase|pwd|secret|contrase[nñ]a|(?:[_-]|auth|access)token"
+    r"|(?<![a-z0-9])(?:cloudant|clou|cl|softlayer|sl)[_-]?(?:api)?[_-]?(?:key|pw|pass|token))"
 )
+_PASSWORD = re.compile(rf"(?i)(?=[-_acdkps])({_TELLING}(?:['\"\]]{{0,2}} ?[=:] ?))(?!['\"`]|[=:>]|\*\*\*)[^\s,;]+")
+_QUOTED_SECRET = re.compile(
+    rf"(?i)(?=[-_acdkps])({_TELLING}[\w-]{{0,40}}(?:\[\d*\])?['\"\]]{{0,2}}(?:\.assign)?\s?(?:[:=!>(]|\s){{1,4}}@?)"
+    r"(['\"`])[^'\"`\n]+\2"
+)
+_COMPARED_SECRET = re.compile(rf"(?i)(['\"`])[^'\"`\n]+\1(\s?[!=]{{2,3}}\s?[\w.-]{{0,60}}{_TELLING})")
+_QUOTED = re.compile(r"(?P<quote>['\"])(?P<text>[A-Za-z0-9+/=_-]{20,200})(?P=quote)")
 
-_FILE_URL = re.compile(r"(?i)\bfile:/+")
+_FILE_URL = re.compile(r"(?i)\bfile:/+([^\s'\"<>]*)")
+_CREDENTIALS = re.compile(r"(://)[^\s/'\"<>@]{1,200}@")
 _URL = re.compile(r"(?i)\b([a-z][a-z0-9+.-]{1,30}://)(?!<host>)[^\s/?#'\"<>()\[\]{}|\\,;]+")
+_BARE_URL = re.compile(r"(?<![:\w/.])//(?:[A-Za-z0-9-]{1,63}\.){1,9}[A-Za-z]{2,30}(?::\d+)?(?=[/\s'\"]|$)")
 _QUERY = re.compile(r"(://<host>[^\s?#'\"<>]*)[?#](?!\.\.\.)[^\s'\"<>)]*")
 _NAMED_HOST = re.compile(r"(?i)\b(host(?:name)?(?:=|: ?|=? ?)(['\"]))[^'\"\n<]+\2")
 _PLAIN_HOST = re.compile(r"(?i)\b((?:resolve|connect to|reach) (?:host:? )?)(?=[a-z0-9.-]*\.)[a-z0-9][a-z0-9.-]{2,250}")
@@ -48,35 +82,56 @@ _USER_AT = re.compile(
     r"(?<![^\s'\"<>(,=:/])[A-Za-z0-9._%+:-]{1,100}@[A-Za-z0-9][A-Za-z0-9.-]{0,100}\.[A-Za-z0-9-]{1,40}"
 )
 _ADDRESS = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}:\d{1,5}\b")
+# Without a port only where the words say that it is one: 1.2.3.4 alone is a version as well.
+_NAMED_ADDRESS = re.compile(
+    r"(?i)((?:host|server|addr|address|\bip|peer)['\"]?(?:[:=( ]|, ){1,3}['\"]?)(?:\d{1,3}\.){3}\d{1,3}\b(?![\w.])"
+)
 
-_HOME = re.compile(r"/(?:home|Users)/[^/\s:'\"<>|,;()\[\]{}]+")
+_NAME = r"[^/\s:'\"<>|,;()\[\]{}]+"
+_HOME = re.compile(rf"(?<![\w.~*/-])(?<!<host>)/(?:home|Users)/{_NAME}")
+# Builders put absolute paths below their own folders: build/temp.linux/home/jane/x.o.
+_HOME_BELOW = re.compile(rf"(?<![\w./:<>-])((?:\.{{0,2}}/)?[\w.-]+(?:/[\w.-]+)*?)/(?:home|Users)/{_NAME}(?=/[^\s/])")
+_IS_HOME = re.compile(r".*[/\\](?:home|Users)[/\\]+[^/\\]+[/\\]*")
+_FRAME = re.compile(r"(\bFile \")(~?/[^\"\n]+)(\")")
+_NAMED_PATH = re.compile(
+    r"((?:\[(?:Errno|WinError) -?\d+\][^\n'\"]{0,200}|\b(?:Pure)?(?:Posix|Windows)?Path\()b?(['\"]))"
+    r"(/[^'\"\n]*/[^'\"\n]+)(\2)"
+)
 _QUOTED_PATH = re.compile(r"(?P<quote>['\"`])(?P<path>(?:~?/|[A-Za-z]:[\\/]|\\\\)[^'\"`\n]*)(?P=quote)")
+_REST = r"[^\s:'\"`<>|,;()\[\]{}*?!&=]"
+_WINDOWS = (
+    r"(?<![A-Za-z0-9\\])(?:[A-Za-z]:[\\/]+)+|(?<!\\)\\\\(?=[\w.-]{2,60}\\[^\\])|(?<!\\)\\{4}(?=[\w.-]{2,60}\\\\[^\\])"
+)
 _PATH = re.compile(
     # Alone, after dots that are no relative path, or glued to an option as in -I/usr/include.
-    r"(?:(?<![\w.~*/-])|(?<=\.\.\.)|(?<=\s-[A-Z]))(?<!<host>)(?:~?/+|(?<![A-Za-z0-9])(?:[A-Za-z]:[\\/]+)+|\\\\)"
-    r"(?=[^\s/])[^\s:'\"`<>|,;()\[\]{}*?!&=]+"
+    rf"(?:(?<![\w.~*/-])|(?<=\.\.\.)|(?<=\s-[A-Z]))(?<!<host>)(?:~?/+|{_WINDOWS})(?=[^\s/]){_REST}+"
 )
+_ON_WINDOWS = re.compile(_WINDOWS)
+_INSTALLED = re.compile(r"[/\\](?:site-packages|dist-packages|python3\.\d+)[/\\]")
 _TAIL = re.compile(r".*[/\\]((?:site-packages|dist-packages|suite)[/\\].*)", re.DOTALL)
 _STDLIB = re.compile(r".*?[/\\](python3\.\d+[/\\].*)", re.DOTALL)
 _COMMAND = re.compile(r"(?m)^([ \t]*):(:+)")
 _OLD_COMMAND = re.compile(r"##(?=\[|vso\[)")
 
 
-def redacted(text: str, secrets: Iterable[str] = ()) -> str:
+def redacted(text: str, secrets: Iterable[str] = (), places: Iterable[str] = ()) -> str:
     """Return the text without what is a machine's own or a secret; doing it again changes nothing.
 
-    A path keeps its part from `site-packages/`, the suite or the standard library on, else its last name; a URL loses
-    its host, user and query. Secrets that are known are replaced wherever they stand, if they have four characters.
+    A path of a machine keeps its part from `site-packages/`, the suite or the standard library on, else its last name;
+    a URL loses its host, user and query. Other words with slashes (routes, MIME types, regular expressions) stay as
+    they are. `places` are the machine's own folders: below `/` they are first names of its paths, deeper ones are
+    hidden wherever they stand. Known secrets are hidden wherever they stand, if they have four characters.
     """
     known = _spellings(secrets)
+    rules = _rules(tuple(places))
     text = _visible(text)
     for _ in range(_MOST_PASSES):
-        once = _pass(text, known)
+        once = _pass(text, known, rules)
         if once == text:
             return text
         text = once
     # Made to be peeled layer by layer: nothing of such a line is worth keeping.
-    return "\n".join(line if _pass(line, known) == line else HIDDEN for line in text.split("\n"))
+    return "\n".join(line if _pass(line, known, rules) == line else HIDDEN for line in text.split("\n"))
 
 
 def _visible(text: str) -> str:
@@ -100,10 +155,10 @@ def _spellings(secrets: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted((s for s in known if len(s) >= _SHORTEST_SECRET and s.strip("*")), key=lambda s: (-len(s), s)))
 
 
-def _pass(text: str, secrets: tuple[str, ...]) -> str:
+def _pass(text: str, secrets: tuple[str, ...], rules: "tuple[Rule, ...]") -> str:
     for secret in secrets:
         text = text.replace(secret, HIDDEN)
-    for rule, by in _RULES:
+    for rule, by in rules:
         text = rule.sub(by, text)
     return text
 
@@ -113,32 +168,106 @@ def _kept_digest(match: re.Match[str]) -> str:
     return match[0] if is_digest else HIDDEN
 
 
+def _random(match: re.Match[str]) -> str:
+    """A quoted string is hidden when it looks drawn at random: the limits of entropy are those of detect-secrets."""
+    text, quote_mark = match["text"], match["quote"]
+    share = [count / len(text) for count in Counter(text).values()]
+    bits = -sum(part * math.log2(part) for part in share)
+    is_hex = len(text) >= 32 and re.fullmatch(r"[0-9A-Fa-f]+", text) is not None and bits > 3
+    kinds = all(re.search(kind, text) for kind in ("[A-Z]", "[a-z]", "[0-9]"))
+    return f"{quote_mark}{HIDDEN}{quote_mark}" if is_hex or (kinds and bits > 4.5) else match[0]
+
+
 def _tail(path: str) -> str:
     for rule in (_TAIL, _STDLIB):
-        if found := rule.fullmatch(path):
-            return found[1]
-    return re.split(r"[/\\]", path.rstrip("/\\"))[-1].lstrip("~") or "."
+        if match := rule.fullmatch(path):
+            return match[1]
+    if _IS_HOME.fullmatch(path):
+        return "~"
+    return re.split(r"[/\\]|%2[Ff]", path.rstrip("/\\"))[-1].lstrip("~") or "."
 
 
-_RULES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
+def _is_of_machine(path: str, roots: frozenset[str]) -> bool:
+    """Whether a text that begins as a path does is a file's: by its first folder, where it leads to, or its end."""
+    if path.startswith("~") or _ON_WINDOWS.match(path):
+        return True
+    names = [name for name in path.split("/") if name]
+    if len(names) < 2:
+        # A folder that every machine has, or a route: its name would stay in any case.
+        return False
+    first, is_cut, _ = names[0].partition("...")
+    if first in roots or (is_cut and any(root.startswith(first) for root in roots)):
+        return True
+    return bool(_INSTALLED.search(path) or _PROGRAM.search(path))
+
+
+def _below(match: re.Match[str]) -> str:
+    """What is left of a path below a folder of the machine."""
+    return _tail(match[0]) if match["rest"].strip("/\\") else "."
+
+
+@lru_cache(maxsize=8)
+def _rules(places: tuple[str, ...]) -> "tuple[Rule, ...]":
+    """The rules in their order, for a machine with these folders."""
+    folders = {place.rstrip("/") for place in places if place.startswith("/") and place.strip("/")}
+    roots = frozenset(_STANDARD_ROOTS.split()) | {place[1:] for place in folders if place.count("/") == 1}
+    deep = {form for place in folders if place.count("/") > 1 for form in (place, quote(place, safe=""))}
+
+    def in_quotes(match: re.Match[str]) -> str:
+        if not _is_of_machine(match["path"], roots):
+            return match[0]
+        return f"{match['quote']}{_tail(match['path'])}{match['quote']}"
+
+    def alone(match: re.Match[str]) -> str:
+        is_place_in_file = re.match(r":\d", match.string[match.end() : match.end() + 2]) and "." in match[0]
+        is_file = is_place_in_file and "/" in match[0].strip("/")
+        return _tail(match[0]) if is_file or _is_of_machine(match[0], roots) else match[0]
+
+    own: tuple[Rule, ...] = ()
+    if deep:
+        alternatives = "|".join(re.escape(place) for place in sorted(deep, key=lambda place: (-len(place), place)))
+        own = ((re.compile(rf"(?:{alternatives})(?![\w-])(?P<rest>{_REST}*)"), _below),)
+    return (
+        *_BEFORE_PATHS,
+        *own,
+        (_HOME, "~"),
+        (_HOME_BELOW, r"\1~"),
+        (_QUOTED_PATH, in_quotes),
+        (_PATH, alone),
+        *_LAST,
+    )
+
+
+def _framed(match: re.Match[str]) -> str:
+    return f"{match[1]}{_tail(match[2])}{match[3]}"
+
+
+Rule = tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
+_BEFORE_PATHS: tuple[Rule, ...] = (
     (_KEY_BLOCK, HIDDEN),
+    (_PUTTY, HIDDEN),
     (_HEADER, rf"\1\2 {HIDDEN}"),
     (_SETTING, rf"\1={HIDDEN}"),
     (_QUOTED_SETTING, rf"\1\2\1\3{HIDDEN}"),
-    (_PASSWORD, rf"\1\2{HIDDEN}"),
+    (_QUOTED_SECRET, rf"\1\2{HIDDEN}\2"),
+    (_COMPARED_SECRET, rf"\1{HIDDEN}\1\2"),
+    (_PASSWORD, rf"\1{HIDDEN}"),
     (_BEARER, rf"\1 {HIDDEN}"),
     (_TOKENS, HIDDEN),
+    (_WEBHOOK, rf"\1{HIDDEN}"),
     (_HEX, _kept_digest),
-    (_FILE_URL, "/"),
+    (_QUOTED, _random),
+    (_FILE_URL, lambda match: _tail(f"/{match[1]}")),
+    (_CREDENTIALS, r"\1"),
     (_URL, rf"\1{HOST}"),
+    (_BARE_URL, f"//{HOST}"),
     (_QUERY, r"\1?..."),
     (_NAMED_HOST, rf"\1{HOST}\2"),
     (_PLAIN_HOST, rf"\1{HOST}"),
     (_USER_AT, HOST),
     (_ADDRESS, HOST),
-    (_HOME, "~"),
-    (_QUOTED_PATH, lambda match: f"{match['quote']}{_tail(match['path'])}{match['quote']}"),
-    (_PATH, lambda match: _tail(match[0])),
-    (_COMMAND, r"\1: \2"),
-    (_OLD_COMMAND, "## "),
+    (_NAMED_ADDRESS, rf"\1{HOST}"),
+    (_FRAME, _framed),
+    (_NAMED_PATH, lambda match: f"{match[1]}{_tail(match[3])}{match[4]}"),
 )
+_LAST: tuple[Rule, ...] = ((_COMMAND, r"\1: \2"), (_OLD_COMMAND, "## "))

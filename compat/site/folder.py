@@ -123,7 +123,7 @@ def urls_text(paths: Iterable[str]) -> bytes:
 
 
 def read_urls(text: bytes) -> tuple[str, ...]:
-    """Return the addresses of such a list; ValueError when it is none, or one points outside of the site."""
+    """Return the addresses of such a list; ValueError when it is not one, or one points outside of the site."""
     paths = msgspec.json.decode(text, type=tuple[str, ...])
     for path in paths:
         refuse_unsafe(path)
@@ -131,10 +131,10 @@ def read_urls(text: bytes) -> tuple[str, ...]:
 
 
 def refuse_unsafe(path: str) -> None:
-    """Raise ValueError for what is no path below the root of a site."""
+    """Raise ValueError for what is not a path below the root of a site."""
     parts = path.split("/")
     if not all(parts) or any(part in (".", "..") for part in parts) or "\\" in path or "\0" in path:
-        raise ValueError(f"{path[:100]!r} is no path of a site")
+        raise ValueError(f"{path[:100]!r} is not a path of a site")
 
 
 def _kept(folder: Path, file: File | Made, known: Known | None) -> tuple[Known, bool]:

@@ -4,6 +4,7 @@ import datetime
 import hashlib
 from collections.abc import Iterator
 from functools import partial
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from markupsafe import Markup
 
 from compat.site import looks, words
 from compat.site.edition import Edition, File, Made, segment
-from compat.site.folder import URLS
 from compat.site.menu import menu_of
 from compat.site.pages import Page, pages
 from compat.site.reports import report_address
@@ -32,7 +32,7 @@ class Printer:
     """Prints the pages of an edition with the templates of a folder."""
 
     def __init__(self, edition: Edition, folder: Path) -> None:
-        """Take the edition and the folder `site/` with `templates/`, `static/` and `pages/`."""
+        """Take the edition and a folder with `templates/`, `static/` and `pages/`; see `assets`."""
         self.edition = edition
         self.folder = folder
         self._environment = Environment(
@@ -97,12 +97,23 @@ def markdown(text: str) -> Markup:
     return Markup(rendered.replace("<table>", begun).replace("</table>", "</table></div>"))
 
 
-def generation(root: Path) -> str:
-    """Return a digest of the code and the templates below the repository's root: a change makes every file anew."""
+def assets() -> Path:
+    """Return the folder with `templates/`, `static/` and `pages/`, which is a part of the package `compat`.
+
+    In the repository it is a link to `site/`; a wheel holds the files themselves.
+    """
+    return Path(str(resources.files("compat.site"))) / "assets"
+
+
+def generation() -> str:
+    """Return a digest of the code and the templates that are installed: a change makes every file anew."""
+    package = Path(str(resources.files("compat")))
     total = hashlib.sha256()
-    sources = [*(root / "compat").rglob("*.py"), *(root / "site").rglob("*")]
-    for path in sorted(path for path in sources if path.is_file() and path.name != URLS):
-        total.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    sources = {path.relative_to(package): path for path in package.rglob("*.py")}
+    # Listed by itself: rglob goes through a link only where it begins at it (until Python 3.13, which has an option).
+    sources |= {path.relative_to(package): path for path in assets().rglob("*") if path.is_file()}
+    for name, path in sorted(sources.items()):
+        total.update(name.as_posix().encode() + b"\0" + path.read_bytes())
     return total.hexdigest()
 
 

@@ -33,7 +33,7 @@ from compat.run.outcome import parse_outcome
 from compat.site.edition import Edition, Volume
 from compat.site.folder import write_edition
 from compat.site.producers import PRODUCERS
-from compat.site.render import Printer
+from compat.site.render import Printer, assets
 
 ROOT = Path(__file__).parent.parent.parent
 DAY, SUITE = datetime.date(2026, 11, 20), "a" * 64
@@ -172,7 +172,7 @@ def publish(shelf: Shelf, out: Path) -> Figure:
     seen = picture(Declared(matrix=MATRIX), CATALOGUE, FATES, digests, shelf.rows, present)
     told = [Described(id=n, title=n, says="", file="test_a.py", line=1, code="def test(): ...\n") for n in NAMES]
     edition = Edition([Volume(seen, shelf, {}, told)], "https://compat.example/", DAY)
-    printer = Printer(edition, ROOT / "site")
+    printer = Printer(edition, assets())
     files = chain(printer.files(), *(producer(edition) for producer in PRODUCERS))
     written = write_edition(out, files, "1", (), printer.moved)
     return Figure(len(written.changed), round(time.perf_counter() - begin, 2), round(time.process_time() - busy, 2))

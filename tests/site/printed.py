@@ -8,9 +8,9 @@ from editions import edition, files
 from known import Shelf, lock_of, ran, statuses
 
 from compat.site.edition import Edition, Made
-from compat.site.render import Printer
+from compat.site.render import Printer, assets
 
-SITE = Path(__file__).parent.parent.parent / "site"
+SITE = assets()
 LOG = "Traceback (most recent call last):\nModuleNotFoundError: No module named 'dep'"
 
 

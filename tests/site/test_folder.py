@@ -85,9 +85,9 @@ def test_a_listing_names_the_files_before_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["../x", "/x", "a//b", "a/./b", "a\\b", "a/\0", ""])
 def test_no_path_leaves_the_folder(tmp_path: Path, path: str) -> None:
-    with pytest.raises(ValueError, match="no path of a site"):
+    with pytest.raises(ValueError, match="not a path of a site"):
         write(tmp_path / "out", made(path, "1"))
-    with pytest.raises(ValueError, match="no path of a site"):
+    with pytest.raises(ValueError, match="not a path of a site"):
         read_urls(b'["%s"]' % path.encode("unicode_escape").replace(b"\\x", b"\\u00"))
 
 
