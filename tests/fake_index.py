@@ -169,6 +169,7 @@ def in_html(files: Iterable[File], kind: str = "text/html") -> Reply:
         href = (file.url or f"/files/{file.filename}") + (f"#sha256={file.sha256}" if file.sha256 else "")
         attributes = {"href": href, "data-requires-python": file.requires_python}
         attributes["data-yanked"] = "" if file.yanked else None
+        attributes["data-upload-time"] = file.uploaded
         attributes["data-core-metadata"] = None if file.metadata is None else str(file.metadata).lower()
         shown = " ".join(f'{key}="{html.escape(text)}"' for key, text in attributes.items() if text is not None)
         links.append(f"<a {shown}>{file.filename}</a>")

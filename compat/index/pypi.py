@@ -120,11 +120,28 @@ def files_of(response: requests.Response, name: str) -> Files:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pypi_simple.UnexpectedRepoVersionWarning)
-        page = pypi_simple.ProjectPage.from_response(response, name)
-    files = tuple(found for file in page.packages if (found := _artifact(file, name)) is not None)
+        listed = _listed(response, name)
+    files = tuple(found for file in listed if (found := _artifact(file, name)) is not None)
     if not files:
         raise ValueError("no usable file on the page")
     return Files(files=files)
+
+
+def _listed(response: requests.Response, name: str) -> list[pypi_simple.DistributionPackage]:
+    """Return what the page lists.
+
+    PEP 700 gives upload times in JSON only. Some indexes state them in HTML too, as `data-upload-time`, which uv
+    reads and pypi-simple 1.8 does not (2026-11-22).
+    """
+    if "html" not in response.headers.get("content-type", "text/html"):
+        return pypi_simple.ProjectPage.from_response(response, name).packages
+    page = pypi_simple.RepositoryPage.from_html(response.content, response.url)
+    files = []
+    for link in page.links:
+        file = pypi_simple.DistributionPackage.from_link(link, name)
+        file.upload_time = _time(link.attrs.get("data-upload-time"))
+        files.append(file)
+    return files
 
 
 def package_of(name: str, answers: Iterable[Files]) -> Package:
@@ -182,6 +199,13 @@ def _specifier(text: str) -> SpecifierSet | None:
     try:
         return SpecifierSet(text) if text.strip() else None
     except InvalidSpecifier:
+        return None
+
+
+def _time(text: object) -> datetime.datetime | None:
+    try:
+        return datetime.datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
         return None
 
 

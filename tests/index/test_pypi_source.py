@@ -3,6 +3,7 @@
 import contextlib
 import datetime
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -68,10 +69,13 @@ def test_json_is_asked_for_first(index: FakeIndex, quick: Limits) -> None:
     assert index.asked[0].headers["Accept"].startswith(JSON + ",")
 
 
-def test_upload_times_are_read_where_there_are_any_and_are_utc(index: FakeIndex, quick: Limits) -> None:
+@pytest.mark.parametrize("form", [in_json, in_html])
+def test_upload_times_are_read_where_there_are_any_and_are_utc(
+    index: FakeIndex, quick: Limits, form: Callable[[list[File]], Reply]
+) -> None:
     index.page(
         "thing",
-        in_json(
+        form(
             [
                 File("thing-1.0.tar.gz", uploaded="2023-05-01T12:00:00.5+02:00"),
                 File("thing-1.0-py3-none-any.whl", uploaded="2023-05-01T09:00:00"),
