@@ -20,22 +20,22 @@ from compat.site.words import count
 MOST_UNASKED = 50
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
+class CellToRun(msgspec.Struct, frozen=True, kw_only=True):
     """A cell that is to be run, and why."""
 
     cell: str
     reason: str
 
 
-class Choices(msgspec.Struct, frozen=True, kw_only=True):
+class CellsToRun(msgspec.Struct, frozen=True, kw_only=True):
     """The cells to run; the infeasible ones that were meant, too; and sentences that say what else is to be known."""
 
-    cells: tuple[Choice, ...]
+    cells: tuple[CellToRun, ...]
     infeasible: tuple[Infeasible, ...] = ()
     remarks: tuple[str, ...] = ()
 
 
-def choose(stand: Stand, words: Sequence[str], quick: bool) -> Choices:
+def choose(stand: Stand, words: Sequence[str], quick: bool) -> CellsToRun:
     """Return what a run is about: the cells that words name, else the quick ones, else the due ones.
 
     Raises UsageError for what is not in the matrix, and NothingToDo when there is no cell to run for want of any.
@@ -66,26 +66,26 @@ def outside(choices: Sequence[Infeasible]) -> str:
     return f"left out, because they are infeasible: {len(choices):,} cells; {first.cell.id}: {first.obstacle.because}"
 
 
-def _quick(stand: Stand) -> Choices:
+def _quick(stand: Stand) -> CellsToRun:
     name, quick = stand.setting.folder.name, stand.setting.ask.matrix.quick
     if not quick:
         hint = f"compat run {name} 'GLOB' runs cells by their ids; `quick = [...]` in its matrix.toml would name some"
         raise NothingToDo.of(f"matrix {name!r} names no quick cells", hint=hint)
     _, cells = _cells(stand, quick)
-    return Choices(cells=tuple(Choice(cell=cell.id, reason="quick") for cell in cells))
+    return CellsToRun(cells=tuple(CellToRun(cell=cell.id, reason="quick") for cell in cells))
 
 
-def _named(stand: Stand, words: Sequence[str]) -> Choices:
+def _named(stand: Stand, words: Sequence[str]) -> CellsToRun:
     """What ids and globs name. What an id names is tried in any case; of a glob's cells, those that could work."""
     catalogue, cells = _cells(stand, words)
     wanted, infeasible = _sifted(stand, catalogue, cells, {*stand.locks, *words})
     if not wanted:
         hint = f"compat plan {stand.setting.folder.name} --explain CELL shows the arithmetic of one"
         raise NothingToDo.of(f"no cell to run is left; {outside(infeasible)}", hint=hint)
-    return Choices(cells=tuple(Choice(cell=cell.id, reason="named") for cell in wanted), infeasible=infeasible)
+    return CellsToRun(cells=tuple(CellToRun(cell=cell.id, reason="named") for cell in wanted), infeasible=infeasible)
 
 
-def _due(stand: Stand) -> Choices:
+def _due(stand: Stand) -> CellsToRun:
     setting = stand.setting
     reasons = {entry.cell: entry.reason for entry in due(stand.candidates(), stand.runs(), stand.present)}
     catalogue, cells = _inside(stand, reasons)
@@ -98,11 +98,11 @@ def _due(stand: Stand) -> Choices:
     if not wanted:
         remarks.append("nothing else is due" if gone or infeasible else up_to_date(stand))
         remarks += _never_locked(stand)
-    chosen = tuple(Choice(cell=cell.id, reason=reasons[cell.id]) for cell in wanted)
-    return Choices(cells=chosen, infeasible=infeasible, remarks=tuple(remarks))
+    chosen = tuple(CellToRun(cell=cell.id, reason=reasons[cell.id]) for cell in wanted)
+    return CellsToRun(cells=chosen, infeasible=infeasible, remarks=tuple(remarks))
 
 
-def _first(stand: Stand) -> Choices:
+def _first(stand: Stand) -> CellsToRun:
     """What to run of a matrix of which nothing is known: all that a plain install could give, unless it is too much."""
     setting = stand.setting
     name, matrix = setting.folder.name, setting.ask.matrix
@@ -116,7 +116,7 @@ def _first(stand: Stand) -> Choices:
     if len(feasible) <= MOST_UNASKED:
         quick = _quick(stand).cells if matrix.quick else ()
         others = (cell.id for cell in feasible if cell.id not in matrix.quick)
-        return Choices(cells=(*quick, *(Choice(cell=cell, reason="never-run") for cell in others)))
+        return CellsToRun(cells=(*quick, *(CellToRun(cell=cell, reason="never-run") for cell in others)))
     glob, matching = _newest_of(feasible, matrix)
     ways = [f"compat run {name} {glob!r} runs {count(matching, 'cell')}"]
     if matrix.quick:

@@ -11,7 +11,7 @@ import typer
 
 from compat import files, pipeline
 from compat.cli.benches import bench_of, fitting, host_class, job_of, level_of, missing_interpreter
-from compat.cli.choices import Choice, choose, outside
+from compat.cli.choices import CellToRun, choose, outside
 from compat.cli.output import about, envelope, note, say
 from compat.cli.progress import Progress
 from compat.cli.setting import ExtraIndexUrl, IndexUrl, Json, MatrixName, Root, Setting, cache_folder, now, run_url
@@ -102,7 +102,7 @@ class Work:
         self.unrun = 0
         self.unlocked = 0
 
-    def run(self, chosen: Sequence[Choice], workers: int) -> int:
+    def run(self, chosen: Sequence[CellToRun], workers: int) -> int:
         """Run the cells and return the exit code."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._stop)
@@ -125,7 +125,7 @@ class Work:
         self.signal = number
         self.cancel.set()
 
-    def _locks(self, chosen: Sequence[Choice]) -> dict[str, Lock]:
+    def _locks(self, chosen: Sequence[CellToRun]) -> dict[str, Lock]:
         """The locks that there are already, in the order of the cells."""
         paths = {choice.cell: pipeline.lock_path(self.setting.folder, choice.cell) for choice in chosen}
         return {cell: pipeline.kept_lock(path) for cell, path in paths.items() if path.exists()}
@@ -227,7 +227,7 @@ def _tell_times(stand: Stand, cells: Sequence[str]) -> None:
         note(f"Time in cells: {told}")
 
 
-def _workload(stand: Stand, chosen: Sequence[Choice], workers: int) -> str:
+def _workload(stand: Stand, chosen: Sequence[CellToRun], workers: int) -> str:
     """Say how many cells there are to run, and how long that takes as far as anybody knows."""
     unlocked = sum(choice.cell not in stand.locks for choice in chosen)
     what = f"{count(len(chosen), 'cell')} to {'lock and run' if unlocked == len(chosen) else 'run'}"
@@ -238,12 +238,12 @@ def _workload(stand: Stand, chosen: Sequence[Choice], workers: int) -> str:
     return f"{what}: {when}, {workers} at a time"
 
 
-def _seconds(stand: Stand, chosen: Sequence[Choice], workers: int) -> float | None:
+def _seconds(stand: Stand, chosen: Sequence[CellToRun], workers: int) -> float | None:
     cells = [parse_cell(choice.cell, stand.setting.ask.matrix) for choice in chosen]
     return stand.durations.together(cells, workers)
 
 
-def _dry(setting: Setting, stand: Stand, chosen: Sequence[Choice], jobs: int, as_json: bool) -> None:
+def _dry(setting: Setting, stand: Stand, chosen: Sequence[CellToRun], jobs: int, as_json: bool) -> None:
     workers = fitting(jobs, setting)
     megabytes = min(workers, len(chosen)) * setting.ask.matrix.suite.disk_mb
     if as_json:
