@@ -234,8 +234,8 @@ def _workload(stand: Stand, chosen: Sequence[CellToRun], workers: int) -> str:
     if 0 < unlocked < len(chosen):
         what = f"{what}, {unlocked:,} of them to be locked first"
     seconds = _seconds(stand, chosen, workers)
-    when = "how long that takes is not known, as no cell of the matrix ran yet" if seconds is None else about(seconds)
-    return f"{what}: {when}, {workers} at a time"
+    unknown = "no cell of the matrix ran yet, so nobody knows how long that takes"
+    return f"{what}, {workers} at a time: {unknown if seconds is None else about(seconds)}"
 
 
 def _seconds(stand: Stand, chosen: Sequence[CellToRun], workers: int) -> float | None:

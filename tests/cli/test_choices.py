@@ -40,7 +40,7 @@ class TestNothingIsKnownYet:
         assert planned(run) == FRESH
         assert planned(run, "--due") == FRESH
         said = run("run", "demo", "--dry-run").out
-        assert "3 cells to lock and run: how long that takes is not known, as no cell of the matrix ran yet" in said
+        assert "3 cells to lock and run, 1 at a time: no cell of the matrix ran yet, so nobody knows" in said
 
     def test_the_quick_cells_of_a_small_matrix_come_first(self, run: Run, root: Path) -> None:
         quick(root, f"{NEW}+relaxed", CELL)
@@ -183,8 +183,10 @@ class TestEstimates:
     def test_a_run_takes_as_long_as_those_of_the_matrix_took(self, run: Run, remember: Remember) -> None:
         run("lock", "demo", OLD, CELL)
         remember(CELL, seconds=5.0)
-        assert "1 cell to run: about 5 seconds, 1 at a time" in run("run", "demo", "--dry-run").out
-        assert "2 cells to run: about 10 seconds, 1 at a time" in run("run", "demo", "*demo1.0", "--dry-run").out
+        assert "1 cell to run, 1 at a time: about 5 seconds; at most" in run("run", "demo", "--dry-run").out
+        assert (
+            "2 cells to run, 1 at a time: about 10 seconds; at most" in run("run", "demo", "*demo1.0", "--dry-run").out
+        )
 
     @pytest.mark.parametrize(
         ("seconds", "words"),

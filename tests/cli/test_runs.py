@@ -68,7 +68,7 @@ def test_what_ran_is_due_no_more_until_something_changes(good: Repository, index
 def test_a_matrix_that_has_no_lock_yet_is_locked_and_run(good: Repository) -> None:
     code, out, err = good.run("run", "zoo")
     assert code == 0, err
-    assert "1 cell to lock and run: how long that takes is not known, as no cell of the matrix ran yet" in err
+    assert "1 cell to lock and run, 1 at a time: no cell of the matrix ran yet, so nobody knows" in err
     assert f"[1/1] {good.cell}  pass" in err
     assert "works" in out
     assert len(good.records()) == 1
