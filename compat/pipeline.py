@@ -75,7 +75,7 @@ def planned(ask: Declared, catalogue: Catalogue, here: frozenset[Version] | None
 
 
 def product_of(ask: Declared, catalogue: Catalogue) -> tuple[Cell, ...]:
-    """Return every cell of the matrix, feasible or not. Raises NothingToDo when an axis leaves none."""
+    """Return every cell of the matrix, feasible or not. Raises NothingToDo when there is none."""
     for axis in ask.matrix.packages:
         if not axis_coordinates(axis, catalogue):
             because = f"no release of {axis.package} is one that axis {axis.name!r} selects"
@@ -87,8 +87,8 @@ def product_of(ask: Declared, catalogue: Catalogue) -> tuple[Cell, ...]:
 def chosen(ask: Declared, catalogue: Catalogue, patterns: Iterable[str]) -> tuple[Cell, ...]:
     """Return the cells that ids and globs name, each once, in the order of the words, then of the plan.
 
-    Raises UsageError for an id outside the product, and for a glob that matches nothing; NothingToDo when the matrix
-    has no cells at all.
+    Raises UsageError for an id outside the product, and for a glob that matches nothing; NothingToDo
+    when the matrix has no cells at all.
     """
     found: dict[str, Cell] = {}
     every = {cell.id: cell for cell in product_of(ask, catalogue)}

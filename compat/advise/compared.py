@@ -34,7 +34,7 @@ def trade_off(matrix: Matrix, best: Proof, other: Proof) -> str:
 
 
 def better_in(matrix: Matrix, one: Proof, other: Proof) -> tuple[str, ...]:
-    """Return in what respects the first is better: `kind`, `recipe`, `stale`, `days`, or the name of an axis."""
+    """Return in what the first is better: `kind`, `recipe`, `stale`, `days`, or the name of an axis."""
     return tuple(_respects(matrix, one, other))
 
 
@@ -80,7 +80,7 @@ def _loss(matrix: Matrix, proof: Proof, respect: str) -> str:
 
 
 def tested(proof: Proof) -> str:
-    """Return how often and on how many days: `tested once`, `tested twice on 1 day`, `tested 5 times on 3 days`."""
+    """Return how often and on how many days: `tested once`, `tested twice on 1 day`."""
     if proof.tested == 1:
         return "tested once"
     times = "twice" if proof.tested == 2 else f"{proof.tested} times"

@@ -13,7 +13,7 @@ from compat.results.verdict import Verdict
 
 
 def in_the_way(picture: Picture, request: Request, proofs: Iterable[Proof]) -> tuple[str, ...]:
-    """Return what is in the way of a request that none of the proofs meets, as sentences, the most telling first.
+    """Return what is in the way of a request that no proof meets, as sentences, the most telling first.
 
     Runs speak first, then what metadata and rules say of the cells as published, then what was never run.
     """
@@ -45,7 +45,7 @@ def _nowhere(request: Request, asked: Mapping[str, Collection[Version]]) -> Iter
 def _of_runs(
     picture: Picture, matching: Sequence[Entry], request: Request, proofs: Mapping[str, Proof]
 ) -> Iterator[str]:
-    """The newest tested combination of such versions, why it does not do, and how many more do not do either."""
+    """The newest tested combination of such versions, why it does not do, and how many more do not."""
     failing = [entry for entry in matching if entry.is_tested]
     if not failing:
         return

@@ -21,10 +21,10 @@ from compat.run.evidence import Isolation
 class Proof(Value, frozen=True):
     """A combination that ran. `fails` are the capabilities that do not work, `has` those that do.
 
-    `versions` has, for each axis, what the lock installs; of an interpreter, the series. `tested` is how many runs
-    on this lock count, `days` on how many days they were: runs of one day share what that day had. `stale` says why
-    the evidence is old; empty when it is not. `is_of_today` says that today's suite was run: an older one may have
-    asked less.
+    `versions` has, for each axis, what the lock installs; of an interpreter, the series. `tested` is
+    how many runs on this lock count, `days` on how many days they were: runs of one day share what
+    that day had. `stale` says why the evidence is old; empty when it is not. `is_of_today` says that
+    today's suite was run: an older one may have asked less.
     """
 
     id: str

@@ -37,9 +37,9 @@ class AdviceRow(Value, frozen=True):
     """A proven combination. Numbers point into the table's lists: `at` into the coordinates of each axis, `fails` and
     `lacks` into `capabilities` (`lacks` has all that it was not seen to have), the others into `sentences`.
 
-    `tested` is how many runs count, `days` on how many days they were. `stale` says why its evidence is old, `lifted`
-    which requirements are not kept, `published` what a plain install does; `uv` and `pip` are the lines that install
-    it.
+    `tested` is how many runs count, `days` on how many days they were. `stale` says why its evidence
+    is old, `lifted` which requirements are not kept, `published` what a plain install does; `uv` and
+    `pip` are the lines that install it.
     """
 
     id: str

@@ -35,8 +35,9 @@ def advise(
 ) -> None:
     """Tell which proven combination to install, and how. Asks no index.
 
-    Ends with 0 when what was asked for works: all of it, or with --need each capability that is needed; with 1 when the
-    best works only in part, which is said, or when nothing that fits is proven and the nearest is shown.
+    Ends with 0 when what was asked for works: all of it, or with --need each capability that is
+    needed; with 1 when the best works only in part, and what fails is said, or when nothing that fits
+    is proven and the nearest is shown.
 
     Examples: compat advise tff; compat advise tff python==3.10 'tf<2.14' --goal stable; compat advise tff --need import
     """

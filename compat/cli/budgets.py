@@ -24,8 +24,9 @@ from compat.site.words import count
 # Checking out, installing compat and interpreters, the canary, handing the records on: about three minutes on a
 # hosted runner, before the first cell and after the last.
 OVERHEAD_SECONDS = 180.0
-# What a cell is planned with where none of the matrix ran yet: packing needs a number, and one that is too large only
-# leaves time over. The first runs of matrices/ took 5 to 150 seconds a cell (November 2026).
+# What a cell is planned with where none of the matrix ran yet: packing needs a number, and one that
+# is too large only leaves time over. The first runs of matrices/ took 5 to 150 seconds a cell
+# (November 2026).
 ASSUMED_SECONDS = 120.0
 Shown = Literal["table", "json", "github", "cells"]
 _TIME = re.compile(r"(?:(?P<hours>\d{1,3})h)?(?:(?P<minutes>\d{1,4})m)?")
@@ -42,8 +43,8 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 class Night(msgspec.Struct, frozen=True, kw_only=True):
     """What is due, what of it runs now, and in which run each of the others would come: None is never.
 
-    `homeless` are due cells whose Python no machine can get, `infeasible` those that the plan rules out. `is_guess`
-    says that no cell of the matrix ran yet, so that the times are assumed.
+    `homeless` are due cells whose Python no machine can get, `infeasible` those that the plan rules
+    out. `is_guess` says that no cell of the matrix ran yet, so that the times are assumed.
     """
 
     agenda: dict[str, Due]
@@ -101,7 +102,7 @@ def night(stand: Stand, budget: Budget, wish: Wish) -> Night:
 
 
 def print_night(stand: Stand, found: Night, shown: Shown) -> int:
-    """Print the shards: as a table, as JSON, as the one line of a GitHub job's matrix, or only the ids of the cells.
+    """Print the shards: as a table, as JSON, as one line for a GitHub job's matrix, or only the ids.
 
     Return the exit code: 1 when cells are due and the budget is too small for each of them.
     """
@@ -121,7 +122,7 @@ def print_night(stand: Stand, found: Night, shown: Shown) -> int:
 
 
 def _remarks(stand: Stand, found: Night) -> Iterator[str]:
-    """What is to be known whatever was printed: why nothing runs, what is ruled out, and that times are assumed."""
+    """Whatever was printed: why nothing runs, what is ruled out, and that times are assumed."""
     if found.infeasible:
         yield outside(found.infeasible)
     if found.packing.shards:

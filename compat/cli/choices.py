@@ -1,4 +1,4 @@
-"""Which cells `compat run` is about: those that were named, the quick ones, or those that are due."""
+"""Which cells `compat run` is about: those that were named, the quick ones, or the due ones."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -15,8 +15,8 @@ from compat.plan.plan import Feasible, Infeasible, fate_of
 from compat.results.due import due
 from compat.site.words import count
 
-# A first run of at most so many cells begins unasked. At five seconds a cell, which is usual for a small library, that
-# is about four minutes; thousands of cells would be days. Chosen on 2026-11-22.
+# A first run of at most so many cells begins unasked. At five seconds a cell, which is usual for a
+# small library, that is about four minutes; thousands of cells would be days. Chosen on 2026-11-22.
 MOST_UNASKED = 50
 
 
@@ -28,7 +28,7 @@ class CellToRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CellsToRun(msgspec.Struct, frozen=True, kw_only=True):
-    """The cells to run; the infeasible ones that were meant, too; and sentences that say what else is to be known."""
+    """The cells to run, the infeasible ones that were meant, too, and what else is to be said."""
 
     cells: tuple[CellToRun, ...]
     infeasible: tuple[Infeasible, ...] = ()
@@ -36,9 +36,9 @@ class CellsToRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def choose(stand: Stand, words: Sequence[str], quick: bool) -> CellsToRun:
-    """Return what a run is about: the cells that words name, else the quick ones, else the due ones.
+    """Return what a run is about: the quick cells, or those that words name, or the due ones.
 
-    Raises UsageError for what is not in the matrix, and NothingToDo when there is no cell to run for want of any.
+    Raises UsageError for what is not in the matrix, and NothingToDo where no cell could be run.
     """
     if quick:
         return _quick(stand)
@@ -76,7 +76,7 @@ def _quick(stand: Stand) -> CellsToRun:
 
 
 def _named(stand: Stand, words: Sequence[str]) -> CellsToRun:
-    """What ids and globs name. What an id names is tried in any case; of a glob's cells, those that could work."""
+    """What an id names is tried in any case; of what a glob names, the cells that could work."""
     catalogue, cells = _cells(stand, words)
     wanted, infeasible = _sifted(stand, catalogue, cells, {*stand.locks, *words})
     if not wanted:
@@ -103,7 +103,7 @@ def _due(stand: Stand) -> CellsToRun:
 
 
 def _first(stand: Stand) -> CellsToRun:
-    """What to run of a matrix of which nothing is known: all that a plain install could give, unless it is too much."""
+    """Of a matrix of which nothing is known: all that a plain install could give, if it is little."""
     setting = stand.setting
     name, matrix = setting.folder.name, setting.ask.matrix
     every = pipeline.product_of(setting.ask, setting.kept)
@@ -143,13 +143,13 @@ def _newest_of(cells: Sequence[Cell], matrix: Matrix) -> tuple[str, int]:
     newest = max((cell.on(matrix.subject) for cell in cells), key=lambda coordinate: coordinate.version)
     found = [cell for cell in cells if cell.on(matrix.subject) == newest]
     parts = (newest.text if axis.name == matrix.subject else f"{axis.short}*" for axis in matrix.axes)
-    # A version ends with a digit and the name of a recipe does not: the glob names fresh cells only.
+    # A version ends with a digit and the name of a recipe does not: only fresh cells are named.
     ending = "" if matrix.axes[-1].name == matrix.subject else "[0-9]"
     return "-".join(parts) + ending, len(found)
 
 
 def _cells(stand: Stand, words: Sequence[str]) -> tuple[Catalogue, tuple[Cell, ...]]:
-    """The cells that words name by the kept catalogue; where that lacks one, by the index, which may be newer."""
+    """The cells that words name, by the kept catalogue; where that lacks one, by the index."""
     ask = stand.setting.ask
     kept = pipeline.kept_catalogue(stand.setting.folder)
     if kept is not None:
@@ -161,7 +161,7 @@ def _cells(stand: Stand, words: Sequence[str]) -> tuple[Catalogue, tuple[Cell, .
 
 
 def _inside(stand: Stand, ids: Collection[str]) -> tuple[Catalogue, dict[str, Cell]]:
-    """Those of the ids that are cells of the matrix, in their order; by the catalogues as for words."""
+    """Those of the ids that are cells of the matrix, in order; by the catalogues as for words."""
     ask, kept = stand.setting.ask, pipeline.kept_catalogue(stand.setting.folder)
     if kept is not None:
         inside = _among(pipeline.product_of(ask, kept), ids)

@@ -57,13 +57,14 @@ def lock(
 ) -> None:
     """Write the hash-pinned lock of each cell into the matrix's folder locks/.
 
-    Without cells: every cell that has a lock. What is printed has the order of the cells, whatever --jobs is.
+    Without cells: every cell that has a lock. What is printed has the order of the cells, whatever
+    --jobs is.
 
-    Ends with 0 when all are locked; 1 when some are refused, infeasible or would drift, or there is no cell to lock;
-    3 when some got no answer.
+    Ends with 0 when all are locked; 1 when some are refused, infeasible or would drift, or there is no
+    cell to lock; 3 when some got no answer.
 
-    Examples: compat lock tff py3.11-tf2.14-tff0.87.0+relaxed; compat lock tff 'py3.9-*-tff0.33.0+relaxed' --jobs 4;
-    compat lock tff --check
+    Examples: compat lock tff py3.11-tf2.14-tff0.87.0+relaxed; compat lock tff --check;
+    compat lock tff 'py3.9-*-tff0.33.0+relaxed' --jobs 4
     """
     setting = Setting(matrix, root, index_url, extra_index_url, refresh)
     names = words or [cell_id for cell_id, _ in pipeline.kept_locks(setting.folder)]

@@ -89,7 +89,7 @@ def plan(
 
     A budget is the time of each shard; the most telling cells come first. It asks no index, but the kept catalogue.
 
-    Ends with 0, also when nothing is due; 1 when the matrix has no cells, or none of the due ones fits the budget.
+    Ends with 0, also when nothing is due; 1 when the matrix has no cells, or no due one fits the budget.
 
     Examples: compat plan tff; compat plan tff --explain py3.8-tf2.10-tff0.36.0; compat plan tff --json;
     compat plan tff --budget 90m --shards 20

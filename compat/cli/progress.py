@@ -18,7 +18,7 @@ class Progress:
     """A Reporter for people. Use it as a context."""
 
     def __init__(self, total: int, seconds: float | None) -> None:
-        """Take how many cells there are, and how many seconds they take all together, if anybody knows."""
+        """Take how many cells there are, and how many seconds all take, if anybody knows."""
         self._total = total
         self._seconds = seconds
         self._began = time.monotonic()
@@ -82,6 +82,6 @@ class Progress:
         return grid
 
     def _left(self, now: float) -> float | None:
-        """How many seconds the other cells take, by those of this run or else of earlier ones; None if nobody knows."""
+        """How many seconds the other cells take, by this run or earlier ones; None if unknown."""
         whole = (now - self._began) / self._ended * self._total if self._ended else self._seconds
         return None if whole is None else whole * (self._total - self._ended) / self._total

@@ -49,11 +49,12 @@ def run(
 ) -> None:
     """Install cells, run the suite in each, judge what happened, and remember it.
 
-    Cells without a lock are locked first, while others run. Where nothing is known of a matrix yet, the feasible fresh
-    cells run, if they are few. A glob names cells of the plan; those that are infeasible are left out and counted.
+    Cells without a lock are locked first, while others run. Where nothing is known of a matrix yet,
+    the feasible fresh cells run, if they are few. A glob names cells of the plan; those that are
+    infeasible are left out and counted.
 
-    Ends with 0 when all passed or nothing is due, 1 when some did not pass or there is no cell to run, 3 when some
-    could not be run, 130 or 143 when it was interrupted.
+    Ends with 0 when all passed or nothing is due, 1 when some did not pass or there is no cell to run,
+    3 when some could not be run, 130 or 143 when it was interrupted.
 
     Examples: compat run tff --quick; compat run tff --due --dry-run; compat run tff 'py3.9-*-tff0.33.0+relaxed'
     """
@@ -131,7 +132,7 @@ class Work:
         return {cell: pipeline.kept_lock(path) for cell, path in paths.items() if path.exists()}
 
     def _jobs(self, locks: dict[str, Lock], locked: Iterator[tuple[str, Lock]], progress: Progress) -> Iterator[Job]:
-        """Yield the job of each cell that this machine can run: those with locks, then as locks are made."""
+        """Yield a job for each cell that can run here: those with locks, then as locks are made."""
         for cell, lock in chain(locks.items(), locked):
             missing = missing_interpreter(lock)
             if missing is None:
@@ -144,7 +145,7 @@ class Work:
     def _locked(
         self, cells: Sequence[str], workers: int, fleet: Local, progress: Progress
     ) -> Iterator[tuple[str, Lock]]:
-        """Lock cells side by side and yield the locks as they are made; what cannot be locked is told and kept."""
+        """Lock cells side by side and yield the locks as they are made; tell what has none."""
         if not cells:
             return
         setting = self.setting
@@ -180,7 +181,7 @@ class Work:
                 files.write(pipeline.lock_path(self.setting.folder, cell), encode_lock(lock))
                 return lock
             case Infeasible(obstacle=obstacle):
-                # Nothing was asked of anybody, so there is nothing to remember: the plan says it each time.
+                # Nothing ran, so there is nothing to remember: the plan says it each time.
                 failed = Failed(stage="plan", cause=obstacle.kind, subject=", ".join(obstacle.between))
                 self.outcomes[cell] = str(failed)
                 progress.counted(f"{cell}  {failed}: {obstacle.because}")

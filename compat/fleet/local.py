@@ -72,7 +72,7 @@ class _Waiting:
         self._closed.set()
 
     def take(self, cancel: threading.Event) -> Job | None:
-        """Return the next job as soon as there is one; None when there will be none, or at the order to stop."""
+        """Return the next job when there is one; None when none will come, or at the order to stop."""
         while not cancel.is_set():
             # Asked before the queue: what came just before the end is still seen.
             is_closed = self._closed.is_set()
@@ -128,8 +128,9 @@ class Local:
     ) -> int:
         """Run the jobs as they come; `keep` is called once for each that ended, in its worker.
 
-        Making the next job may take its time: the cells before it run meanwhile. A worker starts when a job comes
-        for it, so that there are never more workers than jobs. Return how many have no result that was kept.
+        Making the next job may take its time: the cells before it run meanwhile. A worker starts when
+        a job comes for it, so that there are never more workers than jobs. Return how many have no
+        result that was kept.
         """
         waiting = _Waiting()
         threads: list[threading.Thread] = []

@@ -19,7 +19,7 @@ class Timed(Protocol):
 
 
 class Durations:
-    """How long cells take: the median of their own runs, else of their neighbours', else of all, else nobody knows."""
+    """How long cells take: the median of their own runs, else of their neighbours', else of all."""
 
     def __init__(self, ran: Iterable[tuple[Cell, Sequence[Timed]]]) -> None:
         """Take the cells that have runs. A cell that could not be locked took no time, which says nothing."""
@@ -38,14 +38,14 @@ class Durations:
         return self._all is None
 
     def of(self, cell: Cell) -> float | None:
-        """Return how many seconds a run of the cell is expected to take; None when no cell of the matrix ran yet."""
+        """Return how many seconds a run of the cell is expected to take; None when none ran yet."""
         if cell in self._own:
             return self._own[cell]
         near = [seconds for key in _beside(cell) for seconds in self._beside.get(key, ())]
         return statistics.median(near) if near else self._all
 
     def together(self, cells: Sequence[Cell], workers: int) -> float | None:
-        """Return how many seconds runs of all the cells take, so many at a time; None when nobody knows."""
+        """Return how many seconds the cells take, so many at a time; None when none ran yet."""
         if self._all is None:
             return None
         each = [seconds for cell in cells if (seconds := self.of(cell)) is not None]
@@ -53,7 +53,7 @@ class Durations:
 
 
 def durations(matrix: Matrix, runs: Mapping[str, Sequence[Timed]]) -> Durations:
-    """Return the durations of a matrix's cells, from its runs by id; ids of other matrices tell nothing."""
+    """Return the durations of a matrix's cells, from runs by id; other ids tell nothing."""
     return Durations(_read(matrix, runs))
 
 
