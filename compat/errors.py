@@ -50,6 +50,13 @@ class UsageError(CompatError):
     code = "usage"
 
 
+class NothingToDo(CompatError):
+    """There is nothing that the command could be done on; its hint says what to type instead."""
+
+    exit_code = 1
+    code = "nothing-to-do"
+
+
 class DeclarationError(CompatError):
     """A declaration is wrong. Carries every fault of its document, not only the first."""
 

@@ -13,7 +13,7 @@ from packaging.version import Version
 from compat.declare.load import Declared, load
 from compat.declare.matrix import Matrix
 from compat.declare.suite import SETTINGS, suite_faults
-from compat.errors import DeclarationError, Fault, UsageError
+from compat.errors import DeclarationError, Fault, NothingToDo, UsageError
 from compat.files import read, read_if_there
 from compat.index.discover import discover
 from compat.index.kept import decode_catalogue
@@ -26,6 +26,7 @@ from compat.lock.text import decode_lock
 from compat.plan.cell import Cell, form, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import Fate, Infeasible, Plan, cells, fate_of, plan
+from compat.plan.product import axis_coordinates
 
 CATALOGUE = "catalogue.json"
 
@@ -96,13 +97,24 @@ def planned(ask: Declared, catalogue: Catalogue, here: frozenset[Version] | None
     return plan(ask.matrix, catalogue, here)
 
 
+def product_of(ask: Declared, catalogue: Catalogue) -> tuple[Cell, ...]:
+    """Return every cell of the matrix, feasible or not. Raises NothingToDo when there is none."""
+    for axis in ask.matrix.packages:
+        if not axis_coordinates(axis, catalogue):
+            because = f"no release of {axis.package} is one that axis {axis.name!r} selects"
+            where = f"change `select` of the axis in matrices/{ask.matrix.name}/matrix.toml"
+            raise NothingToDo.of(f"matrix {ask.matrix.name!r} has no cells: {because}", hint=where)
+    return tuple(cells(ask.matrix, catalogue))
+
+
 def chosen(ask: Declared, catalogue: Catalogue, patterns: Iterable[str]) -> tuple[Cell, ...]:
     """Return the cells that ids and globs name, each once, in the order of the words, then of the plan.
 
-    Raises UsageError for an id outside the product, and for a glob that matches nothing.
+    Raises UsageError for an id outside the product, and for a glob that matches nothing; NothingToDo
+    when the matrix has no cells at all.
     """
     found: dict[str, Cell] = {}
-    every = {cell.id: cell for cell in cells(ask.matrix, catalogue)}
+    every = {cell.id: cell for cell in product_of(ask, catalogue)}
     for pattern in patterns:
         if pattern in every:
             found[pattern] = every[pattern]

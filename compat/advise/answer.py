@@ -102,7 +102,7 @@ class Advisor:
         )
 
     def _unproven(self, request: Request) -> Unproven:
-        ways = in_the_way(self.picture, request)
+        ways = in_the_way(self.picture, request, self.proofs)
         if not self.proofs:
             return Unproven(request=request, in_the_way=ways, nearest=None, changes=())
         asked = wanted(request, self.ranks.positions, self.picture.catalogue)

@@ -27,14 +27,14 @@ def alternatives(matrix: Matrix, best: Proof, others: Sequence[Proof]) -> tuple[
 def trade_off(matrix: Matrix, best: Proof, other: Proof) -> str:
     """Return in one sentence what the other one gains and loses."""
     gained = ", ".join(_gain(matrix, other, respect) for respect in better_in(matrix, other, best))
-    worse = (respect for respect in better_in(matrix, best, other) if respect != "tested")
+    worse = (respect for respect in better_in(matrix, best, other) if respect != "days")
     lost = ", ".join(_loss(matrix, other, respect) for respect in worse)
     said = f"{gained}, but {lost}" if gained and lost else gained or lost or "the same, locked another way"
     return f"{said[0].upper()}{said[1:]}."
 
 
 def better_in(matrix: Matrix, one: Proof, other: Proof) -> tuple[str, ...]:
-    """Return in what respects the first is better: `kind`, `recipe`, `stale`, `tested`, or the name of an axis."""
+    """Return in what the first is better: `kind`, `recipe`, `stale`, `days`, or the name of an axis."""
     return tuple(_respects(matrix, one, other))
 
 
@@ -50,8 +50,8 @@ def _respects(matrix: Matrix, one: Proof, other: Proof) -> Iterator[str]:
             yield axis.name
     if other.stale and not one.stale:
         yield "stale"
-    if one.tested > other.tested:
-        yield "tested"
+    if one.days > other.days:
+        yield "days"
 
 
 def _gain(matrix: Matrix, proof: Proof, respect: str) -> str:
@@ -62,15 +62,16 @@ def _gain(matrix: Matrix, proof: Proof, respect: str) -> str:
             return "as published, with nothing lifted"
         case "stale":
             return "with fresh evidence"
-        case "tested":
-            return f"tested {times(proof.tested)}"
+        case "days":
+            return f"tested on {proof.days} days"
     return f"newer {_version(matrix, proof, respect)}"
 
 
 def _loss(matrix: Matrix, proof: Proof, respect: str) -> str:
     match respect:
         case "kind":
-            return f"{' and '.join(proof.fails[:3])}{' and more' if proof.fails[3:] else ''} fail"
+            verb = "fail" if proof.fails[1:] else "fails"
+            return f"{' and '.join(proof.fails[:3])}{' and more' if proof.fails[3:] else ''} {verb}"
         case "recipe":
             return "only with pins lifted"
         case "stale":
@@ -78,9 +79,12 @@ def _loss(matrix: Matrix, proof: Proof, respect: str) -> str:
     return f"older {_version(matrix, proof, respect)}"
 
 
-def times(count: int) -> str:
-    """Return `once`, `twice`, `3 times`."""
-    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+def tested(proof: Proof) -> str:
+    """Return how often and on how many days: `tested once`, `tested twice on 1 day`."""
+    if proof.tested == 1:
+        return "tested once"
+    times = "twice" if proof.tested == 2 else f"{proof.tested} times"
+    return f"tested {times} on {proof.days} {'day' if proof.days == 1 else 'days'}"
 
 
 def _version(matrix: Matrix, proof: Proof, name: str) -> str:

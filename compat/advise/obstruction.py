@@ -1,10 +1,10 @@
 """The `advise` room's reasons: why nothing that meets a request is proven."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from packaging.version import Version
 
-from compat.advise.proof import is_current, positions
+from compat.advise.proof import Proof, is_current, positions
 from compat.advise.request import Request, label, wanted
 from compat.plan.cell import Cell
 from compat.plan.obstacle import Obstacle
@@ -12,7 +12,7 @@ from compat.results.picture import Entry, Picture
 from compat.results.verdict import Verdict
 
 
-def in_the_way(picture: Picture, request: Request) -> tuple[str, ...]:
+def in_the_way(picture: Picture, request: Request, proofs: Iterable[Proof]) -> tuple[str, ...]:
     """Return what is in the way of a request that no proof meets, as sentences, the most telling first.
 
     Runs speak first, then what metadata and rules say of the cells as published, then what was never run.
@@ -23,7 +23,12 @@ def in_the_way(picture: Picture, request: Request) -> tuple[str, ...]:
     if not matching:
         return tuple(_nowhere(request, asked))
     matching.sort(key=lambda entry: [-known[axis][entry.cell.on(axis).version] for axis in _order(picture)])
-    return (*_of_runs(picture, matching, request), *_of_metadata(picture, matching, request), *_of_nobody(matching))
+    by_id = {proof.id: proof for proof in proofs}
+    return (
+        *_of_runs(picture, matching, request, by_id),
+        *_of_metadata(picture, matching, request),
+        *_of_nobody(matching),
+    )
 
 
 def _order(picture: Picture) -> tuple[str, ...]:
@@ -37,22 +42,33 @@ def _nowhere(request: Request, asked: Mapping[str, Collection[Version]]) -> Iter
             yield f"the matrix has no {label(want.axis)} {want.specifier}"
 
 
-def _of_runs(picture: Picture, matching: Sequence[Entry], request: Request) -> Iterator[str]:
-    """The newest run that fits and fails, with its declared explanation, and how many more did."""
+def _of_runs(
+    picture: Picture, matching: Sequence[Entry], request: Request, proofs: Mapping[str, Proof]
+) -> Iterator[str]:
+    """The newest tested combination of such versions, why it does not do, and how many more do not."""
     failing = [entry for entry in matching if entry.is_tested]
     if not failing:
         return
     entry = failing[0]
-    more = f"; {len(failing) - 1} more were run and do not do" if failing[1:] else ""
-    yield f"{entry.verdict.cell} {_failure(picture, entry, request)}{more}"
+    why = _failure(picture, entry, request, proofs.get(entry.verdict.cell))
+    yield f"{entry.verdict.cell} {why}{_more(len(failing) - 1)}"
 
 
-def _failure(picture: Picture, entry: Entry, request: Request) -> str:
+def _more(others: int) -> str:
+    if others < 2:
+        return "; 1 more was run and does not do" if others else ""
+    return f"; {others:,} more were run and do not do"
+
+
+def _failure(picture: Picture, entry: Entry, request: Request, proof: Proof | None) -> str:
     found = entry.verdict
     if found.kind in ("works", "partial"):
-        if not is_current(entry):
+        if entry.lock_digest is None:
+            return "worked, but has no lock that could be installed"
+        if proof is None or not is_current(entry):
             return "worked on another lock than it has now, and was not run since"
-        return f"works, but {', '.join(_lacking(found, request))}"
+        works = "works" if found.kind == "works" else "works in part"
+        return f"{works}, but {', '.join((*_lacking(found, request), *_other_versions(proof, request)))}"
     issue = picture.explained(entry)
     because = f" ({issue.because})" if issue is not None else ""
     return f"is {found.kind}: {found.outcome}, tested on {found.latest}{because}"
@@ -64,6 +80,12 @@ def _lacking(found: Verdict, request: Request) -> Iterator[str]:
     for need in request.needs:
         if statuses.get(need) != "yes":
             yield f"{need} {said.get(statuses.get(need, ''), 'was not tested')}"
+
+
+def _other_versions(proof: Proof, request: Request) -> Iterator[str]:
+    """What its lock installs where a certain release was asked for."""
+    for want in proof.unmet(request):
+        yield f"with {label(want.axis)} {proof.version(want.axis.name)}, not {want.specifier}"
 
 
 def _of_metadata(picture: Picture, matching: Sequence[Entry], request: Request) -> Iterator[str]:

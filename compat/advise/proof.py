@@ -21,9 +21,10 @@ from compat.run.evidence import Isolation
 class Proof(Value, frozen=True):
     """A combination that ran. `fails` are the capabilities that do not work, `has` those that do.
 
-    `versions` has, for each axis, what the lock installs; of an interpreter, the series. `tested` is how many runs on
-    this lock count. `stale` says why the evidence is old; empty when it is not. `is_of_today` says that today's suite
-    was run: an older one may have asked less.
+    `versions` has, for each axis, what the lock installs; of an interpreter, the series. `tested` is
+    how many runs on this lock count, `days` on how many days they were: runs of one day share what
+    that day had. `stale` says why the evidence is old; empty when it is not. `is_of_today` says that
+    today's suite was run: an older one may have asked less.
     """
 
     id: str
@@ -33,6 +34,7 @@ class Proof(Value, frozen=True):
     has: tuple[str, ...]
     fails: tuple[str, ...]
     tested: int
+    days: int
     last: datetime.date
     isolation: Isolation
     stale: tuple[str, ...]
@@ -137,6 +139,7 @@ def _proofs(picture: Picture, locks: Mapping[str, Lock]) -> Iterator[Proof]:
                 has=tuple(sorted(name for name, status in statuses.items() if status == "yes")),
                 fails=tuple(sorted(name for name, status in statuses.items() if status == "no")),
                 tested=len(counted),
+                days=len({run.started.date() for run in counted}),
                 last=latest,
                 isolation=counted[-1].isolation,
                 stale=staleness(counted[-1], picture.present, entry.lock_digest),
@@ -183,6 +186,6 @@ def _key(goal: Goal, placed: tuple[tuple[int, ...], Proof]) -> tuple[object, ...
         case "newest":
             return (*newest, *last)
         case "stable":
-            return (-proof.tested, *doubts, *newest, *last)
+            return (-proof.days, *doubts, *newest, *last)
         case "minimum":
             return (subject, *doubts, *others, *last)

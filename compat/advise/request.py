@@ -127,9 +127,19 @@ def _axis(name: str, matrix: Matrix) -> Axis:
 def _need(need: str, capabilities: Sequence[str]) -> str:
     if need not in capabilities:
         near = difflib.get_close_matches(need, capabilities, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"{len(capabilities)} are known, such as {capabilities[:1]}"
+        hint = f"did you mean {near[0]}?" if near else _known(capabilities)
         raise UsageError.of(f"no capability {need!r}", hint=hint)
     return need
+
+
+def _known(capabilities: Sequence[str]) -> str:
+    if not capabilities:
+        return "the suite marks no test with a capability, and no run has told of one"
+    return (
+        f"the suite tells of {len(capabilities)}, such as {capabilities[0]}"
+        if capabilities[1:]
+        else (f"the suite tells of one, {capabilities[0]}")
+    )
 
 
 def _numbers(specifier: Specifier) -> int:

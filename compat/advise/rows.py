@@ -37,8 +37,9 @@ class AdviceRow(Value, frozen=True):
     """A proven combination. Numbers point into the table's lists: `at` into the coordinates of each axis, `fails` and
     `lacks` into `capabilities` (`lacks` has all that it was not seen to have), the others into `sentences`.
 
-    `stale` says why its evidence is old, `lifted` which requirements are not kept, `published` what a plain install
-    does; `uv` and `pip` are the lines that install it.
+    `tested` is how many runs count, `days` on how many days they were. `stale` says why its evidence
+    is old, `lifted` which requirements are not kept, `published` what a plain install does; `uv` and
+    `pip` are the lines that install it.
     """
 
     id: str
@@ -50,6 +51,7 @@ class AdviceRow(Value, frozen=True):
     fails: tuple[int, ...]
     lacks: tuple[int, ...]
     tested: int
+    days: int
     last: datetime.date
     isolation: str
     stale: tuple[int, ...]
@@ -129,6 +131,7 @@ def _row(advisor: Advisor, told: _Told, numbers: dict[str, int], sentences: _Sen
         fails=tuple(numbers[name] for name in proof.fails),
         lacks=tuple(number for name, number in numbers.items() if name not in has),
         tested=proof.tested,
+        days=proof.days,
         last=proof.last,
         isolation=proof.isolation,
         stale=tuple(map(sentences.number, proof.stale)),

@@ -7,18 +7,21 @@ import typer
 from compat import pipeline
 from compat.advise.answer import Advisor, Card, Recommended, Unproven
 from compat.advise.commands import Whereabouts, commands
-from compat.advise.compared import times
+from compat.advise.compared import tested
 from compat.advise.request import Goal, label, request_of
 from compat.cli.output import envelope, note, say
 from compat.cli.setting import Json, MatrixName, Root, Setting
 from compat.cli.stand import Stand
+from compat.site.words import listed
 
 Words = Annotated[
     list[str] | None,
     typer.Argument(metavar="[REQUIREMENT]...", help="What you have or must keep: python==3.10 'name<2.14'."),
 ]
 Needs = Annotated[list[str] | None, typer.Option("--need", metavar="CAPABILITY", help="What must work; repeatable.")]
-GoalOption = Annotated[Goal, typer.Option("--goal", help="The newest, the most tested, or the oldest versions.")]
+GoalOption = Annotated[
+    Goal, typer.Option("--goal", help="The newest, those tested on the most days, or the oldest versions.")
+]
 
 
 def advise(
@@ -31,20 +34,25 @@ def advise(
 ) -> None:
     """Tell which proven combination to install, and how. Asks no index.
 
-    Exit code 0: it is proven; 1: nothing that fits is, and the nearest is shown.
+    Ends with 0 when what was asked for works: all of it, or with --need each capability that is
+    needed; with 1 when the best works only in part, and what fails is said, or when nothing that fits
+    is proven and the nearest is shown.
 
     Examples: compat advise tff; compat advise tff python==3.10 'tf<2.14' --goal stable; compat advise tff --need import
     """
     stand = Stand(Setting(matrix, root))
     asked = request_of(words or (), stand.setting.ask.matrix, _capabilities(stand), need or (), goal)
     answer = advisor_of(stand).answer(asked)
+    lacking = _lacking(stand, answer) if isinstance(answer, Recommended) else ""
     if as_json:
         envelope(_told(stand, answer))
     elif isinstance(answer, Recommended):
         _recommend(stand, answer)
     else:
         _explain(stand, answer)
-    raise typer.Exit(0 if isinstance(answer, Recommended) else 1)
+    if lacking:
+        note(f"compat: {lacking}")
+    raise typer.Exit(0 if isinstance(answer, Recommended) and not lacking else 1)
 
 
 def advisor_of(stand: Stand) -> Advisor:
@@ -67,6 +75,17 @@ def _recommend(stand: Stand, answer: Recommended) -> None:
         say(f"or {_named(stand, alternative.card)}")
         say(f"  {alternative.trade_off}")
         say(f"  {_evidence(alternative.card)}; {proof.id}")
+
+
+def _lacking(stand: Stand, answer: Recommended) -> str:
+    """What is not as asked of the best combination; empty when what was asked for works."""
+    proof = answer.best.proof
+    if proof.kind == "works" or answer.request.needs:
+        return ""
+    outcome = stand.picture.by_id[proof.id].verdict.outcome
+    verb = "fail" if proof.fails[1:] else "fails"
+    what = f"{listed(proof.fails)} {verb}" if proof.fails else f"it came to {outcome}"
+    return f"this works only in part: {what} (--need CAPABILITY asks for no more than you need)"
 
 
 def _explain(stand: Stand, answer: Unproven) -> None:
@@ -105,9 +124,10 @@ def _named(stand: Stand, card: Card) -> str:
 
 def _evidence(card: Card) -> str:
     proof = card.proof
-    failing = f", but these fail: {', '.join(proof.fails)}" if proof.fails else ""
+    verb = "these fail" if proof.fails[1:] else "this fails"
+    failing = f", but {verb}: {', '.join(proof.fails)}" if proof.fails else ""
     kind = "works" if proof.kind == "works" else "works in part"
-    return f"{kind}{failing}; tested {times(proof.tested)}, last on {proof.last}, isolation {proof.isolation}"
+    return f"{kind}{failing}; {tested(proof)}, last on {proof.last}, isolation {proof.isolation}"
 
 
 def _whereabouts(stand: Stand, card: Card) -> Whereabouts:
@@ -144,6 +164,7 @@ def _card(stand: Stand, card: Card) -> dict[str, Any]:
         "versions": dict(proof.versions),
         "fails": proof.fails,
         "tested": proof.tested,
+        "days": proof.days,
         "last": proof.last,
         "isolation": proof.isolation,
         "stale": proof.stale,

@@ -1,24 +1,33 @@
 """What `compat plan --budget` prints: the due cells that fit, in shards, and when the others would come."""
 
+import math
 import re
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import msgspec
 from packaging.version import Version
 from rich.table import Table
 
-from compat.cli.output import console, envelope, note, say
+from compat import pipeline
+from compat.cli.choices import outside, up_to_date
+from compat.cli.output import about, console, envelope, note, say
 from compat.cli.stand import Stand
-from compat.errors import UsageError
+from compat.errors import NothingToDo, UsageError
 from compat.plan.budget import Budget, Packing, Task, packed, rounds
 from compat.plan.cell import parse_cell
+from compat.plan.plan import Infeasible
 from compat.results.due import Due, agenda
-from compat.results.durations import durations
+from compat.site.words import count
 
 # Checking out, installing compat and interpreters, the canary, handing the records on: about three minutes on a
 # hosted runner, before the first cell and after the last.
 OVERHEAD_SECONDS = 180.0
+# What a cell is planned with where none of the matrix ran yet: packing needs a number, and one that
+# is too large only leaves time over. The first runs of matrices/ took 5 to 150 seconds a cell
+# (November 2026).
+ASSUMED_SECONDS = 120.0
 Shown = Literal["table", "json", "github", "cells"]
 _TIME = re.compile(r"(?:(?P<hours>\d{1,3})h)?(?:(?P<minutes>\d{1,4})m)?")
 
@@ -34,15 +43,18 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 class Night(msgspec.Struct, frozen=True, kw_only=True):
     """What is due, what of it runs now, and in which run each of the others would come: None is never.
 
-    `homeless` are due cells whose Python no machine can get.
+    `homeless` are due cells whose Python no machine can get, `infeasible` those that the plan rules
+    out. `is_guess` says that no cell of the matrix ran yet, so that the times are assumed.
     """
 
     agenda: dict[str, Due]
     homeless: list[str]
+    infeasible: list[Infeasible]
     tasks: dict[str, Task]
     pythons: dict[str, Version]
     packing: Packing
     later: dict[str, int | None]
+    is_guess: bool
 
 
 def budget_of(text: str, shards: int) -> Budget:
@@ -57,24 +69,44 @@ def budget_of(text: str, shards: int) -> Budget:
 
 def night(stand: Stand, budget: Budget, wish: Wish) -> Night:
     """Return what to run within the budget."""
-    matrix = stand.setting.ask.matrix
-    wanted = [parse_cell(cell, matrix).id for cell in (*wish.only, *wish.first)]
-    found = [one for one in agenda(stand.picture, matrix.quick, wanted) if not wish.only or one.cell in wish.only]
-    cells = {one.cell: parse_cell(one.cell, matrix) for one in found}
+    ask, matrix = stand.setting.ask, stand.setting.ask.matrix
+    only, wanted = (
+        [cell.id for cell in pipeline.chosen(ask, stand.setting.kept, words)] for words in (wish.only, wish.first)
+    )
+    waiting = agenda(stand.picture, matrix.quick, [*only, *wanted])
+    found = [entry for entry in waiting if not only or entry.cell in only]
+    infeasible = [fate for entry in found if (fate := _ruled_out(stand, entry.cell)) is not None]
+    ruled_out = {fate.cell.id for fate in infeasible}
+    cells = {entry.cell: parse_cell(entry.cell, matrix) for entry in found if entry.cell not in ruled_out}
+    if not cells and not stand.picture.known:
+        raise _unknown(stand)
     pythons = {cell: cells[cell].on(matrix.interpreters.name).version for cell in cells}
     homeless = [cell for cell in cells if wish.pythons and str(pythons[cell]) not in wish.pythons]
-    due = {one.cell: one for one in found if one.cell not in homeless}
-    expected = durations(stand.picture, stand.rows)
-    tasks = {cell: Task(cell=cell, seconds=expected.of(cells[cell])) for cell in due}
+    agenda_now = {entry.cell: entry for entry in found if entry.cell in cells and entry.cell not in homeless}
+    expected = stand.durations
+    tasks = {cell: Task(cell=cell, seconds=expected.of(cells[cell]) or ASSUMED_SECONDS) for cell in agenda_now}
     runs = [[task.cell for task in one] for one in rounds(list(tasks.values()), budget)]
     when = {cell: number for number, one in enumerate(runs, 1) for cell in one}
     now = packed([tasks[cell] for cell in runs[0]], budget) if runs else Packing()
-    later = {cell: when.get(cell) for cell in due if when.get(cell) != 1}
-    return Night(agenda=due, homeless=homeless, tasks=tasks, pythons=pythons, packing=now, later=later)
+    later = {cell: when.get(cell) for cell in agenda_now if when.get(cell) != 1}
+    return Night(
+        agenda=agenda_now,
+        homeless=homeless,
+        infeasible=infeasible,
+        tasks=tasks,
+        pythons=pythons,
+        packing=now,
+        later=later,
+        is_guess=expected.is_empty,
+    )
 
 
-def print_night(matrix: str, found: Night, shown: Shown) -> None:
-    """Print the shards: as a table, as JSON, as the one line of a GitHub job's matrix, or only the ids of the cells."""
+def print_night(stand: Stand, found: Night, shown: Shown) -> int:
+    """Print the shards: as a table, as JSON, as one line for a GitHub job's matrix, or only the ids.
+
+    Return the exit code: 1 when cells are due and the budget is too small for each of them.
+    """
+    matrix = stand.setting.folder.name
     match shown:
         case "table":
             _print_table(found)
@@ -84,6 +116,41 @@ def print_night(matrix: str, found: Night, shown: Shown) -> None:
             print(_github(found))
         case "cells":
             print(" ".join(_now(found)))
+    for remark in _remarks(stand, found):
+        note(remark)
+    return 1 if found.agenda and not found.packing.shards else 0
+
+
+def _remarks(stand: Stand, found: Night) -> Iterator[str]:
+    """Whatever was printed: why nothing runs, what is ruled out, and that times are assumed."""
+    if found.infeasible:
+        yield outside(found.infeasible)
+    if found.packing.shards:
+        if found.is_guess:
+            yield f"no cell of the matrix ran yet: each is planned with {about(ASSUMED_SECONDS).removeprefix('about ')}"
+    elif found.agenda:
+        shortest = min(task.seconds for task in found.tasks.values())
+        least = math.ceil((OVERHEAD_SECONDS + shortest) / 60)
+        yield f"nothing runs: no due cell fits into the budget (the shortest needs --budget {least}m)"
+    elif found.homeless:
+        yield f"nothing runs: the machines cannot get the Python of {count(len(found.homeless), 'due cell')}"
+    else:
+        yield "nothing else is due" if found.infeasible else up_to_date(stand)
+
+
+def _ruled_out(stand: Stand, cell: str) -> Infeasible | None:
+    """Why a cell without a lock is not worth a run: the plan rules it out."""
+    entry = stand.picture.by_id.get(cell)
+    if entry is None or entry.obstacle is None or entry.lock_digest is not None:
+        return None
+    return Infeasible(cell=entry.cell, obstacle=entry.obstacle)
+
+
+def _unknown(stand: Stand) -> NothingToDo:
+    """What to type for a matrix of which nothing is known, so that nothing is due."""
+    name = stand.setting.folder.name
+    message = f"matrix {name!r} has no locks and no records yet, so nothing is due"
+    return NothingToDo.of(message, hint=f"compat run {name} makes a beginning, or says what to type")
 
 
 def _github(found: Night) -> str:
@@ -127,8 +194,8 @@ def _print_table(found: Night) -> None:
         table.add_row(str(shard_of[cell]), cell, due.place, due.reason, str(due.last or "never"), seconds)
     if shard_of:
         console().print(table)
-    times = f": the longest {packing.longest / 60:.1f} minutes, the mean {packing.mean / 60:.1f}" if shard_of else ""
-    say(f"{len(shard_of)} of {len(found.agenda)} due cells run now; shards: {len(packing.shards)}{times}")
+        times = f"the longest {packing.longest / 60:.1f} minutes, the mean {packing.mean / 60:.1f}"
+        say(f"{len(shard_of)} of {len(found.agenda)} due cells run now; shards: {len(packing.shards)}: {times}")
     if packing.alone is not None:
         note(f"compat: {packing.alone.cell} alone takes longer than a mean shard, so they cannot be balanced")
     _print_later(found)
@@ -137,9 +204,9 @@ def _print_table(found: Night) -> None:
 def _print_later(found: Night) -> None:
     """How many cells of each kind come in which run."""
     kinds = Counter((run, found.agenda[cell].place, found.agenda[cell].reason) for cell, run in found.later.items())
-    for (run, place, reason), count in sorted(kinds.items(), key=lambda item: (item[0][0] or 10**9, item[0][1:])):
+    for (run, place, reason), number in sorted(kinds.items(), key=lambda item: (item[0][0] or 10**9, item[0][1:])):
         when = "never, longer than a whole shard" if run is None else f"in run {run}, if nothing else becomes due"
-        say(f"left out: {count} x {place}, {reason}: {when}")
+        say(f"left out: {number} x {place}, {reason}: {when}")
     if found.homeless:
         say(f"left out: {len(found.homeless)} whose Python the machines cannot get: {' '.join(found.homeless)}")
 

@@ -1,5 +1,7 @@
 """The command that turns cells into lock files, and says what would drift."""
 
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 
 import msgspec
@@ -17,12 +19,16 @@ from compat.cli.setting import (
     Root,
     Setting,
 )
-from compat.errors import CompatError
+from compat.errors import CompatError, NothingToDo
 from compat.lock.drift import drift
 from compat.lock.lockfile import Lock, Refusal
 from compat.lock.text import encode_lock
 from compat.pipeline import Answer
+from compat.plan.cell import Cell
 from compat.plan.plan import Infeasible
+from compat.site.words import count
+
+_SAID = {"plan-fail": "infeasible", "lock-fail": "refused", "not-locked": "not locked"}
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +48,7 @@ def lock(
     words: Annotated[list[str] | None, typer.Argument(metavar="[CELL]...", help="Cell ids or globs.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; say what would drift, and why.")] = False,
     locker: Annotated[LockerName, typer.Option("--locker", help="Who resolves.")] = "uv",
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Cells to lock at once.")] = 1,
     as_json: Json = False,
     root: Root = None,
     index_url: IndexUrl = None,
@@ -50,27 +57,41 @@ def lock(
 ) -> None:
     """Write the hash-pinned lock of each cell into the matrix's folder locks/.
 
-    Without cells: every cell that has a lock. Refused and infeasible cells are told with their cause (exit 1).
+    Without cells: every cell that has a lock. What is printed has the order of the cells, whatever
+    --jobs is.
 
-    Examples: compat lock tff py3.11-tf2.14-tff0.87.0+relaxed; compat lock tff 'py3.9-*-tff0.33.0+relaxed';
-    compat lock tff --check
+    Ends with 0 when all are locked; 1 when some are refused, infeasible or would drift, or there is no
+    cell to lock; 3 when some got no answer.
+
+    Examples: compat lock tff py3.11-tf2.14-tff0.87.0+relaxed; compat lock tff --check;
+    compat lock tff 'py3.9-*-tff0.33.0+relaxed' --jobs 4
     """
     setting = Setting(matrix, root, index_url, extra_index_url, refresh)
     names = words or [cell_id for cell_id, _ in pipeline.kept_locks(setting.folder)]
-    lines: list[Line] = []
-    errors: list[CompatError] = []
+    if not names:
+        name = setting.folder.name
+        hint = f"compat lock {name} 'GLOB' locks cells by their ids; compat run {name} locks and runs"
+        raise NothingToDo.of(f"matrix {name!r} has no locks yet", hint=hint)
     cells = pipeline.chosen(setting.ask, setting.catalogue, names)
     facts, resolver = setting.facts, setting.locker(locker)
-    for cell in cells:
+
+    def locked(cell: Cell) -> Line | CompatError:
         try:
-            line = _settled(setting, pipeline.locked(facts, cell, resolver, setting.source), check)
+            return _settled(setting, pipeline.locked(facts, cell, resolver, setting.source), check)
         except CompatError as error:
-            errors.append(error)
-            report(error.faults)
-            continue
-        lines.append(line)
-        if not as_json:
-            _print(line)
+            return error
+
+    lines: list[Line] = []
+    errors: list[CompatError] = []
+    with ThreadPoolExecutor(jobs, thread_name_prefix="locker") as pool:
+        for line in pool.map(locked, cells):
+            if isinstance(line, CompatError):
+                errors.append(line)
+                report(line.faults)
+                continue
+            lines.append(line)
+            if not as_json:
+                _print(line)
     _end(lines, errors, as_json)
 
 
@@ -113,11 +134,12 @@ def _print(line: Line) -> None:
 
 
 def _end(lines: list[Line], errors: list[CompatError], as_json: bool) -> None:
-    good = sum(line.outcome in ("locked", "relocked", "current") for line in lines)
-    other = len(lines) - good
     if as_json:
         envelope({"cells": lines}, [fault for error in errors for fault in error.faults])
     else:
-        total = len(lines) + len(errors)
-        note(f"{good} of {total} cells locked; {other} refused or different; {len(errors)} without an answer")
+        tally = Counter(_SAID.get(line.outcome.partition(":")[0], line.outcome) for line in lines)
+        tally += Counter({"without an answer": len(errors)})
+        counts = ", ".join(f"{number:,} {what}" for what, number in tally.items())
+        note(f"{count(len(lines) + len(errors), 'cell')}: {counts}")
+    other = any(line.outcome not in ("locked", "relocked", "current") for line in lines)
     raise typer.Exit(max((error.exit_code for error in errors), default=1 if other else 0))

@@ -8,6 +8,7 @@ import msgspec
 from rich.console import Console
 
 from compat.errors import Fault, one_line
+from compat.site.words import count
 
 SCHEMA = 1
 
@@ -20,6 +21,14 @@ def say(text: str = "") -> None:
 def note(text: str) -> None:
     """Print one line of prose on stderr."""
     print(one_line(text), file=sys.stderr)
+
+
+def about(seconds: float) -> str:
+    """Return an estimated time in words: `about 5 seconds`, `about 2 minutes`, `about 3 hours`."""
+    if seconds < 59.5:
+        return f"about {count(max(1, round(seconds)), 'second')}"
+    minutes = round(seconds / 60)
+    return f"about {count(minutes, 'minute') if minutes < 120 else count(round(minutes / 60), 'hour')}"
 
 
 def console() -> Console:

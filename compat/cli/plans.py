@@ -89,15 +89,17 @@ def plan(
 
     A budget is the time of each shard; the most telling cells come first. It asks no index, but the kept catalogue.
 
+    Ends with 0, also when nothing is due; 1 when the matrix has no cells, or no due one fits the budget.
+
     Examples: compat plan tff; compat plan tff --explain py3.8-tf2.10-tff0.36.0; compat plan tff --json;
     compat plan tff --budget 90m --shards 20
     """
     setting = Setting(matrix, root, index_url, extra_index_url, refresh)
     if budget:
         wish = Wish(first=tuple(first.split()), only=tuple(only.split()), pythons=tuple(pythons.split()))
-        found = night(Stand(setting), budget_of(budget, shards), wish)
-        print_night(setting.folder.name, found, "json" if as_json else shown)
-        return
+        stand = Stand(setting)
+        found = night(stand, budget_of(budget, shards), wish)
+        raise typer.Exit(print_night(stand, found, "json" if as_json else shown))
     if first or only or pythons or shards > 1 or shown != "table":
         raise UsageError.of(
             "--shards, --first, --only, --pythons and --print need --budget", hint="such as --budget 90m"
@@ -107,6 +109,7 @@ def plan(
         return
     series = [at.version for at in axis_coordinates(setting.ask.matrix.interpreters, setting.catalogue)]
     have = frozenset(version for version in series if interpreter(version) is not None) if here else None
+    pipeline.product_of(setting.ask, setting.catalogue)
     made = pipeline.planned(setting.ask, setting.catalogue, have)
     faults = unneeded_faults(made, setting.ask.matrix, f"matrices/{setting.folder.name}/matrix.toml")
     if as_json:

@@ -8,7 +8,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from compat.cli.output import note
+from compat.cli.output import about, note
 from compat.errors import one_line
 from compat.fleet.local import Attempt
 from compat.run.session import Job
@@ -17,11 +17,11 @@ from compat.run.session import Job
 class Progress:
     """A Reporter for people. Use it as a context."""
 
-    def __init__(self, total: int, seconds_each: float, workers: int) -> None:
-        """Take how many cells there are, what one takes as far as anybody knows, and how many run at once."""
+    def __init__(self, total: int, seconds: float | None) -> None:
+        """Take how many cells there are, and how many seconds all take, if anybody knows."""
         self._total = total
-        self._each = seconds_each
-        self._workers = max(1, workers)
+        self._seconds = seconds
+        self._began = time.monotonic()
         self._ended = 0
         self._at: dict[int, tuple[str, float]] = {}
         self._lock = threading.Lock()
@@ -50,16 +50,22 @@ class Progress:
         """A cell ended."""
         seconds = sum(attempt.evidence.seconds for attempt in attempts)
         with self._lock:
-            self._ended += 1
             self._at.pop(worker, None)
-            line = f"[{self._ended}/{self._total}] {job.cell}  {attempts[-1].outcome}  {seconds:.0f} s"
-        self._tell(line)
+        self.counted(f"{job.cell}  {attempts[-1].outcome}  {seconds:.0f} s")
 
     def stopped(self, worker: int, why: str) -> None:
         """A worker takes no more cells."""
-        self._tell(f"worker {worker} stopped: {why}")
+        self.tell(f"worker {worker} stopped: {why}")
 
-    def _tell(self, line: str) -> None:
+    def counted(self, line: str) -> None:
+        """One more of the cells came to an end, whether or not it could be run."""
+        with self._lock:
+            self._ended += 1
+            line = f"[{self._ended}/{self._total}] {line}"
+        self.tell(line)
+
+    def tell(self, line: str) -> None:
+        """Print a line above what is shown."""
         if self._live is not None:
             self._live.console.print(Text(one_line(line)))
         else:
@@ -71,6 +77,11 @@ class Progress:
         with self._lock:
             for worker, (cell, since) in sorted(self._at.items()):
                 grid.add_row(f"worker {worker}", cell, f"{now - since:.0f} s")
-            left = (self._total - self._ended) * self._each / self._workers
-            grid.add_row("", f"{self._ended} of {self._total} cells", f"about {left / 60:.0f} min left")
+            left = self._left(now)
+            grid.add_row("", f"{self._ended} of {self._total} cells", "" if left is None else f"{about(left)} left")
         return grid
+
+    def _left(self, now: float) -> float | None:
+        """How many seconds the other cells take, by this run or earlier ones; None if unknown."""
+        whole = (now - self._began) / self._ended * self._total if self._ended else self._seconds
+        return None if whole is None else whole * (self._total - self._ended) / self._total

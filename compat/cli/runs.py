@@ -2,16 +2,17 @@
 
 import signal
 import threading
-from collections.abc import Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import chain
 from typing import Annotated
 
-import msgspec
 import typer
 
 from compat import files, pipeline
 from compat.cli.benches import bench_of, fitting, host_class, job_of, level_of, missing_interpreter
-from compat.cli.output import envelope, note, say
+from compat.cli.choices import CellToRun, choose, outside
+from compat.cli.output import about, envelope, note, say
 from compat.cli.progress import Progress
 from compat.cli.setting import (
     ExtraIndexUrl,
@@ -27,33 +28,25 @@ from compat.cli.setting import (
 )
 from compat.cli.shows import table_of
 from compat.cli.stand import Stand
-from compat.errors import DeclarationError, UsageError
+from compat.errors import CompatError, DeclarationError, UsageError
 from compat.fleet.local import Attempt, Local
 from compat.lock.lockfile import Lock, Refusal
 from compat.lock.text import encode_lock
+from compat.pipeline import Answer
 from compat.plan.cell import parse_cell
 from compat.plan.plan import Infeasible
-from compat.results.due import due as due_cells
 from compat.results.judged import Refused, record_of, record_of_refusal
 from compat.run.canary import canary
 from compat.run.evidence import Isolation
 from compat.run.outcome import Failed, is_suite_fault
 from compat.run.session import Bench, Job
-
-_USUAL_SECONDS = 120.0
-
-
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell that is to be run, and why."""
-
-    cell: str
-    reason: str
+from compat.site.words import count
 
 
 def run(
     matrix: MatrixName,
     words: Annotated[list[str] | None, typer.Argument(metavar="[CELL]...", help="Cell ids or globs.")] = None,
-    due: Annotated[bool, typer.Option("--due", help="Cells with something new to tell (the default).")] = False,
+    due: Annotated[bool, typer.Option("--due", help="Cells whose result is missing or stale (the default).")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="The handful of telling cells that the matrix names.")] = False,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Cells at once, as memory and disk allow.")] = 1,
     attempts: Annotated[int, typer.Option("--attempts", min=1, max=100, help="Run each cell so often.")] = 1,
@@ -67,8 +60,13 @@ def run(
 ) -> None:
     """Install cells, run the suite in each, judge what happened, and remember it.
 
-    Ends with 0 when all passed, 1 when some did not, 2 when the suite or its declaration is at fault (nothing is
-    recorded then), 3 when some could not be run, 130 or 143 when it was interrupted.
+    Cells without a lock are locked first, while others run. Where nothing is known of a matrix yet,
+    the feasible fresh cells run, if they are few. A glob names cells of the plan; those that are
+    infeasible are left out and counted.
+
+    Ends with 0 when all passed or nothing is due, 1 when some did not pass or there is no cell to run,
+    2 when the suite or its declaration is at fault (nothing is recorded then), 3 when some could not
+    be run, 130 or 143 when it was interrupted.
 
     Examples: compat run tff --quick; compat run tff --due --dry-run; compat run tff 'py3.9-*-tff0.33.0+relaxed'
     """
@@ -79,15 +77,23 @@ def run(
     if trouble:
         raise DeclarationError(*trouble)
     stand = Stand(setting)
-    chosen = _chosen(setting, stand, words or (), quick)
+    choices = choose(stand, words or (), quick)
+    chosen = choices.cells
+    for remark in (*choices.remarks, *([outside(choices.infeasible)] if choices.infeasible else [])):
+        note(remark)
     if dry_run:
         _dry(setting, stand, chosen, jobs, as_json)
+        return
+    if not chosen:
+        if as_json:
+            envelope({"cells": []})
         return
     work = Work(setting, stand, level_of(isolation), keep, attempts)
     code = work.run(chosen, fitting(jobs, setting))
     stand.refresh()
     if as_json:
-        envelope({"cells": [stand.row(choice.cell) for choice in chosen]})
+        cells = [choice.cell for choice in chosen]
+        envelope({"cells": [{**stand.row(cell), "result": work.outcomes.get(cell)} for cell in cells]})
     else:
         table_of(stand, [choice.cell for choice in chosen])
         _tell_times(stand, [choice.cell for choice in chosen])
@@ -108,24 +114,29 @@ class Work:
         self.cancel = threading.Event()
         self.signal = 0
         self.outcomes: dict[str, str] = {}
+        # The workers count in `unrun`, and who makes their jobs in `unlocked`.
         self.unrun = 0
         self.suite_faults = 0
+        self.unlocked = 0
 
-    def run(self, chosen: Sequence[Choice], workers: int) -> int:
+    def run(self, chosen: Sequence[CellToRun], workers: int) -> int:
         """Run the cells and return the exit code."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._stop)
         self.stand.store.sweep(now())
-        jobs = [job for choice in chosen if (job := self._job(choice.cell)) is not None]
+        # All locks are read before anything runs, so that a damaged one stops the command at once.
+        locks = self._locks(chosen)
+        unlocked = [choice.cell for choice in chosen if choice.cell not in locks]
         fleet = Local(self._bench, now, self.cancel, workers=workers, attempts=self.attempts)
-        note(f"{len(jobs)} cells to run at isolation {self.level}, {workers} at once")
-        with Progress(len(jobs), self.stand.usual_seconds() or _USUAL_SECONDS, workers) as progress:
+        note(f"{_workload(self.stand, chosen, workers)}; isolation {self.level}")
+        with Progress(len(chosen), _seconds(self.stand, chosen, workers)) as progress:
+            jobs = self._jobs(locks, self._locked(unlocked, workers, fleet, progress), progress)
             self.unrun += fleet.run(jobs, self._canary, self._keep, progress)
         if self.signal:
             return 128 + self.signal
         if self.suite_faults:
             return 2
-        if self.unrun:
+        if self.unrun or self.unlocked:
             return 3
         return 0 if all(outcome == "pass" for outcome in self.outcomes.values()) else 1
 
@@ -133,37 +144,69 @@ class Work:
         self.signal = number
         self.cancel.set()
 
-    def _job(self, cell: str) -> Job | None:
-        """The job of a cell; None, with the reason told and kept, when it cannot be run."""
-        if self.cancel.is_set():
-            return None
-        lock = self._lock(cell)
-        if lock is None:
-            return None
-        missing = missing_interpreter(lock)
-        if missing is not None:
-            self.unrun += 1
-            note(f"{cell}  plan-fail:no-interpreter(py{missing}): `uv python install {missing}` gets one")
-            return None
-        return job_of(self.setting, cell, lock)
+    def _locks(self, chosen: Sequence[CellToRun]) -> dict[str, Lock]:
+        """The locks that there are already, in the order of the cells."""
+        paths = {choice.cell: pipeline.lock_path(self.setting.folder, choice.cell) for choice in chosen}
+        return {cell: pipeline.kept_lock(path) for cell, path in paths.items() if path.exists()}
 
-    def _lock(self, cell: str) -> Lock | None:
-        path = pipeline.lock_path(self.setting.folder, cell)
-        if path.exists():
-            return pipeline.kept_lock(path)
+    def _jobs(self, locks: dict[str, Lock], locked: Iterator[tuple[str, Lock]], progress: Progress) -> Iterator[Job]:
+        """Yield a job for each cell that can run here: those with locks, then as locks are made."""
+        for cell, lock in chain(locks.items(), locked):
+            missing = missing_interpreter(lock)
+            if missing is None:
+                yield job_of(self.setting, cell, lock)
+            else:
+                self.unlocked += 1
+                remedy = f"`uv python install {missing}` gets one"
+                progress.counted(f"{cell}  plan-fail:no-interpreter(py{missing}): {remedy}")
+
+    def _locked(
+        self, cells: Sequence[str], workers: int, fleet: Local, progress: Progress
+    ) -> Iterator[tuple[str, Lock]]:
+        """Lock cells side by side and yield the locks as they are made; tell what has none."""
+        if not cells:
+            return
         setting = self.setting
-        wanted = parse_cell(cell, setting.ask.matrix)
-        answer = pipeline.locked(setting.facts, wanted, setting.locker("uv"), setting.source)
+        facts, resolver = setting.facts, setting.locker("uv")
+
+        def answer(cell: str) -> Answer | CompatError | None:
+            if self.cancel.is_set() or fleet.is_spent:
+                return None
+            try:
+                return pipeline.locked(facts, parse_cell(cell, facts.matrix), resolver, setting.source)
+            except CompatError as error:
+                return error
+
+        with ThreadPoolExecutor(workers, thread_name_prefix="locker") as pool:
+            answers = {pool.submit(answer, cell): cell for cell in cells}
+            for future in as_completed(answers):
+                lock = self._settled(answers[future], future.result(), progress)
+                if lock is not None:
+                    yield answers[future], lock
+
+    def _settled(self, cell: str, answer: Answer | CompatError | None, progress: Progress) -> Lock | None:
+        """Keep the lock and return it; tell and keep the reason where there is none."""
+        if answer is None or (isinstance(answer, CompatError) and self.cancel.is_set()):
+            self.unlocked += 1
+            return None
+        if isinstance(answer, CompatError):
+            self.unlocked += 1
+            for fault in answer.faults:
+                progress.counted(f"{cell}  {fault.line()}")
+            return None
         match answer.result:
             case Lock() as lock:
-                files.write(path, encode_lock(lock))
+                files.write(pipeline.lock_path(self.setting.folder, cell), encode_lock(lock))
                 return lock
             case Infeasible(obstacle=obstacle):
+                # Nothing ran, so there is nothing to remember: the plan says it each time.
                 failed = Failed(stage="plan", cause=obstacle.kind, subject=", ".join(obstacle.between))
-                self._refused(cell, failed, obstacle.because)
+                self.outcomes[cell] = str(failed)
+                progress.counted(f"{cell}  {failed}: {obstacle.because}")
             case Refusal() as refusal:
                 failed = Failed(stage="lock", cause=refusal.cause, subject=refusal.subject)
                 self._refused(cell, failed, refusal.because)
+                progress.counted(f"{cell}  {failed}: {refusal.because}")
         return None
 
     def _refused(self, cell: str, failed: Failed, because: str) -> None:
@@ -172,7 +215,6 @@ class Work:
             record_of_refusal(cell, self.setting.folder.name, refused, self.stand.present, host_class(), run_url())
         )
         self.outcomes[cell] = str(failed)
-        note(f"{cell}  {failed}: {because}")
 
     def _bench(self, worker: int, job: Job) -> Bench:
         return bench_of(job, worker, self.setting.index, self.level, self.keep and job.matrix != "canary")
@@ -210,37 +252,32 @@ def _tell_times(stand: Stand, cells: Sequence[str]) -> None:
         note(f"Time in cells: {told}")
 
 
-def _chosen(setting: Setting, stand: Stand, words: Sequence[str], quick: bool) -> list[Choice]:
-    if quick:
-        return [Choice(cell=cell, reason="quick") for cell in setting.ask.matrix.quick]
-    if words:
-        return [Choice(cell=cell, reason="named") for word in words for cell in _named(setting, stand, word)]
-    agenda = due_cells(stand.candidates(), stand.runs(), stand.present)
-    return [Choice(cell=one.cell, reason=one.reason) for one in agenda]
+def _workload(stand: Stand, chosen: Sequence[CellToRun], workers: int) -> str:
+    """Say how many cells there are to run, and how long that takes as far as anybody knows."""
+    unlocked = sum(choice.cell not in stand.locks for choice in chosen)
+    what = f"{count(len(chosen), 'cell')} to {'lock and run' if unlocked == len(chosen) else 'run'}"
+    if 0 < unlocked < len(chosen):
+        what = f"{what}, {unlocked:,} of them to be locked first"
+    seconds = _seconds(stand, chosen, workers)
+    unknown = "no cell of the matrix ran yet, so nobody knows how long that takes"
+    return f"{what}, {workers} at a time: {unknown if seconds is None else about(seconds)}"
 
 
-def _named(setting: Setting, stand: Stand, word: str) -> list[str]:
-    """The locked cells that a word names; a plain id that has no lock yet is taken, too."""
-    locked = stand.locks
-    if word in locked:
-        return [word]
-    found = [cell for cell in locked if fnmatchcase(cell, word)]
-    if found:
-        return found
-    if any(sign in word for sign in "*?["):
-        raise UsageError.of(f"no locked cell is {word!r}", hint=f"compat lock {setting.folder.name} {word!r} locks it")
-    return [parse_cell(word, setting.ask.matrix).id]
+def _seconds(stand: Stand, chosen: Sequence[CellToRun], workers: int) -> float | None:
+    cells = [parse_cell(choice.cell, stand.setting.ask.matrix) for choice in chosen]
+    return stand.durations.together(cells, workers)
 
 
-def _dry(setting: Setting, stand: Stand, chosen: Sequence[Choice], jobs: int, as_json: bool) -> None:
+def _dry(setting: Setting, stand: Stand, chosen: Sequence[CellToRun], jobs: int, as_json: bool) -> None:
     workers = fitting(jobs, setting)
-    each = stand.usual_seconds() or _USUAL_SECONDS
-    seconds = sum(stand.seconds_of(choice.cell) or each for choice in chosen) / workers
     megabytes = min(workers, len(chosen)) * setting.ask.matrix.suite.disk_mb
     if as_json:
         cells = [{"id": choice.cell, "reason": choice.reason} for choice in chosen]
-        envelope({"cells": cells, "minutes": round(seconds / 60, 1), "most_mb": megabytes, "jobs": workers})
+        seconds = _seconds(stand, chosen, workers)
+        minutes = None if seconds is None else round(seconds / 60, 1)
+        envelope({"cells": cells, "minutes": minutes, "most_mb": megabytes, "jobs": workers})
         return
     for choice in chosen:
         say(f"{choice.cell}  {choice.reason}")
-    say(f"{len(chosen)} cells, about {seconds / 60:.0f} minutes, {workers} at a time, at most {megabytes} MB at once")
+    if chosen:
+        say(f"{_workload(stand, chosen, workers)}; at most {megabytes:,} MB of disk at once")

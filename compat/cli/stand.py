@@ -1,7 +1,6 @@
 """Where a matrix stands: its locks, its records, its suite as it is now, and the verdicts that follow."""
 
 import datetime
-import statistics
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -17,6 +16,7 @@ from compat.plan.cell import Coordinate, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.obstacle import Obstacle
 from compat.plan.product import axis_coordinates
+from compat.results.durations import Durations, durations
 from compat.results.files import RecordFiles
 from compat.results.index import Index, Row
 from compat.results.picture import Picture, picture
@@ -71,6 +71,11 @@ class Stand:
         """What is known of every cell of the plan, by the kept catalogue."""
         ask, kept = self.setting.ask, self.setting.kept
         return picture(ask, kept, pipeline.planned(ask, kept).fates, self.locks, self.rows, self.present)
+
+    @property
+    def durations(self) -> Durations:
+        """How long cells take, from all runs."""
+        return durations(self.setting.ask.matrix, self.rows)
 
     def refresh(self) -> None:
         """Forget what was read."""
@@ -136,13 +141,3 @@ class Stand:
         """Return what the newest run came to, whether or not it says anything about the versions."""
         rows = self.rows.get(cell)
         return str(rows[-1].outcome) if rows else None
-
-    def seconds_of(self, cell: str) -> float | None:
-        """Return how long the newest run of a cell took."""
-        rows = self.rows.get(cell)
-        return rows[-1].seconds if rows else None
-
-    def usual_seconds(self) -> float | None:
-        """Return how long a run takes, as a median of the newest runs; None when nothing ran yet."""
-        known = [seconds for cell in self.rows if (seconds := self.seconds_of(cell))]
-        return statistics.median(known) if known else None

@@ -3,7 +3,7 @@
 import datetime
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import msgspec
@@ -16,6 +16,8 @@ from compat.run.session import Bench, CellRun, Job
 # So many cells in a row that fail before their import say more about the worker than about the cells.
 BREAKER = 5
 _RETRIED = frozenset(("network", "index", "sandbox", "worker"))
+# How soon a worker that waits for a job sees that there will be none.
+_PATIENCE_SECONDS = 0.2
 
 
 RunCell = Callable[[Job, Bench, datetime.datetime, threading.Event], Evidence]
@@ -54,6 +56,38 @@ class SilentReporter:
         """Say nothing."""
 
 
+class _Waiting:
+    """The jobs that no worker has taken yet. More may come until it is closed."""
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self._closed = threading.Event()
+
+    def put(self, job: Job) -> None:
+        """Let a worker have the job."""
+        self._jobs.put(job)
+
+    def close(self) -> None:
+        """Say that no more will come."""
+        self._closed.set()
+
+    def take(self, cancel: threading.Event) -> Job | None:
+        """Return the next job when there is one; None when none will come, or at the order to stop."""
+        while not cancel.is_set():
+            # Asked before the queue: what came just before the end is still seen.
+            is_closed = self._closed.is_set()
+            try:
+                return self._jobs.get(timeout=0 if is_closed else _PATIENCE_SECONDS)
+            except queue.Empty:
+                if is_closed:
+                    return None
+        return None
+
+    def left(self) -> int:
+        """Return how many there are."""
+        return self._jobs.qsize()
+
+
 class Local:
     """Workers that take jobs from one queue. A worker whose canary dies, or whose breaker opens, takes no more."""
 
@@ -78,36 +112,46 @@ class Local:
         self._attempts = attempts
         self._run_cell = run_cell or _run_cell
         self._lost = 0
+        self._stopped: list[int] = []
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether every worker has stopped, so that a job that comes now will not be run."""
+        return len(self._stopped) >= self._workers
 
     def run(
         self,
-        jobs: Sequence[Job],
+        jobs: Iterable[Job],
         canary: Callable[[Job], Job],
         keep: Callable[[Job, tuple[Attempt, ...]], None],
         reporter: Reporter,
     ) -> int:
-        """Run the jobs; `keep` is called once for each that ended, in its worker.
+        """Run the jobs as they come; `keep` is called once for each that ended, in its worker.
 
-        Return how many have no result that was kept.
+        Making the next job may take its time: the cells before it run meanwhile. A worker starts when
+        a job comes for it, so that there are never more workers than jobs. Return how many have no
+        result that was kept.
         """
-        waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
-        for job in jobs:
-            waiting.put(job)
-        threads = [
-            threading.Thread(target=self._work, args=(number, waiting, canary, keep, reporter), name=f"worker-{number}")
-            for number in range(min(self._workers, len(jobs)))
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(0.2)
-        return waiting.qsize() + self._lost
+        waiting = _Waiting()
+        threads: list[threading.Thread] = []
+        try:
+            for job in jobs:
+                waiting.put(job)
+                if len(threads) < self._workers:
+                    work = (len(threads), waiting, canary, keep, reporter)
+                    threads.append(threading.Thread(target=self._work, args=work, name=f"worker-{len(threads)}"))
+                    threads[-1].start()
+        finally:
+            waiting.close()
+            for thread in threads:
+                while thread.is_alive():
+                    thread.join(0.2)
+        return waiting.left() + self._lost
 
     def _work(
         self,
         number: int,
-        waiting: "queue.SimpleQueue[Job]",
+        waiting: _Waiting,
         canary: Callable[[Job], Job],
         keep: Callable[[Job, tuple[Attempt, ...]], None],
         reporter: Reporter,
@@ -115,23 +159,21 @@ class Local:
         bad = 0
         held: list[tuple[Job, tuple[Attempt, ...]]] = []
         sung = False
-        while not self._cancel.is_set():
-            try:
-                job = waiting.get_nowait()
-            except queue.Empty:
-                break
+        while (job := waiting.take(self._cancel)) is not None:
             try:
                 if not sung:
                     song = self._once(number, _of_worker(canary(job), number))
                     sung = isinstance(song.outcome, Passed)
                     if not sung:
                         waiting.put(job)
+                        self._stopped.append(number)
                         reporter.stopped(number, f"its canary cell came to {song.outcome}")
                         return
                 reporter.began(number, job)
                 attempts = self._attempted(number, job)
             except Exception as fault:
                 waiting.put(job)
+                self._stopped.append(number)
                 reporter.stopped(number, f"{type(fault).__name__} in compat itself: {fault}")
                 break
             bad = bad + 1 if _suspect(attempts[-1].outcome) else 0
@@ -139,6 +181,7 @@ class Local:
             if bad >= BREAKER:
                 for lost, _ in held:
                     waiting.put(lost)
+                self._stopped.append(number)
                 reporter.stopped(number, f"{BREAKER} cells in a row failed before their import")
                 return
             if bad == 0:

@@ -1,6 +1,7 @@
 """The locker that asks pip-tools: `pip-compile` under the cell's own interpreter."""
 
 import tempfile
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -49,13 +50,15 @@ class PipToolsLocker:
         self._index = settings.index_url
         self._find_python = find_python
         self._cache = cache
+        self._preparing = threading.Lock()
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
         """Return the pins that pip-compile resolves, or the resolver's refusal."""
         deep = ", ".join((*inputs.overrides, *inputs.excludes))
         if deep:
             return Refusal(cause="unsupported", subject=deep, because=_UNSUPPORTED.format(deep))
-        compiler = self.prepare(inputs.python)
+        with self._preparing:
+            compiler = self.prepare(inputs.python)
         with IndexView(self._source, inputs.cutoff) as view, tempfile.TemporaryDirectory(prefix="compat-lock-") as at:
             done = self._compile(compiler, inputs, view.url, Path(at))
         if view.unreachable is not None:

@@ -5,10 +5,9 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from compat.plan.cell import Cell
-from compat.results.picture import Picture
-
-UNKNOWN_SECONDS = 120.0
+from compat.declare.matrix import Matrix
+from compat.errors import UsageError
+from compat.plan.cell import Cell, parse_cell
 
 
 class Timed(Protocol):
@@ -20,7 +19,7 @@ class Timed(Protocol):
 
 
 class Durations:
-    """How long cells take: the median of their own runs, else of their neighbours', else of all, else a guess."""
+    """How long cells take: the median of their own runs, else of their neighbours', else of all."""
 
     def __init__(self, ran: Iterable[tuple[Cell, Sequence[Timed]]]) -> None:
         """Take the cells that have runs. A cell that could not be locked took no time, which says nothing."""
@@ -31,19 +30,39 @@ class Durations:
             for key in _beside(cell):
                 beside[key].append(seconds)
         self._beside = beside
-        self._all = statistics.median(self._own.values()) if self._own else UNKNOWN_SECONDS
+        self._all = statistics.median(self._own.values()) if self._own else None
 
-    def of(self, cell: Cell) -> float:
-        """Return how many seconds a run of the cell is expected to take."""
+    @property
+    def is_empty(self) -> bool:
+        """Whether no cell of the matrix ran yet."""
+        return self._all is None
+
+    def of(self, cell: Cell) -> float | None:
+        """Return how many seconds a run of the cell is expected to take; None when none ran yet."""
         if cell in self._own:
             return self._own[cell]
         near = [seconds for key in _beside(cell) for seconds in self._beside.get(key, ())]
         return statistics.median(near) if near else self._all
 
+    def together(self, cells: Sequence[Cell], workers: int) -> float | None:
+        """Return how many seconds the cells take, so many at a time; None when none ran yet."""
+        if self._all is None:
+            return None
+        each = [seconds for cell in cells if (seconds := self.of(cell)) is not None]
+        return max(sum(each) / workers, max(each, default=0.0))
 
-def durations(picture: Picture, seconds: Mapping[str, Sequence[Timed]]) -> Durations:
-    """Return the durations of a matrix's cells, from its runs by cell id."""
-    return Durations((entry.cell, seconds.get(entry.cell.id, ())) for entry in picture.known)
+
+def durations(matrix: Matrix, runs: Mapping[str, Sequence[Timed]]) -> Durations:
+    """Return the durations of a matrix's cells, from runs by id; other ids tell nothing."""
+    return Durations(_read(matrix, runs))
+
+
+def _read(matrix: Matrix, runs: Mapping[str, Sequence[Timed]]) -> Iterator[tuple[Cell, Sequence[Timed]]]:
+    for cell_id, taken in runs.items():
+        try:
+            yield parse_cell(cell_id, matrix), taken
+        except UsageError:
+            continue
 
 
 def _beside(cell: Cell) -> Iterator[Hashable]:

@@ -18,7 +18,7 @@ from compat.site.words import python_of
 
 GOAL_WORDS: dict[Goal, str] = {
     "newest": "the newest",
-    "stable": "the most tested",
+    "stable": "tested on the most days",
     "minimum": "the oldest that works",
 }
 
@@ -39,6 +39,7 @@ class CardView(View, frozen=True):
     look: Look
     symbol: str
     tested: int
+    days: int
     last: datetime.date
     isolation: str
     stale: tuple[str, ...]
@@ -133,6 +134,7 @@ def card_view(edition: Edition, volume: Volume, card: Card, trade_off: str = "")
         look=look,
         symbol=look.symbol,
         tested=proof.tested,
+        days=proof.days,
         last=proof.last,
         isolation=proof.isolation,
         stale=proof.stale,

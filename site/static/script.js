@@ -158,7 +158,7 @@
       tiles.append(tile);
     }
     const verdict = row.verdict === "partial" ? "works in part" : row.recipe === "relaxed" ? "works relaxed" : "works";
-    const proof = make("p", `${verdict}, tested ${row.tested} ${row.tested === 1 ? "time" : "times"}, last on ${row.last}, isolation level ${row.isolation}. `);
+    const proof = make("p", `${verdict}, tested ${row.tested} ${row.tested === 1 ? "time" : "times"} on ${row.days} ${row.days === 1 ? "day" : "days"}, last on ${row.last}, isolation level ${row.isolation}. `);
     proof.append(make("a", "The proof", { href: `${cellsPath}${coded(row.id)}/` }));
     card.append(tiles, proof);
     const tell = (numbers, words) => { for (const number of numbers) card.append(make("p", words(table.sentences[number]), { class: "soft" })); };

@@ -50,7 +50,9 @@ class TestBest:
         lock = lock_of(OLD, dep="1.1")
         shelf = Shelf([ran(lock)], [lock])
         assert recommended(shelf, "dep==1.1").best.proof.cell.id == OLD
-        assert unproven(shelf, "dep==1.0").changes == ("dep 1.1 instead of ==1.0",)
+        answer = unproven(shelf, "dep==1.0")
+        assert answer.changes == ("dep 1.1 instead of ==1.0",)
+        assert answer.in_the_way[0] == f"{OLD} works, but with dep 1.1, not ==1.0"
 
     def test_as_published_comes_before_relaxed_and_today_before_its_own_time(self) -> None:
         assert recommended(proven(f"{NEW}+relaxed", f"{NEW}+dated")).best.proof.cell.recipe == "dated"
@@ -62,7 +64,7 @@ class TestBest:
         answer = recommended(Shelf([failing, ran(whole)], [part, whole]))
         assert answer.best.proof.cell.id == OLD
         (other,) = answer.alternatives
-        assert other.trade_off == "Newer demo 2.0, newer dep 2.0, newer Python 3.9, but mean fail."
+        assert other.trade_off == "Newer demo 2.0, newer dep 2.0, newer Python 3.9, but mean fails."
         assert other.card.proof.fails == ("mean",)
 
     def test_a_success_by_an_older_suite_counts_no_more_than_a_part_of_one_by_todays(self) -> None:
@@ -90,7 +92,9 @@ class TestBest:
         assert answer.in_the_way[0].startswith(f"{NEW} worked on another lock than it has now, and was not run since")
 
     def test_a_cell_without_a_lock_has_nothing_to_install(self) -> None:
-        assert unproven(Shelf([ran(lock_of(NEW))], [])).nearest is None
+        answer = unproven(Shelf([ran(lock_of(NEW))], []))
+        assert answer.nearest is None
+        assert answer.in_the_way[0] == f"{NEW} worked, but has no lock that could be installed"
 
     def test_old_evidence_is_said_to_be_old(self) -> None:
         lock = lock_of(NEW)
@@ -102,7 +106,21 @@ class TestBest:
         shelf = Shelf([ran(old), ran(old, days_ago=1), ran(new)], [old, new])
         found = {goal: recommended(shelf, goal=goal).best.proof.cell.id for goal in GOALS}
         assert found == {"newest": NEW, "stable": OLD, "minimum": OLD}
-        assert recommended(shelf, goal="stable").best.proof.tested == 2
+        proof = recommended(shelf, goal="stable").best.proof
+        assert (proof.tested, proof.days) == (2, 2)
+
+    def test_two_runs_of_one_day_are_no_more_stable_than_one(self) -> None:
+        old, new = lock_of(OLD), lock_of(NEW)
+        runs = [ran(old, minute=minute) for minute in range(3)]
+        answer = recommended(Shelf([*runs, ran(new)], [old, new]), goal="stable")
+        assert answer.best.proof.cell.id == NEW
+        (other,) = answer.alternatives
+        assert (other.card.proof.tested, other.card.proof.days) == (3, 1)
+        assert "ested" not in other.trade_off
+        twice = Shelf([*runs, ran(new), ran(old, days_ago=1)], [old, new])
+        assert recommended(twice, goal="stable").best.proof.cell.id == OLD
+        (other,) = recommended(twice).alternatives
+        assert other.trade_off == "Tested on 2 days, but older demo 1.0, older dep 1.0, older Python 3.8."
 
     def test_an_alternative_says_what_it_gains_and_loses(self) -> None:
         shelf = proven(f"{NEW}+relaxed", OLD)
@@ -175,6 +193,13 @@ class TestUnproven:
     def test_the_nearest_is_the_smallest_change(self) -> None:
         shelf = proven(OLD, "py3.8-dep2-demo2.0+relaxed")
         assert unproven(shelf, "python==3.9", "demo==1").changes == ("Python 3.8 instead of ==3.9",)
+
+    def test_further_runs_that_do_not_do_are_counted(self) -> None:
+        cells = (NEW, OLD, f"{OLD}+dated")
+        locks = [lock_of(cell) for cell in cells]
+        for number, more in ((1, ""), (2, "; 1 more was run and does not do"), (3, "; 2 more were run and do not do")):
+            shelf = Shelf([ran(lock) for lock in locks[:number]], locks)
+            assert unproven(shelf, needs=("mean",)).in_the_way[0] == f"{NEW} works, but mean was not tested{more}"
 
     def test_a_lacking_capability_is_named(self) -> None:
         answer = unproven(proven(NEW), needs=("mean",))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from known import DAY, Shelf, lock_of, proven, ran, repository
+from known import DAY, Shelf, lock_of, proven, ran, repository, statuses
 from ran import Ran
 
 from compat.cli import app
@@ -56,6 +56,46 @@ def test_where_nothing_fits_the_nearest_is_shown_and_the_code_is_1(advise: Advis
     assert found.code == 1
     assert "demo 2.0 requires Python >=3.9, not 3.8" in found.out
     assert "the nearest proven combination has Python 3.9 instead of ==3.8:" in found.out
+
+
+def partly(outcome: str = "test-fail:assertion(mean)", **found: str) -> Shelf:
+    """A shelf whose one combination works in part."""
+    lock = lock_of(NEW)
+    return Shelf([ran(lock, outcome, capabilities=statuses(**found))], [lock])
+
+
+def test_a_combination_that_works_only_in_part_ends_with_1_and_says_what_fails(advise: Advise) -> None:
+    found = advise(partly(sum="yes", mean="no"))
+    assert found.code == 1
+    assert f"  works in part, but this fails: mean; tested once, last on {DAY}" in found.out
+    assert "compat: this works only in part: mean fails (--need CAPABILITY asks for no more" in found.err
+    found = advise(partly(sum="yes", mean="no", **{"import": "no"}))
+    assert "works in part, but these fail: import, mean; tested once" in found.out
+    assert "this works only in part: import and mean fail (" in found.err
+    assert advise(partly("test-fail:assertion(test_other)", sum="yes")).err == (
+        "compat: this works only in part: it came to test-fail:assertion(test_other)"
+        " (--need CAPABILITY asks for no more than you need)\n"
+    )
+
+
+def test_a_combination_that_has_what_is_needed_ends_with_0_whatever_else_fails(advise: Advise) -> None:
+    found = advise(partly(sum="yes", mean="no"), "--need", "sum")
+    assert found.code == 0
+    assert "works in part, but this fails: mean" in found.out
+    assert advise(partly(sum="yes", mean="no"), "--need", "sum", "--need", "mean").code == 1
+
+
+def test_how_often_and_on_how_many_days_is_told(advise: Advise) -> None:
+    lock = lock_of(NEW)
+    runs = [ran(lock), ran(lock, minute=1), ran(lock, days_ago=1)]
+    assert "works; tested twice on 1 day, last on" in advise(Shelf(runs[:2], [lock])).out
+    assert "works; tested 3 times on 2 days, last on" in advise(Shelf(runs, [lock])).out
+
+
+def test_an_unknown_capability_is_answered_with_one_that_is_known(advise: Advise) -> None:
+    assert advise(proven(NEW), "--need", "xyzzy").err.endswith("(the suite tells of 2, such as import)\n")
+    assert advise(partly(sum="yes"), "--need", "xyzzy").err.endswith("(the suite tells of one, sum)\n")
+    assert "the suite marks no test with a capability" in advise(Shelf(), "--need", "xyzzy").err
 
 
 def test_where_nothing_is_proven_at_all_that_is_said(advise: Advise) -> None:

@@ -1,6 +1,7 @@
 """What the tests of the command line share: a repository with one matrix, a local index, and a way to run `compat`."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,12 @@ from local_index import MATRIX
 from ran import Ran, Run
 
 from compat.cli import app
+from compat.cli.setting import Setting, now
+from compat.cli.stand import Stand
+from compat.results.record import Record
+from compat.run.outcome import parse_outcome
+
+Remember = Callable[..., None]
 
 
 @pytest.fixture
@@ -45,3 +52,20 @@ def run(
         return Ran(code=int(left.value.code or 0), out=captured.out, err=captured.err)
 
     return command
+
+
+@pytest.fixture
+def remember(run: Run, root: Path) -> Remember:
+    """Keep a record of a run of today of each locked cell of `demo`, or of those that are named."""
+
+    def add(*cells: str, outcome: str = "pass", seconds: float = 5.0) -> None:
+        stand = Stand(Setting("demo", root))
+        for cell in cells or stand.locks:
+            record = Record(
+                cell=cell, matrix="demo", outcome=parse_outcome(outcome), lock_digest=stand.locks.get(cell, ""),
+                suite_digest=stand.present.suite_digest, started=now(), seconds=seconds,
+                host="linux-x86_64-2cpu-24gb", isolation="L0",
+            )  # fmt: skip
+            stand.store.add(record)
+
+    return add

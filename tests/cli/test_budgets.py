@@ -1,9 +1,13 @@
 """What to run now, through the command."""
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from ran import Run
+
+Remember = Callable[..., None]
 
 CELL = "py3.11-dep1-demo1.0"
 
@@ -55,7 +59,7 @@ def test_cells_that_are_named_come_first_or_alone(locked: Run) -> None:
 
 def test_a_cell_whose_python_no_machine_can_get_is_left_out_and_told(locked: Run) -> None:
     found = locked("plan", "demo", "--budget", "90m", "--pythons", "3.8 3.12")
-    assert "0 of 0 due cells run now" in found.out
+    assert "nothing runs: the machines cannot get the Python of 2 due cells" in found.err
     assert f"left out: 2 whose Python the machines cannot get: {CELL} {CELL}+dated" in found.out
     assert "2 of 2 due cells" in locked("plan", "demo", "--budget", "90m", "--pythons", "3.11").out
 
@@ -77,7 +81,42 @@ def test_what_makes_no_sense_is_told(locked: Run, words: list[str]) -> None:
     assert found.err
 
 
-def test_when_nothing_is_due_there_is_no_shard(run: Run) -> None:
+def test_a_plan_for_a_matrix_without_locks_says_what_to_type(run: Run) -> None:
     run("discover", "demo", "--write")
-    assert run("plan", "demo", "--budget", "90m", "--print", "github").out == '{"include":[]}\n'
-    assert "0 of 0 due cells run now; shards: 0" in run("plan", "demo", "--budget", "90m").out
+    for shown in ("table", "json", "github", "cells"):
+        found = run("plan", "demo", "--budget", "90m", "--print", shown)
+        assert (found.code, found.out) == (1, "")
+        assert "matrix 'demo' has no locks and no records yet, so nothing is due (compat run demo" in found.err
+
+
+def test_where_nothing_is_due_there_is_no_shard_and_a_sentence(locked: Run, remember: Remember) -> None:
+    remember()
+    found = locked("plan", "demo", "--budget", "90m", "--print", "github")
+    assert (found.code, found.out) == (0, '{"include":[]}\n')
+    assert found.err == "nothing is due: all 2 locked cells have a fresh result\n"
+
+
+def test_times_that_are_assumed_are_said_to_be(locked: Run) -> None:
+    found = locked("plan", "demo", "--budget", "90m")
+    assert "no cell of the matrix ran yet: each is planned with 2 minutes" in found.err
+
+
+def test_a_budget_into_which_no_cell_fits_is_no_success(locked: Run) -> None:
+    found = locked("plan", "demo", "--budget", "4m", "--print", "cells")
+    assert found.code == 1
+    assert "no due cell fits into the budget (the shortest needs --budget 5m)" in found.err
+
+
+def test_a_cell_outside_the_matrix_is_wrong_usage(locked: Run) -> None:
+    for option in ("--first", "--only"):
+        found = locked("plan", "demo", "--budget", "90m", option, "py3.11-dep9-demo1.0")
+        assert found.code == 2
+        assert "no cell of matrix 'demo' is 'py3.11-dep9-demo1.0'" in found.err
+
+
+def test_a_quick_cell_that_the_plan_rules_out_is_not_planned(locked: Run, root: Path) -> None:
+    path = root / "matrices" / "demo" / "matrix.toml"
+    path.write_text(path.read_text().replace("margin_days = 1", 'margin_days = 1\nquick = ["py3.8-dep2-demo2.0"]'))
+    found = locked("plan", "demo", "--budget", "90m")
+    assert "2 of 2 due cells" in found.out
+    assert "left out, because it is infeasible: py3.8-dep2-demo2.0: demo 2.0 requires Python >=3.9" in found.err

@@ -59,10 +59,20 @@ def test_what_ran_is_due_no_more_until_something_changes(good: Repository, index
     assert (code, json.loads(out)["data"]["cells"]) == (0, [])
     code, _, err = good.run("run", "zoo", "--due")
     assert code == 0
-    assert "0 cells to run" in err
+    assert "nothing is due: the locked cell has a fresh result" in err
     suite = good.root / "matrices" / "zoo" / "suite" / "test_animal.py"
     suite.write_text(suite.read_text() + "\n\ndef test_more():\n    pass\n")
     assert good.run("run", "zoo", "--dry-run")[1].startswith(f"{good.cell}  suite-changed")
+
+
+def test_a_matrix_that_has_no_lock_yet_is_locked_and_run(good: Repository) -> None:
+    code, out, err = good.run("run", "zoo")
+    assert code == 0, err
+    assert "1 cell to lock and run, 1 at a time: no cell of the matrix ran yet, so nobody knows" in err
+    assert f"[1/1] {good.cell}  pass" in err
+    assert "works" in out
+    assert len(good.records()) == 1
+    assert "about 2 minutes" not in good.run("run", "zoo", good.cell, "--dry-run")[1]
 
 
 def test_a_record_tells_all_and_names_no_machine(good: Repository) -> None:

@@ -2,7 +2,8 @@
 
 import datetime
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 import pytest
@@ -87,6 +88,11 @@ def run(runs: Runs, cells: Sequence[str], **more: int) -> tuple[dict[str, list[s
     fleet = Local(lambda number, job: BENCH, lambda: NOW, threading.Event(), run_cell=runs, **more)
     left = fleet.run([job(cell) for cell in cells], lambda one: msgspec.structs.replace(one, cell="canary"), keep, told)
     return kept, left, told.stops
+
+
+def workers() -> list[str]:
+    """The workers' threads that are still there."""
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("worker-")]
 
 
 def test_the_canary_goes_first_and_once_for_each_worker() -> None:
@@ -181,3 +187,76 @@ def test_every_cell_is_run_once_whatever_the_number_of_workers(workers: int) -> 
     canaries = [cell for cell in runs.asked if cell.startswith("canary")]
     assert len(canaries) == len(set(canaries)) <= workers
     assert sorted(cell for cell in runs.asked if not cell.startswith("canary")) == sorted(cells)
+
+
+def test_cells_run_while_the_next_jobs_are_still_being_made() -> None:
+    """The second job is made only when the first has been kept: were all made first, none would be kept in time."""
+    first_kept = threading.Event()
+    waited: list[bool] = []
+
+    def jobs() -> Iterator[Job]:
+        yield job("a")
+        waited.append(first_kept.wait(20))
+        yield job("b")
+
+    kept: list[str] = []
+
+    def keep(job: Job, attempts: tuple[Attempt, ...]) -> None:
+        kept.append(job.cell)
+        first_kept.set()
+
+    fleet = Local(lambda number, job: BENCH, lambda: NOW, threading.Event(), run_cell=Runs({}))
+    assert fleet.run(jobs(), lambda canary: canary, keep, SilentReporter()) == 0
+    assert waited == [True]
+    assert kept == ["a", "b"]
+
+
+def test_an_order_to_stop_ends_a_worker_that_waits_for_a_job() -> None:
+    cancel = threading.Event()
+
+    def jobs() -> Iterator[Job]:
+        yield job("a")
+        cancel.set()
+        while workers():
+            time.sleep(0.01)
+        yield job("b")
+
+    fleet = Local(lambda number, job: BENCH, lambda: NOW, cancel, run_cell=Runs({}))
+    assert fleet.run(jobs(), lambda canary: canary, lambda job, attempts: None, SilentReporter()) >= 1
+
+
+def test_there_are_never_more_workers_than_jobs() -> None:
+    runs = Runs({})
+    run(runs, ["a", "b"], workers=8)
+    assert {cell for cell in runs.asked if cell.startswith("canary")} <= {"canary-0", "canary-1"}
+
+
+def test_a_fleet_whose_workers_have_all_stopped_says_so() -> None:
+    spent: list[bool] = []
+
+    def jobs() -> Iterator[Job]:
+        yield job("a")
+        while not fleet.is_spent:
+            time.sleep(0.01)
+        spent.append(fleet.is_spent)
+        yield job("b")
+
+    fleet = Local(lambda number, job: BENCH, lambda: NOW, threading.Event(), run_cell=Runs({"canary-0": (broken,)}))
+    left = fleet.run(
+        jobs(), lambda one: msgspec.structs.replace(one, cell="canary"), lambda job, attempts: None, SilentReporter()
+    )
+    assert left == 2
+    assert spent == [True]
+
+
+def test_a_fault_in_making_the_jobs_leaves_no_worker_behind() -> None:
+    def jobs() -> Iterator[Job]:
+        yield job("a")
+        raise OSError("no more")
+
+    kept: list[str] = []
+    fleet = Local(lambda number, job: BENCH, lambda: NOW, threading.Event(), run_cell=Runs({}))
+    with pytest.raises(OSError, match="no more"):
+        fleet.run(jobs(), lambda canary: canary, lambda job, attempts: kept.append(job.cell), SilentReporter())
+    assert kept == ["a"]
+    assert not workers()

@@ -4,7 +4,7 @@ from made_records import ran
 from world import matrix_of, world
 
 from compat.plan.cell import Cell, parse_cell
-from compat.results.durations import UNKNOWN_SECONDS, Durations
+from compat.results.durations import Durations, durations
 
 MATRIX = matrix_of(world("floors"))
 
@@ -28,9 +28,23 @@ def test_an_untested_cell_takes_as_long_as_those_that_differ_in_one_coordinate_o
     assert found.of(cell("py3.9-d3-demo3.0+dated")) == 10
 
 
-def test_a_cell_without_neighbours_takes_as_long_as_all_and_in_an_empty_matrix_a_guess() -> None:
+def test_a_cell_without_neighbours_takes_as_long_as_all_and_in_an_empty_matrix_nobody_knows() -> None:
     assert known(same=[10], beside=[30], far=[500]).of(cell("py3.8-d4-demo2.0")) == 30
-    assert known().of(cell("py3.8-d4-demo2.0")) == UNKNOWN_SECONDS
+    assert known().of(cell("py3.8-d4-demo2.0")) is None
+    assert known(same=[0.0]).together([cell("py3.8-d4-demo2.0")], 1) is None
+
+
+def test_cells_side_by_side_take_their_share_but_never_less_than_the_longest() -> None:
+    found = known(same=[10], beside=[30], far=[500])
+    cells = [cell("py3.9-d3-demo3.0"), cell("py3.10-d3-demo3.0")]
+    assert found.together(cells, 1) == 40
+    assert found.together(cells, 2) == 30
+    assert found.together([], 2) == 0
+
+
+def test_runs_of_cells_that_are_not_of_the_matrix_tell_nothing() -> None:
+    runs = {"py3.9-d3-demo3.0": [ran("pass", seconds=10)], "py3.9-demo3.0": [ran("pass", seconds=500)]}
+    assert durations(MATRIX, runs).of(cell("py3.7-d6-demo1.0")) == 10
 
 
 def test_a_cell_that_could_not_be_locked_says_nothing_about_time() -> None:

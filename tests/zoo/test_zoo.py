@@ -54,7 +54,7 @@ def test_an_animal_comes_to_its_golden_outcome(
     assert out, stderr[-3000:]
     (found,) = json.loads(out)["data"]["cells"]
     assert (code == 0) is (animal.outcome == "pass")
-    assert str(found["last"]).startswith(animal.outcome), (described(animal), found, stderr[-2000:])
+    assert str(found["result"]).startswith(animal.outcome), (described(animal), found, stderr[-2000:])
     green = found["verdict"] == "works"
     assert green is (animal.outcome == "pass" and not animal.verdict), found
     if animal.verdict:

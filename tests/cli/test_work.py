@@ -1,0 +1,155 @@
+"""How `compat run` and `compat lock` work through their cells: side by side, and with everything told."""
+
+import datetime
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from ran import Run
+
+from compat import pipeline
+from compat.errors import IndexUnreachable
+from compat.fleet import local
+from compat.lock import tool
+from compat.plan.cell import Cell
+from compat.run.evidence import Ended, Evidence, Installed, Step
+from compat.run.session import Bench, Job
+
+CELL, RELAXED, REFUSED = "py3.11-dep1-demo1.0", "py3.11-dep2-demo2.0+relaxed", "py3.11-dep2-demo2.0"
+PINS = (Installed(name="demo", version="1"),)
+
+
+class Cells:
+    """Stands for the running of cells: each passes at once, and is remembered."""
+
+    def __init__(self) -> None:
+        self.began = threading.Event()
+        self.ran: list[str] = []
+
+    def __call__(self, job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event) -> Evidence:
+        if job.matrix != "canary":
+            self.ran.append(job.cell)
+            self.began.set()
+        ended = Ended(by="exit", exit_code=0, signal=None, seconds=1, peak_memory_mb=1, survivors=0, isolation="L0")
+        return Evidence(
+            cell=job.cell, matrix=job.matrix, subject="demo", lock_digest=job.lock.digest, suite_digest="",
+            started=started, seconds=1, host="linux-x86_64-1cpu-1gb", isolation="L0", wanted=PINS, installed=PINS,
+            import_seconds=1.0, steps=tuple(Step(name=name, ended=ended, log="") for name in ("install", "import")),
+        )  # fmt: skip
+
+
+@pytest.fixture
+def cells(monkeypatch: pytest.MonkeyPatch) -> Cells:
+    """Run no cell, but say that each passes."""
+    stub = Cells()
+    monkeypatch.setattr(local, "_run_cell", stub)
+    return stub
+
+
+def locking(monkeypatch: pytest.MonkeyPatch, before: Callable[[Cell], object]) -> None:
+    """Have `before` called with each cell that is about to be locked."""
+    locked = pipeline.locked
+
+    def slowly(facts: object, cell: Cell, *more: object) -> object:
+        before(cell)
+        return locked(facts, cell, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(pipeline, "locked", slowly)
+
+
+def test_cells_run_while_others_are_locked(run: Run, cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second cell is locked only when the first has begun: were all locked first, it would wait in vain."""
+    run("lock", "demo", CELL)
+    waited: list[bool] = []
+    locking(monkeypatch, lambda cell: waited.append(cells.began.wait(20)))
+    found = run("run", "demo", CELL, RELAXED)
+    assert waited == [True]
+    assert (found.code, cells.ran) == (0, [CELL, RELAXED])
+    assert "2 cells to run, 1 of them to be locked first" in found.err
+
+
+def test_a_cell_that_the_index_does_not_answer_for_costs_no_other_cell_its_run(
+    run: Run, cells: Cells, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(cell: Cell) -> None:
+        if cell.id == RELAXED:
+            raise IndexUnreachable.of("the index is down")
+
+    locking(monkeypatch, fail)
+    found = run("run", "demo", CELL, RELAXED)
+    assert (found.code, cells.ran) == (3, [CELL])
+    assert f"{RELAXED}  the index is down" in found.err
+    assert [path.name for path in (root / "matrices" / "demo" / "records").iterdir()] == [CELL]
+
+
+def test_a_refusal_is_counted_and_remembered_while_the_others_run(run: Run, cells: Cells, root: Path) -> None:
+    found = run("run", "demo", CELL, REFUSED)
+    assert (found.code, cells.ran) == (1, [CELL])
+    assert f"/2] {REFUSED}  lock-fail:no-artifact(gone==4.1): " in found.err
+    assert f"/2] {CELL}  pass" in found.err
+    assert sorted(path.name for path in (root / "matrices" / "demo" / "records").iterdir()) == [CELL, REFUSED]
+
+
+def test_where_no_worker_takes_cells_any_more_none_is_locked_for_them(
+    run: Run, cells: Cells, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("lock", "demo", CELL)
+    asked: list[str] = []
+    locking(monkeypatch, lambda cell: asked.append(cell.id))
+    monkeypatch.setattr(local.Local, "is_spent", True)
+    found = run("run", "demo", CELL, RELAXED)
+    assert (found.code, cells.ran, asked) == (3, [CELL], [])
+
+
+class Resolvers:
+    """Counts how many resolvers run at once; the first to come is the last to end."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0
+        self.most = 0
+        self.lock = threading.Lock()
+        self.tool = tool.run
+        monkeypatch.setattr("compat.lock.uv.run", self)
+
+    def __call__(self, command: list[str], *more: object) -> tool.Done:
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            is_first = self.most == 1
+        time.sleep(1.0 if is_first else 0.0)
+        done: tool.Done = self.tool(command, *more)
+        with self.lock:
+            self.now -= 1
+        return done
+
+
+def test_locks_are_made_side_by_side_and_printed_in_the_order_of_the_cells(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("lock", "demo", "py3.8-dep1-demo1.0", REFUSED, RELAXED, CELL)
+    resolvers = Resolvers(monkeypatch)
+    found = run(*words, "--jobs", "4")
+    assert resolvers.most > 1
+    assert [line.split()[0] for line in found.out.splitlines()] == list(words[2:])
+    assert found.code == 1
+    assert found.err == "4 cells: 3 locked, 1 refused\n"
+    again = run(*words, "-j", "4")
+    assert [line.split()[1] for line in again.out.splitlines() if "lock-fail" not in line] == ["current"] * 3
+
+
+def test_a_lock_without_an_answer_is_told_in_its_place(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(cell: Cell) -> None:
+        if cell.id == CELL:
+            raise IndexUnreachable.of("the index is down")
+
+    locking(monkeypatch, fail)
+    found = run("lock", "demo", CELL, RELAXED, "--jobs", "2")
+    assert found.code == 3
+    assert found.out.startswith(f"{RELAXED}  locked")
+    assert found.err.splitlines() == ["compat: the index is down", "2 cells: 1 locked, 1 without an answer"]
+
+
+def test_one_cell_is_one_cell(run: Run) -> None:
+    assert run("lock", "demo", CELL).err == "1 cell: 1 locked\n"
