@@ -151,7 +151,7 @@ def _newest_of(cells: Sequence[Cell], matrix: Matrix) -> tuple[str, int]:
 def _cells(stand: Stand, words: Sequence[str]) -> tuple[Catalogue, tuple[Cell, ...]]:
     """The cells that words name, by the kept catalogue; where that lacks one, by the index."""
     ask = stand.setting.ask
-    kept = pipeline.kept_catalogue(stand.setting.folder)
+    kept = pipeline.kept_catalogue(stand.setting.folder, stand.setting.ask.matrix)
     if kept is not None:
         try:
             return kept, pipeline.chosen(ask, kept, words)
@@ -162,7 +162,7 @@ def _cells(stand: Stand, words: Sequence[str]) -> tuple[Catalogue, tuple[Cell, .
 
 def _inside(stand: Stand, ids: Collection[str]) -> tuple[Catalogue, dict[str, Cell]]:
     """Those of the ids that are cells of the matrix, in order; by the catalogues as for words."""
-    ask, kept = stand.setting.ask, pipeline.kept_catalogue(stand.setting.folder)
+    ask, kept = stand.setting.ask, pipeline.kept_catalogue(stand.setting.folder, stand.setting.ask.matrix)
     if kept is not None:
         inside = _among(pipeline.product_of(ask, kept), ids)
         if len(inside) == len(ids):
