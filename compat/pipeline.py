@@ -79,14 +79,15 @@ def chosen(ask: Declared, catalogue: Catalogue, patterns: Iterable[str]) -> tupl
     Raises UsageError for an id outside the product, and for a glob that matches nothing.
     """
     found: dict[str, Cell] = {}
-    every = {cell.id: cell for cell in cells(ask.matrix, catalogue)}
+    facts = Feasibility(ask.matrix, catalogue)
+    every = {cell.id: cell for cell in cells(facts)}
     for pattern in patterns:
         if pattern in every:
             found[pattern] = every[pattern]
             continue
         matching = [cell_id for cell_id in every if fnmatchcase(cell_id, pattern)]
         if not matching:
-            raise _no_cell(ask, every, pattern)
+            raise _no_cell(facts, every, pattern)
         found.update((cell_id, every[cell_id]) for cell_id in matching)
     return tuple(found.values())
 
@@ -116,9 +117,15 @@ def kept_lock(path: Path) -> Lock:
     return decode_lock(read(path).decode(errors="replace"), "/".join(path.parts[-4:]))
 
 
-def _no_cell(ask: Declared, every: dict[str, Cell], pattern: str) -> UsageError:
+def _no_cell(facts: Feasibility, every: dict[str, Cell], pattern: str) -> UsageError:
+    matrix = facts.matrix
     if not any(sign in pattern for sign in "*?["):
-        parse_cell(pattern, ask.matrix)
+        dated = msgspec.structs.replace(parse_cell(pattern, matrix), recipe="dated").id
+        if pattern.endswith("+relaxed") and dated in every:
+            return UsageError.of(
+                f"no cell of matrix {matrix.name!r} is {pattern!r}: no rule relaxes anything there",
+                hint=f"{dated} asks the same",
+            )
     near = difflib.get_close_matches(pattern, every, n=1, cutoff=0.8)
-    hint = f"did you mean {near[0]}?" if near else f"ids have the form {form(ask.matrix)}"
-    return UsageError.of(f"no cell of matrix {ask.matrix.name!r} is {pattern!r}", hint=hint)
+    hint = f"did you mean {near[0]}?" if near else f"ids have the form {form(matrix)}"
+    return UsageError.of(f"no cell of matrix {matrix.name!r} is {pattern!r}", hint=hint)

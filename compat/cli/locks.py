@@ -22,7 +22,9 @@ from compat.lock.drift import drift
 from compat.lock.lockfile import Lock, Refusal
 from compat.lock.text import encode_lock
 from compat.pipeline import Answer
+from compat.plan.cell import Cell
 from compat.plan.plan import Infeasible
+from compat.plan.plan import cells as cells_of
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,10 +58,9 @@ def lock(
     compat lock tff --check
     """
     setting = Setting(matrix, root, index_url, extra_index_url, refresh)
-    names = words or [cell_id for cell_id, _ in pipeline.kept_locks(setting.folder)]
     lines: list[Line] = []
     errors: list[CompatError] = []
-    cells = pipeline.chosen(setting.ask, setting.catalogue, names)
+    cells = pipeline.chosen(setting.ask, setting.catalogue, words) if words else _locked(setting)
     facts, resolver = setting.facts, setting.locker(locker)
     for cell in cells:
         try:
@@ -72,6 +73,16 @@ def lock(
         if not as_json:
             _print(line)
     _end(lines, errors, as_json)
+
+
+def _locked(setting: Setting) -> tuple[Cell, ...]:
+    """Return the planned cells that have a lock; a lock of another cell is told and left alone."""
+    planned = {cell.id: cell for cell in cells_of(setting.facts)}
+    names = [cell_id for cell_id, _ in pipeline.kept_locks(setting.folder)]
+    for name in names:
+        if name not in planned:
+            note(f"compat: {name} has a lock and is not in the plan: passed over")
+    return tuple(planned[name] for name in names if name in planned)
 
 
 def _settled(setting: Setting, answer: Answer, check: bool) -> Line:

@@ -46,6 +46,7 @@ def test_a_relaxed_cell_is_given_the_newest_patch_that_admits_it_and_asks_for_wh
     assert inputs("py3.9-dep2-tool1-demo1.0+relaxed").requirements == (
         "dep==2.*",
         "dep>=2.1",
+        "free",
         "other==2",
         "tool==1.*",
     )
