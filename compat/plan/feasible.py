@@ -99,12 +99,12 @@ class Feasibility:
     def subject_release(self, cell: Cell, until: datetime.datetime | None = None) -> Release | None:
         """Return the release that stands for the subject's coordinate: the newest that fits, by that moment.
 
-        None for a cell that is not feasible.
+        As with a resolver a final release goes before a pre-release. None for a cell that is not feasible.
         """
-        releases = self.fitting(cell)
+        releases = sorted(self.fitting(cell), key=lambda r: (not r.version.is_prerelease, r.version), reverse=True)
         if until is None:
-            return releases[-1] if releases else None
-        dates = ((release, self._together(cell, release)) for release in reversed(releases))
+            return next(iter(releases), None)
+        dates = ((release, self._together(cell, release)) for release in releases)
         return next((release for release, at in dates if at is not None and at < until), None)
 
     def came_out(self, cell: Cell) -> datetime.datetime | None:

@@ -117,7 +117,7 @@ class Moment:
         return tuple(release.version for release in members(version, axis.select, package))
 
     def _pin(self, published: Published, axis: PackageAxis) -> SpecifierSet | None:
-        newest = max(self.matrix.interpreters.releases)
+        newest = max(self.matrix.interpreters.patches)
         asked = named(active(published, marker_values(newest, self.matrix.platform)), canonicalize_name(axis.package))
         return SpecifierSet(",".join(str(one.specifier) for one in asked if str(one.specifier))) if asked else None
 
@@ -126,7 +126,7 @@ class Moment:
         if asked is None:
             return None
         if isinstance(axis, InterpreterAxis):
-            patches = {Version(f"{one.major}.{one.minor}"): one for one in axis.releases}
+            patches = {Version(f"{one.major}.{one.minor}"): one for one in axis.patches}
             admitted = (v for v in self.existing[axis.name] if asked.contains(patches[v], prereleases=True))
         else:
             admitted = (v for v in self.existing[axis.name] if any(asked.filter(self.releases(axis, v), True)))

@@ -60,6 +60,18 @@ def test_a_lock_outside_the_plan_is_told_and_the_others_are_still_checked(run: R
     assert f"{CELL}+relaxed has a lock and is not in the plan: passed over" in ran.err
 
 
+def test_a_package_that_the_index_lacks_is_told_by_axis_and_an_index_that_fails_is_not(
+    run: Run, root: Path, index: FakeIndex
+) -> None:
+    matrix = root / "matrices" / "demo" / "matrix.toml"
+    matrix.write_text(matrix.read_text().replace('package = "dep", select', 'package = "depp", select'))
+    ran = run("plan", "demo")
+    assert (ran.code, ran.out) == (2, "")
+    assert "matrix.toml: axes[1].package: the package index has no package 'depp' (did you mean 'dep'?)" in ran.err
+    index.page("depp", status(500))
+    assert run("plan", "demo").code == 3
+
+
 def test_plans_are_byte_identical(run: Run) -> None:
     assert run("plan", "demo", "--json").out == run("plan", "demo", "--json").out
 
