@@ -61,14 +61,14 @@ def test_a_lock_outside_the_plan_is_told_and_the_others_are_still_checked(run: R
 
 
 def test_a_package_that_the_index_lacks_is_told_by_axis_and_an_index_that_fails_is_not(
-    run: Run, root: Path, index: FakeIndex
+    run: Run, root: Path, demo_index: FakeIndex
 ) -> None:
     matrix = root / "matrices" / "demo" / "matrix.toml"
     matrix.write_text(matrix.read_text().replace('package = "dep", select', 'package = "depp", select'))
     ran = run("plan", "demo")
     assert (ran.code, ran.out) == (2, "")
     assert "matrix.toml: axes[1].package: the package index has no package 'depp' (did you mean 'dep'?)" in ran.err
-    index.page("depp", status(500))
+    demo_index.page("depp", status(500))
     assert run("plan", "demo").code == 3
 
 
