@@ -99,12 +99,17 @@ def planned(ask: Declared, catalogue: Catalogue, here: frozenset[Version] | None
 
 def product_of(ask: Declared, catalogue: Catalogue) -> tuple[Cell, ...]:
     """Return every cell of the matrix, feasible or not. Raises NothingToDo when there is none."""
+    refuse_empty(ask, catalogue)
+    return tuple(cells(Feasibility(ask.matrix, catalogue)))
+
+
+def refuse_empty(ask: Declared, catalogue: Catalogue) -> None:
+    """Raise NothingToDo when an axis selects no release, so that the matrix has no cells."""
     for axis in ask.matrix.packages:
         if not axis_coordinates(axis, catalogue):
             because = f"no release of {axis.package} is one that axis {axis.name!r} selects"
             where = f"change `select` of the axis in matrices/{ask.matrix.name}/matrix.toml"
             raise NothingToDo.of(f"matrix {ask.matrix.name!r} has no cells: {because}", hint=where)
-    return tuple(cells(ask.matrix, catalogue))
 
 
 def chosen(ask: Declared, catalogue: Catalogue, patterns: Iterable[str]) -> tuple[Cell, ...]:
@@ -121,7 +126,7 @@ def chosen(ask: Declared, catalogue: Catalogue, patterns: Iterable[str]) -> tupl
             continue
         matching = [cell_id for cell_id in every if fnmatchcase(cell_id, pattern)]
         if not matching:
-            raise _no_cell(ask, every, pattern)
+            raise _no_cell(Feasibility(ask.matrix, catalogue), every, pattern)
         found.update((cell_id, every[cell_id]) for cell_id in matching)
     return tuple(found.values())
 
@@ -150,9 +155,15 @@ def kept_lock(path: Path) -> Lock:
     return decode_lock(read(path).decode(errors="replace"), "/".join(path.parts[-4:]))
 
 
-def _no_cell(ask: Declared, every: dict[str, Cell], pattern: str) -> UsageError:
+def _no_cell(facts: Feasibility, every: dict[str, Cell], pattern: str) -> UsageError:
+    matrix = facts.matrix
     if not any(sign in pattern for sign in "*?["):
-        parse_cell(pattern, ask.matrix)
+        dated = msgspec.structs.replace(parse_cell(pattern, matrix), recipe="dated").id
+        if pattern.endswith("+relaxed") and dated in every:
+            return UsageError.of(
+                f"no cell of matrix {matrix.name!r} is {pattern!r}: no rule relaxes anything there",
+                hint=f"{dated} asks the same",
+            )
     near = difflib.get_close_matches(pattern, every, n=1, cutoff=0.8)
-    hint = f"did you mean {near[0]}?" if near else f"ids have the form {form(ask.matrix)}"
-    return UsageError.of(f"no cell of matrix {ask.matrix.name!r} is {pattern!r}", hint=hint)
+    hint = f"did you mean {near[0]}?" if near else f"ids have the form {form(matrix)}"
+    return UsageError.of(f"no cell of matrix {matrix.name!r} is {pattern!r}", hint=hint)

@@ -7,6 +7,7 @@ from compat.cli.output import envelope, note, report, say
 from compat.cli.setting import now
 from compat.cli.stand import Stand
 from compat.errors import CompatError, Fault, UsageError, reason
+from compat.plan.feasible import Feasibility
 from compat.plan.plan import cells
 from compat.results.handed import Checkout, handed
 
@@ -41,7 +42,7 @@ def _checkout(stand: Stand) -> Checkout:
     locks = {cell: pipeline.kept_lock(path).digest for cell, path in pipeline.kept_locks(setting.folder)}
     return Checkout(
         matrix=setting.folder.name,
-        cells=frozenset(cell.id for cell in cells(setting.ask.matrix, setting.kept)),
+        cells=frozenset(cell.id for cell in cells(Feasibility(setting.ask.matrix, setting.kept))),
         locks=locks,
         suite_digest=stand.present.suite_digest,
         moment=now(),

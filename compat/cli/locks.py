@@ -26,6 +26,7 @@ from compat.lock.text import encode_lock
 from compat.pipeline import Answer
 from compat.plan.cell import Cell
 from compat.plan.plan import Infeasible
+from compat.plan.plan import cells as cells_of
 from compat.site.words import count
 
 _SAID = {"plan-fail": "infeasible", "lock-fail": "refused", "not-locked": "not locked"}
@@ -67,12 +68,11 @@ def lock(
     compat lock tff 'py3.9-*-tff0.33.0+relaxed' --jobs 4
     """
     setting = Setting(matrix, root, index_url, extra_index_url, refresh)
-    names = words or [cell_id for cell_id, _ in pipeline.kept_locks(setting.folder)]
-    if not names:
+    cells = pipeline.chosen(setting.ask, setting.catalogue, words) if words else _locked(setting)
+    if not cells:
         name = setting.folder.name
         hint = f"compat lock {name} 'GLOB' locks cells by their ids; compat run {name} locks and runs"
         raise NothingToDo.of(f"matrix {name!r} has no locks yet", hint=hint)
-    cells = pipeline.chosen(setting.ask, setting.catalogue, names)
     facts, resolver = setting.facts, setting.locker(locker)
 
     def locked(cell: Cell) -> Line | CompatError:
@@ -93,6 +93,16 @@ def lock(
             if not as_json:
                 _print(line)
     _end(lines, errors, as_json)
+
+
+def _locked(setting: Setting) -> tuple[Cell, ...]:
+    """Return the planned cells that have a lock; a lock of another cell is told and left alone."""
+    planned = {cell.id: cell for cell in cells_of(setting.facts)}
+    names = [cell_id for cell_id, _ in pipeline.kept_locks(setting.folder)]
+    for name in names:
+        if name not in planned:
+            note(f"compat: {name} has a lock and is not in the plan: passed over")
+    return tuple(planned[name] for name in names if name in planned)
 
 
 def _settled(setting: Setting, answer: Answer, check: bool) -> Line:

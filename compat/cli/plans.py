@@ -109,7 +109,7 @@ def plan(
         return
     series = [at.version for at in axis_coordinates(setting.ask.matrix.interpreters, setting.catalogue)]
     have = frozenset(version for version in series if interpreter(version) is not None) if here else None
-    pipeline.product_of(setting.ask, setting.catalogue)
+    pipeline.refuse_empty(setting.ask, setting.catalogue)
     made = pipeline.planned(setting.ask, setting.catalogue, have)
     faults = unneeded_faults(made, setting.ask.matrix, f"matrices/{setting.folder.name}/matrix.toml")
     if as_json:
@@ -144,11 +144,12 @@ def _row(fate: Fate) -> dict[str, Any]:
 def _summary(setting: Setting, made: Plan) -> None:
     tally = counts(made.fates)
     kinds = sorted({kind for counter in tally.values() for kind in counter} - {"feasible"})
-    table = Table("fate", *RECIPES, "for example")
+    recipes = [recipe for recipe in RECIPES if tally[recipe]]
+    table = Table("fate", *recipes, "for example")
     for kind in ["feasible", *kinds]:
-        numbers = [f"{tally[recipe][kind]:,}" for recipe in RECIPES]
+        numbers = [f"{tally[recipe][kind]:,}" for recipe in recipes]
         table.add_row(kind, *numbers, _example(made, kind))
-    table.add_row("cells", *(f"{tally[recipe].total():,}" for recipe in RECIPES), "")
+    table.add_row("cells", *(f"{tally[recipe].total():,}" for recipe in recipes), "")
     say(f"{setting.ask.matrix.title}: {len(made.fates):,} cells, each with one fate")
     console().print(table)
     name = setting.folder.name

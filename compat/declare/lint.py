@@ -59,8 +59,10 @@ def _axes(matrix: Matrix) -> Iterator[Finding]:
 def _series(axis: InterpreterAxis, index: int) -> Iterator[Finding]:
     path = ("axes", index, "releases")
     for i, release in enumerate(axis.releases):
-        if len(release.release) != 3 or str(release) != release.base_version or release.epoch:
-            message = f"{shown(str(release))} is not a final release of an interpreter such as '3.11.4'"
+        if len(release.release) not in (2, 3) or str(release) != release.base_version or release.epoch:
+            message = (
+                f"{shown(str(release))} is not a series of Python such as '3.11', or a final patch such as '3.11.4'"
+            )
             yield Finding("bad-version", (*path, i), message)
     yield from repeated(((*path, i), _series_of(release)) for i, release in enumerate(axis.releases))
 

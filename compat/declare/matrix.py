@@ -8,6 +8,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from compat.declare.faults import choice
+from compat.declare.patches import patch_of
 from compat.declare.text import (
     CellText,
     Link,
@@ -51,7 +52,7 @@ class Selector(Value, frozen=True):
     """Which releases of a package become coordinates.
 
     `keep` is `each` release, or the series of each `minor` (X.Y) or `major` (X); a series is locked to the newest
-    patch that the recipe allows.
+    patch that the recipe allows. `prereleases` lets in alphas, betas, candidates and development releases.
     """
 
     specifier: SpecifierSet = msgspec.field(default_factory=SpecifierSet)
@@ -60,11 +61,20 @@ class Selector(Value, frozen=True):
 
 
 class InterpreterAxis(Value, frozen=True, tag_field="kind", tag="interpreter"):
-    """CPython series. `releases` names the oldest patch of each series that a lock must still install on."""
+    """CPython series: `3.11.7` is the oldest patch of its series that a lock must still install on.
+
+    `3.11` leaves the patch open: locks are made for the newest one that this edition of compat knows,
+    which is the same on every machine.
+    """
 
     name: Name
     short: Short
     releases: Annotated[tuple[Version, ...], msgspec.Meta(min_length=1, max_length=50)]
+
+    @property
+    def patches(self) -> tuple[Version, ...]:
+        """The patch of each series that cells are locked for."""
+        return tuple(map(patch_of, self.releases))
 
 
 class PackageAxis(Value, frozen=True, tag_field="kind", tag="package"):

@@ -1,11 +1,15 @@
 """Discovery: from a matrix and a source of releases to the Catalogue that the matrix needs."""
 
+import difflib
+import re
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 from packaging.utils import canonicalize_name
 
-from compat.declare.matrix import Matrix, Selector
+from compat.declare.matrix import Matrix, PackageAxis, Selector
+from compat.errors import DeclarationError, Fault, NoPage
 from compat.index.release import Catalogue, Package, Release
 from compat.index.select import selected
 from compat.index.source import ReleaseSource
@@ -16,15 +20,55 @@ THREADS = 8  # enough to hide an index's latency, few enough not to be taken for
 def discover(matrix: Matrix, source: ReleaseSource) -> Catalogue:
     """Return the package of each package axis, in axis order; the subject's selected releases carry their metadata.
 
-    Raises IndexUnreachable as soon as one answer is missing: half a catalogue would pass for a whole one.
+    Raises IndexUnreachable as soon as one answer is missing: half a catalogue would pass for a whole one; and
+    DeclarationError when the index answers and has no such package: that is a name that the matrix has wrong.
     """
     subject = matrix.subject_axis
-    names = list(dict.fromkeys(canonicalize_name(axis.package) for axis in matrix.packages))
+    names: list[str] = list(dict.fromkeys(canonicalize_name(a.package) for a in matrix.packages))
     with ThreadPoolExecutor(THREADS) as pool:
-        packages = {package.name: package for package in pool.map(source.package, names)}
+        pages = dict(zip(names, pool.map(lambda name: _page(source, name), names), strict=True))
+        packages = {name: package for name, package in pages.items() if package is not None}
+        if len(packages) < len(names):
+            raise DeclarationError(*_unknown(matrix, packages, source))
         asked = packages[canonicalize_name(subject.package)]
         packages[asked.name] = _with_metadata(asked, subject.select, source, pool)
     return Catalogue(packages=tuple(packages[name] for name in names))
+
+
+def _page(source: ReleaseSource, name: str) -> Package | None:
+    try:
+        return source.package(name)
+    except NoPage:
+        return None
+
+
+def _unknown(matrix: Matrix, found: dict[str, Package], source: ReleaseSource) -> Iterator[Fault]:
+    """One fault for each axis whose package the index does not have, with the nearest name that is known here."""
+    known = sorted(_names_at_hand(matrix, found, source))
+    for number, axis in enumerate(matrix.axes):
+        if not isinstance(axis, PackageAxis) or canonicalize_name(axis.package) in found:
+            continue
+        near = difflib.get_close_matches(canonicalize_name(axis.package), known, n=1)
+        yield Fault(
+            code="unknown-package",
+            path=f"matrices/{matrix.name}/matrix.toml: axes[{number}].package",
+            message=f"the package index has no package {axis.package!r}",
+            hint=f"did you mean {near[0]!r}?" if near else "check the name, and the index address",
+        )
+
+
+def _names_at_hand(matrix: Matrix, found: dict[str, Package], source: ReleaseSource) -> set[str]:
+    """The packages that the matrix speaks of elsewhere, and those that its subject's newest release requires."""
+    texts = [*matrix.requirements, *matrix.suite.requirements]
+    subject = found.get(canonicalize_name(matrix.subject_axis.package))
+    for release in () if subject is None else selected(matrix.subject_axis.select, subject)[-1:]:
+        published = _release_with_metadata(release, source).published
+        texts += () if published is None else published.requires_dist
+    relaxed = {r.package for rule in matrix.rules for r in rule.relaxations}
+    names = {name for text in texts if (name := re.split(r"[^\w.-]", text, maxsplit=1)[0])}
+    missing = {canonicalize_name(a.package) for a in matrix.packages} - found.keys()
+    every = {str(canonicalize_name(name)) for name in names | relaxed | {matrix.suite.module}}
+    return every - missing - {""}
 
 
 def _with_metadata(package: Package, selector: Selector, source: ReleaseSource, pool: ThreadPoolExecutor) -> Package:

@@ -9,8 +9,8 @@ from compat.index.release import Package, Release
 def selected(selector: Selector, package: Package) -> tuple[Release, ...]:
     """Return the releases that the selector keeps, oldest first.
 
-    Pre-releases are kept only where the selector says so; development and local versions never are, because nobody
-    can rely on getting the same one twice. Yanked releases stay: the plan says what that means.
+    Pre-releases, which by PEP 440 development releases are too, are kept only where the selector says so. Local
+    versions never are: no public index takes them. Yanked releases stay: the plan says what that means.
     """
     return tuple(release for release in package.releases if _keeps(selector, release.version))
 
@@ -40,7 +40,7 @@ def coordinate(version: Version, selector: Selector) -> Version:
 
 
 def _keeps(selector: Selector, version: Version) -> bool:
-    if version.is_devrelease or version.local is not None:
+    if version.local is not None:
         return False
     if version.is_prerelease and not selector.prereleases:
         return False

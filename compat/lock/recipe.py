@@ -188,7 +188,7 @@ def _given_python(facts: Feasibility, cell: Cell, release: Release) -> Version |
     asked = None if release.published is None else release.published.requires_python
     if admits(asked, facts.patch(cell)):
         return None
-    return next((patch for patch in facts.matrix.interpreters.releases if admits(asked, patch)), None)
+    return next((patch for patch in facts.matrix.interpreters.patches if admits(asked, patch)), None)
 
 
 def _pinned(axis: PackageAxis, cell: Cell) -> str:

@@ -8,12 +8,12 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.matrix import ANY, NOTHING, Matrix, Outside, PackageAxis, Relaxation
+from compat.declare.matrix import ANY, NOTHING, Matrix, Outside, PackageAxis, Relaxation, Rule
 from compat.index.release import Catalogue, Published, Release
 from compat.plan.cell import Cell
 from compat.plan.installable import Installable
 from compat.plan.obstacle import Obstacle, Refused, conflict
-from compat.plan.platform import marker_values
+from compat.plan.platform import admits, marker_values
 from compat.plan.product import axis_coordinates
 from compat.plan.requirements import Asked, active, named
 from compat.plan.rules import RuleBook
@@ -39,6 +39,7 @@ class Feasibility:
         self._moved = cache(self._lies_outside)
         self._inside = cache(self._coordinates_inside)
         self._fits = cache(self._pin_fits)
+        self._changing: dict[tuple[Version, Version, tuple[str, ...]], tuple[Rule, ...]] = {}
         self._asked = self.questions()
 
     def obstacle(self, cell: Cell) -> Obstacle | None:
@@ -100,12 +101,12 @@ class Feasibility:
     def subject_release(self, cell: Cell, until: datetime.datetime | None = None) -> Release | None:
         """Return the release that stands for the subject's coordinate: the newest that fits, by that moment.
 
-        None for a cell that is not feasible.
+        As with a resolver a final release goes before a pre-release. None for a cell that is not feasible.
         """
-        releases = self.fitting(cell)
+        releases = sorted(self.fitting(cell), key=lambda r: (not r.version.is_prerelease, r.version), reverse=True)
         if until is None:
-            return releases[-1] if releases else None
-        dates = ((release, self._together(cell, release)) for release in reversed(releases))
+            return next(iter(releases), None)
+        dates = ((release, self._together(cell, release)) for release in releases)
         return next((release for release, at in dates if at is not None and at < until), None)
 
     def came_out(self, cell: Cell) -> datetime.datetime | None:
@@ -121,6 +122,20 @@ class Feasibility:
             for axis in self._others
             if not self._admitted(cell, axis, release, relaxations)
         )
+
+    def changing(self, cell: Cell) -> tuple[Rule, ...]:
+        """Return the relaxing rules that change what the cell asks, compared with the same cell `dated`."""
+        rules = self.rules.relaxing(cell)
+        if not rules:
+            return ()
+        subject, python = cell.on(self._subject.name).version, cell.on(self._python).version
+        key = (subject, python, tuple(rule.name for rule in rules))
+        if key not in self._changing:
+            winners = self.rules.relaxations(cell)
+            self._changing[key] = tuple(
+                rule for rule in rules if any(self._changes(subject, python, r, winners) for r in rule.relaxations)
+            )
+        return self._changing[key]
 
     def subject_releases(self, coordinate: Version) -> tuple[Release, ...]:
         """Return the releases that a coordinate of the subject stands for, oldest first."""
@@ -219,6 +234,26 @@ class Feasibility:
     def _pin_fits(self, release: Version, python: Version, axis: str, coordinate: Version) -> bool:
         usable = self._installable.usable(axis, coordinate, python, False)
         return bool(_within(self._pin(release, python, axis), usable))
+
+    def _changes(
+        self, subject: Version, python: Version, relaxation: Relaxation, winners: dict[str, Relaxation]
+    ) -> bool:
+        """Whether a relaxation changes what a release asks for.
+
+        A pin that stays as it is counts, because a relaxed package is free of the cell's date; so does
+        what may be asked for deep in the tree, because only a resolver knows.
+        """
+        releases = self.subject_releases(subject)
+        if relaxation.ignore_requires_python:
+            patch = self._installable.patches[python]
+            asked = (r.published.requires_python for r in releases if r.published is not None)
+            return not all(admits(requirement, patch) for requirement in asked)
+        package = canonicalize_name(relaxation.package)
+        if winners.get(package) != relaxation:
+            return False
+        if relaxation.everywhere or relaxation.as_of is not None:
+            return True
+        return any(named(self.requirements(r.version, python), package) for r in releases)
 
     def _requirements(self, release: Version, python: Version) -> tuple[Asked, ...]:
         # A cell that was run may be of a series that the matrix has no longer: then the series itself.

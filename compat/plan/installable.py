@@ -21,7 +21,7 @@ class Installable:
         self._matrix = matrix
         self._catalogue = catalogue
         self._axes = {axis.name: axis for axis in matrix.packages}
-        self.patches = {Version(f"{p.major}.{p.minor}"): p for p in matrix.interpreters.releases}
+        self.patches = {Version(f"{p.major}.{p.minor}"): p for p in matrix.interpreters.patches}
         self.releases = cache(self._members)
         self.usable = cache(self._usable)
         self.obstacle = cache(self._obstacle)

@@ -4,18 +4,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import msgspec
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.matrix import NOTHING, Matrix, Relaxation, Rule
+from compat.declare.matrix import Matrix, Rule
 from compat.errors import Fault
 from compat.index.release import Catalogue
 from compat.plan.cell import RECIPES, Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.obstacle import Obstacle
-from compat.plan.platform import admits
 from compat.plan.product import product
-from compat.plan.requirements import named
 
 
 class Feasible(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +32,7 @@ Fate = Feasible | Infeasible
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition of the product: each cell has exactly one fate. `unneeded` names rules that no cell needs."""
+    """A partition of the cells: each has exactly one fate. `unneeded` names rules that no cell needs."""
 
     matrix: str
     fates: tuple[Fate, ...]
@@ -43,20 +40,25 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan(matrix: Matrix, catalogue: Catalogue, here: frozenset[Version] | None = None) -> Plan:
-    """Return the plan of all cells under all recipes.
+    """Return the plan of all cells: each place under each recipe that asks something of its own there.
 
     With `here`, the interpreter series that this machine has, a cell whose interpreter is missing is infeasible too.
     """
     facts = Feasibility(matrix, catalogue)
-    fates = tuple(fate_of(facts, cell, here) for cell in cells(matrix, catalogue))
+    fates = tuple(fate_of(facts, cell, here) for cell in cells(facts))
     return Plan(matrix=matrix.name, fates=fates, unneeded=_unneeded(facts, fates))
 
 
-def cells(matrix: Matrix, catalogue: Catalogue) -> Iterator[Cell]:
-    """Yield every cell of the matrix once: places in axis order, at each place the recipes."""
-    for place in product(matrix, catalogue):
+def cells(facts: Feasibility) -> Iterator[Cell]:
+    """Yield every cell once: places in axis order, at each place the recipes.
+
+    Where no rule relaxes anything, `relaxed` would ask what `dated` asks, so there is no such cell.
+    """
+    for place in product(facts.matrix, facts.catalogue):
         for recipe in RECIPES:
-            yield Cell(matrix=matrix.name, coordinates=place, recipe=recipe)
+            cell = Cell(matrix=facts.matrix.name, coordinates=place, recipe=recipe)
+            if recipe != "relaxed" or facts.changing(cell):
+                yield cell
 
 
 def fate_of(facts: Feasibility, cell: Cell, here: frozenset[Version] | None = None) -> Fate:
@@ -114,24 +116,4 @@ def _needed(facts: Feasibility, fate: Fate) -> Iterator[Rule]:
         if fate.obstacle.kind == "excluded" and not facts.unavailable(cell) and not facts.conflicting(cell):
             yield from facts.rules.exclusions(cell)
         return
-    winners = facts.rules.relaxations(cell)
-    for rule in facts.rules.relaxing(cell):
-        if any(_matters(facts, cell, relaxation, winners) for relaxation in rule.relaxations):
-            yield rule
-
-
-def _matters(facts: Feasibility, cell: Cell, relaxation: Relaxation, winners: dict[str, Relaxation]) -> bool:
-    """Whether a relaxation changes what the cell asks for; deep in the tree only a resolver knows, so it counts."""
-    release = facts.subject_release(cell)
-    if release is None:
-        return False
-    if relaxation.ignore_requires_python:
-        published = release.published
-        return published is not None and not admits(published.requires_python, facts.patch(cell))
-    package = canonicalize_name(relaxation.package)
-    if winners.get(package) != relaxation:
-        return False
-    python = cell.on(facts.matrix.interpreters.name).version
-    asked = named(facts.requirements(release.version, python), package)
-    changed = any(r.specifier != relaxation.specifier or relaxation.to == NOTHING for r in asked)
-    return changed or relaxation.everywhere or relaxation.as_of is not None
+    yield from facts.changing(cell)

@@ -56,7 +56,7 @@ class Moment:
         """
         published = None if self.newest is None else self.newest[1].published
         python = None if published is None else published.requires_python
-        patches = self.matrix.interpreters.releases
+        patches = self.matrix.interpreters.patches
         return _series(max([one for one in patches if admits(python, one)] or patches))
 
     @property
@@ -150,7 +150,7 @@ class Moment:
         return tuple(release.version for release in members(version, axis.select, package))
 
     def _pin(self, published: Published, axis: PackageAxis) -> SpecifierSet | None:
-        patch = max(one for one in self.matrix.interpreters.releases if _series(one) == self.newest_python)
+        patch = max(one for one in self.matrix.interpreters.patches if _series(one) == self.newest_python)
         markers = marker_values(patch, self.matrix.platform)
         asked = named(active(published, markers), canonicalize_name(axis.package))
         return SpecifierSet(",".join(str(one.specifier) for one in asked if str(one.specifier))) if asked else None
@@ -160,7 +160,7 @@ class Moment:
         if asked is None:
             return None
         if isinstance(axis, InterpreterAxis):
-            patches = {Version(f"{one.major}.{one.minor}"): one for one in axis.releases}
+            patches = {Version(f"{one.major}.{one.minor}"): one for one in axis.patches}
             admitted = (v for v in self.existing[axis.name] if asked.contains(patches[v], prereleases=True))
         else:
             admitted = (v for v in self.existing[axis.name] if any(asked.filter(self.releases(axis, v), True)))

@@ -12,7 +12,7 @@ CELL = "py3.11-dep1-demo1.0"
 def test_plan_prints_counts_by_fate_and_recipe(run: Run) -> None:
     ran = run("plan", "demo")
     assert ran.code == 0
-    assert "24 cells" in ran.out
+    assert "22 cells" in ran.out
     assert "requires-python" in ran.out
     assert "compat plan demo --explain" in ran.err
 
@@ -22,7 +22,7 @@ def test_plan_json_is_one_envelope_with_every_cell_once(run: Run) -> None:
     assert (ran.code, ran.err) == (0, "")
     assert {key: ran.json[key] for key in ("schema", "ok", "errors")} == {"schema": 1, "ok": True, "errors": []}
     cells = ran.json["data"]["cells"]
-    assert len(cells) == len({cell["id"] for cell in cells}) == 24
+    assert len(cells) == len({cell["id"] for cell in cells}) == 22
     assert cells[0].keys() == {"id", "coordinates", "recipe", "fate", "obstacle"}
     by_id = {cell["id"]: cell for cell in cells}
     assert by_id[CELL]["coordinates"] == {"python": "3.11", "dep": "1", "demo": "1.0"}
@@ -33,6 +33,45 @@ def test_plan_json_is_one_envelope_with_every_cell_once(run: Run) -> None:
     }
 
 
+def test_a_relaxed_cell_in_which_nothing_is_relaxed_is_no_cell_and_the_dated_one_is_named(run: Run) -> None:
+    for command in (["plan", "demo", "--explain"], ["lock", "demo"]):
+        ran = run(*command, "py3.11-dep1-demo1.0+relaxed")
+        assert ran.code == 2
+        assert ran.err.strip().endswith(
+            "no cell of matrix 'demo' is 'py3.11-dep1-demo1.0+relaxed': no rule relaxes anything there "
+            "(py3.11-dep1-demo1.0+dated asks the same)"
+        )
+
+
+def test_a_matrix_without_a_relaxing_rule_has_no_relaxed_cells_and_no_column_for_them(run: Run, root: Path) -> None:
+    matrix = root / "matrices" / "demo" / "matrix.toml"
+    matrix.write_text(matrix.read_text().partition("rules = [")[0])
+    ran = run("plan", "demo")
+    assert "16 cells" in ran.out
+    assert "relaxed" not in ran.out
+
+
+def test_a_lock_outside_the_plan_is_told_and_the_others_are_still_checked(run: Run, root: Path) -> None:
+    locks = root / "matrices" / "demo" / "locks"
+    assert run("lock", "demo", CELL).code == 0
+    (locks / f"{CELL}+relaxed.txt").write_text((locks / f"{CELL}.txt").read_text())
+    ran = run("lock", "demo", "--check")
+    assert ran.code == 0
+    assert f"{CELL}+relaxed has a lock and is not in the plan: passed over" in ran.err
+
+
+def test_a_package_that_the_index_lacks_is_told_by_axis_and_an_index_that_fails_is_not(
+    run: Run, root: Path, demo_index: FakeIndex
+) -> None:
+    matrix = root / "matrices" / "demo" / "matrix.toml"
+    matrix.write_text(matrix.read_text().replace('package = "dep", select', 'package = "depp", select'))
+    ran = run("plan", "demo")
+    assert (ran.code, ran.out) == (2, "")
+    assert "matrix.toml: axes[1].package: the package index has no package 'depp' (did you mean 'dep'?)" in ran.err
+    demo_index.page("depp", status(500))
+    assert run("plan", "demo").code == 3
+
+
 def test_plans_are_byte_identical(run: Run) -> None:
     assert run("plan", "demo", "--json").out == run("plan", "demo", "--json").out
 
@@ -40,7 +79,7 @@ def test_plans_are_byte_identical(run: Run) -> None:
 def test_explain_shows_the_arithmetic_of_one_cell(run: Run) -> None:
     ran = run("plan", "demo", "--explain", "py3.11-dep2-demo1.0")
     assert ran.code == 0
-    assert "demo requires dep ~=1.0; the cell is outside it: moved" in ran.out
+    assert "demo 1.0 requires dep ~=1.0; the cell is outside it: moved" in ran.out
     assert ran.out.splitlines()[-1].strip() == "infeasible: demo 1.0 requires dep ~=1.0, not 2"
 
 
@@ -190,7 +229,7 @@ def test_a_rule_that_no_cell_needs_is_told_beside_the_whole_plan(run: Run, root:
     matrix.write_text(text[: text.rindex("]")] + rule)
     ran = run("plan", "demo", "--json")
     assert ran.code == 2
-    assert len(ran.json["data"]["cells"]) == 24
+    assert len(ran.json["data"]["cells"]) == 22
     assert [(error["code"], error["path"]) for error in ran.json["errors"]] == [
         ("unneeded", "matrices/demo/matrix.toml: rules[2]")
     ]

@@ -96,11 +96,17 @@ CASES: dict[str, tuple[Document, str, str, str]] = {
         "axes[0].releases[0]",
         "'3.9.0rc1'",
     ),
-    "an interpreter release names no patch": (
-        changed(MATRIX, ("axes", 0, "releases", 0), "3.9"),
+    "an interpreter release names no series": (
+        changed(MATRIX, ("axes", 0, "releases", 0), "3"),
         "bad-version",
         "axes[0].releases[0]",
-        "such as '3.11.4'",
+        "not a series of Python such as '3.11', or a final patch such as '3.11.4'",
+    ),
+    "a series stands twice, once with its patch": (
+        added(("axes", 0, "releases"), "3.10"),
+        "duplicate",
+        "axes[0].releases[3]",
+        "'3.10' stands at axes[0].releases[1]",
     ),
     "an interpreter release has an epoch": (
         changed(MATRIX, ("axes", 0, "releases", 0), "1!3.9.1"),

@@ -8,7 +8,7 @@ from packaging.tags import Tag
 from packaging.version import Version
 
 from compat.declare.matrix import InterpreterAxis, Matrix, PackageAxis, Selector, Suite
-from compat.errors import IndexUnreachable
+from compat.errors import DeclarationError, IndexUnreachable
 from compat.index.discover import THREADS, discover
 from compat.index.release import Artifact, Package, Published, Release
 from compat.index.source import MemorySource
@@ -79,9 +79,29 @@ def test_two_axes_of_one_package_make_one_entry() -> None:
     assert [found.name for found in catalogue.packages] == ["whole-flour", "bread"]
 
 
-def test_a_missing_package_is_trouble_and_not_an_empty_axis() -> None:
-    with pytest.raises(IndexUnreachable, match="whole-flour"):
+def test_a_package_that_the_index_does_not_have_is_a_fault_of_the_declaration() -> None:
+    with pytest.raises(DeclarationError) as caught:
         discover(MATRIX, MemorySource({"bread": BREAD}, METADATA))
+    assert [fault.line() for fault in caught.value.faults] == [
+        "matrices/small/matrix.toml: axes[1].package: the package index has no package 'Whole_Flour' "
+        "(check the name, and the index address)"
+    ]
+
+
+def test_the_nearest_name_that_the_subject_requires_is_offered() -> None:
+    metadata = METADATA | {"bread-3.0-py3-none-any.whl": published("whole-flower>=1; python_version>'3'")}
+    bread = package("bread", {"3.0": ["bread-3.0-py3-none-any.whl"]})
+    with pytest.raises(DeclarationError, match=r"did you mean 'whole-flower'\?"):
+        discover(MATRIX, MemorySource({"bread": bread}, metadata))
+
+
+def test_an_index_that_does_not_answer_is_no_fault_of_the_declaration() -> None:
+    class Silent(MemorySource):
+        def package(self, name: str) -> Package:
+            raise IndexUnreachable.of("the package index did not answer in time")
+
+    with pytest.raises(IndexUnreachable, match="did not answer"):
+        discover(MATRIX, Silent({}, {}))
 
 
 class Failing(MemorySource):

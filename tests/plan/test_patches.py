@@ -1,8 +1,12 @@
 """A series stands for its patches: any usable one that admits the other coordinates will do, and each is told of."""
 
+import datetime
+
 import pytest
+from packaging.version import Version
 from world import catalogue_of, matrix_of, source_of, world
 
+from compat.declare.patches import NEWEST
 from compat.lock.locker import MemoryLocker
 from compat.lock.lockfile import Inputs, Lock
 from compat.lock.recipe import inputs_of, lock_cell
@@ -11,6 +15,7 @@ from compat.plan.explain import explain
 from compat.plan.feasible import Feasibility
 from compat.plan.obstacle import Obstacle
 from compat.plan.plan import plan
+from compat.policy.eol import PYTHONS
 
 DOCUMENT = world("patches")
 MATRIX = matrix_of(DOCUMENT)
@@ -46,6 +51,7 @@ def test_a_relaxed_cell_is_given_the_newest_patch_that_admits_it_and_asks_for_wh
     assert inputs("py3.9-dep2-tool1-demo1.0+relaxed").requirements == (
         "dep==2.*",
         "dep>=2.1",
+        "free",
         "other==2",
         "tool==1.*",
     )
@@ -105,3 +111,20 @@ def test_every_feasible_cell_has_inputs(cell: str) -> None:
     if FACTS.obstacle(asked) is None:
         locker = MemoryLocker(lambda inputs: Lock(inputs=inputs, pins=(), tool="none"))
         assert isinstance(lock_cell(locker, inputs_of(FACTS, asked), source_of(DOCUMENT).package, 10), Lock)
+
+
+def test_a_series_of_python_without_a_patch_is_its_newest_known_one() -> None:
+    document = world("patches")
+    document["matrix"] = document["matrix"].replace('"3.9.18", "3.10.13"', '"3.9", "3.10.13", "3.99"')
+    matrix = matrix_of(document)
+    facts = Feasibility(matrix, catalogue_of(document))
+    cells = [f"py{series}-dep1-tool1-demo1.0" for series in ("3.9", "3.10", "3.99")]
+    patches = [str(inputs_of(facts, parse_cell(cell, matrix)).python) for cell in cells]
+    # What asks for 3.9.2 can be had there; a series that the list does not know begins with its `.0`.
+    assert patches == [str(NEWEST["3.9"]), "3.10.13", "3.99.0"]
+    assert Version(patches[0]) > Version("3.9.2")
+
+
+def test_each_series_of_python_that_is_out_has_its_patch() -> None:
+    listed = {str(series.version) for series in PYTHONS if series.released <= datetime.date(2026, 11, 22)}
+    assert listed <= set(NEWEST)

@@ -6,17 +6,29 @@ import itertools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.tags import parse_tag
 from packaging.version import Version
 from world import catalogue_of, matrix_of, world
 
-from compat.declare.matrix import InterpreterAxis, Matrix, PackageAxis, Selector, Suite
+from compat.declare.matrix import (
+    InterpreterAxis,
+    Matrix,
+    PackageAxis,
+    Relaxation,
+    Rule,
+    Selector,
+    Suite,
+    When,
+)
 from compat.errors import UsageError
 from compat.index.release import Artifact, Catalogue, Package, Published, Release
 from compat.plan.cell import RECIPES, Cell, Coordinate, parse_cell
 from compat.plan.explain import explain
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import Feasible, Infeasible, counts, plan
+from compat.plan.product import product
 
 VERSIONS = st.builds(
     lambda major, minor, patch: Version(f"{major}.{minor}.{patch}"), *(st.integers(min_value=0, max_value=3),) * 3
@@ -41,7 +53,7 @@ def axis_package(name: str) -> st.SearchStrategy[Package]:
     return releases.map(lambda found: Package(name=name, releases=tuple(sorted(found, key=lambda r: r.version))))
 
 
-def matrix(keep: str) -> Matrix:
+def matrix(keep: str, rules: tuple[Rule, ...] = ()) -> Matrix:
     python = InterpreterAxis(name="python", short="py", releases=(Version("3.9.18"), Version("3.11.7")))
     dep = PackageAxis(name="dep", short="dep", package="dep", select=Selector(keep=keep))
     demo = PackageAxis(name="demo", short="demo", package="demo")
@@ -53,24 +65,49 @@ def matrix(keep: str) -> Matrix:
         margin_days=0,
         axes=(python, dep, demo),
         suite=Suite(path="suite"),
+        rules=rules,
     )
+
+
+def relaxing(*relaxations: Relaxation, when: str = "") -> Rule:
+    conditions = When((("demo", SpecifierSet(when)),)) if when else When(())
+    return Rule(name="r", effect="relax", because="tried", when=conditions, relaxations=relaxations)
 
 
 CATALOGUES = st.tuples(axis_package("dep"), axis_package("demo")).map(lambda found: Catalogue(packages=found))
 KEPT = st.sampled_from(["each", "minor", "major"])
 
 
-@given(CATALOGUES, KEPT)
-def test_a_plan_is_a_partition_of_the_product(catalogue: Catalogue, keep: str) -> None:
-    asked = matrix(keep)
+DEEP = relaxing(Relaxation(package="deep", to="any", everywhere=True))
+
+
+@given(CATALOGUES, KEPT, st.booleans())
+def test_a_plan_is_a_partition_of_the_product(catalogue: Catalogue, keep: str, relaxed: bool) -> None:
+    asked = matrix(keep, (DEEP,) if relaxed else ())
     made = plan(asked, catalogue)
     fields = {"each": 3, "minor": 2, "major": 1}[keep]
     deps = {r.version.release[:fields] for r in catalogue.package("dep").releases}
     demos = {r.version for r in catalogue.package("demo").releases}
-    expected = len(deps) * len(demos) * 2 * len(RECIPES)
+    expected = len(deps) * len(demos) * 2 * (len(RECIPES) if relaxed else len(RECIPES) - 1)
     ids = [fate.cell.id for fate in made.fates]
     assert len(ids) == len(set(ids)) == expected
     assert sum(counter.total() for counter in counts(made.fates).values()) == expected
+
+
+@given(CATALOGUES, st.sampled_from(PINS), st.sampled_from(["", "<2", ">=2"]))
+def test_a_relaxed_cell_is_planned_exactly_where_a_rule_changes_something(
+    catalogue: Catalogue, pin: str, when: str
+) -> None:
+    package = Requirement(pin).name
+    asked = matrix("each", (relaxing(Relaxation(package=package, to="any"), when=when),))
+    facts = Feasibility(asked, catalogue)
+    planned = {fate.cell.id for fate in plan(asked, catalogue).fates}
+    for place in product(asked, catalogue):
+        cell = Cell(matrix="demo", coordinates=place, recipe="relaxed")
+        version, python = cell.on("demo").version, cell.on("python").version
+        names = {requirement.name for requirement in facts.requirements(version, python)}
+        holds = version in SpecifierSet(when) and package in names
+        assert (cell.id in planned) == holds
 
 
 @given(CATALOGUES, KEPT)
