@@ -8,6 +8,7 @@ import msgspec
 import typer
 
 from compat import files, pipeline
+from compat.advise.lifted import lifted
 from compat.cli.output import envelope, note, report, say
 from compat.cli.setting import (
     ExtraIndexUrl,
@@ -42,6 +43,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""
     changes: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
+    relaxed: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
 
 
 def lock(
@@ -114,11 +117,11 @@ def _settled(setting: Setting, answer: Answer, check: bool) -> Line:
         case Refusal() as refusal:
             return Line(id=answer.cell.id, outcome=str(refusal), because=refusal.because)
         case Lock() as made:
-            return _kept(setting, answer.cell.id, made, check)
+            return _kept(setting, answer.cell, made, check)
 
 
-def _kept(setting: Setting, cell_id: str, made: Lock, check: bool) -> Line:
-    path = pipeline.lock_path(setting.folder, cell_id)
+def _kept(setting: Setting, cell: Cell, made: Lock, check: bool) -> Line:
+    path = pipeline.lock_path(setting.folder, cell.id)
     before = pipeline.kept_lock(path) if path.exists() else None
     found = None if before is None else drift(before, made)
     changes = tuple(moved.line() for moved in found.moved) if found else ()
@@ -131,12 +134,28 @@ def _kept(setting: Setting, cell_id: str, made: Lock, check: bool) -> Line:
     if not check and outcome != "current":
         files.write(path, encode_lock(made))
     reasons = (found.reasons or ("the index",)) if found and outcome != "current" else ()
-    return Line(id=cell_id, outcome=outcome, pins=len(made.pins), digest=made.digest, changes=changes, reasons=reasons)
+    taken = lifted(setting.facts, cell, made) if cell.recipe == "relaxed" else ()
+    changed = {package for requirement in taken for package in requirement.packages}
+    offered = setting.facts.rules.relaxations(cell)
+    return Line(
+        id=cell.id,
+        outcome=outcome,
+        pins=len(made.pins),
+        digest=made.digest,
+        changes=changes,
+        reasons=reasons,
+        relaxed=tuple(f"{requirement.sentence} (rule {requirement.rule})" for requirement in taken),
+        kept=tuple(pin.name for pin in made.pins if pin.name in offered and pin.name not in changed),
+    )
 
 
 def _print(line: Line) -> None:
     tail = f": {line.because}" if line.because else f" ({line.pins} pins)"
     say(f"{line.id}  {line.outcome}{tail}")
+    for sentence in line.relaxed:
+        say(f"    relaxed: {sentence}")
+    if line.kept:
+        say(f"    kept as published, though a rule would relax it: {', '.join(line.kept)}")
     for change in line.changes:
         say(f"    {change}")
     for reason in line.reasons:
