@@ -163,7 +163,7 @@ class TestThePullRequest:
         )
         assert there.pulls("open") == []
         (comment,) = there.comments[1]
-        assert comment.startswith("Nothing is left to propose here")
+        assert comment.startswith("No move of a minimum version is open any more")
         assert isinstance(run(server, None), Unchanged)
         assert len(there.comments[1]) == 1
 

@@ -93,7 +93,7 @@ class TestARaise:
 
     def test_is_not_open_when_one_end_is_missing(self) -> None:
         one = on_dep(green(AT_14[0]))["raise-dep-1.2-to-1.4"]
-        assert [objection.because for objection in one.objections] == [f"{AT_14[1]} has not been run"]
+        assert [objection.because for objection in one.objections] == [f"no run of {AT_14[1]} counts yet"]
 
     def test_waits_when_the_suite_has_changed(self) -> None:
         runs = [ran(one, days_ago=ago, suite_digest=OTHER_SUITE) for one in AT_14 for ago in (1, 2)]
