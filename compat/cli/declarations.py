@@ -7,8 +7,11 @@ import typer
 from compat import files, pipeline
 from compat.cli.output import envelope, note, say
 from compat.cli.setting import Json, Root, Setting, matrices_folder, matrix_names
+from compat.cli.stand import Stand
+from compat.declare.faults import faults_of
 from compat.declare.schema import matrix_schema, policy_schema, schema_text
-from compat.errors import DeclarationError
+from compat.errors import DeclarationError, Fault
+from compat.results.refuted import refuted
 
 
 def check(
@@ -16,20 +19,26 @@ def check(
     as_json: Json = False,
     root: Root = None,
 ) -> None:
-    """Check declarations and their suites without asking the index.
+    """Check declarations and their suites, and hold what [[known]] says against the records; asks no index.
 
     Examples: compat check; compat check tff
     """
     names = [matrix] if matrix else matrix_names(matrices_folder(root))
     settings = [Setting(name, root) for name in names]
     checked = [setting.ask.matrix.name for setting in settings]
-    faults = [f for s in settings for f in pipeline.suite_trouble(s.folder, s.ask.matrix)]
+    faults = [f for s in settings for f in (*pipeline.suite_trouble(s.folder, s.ask.matrix), *_refuted(s))]
     if faults:
         raise DeclarationError(*faults)
     if as_json:
         envelope({"matrices": checked})
     else:
         say(f"sound: {', '.join(checked)}")
+
+
+def _refuted(setting: Setting) -> tuple[Fault, ...]:
+    stand, matrix = Stand(setting), setting.ask.matrix
+    verdicts = {cell: stand.verdict(cell) for cell in stand.rows} if matrix.known else {}
+    return faults_of(f"matrices/{setting.folder.name}/matrix.toml", refuted(matrix, verdicts))
 
 
 def schema(

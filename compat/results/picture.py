@@ -77,7 +77,7 @@ class Picture:
         for issue in self.matrix.known:
             named = issue.capability == (subject if capability is None else capability.id)
             begins = capability is None and any(text.startswith(issue.outcome) for text in texts)
-            if _holds(issue, entry.cell) and (named if issue.capability else begins):
+            if holds(issue, entry.cell) and (named if issue.capability else begins):
                 return issue
         return None
 
@@ -130,7 +130,8 @@ def _entry(
     )
 
 
-def _holds(issue: KnownIssue, cell: Cell) -> bool:
+def holds(issue: KnownIssue, cell: Cell) -> bool:
+    """Return whether a cell lies in the range of an explanation."""
     at = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}
     return all(
         not isinstance(specifier, str) and axis in at and specifier.contains(at[axis], prereleases=True)

@@ -13,6 +13,7 @@ from compat.declare.matrix import KnownIssue, Matrix, When
 from compat.plan.plan import plan
 from compat.results.picture import Picture, picture
 from compat.results.record import Record
+from compat.results.refuted import refuted
 from compat.results.table import markdown, unexplained
 from compat.results.verdict import Present
 
@@ -128,3 +129,25 @@ def test_a_run_from_before_places_were_kept_makes_no_cell_flaky() -> None:
         "test-fail:error(mean; at library/core.py:3)", cell=LAST, day=1, capabilities=capabilities(sum="yes", mean="no")
     )
     assert pictured(before, after).by_id[LAST].verdict.kind == "partial"
+
+
+def test_an_explanation_of_a_capability_that_works_in_its_range_is_refuted() -> None:
+    works = pictured(ran("pass", cell=LAST, capabilities=capabilities(mean="yes"))).by_id[LAST].verdict
+    (finding,) = refuted(with_known(capability="mean"), {LAST: works})
+    assert (finding.code, finding.path) == ("refuted", ("known", 0))
+    assert finding.message == f"mean works in {LAST}, where this entry says why it fails"
+    elsewhere = KnownIssue(
+        because="there", capability="mean", when=When(((matrix_of(WORLD).subject, SpecifierSet("<0")),))
+    )
+    matrix = msgspec.structs.replace(matrix_of(WORLD), known=(elsewhere,))
+    assert not list(refuted(matrix, {LAST: works, "of-other-axes": works}))
+    fails = ran("test-fail:error(mean)", cell=LAST, capabilities=capabilities(sum="yes", mean="no"))
+    assert not list(refuted(with_known(capability="mean"), {LAST: pictured(fails).by_id[LAST].verdict}))
+
+
+def test_a_flaky_cell_refutes_no_explanation() -> None:
+    passed = ran("pass", cell=LAST, day=1, capabilities=capabilities(mean="yes"))
+    failed = ran("test-fail:error(mean)", cell=LAST, capabilities=capabilities(mean="no"))
+    flaky = pictured(failed, passed).by_id[LAST].verdict
+    assert flaky.kind == "flaky"
+    assert not list(refuted(with_known(capability="mean"), {LAST: flaky}))
