@@ -184,14 +184,17 @@ class Dependencies:
             fell = False
             for name, other in pairs:
                 one, two = left[name], left[other]
-                key = (name, one.releases, other, two.releases, question.python)
+                # Each tuple of releases is kept, so its identity is a key; hashing its versions takes long.
+                key = (name, id(one.releases), other, id(two.releases), question.python)
                 if key not in self._second:
-                    asks = partial(self._meets, name, other, question.python, two.releases)
-                    self._second[key] = tuple(filter(asks, one.releases))
+                    meets = partial(self._meets, name, other, question.python, two.releases)
+                    kept = tuple(filter(meets, one.releases))
+                    self._second[key] = one.releases if kept == one.releases else kept
                 if not self._second[key]:
                     return self._apart(one, two, question)
-                fell = fell or len(self._second[key]) < len(one.releases)
-                left[name] = msgspec.structs.replace(one, releases=self._second[key])
+                if self._second[key] is not one.releases:
+                    fell = True
+                    left[name] = msgspec.structs.replace(one, releases=self._second[key])
         return None
 
     def _meets(self, name: str, other: str, python: Version, others: Versions, version: Version) -> bool:

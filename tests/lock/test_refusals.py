@@ -142,6 +142,18 @@ def test_because_is_the_root_clause_and_not_the_conclusion() -> None:
     )
 
 
+def test_a_long_reason_is_cut_at_the_end_of_a_word_and_says_so() -> None:
+    parts = [f"part-{number}>=1.{number} depends on ground>={number}" for number in range(20)]
+    refusal = refusal_of_uv(
+        f"error: No solution found when resolving dependencies\n  cause: Because {' and '.join(parts)}"
+    )
+    assert refusal is not None
+    assert len(refusal.because) <= 300
+    assert refusal.because.endswith("...")
+    assert " and ".join(parts).startswith(refusal.because[:-3])
+    assert " and ".join(parts)[len(refusal.because) - 3] == " "
+
+
 def test_a_build_that_pip_could_not_set_up_is_not_a_refusal() -> None:
     text = "ERROR: installing backend dependencies for farmhashpy did not run successfully.\nERROR: Failed to build 'x'"
     assert refusal_of_pip(text) is None
