@@ -120,7 +120,7 @@ def _because(story: str, match: re.Match[str]) -> str:
     end = min(
         (
             at
-            for mark in (", we can conclude", " ERROR: ", " hint:", " cause: ")
+            for mark in (", we can conclude", " we can conclude", " ERROR: ", " hint:", " cause: ")
             if (at := story.find(mark, match.start())) > 0
         ),
         default=len(story),
