@@ -44,9 +44,9 @@ def declared(folder: Path, today: datetime.date) -> Declared:
     return load(matrix, read_if_there(folder / "policy.toml"), folder=folder.name, today=today)
 
 
-def discovered(ask: Declared, source: ReleaseSource) -> Catalogue:
-    """Discover: ask the index for what the matrix speaks of."""
-    return discover(ask.matrix, source)
+def discovered(ask: Declared, source: ReleaseSource, kept: Catalogue | None = None) -> Catalogue:
+    """Discover: ask the index for what the matrix speaks of; what the subject pins is taken from `kept`, if given."""
+    return discover(ask.matrix, source, None if kept is None else kept.required)
 
 
 def kept_catalogue(folder: Path, matrix: Matrix) -> Catalogue | None:

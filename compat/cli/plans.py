@@ -34,13 +34,11 @@ def discover(
     Examples: compat discover tff; compat discover tff --json; compat discover tff --write
     """
     here = Setting(matrix, root, index_url, extra_index_url, refresh)
-    axes = {
-        axis.name: [str(at.version) for at in axis_coordinates(axis, here.catalogue)] for axis in here.ask.matrix.axes
-    }
+    axes = {axis.name: [str(at.version) for at in axis_coordinates(axis, here.anew)] for axis in here.ask.matrix.axes}
     if as_json:
         envelope({"matrix": matrix, "axes": axes})
         if write:
-            files.write(pipeline.catalogue_path(here.folder), encode_catalogue(here.catalogue, here.ask.matrix))
+            files.write(pipeline.catalogue_path(here.folder), encode_catalogue(here.anew, here.ask.matrix))
         return
     for name, versions in axes.items():
         say(f"{name}: {len(versions)} coordinates, {versions[0]} to {versions[-1]}" if versions else f"{name}: none")
@@ -55,7 +53,7 @@ def _against_kept(here: Setting, write: bool) -> None:
     """Tell how the index differs from the kept catalogue; write it when told."""
     path = pipeline.catalogue_path(here.folder)
     before = (files.read_if_there(path) or b"").decode(errors="replace")
-    after = encode_catalogue(here.catalogue, here.ask.matrix)
+    after = encode_catalogue(here.anew, here.ask.matrix)
     shown = f"matrices/{here.folder.name}/{path.name}"
     if before == after:
         note(f"compat: {shown} is current")

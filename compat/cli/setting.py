@@ -137,8 +137,18 @@ class Setting:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """What the index holds of the matrix's packages; a stale answer is told on stderr."""
-        catalogue = pipeline.discovered(self.ask, self.source)
+        """What the index holds of the matrix's packages; a stale answer is told on stderr.
+
+        What the subject pins is taken from the kept catalogue where there is one.
+        """
+        return self._told(pipeline.discovered(self.ask, self.source, pipeline.kept_catalogue(self.folder)))
+
+    @cached_property
+    def anew(self) -> Catalogue:
+        """What the index holds of the matrix's packages and of what the subject pins."""
+        return self._told(pipeline.discovered(self.ask, self.source))
+
+    def _told(self, catalogue: Catalogue) -> Catalogue:
         for package in catalogue.packages:
             if package.stale_since is not None:
                 when = f"{package.stale_since:%Y-%m-%d %H:%M} UTC"

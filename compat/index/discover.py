@@ -10,16 +10,18 @@ from packaging.utils import canonicalize_name
 
 from compat.declare.matrix import Matrix, PackageAxis, Selector
 from compat.errors import DeclarationError, Fault, NoPage
-from compat.index.release import Catalogue, Package, Release
+from compat.index.release import Catalogue, Package, Release, Required
+from compat.index.required import required
 from compat.index.select import selected
 from compat.index.source import ReleaseSource
 
 THREADS = 8  # enough to hide an index's latency, few enough not to be taken for an attack
 
 
-def discover(matrix: Matrix, source: ReleaseSource) -> Catalogue:
+def discover(matrix: Matrix, source: ReleaseSource, known: tuple[Required, ...] | None = None) -> Catalogue:
     """Return the package of each package axis, in axis order; the subject's selected releases carry their metadata.
 
+    What the subject's releases pin is asked for too, unless it is `known`: it takes long and moves slowly.
     Raises IndexUnreachable as soon as one answer is missing: half a catalogue would pass for a whole one; and
     DeclarationError when the index answers and has no such package: that is a name that the matrix has wrong.
     """
@@ -32,7 +34,8 @@ def discover(matrix: Matrix, source: ReleaseSource) -> Catalogue:
             raise DeclarationError(*_unknown(matrix, packages, source))
         asked = packages[canonicalize_name(subject.package)]
         packages[asked.name] = _with_metadata(asked, subject.select, source, pool)
-    return Catalogue(packages=tuple(packages[name] for name in names))
+        pinned = required(matrix, packages[asked.name], source, pool.map) if known is None else known
+    return Catalogue(packages=tuple(packages[name] for name in names), required=pinned)
 
 
 def _page(source: ReleaseSource, name: str) -> Package | None:

@@ -16,10 +16,10 @@ from packaging.version import InvalidVersion, Version
 
 from compat.declare.matrix import Matrix
 from compat.errors import DeclarationError
-from compat.index.release import Artifact, Catalogue, Package, Published, Release
+from compat.index.release import Artifact, Catalogue, Package, Published, Release, Required
 from compat.index.select import selected
 
-FORMAT = 1
+FORMAT = 2  # 2 keeps what the subject's releases require
 
 
 class _File(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -45,19 +45,36 @@ class _Package(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     releases: tuple[_Release, ...]
 
 
+class _Required(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    name: str
+    releases: tuple[_Release, ...]
+    pins: tuple[str, ...] = ()
+    whole: bool = False
+
+
 class _Kept(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    format: Annotated[int, msgspec.Meta(ge=1, le=FORMAT)]
+    format: Annotated[int, msgspec.Meta(ge=FORMAT, le=FORMAT)]
     packages: tuple[_Package, ...]
+    required: tuple[_Required, ...]
 
 
 def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
-    """Return the text of what a matrix needs of a catalogue: the selected releases, one file a line."""
+    """Return the text of what a matrix needs of a catalogue: the selected releases, and the required ones."""
     packages = []
     for axis in matrix.packages:
         package = catalogue.package(canonicalize_name(axis.package))
         releases = tuple(map(_kept_release, selected(axis.select, package)))
         packages.append(_Package(name=package.name, releases=releases))
-    body = msgspec.json.encode(_Kept(format=FORMAT, packages=tuple(packages)))
+    required = tuple(
+        _Required(
+            name=found.package.name,
+            releases=tuple(map(_kept_release, found.package.releases)),
+            pins=found.pins,
+            whole=found.whole,
+        )
+        for found in catalogue.required
+    )
+    body = msgspec.json.encode(_Kept(format=FORMAT, packages=tuple(packages), required=required))
     return _one_file_a_line(msgspec.json.decode(body))
 
 
@@ -65,7 +82,8 @@ def decode_catalogue(text: str, source: str) -> Catalogue:
     """Return the catalogue of the text; raise DeclarationError, naming `source`, when it is none."""
     try:
         kept = msgspec.json.decode(text, type=_Kept)
-        return Catalogue(packages=tuple(map(_package, kept.packages)))
+        required = tuple(Required(package=_package(k), pins=k.pins, whole=k.whole) for k in kept.required)
+        return Catalogue(packages=tuple(map(_package, kept.packages)), required=required)
     except (ValueError, RecursionError) as fault:
         hint = "compat discover MATRIX --write makes it anew"
         raise DeclarationError.of(f"is no catalogue: {fault}", path=source, hint=hint) from None
@@ -100,7 +118,7 @@ def _one_file_a_line(body: dict[str, object]) -> str:
     return text + "\n"
 
 
-def _package(kept: _Package) -> Package:
+def _package(kept: _Package | _Required) -> Package:
     return Package(name=canonicalize_name(kept.name), releases=tuple(sorted(map(_release, kept.releases), key=_order)))
 
 

@@ -43,7 +43,7 @@ class Published(Value, frozen=True):
 
 
 class Release(Value, frozen=True):
-    """All artifacts of one version, sorted by file name. `published` is read for the subject only."""
+    """All artifacts of one version, sorted by file name. `published` is read for the subject and what it pins."""
 
     version: Version
     artifacts: tuple[Artifact, ...]
@@ -76,10 +76,23 @@ class Package(Value, frozen=True):
         return min((r.uploaded for r in self.releases if r.uploaded is not None), default=None)
 
 
+class Required(Value, frozen=True):
+    """A package that releases of the subject pin: every release that one of `pins` admits, or `whole` with all.
+
+    Of a release only the files count that the declared platform can take, and of its metadata only what it
+    asks of the axes' packages and of other required ones; where that was not read, nothing is known of it.
+    """
+
+    package: Package
+    pins: tuple[str, ...] = ()
+    whole: bool = False
+
+
 class Catalogue(Value, frozen=True):
-    """The index at one moment, as far as one matrix needs it: a Package for each package axis."""
+    """The index at one moment, as far as one matrix needs it: a Package for each package axis, and what is pinned."""
 
     packages: tuple[Package, ...]
+    required: tuple[Required, ...] = ()
 
     def package(self, name: str) -> Package:
         """Return the package of that normalised name; KeyError when the catalogue was not asked for it."""

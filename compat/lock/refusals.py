@@ -48,6 +48,7 @@ _PIP = (
 _PIP_SET_UP = re.compile(r"installing (?:build|backend) dependencies")
 _PIP_IGNORED = re.compile(r"versions that require a different python version: (?P<versions>.*?)(?: ERROR:|$)")
 _HIDDEN = re.compile(r"`([\w.-]+)` was filtered by `exclude-newer")
+_LONGEST = 300  # characters of a reason
 _URL = re.compile(r"\b(?:https?|file)://\S+")
 _PATH = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+[\w.+-]*")
 
@@ -92,6 +93,13 @@ def told(text: str) -> str:
     return " ".join(_PATH.sub("<path>", _URL.sub("<url>", text)).split())
 
 
+def shortened(text: str) -> str:
+    """Return the text, cut at the end of a word where it is longer than a record's reason should be."""
+    if len(text) <= _LONGEST:
+        return text
+    return text[: _LONGEST - 3].rpartition(" ")[0].rstrip(",;:") + "..."
+
+
 def _story(text: str, start: str) -> str:
     """The telling part of the output: from the first error on, margins and box-drawing gone."""
     match = re.search(start, text)
@@ -121,9 +129,9 @@ def _because(story: str, match: re.Match[str]) -> str:
     end = min(
         (
             at
-            for mark in (", we can conclude", " ERROR: ", " hint:", " cause: ")
+            for mark in (", we can conclude", " we can conclude", " ERROR: ", " hint:", " cause: ")
             if (at := story.find(mark, match.start())) > 0
         ),
         default=len(story),
     )
-    return told(story[begin:end])[:300]
+    return shortened(told(story[begin:end]))

@@ -12,7 +12,7 @@ from uv import find_uv_bin
 from compat.errors import IndexUnreachable, ToolFailed
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock, Refusal
-from compat.lock.refusals import refusal_of_uv, told
+from compat.lock.refusals import refusal_of_uv, shortened, told
 from compat.lock.text import decode_pins
 from compat.lock.tool import run
 
@@ -116,7 +116,7 @@ def _errors(stderr: str) -> str:
 
 
 def _trouble(cell: str, stderr: str) -> IndexUnreachable | ToolFailed:
-    words = told(_errors(stderr))[:300]
+    words = shortened(told(_errors(stderr)))
     if any(sign in stderr for sign in _NETWORK):
         return IndexUnreachable.of(
             f"uv could not lock {cell}: {words}", hint="check the network and the index, then again"

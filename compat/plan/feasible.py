@@ -11,6 +11,7 @@ from packaging.version import Version
 from compat.declare.matrix import ANY, NOTHING, Matrix, Outside, PackageAxis, Relaxation, Rule
 from compat.index.release import Catalogue, Published, Release
 from compat.plan.cell import Cell
+from compat.plan.dependencies import Dependencies, Question
 from compat.plan.installable import Installable
 from compat.plan.obstacle import Obstacle, Refused, conflict
 from compat.plan.platform import admits, marker_values
@@ -35,10 +36,12 @@ class Feasibility:
         releases = catalogue.package(self._names[self._subject.name]).releases
         self._metadata = {release.version: release.published for release in releases}
         self.requirements = cache(self._requirements)
+        self._dependencies = Dependencies(matrix, catalogue, self._installable, self.requirements)
         self._pin = cache(self._published_pin)
         self._moved = cache(self._lies_outside)
         self._inside = cache(self._coordinates_inside)
         self._fits = cache(self._pin_fits)
+        self._latest: tuple[tuple[object, ...], Obstacle | None] | None = None
         self._changing: dict[tuple[Version, Version, tuple[str, ...]], tuple[Rule, ...]] = {}
         self._asked = self.questions()
 
@@ -56,6 +59,7 @@ class Feasibility:
             ("does a rule exclude the cell?", self.excluded),
             ("does every coordinate have a file for this interpreter and platform?", self.unavailable),
             ("does the subject's release admit the other coordinates?", self.conflicting),
+            ("do the subject's pins leave something to install?", self.dead_end),
             ("does the index tell when the coordinates came out?", self.undated),
         )
 
@@ -74,10 +78,15 @@ class Feasibility:
 
     def conflicting(self, cell: Cell) -> Obstacle | None:
         """Return the obstacle when no release of the subject's coordinate admits all the others."""
-        if self.fitting(cell):
+        if self._fitting(cell):
             return None
         refused = {r.version: self.refused(cell, r) for r in self.usable(cell, self._subject)}
         return conflict(cell, self._subject, refused, self.unusable(cell, self._subject))
+
+    def dead_end(self, cell: Cell) -> Obstacle | None:
+        """Return the obstacle when each fitting release of the subject pins something that cannot be had."""
+        found = [self._dead_end(cell, release) for release in self._fitting(cell)]
+        return None if None in found else found[-1]
 
     def undated(self, cell: Cell) -> Obstacle | None:
         """Return the obstacle of a recipe that needs a date which the index does not give."""
@@ -90,7 +99,13 @@ class Feasibility:
         return Obstacle(kind="undated", between=(coordinate.text,), because=because)
 
     def fitting(self, cell: Cell) -> tuple[Release, ...]:
-        """Return the subject's releases that can be installed here and admit every other coordinate, oldest first."""
+        """Return the subject's releases that can stand in the cell, oldest first.
+
+        They can be installed here, admit every other coordinate, and what they pin can be had.
+        """
+        return tuple(r for r in self._fitting(cell) if self._dead_end(cell, r) is None)
+
+    def _fitting(self, cell: Cell) -> tuple[Release, ...]:
         relaxations = self.rules.relaxations(cell)
         return tuple(
             release
@@ -213,6 +228,37 @@ class Feasibility:
         if not asked:
             return None
         return SpecifierSet(",".join(str(a.specifier) for a in asked if str(a.specifier)))
+
+    def _dead_end(self, cell: Cell, release: Release) -> Obstacle | None:
+        """The obstacle among the packages that a release of the subject pins, if there is one."""
+        if not self.catalogue.required:
+            return None
+        rules = tuple(rule.name for rule in self.rules.relaxing(cell))
+        key = (release.version, rules, cell.coordinates)
+        if self._latest is None or self._latest[0] != key:
+            self._latest = (key, self._dependencies.obstacle(self._pins_of(cell, release)))
+        return self._latest[1]
+
+    def _pins_of(self, cell: Cell, release: Release) -> Question:
+        relaxations = self.rules.relaxations(cell)
+        python = cell.on(self._python).version
+        coordinates: dict[str, tuple[Version, ...]] = {
+            self._names[axis.name]: tuple(
+                r.version for r in _within(self._asked_of(cell, axis, release, relaxations), self.usable(cell, axis))
+            )
+            for axis in self._others
+        }
+        texts: dict[str, str] = {self._names[axis.name]: cell.on(axis.name).text for axis in self.matrix.packages}
+        coordinates[self._names[self._subject.name]] = (release.version,)
+        return Question(
+            subject=f"{self._subject.package} {release.version}",
+            version=release.version,
+            python=python,
+            rules=self.rules.named(cell),
+            relaxations=relaxations,
+            coordinates=coordinates,
+            texts=texts,
+        )
 
     def _lies_outside(self, subject: Version, python: Version, axis: str, coordinate: Version) -> bool:
         # Rules may set `Requires-Python` aside where something is moved, so this is asked without it first.

@@ -26,10 +26,20 @@ class Installable:
         self.usable = cache(self._usable)
         self.obstacle = cache(self._obstacle)
 
-    def reason(self, release: Release, python: Version, ignores: bool) -> tuple[Kind, str]:
+    def can_install(self, release: Release, python: Version, ignores: bool = False) -> bool:
+        """Return whether the release has a file for the interpreter; `ignores` sets `Requires-Python` aside."""
+        tags = accepted_tags(python, self._matrix.platform)
+        return any(
+            not artifact.yanked
+            and (ignores or self._admits(release, artifact, python))
+            and (not artifact.is_wheel or not tags.isdisjoint(artifact.tags))
+            for artifact in release.artifacts
+        )
+
+    def reason(self, release: Release, python: Version, ignores: bool = False) -> tuple[Kind, str]:
         """Return why the interpreter cannot install the release, as the end of a sentence about it."""
         files = [artifact for artifact in release.artifacts if not artifact.yanked]
-        if not files:
+        if not files and release.artifacts:
             return "yanked", "is yanked"
         if not ignores and not any(self._admits(release, file, python) for file in files):
             asked = sorted({str(required_python(release, file)) for file in files})
@@ -42,17 +52,8 @@ class Installable:
 
     def _usable(self, axis: str, version: Version, python: Version, ignores: bool) -> tuple[Release, ...]:
         """The coordinate's releases with a file to install; `ignores` sets `Requires-Python` aside."""
-        tags = accepted_tags(python, self._matrix.platform)
-        return tuple(
-            release
-            for release in self.releases(axis, version)
-            if any(
-                not artifact.yanked
-                and (ignores or self._admits(release, artifact, python))
-                and (not artifact.is_wheel or not tags.isdisjoint(artifact.tags))
-                for artifact in release.artifacts
-            )
-        )
+        releases = self.releases(axis, version)
+        return tuple(release for release in releases if self.can_install(release, python, ignores))
 
     def _admits(self, release: Release, artifact: Artifact, python: Version) -> bool:
         return admits(required_python(release, artifact), self.patches[python])

@@ -50,6 +50,17 @@ def admits(requires_python: SpecifierSet | None, patch: Version) -> bool:
     return requires_python is None or requires_python.contains(patch, prereleases=True)
 
 
+def is_too_old(requires_python: SpecifierSet | None, patch: Version) -> bool:
+    """Return whether the interpreter lies below what a `Requires-Python` begins with.
+
+    Of packages deep in the tree uv heeds only this: https://docs.astral.sh/uv/concepts/resolution/ (2026-11-22).
+    """
+    return any(
+        part.operator in (">=", ">", "~=", "==") and patch < Version(part.version.removesuffix(".*"))
+        for part in requires_python or ()
+    )
+
+
 def _platforms(platform: str) -> Iterator[str]:
     architecture, _, policy = platform.partition("-")
     newest = int(policy.rpartition("_")[2])

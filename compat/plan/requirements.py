@@ -26,8 +26,8 @@ def active(published: Published | None, markers: dict[str, str]) -> tuple[Asked,
     """
     if published is None:
         return ()
-    parsed = (_requirement(text) for text in published.requires_dist)
-    return tuple(_asked(r) for r in parsed if r is not None and (r.marker is None or r.marker.evaluate(markers)))
+    requirements = map(parsed, published.requires_dist)
+    return tuple(_asked(r) for r in requirements if r is not None and (r.marker is None or r.marker.evaluate(markers)))
 
 
 def named(asked: tuple[Asked, ...], package: str) -> tuple[Asked, ...]:
@@ -45,7 +45,8 @@ def _asked(requirement: Requirement) -> Asked:
 
 
 @lru_cache(maxsize=20_000)
-def _requirement(text: str) -> Requirement | None:
+def parsed(text: str) -> Requirement | None:
+    """Return the requirement; None for a text that is not a valid one."""
     try:
         return Requirement(text)
     except InvalidRequirement:

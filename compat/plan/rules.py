@@ -43,6 +43,10 @@ class RuleBook:
         """Return the pins that are relaxed in the cell by normalised package name; a later rule wins."""
         return self._of(cell)[1] if cell.recipe == "relaxed" else {}
 
+    def named(self, cell: Cell) -> dict[str, str]:
+        """Return the rule that relaxes each pin in the cell, by normalised package name."""
+        return {name: rule.name for rule in self.relaxing(cell) for name in self._named[rule.name]}
+
     def ignores_requires_python(self, cell: Cell) -> bool:
         """Return whether the subject's `Requires-Python` is set aside in the cell."""
         return any(rule.name in self._ignoring for rule in self.relaxing(cell))

@@ -39,12 +39,15 @@ def test_a_committed_catalogue_is_sound_and_names_no_host(path: Path) -> None:
     [
         "",
         "[]",
+        '{"format": 1, "packages": []}',
+        '{"format": 3, "packages": [], "required": []}',
         '{"format": 2, "packages": []}',
-        '{"format": 1}',
-        '{"format": 1, "packages": [], "more": 1}',
-        '{"format": 1, "packages": [{"name": "a", "releases": [{"version": "x"}]}]}',
-        '{"format": 1, "packages": [{"name": "a", "releases": [{"version": "1", "files": [{"name": "a.whl"}]}]}]}',
-        '{"format": 1, "packages": [{"name": "a", "releases": [{"version": "1", "asks": {"python": ">>"}}]}]}',
+        '{"format": 2, "packages": [], "required": [], "more": 1}',
+        '{"format": 2, "required": [], "packages": [{"name": "a", "releases": [{"version": "x"}]}]}',
+        '{"format": 2, "required": [], "packages": '
+        '[{"name": "a", "releases": [{"version": "1", "files": [{"name": "a.whl"}]}]}]}',
+        '{"format": 2, "required": [], "packages": '
+        '[{"name": "a", "releases": [{"version": "1", "asks": {"python": ">>"}}]}]}',
         "[" * 100_000,
     ],
 )

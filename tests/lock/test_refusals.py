@@ -142,6 +142,38 @@ def test_because_is_the_root_clause_and_not_the_conclusion() -> None:
     )
 
 
+def test_because_ends_before_the_conclusion_also_after_a_list_of_versions() -> None:
+    refusal = refusal_of_uv(
+        """\
+error: No solution found when resolving dependencies
+  cause: Because tensorflow>=2.17.0,<=2.17.1 depends on numpy{python_full_version < '3.12'}>=1.23.5,<2.0.0 and only the following versions of tensorflow are available:
+             tensorflow<2.17.dev0
+             tensorflow>2.17.0rc1
+         we can conclude that tensorflow>=2.17.0rc0,<=2.17.1 depends on numpy>=1.23.5,<2.0.0. (1)
+
+         Because tensorflow-privacy>=0.8.5,<=0.8.10 depends on attrs>=21.4,<22.dev0 and tensorflow-privacy>=0.8.1,<=0.8.4 depends on numpy>=1.21.4,<1.22.dev0, we can conclude that all of:
+"""
+    )
+    assert refusal is not None
+    assert str(refusal) == "lock-fail:conflict(tensorflow>=2.17.0,<=2.17.1)"
+    assert refusal.because == (
+        "tensorflow>=2.17.0,<=2.17.1 depends on numpy{python_full_version < '3.12'}>=1.23.5,<2.0.0"
+        " and only the following versions of tensorflow are available: tensorflow<2.17.dev0 tensorflow>2.17.0rc1"
+    )
+
+
+def test_a_long_reason_is_cut_at_the_end_of_a_word_and_says_so() -> None:
+    parts = [f"part-{number}>=1.{number} depends on ground>={number}" for number in range(20)]
+    refusal = refusal_of_uv(
+        f"error: No solution found when resolving dependencies\n  cause: Because {' and '.join(parts)}"
+    )
+    assert refusal is not None
+    assert len(refusal.because) <= 300
+    assert refusal.because.endswith("...")
+    assert " and ".join(parts).startswith(refusal.because[:-3])
+    assert " and ".join(parts)[len(refusal.because) - 3] == " "
+
+
 def test_a_build_that_pip_could_not_set_up_is_not_a_refusal() -> None:
     text = "ERROR: installing backend dependencies for farmhashpy did not run successfully.\nERROR: Failed to build 'x'"
     assert refusal_of_pip(text) is None
