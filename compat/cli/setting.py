@@ -141,7 +141,9 @@ class Setting:
 
         What the subject pins is taken from the kept catalogue where there is one.
         """
-        return self._told(pipeline.discovered(self.ask, self.source, pipeline.kept_catalogue(self.folder)))
+        return self._told(
+            pipeline.discovered(self.ask, self.source, pipeline.kept_catalogue(self.folder, self.ask.matrix))
+        )
 
     @cached_property
     def anew(self) -> Catalogue:
