@@ -42,6 +42,9 @@ rules = [
   { name = "python-undeclared", effect = "relax", because = "nobody tried an older one", relaxations = [
     { package = "demo", ignore_requires_python = true },
   ] },
+  { name = "deep", effect = "relax", because = "so each place has a relaxed cell", relaxations = [
+    { package = "deep", to = "any", everywhere = true },
+  ] },
 ]
 known = [{ because = "printing was never promised", capability = "printing" }]
 """

@@ -133,7 +133,7 @@ def test_lock_json_tells_each_cell_and_the_refusals_cause(run: Run) -> None:
     assert ran.json["ok"] is True
     assert [(cell["id"], cell["outcome"]) for cell in ran.json["data"]["cells"]] == [
         (CELL, "locked"),
-        ("py3.11-dep2-demo2.0", "lock-fail:no-artifact(gone==4.1)"),
+        ("py3.11-dep2-demo2.0", "plan-fail:no-artifact(gone==4.1)"),
         ("py3.8-dep2-demo2.0", "plan-fail:requires-python(demo2.0, py3.8)"),
     ]
 
@@ -180,7 +180,7 @@ def test_a_damaged_lock_is_one_line_with_its_place(run: Run, root: Path) -> None
 
 
 def test_an_unreachable_index_is_exit_code_3_and_no_plan(run: Run, demo_index: FakeIndex) -> None:
-    demo_index.page("dep", status(404))
+    demo_index.page("dep", status(500))
     ran = run("plan", "demo", "--json")
     assert ran.code == 3
     assert ran.json["ok"] is False
