@@ -23,6 +23,7 @@ from compat.index.release import Artifact, Catalogue, Package, Published, Releas
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.lock.text import encode_lock
 from compat.plan.cell import RECIPES, Cell, Coordinate
+from compat.plan.feasible import Feasibility
 from compat.plan.plan import cells
 from compat.results.record import Capability, Record, digest_of, encode_record
 from compat.run.outcome import Passed, parse_outcome
@@ -124,7 +125,7 @@ def repositories(draw: st.DrawFn, today_suite: str) -> Repository:
         catalogue=catalogue,
         has_suite=draw(st.integers(0, 9)) > 0,
     )
-    places = list(cells(repository.declared, catalogue)) + draw(_strays(repository.declared))
+    places = list(cells(Feasibility(repository.declared, catalogue))) + draw(_strays(repository.declared))
     if places:
         chosen = draw(st.lists(st.sampled_from(places), max_size=10, unique_by=lambda cell: cell.id))
         if draw(st.booleans()):  # many cells of one release, so that some floor has all that it needs

@@ -55,7 +55,7 @@ def columns(picture: Picture) -> tuple[Column, ...]:
         if ranked:
             *others, entry = ranked
             peers = (e for e in entries if e.cell.recipe == entry.cell.recipe and _was_installed(e))
-            newest = max(peers, key=_versions)
+            newest = max(peers, key=_versions, default=entry)
             found.append(Column(version=version, entry=entry, newest=newest, others=tuple(others)))
     return tuple(found)
 

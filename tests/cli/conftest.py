@@ -24,6 +24,8 @@ def root(tmp_path: Path) -> Path:
     folder = tmp_path / "repository" / "matrices" / "demo"
     folder.mkdir(parents=True)
     (folder / "matrix.toml").write_text(MATRIX, encoding="utf-8")
+    (folder / "suite").mkdir()
+    (folder / "suite" / "test_demo.py").write_text("def test_demo():\n    import demo\n", encoding="utf-8")
     return tmp_path / "repository"
 
 

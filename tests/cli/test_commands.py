@@ -1,5 +1,6 @@
 """The commands as people and programs see them: words in; stdout, stderr and an exit code out."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -250,6 +251,7 @@ def test_check_tells_every_fault_of_a_declaration_at_once(run: Run, root: Path) 
 def test_check_says_which_matrices_are_sound(root: Path, run: Run) -> None:
     matrix = root / "matrices" / "demo" / "matrix.toml"
     suite = matrix.parent / "suite"
+    shutil.rmtree(suite)
     without = run("check")
     assert without.code == 2
     assert "is not a directory (make it, with at least one test_*.py)" in without.err

@@ -31,7 +31,7 @@ def made(root: Path, days_ago: int = 0) -> Record:
 def handed(run: Run, root: Path, tmp_path: Path) -> Path:
     """A folder of records as a shard hands it over, with one record."""
     run("discover", "demo", "--write")
-    (root / "matrices" / "demo" / "suite").mkdir()
+    (root / "matrices" / "demo" / "suite").mkdir(exist_ok=True)
     run("lock", "demo", CELL)
     (tmp_path / "elsewhere" / "demo").mkdir(parents=True)
     RecordFiles(tmp_path / "elsewhere" / "demo").add(made(root))

@@ -38,7 +38,7 @@ def demo(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = root / "matrices" / "demo"
     (folder / "matrix.toml").write_text(floors.MATRIX + FLOORS, encoding="utf-8")
     (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
-    (folder / "suite").mkdir()
+    (folder / "suite").mkdir(exist_ok=True)
     (folder / "suite" / "test_demo.py").write_text("def test_it(): pass\n", encoding="utf-8")
     matrix = decode_matrix(floors.MATRIX.encode(), "world")
     (folder / "catalogue.json").write_text(encode_catalogue(floors.catalogue(), matrix), encoding="utf-8")

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ran import Run
@@ -13,11 +14,14 @@ from compat import pipeline
 from compat.errors import IndexUnreachable
 from compat.fleet import local
 from compat.lock import tool
+from compat.lock.lockfile import Refusal
 from compat.plan.cell import Cell
+from compat.plan.feasible import Feasibility
 from compat.run.evidence import Ended, Evidence, Installed, Step
 from compat.run.session import Bench, Job
 
-CELL, RELAXED, REFUSED = "py3.11-dep1-demo1.0", "py3.11-dep2-demo2.0+relaxed", "py3.11-dep2-demo2.0"
+CELL, RELAXED, RULED_OUT = "py3.11-dep1-demo1.0", "py3.11-dep2-demo2.0+relaxed", "py3.11-dep2-demo2.0"
+OLD = "py3.8-dep1-demo1.0"
 PINS = (Installed(name="demo", version="1"),)
 
 
@@ -84,12 +88,21 @@ def test_a_cell_that_the_index_does_not_answer_for_costs_no_other_cell_its_run(
     assert [path.name for path in (root / "matrices" / "demo" / "records").iterdir()] == [CELL]
 
 
-def test_a_refusal_is_counted_and_remembered_while_the_others_run(run: Run, cells: Cells, root: Path) -> None:
-    found = run("run", "demo", CELL, REFUSED)
+def test_a_refusal_is_counted_and_remembered_while_the_others_run(
+    run: Run, cells: Cells, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusal = Refusal(cause="conflict", subject="deep<2", because="dep 1.1 depends on deep<2")
+    plainly = pipeline.locked
+
+    def answer(facts: Feasibility, cell: Cell, *more: Any) -> pipeline.Answer:
+        return pipeline.Answer(cell=cell, result=refusal) if cell.id == OLD else plainly(facts, cell, *more)
+
+    monkeypatch.setattr(pipeline, "locked", answer)
+    found = run("run", "demo", CELL, OLD)
     assert (found.code, cells.ran) == (1, [CELL])
-    assert f"/2] {REFUSED}  lock-fail:no-artifact(gone==4.1): " in found.err
+    assert f"/2] {OLD}  lock-fail:conflict(deep<2): dep 1.1 depends on deep<2" in found.err
     assert f"/2] {CELL}  pass" in found.err
-    assert sorted(path.name for path in (root / "matrices" / "demo" / "records").iterdir()) == [CELL, REFUSED]
+    assert sorted(path.name for path in (root / "matrices" / "demo" / "records").iterdir()) == [CELL, OLD]
 
 
 def test_where_no_worker_takes_cells_any_more_none_is_locked_for_them(
@@ -128,15 +141,16 @@ class Resolvers:
 def test_locks_are_made_side_by_side_and_printed_in_the_order_of_the_cells(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("lock", "demo", "py3.8-dep1-demo1.0", REFUSED, RELAXED, CELL)
+    words = ("lock", "demo", OLD, RULED_OUT, RELAXED, CELL)
     resolvers = Resolvers(monkeypatch)
     found = run(*words, "--jobs", "4")
     assert resolvers.most > 1
-    assert [line.split()[0] for line in found.out.splitlines()] == list(words[2:])
+    assert [line.split()[0] for line in found.out.splitlines() if line[0] != " "] == list(words[2:])
     assert found.code == 1
-    assert found.err == "4 cells: 3 locked, 1 refused\n"
+    assert found.err == "4 cells: 3 locked, 1 infeasible\n"
     again = run(*words, "-j", "4")
-    assert [line.split()[1] for line in again.out.splitlines() if "lock-fail" not in line] == ["current"] * 3
+    said = [line.split()[1] for line in again.out.splitlines() if line[0] != " "]
+    assert [word for word in said if not word.startswith("plan-fail")] == ["current"] * 3
 
 
 def test_a_lock_without_an_answer_is_told_in_its_place(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
