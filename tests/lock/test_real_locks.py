@@ -9,6 +9,7 @@ from packaging.version import Version
 from compat.cli.setting import Setting, interpreter
 from compat.lock.lockfile import Lock, Refusal
 from compat.lock.piptools import PipToolsLocker
+from compat.lock.recipe import locked_cell
 from compat.pipeline import locked
 from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility
@@ -43,15 +44,26 @@ def answer(here: Setting, cell: str, locker: str = "uv") -> Lock | Refusal | Inf
     return locked(facts, parse_cell(cell, here.ask.matrix), resolver, here.source).result
 
 
+def resolved(here: Setting, cell: str, locker: str = "uv") -> Lock | Refusal:
+    """What the resolver says, whatever the plan knows."""
+    facts = Feasibility(here.ask.matrix, here.catalogue)
+    resolver = here.locker("pip-tools" if locker == "pip-tools" else "uv")
+    return locked_cell(facts, parse_cell(cell, here.ask.matrix), resolver, here.source.package)
+
+
 def test_the_plan_of_tff_is_a_partition_and_every_rule_is_needed(tff: Setting) -> None:
     made = plan(tff.ask.matrix, tff.catalogue)
     ids = {fate.cell.id for fate in made.fates}
-    assert len(ids) == len(made.fates) >= 27_132
+    # Three recipes at 9,044 places, but for seven where no rule changes what 0.17.0 asks for.
+    assert len(ids) == len(made.fates) >= 27_125
     assert made.unneeded == ()
 
 
-def test_the_newest_release_is_feasible_by_metadata_and_refused_by_the_resolver(tff: Setting) -> None:
-    refusal = answer(tff, "py3.11-tf2.14-tff0.87.0")
+def test_the_plan_knows_what_the_resolver_would_refuse_of_the_newest_release(tff: Setting) -> None:
+    known = answer(tff, "py3.11-tf2.14-tff0.87.0")
+    assert isinstance(known, Infeasible)
+    assert known.obstacle.between == ("jaxlib==0.4.14",)
+    refusal = resolved(tff, "py3.11-tf2.14-tff0.87.0")
     assert str(refusal) == "lock-fail:no-artifact(jaxlib==0.4.14)"
 
 
@@ -89,4 +101,4 @@ def test_both_lockers_give_the_same_refusal(tff: Setting) -> None:
     cell = "py3.11-tf2.14-tff0.87.0"
     if interpreter(Version("3.11")) is None:
         pytest.fail("pip-tools locks under the cell's own interpreter, and this machine has no Python 3.11")
-    assert str(answer(tff, cell, "pip-tools")) == str(answer(tff, cell, "uv"))
+    assert str(resolved(tff, cell, "pip-tools")) == str(resolved(tff, cell, "uv"))
