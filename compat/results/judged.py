@@ -12,7 +12,7 @@ from compat.results.redact import redacted
 from compat.results.verdict import Present
 from compat.run.classify import classify
 from compat.run.evidence import Evidence, Metric, StepName, Trial
-from compat.run.outcome import Failed, Outcome, Passed
+from compat.run.outcome import Failed, Outcome, Passed, is_untrusted
 from compat.run.signatures import EXCEPTIONS, read
 
 # How a text loses what may not be published: `redact.redacted`, told which folders the machine has.
@@ -45,7 +45,7 @@ def record_of(attempts: Sequence[Evidence], tool: str, run_url: str = "", redact
         host=deciding.host,
         isolation=deciding.isolation,
         tool=tool,
-        capabilities=_capabilities(deciding, redacted),
+        capabilities=() if is_untrusted(outcome) else _capabilities(deciding, redacted),
         metrics=_metrics(deciding),
         installed=deciding.installed,
         involved=involved(outcome, (item.name for item in deciding.installed), dict(deciding.owners)),

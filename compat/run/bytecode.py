@@ -1,7 +1,7 @@
 """A store of bytecode by the content of its source, so that a fresh cell does not compile what another has compiled.
 
-A cell's code must not be able to put a lie into it. So nothing that a cell wrote is ever taken: `harvest` learns from
-the `.pyc` files only which modules were imported, and compiles their sources itself. And nothing of the store is ever
+A cell's code must not be able to put a lie into it. So nothing that a cell wrote is ever taken: `harvest` is told which
+modules were imported, and compiles their sources itself. And nothing of the store is ever
 shared: `lend` copies, as a cell could write through a hard link. Both look at the source itself; a RECORD, which is
 hostile text, only says where to look.
 """
@@ -12,7 +12,7 @@ import csv
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from compat.run import compiling
@@ -55,8 +55,10 @@ def lend(site_packages: Path, tag: str, magic: bytes, store: Path) -> int:
     return lent
 
 
-def harvest(site_packages: Path, python: Path, tag: str, magic: bytes, store: Path) -> int:
-    """Compile the sources whose `.pyc` a run has left and the store does not know; return how many came to it.
+def harvest(
+    site_packages: Path, used: Collection[str], python: Path, tag: str, magic: bytes, store: Path
+) -> int:
+    """Compile the sources that a run has used and the store does not know; return how many came to it.
 
     To be called when nothing of the cell is alive. `python` is an interpreter with this tag and magic that no cell can
     write to, so not the one in the cell's own folder.
@@ -67,7 +69,7 @@ def harvest(site_packages: Path, python: Path, tag: str, magic: bytes, store: Pa
     wanted = {
         source.sha256: os.path.join(folders.site, source.path)
         for source in sources(site_packages)
-        if source.sha256 not in known and folders.has_bytecode(source, tag)
+        if source.sha256 not in known and source.path in used and folders.is_plain(source.folder)
     }
     if not wanted:
         return 0
@@ -116,7 +118,6 @@ class _Folders:
     def __init__(self, site_packages: Path) -> None:
         self.site = os.path.realpath(site_packages)
         self.plain: dict[str, bool] = {}
-        self.cached: dict[str, frozenset[str]] = {}
 
     def is_plain(self, folder: str) -> bool:
         """Return whether the folder and its `__pycache__`, which is made if need be, are where they seem to be."""
@@ -130,16 +131,6 @@ class _Folders:
                 except OSError:
                     pass
         return self.plain[folder]
-
-    def has_bytecode(self, source: Source, tag: str) -> bool:
-        """Return whether a run has left the source's bytecode."""
-        if source.folder not in self.cached:
-            try:
-                names = os.listdir(os.path.join(self.site, source.folder, "__pycache__"))
-            except OSError:
-                names = []
-            self.cached[source.folder] = frozenset(names) if self._is_there(source.folder) else frozenset()
-        return f"{source.stem}.{tag}.pyc" in self.cached[source.folder]
 
     def _is_there(self, folder: str) -> bool:
         path = os.path.join(self.site, folder) if folder else self.site

@@ -21,9 +21,9 @@ def classify(evidence: Evidence) -> Outcome:
 
     A run that was asked for no suite (a canary) passes with its import.
     """
-    judges = [_install, _as_asked, _import]
+    judges = [_install, _as_asked, _untouched, _import]
     if evidence.suite_digest:
-        judges += [_suite_end, _collection, _tests, _still_as_asked]
+        judges += [_suite_end, _collection, _report, _tests, _still_as_asked]
     for judge in judges:
         failed = judge(evidence)
         if failed is not None:
@@ -48,14 +48,27 @@ def _as_asked(evidence: Evidence) -> Failed | None:
     return _difference("install", evidence.wanted, evidence.installed)
 
 
+def _untouched(evidence: Evidence) -> Failed | None:
+    """What a step wrote into its environment decides, however the step ended: the rest rests on it."""
+    if not evidence.tampered:
+        return None
+    stage: Stage = "test" if any(step.name == "suite" for step in evidence.steps) else "import"
+    return Failed(stage=stage, cause="not-as-asked", subject=f"wrote to {evidence.tampered[0]}")
+
+
 def _import(evidence: Evidence) -> Failed | None:
     step = _ended(evidence, "import", "import")
     if isinstance(step, Failed):
         return step
+    if evidence.import_seconds is None or step.ended.signal is not None:
+        return _death("import", step, "")
+    expected = 0 if evidence.imported is None else 1
+    if step.ended.exit_code != expected:
+        word = "worked" if evidence.imported is None else "failed"
+        subject = f"the probe says that the import {word} but exits with {step.ended.exit_code}"
+        return Failed(stage="import", cause="report-mismatch", subject=subject)
     if evidence.imported is not None:
         return misspelt_module(evidence) or _raised("import", evidence.imported, "")
-    if evidence.import_seconds is None:
-        return _death("import", step, "")
     return None
 
 
@@ -87,6 +100,29 @@ def _collection(evidence: Evidence) -> Failed | None:
     return None
 
 
+def _report(evidence: Evidence) -> Failed | None:
+    """What pytest, its exit code, its events and the suite's files say must agree.
+
+    Code of the cell can write events, or end the process in its own way. Evidence from before 22 November 2026 has no
+    exit code of pytest.
+    """
+    step = _ended(evidence, "suite", "test")
+    if isinstance(step, Failed) or evidence.pytest_exit is None:
+        return step if isinstance(step, Failed) else None
+    code, failed = step.ended.exit_code, any(test.status == "failed" for test in evidence.tests)
+    if step.ended.signal is not None:
+        return _death("test", step, "after the last test")
+    contradictions = (
+        evidence.report_fault,
+        "" if code == evidence.pytest_exit else f"pytest says exit code {evidence.pytest_exit} but exits with {code}",
+        "" if failed is (code == 1) else f"exit code {code} with {'a' if failed else 'no'} failed test",
+        "" if len(evidence.tests) == evidence.collected else "another number of tests ended than were collected",
+        f"{evidence.uncollected[0]} was not collected" if evidence.uncollected else "",
+    )
+    fault = next(filter(None, contradictions), "")
+    return Failed(stage="test", cause="report-mismatch", subject=fault) if fault else None
+
+
 def _tests(evidence: Evidence) -> Failed | None:
     failed = [test for test in evidence.tests if test.status == "failed"]
     for test in failed:
@@ -96,8 +132,6 @@ def _tests(evidence: Evidence) -> Failed | None:
 
 
 def _still_as_asked(evidence: Evidence) -> Failed | None:
-    if evidence.tampered:
-        return Failed(stage="test", cause="not-as-asked", subject=f"wrote to {evidence.tampered[0]}")
     return _difference("test", evidence.installed, evidence.installed_after)
 
 

@@ -7,9 +7,11 @@ from typing import Any
 import msgspec
 
 from compat.run.evidence import Metric, Raised, Trial
+from compat.run.foreign import read_bytes
 
-_LARGEST = 20_000_000
+LARGEST = 20_000_000
 _LONGEST = 500
+_MOST_MODULES = 100_000
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,58 +19,118 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     collected: int | None = None
     finished: bool = False
+    pytest_exit: int | None = None
+    report_fault: str = ""
     collect_errors: tuple[Raised, ...] = ()
     tests: tuple[Trial, ...] = ()
     started_test: str = ""
     metrics: tuple[Metric, ...] = ()
 
 
-def read_probe(path: Path) -> tuple[float | None, Raised | None]:
+def read_probe(cell: Path, name: str) -> tuple[float | None, Raised | None]:
     """Return the seconds of the import and what it raised; None for both when the probe left nothing readable."""
-    found = _object(_text(path))
-    seconds = found.get("seconds")
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or seconds < 0:
+    facts = _object(_text(cell, name))
+    seconds = facts.get("seconds")
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds < 1e9:
         return None, None
-    return float(seconds), _raised(found.get("raised"))
+    return float(seconds), _raised(facts.get("raised"))
 
 
-def read_report(path: Path) -> Report:
-    """Return what the events tell; lines that are none, or that do not fit, are passed over."""
-    collected: int | None = None
-    finished = False
-    errors: list[Raised] = []
-    tests: dict[str, Trial] = {}
-    open_tests: list[str] = []
-    metrics: list[Metric] = []
-    for line in _text(path).splitlines():
-        event = _object(line)
-        match event.get("event"):
-            case "collected" if isinstance(event.get("count"), int):
-                collected = int(event["count"])
-            case "collect-error":
-                errors.append(_raised(event.get("raised")) or Raised(type="Error", message="", where=""))
-            case "start":
-                open_tests.append(_short(event.get("test")))
-            case "end":
-                test = _test(event)
-                if test is not None:
-                    tests[test.test] = test
-                    open_tests = [name for name in open_tests if name != test.test]
-            case "metric":
-                metrics.extend(_metric(event))
-            case "finish":
-                # 0: all passed; 1: some failed; 5: none collected. Others mean that pytest itself was stopped.
-                finished = event.get("exitstatus") in (0, 1, 5)
-    return Report(
-        collected=collected, finished=finished, collect_errors=tuple(errors), tests=tuple(tests.values()),
-        started_test=open_tests[-1] if open_tests else "", metrics=tuple(metrics),
-    )  # fmt: skip
-
-
-def _text(path: Path) -> str:
+def read_modules(cell: Path, name: str) -> frozenset[str]:
+    """Return the files below site-packages that a step says it has loaded; whether they exist is not known."""
     try:
-        with path.open("rb") as file:
-            return file.read(_LARGEST).decode("utf-8", errors="replace")
+        names = json.loads(_text(cell, name))
+    except (ValueError, RecursionError):
+        return frozenset()
+    names = names if isinstance(names, list) else []
+    return frozenset(name for name in names[:_MOST_MODULES] if isinstance(name, str))
+
+
+def read_report(events: bytes) -> Report:
+    """Return what the events tell, and the first thing about them that no sound run of pytest can come to.
+
+    The plugin alone writes them, in one order: faults of the collection, `collected`, then for each test `start`, its
+    metrics and `end`, then `finish`, after which nothing comes. Only the last line of a process that died can be torn.
+    """
+    lines = events.decode("utf-8", errors="replace").splitlines()
+    if events and not events.endswith(b"\n"):
+        del lines[-1]
+    reading = _Reading()
+    for line in lines:
+        reading.take(_object(line))
+    return Report(
+        collected=reading.collected,
+        # 0: all passed; 1: some failed; 5: none collected. Others mean that pytest itself was stopped.
+        finished=reading.pytest_exit in (0, 1, 5),
+        pytest_exit=reading.pytest_exit,
+        report_fault=reading.fault,
+        collect_errors=tuple(reading.errors),
+        tests=tuple(reading.tests.values()),
+        started_test=reading.open_test,
+        metrics=tuple(reading.metrics),
+    )
+
+
+class _Reading:
+    """What the events have told so far. A line that cannot come where it comes is the fault, and changes nothing."""
+
+    def __init__(self) -> None:
+        self.collected: int | None = None
+        self.pytest_exit: int | None = None
+        self.errors: list[Raised] = []
+        self.tests: dict[str, Trial] = {}
+        self.open_test = ""
+        self.metrics: list[Metric] = []
+        self.fault = ""
+
+    def take(self, event: dict[str, Any]) -> None:
+        kind = event.get("event")
+        if self.pytest_exit is not None:
+            self._refuse("more came after the end")
+            return
+        match kind:
+            case "collect-error" if not self.open_test:
+                self.errors.append(_raised(event.get("raised")) or Raised(type="Error", message="", where=""))
+            case "collected" if self.collected is None and _is_count(event.get("count")):
+                self.collected = int(event["count"])
+            case "start" if self.collected is not None and not self.open_test:
+                self._start(_short(event.get("test")))
+            case "metric" if self.open_test:
+                self.metrics.extend(_metric(event))
+            case "end" if self.open_test:
+                self._end(_test(event))
+            case "finish" if not self.open_test and _is_count(event.get("exitstatus")):
+                self.pytest_exit = int(event["exitstatus"])
+            case "finish" if _is_count(event.get("exitstatus")) and event["exitstatus"] not in (0, 1, 5):
+                # A session that is torn down in the middle of a test says so: 2 when it was interrupted.
+                self.pytest_exit = int(event["exitstatus"])
+            case _:
+                self._refuse(f"{_short(kind) or 'something else'} came out of turn")
+
+    def _start(self, test: str) -> None:
+        if not test or test in self.tests:
+            self._refuse(f"{test} began twice" if test else "a test without a name began")
+            return
+        self.open_test = test
+
+    def _end(self, trial: Trial | None) -> None:
+        if trial is None or trial.test != self.open_test:
+            self._refuse(f"another end than that of {self.open_test} came")
+            return
+        self.tests[trial.test] = trial
+        self.open_test = ""
+
+    def _refuse(self, why: str) -> None:
+        self.fault = self.fault or why
+
+
+def _is_count(number: object) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 1_000_000
+
+
+def _text(cell: Path, name: str) -> str:
+    try:
+        return read_bytes(cell, name, LARGEST).decode("utf-8", errors="replace")
     except OSError:
         return ""
 

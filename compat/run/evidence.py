@@ -96,9 +96,12 @@ class Evidence(Value, frozen=True):
     `started_test` is the test that had started and not ended when the suite stopped: the killer of a crashed cell.
     `finished` says that the suite's own last event came: without it nothing that ran counts as complete. `lent` is how
     many modules found their bytecode made before: without any, an import takes several times as long. `tampered` names
-    installed files that the run changed in place: they are links into the installer's cache. `module` is what was to
-    be imported, and `modules` are those that the subject's distribution has at its top. `owners` has the package of
-    each top-level module that is not called like its package; only where something failed.
+    files of the environment, the suite or the plugin that the run changed. `misrecorded` names files that are not what
+    the RECORD of their freshly downloaded wheel says, and `startup` those that the interpreter runs at its start, each
+    as `package: file`. `uncollected` are tests that the suite has and that pytest was not seen to collect.
+    `pytest_exit` is the exit code that pytest announced, and `report_fault` what cannot be in a report.
+    `module` is what was to be imported, and `modules` are those that the subject's distribution has at its top.
+    `owners` has the package of each top-level module that is not called like its package; only where something failed.
     """
 
     cell: str
@@ -118,11 +121,16 @@ class Evidence(Value, frozen=True):
     modules: tuple[str, ...] = ()
     lent: int = 0
     tampered: tuple[str, ...] = ()
+    misrecorded: tuple[str, ...] = ()
+    startup: tuple[str, ...] = ()
+    uncollected: tuple[str, ...] = ()
     owners: tuple[tuple[str, str], ...] = ()
     imported: Raised | None = None
     import_seconds: float | None = None
     collected: int | None = None
     finished: bool = False
+    pytest_exit: int | None = None
+    report_fault: str = ""
     collect_errors: tuple[Raised, ...] = ()
     tests: tuple[Trial, ...] = ()
     started_test: str = ""

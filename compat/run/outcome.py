@@ -8,7 +8,7 @@ import msgspec
 Stage = Literal["plan", "lock", "install", "import", "collect", "test"]
 Cause = Literal[
     "requires-python", "no-artifact", "conflicting-pin", "yanked", "excluded", "no-interpreter", "undated",
-    "conflict", "hash-mismatch", "build", "build-tool", "unsupported", "not-as-asked",
+    "conflict", "hash-mismatch", "build", "build-tool", "unsupported", "not-as-asked", "report-mismatch",
     "missing-module", "missing-attribute", "binary-incompatible", "syntax", "type-error", "version-guard",
     "assertion", "error",
     "segfault", "abort", "illegal-instruction", "fatal-python", "premature-exit",
@@ -122,6 +122,12 @@ def is_spurious(outcome: Outcome) -> bool:
 def is_suite_fault(outcome: Outcome) -> bool:
     """Return whether the suite or its declaration is at fault, so that there is nothing to record of the cell."""
     return isinstance(outcome, Failed) and outcome.cause == "suite-fault"
+
+
+def is_untrusted(outcome: Outcome) -> bool:
+    """Return whether the cell changed what judges it, or contradicts itself, so that nothing it reports counts."""
+    untrusted = ("not-as-asked", "report-mismatch")
+    return isinstance(outcome, Failed) and outcome.stage in ("import", "collect", "test") and outcome.cause in untrusted
 
 
 def is_doubtful(outcome: Outcome) -> bool:

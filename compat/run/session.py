@@ -3,33 +3,37 @@
 import datetime
 import hashlib
 import shutil
-import stat
 import threading
 import time
-from collections.abc import Mapping
-from importlib.metadata import Distribution, distributions
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
-from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 from uv import find_uv_bin
 
 from compat.declare.capabilities import with_table
 from compat.declare.matrix import Suite
+from compat.declare.suite import tests_to_collect
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Lock, Pin
 from compat.lock.text import encode_pin
 from compat.lock.uv import dates
 from compat.run import incell
 from compat.run.bytecode import harvest, lend
-from compat.run.events import Report, read_probe, read_report
+from compat.run.events import LARGEST, Report, read_modules, read_probe, read_report
 from compat.run.evidence import Ended, Evidence, Installed, Isolation, Limits, Raised, Step, StepName
+from compat.run.foreign import read_bytes
+from compat.run.installed import Environment, Wrong, installed, renamed_modules, top_modules
 from compat.run.isolation import Room
 from compat.run.supervise import run
 
 _INSTALL_SECONDS = 1800  # a source build of an old package may take many
 _LOG_TAIL = 200_000
+# What a step finds in its cell and must leave as it is; at L3 it is mounted read-only.
+_KEPT = ("venv", "plugin", "suite")
+# The plugin has a name of its own: the suite and the subject may have a module `plugin`.
+_IN_CELL = (("probe.py", "probe.py"), ("launch.py", "launch.py"), ("plugin.py", "compat_plugin.py"))
+_LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*")
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +90,10 @@ class CellRun:
         stamp = started.strftime("%Y%m%dT%H%M%SZ")
         self.evidence = Path(bench.evidence) / job.matrix / job.cell / stamp
         self.steps: list[Step] = []
+        version = job.lock.inputs.python
+        site = f"venv/lib/python{version.major}.{version.minor}/site-packages"
+        self.environment = Environment(self.cell, site)
+        self.misrecorded: tuple[Wrong, ...] = ()
 
     @property
     def python(self) -> Path:
@@ -95,8 +103,7 @@ class CellRun:
     @property
     def site(self) -> Path:
         """The cell's site-packages."""
-        version = self.job.lock.inputs.python
-        return self.cell / "venv" / "lib" / f"python{version.major}.{version.minor}" / "site-packages"
+        return self.cell / self.environment.site
 
     def run(self) -> Evidence:
         """Run all steps as far as they go, write the evidence, and leave no cell behind unless it is to be kept."""
@@ -107,7 +114,7 @@ class CellRun:
         try:
             facts = self._facts()
             if facts.imported or facts.collect_errors or any(trial.status == "failed" for trial in facts.tests):
-                facts = msgspec.structs.replace(facts, owners=renamed_modules(self.site))
+                facts = msgspec.structs.replace(facts, owners=renamed_modules(self.environment.distributions))
             evidence = msgspec.structs.replace(facts, seconds=time.monotonic() - begin, steps=tuple(self.steps))
             (self.evidence / "evidence.json").write_bytes(encode_evidence(evidence))
             return evidence
@@ -125,25 +132,68 @@ class CellRun:
         )  # fmt: skip
         if not self._install():
             return facts
-        modules = top_modules(self.site, self.job.subject)
-        facts = msgspec.structs.replace(facts, installed=installed(self.site), modules=modules)
+        distributions = self.environment.distributions
+        facts = msgspec.structs.replace(
+            facts, installed=installed(distributions), modules=top_modules(distributions, self.job.subject),
+            startup=self.environment.startup(), misrecorded=tuple(map(_shown, self.misrecorded)),
+        )  # fmt: skip
         if set(facts.installed) != set(wanted):
             return facts
         facts = msgspec.structs.replace(facts, lent=self._lend())
-        since = time.time_ns()
+        self._prepare()
         seconds, raised = self._import()
-        facts = msgspec.structs.replace(facts, import_seconds=seconds, imported=raised)
-        if seconds is None or raised is not None or not self.job.suite_folder:
-            return facts
+        facts = msgspec.structs.replace(
+            facts, import_seconds=seconds, imported=raised, tampered=self._changed(), installed_after=facts.installed
+        )
+        if facts.tampered or seconds is None or raised is not None or not self.job.suite_folder:
+            return self._after(facts)
+        self._learn("import.json")
         report = self._suite()
-        facts = msgspec.structs.replace(facts, installed_after=installed(self.site), **msgspec.structs.asdict(report))
-        facts = msgspec.structs.replace(facts, tampered=tampered(self.site, since))
+        facts = msgspec.structs.replace(facts, **msgspec.structs.asdict(report), tampered=self._changed())
+        self._learn("events.jsonl")
+        return self._after(facts)
+
+    def _after(self, facts: Evidence) -> Evidence:
+        """Look again at what is installed when it was changed, and name the tests that were not collected."""
         if facts.tampered:
-            # The cache that the next cell would be linked from is no longer what was downloaded.
-            shutil.rmtree(Path(self.bench.sandbox) / "uv", ignore_errors=True)
-        elif not self.cancel.is_set():
-            harvest(self.site, Path(self.bench.python), self.bench.tag, self.bench.magic, Path(self.bench.bytecode))
-        return facts
+            self.environment.compare()
+            facts = msgspec.structs.replace(facts, installed_after=installed(self.environment.distributions))
+        if facts.collected is None or facts.collect_errors:
+            return facts
+        collected = {trial.test.partition("[")[0] for trial in facts.tests}
+        missing = self._tests() - collected - {facts.started_test.partition("[")[0]}
+        return msgspec.structs.replace(facts, uncollected=tuple(sorted(missing)))
+
+    def _tests(self) -> frozenset[str]:
+        folder = Path(self.job.suite_folder)
+        texts = {path.relative_to(folder).as_posix(): path.read_bytes() for path in _suite_files(folder)}
+        return tests_to_collect({name: text.decode(errors="replace") for name, text in texts.items()})
+
+    def _prepare(self) -> None:
+        """Lay out what the steps run besides the environment, all of it as it has to stay."""
+        for source, name in _IN_CELL:
+            shutil.copy(Path(incell.__file__).parent / source, self.cell / "plugin" / name)
+        if self.job.suite_folder:
+            suite = self.cell / "suite"
+            shutil.copytree(self.job.suite_folder, suite, ignore=_LEFT_OUT)
+            if not (suite / "pytest.ini").exists():
+                (suite / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+        self.environment.settle(*_KEPT)
+
+    def _changed(self) -> tuple[str, ...]:
+        """Return which files a step has changed that it must leave, whatever the step came to."""
+        return self.environment.changed(*_KEPT)
+
+    def _learn(self, report: str) -> None:
+        """Keep bytecode of the modules that a step loaded, and lend it to the next; nothing of the cell is alive now."""
+        if self.cancel.is_set():
+            return
+        self.environment.remove_bytecode(*_KEPT)
+        used = read_modules(self.cell, f"home/{report}.modules")
+        bench = self.bench
+        if harvest(self.site, used, Path(bench.python), bench.tag, bench.magic, Path(bench.bytecode)):
+            lend(self.site, bench.tag, bench.magic, Path(bench.bytecode))
+            self.environment.settle(*_KEPT)
 
     def _install(self) -> bool:
         """Make the environment and install the lock, with hashes; the given pin under a Python that it admits."""
@@ -154,13 +204,45 @@ class CellRun:
         make = [uv, "venv", "--no-config", "--quiet", "--no-python-downloads", f"--python={self.bench.python}", "venv"]
         install = [
             uv, "pip", "install", "--no-config", "--no-progress", "--color=never", "--no-deps", "--require-hashes",
-            f"--python={self.python}", *self._places(), *self._dates(),
+            f"--python={self.python}", *self._linked(), *self._places(), *self._dates(),
         ]  # fmt: skip
-        commands = [make, [*install, "-r", "pins.txt"]]
+        commands = [[*install, "-r", "pins.txt"]]
         if forced is not None:
             self._write_pins("given.txt", [forced])
             commands.append([*install, f"--python-version={inputs.given_python}", "-r", "given.txt"])
-        return all(self._step("install", command, dict(self.bench.variables), network=True) for command in commands)
+        return self._made(make) and self._recorded(commands)
+
+    def _made(self, command: list[str]) -> bool:
+        """Make the environment, and remember what stands in it before anything is installed."""
+        is_made = self._step("install", command, dict(self.bench.variables), network=True)
+        self.environment.is_bare()
+        return is_made
+
+    def _recorded(self, commands: list[list[str]]) -> bool:
+        """Install, and hold each file against its RECORD; what differs is downloaded and installed once more.
+
+        The first time it may be the cache that differs. What a fresh download of the locked hash brings is the wheel's
+        own: some wheels have a wrong RECORD (tensorflow-compression 2.10 to 2.13, seen 2026-11-22).
+        """
+        variables = dict(self.bench.variables)
+        if not all(self._step("install", command, variables, network=True) for command in commands):
+            return False
+        wrong = self.environment.compare()
+        if wrong:
+            packages = {item.package for item in wrong}
+            if "" in packages:
+                packages = {pin.name for pin in self.job.lock.pins}
+            clean = [find_uv_bin(), "cache", "clean", "--no-config", "--quiet", *sorted(packages)]
+            again = [f"--reinstall-package={name}" for name in sorted(packages)]
+            repeated = ([*command, *again] for command in commands)
+            if not all(self._step("install", command, variables, network=True) for command in (clean, *repeated)):
+                return False
+            self.misrecorded = self.environment.compare()
+        return True
+
+    def _linked(self) -> list[str]:
+        """Where code of the cell can write to the environment, its files are copies of the cache's, never links."""
+        return [] if self.bench.level == "L3" else ["--link-mode=copy"]
 
     def _dates(self) -> list[str]:
         """What a source build may see: the index as of the lock's date, with the tools of then.
@@ -193,27 +275,23 @@ class CellRun:
 
     def _import(self) -> tuple[float | None, Raised | None]:
         out = self.cell / "home" / "import.json"
-        probe = Path(incell.__file__).parent / "probe.py"
-        shutil.copy(probe, self.cell / "plugin" / "probe.py")
-        command = [str(self.python), "-I", str(self.cell / "plugin" / "probe.py"), str(out), self.job.module]
+        command = [str(self.python), "-I", "-B", str(self.cell / "plugin" / "probe.py"), str(out), self.job.module]
         self._step("import", command, self._environment(), network=False)
-        return read_probe(out)
+        return read_probe(self.cell, "home/import.json")
 
     def _suite(self) -> Report:
-        events = self.cell / "home" / "events.jsonl"
-        shutil.copy(Path(incell.__file__).parent / "plugin.py", self.cell / "plugin" / "compat_plugin.py")
         suite = self.cell / "suite"
-        shutil.copytree(self.job.suite_folder, suite, ignore=shutil.ignore_patterns("__pycache__", ".*"))
-        if not (suite / "pytest.ini").exists():
-            (suite / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-        environment = self._environment() | {"PYTHONPATH": str(self.cell / "plugin"), "COMPAT_EVENTS": str(events)}
+        environment = self._environment() | {"COMPAT_EVENTS": str(self.cell / "home" / "events.jsonl")}
         command = [
-            str(self.python), "-m", "pytest", "-p", "compat_plugin", "-p", "no:cacheprovider", "-q", "--tb=short",
-            "-c", str(suite / "pytest.ini"), f"--rootdir={suite}", str(suite),
+            str(self.python), str(self.cell / "plugin" / "launch.py"), "-p", "compat_plugin", "-p", "no:cacheprovider",
+            "-q", "--tb=short", "-c", str(suite / "pytest.ini"), f"--rootdir={suite}", str(suite),
         ]  # fmt: skip
         self._step("suite", command, environment, network=False)
-        if events.exists():
-            shutil.copy(events, self.evidence / "events.jsonl")
+        try:
+            events = read_bytes(self.cell, "home/events.jsonl", LARGEST)
+        except OSError:
+            return Report()
+        (self.evidence / "events.jsonl").write_bytes(events)
         return read_report(events)
 
     def _environment(self) -> dict[str, str]:
@@ -224,6 +302,8 @@ class CellRun:
             "HOME": str(home),
             "TMPDIR": str(home / "tmp"),
             "LANG": "C.UTF-8",
+            # What the interpreter would leave beside the sources is nothing that a later step should trust.
+            "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONFAULTHANDLER": "1",
             "PYTHONHASHSEED": "0",
             "PYTHONNOUSERSITE": "1",
@@ -237,12 +317,14 @@ class CellRun:
         """Run one command as (a part of) a step; return whether it ended well."""
         log = self.evidence / f"{name}.log"
         part = self.evidence / f"{name}.part.log"
+        is_install, home = name == "install", self.cell / "home"
+        readable = (*self.bench.readable, self.job.links, *([] if is_install else [str(self.cell)]))
         room = Room(
-            cwd=self.cell,
+            cwd=self.cell if is_install else home,
             variables=tuple(sorted(variables.items())),
             log=part,
-            writable=(Path(self.bench.sandbox) if name == "install" else self.cell,),
-            readable=tuple(Path(folder) for folder in (*self.bench.readable, self.job.links) if folder),
+            writable=(Path(self.bench.sandbox) if is_install else home,),
+            readable=tuple(Path(folder) for folder in readable if folder),
             hidden=tuple(Path(folder) for folder in self.bench.hidden),
             network=network,
         )
@@ -278,60 +360,16 @@ class CellRun:
         )
 
 
-def installed(site: Path) -> tuple[Installed, ...]:
-    """Return the distributions in a site-packages, sorted by name; versions in their normal form if they have one."""
-    found = set()
-    for distribution in distributions(path=[str(site)]):
-        name = distribution.metadata["Name"] or "?"
-        try:
-            version = str(Version(distribution.version))
-        except InvalidVersion:
-            version = distribution.version
-        found.add(Installed(name=canonicalize_name(name), version=version))
-    return tuple(sorted(found, key=lambda item: (item.name, item.version)))
+def _shown(wrong: Wrong) -> str:
+    return f"{wrong.package or 'no package'}: {wrong.path}"
 
 
-def renamed_modules(site: Path) -> tuple[tuple[str, str], ...]:
-    """Return each top-level module that is not called like its package, with the package; sorted by module.
-
-    One that several packages share, as namespaces are, goes by its own name.
-    """
-    owners: dict[str, set[str]] = {}
-    for distribution in distributions(path=[str(site)]):
-        package = canonicalize_name(distribution.metadata["Name"] or "?")
-        for name in _top_level(distribution):
-            if canonicalize_name(name) != package:
-                owners.setdefault(name, set()).add(package)
-    return tuple((name, found.pop() if len(found) == 1 else name) for name, found in sorted(owners.items()))
-
-
-def top_modules(site: Path, package: str) -> tuple[str, ...]:
-    """Return the names at the top of an installed distribution that can be imported, by its list of files."""
-    names: set[str] = set()
-    for distribution in distributions(path=[str(site)]):
-        if canonicalize_name(distribution.metadata["Name"] or "?") == canonicalize_name(package):
-            names |= _top_level(distribution)
-    return tuple(sorted(names))
-
-
-def _top_level(distribution: Distribution) -> set[str]:
-    """The names that a distribution's list of files has at the top and that can be imported."""
-    files = [path for path in distribution.files or () if path.suffix in (".py", ".so")]
-    names = {path.parts[0] if len(path.parts) > 1 else path.name.partition(".")[0] for path in files}
-    return {name for name in names if name.isidentifier()}
-
-
-def tampered(site: Path, since_ns: int) -> tuple[str, ...]:
-    """Return the files in a site-packages that were written since then although they are shared by hard links.
-
-    What a program adds is its own; what it changes in place it changes in the installer's cache, for every later cell.
-    """
-    found = []
-    for path in site.rglob("*"):
-        state = path.lstat()
-        if state.st_nlink > 1 and state.st_mtime_ns > since_ns and stat.S_ISREG(state.st_mode):
-            found.append(path.relative_to(site).as_posix())
-    return tuple(sorted(found))
+def _suite_files(folder: Path) -> Iterator[Path]:
+    """Yield the files that belong to a suite, by name."""
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        if path.is_file() and "__pycache__" not in parts and not any(part.startswith(".") for part in parts):
+            yield path
 
 
 def suite_digest(folder: Path) -> str:
@@ -340,10 +378,9 @@ def suite_digest(folder: Path) -> str:
     A table made from records, between its marks in a document, has no part in it: it is no question but the answers.
     """
     digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*")):
+    for path in _suite_files(folder):
         parts = path.relative_to(folder).parts
-        if path.is_file() and "__pycache__" not in parts and not any(part.startswith(".") for part in parts):
-            digest.update("/".join(parts).encode() + b"\0" + hashlib.sha256(_asked(path)).digest())
+        digest.update("/".join(parts).encode() + b"\0" + hashlib.sha256(_asked(path)).digest())
     return digest.hexdigest()
 
 

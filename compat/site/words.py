@@ -41,6 +41,7 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
     "build-tool": ("building a package from source fails by {0}", "the tools of a source build fail"),
     "unsupported": ("{0} does not support this platform", "a package does not support this platform"),
     "not-as-asked": ("what got installed is not {0}", "what got installed is not what was asked for"),
+    "report-mismatch": ("its report contradicts itself: {0}", "its report contradicts itself"),
     "missing-module": ("the module {0} is not there", "a module is not there"),
     "missing-attribute": ("{0} is missing: the name was removed or renamed", "a name was removed or renamed"),
     "binary-incompatible": (

@@ -37,6 +37,7 @@ def main(out: str, module: str) -> int:
         "peak_memory_mb": peak_memory_mb(),
     }
     write(out, facts)
+    write(out + ".modules", loaded())
     return 0 if raised is None else 1
 
 
@@ -121,7 +122,23 @@ def peak_memory_mb() -> int:
     return int(sizes[0]) // 1024 if sizes else 0
 
 
-def write(out: str, facts: dict[str, Any]) -> None:
+def loaded() -> list[str]:
+    """Return the files below site-packages of the modules that are loaded.
+
+    Taken from each module's own dictionary: asking a lazy module for an attribute would load it.
+    """
+    names = set()
+    for module in list(sys.modules.values()):
+        try:
+            file = object.__getattribute__(module, "__dict__").get("__file__")
+        except (AttributeError, TypeError):
+            continue
+        if isinstance(file, str) and "/site-packages/" in file:
+            names.add(file.rpartition("/site-packages/")[2])
+    return sorted(names)
+
+
+def write(out: str, facts: Any) -> None:
     """Write the facts to a temporary name beside `out`, then rename."""
     part = f"{out}.{os.getpid()}.part"
     with open(part, "w", encoding="ascii") as file:

@@ -1,0 +1,260 @@
+"""What stands in a cell's environment: held against its wheels' RECORD files, and looked at again after code ran.
+
+RECORD names each file of an installed wheel with its hash, see the specification "Recording installed projects":
+https://packaging.python.org/en/latest/specifications/recording-installed-packages/
+"""
+
+import base64
+import csv
+import email.parser
+import hashlib
+import os
+import posixpath
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from compat.run.evidence import Installed
+from compat.run.foreign import opened, read_bytes
+
+_MOST_METADATA = 4 << 20
+_MOST_RECORD = 64 << 20
+_CHUNK = 1 << 20
+# The interpreter takes code from these, wherever on its path they lie.
+_CODE = (".py", ".pyc", ".so", ".pth")
+# The interpreter imports these at its start when it finds them: https://docs.python.org/3/library/site.html
+_AT_START = ("sitecustomize.py", "usercustomize.py")
+_WEAK = frozenset(("md5", "sha1"))
+
+
+class Distribution(NamedTuple):
+    """An installed distribution. `files` are those of its RECORD, below site-packages, each with its hash or ""."""
+
+    name: str
+    version: str
+    files: Mapping[str, str]
+
+
+class State(NamedTuple):
+    """What the kernel says of a file. A program can set back `mtime`, but not `ctime`; a new hard link changes it."""
+
+    inode: int
+    size: int
+    mtime: int
+    ctime: int
+    mode: int
+
+
+class Wrong(NamedTuple):
+    """A file that is not as its RECORD says, below site-packages, and the package; "" when no RECORD names it."""
+
+    package: str
+    path: str
+
+
+class Environment:
+    """A cell's folder with its virtual environment, as an installer left it and as code found it."""
+
+    def __init__(self, cell: Path, site: str) -> None:
+        """Take the cell's folder and the path of its site-packages below it."""
+        self.cell = cell
+        self.site = site
+        self.distributions: tuple[Distribution, ...] = ()
+        self._bare: frozenset[str] = frozenset()
+        self._hashes: dict[str, str] = {}
+        self._states: dict[str, State] = {}
+
+    def is_bare(self) -> None:
+        """Take what is there now for the environment's own: nothing has been installed."""
+        self._bare = frozenset(_states(self.cell, ("venv",)))
+
+    def compare(self) -> tuple[Wrong, ...]:
+        """Return what is installed and not as a RECORD says, sorted; each file is read and hashed."""
+        self.distributions = tuple(_distributions(self.cell, self.site))
+        self._hashes = {}
+        wrong = set()
+        for distribution in self.distributions:
+            for name, expected in distribution.files.items():
+                path = posixpath.normpath(f"{self.site}/{name}")
+                self._hashes[path] = _hash_of_path(self.cell / path, expected) if path.startswith("venv/") else ""
+                if expected and self._hashes[path] != expected:
+                    wrong.add(Wrong(distribution.name, name))
+        for path in _states(self.cell, ("venv",)).keys() - self._bare - self._hashes.keys():
+            wrong.add(Wrong("", path.removeprefix(f"{self.site}/")))
+        return tuple(sorted(wrong))
+
+    def settle(self, *folders: str) -> None:
+        """Take what is in these folders of the cell now for what code may find and must leave."""
+        self._states = _states(self.cell, folders)
+
+    def changed(self, *folders: str) -> tuple[str, ...]:
+        """Return what differs since `settle`: files that were changed or removed, and new ones that hold code.
+
+        Bytecode in its usual place is no change: child processes may leave it, see `remove_bytecode`. A file whose state alone differs is read again where its hash is known: other cells link and unlink the
+        installer's files. Paths are below site-packages, or else below the cell.
+        """
+        states = _states(self.cell, folders)
+        new = states.keys() - self._states.keys()
+        changed = {path for path in new if path.endswith(_CODE) and not _is_cached(path)}
+        changed |= self._states.keys() - states.keys()
+        for path in states.keys() & self._states.keys():
+            if states[path] != self._states[path] and not self._is_as_before(path, states[path]):
+                changed.add(path)
+        return tuple(sorted(path.removeprefix(f"{self.site}/") for path in changed))
+
+    def remove_bytecode(self, *folders: str) -> None:
+        """Remove what interpreters have compiled since `settle`: the next step is to compile the sources themselves."""
+        for path in _states(self.cell, folders).keys() - self._states.keys():
+            if _is_cached(path):
+                (self.cell / path).unlink(missing_ok=True)
+
+    def startup(self) -> tuple[str, ...]:
+        """Return what installed packages let the interpreter run at its start, as `package: file`."""
+        return tuple(
+            f"{distribution.name}: {name}"
+            for distribution in self.distributions
+            for name in sorted(distribution.files)
+            if "/" not in name and (name in _AT_START or (name.endswith(".pth") and self._runs_code(name)))
+        )
+
+    def _runs_code(self, name: str) -> bool:
+        """Whether a `.pth` file has a line that begins with `import`, which is executed."""
+        try:
+            lines = read_bytes(self.cell, f"{self.site}/{name}", _MOST_METADATA).splitlines()
+        except OSError:
+            return False
+        return any(line.startswith((b"import ", b"import\t")) for line in lines)
+
+    def _is_as_before(self, path: str, state: State) -> bool:
+        before, known = self._states[path], self._hashes.get(path)
+        if not known or (before.size, before.mode) != (state.size, state.mode):
+            return False
+        try:
+            return _hash(opened(self.cell, path), known) == known
+        except OSError:
+            return False
+
+
+def installed(distributions: Iterable[Distribution]) -> tuple[Installed, ...]:
+    """Return the distributions as name and version, sorted; versions in their normal form if they have one."""
+    pairs = {(distribution.name, distribution.version) for distribution in distributions}
+    return tuple(Installed(name=name, version=version) for name, version in sorted(pairs))
+
+
+def renamed_modules(distributions: Iterable[Distribution]) -> tuple[tuple[str, str], ...]:
+    """Return each top-level module that is not called like its package, with the package; sorted by module.
+
+    One that several packages share, as namespaces are, goes by its own name.
+    """
+    owners: dict[str, set[str]] = {}
+    for distribution in distributions:
+        for name in _top_level(distribution):
+            if canonicalize_name(name) != distribution.name:
+                owners.setdefault(name, set()).add(distribution.name)
+    return tuple(
+        (name, packages.pop() if len(packages) == 1 else name) for name, packages in sorted(owners.items())
+    )
+
+
+def top_modules(distributions: Iterable[Distribution], package: str) -> tuple[str, ...]:
+    """Return the names at the top of an installed distribution that can be imported, by its RECORD."""
+    names: set[str] = set()
+    for distribution in distributions:
+        if distribution.name == canonicalize_name(package):
+            names |= _top_level(distribution)
+    return tuple(sorted(names))
+
+
+def _top_level(distribution: Distribution) -> set[str]:
+    paths = [name.split("/") for name in distribution.files if name.endswith((".py", ".so"))]
+    names = {parts[0] if len(parts) > 1 else parts[0].partition(".")[0] for parts in paths}
+    return {name for name in names if name.isidentifier()}
+
+
+def _distributions(cell: Path, site: str) -> Iterator[Distribution]:
+    try:
+        names = sorted(os.listdir(cell / site))
+    except OSError:
+        return
+    for info in (name for name in names if name.endswith(".dist-info")):
+        headers = email.parser.BytesHeaderParser().parsebytes(_content(cell, f"{site}/{info}/METADATA"))
+        text = str(headers["Version"] or "?")
+        try:
+            text = str(Version(text))
+        except InvalidVersion:
+            pass
+        name = canonicalize_name(str(headers["Name"] or "?"))
+        yield Distribution(name, text, dict(_rows(_content(cell, f"{site}/{info}/RECORD", _MOST_RECORD))))
+
+
+def _content(cell: Path, name: str, most: int = _MOST_METADATA) -> bytes:
+    try:
+        return read_bytes(cell, name, most)
+    except OSError:
+        return b""
+
+
+def _rows(record: bytes) -> Iterator[tuple[str, str]]:
+    """Yield each path of a RECORD with its hash; without one where RECORD gives none, as for itself."""
+    lines = record.decode("utf-8", errors="replace").splitlines()
+    try:
+        for row in csv.reader(lines):
+            if row and row[0]:
+                expected = row[1].rstrip("=") if len(row) > 1 else ""
+                algorithm = expected.partition("=")[0]
+                is_usable = algorithm in hashlib.algorithms_guaranteed and algorithm not in _WEAK
+                yield posixpath.normpath(row[0]), expected if is_usable else ""
+    except csv.Error:
+        return
+
+
+def _hash_of_path(path: Path, expected: str) -> str:
+    """Return the hash of a file that no code of the cell can have made yet; empty when it is not a plain file."""
+    try:
+        return _hash(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), expected)
+    except OSError:
+        return ""
+
+
+def _hash(descriptor: int, expected: str) -> str:
+    """Return the hash of an open file as RECORD writes it, by the algorithm of the expected one; sha256 without."""
+    algorithm = expected.partition("=")[0] or "sha256"
+    digest = hashlib.new(algorithm)
+    with open(descriptor, "rb", buffering=0) as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return f"{algorithm}={base64.urlsafe_b64encode(digest.digest()).rstrip(b'=').decode()}"
+
+
+def _is_cached(path: str) -> bool:
+    return path.endswith(".pyc") and "/__pycache__/" in path
+
+
+def _states(cell: Path, folders: Iterable[str]) -> dict[str, State]:
+    """Return the state of everything in these folders of the cell but of folders, by its path; links stand for themselves.
+
+    What cannot be listed, such as a path that is too long, is left out: what stood there then counts as removed.
+    """
+    states: dict[str, State] = {}
+    waiting = list(folders)
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(cell / folder) as entries:
+                for entry in entries:
+                    path = f"{folder}/{entry.name}"
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(path)
+                        continue
+                    seen = entry.stat(follow_symlinks=False)
+                    mode = stat.S_IFMT(seen.st_mode) | stat.S_IMODE(seen.st_mode)
+                    states[path] = State(
+                        seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, mode
+                    )
+        except OSError:
+            continue
+    return states

@@ -1,0 +1,328 @@
+"""Cells whose own code lies about them: what it cannot do at each level, and what a run of it comes to."""
+
+import dataclasses
+import datetime
+import hashlib
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hostile import allowed
+from packaging.version import Version
+
+from compat.declare.matrix import Suite
+from compat.index.settings import IndexSettings
+from compat.lock.lockfile import Inputs, Lock, Pin
+from compat.run.classify import classify
+from compat.run.evidence import Evidence, Isolation
+from compat.run.interpreter import bytecode_of
+from compat.run.session import Bench, CellRun, Job
+from keeper import pytest_and_its_needs, wheel
+
+THEN = datetime.datetime(2026, 11, 22, tzinfo=datetime.timezone.utc)
+LEVELS: tuple[Isolation, ...] = ("L3", "L2", "L1")
+PYTHON = Version(".".join(map(str, sys.version_info[:3])))
+RED = "import animal\n\ndef test_red():\n    assert False, 'this is red'\n"
+GREEN = "import animal\n\ndef test_green():\n    assert animal.ALIVE\n"
+
+
+@dataclasses.dataclass
+class Lair:
+    """A cache that several cells share, one after the other, and a folder of wheels."""
+
+    folder: Path
+    level: Isolation
+    tools: list[tuple[str, str, bytes]]
+    runs: int = 0
+
+    def run(self, files: dict[str, str], suite: dict[str, str]) -> Evidence:
+        """Run a suite with a package that has these files, and return the evidence."""
+        self.runs += 1
+        home = self.folder / f"run{self.runs}"
+        name, links, tests = f"lair{self.runs}", home / "links", home / "suite"
+        for place in (links, tests):
+            place.mkdir(parents=True)
+        wheels = [*self.tools, (name, "1.0", wheel(name, "1.0", {"animal.py": "ALIVE = True\n", **files}, []))]
+        pins = []
+        for package, version, content in wheels:
+            (links / f"{package}-{version}-py3-none-any.whl").write_bytes(content)
+            digest = hashlib.sha256(content).hexdigest()
+            pins.append(Pin(name=package.replace("_", "-"), version=Version(version), hashes=(digest,)))
+        for path, text in suite.items():
+            (tests / path).write_text(text, encoding="utf-8")
+        inputs = Inputs(cell="cell", python=PYTHON, platform="", requirements=(f"{name}==1.0",))
+        job = Job(
+            matrix="lair", cell="cell", subject=name, module="animal", suite=Suite(path="suite", seconds=60),
+            lock=Lock(inputs=inputs, pins=tuple(sorted(pins, key=lambda pin: pin.name)), tool="made"),
+            suite_folder=str(tests), links=str(links),
+        )  # fmt: skip
+        return CellRun(job, self.bench(home), THEN, threading.Event()).run()
+
+    def bench(self, home: Path) -> Bench:
+        tag, magic = bytecode_of(sys.executable)
+        sandbox = self.folder / "sandbox"
+        (sandbox / "uv").mkdir(parents=True, exist_ok=True)
+        return Bench(
+            worker=f"worker-{self.runs}", evidence=str(home / "evidence"), bytecode=str(self.folder / "bytecode"),
+            sandbox=str(sandbox), python=sys.executable, tag=tag, magic=magic, level=self.level,
+            index=IndexSettings(index_url="http://127.0.0.1:9/"), host="linux-x86_64-1cpu-1gb",
+            variables=(("PATH", "/usr/bin:/bin"), ("UV_CACHE_DIR", str(sandbox / "uv"))),
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tools() -> list[tuple[str, str, bytes]]:
+    return pytest_and_its_needs()
+
+
+@pytest.fixture(params=LEVELS)
+def lair(request: pytest.FixtureRequest, tmp_path: Path, tools: list[tuple[str, str, bytes]]) -> Lair:
+    if request.param not in allowed():
+        pytest.skip(f"this machine does not allow {request.param}")
+    return Lair(tmp_path, request.param, tools)
+
+
+def outcome(evidence: Evidence) -> str:
+    return str(classify(evidence))
+
+
+# Empties the method by which pytest runs a test function, in place, and sets the time of change back.
+EMPTIES_PYTEST = '''
+import os, re, sys
+from pathlib import Path
+for folder in sys.path:
+    path = Path(folder) / "_pytest" / "python.py"
+    if path.exists():
+        before = path.stat()
+        text = path.read_text()
+        lied = text.replace("self.ihook.pytest_pyfunc_call(pyfuncitem=self)", "pass", 1)
+        assert lied != text
+        try:
+            with open(path, "r+") as file:
+                file.write(lied)
+                file.truncate()
+            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        except OSError as error:
+            print("could not write:", error)
+'''
+
+
+class TestOneCellAndTheNext:
+    """Nothing that a cell writes is what another cell gets."""
+
+    def test_an_honest_cell_passes_and_a_red_one_fails(self, lair: Lair) -> None:
+        assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
+        assert outcome(lair.run({}, {"test_a.py": RED})).startswith("test-fail:assertion(test_a.py::test_red")
+
+    def test_an_import_that_rewrites_pytest_makes_no_later_cell_green(self, lair: Lair) -> None:
+        first = lair.run({"animal.py": EMPTIES_PYTEST + "raise RuntimeError('as if nothing was')\n"}, {})
+        expected = "import-fail:error(animal.py" if lair.level == "L3" else "import-fail:not-as-asked(wrote to "
+        assert outcome(first).startswith(expected)
+        later = lair.run({}, {"test_a.py": RED})
+        assert outcome(later).startswith("test-fail:assertion(test_a.py::test_red")
+
+    def test_a_suite_that_rewrites_pytest_makes_neither_itself_nor_a_later_cell_green(self, lair: Lair) -> None:
+        first = lair.run({}, {"test_a.py": EMPTIES_PYTEST + GREEN})
+        if lair.level == "L3":
+            assert outcome(first) == "pass"
+        else:
+            assert outcome(first) == "test-fail:not-as-asked(wrote to _pytest/python.py)"
+        later = lair.run({}, {"test_a.py": RED})
+        assert outcome(later).startswith("test-fail:assertion(test_a.py::test_red")
+
+    def test_a_cache_that_was_changed_already_is_noticed_before_the_import(self, lair: Lair) -> None:
+        assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
+        (source,) = [*(lair.folder / "sandbox" / "uv").glob("archive-v0/*/_pytest/python.py")]
+        text = source.read_text()
+        source.write_text(text.replace("self.ihook.pytest_pyfunc_call(pyfuncitem=self)", "pass", 1))
+        later = lair.run({}, {"test_a.py": RED})
+        assert outcome(later).startswith("test-fail:assertion(test_a.py::test_red")
+        assert later.misrecorded == ()
+
+    def test_a_file_that_was_put_into_the_cache_is_noticed_before_the_import(self, lair: Lair) -> None:
+        assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
+        (source,) = [*(lair.folder / "sandbox" / "uv").glob("archive-v0/*/_pytest/python.py")]
+        (source.parent.parent / "zz.pth").write_text("import os; os._exit(0)\n")
+        assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
+
+    def test_what_a_wheel_has_beside_its_record_is_told_and_does_not_stop_it(self, lair: Lair) -> None:
+        wrong = "animal.py,sha256=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA,13\n"
+        evidence = lair.run({"zz-1.0.dist-info/RECORD": wrong, "zz-1.0.dist-info/METADATA": ""}, {"test_a.py": GREEN})
+        assert "?: animal.py" in evidence.misrecorded
+
+    def test_bytecode_that_an_import_leaves_beside_a_source_is_never_loaded(self, lair: Lair) -> None:
+        lies = '''
+import importlib.util, marshal, _pytest.python
+ALIVE = True
+source = _pytest.python.__file__
+text = open(source).read().replace("self.ihook.pytest_pyfunc_call(pyfuncitem=self)", "pass", 1)
+code = marshal.dumps(compile(text, source, "exec"))
+try:
+    with open(importlib.util.cache_from_source(source), "wb") as file:
+        file.write(importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8) + code)
+except OSError as error:
+    print("could not write:", error)
+'''
+        evidence = lair.run({"animal.py": lies}, {"test_a.py": RED})
+        red = "test-fail:assertion(test_a.py::test_red"
+        # Between the steps it gets bytecode of ours there, so that it has something to write over.
+        again = "test-fail:not-as-asked(wrote to _pytest/__pycache__/python."
+        assert outcome(evidence).startswith(red if lair.level == "L3" else again)
+        assert [trial.status for trial in evidence.tests] == ["failed"]
+
+
+# Runs once pytest has said its last word in the test's own process.
+APPENDS = """
+import atexit, json, os
+ALIVE = True
+def lie():
+    with open(os.environ["COMPAT_EVENTS"], "a") as file:
+        test = {"event": "end", "test": "test_a.py::test_red", "status": "passed", "seconds": 0.1, "capability": ""}
+        for event in (test, {"event": "finish", "exitstatus": 0}):
+            file.write(json.dumps(event) + "\\n")
+if "COMPAT_EVENTS" in os.environ:
+    atexit.register(lie)
+"""
+FORGES_TWICE = """
+import json, os
+ALIVE = True
+if "COMPAT_EVENTS" in os.environ:
+    with open(os.environ["COMPAT_EVENTS"], "a") as file:
+        for event in ({"event": "collected", "count": 1}, {"event": "start", "test": "test_a.py::test_red"}):
+            file.write(json.dumps(event) + "\\n")
+"""
+# All that is forged agrees, but the exit code is another.
+FORGES_ALL = """
+import json, os
+ALIVE = True
+if "COMPAT_EVENTS" in os.environ:
+    end = {"event": "end", "test": "test_a.py::test_green", "status": "passed", "seconds": 0.1, "capability": ""}
+    events = [{"event": "collected", "count": 1}, {"event": "start", "test": "test_a.py::test_green"}, end]
+    with open(os.environ["COMPAT_EVENTS"], "a") as file:
+        for event in (*events, {"event": "finish", "exitstatus": 0}):
+            file.write(json.dumps(event) + "\\n")
+    os._exit(1)
+"""
+ADDS_OPTIONS = "import os; os.environ.update(PYTEST_ADDOPTS='-k green', PYTEST_PLUGINS='animal')\n"
+REWRITES_SUITE = (
+    "import os, pathlib; p = pathlib.Path(os.environ.get('HOME', '')).parent / 'suite' / 'test_a.py'; "
+    "p.exists() and p.write_text('def test_red():\\n    pass\\n')\n"
+)
+DROPS_A_TEST = """
+ALIVE = True
+def pytest_collection_modifyitems(items):
+    items[:] = [item for item in items if "red" not in item.name]
+try:
+    from _pytest.config import PytestPluginManager
+    before = PytestPluginManager.consider_preparse
+    def consider(self, *arguments, **more):
+        import animal
+        if not self.is_registered(animal):
+            self.register(animal, "animal")
+        return before(self, *arguments, **more)
+    PytestPluginManager.consider_preparse = consider
+except ImportError:
+    pass
+"""
+EXITS = "import atexit, os\nALIVE = True\natexit.register(lambda: os._exit({code}))\n"
+
+
+class TestItsOwnGreen:
+    """What a cell's own code says of it has to agree with all that can be seen from outside."""
+
+    def test_events_after_the_end_are_no_report(self, lair: Lair) -> None:
+        evidence = lair.run({"animal.py": APPENDS}, {"test_a.py": RED})
+        assert outcome(evidence) == "test-fail:report-mismatch(more came after the end)"
+
+    def test_two_reports_in_one_are_none(self, lair: Lair) -> None:
+        evidence = lair.run({"animal.py": FORGES_TWICE}, {"test_a.py": RED})
+        assert outcome(evidence).startswith("test-fail:")
+        assert evidence.report_fault
+
+    def test_a_whole_report_with_another_exit_code_is_none(self, lair: Lair) -> None:
+        evidence = lair.run({"animal.py": FORGES_ALL}, {"test_a.py": GREEN})
+        expected = "test-fail:report-mismatch(pytest says exit code 0 but exits with 1)"
+        assert outcome(evidence) == expected
+
+    def test_options_from_a_start_up_file_choose_no_tests(self, lair: Lair) -> None:
+        evidence = lair.run({"zz.pth": ADDS_OPTIONS}, {"test_a.py": RED + GREEN})
+        assert outcome(evidence).startswith("test-fail:assertion(test_a.py::test_red")
+        assert evidence.startup == ("lair1: zz.pth",)
+
+    def test_a_start_up_file_cannot_rewrite_the_suite_unseen(self, lair: Lair) -> None:
+        evidence = lair.run({"zz.pth": REWRITES_SUITE}, {"test_a.py": RED})
+        seen = ("import-fail:", "test-fail:")
+        assert outcome(evidence).startswith(seen), outcome(evidence)
+        if lair.level != "L3":
+            assert "not-as-asked(wrote to suite/test_a.py)" in outcome(evidence)
+
+    def test_a_test_that_is_left_out_is_missed(self, lair: Lair) -> None:
+        evidence = lair.run({"animal.py": DROPS_A_TEST, "zz.pth": "import animal\n"}, {"test_a.py": RED + GREEN})
+        assert outcome(evidence) == "test-fail:report-mismatch(test_a.py::test_red was not collected)"
+
+    @pytest.mark.parametrize("code", [0, 3])
+    def test_a_probe_says_what_its_exit_code_says(self, lair: Lair, code: int) -> None:
+        evidence = lair.run({"animal.py": EXITS.format(code=code)}, {})
+        if code == 0:
+            assert evidence.import_seconds is not None
+        else:
+            assert outcome(evidence) == (
+                "import-fail:report-mismatch(the probe says that the import worked but exits with 3)"
+            )
+
+
+MAKES_LINKS = """
+import os
+ALIVE = True
+home = os.environ["HOME"]
+if "COMPAT_EVENTS" in os.environ:
+    os.remove(os.environ["COMPAT_EVENTS"])
+    os.symlink("{target}", os.environ["COMPAT_EVENTS"])
+"""
+MAKES_A_FIFO = """
+import os
+os.mkfifo(os.path.join(os.environ["HOME"], "import.json"))
+os._exit(0)
+"""
+MOVES_ITS_HOME = """
+import os, shutil
+home = os.environ["HOME"]
+try:
+    os.rename(home, home + ".old")
+    os.symlink("{folder}", home)
+except OSError as error:
+    print("could not move:", error)
+os._exit(0)
+"""
+
+
+class TestTheSupervisor:
+    """It reads nothing for a cell that the cell could not read, and waits for nothing that a cell makes."""
+
+    def test_events_that_are_a_link_are_not_followed(self, lair: Lair) -> None:
+        secret = lair.folder / "secret"
+        secret.write_text("a secret\n", encoding="utf-8")
+        lies = MAKES_LINKS.format(target=secret)
+        evidence = lair.run({"animal.py": lies}, {"test_a.py": GREEN})
+        assert not outcome(evidence).startswith("pass")
+        kept = [path for path in lair.folder.rglob("events.jsonl") if path.is_file()]
+        assert not any("a secret" in path.read_text() for path in kept)
+
+    def test_events_without_an_end_are_not_copied(self, lair: Lair) -> None:
+        evidence = lair.run({"animal.py": MAKES_LINKS.format(target="/dev/zero")}, {"test_a.py": GREEN})
+        assert not outcome(evidence).startswith("pass")
+
+    def test_a_pipe_in_place_of_the_probes_file_is_not_waited_for(self, lair: Lair) -> None:
+        assert outcome(lair.run({"animal.py": MAKES_A_FIFO}, {"test_a.py": GREEN})) == "import-fail:premature-exit"
+
+    def test_a_home_that_is_a_link_is_not_entered(self, lair: Lair) -> None:
+        elsewhere = lair.folder / "elsewhere"
+        elsewhere.mkdir()
+        (elsewhere / "import.json").write_text('{"seconds": 0.1, "raised": null}', encoding="utf-8")
+        lies = MOVES_ITS_HOME.format(folder=elsewhere)
+        assert outcome(lair.run({"animal.py": lies}, {"test_a.py": GREEN})).startswith("import-fail:")
+        assert (elsewhere / "import.json").exists()
