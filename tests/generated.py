@@ -27,7 +27,7 @@ from compat.plan.feasible import Feasibility
 from compat.plan.plan import cells
 from compat.results.record import Capability, Record, digest_of, encode_record
 from compat.run.outcome import Passed, parse_outcome
-from compat.run.session import suite_digest
+from compat.run.suitefiles import suite_digest
 
 DAY = datetime.date(2026, 6, 15)
 UTC = datetime.timezone.utc

@@ -102,6 +102,8 @@ def _proof(stand: Stand, cell: str) -> None:
     for record in records:
         told = f"{record.outcome}, {record.seconds:.0f} s"
         say(f"  run of {record.started:%Y-%m-%d %H:%M} UTC at {record.isolation}: {told}")
+    for remark in records[-1].remarks if records else ():
+        say(f"  {remark}")
     if records and records[-1].log:
         say("  log around the first error:")
         for line in records[-1].log.splitlines():

@@ -22,7 +22,7 @@ from compat.results.index import Index, Row
 from compat.results.picture import Picture, picture
 from compat.results.record import Ran, Record
 from compat.results.verdict import Present, Verdict, verdict
-from compat.run.session import suite_digest
+from compat.run.suitefiles import suite_digest
 
 
 class Stand:

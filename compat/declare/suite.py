@@ -25,7 +25,7 @@ _CHOOSING = (
 )
 _CHOSEN = re.compile(
     r"python_files|python_classes|python_functions|norecursedirs|testpaths|collect_imported"
-    r"|(?<!\S)-[a-z]*[kmx]\b|--(deselect|ignore|maxfail|exitfirst|last-failed|lf|ff|sw|stepwise)"
+    r"|(?<!\S)-[a-zA-Z]*[kmx][a-zA-Z]*\b|--(deselect|ignore|maxfail|exitfirst|last-failed|lf|ff|sw|stepwise)"
 )
 
 
@@ -46,7 +46,7 @@ def suite_faults(matrix: Matrix, texts: Mapping[str, str] | None, source: str) -
     return (*_without_pytest(matrix, source), *found)
 
 
-def tests_to_collect(texts: Mapping[str, str]) -> frozenset[str]:
+def collectable_tests(texts: Mapping[str, str]) -> frozenset[str]:
     """Return the tests that pytest has to collect from the suite whatever is installed, as `file::class::function`.
 
     `texts` are its files by their path below it. Only what nothing can leave out is named: plain test functions and

@@ -19,6 +19,7 @@ from compat.run.signatures import EXCEPTIONS, read
 Redact = Callable[[str], str]
 _LOG = 3600
 _MOST_CAPABILITIES = 2000
+_MOST_REMARKS = 50
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +50,7 @@ def record_of(attempts: Sequence[Evidence], tool: str, run_url: str = "", redact
         metrics=_metrics(deciding),
         installed=deciding.installed,
         involved=involved(outcome, (item.name for item in deciding.installed), dict(deciding.owners)),
+        remarks=_remarks(deciding, redacted),
         step_seconds=_step_seconds(deciding),
         log=excerpt(deciding, outcome, redacted),
         run_url=run_url,
@@ -95,6 +97,13 @@ def _capabilities(evidence: Evidence, redacted: Redact) -> tuple[Capability, ...
         found.setdefault(redacted(trial.capability or trial.test)[:200], trial)
     ids = sorted(found)[:_MOST_CAPABILITIES]
     return tuple(_capability(name, found[name], redacted) for name in ids if name and found[name].status != "skipped")
+
+
+def _remarks(evidence: Evidence, redacted: Redact) -> tuple[str, ...]:
+    """What was noticed of the packages, one sentence each; both lists say `package: file`."""
+    at_start = (f"runs code at the interpreter's start: {text}" for text in evidence.startup)
+    wrong = (f"RECORD does not fit the wheel's own file: {text}" for text in evidence.misrecorded)
+    return tuple(redacted(remark)[:300] for remark in (*at_start, *wrong))[:_MOST_REMARKS]
 
 
 def _capability(name: str, trial: Trial, redacted: Redact) -> Capability:

@@ -16,7 +16,7 @@ from compat.run.evidence import Installed, Isolation, Metric
 from compat.run.outcome import Cause, Failed, Outcome, Passed, is_doubtful, is_spurious, parse_outcome
 from compat.run.signatures import EXCEPTIONS, read
 
-FORMAT = 2
+FORMAT = 3
 Raw = dict[str, Any]
 MOST_BYTES = 2 * 1024 * 1024
 MOST_LOG_BYTES = 4096
@@ -110,6 +110,7 @@ class _Run(Value, frozen=True, kw_only=True):
     metrics: tuple[Metric, ...] = ()
     installed: tuple[Installed, ...] = ()
     involved: tuple[Text, ...] = ()
+    remarks: tuple[Text, ...] = ()
     step_seconds: StepSeconds = StepSeconds()
     log: str = ""
     run_url: RunUrl = ""
@@ -120,7 +121,8 @@ class Record(_Run, frozen=True, kw_only=True):
 
     `lock_digest` is empty when there was no lock, and so is then `suite_digest`: the suite has no part in a refusal.
     `outcome` is that of one of the attempts, see `decisive`; without attempts it stands alone. `involved` are the
-    packages that it speaks of, by normalised name, since format 2.
+    packages that it speaks of, by normalised name, since format 2. `remarks` says what was noticed of the installed
+    packages that the outcome does not say, since format 3: code that the interpreter runs at its start, wrong RECORDs.
     """
 
     outcome: Outcome
@@ -142,8 +144,13 @@ def _with_involved(raw: Raw) -> Raw:
     return {**raw, "involved": list(packages)}
 
 
+def _with_remarks(raw: Raw) -> Raw:
+    """Format 2 did not say what was noticed of the packages."""
+    return {**raw, "remarks": []}
+
+
 # From a format to the next: `UPGRADES[1]` turns the keys of format 1 into those of format 2.
-UPGRADES: Mapping[int, Callable[[Raw], Raw]] = {1: _with_involved}
+UPGRADES: Mapping[int, Callable[[Raw], Raw]] = {1: _with_involved, 2: _with_remarks}
 
 
 class Ran(Protocol):

@@ -55,9 +55,7 @@ def lend(site_packages: Path, tag: str, magic: bytes, store: Path) -> int:
     return lent
 
 
-def harvest(
-    site_packages: Path, used: Collection[str], python: Path, tag: str, magic: bytes, store: Path
-) -> int:
+def harvest(site_packages: Path, used: Collection[str], python: Path, tag: str, magic: bytes, store: Path) -> int:
     """Compile the sources that a run has used and the store does not know; return how many came to it.
 
     To be called when nothing of the cell is alive. `python` is an interpreter with this tag and magic that no cell can

@@ -5,6 +5,7 @@ https://packaging.python.org/en/latest/specifications/recording-installed-packag
 """
 
 import base64
+import contextlib
 import csv
 import email.parser
 import hashlib
@@ -63,6 +64,7 @@ class Environment:
         """Take the cell's folder and the path of its site-packages below it."""
         self.cell = cell
         self.site = site
+        self._code_folders = (site, "venv/bin")
         self.distributions: tuple[Distribution, ...] = ()
         self._bare: frozenset[str] = frozenset()
         self._hashes: dict[str, str] = {}
@@ -70,7 +72,7 @@ class Environment:
 
     def is_bare(self) -> None:
         """Take what is there now for the environment's own: nothing has been installed."""
-        self._bare = frozenset(_states(self.cell, ("venv",)))
+        self._bare = frozenset(_states(self.cell, self._code_folders))
 
     def compare(self) -> tuple[Wrong, ...]:
         """Return what is installed and not as a RECORD says, sorted; each file is read and hashed."""
@@ -83,7 +85,7 @@ class Environment:
                 self._hashes[path] = _hash_of_path(self.cell / path, expected) if path.startswith("venv/") else ""
                 if expected and self._hashes[path] != expected:
                     wrong.add(Wrong(distribution.name, name))
-        for path in _states(self.cell, ("venv",)).keys() - self._bare - self._hashes.keys():
+        for path in _states(self.cell, self._code_folders).keys() - self._bare - self._hashes.keys():
             wrong.add(Wrong("", path.removeprefix(f"{self.site}/")))
         return tuple(sorted(wrong))
 
@@ -94,8 +96,9 @@ class Environment:
     def changed(self, *folders: str) -> tuple[str, ...]:
         """Return what differs since `settle`: files that were changed or removed, and new ones that hold code.
 
-        Bytecode in its usual place is no change: child processes may leave it, see `remove_bytecode`. A file whose state alone differs is read again where its hash is known: other cells link and unlink the
-        installer's files. Paths are below site-packages, or else below the cell.
+        Bytecode in its usual place is no change: child processes may leave it, see `remove_bytecode`.
+        A file whose state alone differs is read again where its hash is known: other cells link and
+        unlink the installer's files. Paths are below site-packages, or else below the cell.
         """
         states = _states(self.cell, folders)
         new = states.keys() - self._states.keys()
@@ -155,9 +158,7 @@ def renamed_modules(distributions: Iterable[Distribution]) -> tuple[tuple[str, s
         for name in _top_level(distribution):
             if canonicalize_name(name) != distribution.name:
                 owners.setdefault(name, set()).add(distribution.name)
-    return tuple(
-        (name, packages.pop() if len(packages) == 1 else name) for name, packages in sorted(owners.items())
-    )
+    return tuple((name, packages.pop() if len(packages) == 1 else name) for name, packages in sorted(owners.items()))
 
 
 def top_modules(distributions: Iterable[Distribution], package: str) -> tuple[str, ...]:
@@ -183,10 +184,8 @@ def _distributions(cell: Path, site: str) -> Iterator[Distribution]:
     for info in (name for name in names if name.endswith(".dist-info")):
         headers = email.parser.BytesHeaderParser().parsebytes(_content(cell, f"{site}/{info}/METADATA"))
         text = str(headers["Version"] or "?")
-        try:
+        with contextlib.suppress(InvalidVersion):
             text = str(Version(text))
-        except InvalidVersion:
-            pass
         name = canonicalize_name(str(headers["Name"] or "?"))
         yield Distribution(name, text, dict(_rows(_content(cell, f"{site}/{info}/RECORD", _MOST_RECORD))))
 
@@ -235,7 +234,7 @@ def _is_cached(path: str) -> bool:
 
 
 def _states(cell: Path, folders: Iterable[str]) -> dict[str, State]:
-    """Return the state of everything in these folders of the cell but of folders, by its path; links stand for themselves.
+    """Return the state of all files in these folders of the cell, by path; links stand for themselves.
 
     What cannot be listed, such as a path that is too long, is left out: what stood there then counts as removed.
     """
@@ -252,9 +251,7 @@ def _states(cell: Path, folders: Iterable[str]) -> dict[str, State]:
                         continue
                     seen = entry.stat(follow_symlinks=False)
                     mode = stat.S_IFMT(seen.st_mode) | stat.S_IMODE(seen.st_mode)
-                    states[path] = State(
-                        seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, mode
-                    )
+                    states[path] = State(seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, mode)
         except OSError:
             continue
     return states

@@ -75,6 +75,7 @@ class CellView(View, frozen=True):
     tested: str
     since: datetime.date | None
     isolation: str
+    remarks: tuple[str, ...]
     obstacle: str
     lifted: tuple[Lifted, ...]
     commands: Commands | None
@@ -116,6 +117,7 @@ def cell_view(edition: Edition, volume: Volume, entry: Entry, neighbours: Neighb
         tested=_tested(entry, records),
         since=verdict.since,
         isolation=records[-1].isolation if records else "",
+        remarks=records[-1].remarks if records else (),
         obstacle="" if entry.obstacle is None else entry.obstacle.because,
         lifted=() if lock is None else lifted(volume.facts, cell, lock),
         commands=None if lock is None else commands(lock, whereabouts(edition, volume, lock)),

@@ -11,7 +11,7 @@ from compat.lock.text import read_digest
 from compat.results.files import RecordFiles
 from compat.results.record import Record
 from compat.run.outcome import Passed
-from compat.run.session import suite_digest
+from compat.run.suitefiles import suite_digest
 
 CELL = "py3.11-dep1-demo1.0"
 

@@ -15,7 +15,7 @@ from compat.declare.decode import decode_matrix
 from compat.index.kept import encode_catalogue
 from compat.results.files import RecordFiles
 from compat.results.record import Record
-from compat.run.session import suite_digest
+from compat.run.suitefiles import suite_digest
 
 POLICY = 'default_months = 24\ncadence = "quarterly"\nnotice_days = 30\nwitnesses = 2\n'
 FLOORS = """

@@ -23,7 +23,7 @@ class TestText:
         text = encode_record(full())
         assert list(json.loads(text)) == sorted(json.loads(text))
         assert text.endswith("}\n")
-        assert '\n  "format": 2,\n' in text
+        assert '\n  "format": 3,\n' in text
 
     @settings(max_examples=200, deadline=None)
     @given(records())
@@ -77,19 +77,19 @@ class TestDamage:
 
 
 def _one_after(raw: dict[str, Any]) -> dict[str, Any]:
-    """A format 3 that calls the tool a locker and counts the attempts."""
+    """A next format that calls the tool a locker and counts the attempts."""
     return {"locker": raw.pop("tool"), **raw}
 
 
 def _two_after(raw: dict[str, Any]) -> dict[str, Any]:
-    """A format 4 that took that back."""
+    """The one after it that took that back."""
     return {"tool": raw.pop("locker"), **raw}
 
 
 class TestFormat:
     def test_an_older_text_is_upgraded_step_by_step(self) -> None:
         text = encode_record(full())
-        assert decode_record(text, "f.json", upgrades={2: _one_after, 3: _two_after}, newest=4) == full()
+        assert decode_record(text, "f.json", upgrades={3: _one_after, 4: _two_after}, newest=5) == full()
 
     @pytest.mark.parametrize(
         ("outcome", "log", "involved"),
@@ -108,25 +108,30 @@ class TestFormat:
     ) -> None:
         installed = (Installed(name="demo-extras", version="1.0"), Installed(name="dep", version="1.0"))
         raw = raw_of(ran(outcome, log=log, installed=installed)) | {"format": 1}
-        del raw["involved"]
+        del raw["involved"], raw["remarks"]
         assert decode_record(signed(raw), "f.json").involved == involved
 
+    def test_a_record_of_format_2_has_no_remarks(self) -> None:
+        raw = raw_of(full()) | {"format": 2}
+        del raw["remarks"]
+        assert decode_record(signed(raw), "f.json").remarks == ()
+
     def test_a_step_that_meets_something_else_is_told_in_one_line(self) -> None:
-        with pytest.raises(RecordError, match="cannot be upgraded from format 3: KeyError"):
-            decode_record(encode_record(full()), "f.json", upgrades={2: dict, 3: _two_after}, newest=4)
+        with pytest.raises(RecordError, match="cannot be upgraded from format 4: KeyError"):
+            decode_record(encode_record(full()), "f.json", upgrades={3: dict, 4: _two_after}, newest=5)
 
     def test_a_missing_step_is_told_in_one_line(self) -> None:
-        with pytest.raises(RecordError, match="cannot be upgraded from format 2"):
-            decode_record(encode_record(full()), "f.json", upgrades={}, newest=3)
+        with pytest.raises(RecordError, match="cannot be upgraded from format 3"):
+            decode_record(encode_record(full()), "f.json", upgrades={}, newest=4)
 
     def test_an_older_text_must_be_as_it_was_written_too(self) -> None:
         text = encode_record(full()).replace("uv 0.13.1", "uv 0.13.2")
         with pytest.raises(RecordError, match="its digest differs"):
-            decode_record(text, "f.json", upgrades={2: _one_after, 3: _two_after}, newest=4)
+            decode_record(text, "f.json", upgrades={3: _one_after, 4: _two_after}, newest=5)
 
-    @pytest.mark.parametrize("number", [0, -1, 3, "1", None, True, 1.0])
+    @pytest.mark.parametrize("number", [0, -1, 4, "1", None, True, 1.0])
     def test_a_format_that_is_not_known_is_refused(self, number: object) -> None:
-        with pytest.raises(RecordError, match="this version of compat reads 1 to 2"):
+        with pytest.raises(RecordError, match="this version of compat reads 1 to 3"):
             decode_record(signed({**raw_of(full()), "format": number}), "f.json")
 
 

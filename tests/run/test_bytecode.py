@@ -48,7 +48,10 @@ class Cell:
         return lend(self.site, TAG, magic, store)
 
     def harvest(self, store: Path, magic: bytes = MAGIC) -> int:
-        return harvest(self.site, PYTHON, TAG, magic, store)
+        """Tell the harvest of each module whose bytecode a run has left here."""
+        left = (path.relative_to(self.site) for path in self.site.rglob(f"__pycache__/*.{TAG}.pyc"))
+        used = {(path.parent.parent / f"{path.name.partition('.')[0]}.py").as_posix() for path in left}
+        return harvest(self.site, used, PYTHON, TAG, magic, store)
 
 
 @pytest.fixture
@@ -112,7 +115,7 @@ class TestAHarvest:
         assert first.harvest(store, magic=b"\0\0\r\n") == 0
 
     def test_of_an_empty_place_is_nothing(self, tmp_path: Path, store: Path) -> None:
-        assert harvest(tmp_path / "nowhere", PYTHON, TAG, MAGIC, store) == 0
+        assert harvest(tmp_path / "nowhere", {"a.py"}, PYTHON, TAG, MAGIC, store) == 0
         assert lend(tmp_path / "nowhere", TAG, MAGIC, store) == 0
 
 

@@ -12,7 +12,7 @@ INCELL = sorted((ROOT / "compat" / "run" / "incell").glob("*.py"))
 SUITES = sorted((ROOT / "matrices").glob("*/suite/**/*.py"))
 # Beyond the standard library and the suite's own modules.
 MAY_IMPORT = {
-    "incell": {"pytest"},
+    "incell": {"pytest", "probe", "compat_plugin"},
     "tff": {"pytest", "grpc", "jax", "numpy", "pkg_resources", "tensorflow", "tensorflow_federated"},
     "pip-tools": {"pytest", "pkg_resources", "piptools"},
 }
@@ -45,7 +45,7 @@ def name_of(path: Path) -> str:
 
 
 def test_there_is_something_to_look_at() -> None:
-    assert {path.name for path in INCELL} == {"__init__.py", "plugin.py", "probe.py"}
+    assert {path.name for path in INCELL} == {"__init__.py", "launch.py", "plugin.py", "probe.py"}
     assert {owner_of(path) for path in SUITES} == set(MAY_IMPORT) - {"incell"}
 
 

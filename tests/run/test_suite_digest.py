@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from compat.run.session import suite_digest
+from compat.run.suitefiles import suite_digest
 
 README = "# The suite\n\n<!-- capabilities -->\n{}<!-- /capabilities -->\n"
 

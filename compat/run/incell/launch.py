@@ -23,8 +23,8 @@ def main(arguments: list[str]) -> int:
         print("No module named pytest", file=sys.stderr)
         return 1
     # They lie beside this file. Once they are loaded, neither they nor their folder must hide the suite's own modules.
-    import compat_plugin  # noqa: F401
-    import probe
+    import compat_plugin  # type: ignore[import-not-found]  # noqa: F401
+    import probe  # type: ignore[import-not-found]
 
     del sys.path[0], sys.modules["probe"]
     code = int(pytest.main(arguments))
