@@ -77,9 +77,7 @@ def suite_ids(files: Mapping[str, str]) -> SuiteIds:
             elif kind == "capability" or _sets_marker_by_name(call):
                 unreadable = unreadable or f"{name}:{call.lineno}"
         unreadable = unreadable or next((f"{name}:1" for hook in _COLLECTING if hook in functions), "")
-    return SuiteIds(
-        ids=frozenset(ids), files=frozenset(files), functions=frozenset(functions), unreadable=unreadable
-    )
+    return SuiteIds(ids=frozenset(ids), files=frozenset(files), functions=frozenset(functions), unreadable=unreadable)
 
 
 def helper_ids(capabilities: Iterable[Described]) -> frozenset[str]:

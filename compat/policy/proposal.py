@@ -27,9 +27,9 @@ class Evidence(Value, frozen=True, kw_only=True):
     """What is known of one cell that a move depends on, and since when.
 
     `latest` is the day of its newest run that counts, `days` are those of the runs that its verdict
-    rests on and that were isolated as the policy asks. `link` is the cell's page, relative to that of the matrix. `supports` says whether the
-    cell supports the move: it works with the new floor, or is broken at the one that an early move
-    leaves.
+    rests on and that were isolated as the policy asks. `link` is the cell's page, relative to that
+    of the matrix. `supports` says whether the cell supports the move: it works with the new floor, or
+    is broken at the one that an early move leaves.
     """
 
     cell: str

@@ -329,11 +329,7 @@ class TestLaws:
         keys = {(one.lock_digest, one.suite_digest) for one in passed}
         told = [(one.lock_digest, one.suite_digest, o) for one in history for o in one.outcomes if not is_spurious(o)]
         assert any(
-            all(
-                isinstance(o, Passed) or is_doubtful(o)
-                for lock, suite, o in told
-                if (lock, suite) == key
-            )
+            all(isinstance(o, Passed) or is_doubtful(o) for lock, suite, o in told if (lock, suite) == key)
             for key in keys
         )
 

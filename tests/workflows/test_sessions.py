@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 from actions import HERE
 
-GH = '#!/bin/sh\n[ "$1" != pr ] || exit "${NO_PULLS:-0}"\ncase "$2" in */runs*) echo "$LAST";; *) echo "$STATE";; esac\n'
+GH = """#!/bin/sh
+[ "$1" != pr ] || exit "${NO_PULLS:-0}"
+case "$2" in */runs*) echo "$LAST";; *) echo "$STATE";; esac
+"""
 
 
 def session(place: Path, *words: str, **environ: str) -> tuple[int, str]:
