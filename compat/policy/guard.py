@@ -227,7 +227,7 @@ class Guard:
         )
 
     def _untroubled(self, entry: Entry) -> Verdict:
-        """The verdict as if the newest runs that say nothing had not been: trouble neither moves a floor nor stops it."""
+        """The verdict without the newer run that says nothing: trouble neither moves a floor nor stops it."""
         if entry.history.unanswered is None:
             return entry.verdict
         counted, present = History(counted=entry.counted), self.moment.picture.present
