@@ -13,6 +13,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import nox
+from nox.command import CommandFailed
 
 nox.needs_version = ">=2025.2.9"
 nox.options.sessions = ["matrix"]
@@ -20,6 +21,8 @@ nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.error_on_external_run = True
 
 HERE = Path(__file__).parent
+# How often a push is tried again after somebody else's came first: two runs of one repository are rare.
+PUSHES = 5
 LOCKED = sorted((path.parent.parent.name, path.stem) for path in HERE.glob("matrices/*/locks/*.txt"))
 
 
@@ -113,7 +116,11 @@ def interpreters(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def keep(session: nox.Session) -> None:
-    """Commit what was learnt of a matrix (catalogue, locks, records), and push it: nox -s keep -- MATRIX [BRANCH]."""
+    """Commit what was learnt of a matrix (catalogue, locks, records), and push it: nox -s keep -- MATRIX [BRANCH].
+
+    What others pushed meanwhile stays. Where the branch takes no push, as a protected one, or the change does not go
+    together with theirs, it becomes a branch of its own and a pull request.
+    """
     name, *branch = session.posargs
     places = [f"matrices/{name}/{place}" for place in ("catalogue.json", "locks", "records")]
     there = [place for place in places if (HERE / place).exists()]
@@ -122,9 +129,48 @@ def keep(session: nox.Session) -> None:
         session.log("there is nothing new to keep")
         return
     session.run("git", "commit", "--quiet", "--message", f"What was learnt of {name}", "--", *there, external=True)
-    if branch:
-        session.run("git", "pull", "--quiet", "--rebase", "origin", *branch, external=True)
-        session.run("git", "push", "--quiet", "origin", f"HEAD:{branch[0]}", external=True)
+    if branch and not pushed(session, branch[0]):
+        offer(session, name, branch[0])
+
+
+def pushed(session: nox.Session, branch: str) -> bool:
+    """Push the last commit onto whatever the branch has by then, and return whether that could be done."""
+    for _ in range(PUSHES):
+        there = tip(session, branch)
+        try:
+            session.run("git", "rebase", "--quiet", there, external=True)
+        except CommandFailed:
+            session.run("git", "rebase", "--abort", external=True)
+            session.log(f"this does not go together with what {branch} has now")
+            return False
+        try:
+            session.run("git", "push", "--quiet", "origin", f"HEAD:{branch}", external=True)
+            return True
+        except CommandFailed:
+            if tip(session, branch) == there:
+                session.log(f"nobody pushed meanwhile, so {branch} itself takes no push")
+                return False
+    session.log(f"somebody else was faster {PUSHES} times")
+    return False
+
+
+def tip(session: nox.Session, branch: str) -> str:
+    """Return the commit that the branch has at the origin now."""
+    session.run("git", "fetch", "--quiet", "origin", branch, external=True)
+    return str(session.run("git", "rev-parse", "FETCH_HEAD", external=True, silent=True)).strip()
+
+
+def offer(session: nox.Session, name: str, base: str) -> None:
+    """Push the last commit to a branch of its own, so that it replaces none, and open a pull request from that."""
+    commit = str(session.run("git", "rev-parse", "--short=12", "HEAD", external=True, silent=True)).strip()
+    head, title = f"compat/kept-{name}-{commit}", f"What was learnt of {name}"
+    session.run("git", "push", "--quiet", "origin", f"HEAD:refs/heads/{head}", external=True)
+    body = f"`{base}` did not take this push. Nothing of it is known to the next run before it is merged."
+    try:
+        words = ("--base", base, "--head", head, "--title", title, "--body", body)
+        session.run("gh", "pr", "create", *words, external=True)
+    except CommandFailed:
+        session.error(f"{head} is pushed, and no pull request could be opened: open one from it to {base}")
 
 
 @nox.session(venv_backend="none")

@@ -97,13 +97,17 @@ def declared(floors: Mapping[str, str | Version] = FLOORS, rules: Policy | None 
 
 
 def seen(
-    runs: Iterable[Record], ask: Declared | None = None, day: datetime.date = DAY, locked: Iterable[str] = ()
+    runs: Iterable[Record],
+    ask: Declared | None = None,
+    day: datetime.date = DAY,
+    locked: Iterable[str] = (),
+    has_locks: bool = True,
 ) -> Picture:
     """What is known on that day. Cells that ran have a lock, and so have those that are `locked`."""
     by_cell: dict[str, list[Record]] = {}
     for run in runs:
         by_cell.setdefault(run.cell, []).append(run)
-    locks = dict.fromkeys([*by_cell, *locked], LOCK)
+    locks = dict.fromkeys([*by_cell, *locked] if has_locks else locked, LOCK)
     present = Present(suite_digest=SUITE, day=day, asked=frozenset(("demo", "dep")))
     return picture(ask or declared(), catalogue(), fates(), locks, by_cell, present)
 
@@ -112,7 +116,7 @@ def ran(cell: str, told: str = "pass", days_ago: int = 1, **more: Any) -> Record
     """A run of a cell so many days before DAY."""
     started = datetime.datetime.combine(DAY, datetime.time(9), datetime.timezone.utc) - datetime.timedelta(days_ago)
     outcome = parse_outcome(told)
-    attempt = Attempt(outcome=outcome, seconds=1, started=started, isolation="L2")
+    attempt = Attempt(outcome=outcome, seconds=1, started=started, isolation="L3")
     return Record(
         **{
             "cell": cell,
@@ -124,7 +128,7 @@ def ran(cell: str, told: str = "pass", days_ago: int = 1, **more: Any) -> Record
             "started": started,
             "seconds": 1,
             "host": "linux-x86_64-2cpu-8gb",
-            "isolation": "L2",
+            "isolation": "L3",
         }
         | more
     )

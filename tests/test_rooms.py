@@ -70,7 +70,7 @@ EDGES = {
     "compat/site/folder.py": {"os", "pathlib"},
     "compat/site/render.py": {"pathlib"},
     "compat/site/serve.py": {"http", "pathlib"},
-    "compat/site/verified.py": {"pathlib"},
+    "compat/site/verified.py": {"os", "pathlib"},
     "compat/cli/app.py": {"os"},
     "compat/cli/benches.py": {"os", "pathlib", "shutil"},
     "compat/cli/handing.py": {"pathlib"},

@@ -142,7 +142,7 @@ def _proofs(picture: Picture, locks: Mapping[str, Lock]) -> Iterator[Proof]:
                 days=len({run.started.date() for run in counted}),
                 last=latest,
                 isolation=counted[-1].isolation,
-                stale=staleness(counted[-1], picture.present, entry.lock_digest),
+                stale=staleness(entry.history, picture.present, entry.lock_digest),
                 is_of_today=not is_other_suite(counted[-1], picture.present),
             )
 

@@ -13,6 +13,7 @@ from rich.table import Table
 from compat import pipeline
 from compat.cli.choices import outside, up_to_date
 from compat.cli.output import about, console, envelope, note, say
+from compat.cli.setting import now
 from compat.cli.stand import Stand
 from compat.errors import NothingToDo, UsageError
 from compat.plan.budget import Budget, Packing, Task, packed, rounds
@@ -154,12 +155,15 @@ def _unknown(stand: Stand) -> NothingToDo:
 
 
 def _github(found: Night) -> str:
+    since = now()
     include = [
         {
             "shard": number,
             "cells": " ".join(task.cell for task in shard.tasks),
             "pythons": " ".join(map(str, sorted({found.pythons[task.cell] for task in shard.tasks}))),
             "minutes": _minutes(shard.seconds),
+            # No record of these cells can be older: `compat record --from --plan` looks at it.
+            "since": since,
         }
         for number, shard in enumerate(found.packing.shards, 1)
     ]

@@ -23,6 +23,7 @@ from compat.site.producers import PRODUCERS
 from compat.site.render import Printer, assets, generation
 from compat.site.serve import Preview, watch
 from compat.site.verified import verified
+from compat.site.words import count
 
 PREVIEW_URL = "http://127.0.0.1:8000/"
 Names = Annotated[list[str] | None, typer.Argument(metavar="[MATRIX...]", help="Without any, all; largest first.")]
@@ -131,15 +132,19 @@ def edition_of(
 def verify(
     folder: Annotated[Path, typer.Argument(help="A published site, or a copy of it.")], as_json: Json = False
 ) -> None:
-    """Tell whether a published site is one edition and whole, by the digests in its own indexes. Exit code 1 when not.
+    """Tell whether a published site is one edition and whole, by the digests in its own list. Exit code 1 when not.
+
+    The list, files.json, has every page, badge, feed and document; what is changed, missing or added is named.
 
     Examples: compat verify public
     """
+    if not folder.is_dir():
+        raise UsageError.of("is not a directory", path=str(folder))
     checked = verified(folder)
     if as_json:
         envelope({"listed": checked.listed}, checked.faults)
     else:
-        say(f"{folder}: {checked.listed} documents listed, {len(checked.faults)} faults")
+        say(f"{folder}: {count(checked.listed, 'file')} listed, {count(len(checked.faults), 'fault')}")
         report(checked.faults)
     raise typer.Exit(1 if checked.faults else 0)
 

@@ -38,7 +38,7 @@ from compat.plan.plan import Infeasible
 from compat.results.judged import Refused, record_of, record_of_refusal
 from compat.run.canary import canary
 from compat.run.evidence import Isolation
-from compat.run.outcome import Failed, is_suite_fault
+from compat.run.outcome import Failed, is_spurious, is_suite_fault
 from compat.run.session import Bench, Job
 from compat.site.words import count
 
@@ -114,8 +114,8 @@ class Work:
         self.cancel = threading.Event()
         self.signal = 0
         self.outcomes: dict[str, str] = {}
-        # The workers count in `unrun`, and who makes their jobs in `unlocked`.
-        self.unrun = 0
+        # Cells that the network, the disk or the sandbox ended; the workers add to it.
+        self.unanswered: list[str] = []
         self.suite_faults = 0
         self.unlocked = 0
 
@@ -131,12 +131,12 @@ class Work:
         note(f"{_workload(self.stand, chosen, workers)}; isolation {self.level}")
         with Progress(len(chosen), _seconds(self.stand, chosen, workers)) as progress:
             jobs = self._jobs(locks, self._locked(unlocked, workers, fleet, progress), progress)
-            self.unrun += fleet.run(jobs, self._canary, self._keep, progress)
+            unrun = fleet.run(jobs, self._canary, self._keep, progress)
         if self.signal:
             return 128 + self.signal
         if self.suite_faults:
             return 2
-        if self.unrun or self.unlocked:
+        if unrun or self.unanswered or self.unlocked:
             return 3
         return 0 if all(outcome == "pass" for outcome in self.outcomes.values()) else 1
 
@@ -228,12 +228,11 @@ class Work:
             self.suite_faults += 1
             note(f"compat: {job.cell} has no record, the suite or its declaration is at fault: {fault}")
             return
-        last = attempts[-1].outcome
-        if isinstance(last, Failed) and last.cause == "cancelled":
-            self.unrun += 1
         evidence = [attempt.evidence for attempt in attempts]
         record = record_of(evidence, tool=job.lock.tool, run_url=run_url(), redacted=without_places)
         self.stand.store.add(record)
+        if is_spurious(record.outcome):
+            self.unanswered.append(job.cell)
         self.outcomes[job.cell] = str(record.outcome)
 
 

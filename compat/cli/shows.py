@@ -133,21 +133,29 @@ def record(
     matrix: MatrixName,
     rejudge: Annotated[bool, typer.Option("--rejudge", help="Judge the kept evidence again.")] = False,
     source: Annotated[Path | None, typer.Option("--from", help="Take the sound records below this folder.")] = None,
+    plan: Annotated[Path | None, typer.Option("--plan", help="What `compat plan --print github` printed.")] = None,
+    made_by: Annotated[
+        str, typer.Option("--run-url", help="The run that made the records; else this run of GitHub Actions.")
+    ] = "",
     as_json: Json = False,
     root: Root = None,
 ) -> None:
     """Judge evidence that this machine has kept again, or take records that other machines made with this checkout.
 
-    A record from elsewhere is taken when it is whole, of a cell, a lock and the suite as they are here, and new.
-    The others are named and refused (exit 1).
+    A record from elsewhere is taken when it is whole, new, of a cell, a lock and the suite as they are here, and as a
+    run of them can leave it; one of a cell. With --plan it was also started since that plan was made, of a cell that
+    the plan gives to the shard in whose folder, records-SHARD, it lies; without, it is at most 7 days old. Where no
+    run is named, it names none. The others are named and refused (exit 1).
 
-    Examples: compat record tff --rejudge; compat record tff --from handed
+    Examples: compat record tff --rejudge; compat record tff --from handed --plan plan.json
     """
     if rejudge == (source is not None):
         raise UsageError.of("--rejudge judges the kept evidence again, --from FOLDER takes records: one of the two")
+    if source is None and (plan is not None or made_by):
+        raise UsageError.of("--plan and --run-url need --from FOLDER, whose records they are about")
     stand = Stand(Setting(matrix, root))
     if source is not None:
-        raise typer.Exit(take(stand, source, as_json))
+        raise typer.Exit(take(stand, source, as_json, plan, made_by))
     changed: list[Record] = []
     for path in sorted((cache_folder() / "evidence" / stand.setting.folder.name).glob("*/*/evidence.json")):
         evidence = decode_evidence(Path(path).read_bytes())

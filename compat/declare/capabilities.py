@@ -9,6 +9,9 @@ from typing import Any
 
 from compat.declare.matrix import Value
 
+# With these a suite collects tests of its own making.
+# https://docs.pytest.org/en/stable/reference/reference.html#collection-hooks
+_COLLECTING = ("pytest_collect_file", "pytest_pycollect_makeitem", "pytest_pycollect_makemodule")
 # Between these marks a document of the suite holds the table that is made from records.
 BEGIN, END = "<!-- capabilities -->", "<!-- /capabilities -->"
 
@@ -35,6 +38,46 @@ class Described(Value, frozen=True):
     def group(self) -> str:
         """The part of the id before the first dot."""
         return self.id.partition(".")[0]
+
+
+class SuiteIds(Value, frozen=True):
+    """The ids under which the tests of a suite report.
+
+    `ids` are those of its markers. A test without one reports as `file::test`, so `files` and `functions` have those
+    names. `unreadable` is a place, `file:line`, where the suite makes ids that only a run can tell; else it is empty.
+    """
+
+    ids: frozenset[str] = frozenset()
+    files: frozenset[str] = frozenset()
+    functions: frozenset[str] = frozenset()
+    unreadable: str = ""
+
+    def has(self, capability: str) -> bool:
+        """Return whether a test of the suite can report under that id, as far as can be known without a run."""
+        if self.unreadable or capability in self.ids:
+            return True
+        file, *names = capability.partition("[")[0].split("::")
+        return file in self.files and bool(names) and names[-1] in self.functions
+
+
+def suite_ids(files: Mapping[str, str]) -> SuiteIds:
+    """Return the ids that the files of a suite can report under, wherever they set a marker."""
+    ids, functions, unreadable = set(), set(), ""
+    for name in sorted(files):
+        try:
+            nodes = list(ast.walk(ast.parse(files[name])))
+        except (SyntaxError, ValueError, RecursionError):
+            unreadable = unreadable or f"{name}:1"
+            continue
+        functions |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+        for call in (node for node in nodes if isinstance(node, ast.Call)):
+            kind, arguments = _marker(call) or ("", {})
+            if kind == "capability" and isinstance(arguments.get("id"), str):
+                ids.add(arguments["id"])
+            elif kind == "capability" or _sets_marker_by_name(call):
+                unreadable = unreadable or f"{name}:{call.lineno}"
+        unreadable = unreadable or next((f"{name}:1" for hook in _COLLECTING if hook in functions), "")
+    return SuiteIds(ids=frozenset(ids), files=frozenset(files), functions=frozenset(functions), unreadable=unreadable)
 
 
 def helper_ids(capabilities: Iterable[Described]) -> frozenset[str]:
@@ -92,20 +135,35 @@ def _of_file(name: str, text: str) -> Iterator[Described]:
 
 def _mark(decorator: ast.expr) -> tuple[str, dict[str, Any]] | None:
     """The name and the literal arguments of `@pytest.mark.<name>(...)`; None for any other decorator."""
-    call = decorator if isinstance(decorator, ast.Call) else None
-    named = call.func if call is not None else decorator
-    if not (isinstance(named, ast.Attribute) and isinstance(named.value, ast.Attribute) and named.value.attr == "mark"):
+    if isinstance(decorator, ast.Call):
+        return _marker(decorator)
+    return (decorator.attr, {}) if isinstance(decorator, ast.Attribute) and _is_mark(decorator.value) else None
+
+
+def _marker(call: ast.Call) -> tuple[str, dict[str, Any]] | None:
+    """The name and the literal arguments of the call `pytest.mark.<name>(...)`; None for any other call."""
+    if not (isinstance(call.func, ast.Attribute) and _is_mark(call.func.value)):
         return None
     arguments: dict[str, Any] = {}
-    if call is not None:
-        pairs = [("id", call.args[0])] if call.args else []
-        pairs += [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg is not None]
-        for key, value in pairs:
-            try:
-                arguments[key] = ast.literal_eval(value)
-            except (ValueError, TypeError, RecursionError, MemoryError):
-                continue
-    return named.attr, arguments
+    pairs = [("id", call.args[0])] if call.args else []
+    pairs += [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg is not None]
+    for key, value in pairs:
+        try:
+            arguments[key] = ast.literal_eval(value)
+        except (ValueError, TypeError, RecursionError, MemoryError):
+            continue
+    return call.func.attr, arguments
+
+
+def _is_mark(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "mark"
+
+
+def _sets_marker_by_name(call: ast.Call) -> bool:
+    """Whether a call makes a marker whose name is a value: `getattr(pytest.mark, name)`, `item.add_marker(name)`."""
+    if isinstance(call.func, ast.Name):
+        return call.func.id == "getattr" and bool(call.args) and _is_mark(call.args[0])
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "add_marker"
 
 
 def _text(value: object) -> str:

@@ -55,13 +55,15 @@ class Policy(Value, frozen=True):
 
     `default_months` is the window of an axis without its own. `cadence` is how often a floor rises: on the first day
     of each month, quarter, half-year or year. `notice_days` is how long before that day the move is announced,
-    `witnesses` how many green runs on different days it needs.
+    `witnesses` how many green runs on different days it needs. `isolation` is the least that those runs had: at L3
+    alone a cell cannot write what other cells use.
     """
 
     default_months: Months
     cadence: Literal["monthly", "quarterly", "half-yearly", "yearly"]
     notice_days: Annotated[int, msgspec.Meta(ge=0, le=365)]
     witnesses: Annotated[int, msgspec.Meta(ge=1, le=50)]
+    isolation: Literal["L3", "L2", "L1", "L0"] = "L3"
     windows: Annotated[tuple[Window, ...], msgspec.Meta(max_length=8)] = ()
     holds: Annotated[tuple[Hold, ...], msgspec.Meta(max_length=100)] = ()
     known_bad: Annotated[tuple[KnownBad, ...], msgspec.Meta(max_length=500)] = ()

@@ -15,7 +15,9 @@ from compat.run.session import Bench, CellRun, Job
 
 # So many cells in a row that fail before their import say more about the worker than about the cells.
 BREAKER = 5
-_RETRIED = frozenset(("network", "index", "sandbox", "worker"))
+_RETRIED = frozenset(("network", "index", "sandbox", "worker", "killed"))
+# By these a machine that is short of memory ends every cell; one alone may be the cell's own doing.
+_OF_A_SHORT_MACHINE = frozenset(("memory", "killed"))
 # How soon a worker that waits for a job sees that there will be none.
 _PATIENCE_SECONDS = 0.2
 
@@ -232,4 +234,5 @@ def _run_cell(job: Job, bench: Bench, started: datetime.datetime, cancel: thread
 def _suspect(outcome: Outcome) -> bool:
     if not isinstance(outcome, Failed) or outcome.cause in ("cancelled", "suite-fault"):
         return False
-    return outcome.stage == "install" or is_spurious(outcome)
+    of_machine = is_spurious(outcome) or outcome.cause in _OF_A_SHORT_MACHINE
+    return outcome.stage == "install" or of_machine

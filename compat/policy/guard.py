@@ -9,7 +9,8 @@ which no run counts, is no evidence: where there is no other place, a sentence s
 
 A cell supports a floor when its verdict is `works`, or `partial` where each failing capability has a
 declared explanation; tested, not stale, not flaky. Such runs count as witnesses when they were of
-today's lock and suite, one a day.
+today's lock and suite, one a day, and isolated as the policy asks. A cell without such a run moves no
+floor, whether it works or is broken.
 """
 
 import datetime
@@ -24,7 +25,8 @@ from compat.plan.cell import RECIPES, Recipe
 from compat.policy.moment import Moment, package_of
 from compat.policy.proposal import Against, Evidence, Objection, Value
 from compat.results.picture import Entry
-from compat.results.record import Status
+from compat.results.record import Ran, Status
+from compat.results.verdict import History, Verdict, verdict_of
 from compat.run.outcome import Failed
 
 Place = tuple[Version, ...]
@@ -202,7 +204,7 @@ class Guard:
         return frozenset(refused if self.moment.looks_back else {*refused, "dated"})
 
     def _evidence(self, entry: Entry) -> Evidence:
-        found = entry.verdict
+        found = self._untroubled(entry)
         unexplained = [
             one.id for one in found.capabilities if one.status == "no" and not self.moment.picture.explained(entry, one)
         ]
@@ -211,26 +213,38 @@ class Guard:
         because = "; ".join((*found.reasons, *([] if known is None else [f"it is known: {known.because}"])))
         if found.kind == "partial" and unexplained:
             because = f"no explanation is declared of why these fail: {', '.join(unexplained)}"
+        days = self._days(entry)
         return Evidence(
             cell=entry.cell.id,
             recipe=entry.cell.recipe,
             verdict=found.kind,
             outcome="" if found.outcome is None else str(found.outcome),
             latest=found.latest,
-            days=self._days(entry),
-            supports=fits and found.evidence == "tested" and not found.stale,
+            days=days,
+            supports=fits and found.evidence == "tested" and not found.stale and bool(days),
             stale=found.stale,
             because=because,
         )
 
+    def _untroubled(self, entry: Entry) -> Verdict:
+        """The verdict without the newer run that says nothing: trouble neither moves a floor nor stops it."""
+        if entry.history.unanswered is None:
+            return entry.verdict
+        counted, present = History(counted=entry.counted), self.moment.picture.present
+        return verdict_of(entry.cell.id, counted, present, entry.lock_digest, entry.obstacle)
+
     def _days(self, entry: Entry) -> tuple[datetime.date, ...]:
-        """The days of the runs that made the verdict: those of the newest run's lock and suite."""
+        """The days of the isolated runs that made the verdict: those of the newest run's lock and suite."""
         counted = [one.run for one in entry.counted]
         if not counted:
             return ()
         newest = (counted[-1].lock_digest, counted[-1].suite_digest)
         same = (run for run in counted if (run.lock_digest, run.suite_digest) == newest)
-        return tuple(sorted({run.started.date() for run in same}))
+        return tuple(sorted({run.started.date() for run in same if self._is_isolated(run)}))
+
+    def _is_isolated(self, run: Ran) -> bool:
+        """Whether the cell was isolated as the policy asks; one that was never locked ran nothing."""
+        return run.lock_digest == "" or run.isolation >= self.moment.policy.isolation
 
     def _objection(self, one: Evidence) -> Objection | None:
         def says(against: Against, because: str) -> Objection:
@@ -244,6 +258,9 @@ class Guard:
             return says("flaky", f"{one.cell} is flaky: {one.because}")
         if one.stale:
             return says("stale", f"{one.cell} must run again: {one.because}")
+        if not one.days and one.verdict in ("works", "partial", "broken"):
+            least = self.moment.policy.isolation
+            return says("isolation", f"{one.cell} has no run at isolation {least}, which a floor needs: {one.because}")
         if one.verdict == "unknown":
             return says("missing", f"{one.cell} has no answer yet: {one.because}")
         if one.verdict == "partial":
@@ -313,7 +330,7 @@ def _is_refused(entry: Entry) -> bool:
 
 
 def _is_red(one: Evidence) -> bool:
-    return one.verdict == "broken" and one.latest is not None and not one.stale
+    return one.verdict == "broken" and bool(one.days) and not one.stale
 
 
 def merged(proofs: Iterable[Proof]) -> tuple[tuple[Evidence, ...], tuple[Objection, ...], tuple[str, ...]]:

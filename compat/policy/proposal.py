@@ -13,9 +13,9 @@ from compat.results.verdict import Kind as VerdictKind
 
 Kind = Literal["raise", "lower", "early"]
 # What is said against the proof itself; anything else says that a supported move waits for its time.
-DOUBTS = frozenset(("missing", "red", "flaky", "stale"))
+DOUBTS = frozenset(("missing", "red", "flaky", "stale", "isolation"))
 Against = Literal[
-    "calendar", "hold", "known-bad", "missing", "red", "flaky", "stale", "witnesses", "rebound", "together"
+    "calendar", "hold", "known-bad", "missing", "red", "flaky", "stale", "isolation", "witnesses", "rebound", "together"
 ]
 
 
@@ -27,9 +27,9 @@ class Evidence(Value, frozen=True, kw_only=True):
     """What is known of one cell that a move depends on, and since when.
 
     `latest` is the day of its newest run that counts, `days` are those of the runs that its verdict
-    rests on. `link` is the cell's page, relative to that of the matrix. `supports` says whether the
-    cell supports the move: it works with the new floor, or is broken at the one that an early move
-    leaves.
+    rests on and that were isolated as the policy asks. `link` is the cell's page, relative to that
+    of the matrix. `supports` says whether the cell supports the move: it works with the new floor, or
+    is broken at the one that an early move leaves.
     """
 
     cell: str
@@ -51,7 +51,9 @@ class Evidence(Value, frozen=True, kw_only=True):
             return "no run counts"
         if self.verdict == "unknown":
             return "no answer yet"
-        return "flaky" if self.verdict == "flaky" else "outdated" if self.stale else "contradicts"
+        if self.verdict == "flaky" or self.stale:
+            return "flaky" if self.verdict == "flaky" else "outdated"
+        return "contradicts" if self.days else "not isolated"
 
     @property
     def place(self) -> str:

@@ -285,7 +285,7 @@ class _Draft(Value, frozen=True, kw_only=True):
 def _leaving(broken: Proof | None) -> Iterator[Evidence]:
     """The cells of the floor that an early move leaves: that they are broken supports it."""
     for cell in () if broken is None else broken.evidence:
-        yield msgspec.structs.replace(cell, supports=cell.verdict == "broken" and not cell.stale)
+        yield msgspec.structs.replace(cell, supports=cell.verdict == "broken" and bool(cell.days) and not cell.stale)
 
 
 def _says(against: Against, because: str, *cells: str) -> Objection:

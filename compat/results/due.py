@@ -13,7 +13,7 @@ from compat.plan.cell import Cell
 from compat.plan.product import axis_coordinates
 from compat.results.picture import Entry, Picture
 from compat.results.record import Ran, Value
-from compat.results.verdict import Present, counting, in_order, is_other_suite, staleness, verdict
+from compat.results.verdict import History, Present, in_order, is_other_suite, staleness, verdict
 
 Reason = Literal["never-run", "lock-changed", "suite-changed", "flaky", "spurious-last", "stale", "asked"]
 Place = Literal["proposal", "floor", "new-release", "elsewhere"]
@@ -84,12 +84,12 @@ def _reason(last: Ran, runs: list[Ran], present: Present, lock: str | None) -> R
         return "lock-changed"
     if is_other_suite(last, present):
         return "suite-changed"
-    counted = counting(runs, present.day)
-    if not counted or counted[-1].run is not last:
+    history = History.of(runs, present.day)
+    if not history.counted or history.counted[-1].run is not last:
         return "spurious-last"
     if (present.day - last.started.date()).days >= AGAIN_DAYS and verdict(last.cell, runs, present).kind == "flaky":
         return "flaky"
-    return "stale" if staleness(last, present, lock) else None
+    return "stale" if staleness(history, present, lock) else None
 
 
 def _places(picture: Picture) -> Iterator[tuple[str, Place]]:

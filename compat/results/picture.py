@@ -12,15 +12,15 @@ from compat.plan.cell import Cell, parse_cell
 from compat.plan.obstacle import Obstacle
 from compat.plan.plan import Fate, Infeasible
 from compat.results.record import Capability, Ran, Value
-from compat.results.verdict import Counted, Present, Verdict, counting, verdict_of
+from compat.results.verdict import Counted, History, Present, Verdict, verdict_of
 from compat.run.outcome import Failed, brief
 
 
 class Entry(Value, frozen=True, kw_only=True):
     """A cell, what is known of it, and from which runs, oldest first. `lock_digest` is None when it has no lock now.
 
-    `counted` are those of its runs that count on the picture's day, also oldest first. `planned` is false for a cell
-    that has records but no longer stands in the plan.
+    `history` is what they come to on the picture's day. `planned` is false for a cell that has records but no longer
+    stands in the plan.
     """
 
     cell: Cell
@@ -28,8 +28,13 @@ class Entry(Value, frozen=True, kw_only=True):
     obstacle: Obstacle | None = None
     lock_digest: str | None = None
     runs: tuple[Ran, ...] = ()
-    counted: tuple[Counted, ...] = ()
+    history: History = History()
     planned: bool = True
+
+    @property
+    def counted(self) -> tuple[Counted, ...]:
+        """Those of its runs that count on the picture's day, oldest first."""
+        return self.history.counted
 
     @property
     def is_tested(self) -> bool:
@@ -118,14 +123,14 @@ def _entry(
 ) -> Entry:
     known = tuple(runs.get(cell.id, ()))
     lock = locks.get(cell.id)
-    counted = counting(known, present.day)
+    history = History.of(known, present.day)
     return Entry(
         cell=cell,
-        verdict=verdict_of(cell.id, counted, present, lock, obstacle),
+        verdict=verdict_of(cell.id, history, present, lock, obstacle),
         obstacle=obstacle,
         lock_digest=lock,
         runs=known,
-        counted=counted,
+        history=history,
         planned=planned,
     )
 

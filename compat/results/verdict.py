@@ -15,7 +15,7 @@ Kind = Literal["works", "partial", "broken", "flaky", "infeasible", "unknown"]
 EvidenceKind = Literal["tested", "inferred", "declared", "none"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 FRESH_DAYS = 90
-WITNESSES = 2  # how often a time limit must strike on the same lock and suite before it says something
+WITNESSES = 2  # in how many runs a doubtful outcome must occur, same lock and suite, before it says something
 
 
 class Present(Value, frozen=True, kw_only=True):
@@ -65,21 +65,22 @@ def verdict(
     `lock_digest` is that of the cell's lock now, None when it has none; `obstacle` is what the plan says against it.
     A run that says nothing about the versions, one of another cell and one from the future change nothing.
     """
-    counted = counting((run for run in runs if run.cell == cell), present.day)
-    return verdict_of(cell, counted, present, lock_digest, obstacle)
+    own = [run for run in runs if run.cell == cell]
+    return verdict_of(cell, History.of(own, present.day), present, lock_digest, obstacle)
 
 
 def verdict_of(
-    cell: str, counted: Sequence["Counted"], present: Present, lock_digest: str | None, obstacle: Obstacle | None
+    cell: str, history: "History", present: Present, lock_digest: str | None, obstacle: Obstacle | None
 ) -> Verdict:
-    """Return what the runs of a cell that count add up to; see `verdict`."""
+    """Return what the history of a cell adds up to; see `verdict`."""
+    counted = history.counted
     if not counted:
         return _untested(cell, obstacle)
     # A relaxed cell asks whether the subject works with its coordinates once other packages are free to move, so one
     # of those others in the way is no answer to it. Fresh and dated cells ask about the published requirements.
     asked = present.asked if cell.endswith("+relaxed") else frozenset()
     group, since = _newest_group(counted, asked, present.helpers)
-    outdated = staleness(group.newest, present, lock_digest)
+    outdated = staleness(history, present, lock_digest)
     return Verdict(
         cell=cell,
         kind=group.kind,
@@ -101,17 +102,36 @@ class Counted(Value, frozen=True, kw_only=True):
     outcomes: tuple[Outcome, ...]
 
 
+class History(Value, frozen=True, kw_only=True):
+    """The runs of a cell that count, oldest first, and the newest run of all where it came after them and does not.
+
+    A run that was cancelled asked nothing, so it is no `unanswered` one.
+    """
+
+    counted: tuple[Counted, ...] = ()
+    unanswered: Ran | None = None
+
+    @classmethod
+    def of(cls, runs: Sequence[Ran], day: datetime.date) -> "History":
+        """Return the history that the runs up to that day make, in whatever order they come."""
+        counted = counting(runs, day)
+        ordered = in_order(run for run in runs if run.started.date() <= day)
+        newest = next((run for run in reversed(ordered) if not _is_cancelled(run)), None)
+        is_answered = any(entry.run is newest for entry in reversed(counted))
+        return cls(counted=counted, unanswered=None if is_answered else newest)
+
+
 def counting(runs: Iterable[Ran], day: datetime.date) -> tuple[Counted, ...]:
     """Return the runs up to that day that count, oldest first.
 
-    A spurious outcome never counts. A time limit counts when it struck twice on the same lock and suite.
+    A spurious outcome never counts. A doubtful one, such as a time limit or a lack of memory, counts when two runs on
+    the same lock and suite came to it: attempts of one run are of one machine, minutes apart.
     """
     ordered = [(run, run.outcomes) for run in in_order(run for run in runs if run.started.date() <= day)]
     struck = Counter(
-        (run.lock_digest, run.suite_digest, outcome.cause)
+        (run.lock_digest, run.suite_digest, cause)
         for run, outcomes in ordered
-        for outcome in outcomes
-        if isinstance(outcome, Failed) and is_doubtful(outcome)
+        for cause in {outcome.cause for outcome in outcomes if isinstance(outcome, Failed) and is_doubtful(outcome)}
     )
 
     def counts(run: Ran, outcome: Outcome) -> bool:
@@ -134,9 +154,19 @@ def in_order(runs: Iterable[Ran]) -> list[Ran]:
     return sorted(ordered, key=lambda run: (*_place(run), repr(run.capabilities)))
 
 
-def staleness(run: Ran, present: Present, lock_digest: str | None) -> tuple[str, ...]:
+def staleness(history: History, present: Present, lock_digest: str | None) -> tuple[str, ...]:
     """Return why the newest run that counts no longer answers today's question; empty when it does."""
-    return tuple(_outdated(run, present, lock_digest))
+    reasons = list(_outdated(history.counted[-1].run, present, lock_digest))
+    if history.unanswered is not None:
+        day, outcome = history.unanswered.started.date(), history.unanswered.outcomes[-1]
+        why = "counts once a second run comes to it" if is_doubtful(outcome) else "says nothing about the versions"
+        reasons.append(f"a newer run, of {day}, came to {outcome}, which {why}")
+    return tuple(reasons)
+
+
+def _is_cancelled(run: Ran) -> bool:
+    last = run.outcomes[-1]
+    return isinstance(last, Failed) and last.cause == "cancelled"
 
 
 def is_other_suite(run: Ran, present: Present) -> bool:

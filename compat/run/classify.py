@@ -37,6 +37,8 @@ def _install(evidence: Evidence) -> Failed | None:
         return step
     if step.ended.exit_code == 0:
         return None
+    if (killed := _killed("install", step, "")) is not None:
+        return killed
     cause, subject = read(INSTALL, step.log) or ("error", "")
     tool = tool_at_fault(step.log) if cause == "build" else ""
     if tool:
@@ -82,7 +84,7 @@ def _suite_end(evidence: Evidence) -> Failed | None:
     if evidence.collected is None and (fault := without_pytest(evidence) or refused_options(evidence)):
         return fault
     if evidence.collected is None and step.ended.exit_code is not None:
-        died = read(DEATHS, step.log)
+        died = read(DEATHS, step.log) or _killed(stage, step, "")
         return _death(stage, step, "") if died else Failed(stage="collect", cause="no-tests", subject="no report")
     return _death(stage, step, evidence.started_test)
 
@@ -156,17 +158,28 @@ def _raised(stage: Stage, raised: Raised, name: str) -> Failed:
 
 def _death(stage: Stage, step: Step, subject: str) -> Failed:
     """A process that ended without finishing its report: by a signal, a fatal error, or by leaving early."""
-    number = step.ended.signal
-    if number is None and step.ended.exit_code is not None and step.ended.exit_code > 128:
-        number = step.ended.exit_code - 128
+    number = _signal(step)
     if number in _SIGNALS:
         return Failed(stage=stage, cause=_SIGNALS[number], subject=subject)
-    if number is not None and number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
-        return Failed(stage=stage, cause="worker", subject=f"killed from outside by signal {number}")
+    if (killed := _killed(stage, step, subject)) is not None:
+        return killed
     found = read(DEATHS, step.log)
     if found is not None:
         return Failed(stage=stage, cause=found[0], subject=subject or found[1])
     return Failed(stage=stage, cause="premature-exit", subject=subject)
+
+
+def _killed(stage: Stage, step: Step, subject: str) -> Failed | None:
+    """A process that something ended by a signal, be it the machine or the cell itself: nobody can tell which."""
+    if _signal(step) not in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
+        return None
+    return Failed(stage=stage, cause="killed", subject=subject)
+
+
+def _signal(step: Step) -> int | None:
+    """The signal that ended a process; a shell's exit code of 128 and more tells of one, too."""
+    code = step.ended.exit_code
+    return code - 128 if step.ended.signal is None and code is not None and code > 128 else step.ended.signal
 
 
 def _difference(stage: Stage, wanted: tuple[Installed, ...], found: tuple[Installed, ...]) -> Failed | None:

@@ -14,6 +14,7 @@ Cause = Literal[
     "segfault", "abort", "illegal-instruction", "fatal-python", "premature-exit",
     "no-tests",
     "wall-time", "silence", "memory", "disk", "output", "processes",
+    "killed",
     "network", "index", "sandbox", "worker", "cancelled",
     "suite-fault",
 ]  # fmt: skip
@@ -23,12 +24,13 @@ CAUSES: tuple[Cause, ...] = get_args(Cause)
 # about the suite and its declaration; nothing about the versions.
 SPURIOUS: frozenset[Cause] = frozenset(
     (
-        *("memory", "disk", "output", "processes", "network", "index", "sandbox", "worker", "cancelled"),
+        *("disk", "output", "processes", "network", "index", "sandbox", "worker", "cancelled"),
         *("build-tool", "suite-fault"),
     )
 )
-# Spurious until the same lock and suite end so twice.
-DOUBTFUL: frozenset[Cause] = frozenset(("wall-time", "silence"))
+# Spurious until two runs of the same lock and suite end so: a machine that is slow or short of
+# memory does this once; a library that always raises MemoryError or kills itself does it again.
+DOUBTFUL: frozenset[Cause] = frozenset(("wall-time", "silence", "memory", "killed"))
 # Of these the subject is the place itself, unless a test is; those name a thing.
 PLACED: frozenset[Cause] = frozenset(("syntax", "type-error", "error"))
 NAMING: frozenset[Cause] = frozenset(("missing-module", "missing-attribute", "binary-incompatible", "version-guard"))
@@ -131,5 +133,5 @@ def is_untrusted(outcome: Outcome) -> bool:
 
 
 def is_doubtful(outcome: Outcome) -> bool:
-    """Return whether the outcome says something only when it is seen twice on the same lock and suite."""
+    """Return whether the outcome says something only when two runs of the same lock and suite came to it."""
     return isinstance(outcome, Failed) and outcome.cause in DOUBTFUL

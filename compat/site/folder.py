@@ -15,6 +15,8 @@ from compat.site.edition import File, Listed, Listing, Made
 
 MANIFEST = ".edition.json"
 URLS = "urls.json"
+# Every file of the edition with its sha256, for whoever has a copy; see `verified`.
+FILES = "files.json"
 PAGE = "index.html"
 # After so many new files their makers' garbage is cleared away, and only theirs.
 _MADE = 200
@@ -90,12 +92,10 @@ def write_edition(
     unchanged = len(new) - len(changed)
     every = {*_urls(folder), *earlier, *(path for path in new if is_page(path))}
     gone = sorted(every - new.keys())
-    for path in gone:
-        content = moved(path, nearest(path, new))
-        if _write(folder / path, content):
-            changed.append(path)
-    if _write(folder / URLS, urls_text(every)):
-        changed.append(URLS)
+    further = {path: moved(path, nearest(path, new)) for path in gone} | {URLS: urls_text(every)}
+    changed += [path for path, content in further.items() if _write(folder / path, content)]
+    # No file of its own: it changes whenever any other does.
+    _write(folder / FILES, _files_text(new, further))
     _write(folder / MANIFEST, msgspec.json.encode(Manifest(generation=generation, files=new)))
     return Written(changed=tuple(changed), unchanged=unchanged, moved=tuple(gone), files=new)
 
@@ -120,6 +120,17 @@ def is_page(path: str) -> bool:
 def urls_text(paths: Iterable[str]) -> bytes:
     """Return the list of all addresses that ever were, one a line."""
     return msgspec.json.format(msgspec.json.encode(sorted(paths)), indent=1) + b"\n"
+
+
+def _files_text(files: Mapping[str, Known], further: Mapping[str, bytes]) -> bytes:
+    """The list of all files with their digests, sorted by path."""
+    listed = [Listed(path=path, sha256=known.sha256, bytes=known.size) for path, known in files.items()]
+    listed += [
+        Listed(path=path, sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
+        for path, content in further.items()
+    ]
+    ordered = sorted(listed, key=lambda file: file.path)
+    return msgspec.json.format(msgspec.json.encode({"files": ordered}), indent=0) + b"\n"
 
 
 def read_urls(text: bytes) -> tuple[str, ...]:

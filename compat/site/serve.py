@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 from compat.loopback import Loopback
 
 State = frozenset[tuple[str, int, int]]
+_OWN_NAMES = frozenset(("127.0.0.1", "localhost"))
 
 
 class Preview(Loopback):
@@ -44,5 +47,31 @@ def state(folders: Iterable[Path]) -> State:
 
 
 class _Answer(SimpleHTTPRequestHandler):
+    # A client that says nothing for so long is cut off, so that it does not hold one of the connections.
+    timeout = 10
+
+    def parse_request(self) -> bool:
+        """Refuse what was not asked of this machine by its own name.
+
+        A page elsewhere can let its name point at 127.0.0.1 and read what stands here (DNS rebinding), but a browser
+        sends that name in the header.
+        """
+        if not super().parse_request():
+            return False
+        name = self.headers.get("Host", "").rpartition(":")[0] or self.headers.get("Host", "")
+        if name.lower() in _OWN_NAMES:
+            return True
+        self.send_error(HTTPStatus.MISDIRECTED_REQUEST, f"ask for {' or '.join(sorted(_OWN_NAMES))}")
+        return False
+
+    def send_head(self) -> Any:
+        """Answer with what lies in the folder itself: a link that leads out of it is not found."""
+        folder, path = Path(self.directory).resolve(), Path(self.translate_path(self.path)).resolve()
+        # A folder answers with its page, which may be such a link as well.
+        if all(each.resolve().is_relative_to(folder) for each in (path, path / "index.html", path / "index.htm")):
+            return super().send_head()
+        self.send_error(HTTPStatus.NOT_FOUND)
+        return None
+
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing: a preview is not a log."""

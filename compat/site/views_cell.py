@@ -9,7 +9,7 @@ from compat.declare.matrix import KnownIssue
 from compat.results.picture import Entry
 from compat.results.record import Capability, Record
 from compat.run.evidence import Metric
-from compat.run.outcome import Failed, is_spurious
+from compat.run.outcome import Failed, Outcome
 from compat.site.edition import Edition, Volume, cell_page, lock_file, page, place_of
 from compat.site.installs import whereabouts
 from compat.site.looks import LOOKS, Look, look_of
@@ -129,7 +129,7 @@ def cell_view(edition: Edition, volume: Volume, entry: Entry, neighbours: Neighb
         helpers=tuple(_can(volume, entry, one) for one in verdict.helpers),
         counts=", ".join(f"{sum(one.status == s for one in can)} {s}" for s in ("yes", "no", "absent")) if can else "",
         metrics=records[-1].metrics if records else (),
-        tries=tuple(one for record in reversed(records) for one in _tries(record)),
+        tries=tuple(one for record in reversed(records) for one in _tries(record, _counting(entry, record))),
         packages=tuple(sorted(here.items())),
         recipes=tuple(_beside(one, siblings) for one in siblings if one is not entry),
         beside=_axes_beside(volume, entry, neighbours),
@@ -143,7 +143,7 @@ def _tested(entry: Entry, records: tuple[Record, ...]) -> str:
     tries = [outcome for record in records for outcome in record.outcomes]
     if not tries:
         return "Not tested yet."
-    counted = [outcome for outcome in tries if not is_spurious(outcome)]
+    counted = [outcome for one in entry.counted for outcome in one.outcomes]
     passes = sum(not isinstance(outcome, Failed) for outcome in counted)
     last = f", last on {day(entry.verdict.latest)}" if entry.verdict.latest is not None else ""
     told = f"Tested {count(len(counted), 'time')}: {count(passes, 'pass', 'passes')}{last}."
@@ -167,7 +167,13 @@ def _can(volume: Volume, entry: Entry, one: Capability) -> Can:
     )
 
 
-def _tries(record: Record) -> tuple[Tried, ...]:
+def _counting(entry: Entry, record: Record) -> frozenset[Outcome]:
+    """The outcomes of a record that say something about the versions."""
+    runs = (one for one in entry.counted if one.run.started == record.started)
+    return frozenset(outcome for one in runs for outcome in one.outcomes)
+
+
+def _tries(record: Record, counting: frozenset[Outcome]) -> tuple[Tried, ...]:
     return tuple(
         Tried(
             started=attempt.started,
@@ -175,7 +181,7 @@ def _tries(record: Record) -> tuple[Tried, ...]:
             seconds=attempt.seconds,
             isolation=attempt.isolation,
             host=record.host,
-            counts=not is_spurious(attempt.outcome),
+            counts=attempt.outcome in counting,
         )
         for attempt in record.attempts[::-1]
     ) or (
@@ -185,7 +191,7 @@ def _tries(record: Record) -> tuple[Tried, ...]:
             seconds=record.seconds,
             isolation=record.isolation,
             host=record.host,
-            counts=not is_spurious(record.outcome),
+            counts=record.outcome in counting,
         ),
     )
 

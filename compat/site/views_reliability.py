@@ -4,7 +4,6 @@ import datetime
 from collections import Counter
 
 from compat.results.picture import Entry
-from compat.run.outcome import is_spurious
 from compat.site.edition import Volume, cell_page
 from compat.site.looks import LOOKS, STATES, Look, state_of
 from compat.site.views_place import View
@@ -66,14 +65,17 @@ def reliability(volume: Volume) -> Reliability:
     """Return the figures."""
     known = volume.picture.known
     states = Counter(state_of(entry) for entry in known)
-    outcomes = [outcome for entry in known for run in entry.runs for outcome in run.outcomes]
-    trouble = Counter(str(outcome).partition("(")[0] for outcome in outcomes if is_spurious(outcome))
+    outcomes = Counter(outcome for entry in known for run in entry.runs for outcome in run.outcomes)
+    ignored = outcomes - Counter(outcome for entry in known for run in entry.counted for outcome in run.outcomes)
+    trouble: Counter[str] = Counter()
+    for outcome, number in ignored.items():
+        trouble[str(outcome).partition("(")[0]] += number
     levels = Counter(run.isolation for entry in known for run in entry.runs)
     return Reliability(
         health=health(volume),
         states=tuple((LOOKS[state], states[state]) for state in STATES if states[state]),
         runs=sum(len(entry.runs) for entry in known),
-        attempts=len(outcomes),
+        attempts=outcomes.total(),
         spurious=tuple(trouble.most_common()),
         isolation=tuple(sorted(levels.items(), reverse=True)),
         flaky=tuple(_flaky(volume, entry) for entry in known if entry.verdict.kind == "flaky"),

@@ -68,6 +68,7 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
     "network": ("the network failed ({0})", "the network failed"),
     "index": ("the package index failed ({0})", "the package index failed"),
     "sandbox": ("the sandbox failed ({0})", "the sandbox failed"),
+    "killed": ("the process was killed in {0}", "the process was killed"),
     "worker": ("the machine was in trouble ({0})", "the machine was in trouble"),
     "cancelled": ("the run was cancelled ({0})", "the run was cancelled"),
     "suite-fault": ("the suite or the declaration is at fault ({0})", "the suite or the declaration is at fault"),

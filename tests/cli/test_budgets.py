@@ -1,5 +1,6 @@
 """What to run now, through the command."""
 
+import datetime
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -39,7 +40,9 @@ def test_github_gets_its_matrix_in_one_line(locked: Run) -> None:
     found = locked("plan", "demo", "--budget", "90m", "--print", "github")
     assert found.out.count("\n") == 1
     cells = f"{CELL} {CELL}+dated"
-    assert json.loads(found.out) == {"include": [{"shard": 1, "cells": cells, "pythons": "3.11", "minutes": 7}]}
+    (row,) = json.loads(found.out)["include"]
+    assert {**row, "since": ""} == {"shard": 1, "cells": cells, "pythons": "3.11", "minutes": 7, "since": ""}
+    assert datetime.datetime.fromisoformat(row["since"].replace("Z", "+00:00")).utcoffset() == datetime.timedelta(0)
 
 
 def test_json_has_the_shards_and_what_was_left_out(locked: Run) -> None:

@@ -1,29 +1,33 @@
 """Records from elsewhere, and whether what is known is still renewed, through the command."""
 
 import datetime
+import json
 from pathlib import Path
 
 import pytest
 from ran import Run
 
 from compat.cli import setting
-from compat.lock.text import read_digest
+from compat.lock.text import decode_lock, read_digest
 from compat.results.files import RecordFiles
-from compat.results.record import Record
+from compat.results.record import Capability, Record
+from compat.run.evidence import Installed
 from compat.run.outcome import Passed
 from compat.run.suitefiles import suite_digest
 
 CELL = "py3.11-dep1-demo1.0"
 
 
-def made(root: Path, days_ago: int = 0) -> Record:
+def made(root: Path, days_ago: int = 0, **more: str) -> Record:
     """A sound record of the locked cell, as another machine would make it."""
     folder = root / "matrices" / "demo"
     lock = (folder / "locks" / f"{CELL}.txt").read_text(encoding="utf-8")
     return Record(
         cell=CELL, matrix="demo", outcome=Passed(), lock_digest=read_digest(lock), seconds=3.0, isolation="L1",
+        capabilities=(Capability(id="test_demo.py::test_demo", status="yes"),),
+        installed=tuple(Installed(name=pin.name, version=str(pin.version)) for pin in decode_lock(lock, "").pins),
         suite_digest=suite_digest(folder / "suite"), host="linux-x86_64-2cpu-8gb",
-        started=setting.now() - datetime.timedelta(days=days_ago, seconds=60),
+        started=setting.now() - datetime.timedelta(days=days_ago, seconds=60), **more,
     )  # fmt: skip
 
 
@@ -40,7 +44,7 @@ def handed(run: Run, root: Path, tmp_path: Path) -> Path:
 
 def test_a_sound_record_is_kept_once(run: Run, root: Path, handed: Path) -> None:
     first = run("record", "demo", "--from", str(handed))
-    assert (first.code, first.err) == (0, "1 records kept, 0 there already, 0 refused\n")
+    assert (first.code, first.err) == (0, "1 record kept, 0 there already, 0 refused\n")
     (kept,) = (root / "matrices" / "demo" / "records").glob("*/*.json")
     assert first.out == f"{CELL}/{kept.name}  kept\n"
     again = run("record", "demo", "--from", str(handed), "--json")
@@ -54,6 +58,76 @@ def test_what_is_not_sound_is_refused_and_the_rest_is_kept(run: Run, root: Path,
     assert found.code == 1
     assert f"compat: {CELL}/notes.txt: is no record" in found.err
     assert len(list((root / "matrices" / "demo" / "records").glob("*/*.json"))) == 1
+
+
+RUN = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "someone/compat", "GITHUB_RUN_ID": "7"}
+URL = "https://github.com/someone/compat/actions/runs/7"
+
+
+class TestAPlan:
+    """What a shard hands over is held against what the plan gave it."""
+
+    @pytest.fixture
+    def plan(self, run: Run, handed: Path, tmp_path: Path, root: Path) -> Path:
+        """The plan of one shard, made two minutes ago, and below `shards/` what the shard hands over: nothing yet."""
+        path = tmp_path / "plan.json"
+        printed = run("plan", "demo", "--budget", "90m", "--only", CELL, "--print", "github")
+        ago = setting.now() - datetime.timedelta(minutes=2)
+        rows = [{**row, "since": ago.isoformat()} for row in json.loads(printed.out)["include"]]
+        path.write_text(json.dumps({"include": rows}), encoding="utf-8")
+        return path
+
+    def hand_over(self, tmp_path: Path, record: Record, shard: int = 1) -> Path:
+        (tmp_path / "own" / "demo").mkdir(parents=True)
+        RecordFiles(tmp_path / "own" / "demo").add(record)
+        (tmp_path / "own" / "demo" / "records").rename(tmp_path / "shards" / f"records-{shard}")
+        return tmp_path / "shards"
+
+    @pytest.fixture(autouse=True)
+    def on_github(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        (tmp_path / "shards").mkdir()
+        for name, value in RUN.items():
+            monkeypatch.setenv(name, value)
+
+    def test_what_it_asked_for_is_kept(self, run: Run, root: Path, plan: Path, tmp_path: Path) -> None:
+        shards = self.hand_over(tmp_path, made(root, run_url=URL))
+        found = run("record", "demo", "--from", str(shards), "--plan", str(plan))
+        assert (found.code, found.err) == (0, "1 record kept, 0 there already, 0 refused\n")
+
+    def test_what_another_shard_was_to_run_is_refused(self, run: Run, root: Path, plan: Path, tmp_path: Path) -> None:
+        shards = self.hand_over(tmp_path, made(root, run_url=URL), shard=2)
+        found = run("record", "demo", "--from", str(shards), "--plan", str(plan))
+        assert found.code == 1
+        assert f"does not lie in records-1/{CELL}/, the folder of the shard that" in found.err
+
+    def test_a_record_of_another_run_is_refused(self, run: Run, root: Path, plan: Path, tmp_path: Path) -> None:
+        shards = self.hand_over(tmp_path, made(root, run_url=f"{URL}0"))
+        found = run("record", "demo", "--from", str(shards), "--plan", str(plan))
+        assert f"says that {URL}0 made it, but {URL} was asked" in found.err
+        words = ("--plan", str(plan), "--run-url", f"{URL}0")
+        assert run("record", "demo", "--from", str(shards), *words).code == 0
+
+    @pytest.mark.parametrize("text", ["", "[]", '{"include": [{"shard": 0, "cells": "", "since": ""}]}', "[" * 100_000])
+    def test_what_is_no_plan_is_wrong_usage(self, text: str, run: Run, handed: Path, tmp_path: Path) -> None:
+        (tmp_path / "plan.json").write_text(text, encoding="utf-8")
+        found = run("record", "demo", "--from", str(handed), "--plan", str(tmp_path / "plan.json"))
+        assert found.code == 2
+        assert "plan.json: is not a valid plan: " in found.err
+
+    def test_a_plan_without_records_is_wrong_usage(self, run: Run, plan: Path) -> None:
+        assert run("record", "demo", "--rejudge", "--plan", str(plan)).code == 2
+
+
+def test_a_suite_whose_capabilities_only_a_run_can_tell_is_told(run: Run, root: Path, tmp_path: Path) -> None:
+    suite = root / "matrices" / "demo" / "suite" / "test_demo.py"
+    suite.write_text("import pytest\n\n@pytest.mark.capability(NAMES[0])\ndef test_a(): ...\n", encoding="utf-8")
+    run("discover", "demo", "--write")
+    run("lock", "demo", CELL)
+    (tmp_path / "elsewhere" / "demo").mkdir(parents=True)
+    RecordFiles(tmp_path / "elsewhere" / "demo").add(made(root))
+    found = run("record", "demo", "--from", str(tmp_path / "elsewhere" / "demo" / "records"))
+    assert found.code == 0
+    assert "suite/test_demo.py:3 makes ids that only a run can tell" in found.err
 
 
 def test_no_record_at_all_is_a_finding_and_no_folder_is_wrong_usage(run: Run, handed: Path, tmp_path: Path) -> None:

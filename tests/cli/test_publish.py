@@ -30,7 +30,26 @@ def test_what_was_published_verifies_and_a_mixture_does_not(run: Run, out: Path)
     (out / "api/v1/demo/minimum.json").write_text("{}")
     mixed = run("verify", str(out))
     assert mixed.code == 1
-    assert "api/v1/demo/minimum.json: is not what its index lists" in mixed.err
+    assert "api/v1/demo/minimum.json: is not what the list has" in mixed.err
+
+
+@pytest.mark.parametrize("pattern", ["index.html", "badge/**/*.svg", "feed/**/*.*"])
+def test_a_page_a_badge_or_a_feed_that_somebody_changed_is_named(pattern: str, run: Run, out: Path) -> None:
+    run("publish", "--out", str(out))
+    path = min(out.glob(pattern)).relative_to(out).as_posix()
+    (out / path).write_bytes((out / path).read_bytes().replace(b"No", b"Yes") + b" ")
+    changed = run("verify", str(out))
+    assert changed.code == 1
+    assert f"{path}: " in changed.err
+
+
+def test_a_page_that_somebody_added_is_named(run: Run, out: Path) -> None:
+    run("publish", "--out", str(out))
+    (out / "login").mkdir()
+    (out / "login" / "index.html").write_text("Your password, please")
+    added = run("verify", str(out))
+    assert added.code == 1
+    assert "login/index.html: " in added.err
 
 
 def test_where_nothing_ran_the_page_says_no_data(run: Run, out: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from ran import Run
 
@@ -25,22 +26,26 @@ OLD = "py3.8-dep1-demo1.0"
 PINS = (Installed(name="demo", version="1"),)
 
 
+FINE = Ended(by="exit", exit_code=0, signal=None, seconds=1, peak_memory_mb=1, survivors=0, isolation="L0")
+
+
 class Cells:
     """Stands for the running of cells: each passes at once, and is remembered."""
 
     def __init__(self) -> None:
         self.began = threading.Event()
         self.ran: list[str] = []
+        self.broken: dict[str, tuple[str, Ended]] = {}
 
     def __call__(self, job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event) -> Evidence:
         if job.matrix != "canary":
             self.ran.append(job.cell)
             self.began.set()
-        ended = Ended(by="exit", exit_code=0, signal=None, seconds=1, peak_memory_mb=1, survivors=0, isolation="L0")
+        log, ended = self.broken.get(job.cell, ("", FINE))
         return Evidence(
             cell=job.cell, matrix=job.matrix, subject="demo", lock_digest=job.lock.digest, suite_digest="",
             started=started, seconds=1, host="linux-x86_64-1cpu-1gb", isolation="L0", wanted=PINS, installed=PINS,
-            import_seconds=1.0, steps=tuple(Step(name=name, ended=ended, log="") for name in ("install", "import")),
+            import_seconds=1.0, steps=tuple(Step(name=name, ended=ended, log=log) for name in ("install", "import")),
         )  # fmt: skip
 
 
@@ -114,6 +119,25 @@ def test_where_no_worker_takes_cells_any_more_none_is_locked_for_them(
     monkeypatch.setattr(local.Local, "is_spent", True)
     found = run("run", "demo", CELL, RELAXED)
     assert (found.code, cells.ran, asked) == (3, [CELL], [])
+
+
+@pytest.mark.parametrize(
+    ("log", "how", "outcome", "code"),
+    [
+        ("Failed to fetch", {"exit_code": 2}, "install-fail:network", 3),
+        ("No space left on device", {"exit_code": 2}, "install-fail:disk", 3),
+        ("", {"by": "disk", "exit_code": None}, "install-fail:disk", 3),
+        ("", {"exit_code": 137}, "install-fail:killed", 1),
+        ("Failed to build `dep==1`", {"exit_code": 2}, "install-fail:build(dep==1)", 1),
+    ],
+)
+def test_a_cell_that_the_machine_left_without_an_answer_ends_the_command_with_3(
+    log: str, how: dict[str, Any], outcome: str, code: int, run: Run, cells: Cells
+) -> None:
+    cells.broken[CELL] = (log, msgspec.structs.replace(FINE, **how))
+    found = run("run", "demo", CELL, "--json")
+    (row,) = found.json["data"]["cells"]
+    assert (row["result"], found.code) == (outcome, code)
 
 
 class Resolvers:

@@ -1,15 +1,19 @@
 """Which cells a floor promises, and which of them speaks for its place."""
 
+import datetime
+
+import pytest
 from floors import DAY, OTHER_LOCK, bad, cell, declared, green, policy, ran, red, seen
 from packaging.version import Version
 
+from compat.declare.policy import Policy
 from compat.policy.guard import Guard
 from compat.policy.moment import Moment
 from compat.results.record import Record
 
 
-def guard(runs: list[Record], **floors: str) -> Guard:
-    known = seen(runs, declared({"python": "3.9", "dep": "1.2"} | floors))
+def guard(runs: list[Record], rules: Policy | None = None, locked: bool = True, **floors: str) -> Guard:
+    known = seen(runs, declared({"python": "3.9", "dep": "1.2"} | floors, rules), has_locks=locked)
     assert known.ask.policy is not None
     return Guard(Moment(known, known.ask.policy, DAY))
 
@@ -72,6 +76,48 @@ def test_runs_on_another_lock_are_no_witnesses() -> None:
     proof = guard(green(*names, days=[1]) + earlier).proof("dep", Version("1.3"))
     assert proof.state == "green"
     assert [one.against for one in proof.objections] == ["witnesses", "witnesses"]
+
+
+@pytest.mark.parametrize("level", ["L2", "L1", "L0"])
+def test_runs_that_other_cells_could_have_written_to_move_no_floor_but_count_as_verdicts(level: str) -> None:
+    names = [cell("3.9", "1.3"), cell("3.11", "1.3")]
+    found = guard([ran(name, days_ago=ago, isolation=level) for name in names for ago in (1, 2, 3)])
+    proof = found.proof("dep", Version("1.3"))
+    assert (proof.state, proof.needs) == ("open", tuple(names))
+    assert [each.verdict for each in proof.evidence] == ["works", "works"]
+    assert [each.word for each in proof.evidence] == ["not isolated", "not isolated"]
+    assert [(each.against, each.because) for each in proof.objections] == [
+        ("isolation", f"{name} has no run at isolation L3, which a floor needs: it came to pass on 2026-06-14")
+        for name in names
+    ]
+
+
+def test_only_isolated_runs_are_witnesses() -> None:
+    names = [cell("3.9", "1.3"), cell("3.11", "1.3")]
+    weaker = [ran(name, days_ago=5, isolation="L2") for name in names]
+    proof = guard(green(*names, days=[1]) + weaker).proof("dep", Version("1.3"))
+    assert proof.state == "green"
+    assert [each.days for each in proof.evidence] == [(DAY - datetime.timedelta(1),)] * 2
+
+
+def test_a_floor_is_not_broken_by_runs_that_were_not_isolated_but_by_refusals_for_which_nothing_ran() -> None:
+    names = [cell(python, "1.3", recipe) for python in ("3.9", "3.11") for recipe in ("", "relaxed")]
+    told = "import-fail:missing-module(dep.old)"
+    weaker = [ran(name, told, days_ago=ago, isolation="L1") for name in names for ago in (1, 2)]
+    assert guard(weaker).proof("dep", Version("1.3")).state == "open"
+    refused = [
+        ran(name, "lock-fail:conflict(demo)", ago, isolation="L0", lock_digest="", suite_digest="")
+        for name in names
+        for ago in (1, 2)
+    ]
+    assert guard(refused, locked=False).proof("dep", Version("1.3")).state == "red"
+
+
+def test_a_policy_may_lower_the_isolation_that_a_floor_needs() -> None:
+    names = [cell("3.9", "1.3"), cell("3.11", "1.3")]
+    runs = [ran(name, days_ago=ago, isolation="L2") for name in names for ago in (1, 2)]
+    assert guard(runs, policy(isolation="L2")).proof("dep", Version("1.3")).state == "proven"
+    assert guard(runs, policy(isolation="L3")).proof("dep", Version("1.3")).state == "open"
 
 
 def test_an_order_is_given_to_run_what_has_too_few_witnesses() -> None:

@@ -153,8 +153,10 @@ _TOLD = (
     "import-fail:silence",
     "install-fail:network",
     "test-fail:memory",
+    "test-fail:killed(sum)",
+    "test-fail:output",
 )
-SPURIOUS = ("install-fail:network", "test-fail:memory", "lock-fail:index", "import-fail:worker", "test-fail:cancelled")
+SPURIOUS = ("install-fail:network", "test-fail:disk", "lock-fail:index", "import-fail:worker", "test-fail:cancelled")
 
 
 @st.composite

@@ -1,21 +1,44 @@
 """Records that other machines made: the sound ones are taken, whatever else lies there is named and left."""
 
+import datetime
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
-from made_records import CELL, LOCK, NOW, OTHER_LOCK, OTHER_SUITE, SUITE, ran, raw_of, signed
+from made_records import CELL, NOW, OTHER_LOCK, OTHER_SUITE, SUITE, capabilities, ran, raw_of, signed
 from made_records import START as BEGAN
+from packaging.version import Version
 
+from compat.declare.capabilities import SuiteIds, suite_ids
 from compat.errors import Fault
+from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.results import handed as gate
 from compat.results.files import names
 from compat.results.handed import Checkout, handed
-from compat.results.record import MOST_BYTES, Record, digest_of, encode_record
+from compat.results.record import MOST_BYTES, Capability, Record, digest_of, encode_record
+from compat.run.evidence import Installed
 
-HERE = Checkout(matrix="tff", cells=frozenset([CELL, "py3.9-a"]), locks={CELL: LOCK}, suite_digest=SUITE, moment=NOW)
+LOCKED = Lock(
+    inputs=Inputs(cell=CELL, python=Version("3.11.7"), platform="", requirements=()), tool="uv",
+    pins=(Pin(name="tff", version=Version("0.87"), hashes=("a" * 64,)),),
+)  # fmt: skip
+LOCK = LOCKED.digest
+SUITE_TEXT = """
+@pytest.mark.capability("sum")
+def test_sum(): ...
+
+def test_mean(): ...
+"""
+HERE = Checkout(
+    matrix="tff", cells=frozenset([CELL, "py3.9-a"]), locks={CELL: LOCKED}, suite_digest=SUITE, moment=NOW,
+    suite_ids=suite_ids({"test_sums.py": SUITE_TEXT}), since=NOW - gate.OLDEST,
+)  # fmt: skip
+URL = "https://github.com/someone/compat/actions/runs/7"
+ASKED = msgspec.structs.replace(
+    HERE, shards={CELL: "records-1", "py3.9-a": "records-2"}, since=NOW - datetime.timedelta(hours=13), run_url=URL
+)
 TODAY = (NOW - BEGAN).days - 1
 
 
@@ -28,30 +51,33 @@ def put(folder: Path, record: Record, text: str = "", name: str = "") -> Path:
     return path
 
 
-def look(folder: Path) -> dict[str, Record | Fault]:
-    return dict(handed(folder, HERE))
+def look(folder: Path, here: Checkout = HERE) -> dict[str, Record | Fault]:
+    return dict(handed(folder, here))
 
 
-def complaint(folder: Path) -> str:
-    (found,) = [one for one in look(folder).values() if isinstance(one, Fault)]
+def complaint(folder: Path, here: Checkout = HERE) -> str:
+    (found,) = [one for one in look(folder, here).values() if isinstance(one, Fault)]
     return found.line()
 
 
-def sound(day: int = TODAY, **more: object) -> Record:
-    return ran("pass", **{"day": day, **more})  # type: ignore[arg-type]
+def sound(day: int = TODAY, told: str = "pass", **more: object) -> Record:
+    """A record such as a run of the lock and the suite leaves."""
+    usual = {"lock": LOCK, "capabilities": capabilities(sum="yes"), "installed": (PINNED,)}
+    return ran(told, **{"day": day, **usual, **more})  # type: ignore[arg-type]
+
+
+PINNED = Installed(name="tff", version="0.87")
 
 
 def test_a_sound_record_is_taken_however_deep_the_artifact_lays_it(tmp_path: Path) -> None:
-    put(tmp_path, sound())
-    put(tmp_path / "further" / "down", sound(second=1))
-    assert set(map(type, look(tmp_path).values())) == {Record}
-    assert len(look(tmp_path)) == 2
+    put(tmp_path / "further" / "down", sound())
+    assert list(map(type, look(tmp_path).values())) == [Record]
 
 
-def test_a_refusal_of_a_cell_that_has_no_lock_is_taken(tmp_path: Path) -> None:
-    put(tmp_path, ran("lock-fail:conflict(numpy)", day=TODAY, cell="py3.9-a", lock="", suite=SUITE))
-    put(tmp_path, ran("lock-fail:conflict(numpy)", day=TODAY, cell="py3.9-a", lock="", suite="", second=1))
-    assert set(map(type, look(tmp_path).values())) == {Record}
+@pytest.mark.parametrize("suite", [SUITE, ""])
+def test_a_refusal_of_a_cell_that_has_no_lock_is_taken(suite: str, tmp_path: Path) -> None:
+    put(tmp_path, ran("lock-fail:conflict(numpy)", day=TODAY, cell="py3.9-a", lock="", suite=suite))
+    assert list(map(type, look(tmp_path).values())) == [Record]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +91,7 @@ def test_a_refusal_of_a_cell_that_has_no_lock_is_taken(tmp_path: Path) -> None:
         (sound(suite=OTHER_SUITE), "is of another suite"),
         (sound(suite=""), "is of another suite"),
         (sound(day=TODAY + 3), "started in the future"),
-        (sound(day=TODAY - 8), "more than 7 days ago"),
+        (sound(day=TODAY - 8), "before 2026-11-14T22:40:12+00:00"),
     ],
 )
 def test_a_sound_record_of_something_else_is_refused(record: Record, why: str, tmp_path: Path) -> None:
@@ -77,7 +103,113 @@ def test_an_attempt_with_another_date_than_its_run_does_not_get_by(tmp_path: Pat
     record = sound()
     old = msgspec.structs.replace(record.attempts[0], started=BEGAN)
     put(tmp_path, msgspec.structs.replace(record, attempts=(old,)))
-    assert "more than 7 days ago" in complaint(tmp_path)
+    assert "says that it started at 2026-11-01T12:00:00+00:00, before" in complaint(tmp_path)
+
+
+class TestAForgedRecord:
+    """What a shard whose cell broke out could write, in the form of a sound record."""
+
+    def asked(self, **more: object) -> Record:
+        return sound(**{"day": TODAY + 1, "second": -60, "run_url": URL, **more})  # type: ignore[arg-type]
+
+    def test_what_the_plan_asked_for_is_taken(self, tmp_path: Path) -> None:
+        put(tmp_path, self.asked())
+        assert list(map(type, look(tmp_path, ASKED).values())) == [Record]
+
+    def test_of_a_cell_that_no_shard_was_given_is_refused(self, tmp_path: Path) -> None:
+        put(tmp_path, self.asked())
+        assert "which the plan gives to no shard" in complaint(tmp_path, msgspec.structs.replace(ASKED, shards={}))
+
+    def test_of_a_cell_that_another_shard_was_given_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "records-2").mkdir()
+        path = put(tmp_path, self.asked())
+        path.parent.rename(tmp_path / "records-2" / CELL)
+        assert f"does not lie in records-1/{CELL}/" in complaint(tmp_path, ASKED)
+
+    def test_beside_the_shard_s_own_of_that_cell_spoils_that_and_no_other_shard_s(self, tmp_path: Path) -> None:
+        put(tmp_path, self.asked())
+        path = put(tmp_path, self.asked(second=-50))
+        assert "is one of 2 records" in complaint(tmp_path, ASKED)
+        (tmp_path / "records-2").mkdir()
+        (tmp_path / "records-2" / CELL).mkdir()
+        path.rename(tmp_path / "records-2" / CELL / path.name)
+        assert [type(each) for each in look(tmp_path, ASKED).values()] == [Record, Fault]
+
+    def test_thousands_of_a_cell_are_refused_in_one_line_and_none_is_read(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = tmp_path / "records-1" / CELL
+        folder.mkdir(parents=True)
+        for number in range(3000):
+            (folder / f"20261121T104012Z-{number:08x}.json").write_text("{}", encoding="utf-8")
+        monkeypatch.setattr(gate, "read_record", lambda *_: pytest.fail("a record was read"))
+        for here in (HERE, ASKED):
+            assert f"is one of 3,000 records of {CELL}, and a run makes one of a cell; none is taken" in complaint(
+                tmp_path, here
+            )
+
+    def test_that_started_before_the_plan_was_made_is_refused(self, tmp_path: Path) -> None:
+        put(tmp_path, self.asked(second=-10_000))
+        assert "before 2026-11-21T09:40:12+00:00" in complaint(tmp_path, ASKED)
+
+    @pytest.mark.parametrize("url", ["", "https://example.org/", URL + "1", URL.replace("someone", "somebody")])
+    def test_of_another_run_is_refused(self, url: str, tmp_path: Path) -> None:
+        put(tmp_path, self.asked(run_url=url))
+        assert f"made it, but {URL} was asked" in complaint(tmp_path, ASKED)
+
+    def test_that_names_a_run_where_none_was_asked_is_refused(self, tmp_path: Path) -> None:
+        put(tmp_path, sound(run_url=URL))
+        assert f"says that {URL} made it, but no run on GitHub was asked" in complaint(tmp_path)
+
+    @pytest.mark.parametrize(
+        "installed",
+        [(), (Installed(name="tff", version="0.86"),), (PINNED, Installed(name="os-helper", version="1"))],
+    )
+    @pytest.mark.parametrize("told", ["pass", "import-fail:missing-module(jax)", "test-fail:wall-time"])
+    def test_with_other_packages_than_the_lock_pins_is_refused(
+        self, installed: tuple[Installed, ...], told: str, tmp_path: Path
+    ) -> None:
+        put(tmp_path, sound(told=told, installed=installed))
+        assert "other packages were installed than the lock pins" in complaint(tmp_path)
+
+    def test_of_an_install_that_failed_may_have_none(self, tmp_path: Path) -> None:
+        put(tmp_path, sound(told="install-fail:network", installed=(), capabilities=()))
+        assert list(map(type, look(tmp_path).values())) == [Record]
+
+    @pytest.mark.parametrize("statuses", [{}, {"sum": "absent"}])
+    def test_that_passed_without_a_capability_is_refused(self, statuses: dict[str, str], tmp_path: Path) -> None:
+        put(tmp_path, sound(capabilities=capabilities(**statuses)))
+        assert "passed, but no capability worked" in complaint(tmp_path)
+
+    def test_that_failed_a_test_without_a_failing_capability_is_refused(self, tmp_path: Path) -> None:
+        put(tmp_path, sound(told="test-fail:assertion(sum)"))
+        assert "came to test-fail:assertion(sum), but no capability failed" in complaint(tmp_path)
+
+    def test_of_a_crash_in_the_first_test_needs_none(self, tmp_path: Path) -> None:
+        put(tmp_path, sound(told="test-fail:segfault(sum)", capabilities=()))
+        assert list(map(type, look(tmp_path).values())) == [Record]
+
+    @pytest.mark.parametrize(
+        ("name", "is_known"),
+        [
+            ("sum", True),
+            ("test_sums.py::test_mean", True),
+            ("test_sums.py::TestAll::test_mean[a::b-1]", True),
+            ("median", False),
+            ("test_sums.py::test_median", False),
+            ("test_other.py::test_mean", False),
+            ("test_mean", False),
+        ],
+    )
+    def test_with_a_capability_that_the_suite_lacks_is_refused(self, name: str, is_known: bool, tmp_path: Path) -> None:
+        put(tmp_path, sound(capabilities=(Capability(id=name, status="yes"),)))
+        told = [each.message for each in look(tmp_path).values() if isinstance(each, Fault)]
+        assert told == ([] if is_known else [f"tells of the capability {name!r}, which no test of the suite has"])
+
+    def test_has_any_capability_where_only_a_run_can_tell_which_there_are(self, tmp_path: Path) -> None:
+        put(tmp_path, sound(capabilities=capabilities(anything="yes")))
+        here = msgspec.structs.replace(HERE, suite_ids=SuiteIds(unreadable="test_sums.py:3"))
+        assert list(map(type, look(tmp_path, here).values())) == [Record]
 
 
 @pytest.mark.parametrize(
@@ -130,8 +262,9 @@ def test_a_link_is_never_followed(tmp_path: Path) -> None:
 
 def test_no_more_files_are_looked_at_than_a_night_can_make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate, "MOST_FILES", 3)
-    for second in range(5):
-        put(tmp_path, sound(second=second))
-    found = list(look(tmp_path).values())
-    assert len(found) == 4
+    for number in range(5):
+        put(tmp_path / str(number), sound()).parent.rename(tmp_path / f"cell-{number}")
+    assert len(look(tmp_path)) == 4
+    assert sum("one file too many" in each.line() for each in look(tmp_path).values() if isinstance(each, Fault)) == 1
+    monkeypatch.setattr(gate, "MOST_FILES", 0)
     assert "one file too many" in complaint(tmp_path)

@@ -54,10 +54,11 @@ def test_what_real_cells_raised_is_understood(text: str, meaning: tuple[str, str
     assert read(EXCEPTIONS, text) == meaning
 
 
-def test_causes_of_the_machine_are_spurious_and_limits_of_time_doubtful() -> None:
+def test_causes_of_the_machine_are_spurious_and_what_a_cell_may_have_done_itself_is_doubtful() -> None:
     assert is_spurious(Failed(stage="install", cause="network"))
-    assert is_doubtful(Failed(stage="test", cause="wall-time"))
-    assert not is_spurious(Failed(stage="test", cause="wall-time"))
+    for doubtful in ("wall-time", "silence", "memory", "killed"):
+        assert is_doubtful(Failed(stage="test", cause=doubtful))
+        assert not is_spurious(Failed(stage="test", cause=doubtful))
     assert not is_spurious(Failed(stage="test", cause="assertion"))
     assert not is_spurious(Passed())
 
@@ -155,8 +156,19 @@ WAYS: list[tuple[str, Evidence]] = [
     ),
     ("test-fail:cancelled", but(finished=False, steps=steps(step("suite", "", None, by="cancelled", signal=9)))),
     (
-        "test-fail:worker(killed from outside by signal 9)",
+        "test-fail:killed(t::b)",
         but(finished=False, started_test="t::b", steps=steps(step("suite", "", None, signal=9))),
+    ),
+    (
+        "test-fail:killed(t::b)",
+        but(finished=False, started_test="t::b", tests=(ran("a"),), steps=steps(step("suite", "", 137))),
+    ),
+    ("import-fail:killed", but(import_seconds=None, steps=steps(step("import", "", 128 + signal.SIGTERM)))),
+    ("collect-fail:killed", but(collected=None, finished=False, tests=(), steps=steps(step("suite", "", 137)))),
+    ("install-fail:killed", but(steps=steps(step("install", "", None, signal=9)))),
+    (
+        "test-fail:memory(b; at demo/core.py:7)",
+        but(tests=(ran("a"), ran("b", "failed", msgspec.structs.replace(ERROR, type="MemoryError")))),
     ),
     (
         "test-fail:assertion(b; at x)",

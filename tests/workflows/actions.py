@@ -70,6 +70,8 @@ class Forge:
             "GITHUB_REF_NAME": "main",
             "GITHUB_REPOSITORY": "someone/compat",
             "GITHUB_REPOSITORY_OWNER": "someone",
+            "GITHUB_SERVER_URL": "https://github.com",
+            "GITHUB_RUN_ID": "7",
             "UV_PYTHON_DOWNLOADS": "never",
         }
 

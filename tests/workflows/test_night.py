@@ -1,5 +1,6 @@
 """The nightly workflow from its own file: plan, two shards, record, publish, in clones of a repository with a ferry."""
 
+import datetime
 import json
 import os
 import shutil
@@ -8,12 +9,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from actions import HERE, Forge, read
 from fake_index import FakeIndex
 from keeper import SERIES, pytest_and_its_needs, serve, wheel
 
 from compat.results.files import RecordFiles
+from compat.results.record import decode_record
 
 MATRIX = f"""\
 name = "ferry"
@@ -166,6 +169,52 @@ def test_a_shard_that_hands_on_more_than_sound_records_is_found_out_and_the_soun
     assert len(kept) == len(cells_of(night)) - 1
 
 
+def test_a_shard_that_hands_on_what_another_was_to_run_or_another_run_made_is_found_out(
+    night: Forge, tmp_path: Path
+) -> None:
+    forged = Forge(tmp_path, tmp_path / "origin.git", night.environ, night.inputs)
+    shutil.copytree(night.origin, forged.origin)
+    shutil.copytree(night.artifacts, forged.artifacts)
+    forged.jobs |= night.jobs
+    mine, another = (sorted((forged.artifacts / f"records-{shard}").iterdir()) for shard in (1, 2))
+    # A forger needs no tool but the tool: a green record of one shard's cell in the other's name, and one of last week.
+    (path,) = another[0].iterdir()
+    shutil.copytree(another[0], forged.artifacts / "records-1" / another[0].name)
+    (path,) = mine[0].iterdir()
+    record = decode_record(path.read_text(encoding="utf-8"), "a test")
+    week = datetime.timedelta(days=6)
+    old = msgspec.structs.replace(record, started=record.started - week, attempts=())
+    path.unlink()
+    (tmp_path / "forger" / "ferry").mkdir(parents=True)
+    RecordFiles(tmp_path / "forger" / "ferry").add(old)
+    shutil.copytree(tmp_path / "forger" / "ferry" / "records", forged.artifacts / "records-1", dirs_exist_ok=True)
+    forged.run_all(WORKFLOW, ["record"])
+    said = forged.jobs["record"].said["Keep the sound records"]
+    assert f"does not lie in records-2/{another[0].name}/" in said
+    assert "says that it started at" in said
+    kept = git("ls-tree", "-r", "--name-only", "main", "matrices/ferry/records", cwd=forged.origin).split()
+    assert len(kept) == len(cells_of(night)) - 1
+
+
+def test_where_the_branch_is_protected_what_was_learnt_becomes_a_pull_request(night: Forge, tmp_path: Path) -> None:
+    guarded = Forge(tmp_path, tmp_path / "origin.git", night.environ, night.inputs)
+    shutil.copytree(night.origin, guarded.origin)
+    shutil.copytree(night.artifacts, guarded.artifacts)
+    guarded.jobs |= night.jobs
+    hook = guarded.origin / "hooks" / "update"
+    hook.write_text('#!/bin/sh\n[ "$1" != refs/heads/main ] || { echo "GH006: protected branch"; exit 1; }\n')
+    hook.chmod(0o755)
+    before = git("rev-parse", "main", cwd=guarded.origin)
+    guarded.run_all(WORKFLOW, ["record"])
+    assert guarded.jobs["record"].result == "success", guarded.jobs["record"].said
+    assert git("rev-parse", "main", cwd=guarded.origin) == before
+    (branch,) = git("branch", "--list", "compat/*", "--format=%(refname:short)", cwd=guarded.origin).split()
+    kept = git("ls-tree", "-r", "--name-only", branch, "matrices/ferry/records", cwd=guarded.origin).split()
+    assert len(kept) == len(cells_of(night))
+    asked = (guarded.place / "pretended").read_text(encoding="utf-8")
+    assert f"gh pr create --base main --head {branch} --title What was learnt of ferry" in asked
+
+
 def test_the_records_are_committed_and_the_pages_are_published(night: Forge, tmp_path: Path) -> None:
     night.run_all(WORKFLOW, ["record"])
     assert night.jobs["record"].result == "success", night.jobs["record"].said
@@ -180,6 +229,9 @@ def test_the_records_are_committed_and_the_pages_are_published(night: Forge, tmp
     assert sorted(store.cells()) == sorted(cells_of(night))
     outcomes = {cell: str(record.outcome) for cell in store.cells() for record in store.records(cell)}
     red = {cell for cell, outcome in outcomes.items() if outcome.startswith("test-fail:assertion")}
+    assert {record.run_url for cell in store.cells() for record in store.records(cell)} == {
+        "https://github.com/someone/compat/actions/runs/7"
+    }
     assert red == {cell for cell in cells_of(night) if "boat2.0" in cell}
     assert {outcome for cell, outcome in outcomes.items() if cell not in red} == {"pass"}
     night.run_all(WORKFLOW, ["publish", "deploy"])
