@@ -46,16 +46,19 @@ class Lair:
         """
         self.runs += 1
         home = self.folder / f"run{self.runs}"
-        name, links, tests = f"lair{self.runs}", home / "links", home / "suite"
+        # One folder of wheels for all runs: the installer's cache knows a wheel by its place.
+        name, links, tests = f"lair{self.runs}", self.folder / "links", home / "suite"
         for place in (links, tests):
-            place.mkdir(parents=True)
+            place.mkdir(parents=True, exist_ok=True)
         made = wheel(name, "1.0", {"animal.py": "ALIVE = True\n", **files}, [])
         if spoiled:
             made = with_wrong_hash(made, f"{name}-1.0.dist-info/RECORD", spoiled)
         wheels = [*self.tools, (name, "1.0", made)]
         pins = []
         for package, version, content in wheels:
-            (links / f"{package}-{version}-py3-none-any.whl").write_bytes(content)
+            file = links / f"{package}-{version}-py3-none-any.whl"
+            if not file.exists():
+                file.write_bytes(content)
             digest = hashlib.sha256(content).hexdigest()
             pins.append(Pin(name=package.replace("_", "-"), version=Version(version), hashes=(digest,)))
         for path, text in suite.items():
