@@ -9,6 +9,7 @@ import typer
 
 from compat import files, pipeline
 from compat.advise.lifted import lifted
+from compat.cli.lockers import locker_of
 from compat.cli.output import envelope, note, report, say
 from compat.cli.setting import (
     ExtraIndexUrl,
@@ -76,7 +77,7 @@ def lock(
         name = setting.folder.name
         hint = f"compat lock {name} 'GLOB' locks cells by their ids; compat run {name} locks and runs"
         raise NothingToDo.of(f"matrix {name!r} has no locks yet", hint=hint)
-    facts, resolver = setting.facts, setting.locker(locker)
+    facts, resolver = setting.facts, locker_of(setting, locker)
 
     def locked(cell: Cell) -> Line | CompatError:
         try:

@@ -9,6 +9,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
+import msgspec
 import platformdirs
 import typer
 from packaging.version import Version
@@ -21,9 +22,6 @@ from compat.index.interpreters import find
 from compat.index.pypi import PyPISource
 from compat.index.release import Catalogue
 from compat.index.settings import IndexSettings, settings
-from compat.lock.locker import Locker
-from compat.lock.piptools import PipToolsLocker
-from compat.lock.uv import UvLocker
 from compat.plan.feasible import Feasibility
 from compat.results.redact import redacted
 
@@ -32,7 +30,9 @@ MatrixName = Annotated[str, typer.Argument(metavar="MATRIX", help="A folder of m
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Root = Annotated[Path | None, typer.Option("--root", help="The folder that holds matrices/; else looked for upwards.")]
 IndexUrl = Annotated[str | None, typer.Option("--index-url", help="The package index; else as pip is configured.")]
-ExtraIndexUrl = Annotated[list[str] | None, typer.Option("--extra-index-url", help="A further index; repeatable.")]
+ExtraIndexUrl = Annotated[
+    list[str] | None, typer.Option("--extra-index-url", help="A further index, asked before the main one; repeatable.")
+]
 Refresh = Annotated[bool, typer.Option("--refresh", help="Ask the index again, whatever the cache holds.")]
 
 
@@ -128,7 +128,8 @@ class Setting:
     @cached_property
     def index(self) -> IndexSettings:
         """Where the package index is."""
-        return settings(index_url=self._index_url, extra_index_urls=self._extra)
+        told = settings(index_url=self._index_url, extra_index_urls=self._extra)
+        return msgspec.structs.replace(told, merged=self.ask.matrix.indexes == "all")
 
     @cached_property
     def source(self) -> PyPISource:
@@ -169,12 +170,6 @@ class Setting:
     def facts(self) -> Feasibility:
         """What the catalogue and the rules say about cells."""
         return Feasibility(self.ask.matrix, self.catalogue)
-
-    def locker(self, name: LockerName) -> Locker:
-        """Return the locker of that name."""
-        if name == "uv":
-            return UvLocker(self.index, {"UV_CACHE_DIR": str(sandbox_folder() / "uv"), **environ()}, interpreter)
-        return PipToolsLocker(self.index, self.source, environ(), interpreter, cache_folder())
 
 
 def interpreter(patch: Version) -> str | None:
