@@ -69,8 +69,8 @@ def test_what_is_given_wins_each_on_its_own(monkeypatch: pytest.MonkeyPatch) -> 
     assert found.urls == ("https://one.example/simple", "http://given.example/")
     assert found.cert == "/given.pem"
     assert settings(extra_index_urls=["https://x.example/"]).urls == (
-        "https://env.example/simple",
         "https://x.example/",
+        "https://env.example/simple",
     )
 
 
