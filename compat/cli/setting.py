@@ -156,6 +156,9 @@ class Setting:
             if package.stale_since is not None:
                 when = f"{package.stale_since:%Y-%m-%d %H:%M} UTC"
                 note(f"compat: the index did not answer for {package.name}; using its page of {when}")
+            for artifact in (artifact for release in package.releases for artifact in release.artifacts):
+                if artifact.set_aside:
+                    note(f"compat: a file is set aside: {artifact.set_aside}")
         return catalogue
 
     @cached_property
