@@ -83,8 +83,11 @@ def install_variables(index: IndexSettings) -> tuple[tuple[str, str], ...]:
 
 
 def hidden_places() -> tuple[str, ...]:
-    """Return what cells do not see, where the level allows: the user's home folder."""
-    return (str(Path.home()),)
+    """Return what cells do not see, where the level allows: the user's home folder, if there is one."""
+    try:
+        return (str(Path.home()),)
+    except RuntimeError:
+        return ()
 
 
 def readable_places(python: str) -> tuple[str, ...]:
@@ -107,8 +110,6 @@ def host_class() -> str:
 def fitting(asked: int, setting: Setting) -> int:
     """Return how many cells may run at once: what was asked, as far as free memory and disk allow; at least one."""
     suite = setting.ask.matrix.suite
-    cache = cache_folder()
-    cache.mkdir(parents=True, exist_ok=True)
     by_memory = int(psutil.virtual_memory().available / 2**20 // suite.memory_mb)
-    by_disk = int(shutil.disk_usage(cache).free / 2**20 // suite.disk_mb)
+    by_disk = int(shutil.disk_usage(sandbox_folder()).free / 2**20 // suite.disk_mb)
     return max(1, min(asked, by_memory, by_disk))

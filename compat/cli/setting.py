@@ -17,7 +17,7 @@ from packaging.version import Version
 from compat import pipeline
 from compat.cli.output import note
 from compat.declare.load import Declared
-from compat.errors import UsageError
+from compat.errors import UsageError, reason
 from compat.index.interpreters import find
 from compat.index.pypi import PyPISource
 from compat.index.release import Catalogue
@@ -25,6 +25,7 @@ from compat.index.settings import IndexSettings, settings
 from compat.plan.feasible import Feasibility
 from compat.results.redact import redacted
 
+_OTHER_CACHE = "COMPAT_CACHE_DIR=FOLDER names a folder that can be written"
 LockerName = Literal["uv", "pip-tools"]
 MatrixName = Annotated[str, typer.Argument(metavar="MATRIX", help="A folder of matrices/, for example tff.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
@@ -59,13 +60,33 @@ def run_url() -> str:
 
 
 def cache_folder() -> Path:
-    """Return where compat keeps what it can fetch again; COMPAT_CACHE_DIR moves it."""
-    return Path(environ().get("COMPAT_CACHE_DIR") or platformdirs.user_cache_path("compat-matrix", appauthor=False))
+    """Return where compat keeps what it can fetch again; COMPAT_CACHE_DIR moves it.
+
+    Raises UsageError for a user without a home folder (no HOME, and no entry in the system's list of users).
+    """
+    named = environ().get("COMPAT_CACHE_DIR")
+    if named:
+        return Path(named)
+    try:
+        return platformdirs.user_cache_path("compat-matrix", appauthor=False)
+    except RuntimeError:
+        message = "this user has no home folder, in which compat would keep its cache"
+        raise UsageError.of(message, hint=_OTHER_CACHE) from None
 
 
 def sandbox_folder() -> Path:
-    """Return where cells are made, and the cache of uv that they are linked from: one file system, one mount."""
-    return cache_folder() / "sandbox"
+    """Return where cells are made, and the cache of uv that they are linked from: one file system, one mount.
+
+    Raises UsageError where it cannot be made or written: nothing can be installed or locked then.
+    """
+    folder = cache_folder() / "sandbox"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise UsageError.of(f"the cache folder cannot be made: {reason(fault)}", hint=_OTHER_CACHE) from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError.of("the cache folder cannot be written", hint=_OTHER_CACHE)
+    return folder
 
 
 @cache
