@@ -72,7 +72,6 @@ EDGES = {
     "compat/cli/app.py": {"os"},
     "compat/cli/benches.py": {"os", "pathlib", "shutil"},
     "compat/cli/handed_locks.py": {"os", "pathlib"},
-    "compat/cli/locks.py": {"pathlib"},
     "compat/cli/handing.py": {"pathlib"},
     "compat/cli/progress.py": {"time"},
     "compat/cli/publish.py": {"pathlib", "time"},

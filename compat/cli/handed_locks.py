@@ -1,4 +1,4 @@
-"""What `compat lock --from` does: takes locks that another machine made, the sound ones, and names the others."""
+"""What `compat record --locks` does: takes locks that another machine made, the sound ones, and names the others."""
 
 import os
 import stat
@@ -21,7 +21,9 @@ _MOST_BYTES = 4_000_000  # a lock of 130 pins has 0.3 MB
 def take_locks(setting: Setting, folder: Path, as_json: bool) -> int:
     """Keep the sound locks of the folder, tell what is wrong with the others, and return the exit code."""
     if folder.is_symlink() or not folder.is_dir():
-        raise UsageError.of("is not a directory", path=str(folder), hint="--from takes the folder that holds the locks")
+        raise UsageError.of(
+            "is not a directory", path=str(folder), hint="--locks takes the folder that holds the locks"
+        )
     planned = {cell.id: cell for cell in cells(setting.facts)}
     kept: list[str] = []
     current: list[str] = []

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -10,7 +9,6 @@ import typer
 
 from compat import files, pipeline
 from compat.advise.lifted import lifted
-from compat.cli.handed_locks import take_locks
 from compat.cli.lockers import locker_of
 from compat.cli.output import envelope, note, report, say
 from compat.cli.setting import (
@@ -23,7 +21,7 @@ from compat.cli.setting import (
     Root,
     Setting,
 )
-from compat.errors import CompatError, NothingToDo, UsageError
+from compat.errors import CompatError, NothingToDo
 from compat.lock.drift import drift
 from compat.lock.lockfile import Lock, Refusal
 from compat.lock.text import encode_lock
@@ -57,9 +55,6 @@ def lock(
     check: Annotated[bool, typer.Option("--check", help="Write nothing; say what would drift, and why.")] = False,
     locker: Annotated[LockerName, typer.Option("--locker", help="Who resolves.")] = "uv",
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Cells to lock at once.")] = 1,
-    source: Annotated[
-        Path | None, typer.Option("--from", help="Take the sound locks of this folder, made by another machine.")
-    ] = None,
     as_json: Json = False,
     root: Root = None,
     index_url: IndexUrl = None,
@@ -71,9 +66,6 @@ def lock(
     Without cells: every cell that has a lock. What is printed has the order of the cells, whatever
     --jobs is.
 
-    With --from nothing is resolved: a lock is taken when this checkout asks for it and the index lists
-    each of its hashes. The others are named.
-
     Ends with 0 when all are locked; 1 when some are refused, infeasible or would drift, or there is no
     cell to lock; 3 when some got no answer.
 
@@ -81,10 +73,6 @@ def lock(
     compat lock tff 'py3.9-*-tff0.33.0+relaxed' --jobs 4
     """
     setting = Setting(matrix, root, index_url, extra_index_url, refresh)
-    if source is not None:
-        if words or check:
-            raise UsageError.of("--from takes a whole folder of locks: no cells and no --check with it")
-        raise typer.Exit(take_locks(setting, source, as_json))
     cells = pipeline.chosen(setting.ask, setting.catalogue, words) if words else _locked(setting)
     if not cells:
         name = setting.folder.name

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from compat import files, pipeline
 from compat.advise.commands import FOLDER, Whereabouts, uv_lines
+from compat.cli.handed_locks import take_locks
 from compat.cli.handing import take
 from compat.cli.output import console, envelope, note, say
 from compat.cli.setting import Json, MatrixName, Root, Setting, cache_folder, now, without_places
@@ -131,18 +132,23 @@ def record(
     matrix: MatrixName,
     rejudge: Annotated[bool, typer.Option("--rejudge", help="Judge the kept evidence again.")] = False,
     source: Annotated[Path | None, typer.Option("--from", help="Take the sound records below this folder.")] = None,
+    locks: Annotated[Path | None, typer.Option("--locks", help="Take the sound locks of this folder.")] = None,
     as_json: Json = False,
     root: Root = None,
 ) -> None:
     """Judge evidence that this machine has kept again, or take records that other machines made with this checkout.
 
     A record from elsewhere is taken when it is whole, of a cell, a lock and the suite as they are here, and new.
-    The others are named and refused (exit 1).
+    The others are named and refused (exit 1). So are locks: one is taken when this checkout asks for it
+    and the index lists each of its hashes.
 
-    Examples: compat record tff --rejudge; compat record tff --from handed
+    Examples: compat record tff --rejudge; compat record tff --from handed; compat record tff --locks planned
     """
-    if rejudge == (source is not None):
-        raise UsageError.of("--rejudge judges the kept evidence again, --from FOLDER takes records: one of the two")
+    if sum((rejudge, source is not None, locks is not None)) != 1:
+        ways = "--rejudge judges the kept evidence again, --from FOLDER takes records, --locks FOLDER takes locks"
+        raise UsageError.of(f"{ways}: one of the three")
+    if locks is not None:
+        raise typer.Exit(take_locks(Setting(matrix, root), locks, as_json))
     stand = Stand(Setting(matrix, root))
     if source is not None:
         raise typer.Exit(take(stand, source, as_json))

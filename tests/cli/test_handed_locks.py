@@ -1,4 +1,4 @@
-"""`compat lock --from` takes the locks that this checkout asks for and that the index backs."""
+"""`compat record --locks` takes the locks that this checkout asks for and that the index backs."""
 
 import shutil
 from pathlib import Path
@@ -38,17 +38,17 @@ def changed(path: Path, before: str, after: str) -> None:
 
 
 def test_sound_locks_are_kept_and_those_that_are_there_are_left(run: Run, root: Path, handed: Path) -> None:
-    ran = run("lock", "demo", "--from", str(handed))
+    ran = run("record", "demo", "--locks", str(handed))
     assert (ran.code, kept(root)) == (0, sorted(CELLS)), ran.err
     assert "2 locks kept, 0 there already, 0 refused" in ran.err
-    assert "0 locks kept, 2 there already, 0 refused" in run("lock", "demo", "--from", str(handed)).err
+    assert "0 locks kept, 2 there already, 0 refused" in run("record", "demo", "--locks", str(handed)).err
 
 
 def test_a_lock_with_files_that_the_index_does_not_list_is_refused(run: Run, root: Path, handed: Path) -> None:
     path = handed / f"{CELLS[0]}.txt"
     digest = next(line for line in path.read_text(encoding="utf-8").splitlines() if "--hash" in line).split(":")[1]
     changed(path, digest, "ab" * 32)
-    ran = run("lock", "demo", "--from", str(handed))
+    ran = run("record", "demo", "--locks", str(handed))
     assert (ran.code, kept(root)) == (1, [CELLS[1]])
     assert "to files that the index does not list" in ran.err
 
@@ -67,7 +67,7 @@ def test_a_lock_that_asks_for_something_else_is_refused(
     run: Run, root: Path, handed: Path, cell: str, before: str, after: str, reason: str
 ) -> None:
     changed(handed / f"{cell}.txt", before, after)
-    ran = run("lock", "demo", "--from", str(handed))
+    ran = run("record", "demo", "--locks", str(handed))
     assert (ran.code, kept(root)) == (1, sorted({*CELLS} - {cell}))
     assert reason in ran.err
 
@@ -77,7 +77,7 @@ def test_what_is_not_the_lock_of_a_planned_cell_is_refused(run: Run, root: Path,
     (handed / "conftest.py").write_text("raise SystemExit\n", encoding="utf-8")
     (handed / "link.txt").symlink_to("/etc/passwd")
     (handed / "folder.txt").mkdir()
-    ran = run("lock", "demo", "--from", str(handed))
+    ran = run("record", "demo", "--locks", str(handed))
     assert (ran.code, kept(root)) == (1, [CELLS[1]])
     assert "conftest.py: is not a lock" in ran.err
     assert "link.txt: is not a regular file" in ran.err
@@ -90,6 +90,6 @@ def test_a_lock_of_a_release_that_the_index_lost_is_refused(
 ) -> None:
     fill(demo_index, {name: releases for name, releases in DEMO.items() if name == "dep"} | {"deep": []})
     fill(demo_index, {"deep": [("7.0", 2, None, [])]})
-    ran = run("lock", "demo", "--from", str(handed), "--refresh")
+    ran = run("record", "demo", "--locks", str(handed))
     assert ran.code == 1
     assert "pins deep" in ran.err
