@@ -84,6 +84,12 @@ class NoPage(IndexUnreachable):
     code = "no-page"
 
 
+class UnsoundFile(IndexUnreachable):
+    """A file of the index is not what its name says. Where other files will do, it is set aside with this reason."""
+
+    code = "unsound-file"
+
+
 class ToolFailed(CompatError):
     """A tool that compat starts (a resolver, an interpreter) is missing or broke down without an answer."""
 

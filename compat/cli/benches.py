@@ -33,6 +33,7 @@ def job_of(setting: Setting, cell: str, lock: Lock) -> Job:
         lock=lock,
         suite=matrix.suite,
         suite_folder=str(setting.folder / matrix.suite.path),
+        builds=matrix.builds,
     )
 
 
@@ -53,12 +54,8 @@ def bench_of(job: Job, worker: int, index: IndexSettings, level: Isolation, keep
     if python is None:
         raise UsageError.of(f"this machine has no Python for {job.cell}")
     tag, magic = bytecode_of(python)
-    cache, home = cache_folder(), Path.home()
-    sandbox = sandbox_folder()
+    cache, sandbox = cache_folder(), sandbox_folder()
     (sandbox / "uv").mkdir(parents=True, exist_ok=True)
-    seen = {key: environ()[key] for key in _INSTALL_SEES if key in environ()}
-    if index.cert is not None:
-        seen["SSL_CERT_FILE"] = index.cert
     return Bench(
         worker=f"worker-{worker}",
         evidence=str(cache / "evidence"),
@@ -69,12 +66,33 @@ def bench_of(job: Job, worker: int, index: IndexSettings, level: Isolation, keep
         magic=magic,
         level=level,
         index=index,
-        variables=tuple(sorted((seen | {"PATH": "/usr/bin:/bin", "UV_CACHE_DIR": str(sandbox / "uv")}).items())),
+        variables=install_variables(index),
         host=host_class(),
-        hidden=(str(home),),
-        readable=tuple(sorted({str(Path(python).resolve().parents[1]), sys.prefix, sys.base_prefix})),
+        hidden=hidden_places(),
+        readable=readable_places(python),
         keep=keep,
     )
+
+
+def install_variables(index: IndexSettings) -> tuple[tuple[str, str], ...]:
+    """Return what an install or a build sees of the environment."""
+    seen = {key: environ()[key] for key in _INSTALL_SEES if key in environ()}
+    if index.cert is not None:
+        seen["SSL_CERT_FILE"] = index.cert
+    return tuple(sorted((seen | {"PATH": "/usr/bin:/bin", "UV_CACHE_DIR": str(sandbox_folder() / "uv")}).items()))
+
+
+def hidden_places() -> tuple[str, ...]:
+    """Return what cells do not see, where the level allows: the user's home folder, if there is one."""
+    try:
+        return (str(Path.home()),)
+    except RuntimeError:
+        return ()
+
+
+def readable_places(python: str) -> tuple[str, ...]:
+    """Return what cells on that interpreter see even if it lies in what is hidden."""
+    return tuple(sorted({str(Path(python).resolve().parents[1]), sys.prefix, sys.base_prefix}))
 
 
 def missing_interpreter(lock: Lock) -> Version | None:
@@ -92,8 +110,6 @@ def host_class() -> str:
 def fitting(asked: int, setting: Setting) -> int:
     """Return how many cells may run at once: what was asked, as far as free memory and disk allow; at least one."""
     suite = setting.ask.matrix.suite
-    cache = cache_folder()
-    cache.mkdir(parents=True, exist_ok=True)
     by_memory = int(psutil.virtual_memory().available / 2**20 // suite.memory_mb)
-    by_disk = int(shutil.disk_usage(cache).free / 2**20 // suite.disk_mb)
+    by_disk = int(shutil.disk_usage(sandbox_folder()).free / 2**20 // suite.disk_mb)
     return max(1, min(asked, by_memory, by_disk))

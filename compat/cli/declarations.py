@@ -6,8 +6,9 @@ import typer
 
 from compat import files, pipeline
 from compat.cli.output import envelope, note, say
-from compat.cli.setting import Json, Root, Setting, matrices_folder, matrix_names
+from compat.cli.setting import ExtraIndexUrl, IndexUrl, Json, Root, Setting, matrices_folder, matrix_names
 from compat.cli.stand import Stand
+from compat.cli.twice import twice
 from compat.declare.faults import faults_of
 from compat.declare.schema import matrix_schema, policy_schema, schema_text
 from compat.errors import DeclarationError, Fault
@@ -18,17 +19,24 @@ def check(
     matrix: Annotated[str, typer.Argument(metavar="[MATRIX]", help="One matrix; without it, all.")] = "",
     as_json: Json = False,
     root: Root = None,
+    index_url: IndexUrl = None,
+    extra_index_url: ExtraIndexUrl = None,
 ) -> None:
-    """Check declarations and their suites, and hold what [[known]] says against the records; asks no index.
+    """Check declarations and their suites, and hold what [[known]] says against the records.
+
+    An index is asked only where extra ones are configured: then each package of a matrix or its locks
+    that stands on two of them is told, with the one that counts.
 
     Examples: compat check; compat check tff
     """
     names = [matrix] if matrix else matrix_names(matrices_folder(root))
-    settings = [Setting(name, root) for name in names]
+    settings = [Setting(name, root, index_url, extra_index_url) for name in names]
     checked = [setting.ask.matrix.name for setting in settings]
     faults = [f for s in settings for f in (*pipeline.suite_trouble(s.folder, s.ask.matrix), *_refuted(s))]
     if faults:
         raise DeclarationError(*faults)
+    for line in dict.fromkeys(line for setting in settings for line in twice(setting)):
+        note(f"compat: {line}")
     if as_json:
         envelope({"matrices": checked})
     else:

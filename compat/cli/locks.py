@@ -9,6 +9,7 @@ import typer
 
 from compat import files, pipeline
 from compat.advise.lifted import lifted
+from compat.cli.lockers import locker_of
 from compat.cli.output import envelope, note, report, say
 from compat.cli.setting import (
     ExtraIndexUrl,
@@ -45,6 +46,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     reasons: tuple[str, ...] = ()
     relaxed: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
+    builds: tuple[str, ...] = ()
 
 
 def lock(
@@ -76,7 +78,7 @@ def lock(
         name = setting.folder.name
         hint = f"compat lock {name} 'GLOB' locks cells by their ids; compat run {name} locks and runs"
         raise NothingToDo.of(f"matrix {name!r} has no locks yet", hint=hint)
-    facts, resolver = setting.facts, setting.locker(locker)
+    facts, resolver = setting.facts, locker_of(setting, locker)
 
     def locked(cell: Cell) -> Line | CompatError:
         try:
@@ -127,7 +129,7 @@ def _kept(setting: Setting, cell: Cell, made: Lock, check: bool) -> Line:
     changes = tuple(moved.line() for moved in found.moved) if found else ()
     if before is None:
         outcome = "not-locked" if check else "locked"
-    elif changes or before.inputs != made.inputs:
+    elif changes or (before.inputs, before.builds) != (made.inputs, made.builds):
         outcome = "drifted" if check else "relocked"
     else:
         outcome = "current"
@@ -146,6 +148,7 @@ def _kept(setting: Setting, cell: Cell, made: Lock, check: bool) -> Line:
         reasons=reasons,
         relaxed=tuple(f"{requirement.sentence} (rule {requirement.rule})" for requirement in taken),
         kept=tuple(pin.name for pin in made.pins if pin.name in offered and pin.name not in changed),
+        builds=made.builds,
     )
 
 
@@ -154,6 +157,8 @@ def _print(line: Line) -> None:
     say(f"{line.id}  {line.outcome}{tail}")
     for sentence in line.relaxed:
         say(f"    relaxed: {sentence}")
+    if line.builds:
+        say(f"    built from source: {', '.join(line.builds)}")
     if line.kept:
         say(f"    kept as published, though a rule would relax it: {', '.join(line.kept)}")
     for change in line.changes:

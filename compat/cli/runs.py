@@ -12,6 +12,7 @@ import typer
 from compat import files, pipeline
 from compat.cli.benches import bench_of, fitting, host_class, job_of, level_of, missing_interpreter
 from compat.cli.choices import CellToRun, choose, outside
+from compat.cli.lockers import locker_of
 from compat.cli.output import about, envelope, note, say
 from compat.cli.progress import Progress
 from compat.cli.setting import (
@@ -167,7 +168,7 @@ class Work:
         if not cells:
             return
         setting = self.setting
-        facts, resolver = setting.facts, setting.locker("uv")
+        facts, resolver = setting.facts, locker_of(setting, "uv", self.level)
 
         def answer(cell: str) -> Answer | CompatError | None:
             if self.cancel.is_set() or fleet.is_spent:

@@ -9,6 +9,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
+import msgspec
 import platformdirs
 import typer
 from packaging.version import Version
@@ -16,23 +17,23 @@ from packaging.version import Version
 from compat import pipeline
 from compat.cli.output import note
 from compat.declare.load import Declared
-from compat.errors import UsageError
+from compat.errors import UsageError, reason
 from compat.index.interpreters import find
 from compat.index.pypi import PyPISource
 from compat.index.release import Catalogue
 from compat.index.settings import IndexSettings, settings
-from compat.lock.locker import Locker
-from compat.lock.piptools import PipToolsLocker
-from compat.lock.uv import UvLocker
 from compat.plan.feasible import Feasibility
 from compat.results.redact import redacted
 
+_OTHER_CACHE = "COMPAT_CACHE_DIR=FOLDER names a folder that can be written"
 LockerName = Literal["uv", "pip-tools"]
 MatrixName = Annotated[str, typer.Argument(metavar="MATRIX", help="A folder of matrices/, for example tff.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Root = Annotated[Path | None, typer.Option("--root", help="The folder that holds matrices/; else looked for upwards.")]
 IndexUrl = Annotated[str | None, typer.Option("--index-url", help="The package index; else as pip is configured.")]
-ExtraIndexUrl = Annotated[list[str] | None, typer.Option("--extra-index-url", help="A further index; repeatable.")]
+ExtraIndexUrl = Annotated[
+    list[str] | None, typer.Option("--extra-index-url", help="A further index, asked before the main one; repeatable.")
+]
 Refresh = Annotated[bool, typer.Option("--refresh", help="Ask the index again, whatever the cache holds.")]
 
 
@@ -59,13 +60,33 @@ def run_url() -> str:
 
 
 def cache_folder() -> Path:
-    """Return where compat keeps what it can fetch again; COMPAT_CACHE_DIR moves it."""
-    return Path(environ().get("COMPAT_CACHE_DIR") or platformdirs.user_cache_path("compat-matrix", appauthor=False))
+    """Return where compat keeps what it can fetch again; COMPAT_CACHE_DIR moves it.
+
+    Raises UsageError for a user without a home folder (no HOME, and no entry in the system's list of users).
+    """
+    named = environ().get("COMPAT_CACHE_DIR")
+    if named:
+        return Path(named)
+    try:
+        return platformdirs.user_cache_path("compat-matrix", appauthor=False)
+    except RuntimeError:
+        message = "this user has no home folder, in which compat would keep its cache"
+        raise UsageError.of(message, hint=_OTHER_CACHE) from None
 
 
 def sandbox_folder() -> Path:
-    """Return where cells are made, and the cache of uv that they are linked from: one file system, one mount."""
-    return cache_folder() / "sandbox"
+    """Return where cells are made, and the cache of uv that they are linked from: one file system, one mount.
+
+    Raises UsageError where it cannot be made or written: nothing can be installed or locked then.
+    """
+    folder = cache_folder() / "sandbox"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise UsageError.of(f"the cache folder cannot be made: {reason(fault)}", hint=_OTHER_CACHE) from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError.of("the cache folder cannot be written", hint=_OTHER_CACHE)
+    return folder
 
 
 @cache
@@ -128,7 +149,8 @@ class Setting:
     @cached_property
     def index(self) -> IndexSettings:
         """Where the package index is."""
-        return settings(index_url=self._index_url, extra_index_urls=self._extra)
+        told = settings(index_url=self._index_url, extra_index_urls=self._extra)
+        return msgspec.structs.replace(told, merged=self.ask.matrix.indexes == "all")
 
     @cached_property
     def source(self) -> PyPISource:
@@ -155,6 +177,9 @@ class Setting:
             if package.stale_since is not None:
                 when = f"{package.stale_since:%Y-%m-%d %H:%M} UTC"
                 note(f"compat: the index did not answer for {package.name}; using its page of {when}")
+            for artifact in (artifact for release in package.releases for artifact in release.artifacts):
+                if artifact.set_aside:
+                    note(f"compat: a file is set aside: {artifact.set_aside}")
         return catalogue
 
     @cached_property
@@ -169,12 +194,6 @@ class Setting:
     def facts(self) -> Feasibility:
         """What the catalogue and the rules say about cells."""
         return Feasibility(self.ask.matrix, self.catalogue)
-
-    def locker(self, name: LockerName) -> Locker:
-        """Return the locker of that name."""
-        if name == "uv":
-            return UvLocker(self.index, {"UV_CACHE_DIR": str(sandbox_folder() / "uv"), **environ()}, interpreter)
-        return PipToolsLocker(self.index, self.source, environ(), interpreter, cache_folder())
 
 
 def interpreter(patch: Version) -> str | None:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from compat import files, pipeline
 from compat.advise.commands import FOLDER, Whereabouts, uv_lines
+from compat.cli.handed_locks import take_locks
 from compat.cli.handing import take
 from compat.cli.output import console, envelope, note, say
 from compat.cli.setting import Json, MatrixName, Root, Setting, cache_folder, now, without_places
@@ -137,6 +138,7 @@ def record(
     made_by: Annotated[
         str, typer.Option("--run-url", help="The run that made the records; else this run of GitHub Actions.")
     ] = "",
+    locks: Annotated[Path | None, typer.Option("--locks", help="Take the sound locks of this folder.")] = None,
     as_json: Json = False,
     root: Root = None,
 ) -> None:
@@ -145,14 +147,19 @@ def record(
     A record from elsewhere is taken when it is whole, new, of a cell, a lock and the suite as they are here, and as a
     run of them can leave it; one of a cell. With --plan it was also started since that plan was made, of a cell that
     the plan gives to the shard in whose folder, records-SHARD, it lies; without, it is at most 7 days old. Where no
-    run is named, it names none. The others are named and refused (exit 1).
+    run is named, it names none. A lock is taken when this checkout asks for it and the index lists each of its
+    hashes. The others are named and refused (exit 1).
 
-    Examples: compat record tff --rejudge; compat record tff --from handed --plan plan.json
+    Examples: compat record tff --rejudge; compat record tff --from handed --plan plan.json;
+    compat record tff --locks planned
     """
-    if rejudge == (source is not None):
-        raise UsageError.of("--rejudge judges the kept evidence again, --from FOLDER takes records: one of the two")
+    if sum((rejudge, source is not None, locks is not None)) != 1:
+        ways = "--rejudge judges the kept evidence again, --from FOLDER takes records, --locks FOLDER takes locks"
+        raise UsageError.of(f"{ways}: one of the three")
     if source is None and (plan is not None or made_by):
         raise UsageError.of("--plan and --run-url need --from FOLDER, whose records they are about")
+    if locks is not None:
+        raise typer.Exit(take_locks(Setting(matrix, root), locks, as_json))
     stand = Stand(Setting(matrix, root))
     if source is not None:
         raise typer.Exit(take(stand, source, as_json, plan, made_by))

@@ -10,6 +10,7 @@ from packaging.version import Version
 from compat.declare.faults import choice
 from compat.declare.patches import patch_of
 from compat.declare.text import (
+    Builds,
     CellText,
     Link,
     ModuleName,
@@ -22,6 +23,7 @@ from compat.declare.text import (
     Short,
     SuitePath,
     Title,
+    parse_release,
     parse_requirement,
     parse_specifier,
     parse_version,
@@ -227,6 +229,11 @@ class Matrix(Value, frozen=True):
     install on any Linux of that architecture with that glibc or a newer one. `margin_days` is what recipe `dated`
     adds to the newest coordinate's release, so that companions that came out just after it are seen. `quick` names
     the few cells that tell most, for a look at the state of things; `known` explains what is not green.
+
+    `builds` names the releases, each as `name==version`, whose source distribution may be built where no wheel fits;
+    of everything else only wheels are taken, because a build runs other people's code. `indexes` says what holds where
+    several package indexes are configured: of each package only the `first` index that has it is asked, extra indexes
+    before the main one, or `all` are, and the newest version of any of them wins.
     """
 
     name: Name
@@ -239,13 +246,17 @@ class Matrix(Value, frozen=True):
     floors: Annotated[tuple[Floor, ...], msgspec.Meta(max_length=8)] = ()
     rules: Annotated[tuple[Rule, ...], msgspec.Meta(max_length=500)] = ()
     requirements: Requirements = ()
+    builds: Builds = ()
+    indexes: Literal["first", "all"] = "first"
     quick: Annotated[tuple[CellText, ...], msgspec.Meta(max_length=50)] = ()
     known: Annotated[tuple[KnownIssue, ...], msgspec.Meta(max_length=500)] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what is no requirement."""
+        """Refuse what is no requirement, and a build of no version."""
         for text in self.requirements:
             parse_requirement(text)
+        for text in self.builds:
+            parse_release(text)
 
     @property
     def interpreters(self) -> InterpreterAxis:

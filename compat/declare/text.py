@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from compat.declare.faults import shown
@@ -57,6 +58,19 @@ RequirementText = Annotated[
     ),
 ]
 Requirements = Annotated[tuple[RequirementText, ...], msgspec.Meta(max_length=50)]
+Builds = Annotated[
+    tuple[
+        Annotated[
+            str,
+            msgspec.Meta(
+                pattern=rf"^[A-Za-z0-9]([A-Za-z0-9._-]{{0,98}}[A-Za-z0-9])?==[A-Za-z0-9.!+_-]{{1,100}}{_END}",
+                description="one release, such as 'demo==1.0'",
+            ),
+        ],
+        ...,
+    ],
+    msgspec.Meta(max_length=200),
+]
 Platform = Annotated[
     str,
     msgspec.Meta(
@@ -111,6 +125,12 @@ def parse_version(text: str) -> Version:
         except InvalidVersion:
             pass
     raise ValueError(f"{shown(text)} is not a version such as '2.14.1'") from None
+
+
+def parse_release(text: str) -> tuple[str, Version]:
+    """Return the normalised name and the version of `name==version`, or raise ValueError with an example."""
+    name, _, version = text.partition("==")
+    return canonicalize_name(name), parse_version(version)
 
 
 def parse_specifier(text: str) -> SpecifierSet:

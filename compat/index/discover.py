@@ -9,7 +9,7 @@ import msgspec
 from packaging.utils import canonicalize_name
 
 from compat.declare.matrix import Matrix, PackageAxis, Selector
-from compat.errors import DeclarationError, Fault, NoPage
+from compat.errors import DeclarationError, Fault, NoPage, UnsoundFile
 from compat.index.release import Catalogue, Package, Release, Required
 from compat.index.required import required
 from compat.index.select import selected
@@ -88,7 +88,18 @@ def _with_metadata(package: Package, selector: Selector, source: ReleaseSource, 
 
 
 def _release_with_metadata(release: Release, source: ReleaseSource) -> Release:
-    """All wheels of a release are taken to ask for the same, so the first by file name speaks for it."""
-    wheel = next((artifact for artifact in release.artifacts if artifact.is_wheel), None)
-    published = None if wheel is None else source.published(wheel)
-    return release if published is None else msgspec.structs.replace(release, published=published)
+    """All wheels of a release are taken to ask for the same, so the first by file name speaks for it.
+
+    One whose METADATA is another's is set aside with the reason, and the next one speaks.
+    """
+    artifacts = list(release.artifacts)
+    for number, artifact in enumerate(release.artifacts):
+        if not artifact.is_wheel:
+            continue
+        try:
+            published = source.published(artifact)
+        except UnsoundFile as fault:
+            artifacts[number] = msgspec.structs.replace(artifact, set_aside=fault.faults[0].message)
+            continue
+        return msgspec.structs.replace(release, artifacts=tuple(artifacts), published=published)
+    return msgspec.structs.replace(release, artifacts=tuple(artifacts))

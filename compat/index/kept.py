@@ -27,6 +27,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     uploaded: datetime.datetime | None = None
     python: str = ""
     yanked: bool = False
+    set_aside: str = ""
 
 
 class _Asks(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -99,6 +100,7 @@ def _kept_release(release: Release) -> _Release:
                 uploaded=artifact.uploaded,
                 python="" if artifact.requires_python is None else str(artifact.requires_python),
                 yanked=artifact.yanked,
+                set_aside=artifact.set_aside,
             )
             for artifact in release.artifacts
         ),
@@ -149,6 +151,7 @@ def _artifact(kept: _File) -> Artifact:
         requires_python=_specifier(kept.python),
         uploaded=kept.uploaded,
         yanked=kept.yanked,
+        set_aside=kept.set_aside,
     )
 
 

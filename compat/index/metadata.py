@@ -20,7 +20,7 @@ from remotezip import RemoteZip, RemoteZipError  # type: ignore[import-untyped]
 from urllib3.exceptions import HTTPError
 
 from compat import files
-from compat.errors import CompatError, IndexUnreachable
+from compat.errors import CompatError, IndexUnreachable, UnsoundFile
 from compat.index.release import Artifact, Published, Value
 from compat.index.settings import IndexSettings
 from compat.index.transport import Limits, Refused, TooLarge, Web, whole_wheel_limits
@@ -57,7 +57,7 @@ class MetadataReader:
     def published(self, artifact: Artifact) -> Published | None:
         """Return what the wheel asks for; None for an sdist, whose metadata may change as it is built.
 
-        Raises IndexUnreachable when it cannot be had, or is not that of a wheel of this name.
+        Raises UnsoundFile when it is not that of a wheel of this name, IndexUnreachable when it cannot be had.
         """
         if not artifact.is_wheel:
             return None
@@ -82,7 +82,7 @@ class MetadataReader:
                 text = self._from_whole_wheel(artifact)
             return _parsed(text, artifact.filename)
         except NotMetadata as error:
-            raise IndexUnreachable.of(f"{artifact.filename}: {error}", hint="do not trust this file") from error
+            raise UnsoundFile.of(f"{artifact.filename}: {error}", hint="do not trust this file") from error
         except (*NETWORK, *DAMAGED, OSError) as error:
             raise unreachable(error, wanted) from error
 
@@ -103,9 +103,8 @@ class MetadataReader:
             return None
         if len(text) > self._limits.max_metadata_bytes:
             raise TooLarge(f"{self._limits.max_metadata_bytes} bytes")
-        if artifact.has_metadata is None and not _names_anything(text):
-            return None
-        return text
+        # A portal's page in its place says nothing of the wheel, which is asked then.
+        return text if _names_anything(text) else None
 
     def _by_ranges(self, artifact: Artifact) -> bytes | None:
         """Return METADATA read by range requests; None when the index does not answer them, or not soundly."""
@@ -127,9 +126,17 @@ class MetadataReader:
         with tempfile.TemporaryFile() as file:
             shutil.copyfileobj(response.raw, file)
             if artifact.sha256 is not None and _sha256(file) != artifact.sha256:
-                raise NotMetadata("its hash is not the one that the index states")
-            with zipfile.ZipFile(file) as wheel:
-                return _metadata_member(wheel, artifact.filename, self._limits)
+                # A transfer that went wrong does the same, so this says nothing of the file.
+                told = "its hash is not the one that the index states"
+                trouble = IndexUnreachable.of(f"{artifact.filename}: {told}", hint="do not trust this file")
+                raise trouble from NotMetadata(told)
+            try:
+                with zipfile.ZipFile(file) as wheel:
+                    return _metadata_member(wheel, artifact.filename, self._limits)
+            except DAMAGED as error:
+                if artifact.sha256 is None or isinstance(error, NotMetadata):
+                    raise
+                raise NotMetadata("it is not a readable wheel") from error
 
     def _read_kept(self, artifact: Artifact) -> Kept | None:
         if self._folder is None or artifact.sha256 is None:
@@ -145,6 +152,17 @@ class MetadataReader:
             return
         with contextlib.suppress(CompatError, OSError):
             files.write(self._folder / f"{artifact.sha256}.json", msgspec.json.encode(kept).decode() + "\n")
+
+
+def published_in(wheel: Path) -> Published:
+    """Return what a wheel of this machine asks for; raise UnsoundFile when its METADATA is not that of its name."""
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            kept = _parsed(_metadata_member(archive, wheel.name, Limits()), wheel.name)
+    except (*DAMAGED, OSError) as error:
+        told = str(error) if isinstance(error, NotMetadata) else "it is not a readable wheel"
+        raise UnsoundFile.of(f"{wheel.name}: {told}", hint="do not trust this file") from error
+    return Published(requires_python=_specifier(kept.requires_python), requires_dist=kept.requires_dist)
 
 
 def _metadata_member(wheel: zipfile.ZipFile, filename: str, limits: Limits) -> bytes:

@@ -5,6 +5,7 @@ import re
 import warnings
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 import pypi_simple
@@ -61,22 +62,34 @@ class PyPISource:
         """
         limits = limits or Limits()
         self._urls = settings.urls
+        self._merged = settings.merged
         self._refresh = refresh
         self._web = Web(settings, limits)
         self._pages = KeptPages(cache_dir, limits.fresh)
         self._metadata = MetadataReader(settings, limits, cache_dir)
 
     def package(self, name: str) -> Package:
-        """Return all releases that the indexes have, merged as pip does: of equal file names the first index's counts.
+        """Return all releases that the first index with a page for the name has.
 
-        Raises IndexUnreachable when no index has a page for the name, or when one of them gave no usable answer and
-        nothing is kept from before: half of the indexes would pass for all of them.
+        Where the settings merge indexes, those of all of them: of equal file names the first index's counts. Raises
+        IndexUnreachable when no index has a page for the name, or when one that counts gave no usable answer and
+        nothing is kept from before: a later index, or half of them, would pass for the right answer.
         """
         name = canonicalize_name(name)
-        answers = [answer for index in self._urls if (answer := self._answer(index, name)) is not None]
+        pages = (answer for index in self._urls if (answer := self._answer(index, name)) is not None)
+        answers = list(pages if self._merged else islice(pages, 1))
         if not answers:
             raise NoPage.of(f"the package index has no page for {name!r}", hint="check the name and the index address")
         return package_of(name, answers)
+
+    def places(self, name: str) -> tuple[tuple[int, Version], ...]:
+        """Return each index that has the package, by its number in the order of precedence, with its newest version."""
+        answers = (self._answer(index, canonicalize_name(name)) for index in self._urls)
+        return tuple(
+            (number, max(version for version, _ in answer.files))
+            for number, answer in enumerate(answers)
+            if answer is not None
+        )
 
     def published(self, artifact: Artifact) -> Published | None:
         """Return what the wheel's METADATA asks for; None for an sdist. Raises IndexUnreachable."""

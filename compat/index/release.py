@@ -17,7 +17,7 @@ class Artifact(Value, frozen=True):
 
     `has_metadata` is what the index says about a separate metadata file (PEP 658): None when it says nothing.
     `uploaded` is None when the index gives no time (PEP 700 is optional), `requires_python` when there is none or
-    it is unreadable.
+    it is unreadable. `set_aside` says why the file is not to be used although the index lists it; mostly empty.
     """
 
     filename: str
@@ -28,6 +28,7 @@ class Artifact(Value, frozen=True):
     sha256: str | None = None
     yanked: bool = False
     has_metadata: bool | None = None
+    set_aside: str = ""
 
     @property
     def is_wheel(self) -> bool:
@@ -58,6 +59,11 @@ class Release(Value, frozen=True):
     def yanked(self) -> bool:
         """Whether every file is yanked (PEP 592)."""
         return all(artifact.yanked for artifact in self.artifacts)
+
+    @property
+    def has_usable_file(self) -> bool:
+        """Whether some file is neither yanked nor set aside."""
+        return any(not artifact.yanked and not artifact.set_aside for artifact in self.artifacts)
 
 
 class Package(Value, frozen=True):

@@ -19,7 +19,11 @@ _SECTIONS = ("global", "install", ":env:")  # each beats those before it, as in 
 
 
 class IndexSettings(Value, frozen=True):
-    """The index to ask first, further ones, and how to get there.
+    """The main index, extra ones, and how to get there.
+
+    An extra index comes before the main one, and of each package only the first index that has it counts, as uv does
+    by default: else anybody could put a newer version of a private package on a public index. With `merged` all
+    indexes count alike, as pip does. https://docs.astral.sh/uv/concepts/indexes/#searching-across-multiple-indexes
 
     `cert` is a path to a bundle of certificates, `proxy` a URL; None leaves either to the environment, as requests
     reads it. `left_out` lists what pip would use besides and compat does not: local indexes and `find-links`,
@@ -31,6 +35,7 @@ class IndexSettings(Value, frozen=True):
     cert: str | None = None
     proxy: str | None = None
     left_out: tuple[str, ...] = ()
+    merged: bool = False
 
     def __repr__(self) -> str:
         """Return what may stand in a traceback: an address can hold a password."""
@@ -39,7 +44,7 @@ class IndexSettings(Value, frozen=True):
     @property
     def urls(self) -> tuple[str, ...]:
         """All indexes in order of precedence, each once."""
-        return tuple(dict.fromkeys((self.index_url, *self.extra_index_urls)))
+        return tuple(dict.fromkeys((*self.extra_index_urls, self.index_url)))
 
 
 def settings(

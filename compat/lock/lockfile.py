@@ -8,7 +8,9 @@ from typing import Literal
 import msgspec
 from packaging.version import Version
 
-Cause = Literal["no-artifact", "requires-python", "conflict", "yanked", "build", "build-tool", "unsupported"]
+Cause = Literal[
+    "no-artifact", "requires-python", "conflict", "yanked", "build", "build-tool", "unsupported", "source-only"
+]
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,11 +61,15 @@ class Inputs(Value, frozen=True):
 
 
 class Lock(Value, frozen=True):
-    """The exact pins that answer the inputs, sorted by name. `tool` is the locker and its version."""
+    """The exact pins that answer the inputs, sorted by name. `tool` is the locker and its version.
+
+    `builds` names the pins that no wheel of the index fits: they are built from their source distribution.
+    """
 
     inputs: Inputs
     pins: tuple[Pin, ...]
     tool: str
+    builds: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:

@@ -30,8 +30,9 @@ _UNSUPPORTED = "pip-tools cannot change what packages deep in the tree ask for (
 class PipToolsLocker:
     """A Locker over `pip-compile`, one private environment for each interpreter under `cache`.
 
-    Dates come from an IndexView, hashes from the index itself. Inputs that change requirements deep in the tree are
-    refused as unsupported: pip has no overrides.
+    Dates, and which index counts, come from an IndexView, hashes from the index itself. Inputs that change
+    requirements deep in the tree are refused as unsupported: pip has no overrides. It takes wheels only, and knows no
+    named builds.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class PipToolsLocker:
         command = [
             str(python), "-m", "piptools", "compile", "roots.in", "--output-file=-", "--quiet", "--no-header",
             "--no-annotate", "--allow-unsafe", "--strip-extras", "--no-emit-index-url", "--no-emit-trusted-host",
-            "--resolver=backtracking", f"--index-url={url}",
+            "--resolver=backtracking", f"--index-url={url}", "--pip-args=--only-binary=:all:",
         ]  # fmt: skip
         return run(command, folder, self._environ, _SECONDS)
 
@@ -111,7 +112,8 @@ class PipToolsLocker:
                 hint=f"`uv python install {series}` gets one; the locker uv needs none",
             )
         self._made([find_uv_bin(), "venv", "--no-config", "--quiet", "--clear", f"--python={found}", str(place)])
-        install = [find_uv_bin(), "pip", "install", "--no-config", "--quiet", f"--python={compiler}"]
+        install = [find_uv_bin(), "pip", "install", "--no-config", "--quiet", "--only-binary=:all:"]
+        install.append(f"--python={compiler}")
         self._made([*install, f"--default-index={self._index}", "pip-tools", "setuptools", "wheel"])
         (place / "ready").touch()
         return compiler

@@ -48,6 +48,7 @@ _PIP = (
 _PIP_SET_UP = re.compile(r"installing (?:build|backend) dependencies")
 _PIP_IGNORED = re.compile(r"versions that require a different python version: (?P<versions>.*?)(?: ERROR:|$)")
 _HIDDEN = re.compile(r"`([\w.-]+)` was filtered by `exclude-newer")
+_WHEELS_ONLY = re.compile(r"Wheels are required for `([\w.-]+)`")
 _LONGEST = 300  # characters of a reason
 _URL = re.compile(r"\b(?:https?|file)://\S+")
 _PATH = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+[\w.+-]*")
@@ -59,7 +60,22 @@ def refusal_of_uv(text: str) -> Refusal | None:
         return None
     story = _story(text, r"(?:No solution found[^:]*?dependencies:?|error:)")
     refusal = _first(_UV, story, tuple(_HIDDEN.findall(text)))
-    return refusal if refusal is None or refusal.cause != "build" else _built(refusal, text)
+    if refusal is None or refusal.cause not in ("build", "no-artifact"):
+        return refusal
+    return _built(refusal, text) if refusal.cause == "build" else _source_only(refusal, text)
+
+
+def _source_only(refusal: Refusal, text: str) -> Refusal:
+    """The refusal with what to declare, where what it misses is there as a source distribution that is not named."""
+    name = re.split(r"[<>=!~\[]", refusal.subject)[0]
+    if name not in _WHEELS_ONLY.findall(text):
+        return refusal
+    release = refusal.subject if refusal.subject.startswith(f"{name}==") else f"{name}==VERSION"
+    because = (
+        f"{refusal.subject} has no wheel for this cell, only a source distribution, "
+        f'and the matrix names no build of it; builds = ["{release}"] in matrix.toml allows one'
+    )
+    return msgspec.structs.replace(refusal, cause="source-only", because=because)
 
 
 def _built(refusal: Refusal, text: str) -> Refusal:

@@ -34,7 +34,8 @@ def decode_lock(text: str, source: str) -> Lock:
         if head["lock-format"] != [FORMAT]:
             raise ValueError(f"lock format {head['lock-format'][0]!r} is not {FORMAT}; lock the cell again")
         pins = _own_pins(body, head["digest"][0])
-        return Lock(inputs=_inputs(head, pins), pins=pins, tool=head["tool"][0])
+        builds = tuple(head.get("build", ()))
+        return Lock(inputs=_inputs(head, pins), pins=pins, tool=head["tool"][0], builds=builds)
     except KeyError as missing:
         message = f"lacks the line '# {missing.args[0]}: ...'"
     except ValueError as fault:
@@ -125,6 +126,7 @@ def _head(lock: Lock) -> list[str]:
         *(("exclude", exclude) for exclude in inputs.excludes),
         *([("given", inputs.given.name)] if inputs.given is not None else []),
         *([("given-python", str(inputs.given_python))] if inputs.given_python is not None else []),
+        *(("build", name) for name in lock.builds),
         ("tool", lock.tool),
         ("digest", lock.digest),
     ]

@@ -1,22 +1,24 @@
-"""The locker that asks uv: any Python from one machine, overrides, a date per package."""
+"""The locker that asks uv: any Python from one machine, overrides, a date per package, wheels only."""
 
 import datetime
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version as installed
 from pathlib import Path
 
+import msgspec
 from packaging.version import Version
 from uv import find_uv_bin
 
 from compat.errors import IndexUnreachable, ToolFailed
 from compat.index.settings import IndexSettings
-from compat.lock.lockfile import Inputs, Lock, Refusal
+from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.refusals import refusal_of_uv, shortened, told
+from compat.lock.sources import NamedBuilds, SourceRelease, shelved
 from compat.lock.text import decode_pins
 from compat.lock.tool import run
 
-# Generous: locks take seconds; a source build of an old package inside one may take minutes.
+# Generous: locks take seconds, but an index without metadata files makes uv read every wheel by ranges.
 _SECONDS = 900
 _NETWORK = (
     "Failed to fetch",
@@ -37,43 +39,69 @@ FindPython = Callable[[Version], str | None]
 
 
 class UvLocker:
-    """A Locker over `uv pip compile`.
+    """A Locker over `uv pip compile`, which takes wheels only and runs no code of any package.
 
-    Source distributions must be built to know what they require; that happens under the cell's own interpreter when
-    `find_python` knows one, else under whichever uv finds.
+    A release without a wheel for the cell is taken only where `builds` names it: then it is built, isolated, to know
+    what it requires, once the resolver has chosen it.
     """
 
-    def __init__(self, settings: IndexSettings, environ: Mapping[str, str], find_python: FindPython) -> None:
-        """Take the index, the caller's environment (only what uv needs of it is passed on), and the interpreters."""
+    def __init__(
+        self,
+        settings: IndexSettings,
+        environ: Mapping[str, str],
+        find_python: FindPython,
+        builds: NamedBuilds | None = None,
+    ) -> None:
+        """Take the index, the caller's environment (only what uv needs of it), the interpreters, and named builds."""
         self._settings = settings
         self._environ = {key: environ[key] for key in _KEPT if key in environ}
         if settings.cert is not None:
             self._environ["SSL_CERT_FILE"] = settings.cert
         self._find_python = find_python
+        self._builds = builds
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
-        """Return the pins that uv resolves, or its refusal."""
+        """Return the pins that uv resolves, or its refusal.
+
+        A release whose build is named is first shown as one that requires nothing. When uv takes it, it is built and
+        shown as what it is: so only what is chosen is built, and what is refused then is refused whatever it requires.
+        """
+        shelf = {} if self._builds is None else {item.pin: item for item in self._builds.offered(inputs)}
+        unbuilt = set(shelf)
+        while True:
+            pins = self._resolved(inputs, list(shelf.values()))
+            if isinstance(pins, Refusal):
+                return pins
+            waiting = [pin for pin in _taken(pins, shelf) if pin in unbuilt]
+            if not waiting:
+                return _lock_of(inputs, pins, shelf)
+            for pin in waiting:
+                assert self._builds is not None
+                asks = self._builds.build(inputs, pin)
+                if isinstance(asks, Refusal):
+                    return asks
+                shelf[pin] = msgspec.structs.replace(shelf[pin], asks=asks)
+                unbuilt.remove(pin)
+
+    def _resolved(self, inputs: Inputs, releases: list[SourceRelease]) -> Sequence[Pin] | Refusal:
         with tempfile.TemporaryDirectory(prefix="compat-lock-") as folder:
-            done = run(self._arguments(inputs, Path(folder)), Path(folder), self._environ, _SECONDS)
-        if done.returncode == 0:
-            given = () if inputs.given is None else (inputs.given,)
-            pins = sorted((*decode_pins(done.stdout), *given), key=lambda pin: pin.name)
-            return Lock(inputs=inputs, pins=tuple(pins), tool=f"uv {installed('uv')}")
-        refusal = None if any(sign in _errors(done.stderr) for sign in _NETWORK) else refusal_of_uv(done.stderr)
-        if refusal is not None:
-            return refusal
-        raise _trouble(inputs.cell, done.stderr)
+            arguments = self._arguments(inputs, Path(folder))
+            if releases:
+                shelf = Path(folder) / "shelf"
+                shelf.mkdir()
+                shelved(releases, shelf)
+                arguments.append("--find-links=shelf")
+            done = run(arguments, Path(folder), self._environ, _SECONDS)
+        return decode_pins(done.stdout) if done.returncode == 0 else refused(inputs.cell, done.stderr)
 
     def _arguments(self, inputs: Inputs, folder: Path) -> list[str]:
         arguments = [
             find_uv_bin(), "pip", "compile", _listed(folder, "roots.txt", inputs.requirements),
             "--no-config", "--no-progress", "--color=never", "--no-header", "--no-annotate", "--generate-hashes",
             "--no-python-downloads", f"--python-version={inputs.python}", f"--python-platform={inputs.platform}",
-            f"--default-index={self._settings.index_url}",
+            "--only-binary=:all:", *index_arguments(self._settings),
             *(f"--prerelease-package={name}=disallow" for name in inputs.finals),
         ]  # fmt: skip
-        for extra in self._settings.extra_index_urls:
-            arguments += [f"--index={extra}", "--index-strategy=unsafe-best-match"]
         python = self._find_python(inputs.python)
         if python is not None:
             arguments.append(f"--python={python}")
@@ -81,21 +109,60 @@ class UvLocker:
             arguments += ["--overrides", _listed(folder, "overrides.txt", inputs.overrides)]
         if inputs.excludes:
             arguments += ["--excludes", _listed(folder, "excludes.txt", inputs.excludes)]
-        return [*arguments, *dates(inputs)]
+        return [*arguments, *_dates(inputs)]
 
 
-def dates(inputs: Inputs) -> list[str]:
-    """Return what makes uv see the index as of a lock's date.
+def _lock_of(inputs: Inputs, resolved: Sequence[Pin], shelf: Mapping[Pin, SourceRelease]) -> Lock:
+    """The lock of the resolved pins and the given one; those that must be built have the hashes of the index's files.
 
-    It holds for what a source build asks for, too: a build of then needs the tools of then. A fresh
-    lock has no date, because today's tools are what a user's plain install gets.
+    What the given pin requires stands among the inputs, so it is not built to know that.
     """
+    sources = {pin.name: pin for pin in _taken(resolved, shelf)}
+    given = () if inputs.given is None else (inputs.given,)
+    pins = sorted((*(sources.get(pin.name, pin) for pin in resolved), *given), key=lambda pin: pin.name)
+    builds = tuple(sorted({pin.name for pin in _taken(pins, shelf)}))
+    return Lock(inputs=inputs, pins=tuple(pins), tool=f"uv {installed('uv')}", builds=builds)
+
+
+def _taken(pins: Sequence[Pin], shelf: Mapping[Pin, SourceRelease]) -> list[Pin]:
+    """The releases of the shelf that are among the pins."""
+    releases = {(pin.name, pin.version) for pin in pins}
+    return [pin for pin in shelf if (pin.name, pin.version) in releases]
+
+
+def index_arguments(settings: IndexSettings) -> list[str]:
+    """Return what makes uv ask the indexes in their order of precedence, or all alike where they are merged."""
+    strategy = "unsafe-best-match" if settings.merged else "first-index"
+    extras = (f"--index={url}" for url in settings.extra_index_urls)
+    return [f"--default-index={settings.index_url}", *extras, f"--index-strategy={strategy}"]
+
+
+def refused(subject: str, stderr: str) -> Refusal:
+    """Return the refusal that uv's errors tell of; raise IndexUnreachable or ToolFailed when they tell of trouble."""
+    errors = _errors(stderr)
+    refusal = None if any(sign in errors for sign in _NETWORK) else refusal_of_uv(stderr)
+    if refusal is not None:
+        return refusal
+    words = shortened(told(errors))
+    if any(sign in stderr for sign in _NETWORK):
+        hint = "check the network and the index, then again"
+        raise IndexUnreachable.of(f"uv could not lock {subject}: {words}", hint=hint)
+    raise ToolFailed.of(f"uv could not lock {subject}: {words}")
+
+
+def moment_text(moment: datetime.datetime) -> str:
+    """Return the moment as uv reads it."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _dates(inputs: Inputs) -> list[str]:
+    """What makes uv see the index as of a lock's date."""
     if inputs.as_of is None:
         return []
     return [
-        f"--exclude-newer={_moment(inputs.as_of)}",
+        f"--exclude-newer={moment_text(inputs.as_of)}",
         *(
-            f"--exclude-newer-package={c.package}={'false' if c.until is None else _moment(c.until)}"
+            f"--exclude-newer-package={c.package}={'false' if c.until is None else moment_text(c.until)}"
             for c in inputs.cutoffs
         ),
     ]
@@ -106,19 +173,6 @@ def _listed(folder: Path, name: str, lines: tuple[str, ...]) -> str:
     return name
 
 
-def _moment(moment: datetime.datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def _errors(stderr: str) -> str:
     """What follows the first error: warnings before it may speak of networks without being the trouble."""
     return stderr[max(stderr.find("error:"), stderr.find("\u00d7 "), 0) :]
-
-
-def _trouble(cell: str, stderr: str) -> IndexUnreachable | ToolFailed:
-    words = shortened(told(_errors(stderr)))
-    if any(sign in stderr for sign in _NETWORK):
-        return IndexUnreachable.of(
-            f"uv could not lock {cell}: {words}", hint="check the network and the index, then again"
-        )
-    return ToolFailed.of(f"uv could not lock {cell}: {words}")

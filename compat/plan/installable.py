@@ -31,6 +31,7 @@ class Installable:
         tags = accepted_tags(python, self._matrix.platform)
         return any(
             not artifact.yanked
+            and not artifact.set_aside
             and (ignores or self._admits(release, artifact, python))
             and (not artifact.is_wheel or not tags.isdisjoint(artifact.tags))
             for artifact in release.artifacts
@@ -41,6 +42,10 @@ class Installable:
         files = [artifact for artifact in release.artifacts if not artifact.yanked]
         if not files and release.artifacts:
             return "yanked", "is yanked"
+        reasons = [artifact.set_aside for artifact in files if artifact.set_aside]
+        files = [artifact for artifact in files if not artifact.set_aside]
+        if not files and reasons:
+            return "no-artifact", f"has only files that are set aside: {'; '.join(reasons)}"
         if not ignores and not any(self._admits(release, file, python) for file in files):
             asked = sorted({str(required_python(release, file)) for file in files})
             return "requires-python", f"requires Python {' or '.join(asked)}"

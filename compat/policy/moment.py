@@ -39,12 +39,12 @@ class Moment:
 
     @cached_property
     def newest(self) -> tuple[Version, Release] | None:
-        """The subject's newest release that is not yanked, under its coordinate."""
+        """The subject's newest release that has a file to install, under its coordinate."""
         axis = self.matrix.subject_axis
         package = self.catalogue.package(canonicalize_name(axis.package))
         for at in reversed(axis_coordinates(axis, self.catalogue)):
             for release in reversed(members(at.version, axis.select, package)):
-                if not release.yanked:
+                if release.has_usable_file:
                     return at.version, release
         return None
 

@@ -29,6 +29,7 @@ _CHUNK = 1 << 20
 _CODE = (".py", ".pyc", ".so", ".pth")
 # The interpreter imports these at its start when it finds them: https://docs.python.org/3/library/site.html
 _AT_START = ("sitecustomize.py", "usercustomize.py")
+_CUSTOM = ("sitecustomize", "usercustomize")
 _WEAK = frozenset(("md5", "sha1"))
 
 
@@ -88,6 +89,19 @@ class Environment:
         for path in _states(self.cell, self._code_folders).keys() - self._bare - self._hashes.keys():
             wrong.add(Wrong("", path.removeprefix(f"{self.site}/")))
         return tuple(sorted(wrong))
+
+    @contextlib.contextmanager
+    def startup_put_aside(self) -> Iterator[None]:
+        """Give the files that an interpreter runs at its start another name meanwhile; no code of the cell ran yet."""
+        site = self.cell / self.site
+        names = [path for path in site.iterdir() if path.suffix == ".pth" or path.name.startswith(_CUSTOM)]
+        for path in names:
+            path.rename(path.with_name(f"{path.name}.aside"))
+        try:
+            yield
+        finally:
+            for path in names:
+                path.with_name(f"{path.name}.aside").rename(path)
 
     def settle(self, *folders: str) -> None:
         """Take what is in these folders of the cell now for what code may find and must leave."""

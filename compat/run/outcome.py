@@ -8,7 +8,7 @@ import msgspec
 Stage = Literal["plan", "lock", "install", "import", "collect", "test"]
 Cause = Literal[
     "requires-python", "no-artifact", "conflicting-pin", "yanked", "excluded", "no-interpreter", "undated",
-    "conflict", "hash-mismatch", "build", "build-tool", "unsupported", "not-as-asked", "report-mismatch",
+    "conflict", "hash-mismatch", "build", "build-tool", "source-only", "unsupported", "not-as-asked", "report-mismatch",
     "missing-module", "missing-attribute", "binary-incompatible", "syntax", "type-error", "version-guard",
     "assertion", "error",
     "segfault", "abort", "illegal-instruction", "fatal-python", "premature-exit",
@@ -20,12 +20,12 @@ Cause = Literal[
 ]  # fmt: skip
 STAGES: tuple[Stage, ...] = get_args(Stage)
 CAUSES: tuple[Cause, ...] = get_args(Cause)
-# These say something about the machine, the network, our limits, the tools of a source build, or
-# about the suite and its declaration; nothing about the versions.
+# These say something about the machine, the network, our limits, the tools of a source build and whether one may run,
+# or about the suite and its declaration; nothing about the versions.
 SPURIOUS: frozenset[Cause] = frozenset(
     (
         *("disk", "output", "processes", "network", "index", "sandbox", "worker", "cancelled"),
-        *("build-tool", "suite-fault"),
+        *("build-tool", "source-only", "suite-fault"),
     )
 )
 # Spurious until two runs of the same lock and suite end so: a machine that is slow or short of

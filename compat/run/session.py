@@ -11,11 +11,13 @@ import msgspec
 from uv import find_uv_bin
 
 from compat.declare.matrix import Suite
+from compat.declare.text import parse_release
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Lock, Pin
 from compat.lock.text import encode_pin
-from compat.lock.uv import dates
+from compat.lock.uv import index_arguments
 from compat.run import incell
+from compat.run.builds import BUILD_SECONDS, Order, Workshop, build_all
 from compat.run.bytecode import harvest, lend
 from compat.run.events import LARGEST, Report, read_modules, read_probe, read_report
 from compat.run.evidence import Ended, Evidence, Installed, Isolation, Limits, Raised, Step, StepName
@@ -25,7 +27,7 @@ from compat.run.isolation import Room
 from compat.run.suitefiles import suite_digest, suite_tests
 from compat.run.supervise import run
 
-_INSTALL_SECONDS = 1800  # a source build of an old package may take many
+_INSTALL_SECONDS = BUILD_SECONDS  # a source build of an old package may take many
 _LOG_TAIL = 200_000
 # What a step finds in its cell and must leave as it is; at L3 it is mounted read-only.
 _KEPT = ("venv", "plugin", "suite")
@@ -37,7 +39,8 @@ _LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*")
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be run: a lock, the suite, the subject's package and module, and where the suite stands.
 
-    Without a suite folder the run ends after the import. With `links`, a folder of wheels, no index is asked.
+    Without a suite folder the run ends after the import. With `links`, a folder of wheels, no index is asked. Of
+    `builds`, each `name==version`, the source distribution is built where the lock says so; all else comes as wheels.
     """
 
     matrix: str
@@ -48,6 +51,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     suite: Suite
     suite_folder: str
     links: str = ""
+    builds: tuple[str, ...] = ()
 
 
 class Bench(msgspec.Struct, frozen=True, kw_only=True):
@@ -192,64 +196,92 @@ class CellRun:
             self.environment.settle(*_KEPT)
 
     def _install(self) -> bool:
-        """Make the environment and install the lock, with hashes; the given pin under a Python that it admits."""
+        """Make the environment and install the lock, with hashes; the given pin under a Python that it admits.
+
+        No code of any package runs in it, except in the builds that come first, each in a folder of its own.
+        """
         uv, inputs = find_uv_bin(), self.job.lock.inputs
         forced = inputs.given if inputs.given_python is not None else None
-        plain = [pin for pin in self.job.lock.pins if pin != forced]
-        self._write_pins("pins.txt", plain)
+        sources = self._sources()
+        wheels = self._built(sources)
+        if len(wheels) < len(sources):
+            return False
+        self._write_pins("pins.txt", [pin for pin in self.job.lock.pins if pin != forced and pin not in sources])
         make = [uv, "venv", "--no-config", "--quiet", "--no-python-downloads", f"--python={self.bench.python}", "venv"]
         install = [
-            uv, "pip", "install", "--no-config", "--no-progress", "--color=never", "--no-deps", "--require-hashes",
-            f"--python={self.python}", *self._linked(), *self._places(), *self._dates(),
+            uv, "pip", "install", "--no-config", "--no-progress", "--color=never", "--no-deps", "--only-binary=:all:",
+            f"--python={self.python}", *self._linked(),
         ]  # fmt: skip
-        commands = [[*install, "-r", "pins.txt"]]
+        hashed = [*install, "--require-hashes", *self._places()]
+        commands = [[*hashed, "-r", "pins.txt"]]
         if forced is not None:
             self._write_pins("given.txt", [forced])
-            commands.append([*install, f"--python-version={inputs.given_python}", "-r", "given.txt"])
-        return self._made(make) and self._recorded(commands)
+            commands.append([*hashed, f"--python-version={inputs.given_python}", "-r", "given.txt"])
+        built = [*install, "--no-index", "--offline", *map(str, wheels)] if wheels else []
+        return self._recorded(make, commands, built)
 
-    def _made(self, command: list[str]) -> bool:
-        """Make the environment, and remember what stands in it before anything is installed."""
-        is_made = self._step("install", command, dict(self.bench.variables), network=True)
-        self.environment.is_bare()
-        return is_made
-
-    def _recorded(self, commands: list[list[str]]) -> bool:
+    def _recorded(self, make: list[str], commands: list[list[str]], built: list[str]) -> bool:
         """Install, and hold each file against its RECORD; what differs is downloaded and installed once more.
 
-        The first time it may be the cache that differs. What a fresh download of the locked hash brings is the wheel's
-        own: of 548 unpacked wheels that were looked at on 22 November 2026, 3 had one wrong line in their RECORD.
+        The first time it may be the cache that differs. What a fresh download of the locked hash
+        brings is the wheel's own: of 548 unpacked wheels that were looked at on 22 November 2026,
+        3 had one wrong line in their RECORD.
         """
-        variables = dict(self.bench.variables)
-        if not all(self._step("install", command, variables, network=True) for command in commands):
+        if not self._made(make, commands, built):
             return False
-        wrong = self.environment.compare()
-        if wrong:
-            pins = {pin.name for pin in self.job.lock.pins}
-            packages = {item.package for item in wrong}
+        if wrong := self.environment.compare():
+            pins, packages = {pin.name for pin in self.job.lock.pins}, {item.package for item in wrong}
             # A file that no RECORD names can have come with any package.
-            packages = packages if packages <= pins else pins
-            clean = [find_uv_bin(), "cache", "clean", "--no-config", "--quiet", *sorted(packages)]
-            again = [f"--reinstall-package={name}" for name in sorted(packages)]
-            repeated = ([*command, *again] for command in commands)
-            if not all(self._step("install", command, variables, network=True) for command in (clean, *repeated)):
+            names = sorted(packages if packages <= pins else pins)
+            clean = [find_uv_bin(), "cache", "clean", "--no-config", "--quiet", *names]
+            shutil.rmtree(self.cell / "venv")
+            if not self._step("install", clean, dict(self.bench.variables), network=True):
+                return False
+            if not self._made(make, commands, built):
                 return False
             self.misrecorded = self.environment.compare()
         return True
+
+    def _made(self, make: list[str], commands: list[list[str]], built: list[str]) -> bool:
+        """Make the environment and install into it. What a build made never enters the cache that cells share.
+
+        The installer asks the environment's interpreter about itself, which runs the start-up files
+        of what is installed already: so they are put aside while more is installed.
+        """
+        variables = dict(self.bench.variables)
+        own = variables | {"UV_CACHE_DIR": str(self.cell / "cache")}
+        if not self._step("install", make, variables, network=True):
+            return False
+        self.environment.is_bare()
+        for command in commands:
+            with self.environment.startup_put_aside():
+                if not self._step("install", command, variables, network=True):
+                    return False
+        with self.environment.startup_put_aside():
+            return not built or self._step("install", built, own, network=False)
 
     def _linked(self) -> list[str]:
         """Where code of the cell can write to the environment, its files are copies of the cache's, never links."""
         return [] if self.bench.level == "L3" else ["--link-mode=copy"]
 
-    def _dates(self) -> list[str]:
-        """What a source build may see: the index as of the lock's date, with the tools of then.
+    def _sources(self) -> list[Pin]:
+        """The pins to build: the lock found no wheel for them, and people named their builds."""
+        named, lock = set(map(parse_release, self.job.builds)), self.job.lock
+        forced = lock.inputs.given if lock.inputs.given_python is not None else None
+        return [p for p in lock.pins if p.name in lock.builds and (p.name, p.version) in named and p != forced]
 
-        The given pin is no answer of the resolver's, so the date need not admit it. Folders of wheels have no dates.
-        """
-        inputs = self.job.lock.inputs
-        seen = [] if self.job.links else dates(inputs)
-        exempt = [f"--exclude-newer-package={inputs.given.name}=false"] if seen and inputs.given is not None else []
-        return [*seen, *exempt]
+    def _built(self, pins: list[Pin]) -> list[Path]:
+        """Return the wheels of the pins, up to the first whose build fails."""
+        bench, inputs, log = self.bench, self.job.lock.inputs, self.evidence / "install.log"
+        orders = [Order(pin=pin, python=inputs.python, as_of=inputs.as_of) for pin in pins]
+        shop = Workshop(
+            python=bench.python, level=bench.level, index=bench.index, variables=bench.variables,
+            limits=self._limits("install"), hidden=bench.hidden, readable=bench.readable,
+            shelf=f"{bench.sandbox}/builds",
+        )  # fmt: skip
+        return build_all(
+            orders, self.cell / "builds", log, shop, lambda ended: self._note("install", ended, log), self.cancel
+        )
 
     def _lend(self) -> int:
         """Lend the cell the bytecode of its sources; the time counts as part of the install."""
@@ -264,8 +296,7 @@ class CellRun:
     def _places(self) -> list[str]:
         if self.job.links:
             return ["--no-index", f"--find-links={self.job.links}"]
-        further = (f"--index={url}" for url in self.bench.index.extra_index_urls)
-        return [f"--default-index={self.bench.index.index_url}", *further, "--index-strategy=unsafe-best-match"]
+        return index_arguments(self.bench.index)
 
     def _write_pins(self, name: str, pins: list[Pin]) -> None:
         (self.cell / name).write_text("".join(f"{encode_pin(pin)}\n" for pin in pins), encoding="utf-8")

@@ -176,6 +176,12 @@ INSTALL = (
         "demo==1.0",
     ),
     _signature(
+        "source-only",
+        r"(?P<subject>[\w.-]+==[\w.]+) has no usable wheels",
+        "Because demo==1.0 has no usable wheels and you require demo==1.0, we can conclude that",
+        "demo==1.0",
+    ),
+    _signature(
         "no-artifact",
         r"(?:there is no version of|[Nn]o matching distribution found for|Because) (?P<subject>[\w.-]+==[\w.]+)"
         r"(?: has no wheels| and|$)",

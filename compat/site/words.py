@@ -39,6 +39,10 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
     "hash-mismatch": ("the index serves another file for {0} than was locked", "a file is not the one that was locked"),
     "build": ("{0} has no wheel here and does not build from source", "a package does not build from source"),
     "build-tool": ("building a package from source fails by {0}", "the tools of a source build fail"),
+    "source-only": (
+        "{0} has no wheel here, and no build of it is allowed",
+        "a package has no wheel here, and no build of it is allowed",
+    ),
     "unsupported": ("{0} does not support this platform", "a package does not support this platform"),
     "not-as-asked": ("what got installed is not {0}", "what got installed is not what was asked for"),
     "report-mismatch": ("its report contradicts itself: {0}", "its report contradicts itself"),

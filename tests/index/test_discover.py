@@ -8,10 +8,12 @@ from packaging.tags import Tag
 from packaging.version import Version
 
 from compat.declare.matrix import InterpreterAxis, Matrix, PackageAxis, Selector, Suite
-from compat.errors import DeclarationError, IndexUnreachable
+from compat.errors import DeclarationError, IndexUnreachable, UnsoundFile
 from compat.index.discover import THREADS, discover
+from compat.index.kept import decode_catalogue, encode_catalogue
 from compat.index.release import Artifact, Package, Published, Release
 from compat.index.source import MemorySource
+from compat.plan.plan import Infeasible, plan
 
 WHEEL = frozenset({Tag("py3", "none", "any")})
 
@@ -140,3 +142,40 @@ class Meeting(MemorySource):
 def test_metadata_is_read_at_the_same_time() -> None:
     catalogue = discover(MATRIX, Meeting())
     assert all(release.published is not None for release in catalogue.package("bread").releases)
+
+
+class Liars(MemorySource):
+    """A source in which the METADATA of some wheels is another's."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__({"whole-flour": FLOUR, "bread": BREAD}, METADATA)
+        self._names = names
+
+    def published(self, artifact: Artifact) -> Published | None:
+        if artifact.filename in self._names:
+            raise UnsoundFile.of(f"{artifact.filename}: its METADATA speaks of stone 1.0")
+        return super().published(artifact)
+
+
+def test_a_wheel_whose_metadata_is_anothers_is_set_aside_and_the_next_one_speaks() -> None:
+    liar, sound = "bread-2.0-cp311-cp311-linux_x86_64.whl", "bread-2.0-py3-none-any.whl"
+    source = Liars(liar)
+    release = discover(MATRIX, source).package("bread").releases[1]
+    reasons = {artifact.filename: artifact.set_aside for artifact in release.artifacts}
+    assert reasons == {"Bread-2.0.tar.gz": "", liar: f"{liar}: its METADATA speaks of stone 1.0", sound: ""}
+    assert release.published is None
+
+
+def test_a_release_of_liars_only_is_ruled_out_with_the_reason_and_the_plan_goes_on() -> None:
+    files = {"2.0": ["bread-2.0-py3-none-any.whl"], "3.0": ["bread-3.0-py3-none-any.whl"]}
+    source = Liars("bread-2.0-py3-none-any.whl")
+    source._packages = {"whole-flour": FLOUR, "bread": package("bread", files)}
+    catalogue = discover(MATRIX, source)
+    text = encode_catalogue(catalogue, MATRIX)
+    for known in (catalogue, decode_catalogue(text, "catalogue.json")):
+        fates = {fate.cell.id: fate for fate in plan(MATRIX, known).fates if fate.cell.recipe == "fresh"}
+        ruled_out = fates["py3.11-f1.0-b2.0"]
+        assert isinstance(ruled_out, Infeasible)
+        assert ruled_out.obstacle.kind == "no-artifact"
+        assert "bread-2.0-py3-none-any.whl: its METADATA speaks of stone 1.0" in ruled_out.obstacle.because
+        assert not isinstance(fates["py3.11-f1.0-b3.0"], Infeasible)

@@ -253,10 +253,25 @@ def test_a_cache_folder_that_cannot_be_made_does_not_break_a_run(
     assert len(index.asked) == 1  # kept in memory instead
 
 
-def test_two_indexes_add_up_and_the_first_one_counts(index: FakeIndex, other_index: FakeIndex, quick: Limits) -> None:
-    index.page("thing", in_json([File("thing-1.0.tar.gz", sha256="aa" * 32), File("thing-3.0.tar.gz")]))
-    other_index.page("thing", in_json([File("thing-1.0.tar.gz", sha256="bb" * 32), File("thing-2.0.tar.gz")]))
-    settings = IndexSettings(index_url=index.url, extra_index_urls=(other_index.url,))
+def test_an_extra_index_wins_over_the_main_one_whatever_that_has(
+    index: FakeIndex, other_index: FakeIndex, quick: Limits
+) -> None:
+    index.page("thing", in_json([File("thing-99.0.tar.gz")]))
+    index.page("other", in_json([File("other-2.0.tar.gz")]))
+    other_index.page("thing", in_json([File("thing-1.0.tar.gz")]))
+    asked = PyPISource(IndexSettings(index_url=index.url, extra_index_urls=(other_index.url,)), limits=quick)
+    assert versions(asked.package("thing")) == ["1.0"]
+    assert versions(asked.package("other")) == ["2.0"]
+    assert asked.places("thing") == ((0, Version("1.0")), (1, Version("99.0")))
+    assert asked.places("other") == ((1, Version("2.0")),)
+
+
+def test_merged_indexes_add_up_and_the_extra_one_counts_first(
+    index: FakeIndex, other_index: FakeIndex, quick: Limits
+) -> None:
+    other_index.page("thing", in_json([File("thing-1.0.tar.gz", sha256="aa" * 32), File("thing-3.0.tar.gz")]))
+    index.page("thing", in_json([File("thing-1.0.tar.gz", sha256="bb" * 32), File("thing-2.0.tar.gz")]))
+    settings = IndexSettings(index_url=index.url, extra_index_urls=(other_index.url,), merged=True)
     package = PyPISource(settings, limits=quick).package("thing")
     assert versions(package) == ["1.0", "2.0", "3.0"]
     assert [artifact.sha256 for artifact in package.releases[0].artifacts] == ["aa" * 32]
@@ -282,7 +297,7 @@ def test_a_login_goes_to_its_own_index_and_into_nothing_else(
     index.page("thing", in_json(FILES))
     other_index.page("thing", in_json(FILES))
     with_login = index.url.replace("http://", "http://user:s3cret@")
-    settings = IndexSettings(index_url=with_login, extra_index_urls=(other_index.url,))
+    settings = IndexSettings(index_url=with_login, extra_index_urls=(other_index.url,), merged=True)
     asked = PyPISource(settings, tmp_path, quick)
     package = asked.package("thing")
     asked.close()

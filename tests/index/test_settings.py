@@ -66,11 +66,11 @@ def test_what_is_given_wins_each_on_its_own(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("PIP_INDEX_URL", "https://env.example/simple")
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://one.example/simple")
     found = settings(index_url="http://given.example/", cert="/given.pem")
-    assert found.urls == ("http://given.example/", "https://one.example/simple")
+    assert found.urls == ("https://one.example/simple", "http://given.example/")
     assert found.cert == "/given.pem"
     assert settings(extra_index_urls=["https://x.example/"]).urls == (
-        "https://env.example/simple",
         "https://x.example/",
+        "https://env.example/simple",
     )
 
 

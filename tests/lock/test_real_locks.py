@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
+from compat.cli.lockers import locker_of
 from compat.cli.setting import Setting, interpreter
 from compat.lock.lockfile import Lock, Refusal
 from compat.lock.piptools import PipToolsLocker
@@ -40,14 +41,14 @@ def setting(name: str, cache: Path) -> Setting:
 
 def answer(here: Setting, cell: str, locker: str = "uv") -> Lock | Refusal | Infeasible:
     facts = Feasibility(here.ask.matrix, here.catalogue)
-    resolver = here.locker("pip-tools" if locker == "pip-tools" else "uv")
+    resolver = locker_of(here, "pip-tools" if locker == "pip-tools" else "uv")
     return locked(facts, parse_cell(cell, here.ask.matrix), resolver, here.source).result
 
 
 def resolved(here: Setting, cell: str, locker: str = "uv") -> Lock | Refusal:
     """What the resolver says, whatever the plan knows."""
     facts = Feasibility(here.ask.matrix, here.catalogue)
-    resolver = here.locker("pip-tools" if locker == "pip-tools" else "uv")
+    resolver = locker_of(here, "pip-tools" if locker == "pip-tools" else "uv")
     return locked_cell(facts, parse_cell(cell, here.ask.matrix), resolver, here.source.package)
 
 
@@ -94,7 +95,7 @@ def test_both_lockers_give_the_same_pins(cell: str, tmp_path: Path) -> None:
     assert isinstance(by_pip_tools, Lock)
     assert by_uv.pins == by_pip_tools.pins
     assert by_uv.digest == by_pip_tools.digest
-    assert isinstance(here.locker("pip-tools"), PipToolsLocker)
+    assert isinstance(locker_of(here, "pip-tools"), PipToolsLocker)
 
 
 def test_both_lockers_give_the_same_refusal(tff: Setting) -> None:

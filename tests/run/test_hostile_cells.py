@@ -39,10 +39,13 @@ class Lair:
     tools: list[tuple[str, str, bytes]]
     runs: int = 0
 
-    def run(self, files: dict[str, str], suite: dict[str, str], spoiled: str = "") -> Evidence:
+    def run(
+        self, files: dict[str, str], suite: dict[str, str], spoiled: str = "", before: dict[str, str] | None = None
+    ) -> Evidence:
         """Run a suite with a package that has these files, and return the evidence.
 
-        The hash after the text `spoiled` in its RECORD is made a wrong one.
+        The hash after the text `spoiled` in its RECORD is made a wrong one. With `before`, the files of another
+        package, that one is installed first, and this one by a command of its own.
         """
         self.runs += 1
         home = self.folder / f"run{self.runs}"
@@ -54,6 +57,8 @@ class Lair:
         if spoiled:
             made = with_wrong_hash(made, f"{name}-1.0.dist-info/RECORD", spoiled)
         wheels = [*self.tools, (name, "1.0", made)]
+        if before is not None:
+            wheels.append((f"before{self.runs}", "1.0", wheel(f"before{self.runs}", "1.0", before, [])))
         pins = []
         for package, version, content in wheels:
             file = links / f"{package}-{version}-py3-none-any.whl"
@@ -63,7 +68,11 @@ class Lair:
             pins.append(Pin(name=package.replace("_", "-"), version=Version(version), hashes=(digest,)))
         for path, text in suite.items():
             (tests / path).write_text(text, encoding="utf-8")
-        inputs = Inputs(cell="cell", python=PYTHON, platform="", requirements=(f"{name}==1.0",))
+        given = next(pin for pin in pins if pin.name == name) if before is not None else None
+        inputs = Inputs(
+            cell="cell", python=PYTHON, platform="", requirements=(f"{name}==1.0",),
+            given=given, given_python=PYTHON if given is not None else None,
+        )  # fmt: skip
         job = Job(
             matrix="lair", cell="cell", subject=name, module="animal", suite=Suite(path="suite", seconds=60),
             lock=Lock(inputs=inputs, pins=tuple(sorted(pins, key=lambda pin: pin.name)), tool="made"),
@@ -168,6 +177,14 @@ class TestOneCellAndTheNext:
         (source,) = [*(lair.folder / "sandbox" / "uv").glob("archive-v0/*/_pytest/python.py")]
         (source.parent.parent / "zz.pth").write_text("import os; os._exit(0)\n")
         assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
+
+    def test_a_start_up_file_does_not_run_while_more_is_installed(self, lair: Lair) -> None:
+        mark = lair.folder / "sandbox" / "uv" / "mark"
+        writes = f"import pathlib; p = pathlib.Path({str(mark.parent)!r}); p.exists() and (p / 'mark').touch()\n"
+        evidence = lair.run({}, {"test_a.py": GREEN}, before={"aa.pth": writes, "sitecustomize.py": writes})
+        assert evidence.startup == ("before1: aa.pth", "before1: sitecustomize.py")
+        # Below L3 the import and the suite can write there themselves.
+        assert lair.level != "L3" or not mark.exists()
 
     def test_what_a_wheel_has_beside_its_record_is_told_and_does_not_stop_it(self, lair: Lair) -> None:
         evidence = lair.run({}, {"test_a.py": GREEN}, spoiled="animal.py,sha256=")

@@ -7,6 +7,7 @@ import sys
 import tarfile
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,17 @@ from packaging.version import Version
 from test_classify import but, step
 
 from compat.declare.matrix import Suite
+from compat.index.pypi import PyPISource
 from compat.index.settings import IndexSettings
 from compat.lock.builders import own_error, tool_at_fault
-from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
+from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.lock.refusals import refusal_of_uv
+from compat.lock.sources import NamedBuilds
 from compat.lock.uv import UvLocker
 from compat.results.judged import record_of
+from compat.run.builds import Builder, Workshop
 from compat.run.classify import classify
+from compat.run.evidence import Limits
 from compat.run.outcome import is_spurious
 from compat.run.session import Bench, CellRun, Job
 
@@ -105,7 +110,7 @@ def cell(index: FakeIndex, folder: Path, as_of: datetime.datetime | None) -> Cel
     inputs = Inputs(cell="c", python=python, platform="", requirements=("old==1.0",), as_of=as_of)
     job = Job(
         matrix="m", cell="c", subject="old", module="old", suite=Suite(path="suite"), suite_folder="",
-        lock=Lock(inputs=inputs, pins=(pin,), tool="made"),
+        lock=Lock(inputs=inputs, pins=(pin,), tool="made", builds=("old",)), builds=("old==1.0",),
     )  # fmt: skip
     bench = Bench(
         worker="w", evidence=str(folder / "evidence"), bytecode=str(folder / "bytecode"), sandbox=str(folder),
@@ -115,6 +120,18 @@ def cell(index: FakeIndex, folder: Path, as_of: datetime.datetime | None) -> Cel
         host="linux-x86_64-1cpu-1gb",
     )  # fmt: skip
     return CellRun(job, bench, THEN, threading.Event())
+
+
+def workshop(settings: IndexSettings, environ: dict[str, str], shelf: Path) -> Workshop:
+    limits = Limits(wall_seconds=300, silence_seconds=300, memory_mb=1024, processes=100, output_mb=5, disk_mb=512)
+    return Workshop(
+        python=sys.executable, level="L0", index=settings, variables=tuple(environ.items()), limits=limits,
+        shelf=str(shelf),
+    )  # fmt: skip
+
+
+def _same(shop: Workshop, _: Version) -> Workshop:
+    return shop
 
 
 def test_a_source_build_uses_the_tools_of_the_cells_date(index: FakeIndex, tmp_path: Path) -> None:
@@ -129,14 +146,21 @@ def test_a_lock_builds_with_the_tools_of_its_date(index: FakeIndex, tmp_path: Pa
     """No file of this source distribution says what it requires, so that its lock must build it."""
     for name, as_of in DATES:
         environ = {"PATH": "/usr/bin:/bin", "UV_CACHE_DIR": str(tmp_path / name), "NO_PROXY": "127.0.0.1"}
-        locker = UvLocker(IndexSettings(index_url=index.url), environ, lambda _: sys.executable)
+        settings = IndexSettings(index_url=index.url)
+        shop = workshop(settings, environ, tmp_path / f"shelf-{name}")
+        builder = Builder(partial(_same, shop))
+        named = NamedBuilds((("old", Version("1.0")),), PyPISource(settings), builder)
+        locker = UvLocker(settings, environ, lambda _: sys.executable, named)
         python = Version(".".join(map(str, sys.version_info[:3])))
         inputs = Inputs(
             cell="c", python=python, platform="x86_64-manylinux_2_28", requirements=("old==1.0",), as_of=as_of
         )
         answer = locker.lock(inputs)
         assert isinstance(answer, Lock) is (as_of is THEN), answer
-        if isinstance(answer, Refusal):
+        if isinstance(answer, Lock):
+            assert answer.builds == ("old",)
+            assert [pin.hashes for pin in answer.pins] == [(hashlib.sha256(SDIST).hexdigest(),)]
+        else:
             assert answer.cause == "build"
             assert "module 'buildtool' has no attribute 'OLD'" in answer.because
 

@@ -15,6 +15,8 @@ from actions import HERE, Forge, read
 from fake_index import FakeIndex
 from keeper import SERIES, pytest_and_its_needs, serve, wheel
 
+from compat.lock.lockfile import digest_of
+from compat.lock.text import decode_pins
 from compat.results.files import RecordFiles
 from compat.results.record import decode_record
 
@@ -213,6 +215,32 @@ def test_where_the_branch_is_protected_what_was_learnt_becomes_a_pull_request(ni
     assert len(kept) == len(cells_of(night))
     asked = (guarded.place / "pretended").read_text(encoding="utf-8")
     assert f"gh pr create --base main --head {branch} --title What was learnt of ferry" in asked
+
+
+def test_a_plan_that_hands_on_more_than_sound_locks_is_found_out_and_nothing_else_of_it_is_taken(
+    night: Forge, tmp_path: Path
+) -> None:
+    forged = Forge(tmp_path, tmp_path / "origin.git", night.environ, night.inputs)
+    shutil.copytree(night.origin, forged.origin)
+    shutil.copytree(night.artifacts, forged.artifacts)
+    forged.jobs |= night.jobs
+    (forged.artifacts / "plan" / "matrix.toml").write_text("overwritten", encoding="utf-8")
+    (forged.artifacts / "plan" / "catalogue.json").write_text("overwritten", encoding="utf-8")
+    first, *others = sorted((forged.artifacts / "plan" / "locks").iterdir())
+    text = first.read_text(encoding="utf-8")
+    digest = text[text.index("sha256:") + 7 :][:64]
+    pins = text[text.index("\n", text.index("# digest")) + 1 :].replace(digest, "ab" * 32)
+    head = text[: text.index("# digest")]
+    first.write_text(f"{head}# digest: {digest_of(decode_pins(pins))}\n{pins}", encoding="utf-8")
+    forged.run_all(WORKFLOW, ["record"])
+    assert forged.jobs["record"].result == "failure"
+    said = forged.jobs["record"].said
+    assert "to files that the index does not list" in said["Keep the sound locks"]
+    assert "is of a lock, but the cell has none here" in said["Keep the sound records"]
+    kept = git("ls-tree", "-r", "--name-only", "main", "matrices/ferry", cwd=forged.origin).split()
+    assert {Path(name).name for name in kept if "/locks/" in name} == {path.name for path in others}
+    assert "overwritten" not in git("show", "main:matrices/ferry/matrix.toml", cwd=forged.origin)
+    assert "overwritten" not in git("show", "main:matrices/ferry/catalogue.json", cwd=forged.origin)
 
 
 def test_the_records_are_committed_and_the_pages_are_published(night: Forge, tmp_path: Path) -> None:

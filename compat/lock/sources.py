@@ -1,0 +1,93 @@
+"""Releases that have only a source distribution for a cell: which of them may be built, and how a resolver learns it.
+
+The resolver itself builds nothing, because a build runs other people's code with the rights of the resolver. It is
+shown a wheel without contents for each release whose build is named, and what that wheel requires is what an isolated
+build of the release told.
+"""
+
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from compat.errors import NoPage
+from compat.index.release import Artifact, Published, Release
+from compat.index.source import ReleaseSource
+from compat.lock.lockfile import Inputs, Pin, Refusal
+from compat.plan.platform import accepted_tags
+
+Build = Callable[[Inputs, Pin], Published | Refusal]
+
+
+class SourceRelease(msgspec.Struct, frozen=True, kw_only=True):
+    """A release that a cell can have only by a build, as a pin; `asks` is what is known of its requirements."""
+
+    pin: Pin
+    asks: Published
+
+
+class NamedBuilds:
+    """The builds that a matrix names, asked for when a lock needs them."""
+
+    def __init__(self, named: tuple[tuple[str, Version], ...], source: ReleaseSource, build: Build) -> None:
+        """Take the releases by normalised name and version, the index, and what builds one of them."""
+        self._named = named
+        self._source = source
+        self.build = build
+
+    def offered(self, inputs: Inputs) -> Iterator[SourceRelease]:
+        """Yield each named release that the inputs' date shows and for which no wheel fits, without requirements."""
+        for name, version in self._named:
+            release = self._release(name, version)
+            until = inputs.cutoff(name)
+            files = [
+                artifact
+                for artifact in (() if release is None else release.artifacts)
+                if until is None or (artifact.uploaded is not None and artifact.uploaded < until)
+            ]
+            sources = [artifact for artifact in files if not artifact.is_wheel and not artifact.yanked]
+            if not sources or any(_fits(artifact, inputs) for artifact in files):
+                continue
+            hashes = tuple(sorted({artifact.sha256 for artifact in files if artifact.sha256 is not None}))
+            asks = Published(requires_python=sources[0].requires_python, requires_dist=())
+            yield SourceRelease(pin=Pin(name=name, version=version, hashes=hashes), asks=asks)
+
+    def _release(self, name: str, version: Version) -> Release | None:
+        try:
+            releases = self._source.package(name).releases
+        except NoPage:
+            return None
+        return next((release for release in releases if release.version == version), None)
+
+
+def shelved(releases: list[SourceRelease], folder: Path) -> None:
+    """Write a wheel without contents into the folder for each release; its METADATA says what is known of it."""
+    for release in releases:
+        name, version = release.pin.name.replace("-", "_"), release.pin.version
+        info = f"{name}-{version}.dist-info"
+        lines = ["Metadata-Version: 2.1", f"Name: {release.pin.name}", f"Version: {version}"]
+        if release.asks.requires_python is not None:
+            lines.append(f"Requires-Python: {_one_line(str(release.asks.requires_python))}")
+        lines += (f"Requires-Dist: {_one_line(text)}" for text in release.asks.requires_dist)
+        with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
+            wheel.writestr(f"{info}/METADATA", "\n".join(lines) + "\n")
+            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr(f"{info}/RECORD", "")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _fits(artifact: Artifact, inputs: Inputs) -> bool:
+    series = Version(f"{inputs.python.major}.{inputs.python.minor}")
+    asked: SpecifierSet = artifact.requires_python or SpecifierSet()
+    return (
+        artifact.is_wheel
+        and not artifact.yanked
+        and asked.contains(inputs.python, prereleases=True)
+        and not accepted_tags(series, inputs.platform).isdisjoint(artifact.tags)
+    )

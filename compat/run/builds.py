@@ -1,0 +1,191 @@
+"""Builds a source distribution into a wheel, isolated: it writes one folder, which is thrown away but for the wheel.
+
+A build runs other people's code. It gets the room of a cell's step, the network for its tools, and a package cache of
+its own: what it writes there no other build, install or cell ever reads.
+"""
+
+import datetime
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.version import InvalidVersion, Version
+from uv import find_uv_bin
+
+from compat.errors import ToolFailed
+from compat.index.metadata import published_in
+from compat.index.release import Published
+from compat.index.settings import IndexSettings
+from compat.lock.lockfile import Inputs, Pin, Refusal
+from compat.lock.text import encode_pin
+from compat.lock.uv import index_arguments, moment_text, refused
+from compat.run.evidence import Ended, Isolation, Limits, Value
+from compat.run.isolation import Room
+from compat.run.supervise import run
+
+BUILD_SECONDS = 1800  # compiled packages of many thousand lines take many minutes
+_DEPTH = 12  # folders of uv's cache above a built wheel: 6 in uv 0.13
+
+
+class Workshop(Value, frozen=True):
+    """What a build gets: an interpreter, an isolation level, the index, variables, limits, and what it may see.
+
+    On the `shelf` built wheels are kept.
+    """
+
+    python: str
+    level: Isolation
+    index: IndexSettings
+    variables: tuple[tuple[str, str], ...]
+    limits: Limits
+    shelf: str
+    hidden: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
+
+
+class Order(Value, frozen=True):
+    """What is to be built: the pin, for a Python, with the tools of a date (None: today's)."""
+
+    pin: Pin
+    python: Version
+    as_of: datetime.datetime | None
+
+    @property
+    def key(self) -> str:
+        """The same for orders whose builds may stand for each other."""
+        pin, series = self.pin, f"{self.python.major}.{self.python.minor}"
+        parts = [pin.name, str(pin.version), *pin.hashes, series, str(self.as_of)]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def build(order: Order, place: Path, log: Path, shop: Workshop, cancel: threading.Event | None = None) -> Ended:
+    """Build the order's wheel in a new folder, the only one that can be written at L3, and return how that ended."""
+    pin = order.pin
+    for name in ("home", "tmp"):
+        (place / name).mkdir(parents=True)
+    (place / "source.txt").write_text(f"{encode_pin(pin)}\n", encoding="utf-8")
+    dates = []
+    if order.as_of is not None:
+        # The tools are of that date; the pin itself is exact and hashed, whatever its date.
+        dates = [f"--exclude-newer={moment_text(order.as_of)}", f"--exclude-newer-package={pin.name}=false"]
+    command = [
+        find_uv_bin(), "pip", "install", "--no-config", "--no-progress", "--color=never", "--no-deps",
+        "--no-python-downloads", "--require-hashes", f"--no-binary={pin.name}", f"--python={shop.python}",
+        "--target=target", *index_arguments(shop.index), *dates, "-r", "source.txt",
+    ]  # fmt: skip
+    own = {"HOME": str(place / "home"), "TMPDIR": str(place / "tmp"), "UV_CACHE_DIR": str(place / "cache")}
+    room = Room(
+        cwd=place, variables=tuple(sorted((dict(shop.variables) | own).items())), log=log, writable=(place,),
+        readable=tuple(map(Path, shop.readable)), hidden=tuple(map(Path, shop.hidden)), network=True,
+    )  # fmt: skip
+    return run(command, room, shop.limits, level=shop.level, cancel=cancel)
+
+
+def build_all(
+    orders: Sequence[Order],
+    place: Path,
+    log: Path,
+    shop: Workshop,
+    note: Callable[[Ended], None],
+    cancel: threading.Event,
+) -> list[Path]:
+    """Return the wheels of the orders, each kept from before or built in its own folder, up to the first failure.
+
+    The log gets what each build said; then `note` gets how it ended.
+    """
+    wheels: list[Path] = []
+    for order in orders:
+        wheel = _kept_wheel(shop.shelf, order)
+        if wheel is None:
+            part = log.with_suffix(".part.log")
+            ended = build(order, place / order.pin.name, part, shop, cancel)
+            with log.open("ab") as whole, part.open("rb") as piece:
+                shutil.copyfileobj(piece, whole)
+            part.unlink()
+            note(ended)
+            if ended.by != "exit" or ended.exit_code != 0:
+                break
+            wheel = _on_shelf(shop, order, _built_wheel(place / order.pin.name, order.pin))
+        wheels.append(wheel)
+    return wheels
+
+
+def _built_wheel(place: Path, pin: Pin) -> Path:
+    """The wheel that a build left in its folder. The folder is hostile: links are not followed, nor great depths."""
+    for folder, folders, names in os.walk(place / "cache"):
+        if len(Path(folder).relative_to(place).parts) >= _DEPTH:
+            folders.clear()
+        for name in sorted(names):
+            path = Path(folder, name)
+            if _is_wheel_of(name, pin) and stat.S_ISREG(path.lstat().st_mode):
+                return path
+    raise ToolFailed.of(f"the build of {pin.name} {pin.version} left no wheel")
+
+
+def _kept_wheel(shelf: str, order: Order) -> Path | None:
+    return next(iter(sorted(Path(shelf, order.key).glob("*.whl"))), None)
+
+
+def _on_shelf(shop: Workshop, order: Order, wheel: Path) -> Path:
+    """Where the built wheel is, once it is kept for equal orders if that is safe and sound.
+
+    Only at L3 can no suite write the shelf, and without a date the tools of tomorrow may build something else.
+    """
+    if shop.level != "L3" or order.as_of is None:
+        return wheel
+    shelf = Path(shop.shelf)
+    shelf.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=".new-", dir=shelf))
+    shutil.copyfile(wheel, folder / wheel.name, follow_symlinks=False)
+    try:
+        folder.rename(shelf / order.key)
+    except OSError:  # another process was faster
+        shutil.rmtree(folder, ignore_errors=True)
+    return shelf / order.key / wheel.name
+
+
+class Builder:
+    """Tells what a source distribution requires, by building it: what a locker asks for a release that is named."""
+
+    def __init__(self, shop_of: Callable[[Version], Workshop]) -> None:
+        """Take what gives a build for a Python its workshop."""
+        self._shop_of = shop_of
+        self._known: dict[str, Published | Refusal] = {}
+
+    def __call__(self, inputs: Inputs, pin: Pin) -> Published | Refusal:
+        """Return what the release requires, or the refusal of its build; each order is built once."""
+        order = Order(pin=pin, python=inputs.python, as_of=inputs.as_of)
+        if order.key not in self._known:
+            self._known[order.key] = self._asked(order, inputs.cell)
+        return self._known[order.key]
+
+    def _asked(self, order: Order, cell: str) -> Published | Refusal:
+        shop = self._shop_of(order.python)
+        ends: list[Ended] = []
+        shelf = Path(shop.shelf)
+        shelf.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=".build-", dir=shelf))
+        log = folder / "log"
+        try:
+            wheels = build_all([order], folder / "rooms", log, shop, ends.append, threading.Event())
+            if wheels:
+                return published_in(wheels[0])
+            if ends[0].by != "exit":
+                raise ToolFailed.of(f"the build of {order.pin.name} {order.pin.version} ended by {ends[0].by}")
+            return refused(cell, log.read_text(encoding="utf-8", errors="replace"))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_wheel_of(filename: str, pin: Pin) -> bool:
+    try:
+        name, version, _, _ = parse_wheel_filename(filename)
+    except (InvalidWheelFilename, InvalidVersion):
+        return False
+    return (name, version) == (pin.name, pin.version)

@@ -1,0 +1,138 @@
+"""Builds of source distributions that attack: what nobody named does not run, what is named writes only its own."""
+
+import datetime
+import hashlib
+import io
+import sys
+import tarfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_index import FakeIndex, File, body, in_json
+from packaging.version import Version
+
+from compat.declare.matrix import Suite
+from compat.index.settings import IndexSettings
+from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
+from compat.lock.uv import UvLocker
+from compat.run.classify import classify
+from compat.run.evidence import Isolation
+from compat.run.session import Bench, CellRun, Job
+from compat.run.supervise import levels
+
+# The back end writes a mark into each victim, then makes an honest wheel.
+BACKEND = """\
+import pathlib, zipfile
+
+for victim in {victims!r}:
+    try:
+        pathlib.Path(victim, "owned").write_text("owned")
+    except OSError:
+        pass
+
+def build_wheel(directory, config_settings=None, metadata_directory=None):
+    name = "sly-1.0-py3-none-any.whl"
+    files = {{
+        "sly.py": "",
+        "sly-1.0.dist-info/METADATA": "Metadata-Version: 2.1\\nName: sly\\nVersion: 1.0\\n",
+        "sly-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
+        "sly-1.0.dist-info/RECORD": "",
+    }}
+    with zipfile.ZipFile(directory + "/" + name, "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+    return name
+"""
+PROJECT = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+PYTHON = Version(".".join(map(str, sys.version_info[:3])))
+
+
+def packed(victims: list[Path]) -> bytes:
+    """Return the source distribution whose build attacks these folders."""
+    files = {
+        "PKG-INFO": "Metadata-Version: 2.1\nName: sly\nVersion: 1.0\n",
+        "pyproject.toml": PROJECT,
+        "backend.py": BACKEND.format(victims=[str(victim) for victim in victims]),
+    }
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w:gz") as archive:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(f"sly-1.0/{name}")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    return whole.getvalue()
+
+
+class Machine:
+    """A machine with a sandbox, another cell's folder and a folder of locks: all that a build must not write."""
+
+    def __init__(self, index: FakeIndex, folder: Path) -> None:
+        self.index = index
+        self.sandbox = folder / "sandbox"
+        self.victims = [self.sandbox / "uv", self.sandbox / "cells" / "w" / "other", folder / "locks"]
+        for victim in self.victims:
+            victim.mkdir(parents=True)
+        content = packed(self.victims)
+        self.digest = hashlib.sha256(content).hexdigest()
+        index.answers("/files/sly-1.0.tar.gz", body(content, "application/octet-stream"))
+        index.page("sly", in_json([File("sly-1.0.tar.gz", "", self.digest, None, "2024-01-02T12:00:00Z")]))
+        self.environ = {
+            "NO_PROXY": "127.0.0.1", "PATH": "/usr/bin:/bin", "UV_CACHE_DIR": str(self.sandbox / "uv"),
+        }  # fmt: skip
+
+    @property
+    def owned(self) -> list[str]:
+        """The victims that a build wrote into."""
+        return [victim.name for victim in self.victims if (victim / "owned").exists()]
+
+    def run(self, level: Isolation, *builds: str) -> CellRun:
+        """Return the run of a cell whose lock builds the source distribution; the matrix names these builds."""
+        pin = Pin(name="sly", version=Version("1.0"), hashes=(self.digest,))
+        inputs = Inputs(cell="c", python=PYTHON, platform="x86_64-manylinux_2_28", requirements=("sly==1.0",))
+        job = Job(
+            matrix="m", cell="c", subject="sly", module="sly", suite=Suite(path="suite"), suite_folder="",
+            lock=Lock(inputs=inputs, pins=(pin,), tool="made", builds=("sly",)), builds=builds,
+        )  # fmt: skip
+        bench = Bench(
+            worker="w", evidence=str(self.sandbox.parent / "evidence"), bytecode=str(self.sandbox.parent / "bytecode"),
+            sandbox=str(self.sandbox), python=sys.executable, tag=sys.implementation.cache_tag, magic=b"", level=level,
+            index=IndexSettings(index_url=self.index.url), variables=tuple(sorted(self.environ.items())),
+            host="linux-x86_64-1cpu-1gb", readable=(sys.prefix, sys.base_prefix),
+        )  # fmt: skip
+        started = datetime.datetime(2024, 1, 10, tzinfo=datetime.timezone.utc)
+        return CellRun(job, bench, started, threading.Event())
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Machine]:
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "127.0.0.1")
+    index = FakeIndex()
+    yield Machine(index, tmp_path)
+    index.stop()
+
+
+def test_a_lock_runs_no_build_that_nobody_named(machine: Machine) -> None:
+    locker = UvLocker(IndexSettings(index_url=machine.index.url), machine.environ, lambda _: sys.executable)
+    inputs = Inputs(cell="c", python=PYTHON, platform="x86_64-manylinux_2_28", requirements=("sly==1.0",))
+    refusal = locker.lock(inputs)
+    assert machine.owned == []
+    assert str(refusal) == "lock-fail:source-only(sly==1.0)"
+    assert isinstance(refusal, Refusal)
+    assert 'builds = ["sly==1.0"] in matrix.toml' in refusal.because
+
+
+def test_an_install_runs_no_build_that_nobody_named(machine: Machine) -> None:
+    evidence = machine.run("L0").run()
+    assert machine.owned == []
+    assert str(classify(evidence)) == "install-fail:source-only(sly==1.0)"
+
+
+def test_a_named_build_writes_only_its_own_folder(machine: Machine) -> None:
+    if "L3" not in levels(machine.environ):
+        pytest.skip("this machine has no bubblewrap")
+    evidence = machine.run("L3", "sly==1.0").run()
+    assert [item.name for item in evidence.installed] == ["sly"], evidence.steps[-1].log
+    assert machine.owned == []
