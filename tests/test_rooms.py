@@ -49,6 +49,7 @@ EDGES = {
     "compat/run/incell/plugin.py": {"os", "tempfile", "time"},
     "compat/run/incell/probe.py": {"os", "time"},
     "compat/run/bytecode.py": {"os", "pathlib", "tempfile"},
+    "compat/run/cgroup.py": {"os", "pathlib", "time"},
     "compat/run/compiling.py": {"os"},
     "compat/run/disk.py": {"os", "pathlib", "time"},
     "compat/run/isolation.py": {"pathlib", "shutil"},
