@@ -5,6 +5,7 @@ import difflib
 import fcntl
 import itertools
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,15 +72,17 @@ def new_folder(path: Path) -> Path:
 
 
 def lock(path: Path) -> int | None:
-    """Return a descriptor that holds the file's lock until it is closed; None when another has it.
+    """Return a descriptor that holds the lock of a file or folder until it is closed; None when another has it.
 
-    The file is made if need be. The kernel frees the lock when its process ends, however it ends.
+    A folder that is there is locked itself; else the file is made if need be. The kernel frees the lock
+    when its process ends, however it ends.
     """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    how = os.O_RDONLY | os.O_DIRECTORY if path.is_dir() else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+    handle = os.open(path, how | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # Whoever held the lock before may have removed the file: such a lock keeps nobody out.
-        if os.path.samestat(os.fstat(handle), os.stat(path, follow_symlinks=False)):
+        if os.path.samestat(os.fstat(handle), os.stat(path)):
             return handle
     except (BlockingIOError, FileNotFoundError):
         pass
@@ -93,10 +96,12 @@ def lock(path: Path) -> int | None:
 def remove_tree(path: Path) -> None:
     """Remove the folder and all that is in it; links are removed, never followed.
 
-    Each folder is moved to the top before it is emptied, so neither depth nor the length of a path
-    matters: shutil.rmtree fails at some 1,000 levels, and a cell can make any number of them. What
-    is gone already is fine. Raises OSError when something cannot be removed.
+    What shutil.rmtree gives up (some 1,000 levels, folders without rights) goes another way: each
+    folder is moved to the top before it is emptied, so neither depth nor the length of a path
+    matters. What is gone already is fine. Raises OSError when something cannot be removed.
     """
+    with contextlib.suppress(OSError, RecursionError):
+        shutil.rmtree(path)
     try:
         top = _opened(os.fspath(path), None)
     except FileNotFoundError:

@@ -32,7 +32,7 @@ WORLD = frozenset(
 EDGES = {
     "compat/site/download.py": {"pathlib", "sqlite3", "tempfile"},
     "compat/loopback.py": {"http"},
-    "compat/files.py": {"os", "tempfile", "pathlib"},
+    "compat/files.py": {"os", "shutil", "tempfile", "pathlib"},
     "compat/pipeline.py": {"pathlib"},
     "compat/index/interpreters.py": {"pathlib"},
     "compat/index/metadata.py": {"pathlib", "remotezip", "requests", "shutil", "tempfile"},
@@ -73,7 +73,7 @@ EDGES = {
     "compat/cli/benches.py": {"os", "pathlib", "shutil"},
     "compat/cli/handing.py": {"pathlib"},
     "compat/cli/progress.py": {"time"},
-    "compat/cli/publish.py": {"pathlib", "time"},
+    "compat/cli/publish.py": {"os", "pathlib", "time"},
     "compat/cli/runs.py": {"os"},
     "compat/cli/shows.py": {"pathlib"},
     "compat/cli/proposals.py": {"pathlib"},
