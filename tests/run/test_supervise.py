@@ -138,7 +138,7 @@ class TestTime:
         )
         assert ended.by == "exit"
 
-    def test_a_cancelled_program_ends_soon(self, place: Place) -> None:
+    def test_a_cancelled_program_ends(self, place: Place) -> None:
         cancel = threading.Event()
         threading.Timer(0.5, cancel.set).start()
         ended = place.run("signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(1)", cancel)

@@ -69,19 +69,19 @@ class TestASupervisorThatIsKilled:
         assert len(contained.alive(0)) >= 4
         supervisor.kill()
         supervisor.wait()
-        assert not contained.alive(2)
+        assert not contained.alive(10)
 
     def test_takes_everything_with_it_even_when_the_program_ignores_signals(self, namespaced: Place) -> None:
         text = "for n in (1, 2, 10, 15): signal.signal(n, signal.SIG_IGN)\n"
         supervisor = supervised(namespaced, text + script("while True: time.sleep(1)"))
         supervisor.kill()
         supervisor.wait()
-        assert not namespaced.alive(2)
+        assert not namespaced.alive(10)
 
     def test_leaves_nothing_when_it_is_interrupted(self, place: Place) -> None:
         supervisor = supervised(place, "while True: time.sleep(0.1)")
         supervisor.send_signal(signal.SIGINT)
-        assert supervisor.wait(5) != 0
+        assert supervisor.wait(60) != 0
         assert not place.alive(0)
 
 
@@ -168,7 +168,7 @@ print(place.run({text!r}, **{limits!r}).by)
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 15
     wanted = 4 if "ORPHANS" in text or "idle()" in text else 1
     while len(place.alive(0)) < wanted + 1 and time.monotonic() < deadline:
         time.sleep(0.05)
