@@ -1,8 +1,13 @@
-"""Reads, compares and atomically writes the repository's own text files."""
+"""Reads, compares and atomically writes files, locks them, and removes folders whatever is in them."""
 
+import contextlib
 import difflib
+import fcntl
+import itertools
 import os
+import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from compat.errors import CompatError, UsageError, reason
@@ -21,12 +26,12 @@ def read_if_there(path: Path) -> bytes | None:
     return read(path) if path.exists() else None
 
 
-def write(path: Path, text: str) -> bool:
+def write(path: Path, text: str | bytes) -> bool:
     """Write the text so that a reader sees the old file or the new one, never a part; return whether it changed.
 
     The text goes to a temporary name beside the file, is synced, and takes the file's place by a rename.
     """
-    data = text.encode()
+    data = text.encode() if isinstance(text, str) else text
     if path.exists() and path.read_bytes() == data:
         return False
     try:
@@ -53,3 +58,104 @@ def unified_diff(name: str, before: str, after: str) -> str:
         before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{name}", f"b/{name}"
     )
     return "".join(lines)
+
+
+def new_folder(path: Path) -> Path:
+    """Make a folder that nobody else has: the path, or where that is taken the path with `-2` and so on."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for number in itertools.count(1):
+        folder = path if number == 1 else path.with_name(f"{path.name}-{number}")
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir()
+            return folder
+    raise AssertionError("there is always a next number")
+
+
+def lock(path: Path) -> int | None:
+    """Return a descriptor that holds the lock of a file or folder until it is closed; None when another has it.
+
+    A folder that is there is locked itself; else the file is made if need be. The kernel frees the lock
+    when its process ends, however it ends.
+    """
+    how = os.O_RDONLY | os.O_DIRECTORY if path.is_dir() else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+    handle = os.open(path, how | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Whoever held the lock before may have removed the file: such a lock keeps nobody out.
+        if os.path.samestat(os.fstat(handle), os.stat(path)):
+            return handle
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    except BaseException:
+        os.close(handle)
+        raise
+    os.close(handle)
+    return None
+
+
+def remove_tree(path: Path) -> None:
+    """Remove the folder and all that is in it; links are removed, never followed.
+
+    What shutil.rmtree gives up (some 1,000 levels, folders without rights) goes another way: each
+    folder is moved to the top before it is emptied, so neither depth nor the length of a path
+    matters. What is gone already is fine. Raises OSError when something cannot be removed.
+    """
+    with contextlib.suppress(OSError, RecursionError):
+        shutil.rmtree(path)
+    try:
+        top = _opened(os.fspath(path), None)
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        path.unlink(missing_ok=True)
+        return
+    try:
+        prefix = os.urandom(8).hex()
+        names = (f".{prefix}-{number}" for number in itertools.count())
+        while entries := os.listdir(top):
+            for entry in entries:
+                _dissolve(entry, top, names)
+    finally:
+        os.close(top)
+    with contextlib.suppress(FileNotFoundError):
+        os.rmdir(path)
+
+
+def _dissolve(name: str, top: int, names: Iterator[str]) -> None:
+    """Remove what has that name in the folder `top`; its own folders get new names in `top`."""
+    try:
+        folder = _opened(name, top)
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=top)
+        return
+    try:
+        with os.scandir(folder) as scan:
+            entries = list(scan)
+        for entry in entries:
+            with contextlib.suppress(FileNotFoundError):
+                if entry.is_dir(follow_symlinks=False):
+                    # To move a folder is to write its "..", so it must be writable itself.
+                    os.close(_opened(entry.name, folder))
+                    os.rename(entry.name, next(names), src_dir_fd=folder, dst_dir_fd=top)
+                else:
+                    os.unlink(entry.name, dir_fd=folder)
+    finally:
+        os.close(folder)
+    with contextlib.suppress(FileNotFoundError):
+        os.rmdir(name, dir_fd=top)
+
+
+def _opened(name: str, parent: int | None) -> int:
+    """Return a descriptor of a folder, after its owner may do everything with it; never of a link's target."""
+    flags = os.O_DIRECTORY | os.O_CLOEXEC
+    handle = os.open(name, flags | os.O_PATH | os.O_NOFOLLOW, dir_fd=parent)
+    try:
+        itself = f"/proc/self/fd/{handle}"
+        with contextlib.suppress(PermissionError):
+            os.chmod(itself, 0o700)
+        return os.open(itself, flags | os.O_RDONLY)
+    finally:
+        os.close(handle)

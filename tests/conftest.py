@@ -8,6 +8,7 @@ import pytest
 import requests
 from fake_index import FakeIndex
 from local_index import DEMO, fill
+from untested import untested
 
 from compat.index.settings import settings
 
@@ -33,6 +34,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return
     for item in asking:
         item.add_marker(pytest.mark.skip(reason="the package index does not answer"))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Say last of all what was not tested: a line among hundreds would not be read."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or hasattr(config, "workerinput"):
+        return
+    for line in untested([str(report.longrepr) for report in reporter.stats.get("skipped", ())]):
+        reporter.write_line(line, yellow=True)
 
 
 @pytest.fixture

@@ -48,8 +48,11 @@ def level_of(asked: str) -> Isolation:
     raise UsageError.of(f"this machine does not allow isolation {asked!r}; it allows {', '.join(allowed)}")
 
 
-def bench_of(job: Job, worker: int, index: IndexSettings, level: Isolation, keep: bool) -> Bench:
-    """Return what a worker runs this job with; the interpreter is one of the job's series."""
+def bench_of(job: Job, worker: str, index: IndexSettings, level: Isolation, keep: bool) -> Bench:
+    """Return what a worker runs this job with; the interpreter is one of the job's series.
+
+    `worker` is the folder of its cells, below the folder of all cells.
+    """
     python = interpreter(job.lock.inputs.python)
     if python is None:
         raise UsageError.of(f"this machine has no Python for {job.cell}")
@@ -57,7 +60,7 @@ def bench_of(job: Job, worker: int, index: IndexSettings, level: Isolation, keep
     cache, sandbox = cache_folder(), sandbox_folder()
     (sandbox / "uv").mkdir(parents=True, exist_ok=True)
     return Bench(
-        worker=f"worker-{worker}",
+        worker=worker,
         evidence=str(cache / "evidence"),
         bytecode=str(cache / "bytecode"),
         sandbox=str(sandbox),

@@ -53,6 +53,12 @@ class Progress:
             self._at.pop(worker, None)
         self.counted(f"{job.cell}  {attempts[-1].outcome}  {seconds:.0f} s")
 
+    def faulted(self, worker: int, job: Job, why: str) -> None:
+        """A cell has no result, as compat itself failed with it."""
+        with self._lock:
+            self._at.pop(worker, None)
+        self.counted(f"{job.cell}  was not run: {why}")
+
     def stopped(self, worker: int, why: str) -> None:
         """A worker takes no more cells."""
         self.tell(f"worker {worker} stopped: {why}")

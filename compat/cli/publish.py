@@ -1,6 +1,8 @@
 """Commands about the site: publish it into a folder, or look at it while it changes."""
 
+import contextlib
 import datetime
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +15,7 @@ from compat.cli.output import envelope, note, report, say
 from compat.cli.setting import Json, Root, Setting, environ, matrices_folder, matrix_names, today
 from compat.cli.stand import Stand
 from compat.declare.capabilities import described
-from compat.errors import CompatError, UsageError
+from compat.errors import CompatError, UsageError, reason
 from compat.policy.rest import owner_and_name
 from compat.results.record import Record
 from compat.site.budgets import Weight, weights
@@ -161,7 +163,25 @@ def write(
     edition = edition_of(names, root, base_url, day, repository)
     printer = Printer(edition, assets())
     earlier = _kept_urls(matrices_folder(root) / URLS)
-    return write_edition(out, _files(edition, printer), generation(), earlier, printer.moved)
+    with _alone(out):
+        return write_edition(out, _files(edition, printer), generation(), earlier, printer.moved)
+
+
+@contextlib.contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Write the folder with nobody else: two editions in one folder are neither of them."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        lock = files.lock(out)
+    except OSError as fault:
+        raise CompatError.of(f"cannot be written: {reason(fault)}", path=str(out)) from None
+    if lock is None:
+        remedy = "wait until it has ended, or name another folder with --out"
+        raise CompatError.of("another compat writes into this folder now", path=str(out), hint=remedy)
+    try:
+        yield
+    finally:
+        os.close(lock)
 
 
 def _kept_urls(path: Path) -> tuple[str, ...]:

@@ -1,6 +1,8 @@
 """The command that runs cells: which, where, and what they came to."""
 
+import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -22,9 +24,9 @@ from compat.cli.setting import (
     MatrixName,
     Root,
     Setting,
-    cache_folder,
     now,
     run_url,
+    sandbox_folder,
     without_places,
 )
 from compat.cli.shows import table_of
@@ -40,6 +42,7 @@ from compat.results.judged import Refused, record_of, record_of_refusal
 from compat.run.canary import canary
 from compat.run.evidence import Isolation
 from compat.run.outcome import Failed, is_spurious, is_suite_fault
+from compat.run.scratch import Scratch, sweep
 from compat.run.session import Bench, Job
 from compat.site.words import count
 
@@ -99,6 +102,7 @@ def run(
         table_of(stand, [choice.cell for choice in chosen])
         _tell_times(stand, [choice.cell for choice in chosen])
         note(f"Next: compat show {setting.folder.name} CELL shows a cell's proof and how to reproduce it.")
+    work.tell_troubles()
     raise typer.Exit(code)
 
 
@@ -117,8 +121,10 @@ class Work:
         self.outcomes: dict[str, str] = {}
         # Cells that the network, the disk or the sandbox ended; the workers add to it.
         self.unanswered: list[str] = []
+        self.unrun = 0
         self.suite_faults = 0
         self.unlocked = 0
+        self.lost_workers: dict[int, str] = {}
 
     def run(self, chosen: Sequence[CellToRun], workers: int) -> int:
         """Run the cells and return the exit code."""
@@ -128,22 +134,56 @@ class Work:
         # All locks are read before anything runs, so that a damaged one stops the command at once.
         locks = self._locks(chosen)
         unlocked = [choice.cell for choice in chosen if choice.cell not in locks]
-        fleet = Local(self._bench, now, self.cancel, workers=workers, attempts=self.attempts)
-        note(f"{_workload(self.stand, chosen, workers)}; isolation {self.level}")
-        with Progress(len(chosen), _seconds(self.stand, chosen, workers)) as progress:
-            jobs = self._jobs(locks, self._locked(unlocked, workers, fleet, progress), progress)
-            unrun = fleet.run(jobs, self._canary, self._keep, progress)
+        cells = sandbox_folder() / "cells"
+        if dead := sweep(cells):
+            note(f"compat: removed {count(dead, 'folder')} of runs that were killed")
+        self.scratch = Scratch(cells, keep=self.keep)
+        try:
+            self._run(locks, unlocked, chosen, workers)
+        finally:
+            self.scratch.close()
         if self.signal:
             return 128 + self.signal
         if self.suite_faults:
             return 2
-        if unrun or self.unanswered or self.unlocked:
+        if self.unrun or self.unanswered or self.unlocked or self.lost_workers:
             return 3
         return 0 if all(outcome == "pass" for outcome in self.outcomes.values()) else 1
 
+    def _run(self, locks: dict[str, Lock], unlocked: list[str], chosen: Sequence[CellToRun], workers: int) -> None:
+        fleet = Local(self._bench, now, self.cancel, workers=workers, attempts=self.attempts)
+        note(f"{_workload(self.stand, chosen, workers)}; isolation {self.level}")
+        with Progress(len(chosen), _seconds(self.stand, chosen, workers)) as progress:
+            jobs = self._jobs(locks, self._locked(unlocked, workers, fleet, progress), progress)
+            self.unrun = fleet.run(jobs, self._canary, self._keep, progress)
+        self.lost_workers = fleet.stopped
+
+    def tell_troubles(self) -> None:
+        """Say last what a reader of the end of a log must not miss: workers that stopped, cells without a result."""
+        for worker, why in self.lost_workers.items():
+            note(f"compat: worker {worker} stopped and took no more cells: {why}")
+        if self.unrun:
+            note(
+                f"compat: {count(self.unrun, 'cell has', 'cells have')} no result, as compat could not run all of them"
+            )
+        if self.unanswered:
+            cells = count(len(self.unanswered), "cell has", "cells have")
+            note(f"compat: {cells} no answer: the network, the disk or the sandbox failed; run them again")
+        if self.keep:
+            note(f"compat: the cells are in {self.scratch.folder}; remove the folder when you are done")
+
     def _stop(self, number: int, _: object) -> None:
+        """Order the end; the second time end at once: the keepers kill their cells, the next run sweeps the folders.
+
+        Writes past Python's own streams, as the signal may have come while they were being written to.
+        """
+        if self.signal:
+            # The progress on a terminal hides the cursor.
+            os.write(2, b"\x1b[?25h\n" if sys.stderr.isatty() else b"")
+            os._exit(128 + number)
         self.signal = number
         self.cancel.set()
+        os.write(2, b"compat: ending the cells that run; the same signal again ends compat at once\n")
 
     def _locks(self, chosen: Sequence[CellToRun]) -> dict[str, Lock]:
         """The locks that there are already, in the order of the cells."""
@@ -218,10 +258,11 @@ class Work:
         self.outcomes[cell] = str(failed)
 
     def _bench(self, worker: int, job: Job) -> Bench:
-        return bench_of(job, worker, self.setting.index, self.level, self.keep and job.matrix != "canary")
+        is_kept = self.keep and job.matrix != "canary"
+        return bench_of(job, f"{self.scratch.folder.name}/{worker}", self.setting.index, self.level, is_kept)
 
     def _canary(self, job: Job) -> Job:
-        return canary(cache_folder() / "canary", job.lock.inputs.python)
+        return canary(self.scratch.folder / "canary", job.lock.inputs.python)
 
     def _keep(self, job: Job, attempts: tuple[Attempt, ...]) -> None:
         fault = next((attempt.outcome for attempt in attempts if is_suite_fault(attempt.outcome)), None)

@@ -171,7 +171,7 @@ def record(
             note(f"compat: {judged.cell} is not recorded again: {judged.outcome}")
             continue
         old = [kept for kept in stand.records(judged.cell) if kept.started == judged.started]
-        if old and judged.outcome not in old[-1].outcomes:
+        if old and not any(judged.outcome in kept.outcomes for kept in old):
             stand.store.add(judged)
             changed.append(judged)
     if as_json:

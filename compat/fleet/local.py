@@ -41,6 +41,9 @@ class Reporter(Protocol):
     def ended(self, worker: int, job: Job, attempts: tuple[Attempt, ...]) -> None:
         """A cell ended; the attempts are all that were made."""
 
+    def faulted(self, worker: int, job: Job, why: str) -> None:
+        """A cell has no result, as compat itself failed with it; the worker goes on."""
+
     def stopped(self, worker: int, why: str) -> None:
         """A worker takes no more cells."""
 
@@ -52,6 +55,9 @@ class SilentReporter:
         """Say nothing."""
 
     def ended(self, worker: int, job: Job, attempts: tuple[Attempt, ...]) -> None:
+        """Say nothing."""
+
+    def faulted(self, worker: int, job: Job, why: str) -> None:
         """Say nothing."""
 
     def stopped(self, worker: int, why: str) -> None:
@@ -90,6 +96,19 @@ class _Waiting:
         return self._jobs.qsize()
 
 
+class _Fault:
+    """An exception in compat's own handling of a cell, as it is told."""
+
+    def __init__(self, fault: Exception) -> None:
+        self._text = f"{type(fault).__name__} in compat itself: {fault}"
+
+    def __str__(self) -> str:
+        return self._text
+
+
+_Held = tuple[Job, tuple[Attempt, ...] | _Fault]
+
+
 class Local:
     """Workers that take jobs from one queue. A worker whose canary dies, or whose breaker opens, takes no more."""
 
@@ -114,12 +133,17 @@ class Local:
         self._attempts = attempts
         self._run_cell = run_cell or _run_cell
         self._lost = 0
-        self._stopped: list[int] = []
+        self._stopped: dict[int, str] = {}
 
     @property
     def is_spent(self) -> bool:
         """Whether every worker has stopped, so that a job that comes now will not be run."""
         return len(self._stopped) >= self._workers
+
+    @property
+    def stopped(self) -> dict[int, str]:
+        """Why each worker that took no more cells stopped."""
+        return dict(sorted(self._stopped.items()))
 
     def run(
         self,
@@ -159,39 +183,53 @@ class Local:
         reporter: Reporter,
     ) -> None:
         bad = 0
-        held: list[tuple[Job, tuple[Attempt, ...]]] = []
+        held: list[_Held] = []
         sung = False
         while (job := waiting.take(self._cancel)) is not None:
-            try:
-                if not sung:
-                    song = self._once(number, _of_worker(canary(job), number))
-                    sung = isinstance(song.outcome, Passed)
-                    if not sung:
-                        waiting.put(job)
-                        self._stopped.append(number)
-                        reporter.stopped(number, f"its canary cell came to {song.outcome}")
-                        return
-                reporter.began(number, job)
-                attempts = self._attempted(number, job)
-            except Exception as fault:
-                waiting.put(job)
-                self._stopped.append(number)
-                reporter.stopped(number, f"{type(fault).__name__} in compat itself: {fault}")
-                break
-            bad = bad + 1 if _suspect(attempts[-1].outcome) else 0
+            if not sung:
+                trouble = self._canary_trouble(number, canary, job)
+                sung = not trouble
+                if trouble:
+                    waiting.put(job)
+                    self._stop(number, trouble, reporter)
+                    return
+            reporter.began(number, job)
+            attempts = self._attempted(number, job)
+            is_bad = isinstance(attempts, _Fault) or _suspect(attempts[-1].outcome)
+            bad = bad + 1 if is_bad else 0
             held.append((job, attempts))
             if bad >= BREAKER:
                 for lost, _ in held:
                     waiting.put(lost)
-                self._stopped.append(number)
-                reporter.stopped(number, f"{BREAKER} cells in a row failed before their import")
+                self._stop(number, f"{BREAKER} cells in a row failed before their import", reporter)
                 return
             if bad == 0:
                 self._release(held, number, keep, reporter)
         self._release(held, number, keep, reporter)
 
-    def _attempted(self, number: int, job: Job) -> tuple[Attempt, ...]:
-        """Run a cell as often as asked; once more when what ended it says nothing about the cell and may pass."""
+    def _canary_trouble(self, number: int, canary: Callable[[Job], Job], job: Job) -> str:
+        """Run the worker's canary; return what is wrong with the worker, empty when nothing is."""
+        try:
+            outcome = self._once(number, _of_worker(canary(job), number)).outcome
+        except Exception as fault:
+            return f"its canary cell met {_Fault(fault)}"
+        return "" if isinstance(outcome, Passed) else f"its canary cell came to {outcome}"
+
+    def _stop(self, number: int, why: str, reporter: Reporter) -> None:
+        self._stopped[number] = why
+        reporter.stopped(number, why)
+
+    def _attempted(self, number: int, job: Job) -> tuple[Attempt, ...] | _Fault:
+        """Run a cell as often as asked; once more when what ended it says nothing about the cell and may pass.
+
+        A fault of compat itself ends this cell and no other: what a package left behind may have caused it.
+        """
+        try:
+            return self._runs(number, job)
+        except Exception as fault:
+            return _Fault(fault)
+
+    def _runs(self, number: int, job: Job) -> tuple[Attempt, ...]:
         attempts = [self._once(number, job)]
         while not self._cancel.is_set() and len(attempts) < self._attempts:
             attempts.append(self._once(number, job))
@@ -202,19 +240,23 @@ class Local:
 
     def _release(
         self,
-        held: list[tuple[Job, tuple[Attempt, ...]]],
+        held: list[_Held],
         number: int,
         keep: Callable[[Job, tuple[Attempt, ...]], None],
         reporter: Reporter,
     ) -> None:
-        """Let go of what was held back while the breaker might have opened; what cannot be kept counts as not begun."""
+        """Let go of what was held back while the breaker might have opened; what has no result that is kept is told."""
         for job, attempts in held:
+            if isinstance(attempts, _Fault):
+                self._lost += 1
+                reporter.faulted(number, job, str(attempts))
+                continue
             try:
                 keep(job, attempts)
                 reporter.ended(number, job, attempts)
             except Exception as fault:
                 self._lost += 1
-                reporter.stopped(number, f"{job.cell} could not be kept: {fault}")
+                reporter.faulted(number, job, f"its result could not be kept: {fault}")
         held.clear()
 
     def _once(self, number: int, job: Job) -> Attempt:

@@ -2,11 +2,13 @@
 
 import base64
 import hashlib
+import io
 import zipfile
 from pathlib import Path
 
 from packaging.version import Version
 
+from compat import files
 from compat.declare.matrix import Suite
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.run.session import Job
@@ -21,20 +23,29 @@ _FILES = {
 
 
 def canary(folder: Path, python: Version) -> Job:
-    """Write the canary's wheel into `folder`, and return the job that installs and imports it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    wheel = folder / _WHEEL
-    with zipfile.ZipFile(wheel, "w") as archive:
-        record = []
-        for name, text in _FILES.items():
-            archive.writestr(zipfile.ZipInfo(name), text)
-            digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
-            record.append(f"{name},sha256={digest},{len(text)}\n")
-        archive.writestr(zipfile.ZipInfo("compat_canary-1.0.dist-info/RECORD"), "".join(record))
-    pin = Pin(name=_NAME, version=Version("1.0"), hashes=(hashlib.sha256(wheel.read_bytes()).hexdigest(),))
+    """Write the canary's wheel into `folder`, and return the job that installs and imports it.
+
+    Workers do this at the same moment: whoever reads the wheel finds all of it, and always the same.
+    """
+    wheel = _wheel()
+    files.write(folder / _WHEEL, wheel)
+    pin = Pin(name=_NAME, version=Version("1.0"), hashes=(hashlib.sha256(wheel).hexdigest(),))
     inputs = Inputs(cell="canary", python=python, platform="", requirements=(f"{_NAME}==1.0",))
     return Job(
         matrix="canary", cell="canary", subject=_NAME, module="compat_canary",
         lock=Lock(inputs=inputs, pins=(pin,), tool="canary"), suite=Suite(path="suite", seconds=120),
         suite_folder="", links=str(folder),
     )  # fmt: skip
+
+
+def _wheel() -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        record = []
+        # A ZipInfo without a time has the same one each time, so equal wheels are equal bytes.
+        for name, text in _FILES.items():
+            archive.writestr(zipfile.ZipInfo(name), text)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+            record.append(f"{name},sha256={digest},{len(text)}\n")
+        archive.writestr(zipfile.ZipInfo("compat_canary-1.0.dist-info/RECORD"), "".join(record))
+    return packed.getvalue()

@@ -35,10 +35,10 @@ class Room(Value, frozen=True):
     network: bool = True
 
 
-def wrapped(command: Sequence[str], room: Room, level: Isolation) -> list[str]:
-    """Return the command line that runs the command at the level, under its keeper."""
+def wrapped(command: Sequence[str], room: Room, level: Isolation, bounds: str) -> list[str]:
+    """Return the command line that runs the command at the level, under its keeper, which keeps these bounds."""
     network = "on" if room.network else "off"
-    kept = [sys.executable, "-I", "-S", "-B", keeper.__file__, level, network, *command]
+    kept = [sys.executable, "-I", "-S", "-B", keeper.__file__, level, network, bounds, *command]
     match level:
         case "L3":
             return [_tool("bwrap"), *_bubblewrap(room), "--", *kept]

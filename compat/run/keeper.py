@@ -3,7 +3,8 @@
 `compat.run.supervise` starts this file as a script, `-I -S`, so it imports nothing but the standard library. It is the
 init of its pid namespace (L3, L2), a subreaper (L1), or a plain parent (L0). Three channels, none of which the command
 gets: standard input brings orders, standard output takes the report, standard error is the log, which the command
-shares. The end of the orders is the order to kill: so nothing survives a supervisor that is itself killed.
+shares. The end of the orders is the order to kill: so nothing survives a supervisor that is itself killed. A
+supervisor that is starved or stopped gives no order: so the keeper has the deadline too, and ends the command itself.
 """
 
 import contextlib
@@ -21,6 +22,14 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, NoReturn
 
 DUMP, TERMINATE, KILL = b"d", b"t", b"k"
+# From the signal to the dump of all stacks; faulthandler writes one in milliseconds.
+DUMP_SECONDS = 1.0
+# From the request to end to the end.
+GRACE_SECONDS = 2.0
+# The supervisor is the first to end a command that is out of time; so late it must be starved.
+_LATE_SECONDS = 1.0
+# So much lower is the command's priority, in steps of nice(2), where the keeper's could not be raised.
+_BEHIND = 2
 READY = b"ready\n"
 # Children that end with their parent need a moment for it; only what is still alive then has survived it.
 SETTLE_SECONDS = 0.25
@@ -47,6 +56,7 @@ class Process(NamedTuple):
     state: str
     born: int
     ticks: int
+    threads: int
     pages: int
 
     @property
@@ -72,9 +82,8 @@ def process(pid: int) -> Process | None:
     # The name stands in parentheses and may itself hold spaces and parentheses.
     field = line[line.rindex(b")") + 2 :].split()
     ticks = sum(int(part) for part in field[11:15])
-    return Process(
-        pid, int(field[1]), int(field[2]), int(field[3]), field[0].decode(), int(field[19]), ticks, int(field[21])
-    )
+    parent, group, session, born, threads, pages = (int(field[place]) for place in (1, 2, 3, 19, 17, 21))
+    return Process(pid, parent, group, session, field[0].decode(), born, ticks, threads, pages)
 
 
 def family(root: int, known: Known | None = None) -> list[Process]:
@@ -175,11 +184,23 @@ def kill_children() -> None:
         time.sleep(0.001)
 
 
-class Keeper:
-    """The loop of the first process: the command's wait status, the orders, the orphans."""
+class Start(NamedTuple):
+    """What the command is started with: its priority as nice(2) counts, and RLIMIT_NPROC, 0 for none."""
 
-    def __init__(self, level: str, command: list[str]) -> None:
-        """Start the command."""
+    priority: int
+    tasks: int
+    command: list[str]
+
+
+class Keeper:
+    """The loop of the first process: the command's wait status, the orders, the deadline, the orphans."""
+
+    def __init__(self, level: str, seconds: float, start: Start) -> None:
+        """Start the command, which may take so many seconds."""
+        end = time.monotonic() + seconds + _LATE_SECONDS
+        # Orders that come from the keeper itself, and when.
+        self.own = [(end, DUMP), (end + DUMP_SECONDS, TERMINATE), (end + DUMP_SECONDS + GRACE_SECONDS, KILL)]
+        self.is_expired = False
         self.is_init = level in ("L3", "L2")
         self.known: Known | None = set() if level == "L0" else None
         self.status: int | None = None
@@ -188,18 +209,30 @@ class Keeper:
         signal.set_wakeup_fd(bell)
         for number in (signal.SIGCHLD, signal.SIGTERM):
             signal.signal(number, lambda *_: None)
-        self.main = _started(command, _variables({MARK: str(os.getpid())} if level == "L0" else {}), self.is_init)
+        variables = _variables({MARK: str(os.getpid())} if level == "L0" else {})
+        self.main = _started(start, variables, self.is_init)
 
     def wait(self) -> None:
         """Return when the command has ended, or at the order to kill."""
         while self.status is None:
-            ready, _, _ = select.select([0, self.bell], [], [], None if self.known is None else 0.2)
+            patience = max(self.own[0][0] - time.monotonic(), 0)
+            ready, _, _ = select.select([0, self.bell], [], [], patience if self.known is None else min(patience, 0.2))
             rung = os.read(self.bell, 4096) if self.bell in ready else b""
             self._reap()
             if self.known is not None:
                 family(os.getpid(), self.known)
-            if signal.SIGTERM in rung or (0 in ready and not self._obeyed(os.read(0, 64))):
+            if signal.SIGTERM in rung or (0 in ready and not self._heard(os.read(0, 64))):
                 return
+            if self.status is None and self.own[0][0] <= time.monotonic():
+                self.is_expired = True
+                if not self._obeyed(self.own.pop(0)[1]):
+                    return
+
+    def _heard(self, orders: bytes) -> bool:
+        # The supervisor ends the command now, and may still be starved before it comes to the last order.
+        last = time.monotonic() + _LATE_SECONDS + DUMP_SECONDS + GRACE_SECONDS
+        self.own = [(min(last, self.own[-1][0]), KILL)]
+        return self._obeyed(orders)
 
     def _obeyed(self, orders: bytes) -> bool:
         if not orders or KILL in orders:
@@ -256,19 +289,19 @@ def _variables(further: dict[str, str]) -> dict[bytes, bytes]:
     return {name: value for name, _, value in pairs} | {os.fsencode(k): os.fsencode(v) for k, v in further.items()}
 
 
-def _started(command: list[str], variables: dict[bytes, bytes], is_init: bool) -> int:
+def _started(start: Start, variables: dict[bytes, bytes], is_init: bool) -> int:
     pid = os.fork()
     if pid == 0:
         try:
-            _exec(command, variables, is_init)
+            _exec(start, variables, is_init)
         except BaseException as fault:
             reason = fault.strerror if isinstance(fault, OSError) else str(fault)
-            os.write(2, f"{command[0]} could not be started: {reason}\n".encode(errors="surrogateescape"))
+            os.write(2, f"{start.command[0]} could not be started: {reason}\n".encode(errors="surrogateescape"))
         os._exit(127)
     return pid
 
 
-def _exec(command: list[str], variables: dict[bytes, bytes], is_init: bool) -> NoReturn:
+def _exec(start: Start, variables: dict[bytes, bytes], is_init: bool) -> NoReturn:
     signal.set_wakeup_fd(-1)
     # An inherited SIG_IGN of SIGINT makes programs hang that end their children with it.
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
@@ -283,9 +316,13 @@ def _exec(command: list[str], variables: dict[bytes, bytes], is_init: bool) -> N
     # When memory runs out, the kernel is to choose the cell and not its supervisor.
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
         file.write("500")
+    is_ahead = os.getpriority(os.PRIO_PROCESS, 0) < start.priority
+    os.setpriority(os.PRIO_PROCESS, 0, min(start.priority + (0 if is_ahead else _BEHIND), 19))
+    if start.tasks:
+        resource.setrlimit(resource.RLIMIT_NPROC, (start.tasks, start.tasks))
     if is_init:
         _drop_capabilities()
-    os.execvpe(command[0], command, variables)
+    os.execvpe(start.command[0], start.command, variables)
 
 
 def _drop_capabilities() -> None:
@@ -323,22 +360,28 @@ def _bring_up_loopback() -> None:
         fcntl.ioctl(channel, _SET_FLAGS, request)
 
 
-def _report(status: int | None, survivors: int) -> bytes:
-    if status is None:
+def _report(keeper: Keeper, survivors: int) -> bytes:
+    if keeper.is_expired:
+        return f"expired 0 {survivors}\n".encode()
+    if keeper.status is None:
         return f"killed 0 {survivors}\n".encode()
-    code = os.waitstatus_to_exitcode(status)
+    code = os.waitstatus_to_exitcode(keeper.status)
     return (f"exit {code}" if code >= 0 else f"signal {-code}").encode() + f" {survivors}\n".encode()
 
 
-def main(level: str, network: str, *command: str) -> None:
-    """Run the command at the level, with the network "on" or "off"."""
+def main(level: str, network: str, bounds: str, *command: str) -> None:
+    """Run the command at the level, with the network "on" or "off", within the bounds, see `supervise._bounds`."""
     _settle_in(level, network)
+    seconds, priority, tasks, *groups = bounds.split(":")
+    for group in groups:
+        os.write(int(group), b"0")
+        os.close(int(group))
     os.write(1, READY)
-    keeper = Keeper(level, list(command))
+    keeper = Keeper(level, float(seconds), Start(int(priority), int(tasks), list(command)))
     keeper.wait()
     survivors = keeper.end()
     with contextlib.suppress(BrokenPipeError):
-        os.write(1, _report(keeper.status, survivors))
+        os.write(1, _report(keeper, survivors))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from compat.run import logfile
+from compat.run.cgroup import Group, tasks
 from compat.run.disk import MIB, Disk
 from compat.run.evidence import EndedBy, Isolation, Limits
 from compat.run.keeper import Known, Process, family
@@ -26,9 +27,9 @@ _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 class Meter:
     """Looks at a tree from outside: cheaply at each tick, at every process at each look."""
 
-    def __init__(self, level: Isolation, log: int, folders: Iterable[Path], limits: Limits) -> None:
+    def __init__(self, level: Isolation, log: int, folders: Iterable[Path], limits: Limits, group: Group) -> None:
         """Take the disk as it stands."""
-        self.level, self.log, self.limits = level, log, limits
+        self.level, self.log, self.limits, self.group = level, log, limits, group
         self.known: Known | None = set() if level == "L0" else None
         self.disk = Disk(folders, limits.disk_mb)
         self.begin(0)
@@ -56,9 +57,18 @@ class Meter:
             return "wall-time"
         if self.is_too_long():
             return "output"
+        if by := self.refused():
+            return by
         if self._is_due():
             return self._looked()
         return "memory" if len(self.members) <= _FEW and self._is_too_heavy() else None
+
+    def refused(self) -> EndedBy | None:
+        """Return the limit at which the kernel itself refused or killed something; the peak is the limit then."""
+        by = self.group.broken()
+        if by == "memory":
+            self.peak_mb = max(self.peak_mb, self.limits.memory_mb)
+        return by
 
     def is_too_long(self) -> bool:
         """Return whether the log is over its limit."""
@@ -75,7 +85,8 @@ class Meter:
     def _looked(self) -> EndedBy | None:
         self.members = self._members()
         self.looked, self.tasks = time.monotonic(), _tasks()
-        if len(self.members) > self.limits.processes:
+        threads = sum(each.threads for each in self.members)
+        if len(self.members) > self.limits.processes or threads > tasks(self.limits):
             return "processes"
         if self._is_too_heavy():
             return "memory"

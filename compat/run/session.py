@@ -1,5 +1,6 @@
 """The steps of one cell: make it, install the lock, import the subject, run the suite, and write down what happened."""
 
+import contextlib
 import datetime
 import shutil
 import threading
@@ -12,6 +13,7 @@ from uv import find_uv_bin
 
 from compat.declare.matrix import Suite
 from compat.declare.text import parse_release
+from compat.files import new_folder, remove_tree
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Lock, Pin
 from compat.lock.text import encode_pin
@@ -89,8 +91,7 @@ class CellRun:
         self.started = started
         self.cancel = cancel
         self.cell = Path(bench.sandbox) / "cells" / bench.worker / job.cell
-        stamp = started.strftime("%Y%m%dT%H%M%SZ")
-        self.evidence = Path(bench.evidence) / job.matrix / job.cell / stamp
+        self.evidence = Path(bench.evidence) / job.matrix / job.cell / f"{started:%Y%m%dT%H%M%SZ}"
         self.steps: list[Step] = []
         version = job.lock.inputs.python
         site = f"venv/lib/python{version.major}.{version.minor}/site-packages"
@@ -110,9 +111,10 @@ class CellRun:
     def run(self) -> Evidence:
         """Run all steps as far as they go, write the evidence, and leave no cell behind unless it is to be kept."""
         begin = time.monotonic()
-        shutil.rmtree(self.cell, ignore_errors=True)
-        for folder in (self.cell / "home" / "tmp", self.cell / "plugin", self.evidence):
-            folder.mkdir(parents=True, exist_ok=True)
+        remove_tree(self.cell)
+        self.evidence = new_folder(self.evidence)
+        for folder in (self.cell / "home" / "tmp", self.cell / "plugin"):
+            folder.mkdir(parents=True)
         try:
             facts = self._facts()
             if facts.imported or facts.collect_errors or any(trial.status == "failed" for trial in facts.tests):
@@ -122,7 +124,9 @@ class CellRun:
             return evidence
         finally:
             if not self.bench.keep:
-                shutil.rmtree(self.cell, ignore_errors=True)
+                # What is left goes with the process's folder; the evidence is complete without it.
+                with contextlib.suppress(OSError):
+                    remove_tree(self.cell)
 
     def _facts(self) -> Evidence:
         wanted = tuple(Installed(name=pin.name, version=str(pin.version)) for pin in self.job.lock.pins)

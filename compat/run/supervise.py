@@ -8,18 +8,15 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from compat.run import keeper, logfile
+from compat.run import cgroup, keeper, logfile
 from compat.run.disk import MIB
 from compat.run.evidence import Ended, EndedBy, Isolation, Limits
 from compat.run.isolation import HIGHEST_FIRST, Room, wrapped
 from compat.run.meter import Meter
 
-GRACE_SECONDS = 2.0
-# From the signal to the dump of all stacks; faulthandler writes one in milliseconds.
-_DUMP_SECONDS = 1.0
 # What the keeper needs to kill its tree, before it is killed with it.
 _KILL_SECONDS = 1.5
 # A dead tree's memory is given back: gigabytes take a moment.
@@ -27,7 +24,10 @@ _GONE_SECONDS = 5.0
 # These ask the tree to end, as it may have something to say; what eats the machine is killed at once.
 _POLITE: frozenset[EndedBy] = frozenset(("wall-time", "silence", "cancelled"))
 _DUMPED: frozenset[EndedBy] = frozenset(("wall-time", "silence"))
-_REPORT = re.compile(keeper.READY + rb"(exit|signal|killed) (\d+) (\d+)\n")
+_REPORT = re.compile(keeper.READY + rb"(exit|signal|killed|expired) (\d+) (\d+)\n")
+# So much better is the keeper's priority, in steps of nice(2).
+_AHEAD = 5
+_MARGIN = 50
 _PROBE = Limits(wall_seconds=10, silence_seconds=10, memory_mb=256, processes=16, output_mb=1, disk_mb=16)
 
 
@@ -44,7 +44,7 @@ def run(
     *,
     level: Isolation,
     cancel: threading.Event | None = None,
-    grace_seconds: float = GRACE_SECONDS,
+    grace_seconds: float = keeper.GRACE_SECONDS,
 ) -> Ended:
     """Return how the command ended, in the room, under the limits; nothing of it is alive then.
 
@@ -53,19 +53,41 @@ def run(
     """
     log = logfile.opened(room.log)
     try:
-        meter = Meter(level, log, room.writable, limits)
-        tree = _Tree()
+        group = cgroup.Group(limits, cgroup.homes())
         try:
-            tree.start(command, room, level, log)
-            meter.begin(tree.root)
-            by = _watched(tree, meter, cancel)
-            _ask_to_end(tree, by, grace_seconds)
+            meter = Meter(level, log, room.writable, limits, group)
+            tree = _Tree()
+            try:
+                tree.start(
+                    wrapped(command, room, level, _bounds(limits, level, group)), room, level, log, group.handles
+                )
+                meter.begin(tree.root)
+                by = _watched(tree, meter, cancel)
+                _ask_to_end(tree, by, grace_seconds)
+            finally:
+                tree.close(level, meter.known)
+            return _ended(tree, meter, by)
         finally:
-            tree.close(level, meter.known)
-        return _ended(tree, meter, by)
+            group.close()
     finally:
         logfile.cut(log, int(limits.output_mb * MIB))
         os.close(log)
+
+
+def _bounds(limits: Limits, level: Isolation, group: cgroup.Group) -> str:
+    """Return what the keeper sees to: seconds, the command's priority, RLIMIT_NPROC (0 for none), groups to enter.
+
+    RLIMIT_NPROC counts per user namespace since Linux 5.14, and never limits the real root, see getrlimit(2). The
+    margin lets the meter see too many tasks before the first is refused.
+    """
+    is_counted = level in ("L3", "L2") and os.getuid() != 0 and _kernel() >= (5, 14)
+    tasks = cgroup.tasks(limits) + _MARGIN if is_counted and "pids" not in group.controllers else 0
+    priority = os.getpriority(os.PRIO_PROCESS, 0)
+    return ":".join(str(each) for each in (limits.wall_seconds, priority, tasks, *group.handles))
+
+
+def _kernel() -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", os.uname().release)[:2])
 
 
 def _works(level: Isolation, folder: Path, environ: Mapping[str, str]) -> bool:
@@ -88,13 +110,15 @@ class _Tree:
         """The first process, which is the keeper or has put it into its namespace; 0 when there is none."""
         return self.outer.pid if self.outer else 0
 
-    def start(self, command: Sequence[str], room: Room, level: Isolation, log: int) -> None:
-        """Start the command; when that cannot be, the log says why."""
+    def start(self, command: Sequence[str], room: Room, level: Isolation, log: int, handles: Sequence[int]) -> None:
+        """Start the keeper with its command; when that cannot be, the log says why."""
         try:
-            self.outer = subprocess.Popen(
-                wrapped(command, room, level), cwd=room.cwd, env=dict(room.variables), bufsize=0,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True,
-            )  # fmt: skip
+            with _ahead():
+                self.outer = subprocess.Popen(
+                    command, cwd=room.cwd, env=dict(room.variables), bufsize=0,
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True,
+                    pass_fds=handles,
+                )  # fmt: skip
         except OSError as fault:
             os.write(log, f"the isolation {level} could not be started: {fault}\n".encode(errors="replace"))
 
@@ -138,10 +162,25 @@ class _Tree:
         self.outer.wait()
 
 
+@contextlib.contextmanager
+def _ahead() -> Iterator[None]:
+    """Give what this thread starts a better priority, where that is allowed: a deadline holds on a starved machine too.
+
+    On Linux a priority is a thread's own; where it cannot be raised, the cell's is lowered by its keeper.
+    """
+    priority = os.getpriority(os.PRIO_PROCESS, 0)
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, priority - _AHEAD)
+    try:
+        yield
+    finally:
+        os.setpriority(os.PRIO_PROCESS, 0, priority)
+
+
 def _ask_to_end(tree: _Tree, by: EndedBy, grace_seconds: float) -> None:
     if by in _DUMPED:
         tree.order(keeper.DUMP)
-        tree.has_ended(_DUMP_SECONDS)
+        tree.has_ended(keeper.DUMP_SECONDS)
     if by in _POLITE:
         tree.order(keeper.TERMINATE)
         tree.has_ended(grace_seconds)
@@ -156,13 +195,15 @@ def _watched(tree: _Tree, meter: Meter, cancel: threading.Event | None) -> Ended
         if broken:
             return broken
     # However fast it was: a log over its limit ends the same way each time.
-    return "output" if meter.is_too_long() else "exit"
+    return "output" if meter.is_too_long() else meter.refused() or "exit"
 
 
 def _ended(tree: _Tree, meter: Meter, by: EndedBy) -> Ended:
     """Return the end as a value. A keeper that never began or never reported was not in charge: the sandbox failed."""
     said = _REPORT.fullmatch(tree.said)
     kind, code, survivors = (said[1], int(said[2]), int(said[3])) if said else (b"", 0, 0)
+    if by == "exit" and kind == b"expired":
+        by = "wall-time"
     if by == "exit" and kind not in (b"exit", b"signal"):
         by = "sandbox"
     return Ended(

@@ -1,10 +1,12 @@
 """compat publish through the command: files, figures, days, addresses, and what is wrong with its options."""
 
+import os
 from pathlib import Path
 
 import pytest
 from ran import Run
 
+from compat import files
 from compat.cli import publish
 
 
@@ -22,6 +24,20 @@ def test_a_site_is_written_and_then_left_alone(run: Run, out: Path) -> None:
     again = run("publish", "--out", str(out), "--today", "2026-11-22", "--json")
     assert again.json["data"]["changed"] == []
     assert again.json["data"]["unchanged"] > 20
+
+
+def test_a_second_publish_into_the_same_folder_says_so_and_writes_nothing(run: Run, out: Path) -> None:
+    out.mkdir()
+    lock = files.lock(out)
+    assert lock is not None
+    try:
+        refused = run("publish", "--out", str(out))
+    finally:
+        os.close(lock)
+    assert refused.code == 3
+    assert "another compat writes into this folder now (wait until it has ended" in refused.err.splitlines()[-1]
+    assert list(out.iterdir()) == []
+    assert run("publish", "--out", str(out)).code == 0
 
 
 def test_what_was_published_verifies_and_a_mixture_does_not(run: Run, out: Path) -> None:

