@@ -19,8 +19,8 @@ from compat.errors import UsageError
 from compat.results.judged import record_of
 from compat.results.record import Capability, Record
 from compat.results.table import markdown, unexplained
+from compat.run.evidence import decode_evidence
 from compat.run.outcome import is_suite_fault
-from compat.run.session import decode_evidence
 
 
 def show(

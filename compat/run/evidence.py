@@ -135,3 +135,12 @@ class Evidence(Value, frozen=True):
     tests: tuple[Trial, ...] = ()
     started_test: str = ""
     metrics: tuple[Metric, ...] = ()
+
+    def to_json(self) -> bytes:
+        """Return it as JSON, which `decode_evidence` reads."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=1)
+
+
+def decode_evidence(text: bytes) -> Evidence:
+    """Return the evidence that the JSON holds; raise msgspec.ValidationError for anything else."""
+    return msgspec.json.decode(text, type=Evidence)

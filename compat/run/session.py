@@ -120,7 +120,7 @@ class CellRun:
             if facts.imported or facts.collect_errors or any(trial.status == "failed" for trial in facts.tests):
                 facts = msgspec.structs.replace(facts, owners=renamed_modules(self.environment.distributions))
             evidence = msgspec.structs.replace(facts, seconds=time.monotonic() - begin, steps=tuple(self.steps))
-            (self.evidence / "evidence.json").write_bytes(encode_evidence(evidence))
+            (self.evidence / "evidence.json").write_bytes(evidence.to_json())
             return evidence
         finally:
             if not self.bench.keep:
@@ -394,13 +394,3 @@ class CellRun:
 
 def _shown(wrong: Wrong) -> str:
     return f"{wrong.package or 'no package'}: {wrong.path}"
-
-
-def encode_evidence(evidence: Evidence) -> bytes:
-    """Return evidence as JSON."""
-    return msgspec.json.format(msgspec.json.encode(evidence), indent=1)
-
-
-def decode_evidence(text: bytes) -> Evidence:
-    """Return the evidence that the JSON holds; raise msgspec.ValidationError for anything else."""
-    return msgspec.json.decode(text, type=Evidence)
