@@ -15,7 +15,7 @@ from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Lock
 from compat.run.evidence import Isolation
 from compat.run.interpreter import bytecode_of
-from compat.run.session import Bench, Job
+from compat.run.job import Bench, Job
 from compat.run.supervise import levels
 
 _INSTALL_SEES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "no_proxy", "https_proxy")

@@ -11,7 +11,7 @@ from rich.text import Text
 from compat.cli.output import about, note
 from compat.errors import one_line
 from compat.fleet.local import Attempt
-from compat.run.session import Job
+from compat.run.job import Job
 
 
 class Progress:

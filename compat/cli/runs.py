@@ -41,9 +41,9 @@ from compat.plan.plan import Infeasible
 from compat.results.judged import Refused, record_of, record_of_refusal
 from compat.run.canary import canary
 from compat.run.evidence import Isolation
+from compat.run.job import Bench, Job
 from compat.run.outcome import Failed, is_spurious, is_suite_fault
 from compat.run.scratch import Scratch, sweep
-from compat.run.session import Bench, Job
 from compat.site.words import count
 
 

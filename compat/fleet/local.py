@@ -10,8 +10,9 @@ import msgspec
 
 from compat.run.classify import classify
 from compat.run.evidence import Evidence
+from compat.run.job import Bench, Job
 from compat.run.outcome import Failed, Outcome, Passed, is_spurious
-from compat.run.session import Bench, CellRun, Job
+from compat.run.session import CellRun
 
 # So many cells in a row that fail before their import say more about the worker than about the cells.
 BREAKER = 5

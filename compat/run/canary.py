@@ -11,7 +11,7 @@ from packaging.version import Version
 from compat import files
 from compat.declare.matrix import Suite
 from compat.lock.lockfile import Inputs, Lock, Pin
-from compat.run.session import Job
+from compat.run.job import Job
 
 _NAME = "compat-canary"
 _WHEEL = "compat_canary-1.0-py3-none-any.whl"

@@ -52,10 +52,14 @@ class State(NamedTuple):
 
 
 class Wrong(NamedTuple):
-    """A file that is not as its RECORD says, below site-packages, and the package; "" when no RECORD names it."""
+    """A file that is not as its RECORD says, below site-packages, with the package and the hash that it has.
+
+    The package is "" when no RECORD names the file, and the hash is "" when it is not a plain file.
+    """
 
     package: str
     path: str
+    digest: str
 
 
 class Environment:
@@ -85,9 +89,9 @@ class Environment:
                 path = posixpath.normpath(f"{self.site}/{name}")
                 self._hashes[path] = _hash_of_path(self.cell / path, expected) if path.startswith("venv/") else ""
                 if expected and self._hashes[path] != expected:
-                    wrong.add(Wrong(distribution.name, name))
+                    wrong.add(Wrong(f"{distribution.name}=={distribution.version}", name, self._hashes[path]))
         for path in _states(self.cell, self._code_folders).keys() - self._bare - self._hashes.keys():
-            wrong.add(Wrong("", path.removeprefix(f"{self.site}/")))
+            wrong.add(Wrong("", path.removeprefix(f"{self.site}/"), ""))
         return tuple(sorted(wrong))
 
     @contextlib.contextmanager
@@ -154,6 +158,22 @@ class Environment:
             return _hash(opened(self.cell, path), known) == known
         except OSError:
             return False
+
+
+def is_known(folder: Path, wrong: Iterable[Wrong]) -> bool:
+    """Return whether all that differs from RECORD is what a fresh download brought before, see `remember`."""
+    return all(item.digest and (folder / _key(item)).exists() for item in wrong)
+
+
+def remember(folder: Path, wrong: Iterable[Wrong]) -> None:
+    """Remember, in a folder that no cell can write to at L3, what freshly downloaded wheels differ in."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for item in wrong:
+        (folder / _key(item)).touch()
+
+
+def _key(wrong: Wrong) -> str:
+    return hashlib.sha256("\0".join(wrong).encode(errors="surrogateescape")).hexdigest()
 
 
 def installed(distributions: Iterable[Distribution]) -> tuple[Installed, ...]:

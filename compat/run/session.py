@@ -11,21 +11,20 @@ from pathlib import Path
 import msgspec
 from uv import find_uv_bin
 
-from compat.declare.matrix import Suite
 from compat.declare.text import parse_release
 from compat.files import new_folder, remove_tree
-from compat.index.settings import IndexSettings
-from compat.lock.lockfile import Lock, Pin
+from compat.lock.lockfile import Pin
 from compat.lock.text import encode_pin
 from compat.lock.uv import index_arguments
 from compat.run import incell
 from compat.run.builds import BUILD_SECONDS, Order, Workshop, build_all
 from compat.run.bytecode import harvest, lend
 from compat.run.events import LARGEST, Report, read_modules, read_probe, read_report
-from compat.run.evidence import Ended, Evidence, Installed, Isolation, Limits, Raised, Step, StepName
+from compat.run.evidence import Ended, Evidence, Installed, Limits, Raised, Step, StepName
 from compat.run.foreign import read_bytes
-from compat.run.installed import Environment, Wrong, installed, renamed_modules, top_modules
+from compat.run.installed import Environment, Wrong, installed, is_known, remember, renamed_modules, top_modules
 from compat.run.isolation import Room
+from compat.run.job import Bench, Job
 from compat.run.suitefiles import suite_digest, suite_tests
 from compat.run.supervise import run
 
@@ -36,49 +35,6 @@ _KEPT = ("venv", "plugin", "suite")
 # The plugin has a name of its own: the suite and the subject may have a module `plugin`.
 _IN_CELL = (("probe.py", "probe.py"), ("launch.py", "launch.py"), ("plugin.py", "compat_plugin.py"))
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*")
-
-
-class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be run: a lock, the suite, the subject's package and module, and where the suite stands.
-
-    Without a suite folder the run ends after the import. With `links`, a folder of wheels, no index is asked. Of
-    `builds`, each `name==version`, the source distribution is built where the lock says so; all else comes as wheels.
-    """
-
-    matrix: str
-    cell: str
-    subject: str
-    module: str
-    lock: Lock
-    suite: Suite
-    suite_folder: str
-    links: str = ""
-    builds: tuple[str, ...] = ()
-
-
-class Bench(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker runs cells with: its folders, the interpreter, the isolation level, and how it reaches the index.
-
-    `tag` and `magic` name the interpreter's bytecode. `variables` are what an install may see of the caller's
-    environment; a suite sees nothing of it. An install writes into `sandbox`, which holds uv's cache and the cells,
-    so that one mount serves both and files are hard links; a suite writes into its own cell only. Of what is `hidden`,
-    cells see no more than is `readable`, where the level allows. `keep` leaves the cell's folder in place.
-    """
-
-    worker: str
-    evidence: str
-    bytecode: str
-    sandbox: str
-    python: str
-    tag: str
-    magic: bytes
-    level: Isolation
-    index: IndexSettings
-    variables: tuple[tuple[str, str], ...]
-    host: str
-    hidden: tuple[str, ...] = ()
-    readable: tuple[str, ...] = ()
-    keep: bool = False
 
 
 class CellRun:
@@ -233,8 +189,13 @@ class CellRun:
         """
         if not self._made(make, commands, built):
             return False
-        if wrong := self.environment.compare():
-            pins, packages = {pin.name for pin in self.job.lock.pins}, {item.package for item in wrong}
+        known = Path(self.bench.sandbox) / "misrecorded"
+        self.misrecorded = wrong = self.environment.compare()
+        if not is_known(known, wrong):
+            pins, packages = (
+                {pin.name for pin in self.job.lock.pins},
+                {item.package.partition("=")[0] for item in wrong},
+            )
             # A file that no RECORD names can have come with any package.
             names = sorted(packages if packages <= pins else pins)
             clean = [find_uv_bin(), "cache", "clean", "--no-config", "--quiet", *names]
@@ -244,6 +205,7 @@ class CellRun:
             if not self._made(make, commands, built):
                 return False
             self.misrecorded = self.environment.compare()
+            remember(known, self.misrecorded)
         return True
 
     def _made(self, make: list[str], commands: list[list[str]], built: list[str]) -> bool:

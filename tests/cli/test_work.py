@@ -19,7 +19,7 @@ from compat.lock.lockfile import Refusal
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.run.evidence import Ended, Evidence, Installed, Step
-from compat.run.session import Bench, Job
+from compat.run.job import Bench, Job
 
 CELL, RELAXED, RULED_OUT = "py3.11-dep1-demo1.0", "py3.11-dep2-demo2.0+relaxed", "py3.11-dep2-demo2.0"
 OLD = "py3.8-dep1-demo1.0"

@@ -14,7 +14,7 @@ from compat.fleet.local import BREAKER, Attempt, Local, SilentReporter
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock
 from compat.run.evidence import Ended, Evidence, Installed, Step
-from compat.run.session import Bench, Job
+from compat.run.job import Bench, Job
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 PINS = (Installed(name="demo", version="1"),)

@@ -19,7 +19,8 @@ from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.uv import UvLocker
 from compat.run.classify import classify
 from compat.run.evidence import Isolation
-from compat.run.session import Bench, CellRun, Job
+from compat.run.job import Bench, Job
+from compat.run.session import CellRun
 from compat.run.supervise import levels
 
 # The back end writes a mark into each victim, then makes an honest wheel.

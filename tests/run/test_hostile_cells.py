@@ -21,7 +21,8 @@ from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.run.classify import classify
 from compat.run.evidence import Evidence, Isolation
 from compat.run.interpreter import bytecode_of
-from compat.run.session import Bench, CellRun, Job
+from compat.run.job import Bench, Job
+from compat.run.session import CellRun
 
 THEN = datetime.datetime(2026, 11, 22, tzinfo=datetime.timezone.utc)
 LEVELS: tuple[Isolation, ...] = ("L3", "L2", "L1")
@@ -189,7 +190,8 @@ class TestOneCellAndTheNext:
     def test_what_a_wheel_has_beside_its_record_is_told_and_does_not_stop_it(self, lair: Lair) -> None:
         evidence = lair.run({}, {"test_a.py": GREEN}, spoiled="animal.py,sha256=")
         assert outcome(evidence) == "pass"
-        assert evidence.misrecorded == ("lair1: animal.py",)
+        assert evidence.misrecorded == ("lair1==1.0: animal.py",)
+        assert len(list((lair.folder / "sandbox" / "misrecorded").iterdir())) == 1
 
     def test_bytecode_that_an_import_leaves_beside_a_source_is_never_loaded(self, lair: Lair) -> None:
         lies = """

@@ -28,8 +28,9 @@ from compat.results.judged import record_of
 from compat.run.builds import Builder, Workshop
 from compat.run.classify import classify
 from compat.run.evidence import Limits
+from compat.run.job import Bench, Job
 from compat.run.outcome import is_spurious
-from compat.run.session import Bench, CellRun, Job
+from compat.run.session import CellRun
 
 # Its build asks for a tool without saying which version, and needs what only the old one has.
 BACKEND = """\

@@ -1,0 +1,51 @@
+"""What a worker is given: the job, which says what to run, and the bench, which says with what."""
+
+import msgspec
+
+from compat.declare.matrix import Suite
+from compat.index.settings import IndexSettings
+from compat.lock.lockfile import Lock
+from compat.run.evidence import Isolation
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be run: a lock, the suite, the subject's package and module, and where the suite stands.
+
+    Without a suite folder the run ends after the import. With `links`, a folder of wheels, no index is asked. Of
+    `builds`, each `name==version`, the source distribution is built where the lock says so; all else comes as wheels.
+    """
+
+    matrix: str
+    cell: str
+    subject: str
+    module: str
+    lock: Lock
+    suite: Suite
+    suite_folder: str
+    links: str = ""
+    builds: tuple[str, ...] = ()
+
+
+class Bench(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker runs cells with: its folders, the interpreter, the isolation level, and how it reaches the index.
+
+    `tag` and `magic` name the interpreter's bytecode. `variables` are what an install may see of the caller's
+    environment; a suite sees nothing of it. An install writes into `sandbox`, which holds uv's cache and the cells,
+    so that one mount serves both and files are hard links; a suite writes into its own cell only. Of what is `hidden`,
+    cells see no more than is `readable`, where the level allows. `keep` leaves the cell's folder in place.
+    """
+
+    worker: str
+    evidence: str
+    bytecode: str
+    sandbox: str
+    python: str
+    tag: str
+    magic: bytes
+    level: Isolation
+    index: IndexSettings
+    variables: tuple[tuple[str, str], ...]
+    host: str
+    hidden: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
+    keep: bool = False
