@@ -75,6 +75,16 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def hard(session: nox.Session) -> None:
+    """Repeat for about an hour what the tests try a few times: kills, orphans, generated declarations, hostile cells."""
+    session.install("-e", ".", *groups("test"), "pytest-repeat>=0.9.4")
+    often = {"COMPAT_KILLS": "1000", "COMPAT_EXAMPLES": "300"}
+    session.run("pytest", "-n", "2", "tests/results/test_writers.py", "tests/cli/test_generated.py", env=often)
+    session.run("pytest", "-n", "2", "--count", "20", "tests/run/test_supervise_orphans.py")
+    session.run("pytest", "-n", "2", "--count", "3", "tests/run/test_hostile_cells.py", "tests/zoo", *session.posargs)
+
+
+@nox.session
 def benchmarks(session: nox.Session) -> None:
     """Measure speed and memory, side by side with the plain way."""
     session.install("-e", ".", *groups("test"))
