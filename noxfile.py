@@ -76,7 +76,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def hard(session: nox.Session) -> None:
-    """Repeat for about an hour what the tests try a few times: kills, orphans, generated declarations, hostile cells."""
+    """Repeat what the tests try a few times: kills, orphans, generated declarations, hostile cells; about an hour."""
     session.install("-e", ".", *groups("test"), "pytest-repeat>=0.9.4")
     often = {"COMPAT_KILLS": "1000", "COMPAT_EXAMPLES": "300"}
     session.run("pytest", "-n", "2", "tests/results/test_writers.py", "tests/cli/test_generated.py", env=often)
