@@ -28,7 +28,7 @@ def test_the_page_counts_its_lines_right() -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
 def test_each_test_that_a_line_names_exists(row: list[str]) -> None:
-    named = re.findall(r"`([^`]+)`", row[4])
+    named = re.findall(r"`([^`]+)`", row[5])
     assert bool(named) is (row[3] != "not tested")
     for name in named:
         path, _, function = name.partition("::")
