@@ -28,8 +28,8 @@ _CHUNK = 1 << 20
 # The interpreter takes code from these, wherever on its path they lie.
 _CODE = (".py", ".pyc", ".so", ".pth")
 # The interpreter imports these at its start when it finds them: https://docs.python.org/3/library/site.html
-_AT_START = ("sitecustomize.py", "usercustomize.py")
-_CUSTOM = ("sitecustomize", "usercustomize")
+_AT_START = ("sitecustomize", "usercustomize")
+_START_FILES = tuple(f"{module}.py" for module in _AT_START)
 _WEAK = frozenset(("md5", "sha1"))
 
 
@@ -74,6 +74,7 @@ class Environment:
         self._bare: frozenset[str] = frozenset()
         self._hashes: dict[str, str] = {}
         self._states: dict[str, State] = {}
+        self._compiled: frozenset[str] = frozenset()
 
     def is_bare(self) -> None:
         """Take what is there now for the environment's own: nothing has been installed."""
@@ -98,7 +99,7 @@ class Environment:
     def startup_put_aside(self) -> Iterator[None]:
         """Give the files that an interpreter runs at its start another name meanwhile; no code of the cell ran yet."""
         site = self.cell / self.site
-        names = [path for path in site.iterdir() if path.suffix == ".pth" or path.name.startswith(_CUSTOM)]
+        names = [path for path in site.iterdir() if path.suffix == ".pth" or path.name.startswith(_AT_START)]
         for path in names:
             path.rename(path.with_name(f"{path.name}.aside"))
         try:
@@ -120,18 +121,18 @@ class Environment:
         """
         states = _states(self.cell, folders)
         new = states.keys() - self._states.keys()
-        changed = {path for path in new if path.endswith(_CODE) and not _is_cached(path)}
+        self._compiled = frozenset(filter(_is_cached, new))
+        changed = {path for path in new - self._compiled if path.endswith(_CODE)}
         changed |= self._states.keys() - states.keys()
         for path in states.keys() & self._states.keys():
             if states[path] != self._states[path] and not self._is_as_before(path, states[path]):
                 changed.add(path)
         return tuple(sorted(path.removeprefix(f"{self.site}/") for path in changed))
 
-    def remove_bytecode(self, *folders: str) -> None:
-        """Remove what interpreters have compiled since `settle`: the next step is to compile the sources themselves."""
-        for path in _states(self.cell, folders).keys() - self._states.keys():
-            if _is_cached(path):
-                (self.cell / path).unlink(missing_ok=True)
+    def remove_bytecode(self) -> None:
+        """Remove what `changed` saw interpreters leave: the next step is to compile the sources themselves."""
+        for path in self._compiled:
+            (self.cell / path).unlink(missing_ok=True)
 
     def startup(self) -> tuple[str, ...]:
         """Return what installed packages let the interpreter run at its start, as `package: file`."""
@@ -139,7 +140,7 @@ class Environment:
             f"{distribution.name}: {name}"
             for distribution in self.distributions
             for name in sorted(distribution.files)
-            if "/" not in name and (name in _AT_START or (name.endswith(".pth") and self._runs_code(name)))
+            if "/" not in name and (name in _START_FILES or (name.endswith(".pth") and self._runs_code(name)))
         )
 
     def _runs_code(self, name: str) -> bool:

@@ -31,8 +31,8 @@ class Bench(msgspec.Struct, frozen=True, kw_only=True):
 
     `tag` and `magic` name the interpreter's bytecode. `variables` are what an install may see of the caller's
     environment; a suite sees nothing of it. An install writes into `sandbox`, which holds uv's cache and the cells,
-    so that one mount serves both and files are hard links; a suite writes into its own cell only. Of what is `hidden`,
-    cells see no more than is `readable`, where the level allows. `keep` leaves the cell's folder in place.
+    so that one mount serves both and files are hard links; a suite writes into its cell's home only. Of what is
+    `hidden`, cells see no more than is `readable`, where the level allows. `keep` leaves the cell's folder in place.
     """
 
     worker: str

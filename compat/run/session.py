@@ -109,7 +109,10 @@ class CellRun:
         )
         if facts.tampered or seconds is None or raised is not None or not self.job.suite_folder:
             return self._after(facts)
-        self._learn("import.json")
+        self.environment.remove_bytecode()
+        if self._learn("import.json"):
+            lend(self.site, self.bench.tag, self.bench.magic, Path(self.bench.bytecode))
+            self.environment.settle(*_KEPT)
         report = self._suite()
         facts = msgspec.structs.replace(facts, **msgspec.structs.asdict(report), tampered=self._changed())
         self._learn("events.jsonl")
@@ -141,19 +144,15 @@ class CellRun:
         """Return which files a step has changed that it must leave, whatever the step came to."""
         return self.environment.changed(*_KEPT)
 
-    def _learn(self, report: str) -> None:
-        """Keep bytecode of the modules that a step loaded, and lend it to the next.
+    def _learn(self, report: str) -> bool:
+        """Keep bytecode of the modules that a step loaded; return whether any came to the store.
 
         Nothing of the cell is alive now.
         """
         if self.cancel.is_set():
-            return
-        self.environment.remove_bytecode(*_KEPT)
-        used = read_modules(self.cell, f"home/{report}.modules")
-        bench = self.bench
-        if harvest(self.site, used, Path(bench.python), bench.tag, bench.magic, Path(bench.bytecode)):
-            lend(self.site, bench.tag, bench.magic, Path(bench.bytecode))
-            self.environment.settle(*_KEPT)
+            return False
+        used, bench = read_modules(self.cell, f"home/{report}.modules"), self.bench
+        return harvest(self.site, used, Path(bench.python), bench.tag, bench.magic, Path(bench.bytecode)) > 0
 
     def _install(self) -> bool:
         """Make the environment and install the lock, with hashes; the given pin under a Python that it admits.
