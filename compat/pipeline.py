@@ -1,4 +1,7 @@
-"""The journey on one page: declare -> discover -> plan -> lock. Each step takes what the step before it made."""
+"""The journey on one page: declare -> discover -> plan -> lock.
+
+Each step takes what the step before it made.
+"""
 
 import datetime
 import difflib
@@ -45,7 +48,9 @@ def declared(folder: Path, today: datetime.date) -> Declared:
 
 
 def discovered(ask: Declared, source: ReleaseSource, kept: Catalogue | None = None) -> Catalogue:
-    """Discover: ask the index for what the matrix speaks of; what the subject pins is taken from `kept`, if given."""
+    """Discover: ask the index for what the matrix speaks of; what the subject pins is taken from
+    `kept`, if given.
+    """
     return discover(ask.matrix, source, None if kept is None else kept.required)
 
 
@@ -59,7 +64,9 @@ def kept_catalogue(folder: Path, matrix: Matrix) -> Catalogue | None:
         return None
     catalogue = decode_catalogue(text.decode(errors="replace"), source)
     known = {package.name for package in catalogue.packages}
-    lacking = [axis.package for axis in matrix.packages if canonicalize_name(axis.package) not in known]
+    lacking = [
+        axis.package for axis in matrix.packages if canonicalize_name(axis.package) not in known
+    ]
     if lacking:
         hint = f"compat discover {folder.name} --write asks the index for it"
         raise DeclarationError.of(f"lacks {', '.join(lacking)}", path=source, hint=hint)
@@ -113,10 +120,11 @@ def refuse_empty(ask: Declared, catalogue: Catalogue) -> None:
 
 
 def chosen(ask: Declared, catalogue: Catalogue, patterns: Iterable[str]) -> tuple[Cell, ...]:
-    """Return the cells that ids and globs name, each once, in the order of the words, then of the plan.
+    """Return the cells that ids and globs name, each once, in the order of the words, then of the
+    plan.
 
-    Raises UsageError for an id outside the product, and for a glob that matches nothing; NothingToDo
-    when the matrix has no cells at all.
+    Raises UsageError for an id outside the product, and for a glob that matches nothing;
+    NothingToDo when the matrix has no cells at all.
     """
     found: dict[str, Cell] = {}
     every = {cell.id: cell for cell in product_of(ask, catalogue)}

@@ -1,4 +1,6 @@
-"""A package index on this machine that answers as it is told: well, badly, slowly, or not at all."""
+"""A package index on this machine that answers as it is told: well, badly, slowly, or not at
+all.
+"""
 
 import contextlib
 import gzip
@@ -78,7 +80,9 @@ class Server(ThreadingHTTPServer):
 
 @dataclass
 class FakeIndex:
-    """The index: what it was asked, how many bytes of bodies it sent, and what it answers on which path."""
+    """The index: what it was asked, how many bytes of bodies it sent, and what it answers on which
+    path.
+    """
 
     asked: list[Asked] = field(default_factory=list)
     sent: int = 0
@@ -166,12 +170,18 @@ def in_html(files: Iterable[File], kind: str = "text/html") -> Reply:
     """Answer with a project page in HTML (PEP 503)."""
     links = []
     for file in files:
-        href = (file.url or f"/files/{file.filename}") + (f"#sha256={file.sha256}" if file.sha256 else "")
+        href = (file.url or f"/files/{file.filename}") + (
+            f"#sha256={file.sha256}" if file.sha256 else ""
+        )
         attributes = {"href": href, "data-requires-python": file.requires_python}
         attributes["data-yanked"] = "" if file.yanked else None
         attributes["data-upload-time"] = file.uploaded
-        attributes["data-core-metadata"] = None if file.metadata is None else str(file.metadata).lower()
-        shown = " ".join(f'{key}="{html.escape(text)}"' for key, text in attributes.items() if text is not None)
+        attributes["data-core-metadata"] = (
+            None if file.metadata is None else str(file.metadata).lower()
+        )
+        shown = " ".join(
+            f'{key}="{html.escape(text)}"' for key, text in attributes.items() if text is not None
+        )
         links.append(f"<a {shown}>{file.filename}</a>")
     return body(f"<!DOCTYPE html><html><body>{''.join(links)}</body></html>".encode(), kind)
 
@@ -253,15 +263,21 @@ def by_request(of_ranges: Reply, of_the_whole: Reply) -> Reply:
 
 def metadata(name: str = "thing", version: str = "1.0", *lines: str) -> bytes:
     """Return the text of a METADATA."""
-    return "\n".join(("Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", *lines, "", "Text")).encode()
+    return "\n".join(
+        ("Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", *lines, "", "Text")
+    ).encode()
 
 
 def wheel(text: bytes | None, padding: int = 0, folder: str = "thing-1.0.dist-info") -> bytes:
-    """Return a wheel with that METADATA (or none) and so many bytes of other contents, which do not compress."""
+    """Return a wheel with that METADATA (or none) and so many bytes of other contents, which do not
+    compress.
+    """
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("thing/__init__.py", "")
-        block = b"".join(hashlib.sha256(str(number).encode()).digest() for number in range(padding // 32))
+        block = b"".join(
+            hashlib.sha256(str(number).encode()).digest() for number in range(padding // 32)
+        )
         archive.writestr("thing/padding.bin", block)
         archive.writestr(f"{folder}/WHEEL", "Wheel-Version: 1.0\n")
         if text is not None:

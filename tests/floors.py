@@ -1,4 +1,6 @@
-"""A small world whose floors may move: a library, the one that it stands on, four Pythons, and made-up runs."""
+"""A small world whose floors may move: a library, the one that it stands on, four Pythons, and
+made-up runs.
+"""
 
 import datetime
 import functools
@@ -48,8 +50,17 @@ rules = [
 ]
 known = [{ because = "printing was never promised", capability = "printing" }]
 """
-DEP = {"1.0": "2020-02-10", "1.1": "2021-02-10", "1.2": "2022-02-10", "1.3": "2023-02-10", "1.4": "2024-02-10"}
-DEMO = {"1.0": ("2022-05-05", ">=3.8", "dep>=1.0,<1.3"), "2.0": ("2024-05-05", ">=3.9", "dep>=1.2,<1.5")}
+DEP = {
+    "1.0": "2020-02-10",
+    "1.1": "2021-02-10",
+    "1.2": "2022-02-10",
+    "1.3": "2023-02-10",
+    "1.4": "2024-02-10",
+}
+DEMO = {
+    "1.0": ("2022-05-05", ">=3.8", "dep>=1.0,<1.3"),
+    "2.0": ("2024-05-05", ">=3.9", "dep>=1.2,<1.5"),
+}
 FLOORS = {"python": "3.9", "dep": "1.2"}
 DEPS = tuple(DEP)
 PYTHONS = ("3.8", "3.9", "3.10", "3.11")
@@ -71,11 +82,18 @@ def release(name: str, version: str, day: str, asks: Published | None = None) ->
 def catalogue() -> Catalogue:
     """dep from 1.0 to 1.4, one a year, and two releases of demo."""
     demo = [
-        release("demo", version, day, Published(requires_python=SpecifierSet(python), requires_dist=(dep,)))
+        release(
+            "demo",
+            version,
+            day,
+            Published(requires_python=SpecifierSet(python), requires_dist=(dep,)),
+        )
         for version, (day, python, dep) in DEMO.items()
     ]
     deps = tuple(release("dep", f"{series}.0", day) for series, day in DEP.items())
-    return Catalogue(packages=(Package(name="demo", releases=tuple(demo)), Package(name="dep", releases=deps)))
+    return Catalogue(
+        packages=(Package(name="demo", releases=tuple(demo)), Package(name="dep", releases=deps))
+    )
 
 
 @functools.cache
@@ -86,13 +104,18 @@ def fates() -> tuple[Fate, ...]:
 
 def policy(**more: Any) -> Policy:
     """Two years, two witnesses, moves at the beginning of a quarter, a month of notice."""
-    return Policy(**{"default_months": 24, "cadence": "quarterly", "notice_days": 30, "witnesses": 2} | more)
+    return Policy(
+        **{"default_months": 24, "cadence": "quarterly", "notice_days": 30, "witnesses": 2} | more
+    )
 
 
 def declared(floors: Mapping[str, str | Version] = FLOORS, rules: Policy | None = None) -> Declared:
     """The declarations with these floors."""
     matrix = decode_matrix(MATRIX.encode(), "world")
-    set_at = tuple(Floor(axis=axis, at=Version(str(at)), because="somebody said so") for axis, at in floors.items())
+    set_at = tuple(
+        Floor(axis=axis, at=Version(str(at)), because="somebody said so")
+        for axis, at in floors.items()
+    )
     return Declared(matrix=msgspec.structs.replace(matrix, floors=set_at), policy=rules or policy())
 
 
@@ -103,7 +126,10 @@ def seen(
     locked: Iterable[str] = (),
     has_locks: bool = True,
 ) -> Picture:
-    """What is known on that day. Cells that ran have a lock, and so have those that are `locked`."""
+    """What is known on that day.
+
+    Cells that ran have a lock, and so have those that are `locked`.
+    """
     by_cell: dict[str, list[Record]] = {}
     for run in runs:
         by_cell.setdefault(run.cell, []).append(run)
@@ -114,7 +140,9 @@ def seen(
 
 def ran(cell: str, told: str = "pass", days_ago: int = 1, **more: Any) -> Record:
     """A run of a cell so many days before DAY."""
-    started = datetime.datetime.combine(DAY, datetime.time(9), datetime.timezone.utc) - datetime.timedelta(days_ago)
+    started = datetime.datetime.combine(
+        DAY, datetime.time(9), datetime.timezone.utc
+    ) - datetime.timedelta(days_ago)
     outcome = parse_outcome(told)
     attempt = Attempt(outcome=outcome, seconds=1, started=started, isolation="L3")
     return Record(
@@ -152,7 +180,12 @@ def red(*cells: str, days: Iterable[int] = (1, 2)) -> list[Record]:
 def lacking(*names: str) -> dict[str, Any]:
     """What a run adds whose suite failed in these capabilities only."""
     fine = Capability(id="adding", status="yes")
-    return {"capabilities": (fine, *(Capability(id=name, status="no", cause="assertion") for name in names))}
+    return {
+        "capabilities": (
+            fine,
+            *(Capability(id=name, status="no", cause="assertion") for name in names),
+        )
+    }
 
 
 def hold(axis: str, at: str, until: datetime.date = datetime.date(2027, 1, 1)) -> Hold:

@@ -1,4 +1,6 @@
-"""Pictures made up for tests: the world of two demos, locks and runs of its cells, and strategies that make up more."""
+"""Pictures made up for tests: the world of two demos, locks and runs of its cells, and strategies
+that make up more.
+"""
 
 import datetime
 import hashlib
@@ -46,12 +48,17 @@ OUTCOMES = (
 
 
 class Shelf:
-    """What is kept of a matrix's cells: whole records and locks; and which ids are of the suite's helpers."""
+    """What is kept of a matrix's cells: whole records and locks; and which ids are of the suite's
+    helpers.
+    """
 
     helpers: frozenset[str] = frozenset()
 
     def __init__(
-        self, records: Iterable[Record] = (), locks: Iterable[Lock] = (), policy: Policy | None = None
+        self,
+        records: Iterable[Record] = (),
+        locks: Iterable[Lock] = (),
+        policy: Policy | None = None,
     ) -> None:
         """Take all records and locks, and the matrix's policy."""
         self.policy = policy
@@ -72,15 +79,30 @@ class Shelf:
         """Return what follows from it."""
         digests = {cell: lock.digest for cell, lock in self.locks.items()}
         present = Present(suite_digest=SUITE, day=day, helpers=self.helpers)
-        return picture(Declared(matrix=matrix, policy=self.policy), CATALOGUE, FATES, digests, self._records, present)
+        return picture(
+            Declared(matrix=matrix, policy=self.policy),
+            CATALOGUE,
+            FATES,
+            digests,
+            self._records,
+            present,
+        )
 
 
 def lock_of(cell: str, given_python: str = "", **pins: str) -> Lock:
     """Return a lock of the cell with its own versions of demo and dep, and further pins by name."""
     at = parse_cell(cell, MATRIX)
-    versions = {"demo": str(at.on("demo").version), "dep": f"{at.on('dep').version}.0", "pytest": "8.0"} | pins
+    versions = {
+        "demo": str(at.on("demo").version),
+        "dep": f"{at.on('dep').version}.0",
+        "pytest": "8.0",
+    } | pins
     found = tuple(
-        Pin(name=name, version=Version(version), hashes=(hashlib.sha256(f"{name}{version}".encode()).hexdigest(),))
+        Pin(
+            name=name,
+            version=Version(version),
+            hashes=(hashlib.sha256(f"{name}{version}".encode()).hexdigest(),),
+        )
         for name, version in sorted(versions.items())
     )
     given = next(pin for pin in found if pin.name == "demo") if at.recipe == "relaxed" else None
@@ -95,8 +117,12 @@ def lock_of(cell: str, given_python: str = "", **pins: str) -> Lock:
     return Lock(inputs=inputs, pins=found, tool="uv 0.13.9")
 
 
-def ran(lock: Lock | str, *outcomes: str, days_ago: int = 0, suite: str = SUITE, **more: Any) -> Record:
-    """Return a record of a run on that lock (or, without one, of that cell), so many days before DAY."""
+def ran(
+    lock: Lock | str, *outcomes: str, days_ago: int = 0, suite: str = SUITE, **more: Any
+) -> Record:
+    """Return a record of a run on that lock (or, without one, of that cell), so many days before
+    DAY.
+    """
     cell, digest = (lock, "") if isinstance(lock, str) else (lock.inputs.cell, lock.digest)
     moment = datetime.datetime.combine(DAY, datetime.time(12, more.pop("minute", 0)), UTC)
     return Record(
@@ -126,7 +152,9 @@ def _runs(draw: st.DrawFn, cell: Cell, lock: Lock | None) -> list[Record]:
     found = []
     for minute in range(draw(st.integers(min_value=0, max_value=3))):
         outcome = draw(st.sampled_from(OUTCOMES))
-        locks = [other for other in (lock, lock_of(cell.id, pytest="7.0"), cell.id) if other is not None]
+        locks = [
+            other for other in (lock, lock_of(cell.id, pytest="7.0"), cell.id) if other is not None
+        ]
         told = {
             name: draw(st.sampled_from(["yes", "no", "absent"]))
             for name in draw(st.sets(st.sampled_from(CAPABILITIES)))

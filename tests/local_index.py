@@ -1,4 +1,6 @@
-"""A package index on this machine with tiny real wheels, for resolvers and commands that must run without a network."""
+"""A package index on this machine with tiny real wheels, for resolvers and commands that must run
+without a network.
+"""
 
 import hashlib
 
@@ -7,8 +9,12 @@ from fake_index import FakeIndex, File, body, in_json, metadata, wheel
 WHEN = "2024-01-{day:02}T12:00:00Z"
 
 
-def fill(index: FakeIndex, packages: dict[str, list[tuple[str, int, str | None, list[str]]]]) -> None:
-    """Lay out packages: name -> releases as (version, day of January 2024, requires-python, requirements)."""
+def fill(
+    index: FakeIndex, packages: dict[str, list[tuple[str, int, str | None, list[str]]]]
+) -> None:
+    """Lay out packages: name -> releases as (version, day of January 2024, requires-python,
+    requirements).
+    """
     for name, releases in packages.items():
         files = []
         for version, day, requires_python, requirements in releases:
@@ -28,7 +34,12 @@ def fill(index: FakeIndex, packages: dict[str, list[tuple[str, int, str | None, 
 
 DEMO: dict[str, list[tuple[str, int, str | None, list[str]]]] = {
     "demo": [("1.0", 1, None, ["dep~=1.0"]), ("2.0", 20, ">=3.9", ["dep==2.*", "gone==4.1"])],
-    "dep": [("1.0", 1, None, []), ("1.1", 5, None, ["deep<2"]), ("2.0", 15, None, ["deep"]), ("2.1rc1", 16, None, [])],
+    "dep": [
+        ("1.0", 1, None, []),
+        ("1.1", 5, None, ["deep<2"]),
+        ("2.0", 15, None, ["deep"]),
+        ("2.1rc1", 16, None, []),
+    ],
     "deep": [("1.0", 2, None, []), ("2.0", 25, None, [])],
     "gone": [("4.0", 1, None, []), ("4.2", 28, None, ["late>=1"])],
     "late": [("1.0", 29, None, [])],

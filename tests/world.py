@@ -31,15 +31,23 @@ def matrix_of(document: dict[str, Any]) -> Matrix:
 
 
 def source_of(document: dict[str, Any]) -> MemorySource:
-    """Return the world's index. A release comes out thirty days after the one before it, unless its time is unknown."""
+    """Return the world's index.
+
+    A release comes out thirty days after the one before it, unless its time is unknown.
+    """
     packages, published = {}, {}
     for listed in document["packages"]:
         releases = []
         for number, release in enumerate(listed["releases"]):
-            when = None if release.get("uploaded") else BEGINNING + datetime.timedelta(days=30 * number)
+            when = (
+                None
+                if release.get("uploaded")
+                else BEGINNING + datetime.timedelta(days=30 * number)
+            )
             artifacts = tuple(_artifact(name, release, when) for name in sorted(release["files"]))
             asked = Published(
-                requires_python=artifacts[0].requires_python, requires_dist=tuple(release.get("requires", ()))
+                requires_python=artifacts[0].requires_python,
+                requires_dist=tuple(release.get("requires", ())),
             )
             published |= {artifact.filename: asked for artifact in artifacts if artifact.is_wheel}
             releases.append(Release(version=Version(release["version"]), artifacts=artifacts))
@@ -57,7 +65,9 @@ def _artifact(filename: str, release: dict[str, Any], when: datetime.datetime | 
         filename=filename,
         url=f"/files/{filename}",
         tags=parse_wheel_filename(filename)[3] if filename.endswith(".whl") else frozenset(),
-        requires_python=SpecifierSet(release["requires_python"]) if "requires_python" in release else None,
+        requires_python=SpecifierSet(release["requires_python"])
+        if "requires_python" in release
+        else None,
         uploaded=when,
         sha256=hashlib.sha256(filename.encode()).hexdigest(),
         yanked=filename in release.get("yanked", ()),

@@ -1,4 +1,6 @@
-"""The `advise` room's answer: the best proven combination for a request, or the nearest one and what is in the way."""
+"""The `advise` room's answer: the best proven combination for a request, or the nearest one and
+what is in the way.
+"""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -15,7 +17,9 @@ from compat.results.picture import Picture
 
 
 class Card(Value, frozen=True):
-    """A proven combination as it is recommended: the proof, its lock, what was lifted, what a plain install does."""
+    """A proven combination as it is recommended: the proof, its lock, what was lifted, what a plain
+    install does.
+    """
 
     proof: Proof
     lock: Lock
@@ -24,7 +28,9 @@ class Card(Value, frozen=True):
 
 
 class Alternative(Value, frozen=True):
-    """Another proven combination, and in one sentence what it gains and loses against the recommended one."""
+    """Another proven combination, and in one sentence what it gains and loses against the
+    recommended one.
+    """
 
     card: Card
     trade_off: str
@@ -39,7 +45,8 @@ class Recommended(Value, frozen=True):
 
 
 class Unproven(Value, frozen=True):
-    """Nothing that meets the request is proven: why, and the nearest proof with what is not as asked, if there is one.
+    """Nothing that meets the request is proven: why, and the nearest proof with what is not as
+    asked, if there is one.
 
     `changes` is the smallest change of the request that makes it provable.
     """
@@ -54,7 +61,9 @@ class Advisor:
     """Answers requests about one picture."""
 
     def __init__(self, picture: Picture, locks: Mapping[str, Lock]) -> None:
-        """Take what is known, and the lock of each cell that has one; only those of proven cells are looked at."""
+        """Take what is known, and the lock of each cell that has one; only those of proven cells
+        are looked at.
+        """
         self.picture = picture
         self._locks = locks
 
@@ -73,7 +82,9 @@ class Advisor:
         return Feasibility(self.picture.matrix, self.picture.catalogue)
 
     def answer(self, request: Request) -> Recommended | Unproven:
-        """Return the best proven combination that meets the request, or what is in the way of one."""
+        """Return the best proven combination that meets the request, or what is in the way of
+        one.
+        """
         fitting, matrix = self.fitting(request), self.picture.matrix
         if not fitting:
             return self._unproven(request)
@@ -108,7 +119,9 @@ class Advisor:
         asked = wanted(request, self.ranks.positions, self.picture.catalogue)
         nearest = min(self.proofs, key=lambda one: self.ranks.distance(one, request, asked))
         changes = tuple(_changes(nearest, request))
-        return Unproven(request=request, in_the_way=ways, nearest=self.card(nearest), changes=changes)
+        return Unproven(
+            request=request, in_the_way=ways, nearest=self.card(nearest), changes=changes
+        )
 
 
 def _changes(proof: Proof, request: Request) -> Iterator[str]:

@@ -1,4 +1,6 @@
-"""The `advise` room's comparison: what another proven combination gains and loses against the recommended one."""
+"""The `advise` room's comparison: what another proven combination gains and loses against the
+recommended one.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +12,9 @@ MOST_ALTERNATIVES = 2
 
 
 def alternatives(matrix: Matrix, best: Proof, others: Sequence[Proof]) -> tuple[Proof, ...]:
-    """Return up to two others that are better in something, each in another respect; then the next best."""
+    """Return up to two others that are better in something, each in another respect; then the next
+    best.
+    """
     chosen: list[Proof] = []
     offered: set[str] = set()
     for other in others:
@@ -29,12 +33,18 @@ def trade_off(matrix: Matrix, best: Proof, other: Proof) -> str:
     gained = ", ".join(_gain(matrix, other, respect) for respect in better_in(matrix, other, best))
     worse = (respect for respect in better_in(matrix, best, other) if respect != "days")
     lost = ", ".join(_loss(matrix, other, respect) for respect in worse)
-    said = f"{gained}, but {lost}" if gained and lost else gained or lost or "the same, locked another way"
+    said = (
+        f"{gained}, but {lost}"
+        if gained and lost
+        else gained or lost or "the same, locked another way"
+    )
     return f"{said[0].upper()}{said[1:]}."
 
 
 def better_in(matrix: Matrix, one: Proof, other: Proof) -> tuple[str, ...]:
-    """Return in what the first is better: `kind`, `recipe`, `stale`, `days`, or the name of an axis."""
+    """Return in what the first is better: `kind`, `recipe`, `stale`, `days`, or the name of an
+    axis.
+    """
     return tuple(_respects(matrix, one, other))
 
 

@@ -13,16 +13,24 @@ from compat.results.verdict import Verdict
 
 
 def in_the_way(picture: Picture, request: Request, proofs: Iterable[Proof]) -> tuple[str, ...]:
-    """Return what is in the way of a request that no proof meets, as sentences, the most telling first.
+    """Return what is in the way of a request that no proof meets, as sentences, the most telling
+    first.
 
-    Runs speak first, then what metadata and rules say of the cells as published, then what was never run.
+    Runs speak first, then what metadata and rules say of the cells as published, then what was
+    never run.
     """
     known = positions(picture)
     asked = wanted(request, known, picture.catalogue)
-    matching = [entry for entry in picture.entries if all(entry.cell.on(axis).version in asked[axis] for axis in asked)]
+    matching = [
+        entry
+        for entry in picture.entries
+        if all(entry.cell.on(axis).version in asked[axis] for axis in asked)
+    ]
     if not matching:
         return tuple(_nowhere(request, asked))
-    matching.sort(key=lambda entry: [-known[axis][entry.cell.on(axis).version] for axis in _order(picture)])
+    matching.sort(
+        key=lambda entry: [-known[axis][entry.cell.on(axis).version] for axis in _order(picture)]
+    )
     by_id = {proof.id: proof for proof in proofs}
     return (
         *_of_runs(picture, matching, request, by_id),
@@ -45,7 +53,9 @@ def _nowhere(request: Request, asked: Mapping[str, Collection[Version]]) -> Iter
 def _of_runs(
     picture: Picture, matching: Sequence[Entry], request: Request, proofs: Mapping[str, Proof]
 ) -> Iterator[str]:
-    """The newest tested combination of such versions, why it does not do, and how many more do not."""
+    """The newest tested combination of such versions, why it does not do, and how many more do
+    not.
+    """
     failing = [entry for entry in matching if entry.is_tested]
     if not failing:
         return
@@ -68,7 +78,10 @@ def _failure(picture: Picture, entry: Entry, request: Request, proof: Proof | No
         if proof is None or not is_current(entry):
             return "worked on another lock than it has now, and was not run since"
         works = "works" if found.kind == "works" else "works in part"
-        return f"{works}, but {', '.join((*_lacking(found, request), *_other_versions(proof, request)))}"
+        return (
+            f"{works}, but"
+            f" {', '.join((*_lacking(found, request), *_other_versions(proof, request)))}"
+        )
     issue = picture.explained(entry)
     because = f" ({issue.because})" if issue is not None else ""
     return f"is {found.kind}: {found.outcome}, tested on {found.latest}{because}"
@@ -89,14 +102,18 @@ def _other_versions(proof: Proof, request: Request) -> Iterator[str]:
 
 
 def _of_metadata(picture: Picture, matching: Sequence[Entry], request: Request) -> Iterator[str]:
-    """Why the plan rules out all that fits as published; the obstacle that speaks of what was asked is the one told."""
+    """Why the plan rules out all that fits as published; the obstacle that speaks of what was asked
+    is the one told.
+    """
     published = [entry for entry in matching if entry.cell.recipe != "relaxed"]
     ruled_out = [(entry, entry.obstacle) for entry in published if entry.obstacle is not None]
     if not ruled_out or len(ruled_out) < len(published):
         return
     _, obstacle = min(ruled_out, key=lambda pair: _beside(picture, request, *pair))
     releases = len({entry.cell.on(picture.matrix.subject).version for entry, _ in ruled_out})
-    others = f"; as published none of the {releases - 1} other releases fits" if releases > 1 else ""
+    others = (
+        f"; as published none of the {releases - 1} other releases fits" if releases > 1 else ""
+    )
     yield f"{obstacle.because}{others}"
 
 
@@ -111,8 +128,18 @@ def _axis_of(cell: Cell, text: str) -> str | None:
 
 
 def _of_nobody(matching: Sequence[Entry]) -> Iterator[str]:
-    untested = [entry for entry in matching if entry.verdict.kind == "unknown" and not entry.counted]
+    untested = [
+        entry for entry in matching if entry.verdict.kind == "unknown" and not entry.counted
+    ]
     if untested:
-        many = "1 combination that fits" if len(untested) == 1 else f"{len(untested):,} combinations that fit"
-        relaxed = " once pins are lifted" if all(entry.cell.recipe == "relaxed" for entry in untested) else ""
+        many = (
+            "1 combination that fits"
+            if len(untested) == 1
+            else f"{len(untested):,} combinations that fit"
+        )
+        relaxed = (
+            " once pins are lifted"
+            if all(entry.cell.recipe == "relaxed" for entry in untested)
+            else ""
+        )
         yield f"{many}{relaxed} could work and were never run, such as {untested[0].cell.id}"

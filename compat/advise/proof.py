@@ -1,4 +1,6 @@
-"""The `advise` room's material: every combination that ran on the lock it has now, and works, wholly or in part."""
+"""The `advise` room's material: every combination that ran on the lock it has now, and works,
+wholly or in part.
+"""
 
 import datetime
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -21,10 +23,10 @@ from compat.run.evidence import Isolation
 class Proof(Value, frozen=True):
     """A combination that ran. `fails` are the capabilities that do not work, `has` those that do.
 
-    `versions` has, for each axis, what the lock installs; of an interpreter, the series. `tested` is
-    how many runs on this lock count, `days` on how many days they were: runs of one day share what
-    that day had. `stale` says why the evidence is old; empty when it is not. `is_of_today` says that
-    today's suite was run: an older one may have asked less.
+    `versions` has, for each axis, what the lock installs; of an interpreter, the series. `tested`
+    is how many runs on this lock count, `days` on how many days they were: runs of one day share
+    what that day had. `stale` says why the evidence is old; empty when it is not. `is_of_today`
+    says that today's suite was run: an older one may have asked less.
     """
 
     id: str
@@ -42,7 +44,9 @@ class Proof(Value, frozen=True):
 
     @property
     def tier(self) -> int:
-        """What is recommended first: 0 where all works that today's suite asks; 1 for each doubt about that."""
+        """What is recommended first: 0 where all works that today's suite asks; 1 for each doubt
+        about that.
+        """
         return int(self.kind == "partial") + int(not self.is_of_today)
 
     @property
@@ -68,16 +72,28 @@ class Proof(Value, frozen=True):
 
 
 class Ranks:
-    """The order in which proofs are recommended, by goal; the same for the command, the pages and their data."""
+    """The order in which proofs are recommended, by goal; the same for the command, the pages and
+    their data.
+    """
 
     def __init__(self, picture: Picture, proofs: tuple[Proof, ...]) -> None:
         """Take all proofs of the picture."""
         self.positions = positions(picture)
         subject, python = picture.matrix.subject, picture.matrix.interpreters.name
-        axes = (subject, *(axis.name for axis in picture.matrix.packages if axis.name != subject), python)
-        placed = [(tuple(self.positions[axis][one.cell.on(axis).version] for axis in axes), one) for one in proofs]
+        axes = (
+            subject,
+            *(axis.name for axis in picture.matrix.packages if axis.name != subject),
+            python,
+        )
+        placed = [
+            (tuple(self.positions[axis][one.cell.on(axis).version] for axis in axes), one)
+            for one in proofs
+        ]
         self._ranks: dict[Goal, dict[str, int]] = {
-            goal: {one.id: rank for rank, (_, one) in enumerate(sorted(placed, key=partial(_key, goal)))}
+            goal: {
+                one.id: rank
+                for rank, (_, one) in enumerate(sorted(placed, key=partial(_key, goal)))
+            }
             for goal in GOALS
         }
 
@@ -86,15 +102,19 @@ class Ranks:
         return self._ranks[goal][proof.id]
 
     def order(self, proof: Proof, request: Request) -> tuple[int, int]:
-        """Return what proofs are sorted by: what works wholly comes first, unless it was said what must work."""
+        """Return what proofs are sorted by: what works wholly comes first, unless it was said what
+        must work.
+        """
         return 0 if request.needs else proof.tier, self.of(proof, request.goal)
 
     def distance(
         self, proof: Proof, request: Request, asked: Mapping[str, Collection[Version]]
     ) -> tuple[int, int, int, int, int]:
-        """Return how far a proof is from a request: needs it lacks, wants it leaves unmet, coordinates off, its order.
+        """Return how far a proof is from a request: needs it lacks, wants it leaves unmet,
+        coordinates off, its order.
 
-        `asked` has the coordinates that are wanted of each axis. Where none is, all of its coordinates count.
+        `asked` has the coordinates that are wanted of each axis. Where none is, all of its
+        coordinates count.
         """
         unmet = proof.unmet(request)
         steps = sum(self._steps(proof, want.axis.name, asked[want.axis.name]) for want in unmet)
@@ -107,7 +127,9 @@ class Ranks:
 
 
 def positions(picture: Picture) -> dict[str, dict[Version, int]]:
-    """Return the number of each coordinate on its axis, oldest first; those that only records know are among them."""
+    """Return the number of each coordinate on its axis, oldest first; those that only records know
+    are among them.
+    """
     found: dict[str, dict[Version, int]] = {}
     for axis in picture.matrix.axes:
         known = {coordinate.version for coordinate in axis_coordinates(axis, picture.catalogue)}
@@ -117,9 +139,11 @@ def positions(picture: Picture) -> dict[str, dict[Version, int]]:
 
 
 def proofs(picture: Picture, locks: Mapping[str, Lock]) -> tuple[Proof, ...]:
-    """Return the proofs of a picture, in the order of the plan; `locks` has the lock of each cell that has one.
+    """Return the proofs of a picture, in the order of the plan; `locks` has the lock of each cell
+    that has one.
 
-    A cell whose newest run was on another lock than it has now proves nothing about what would be installed.
+    A cell whose newest run was on another lock than it has now proves nothing about what would be
+    installed.
     """
     return tuple(_proofs(picture, locks))
 
@@ -163,14 +187,18 @@ def is_current(entry: Entry) -> bool:
 
 
 def _meets(want: Want, at: Version, locked: Version) -> bool:
-    return meets(want.specifier, at, patches(at) if isinstance(want.axis, InterpreterAxis) else [locked])
+    return meets(
+        want.specifier, at, patches(at) if isinstance(want.axis, InterpreterAxis) else [locked]
+    )
 
 
 def _package(axis: Axis) -> str:
     return "" if isinstance(axis, InterpreterAxis) else canonicalize_name(axis.package)
 
 
-def _versions(packages: Iterable[tuple[str, str]], cell: Cell, lock: Lock) -> Iterator[tuple[str, Version]]:
+def _versions(
+    packages: Iterable[tuple[str, str]], cell: Cell, lock: Lock
+) -> Iterator[tuple[str, Version]]:
     pins = {pin.name: pin.version for pin in lock.pins}
     for axis, package in packages:
         yield axis, pins.get(package) or cell.on(axis).version

@@ -1,4 +1,6 @@
-"""The `advise` room's plain statement: what a plain install of these versions does today, where it is known."""
+"""The `advise` room's plain statement: what a plain install of these versions does today, where it
+is known.
+"""
 
 from typing import Literal
 
@@ -24,7 +26,9 @@ def as_published(picture: Picture, cell: Cell) -> AsPublished:
     if entry is None or kind == "unknown":
         return AsPublished(command=command, state="unknown", sentence="not tried so far")
     if kind == "works":
-        return AsPublished(command=command, state="works", sentence=f"works, tested on {entry.verdict.latest}")
+        return AsPublished(
+            command=command, state="works", sentence=f"works, tested on {entry.verdict.latest}"
+        )
     return AsPublished(command=command, state="fails", sentence=_failure(entry))
 
 
@@ -37,4 +41,8 @@ def _failure(entry: Entry) -> str:
 
 def _pin(axis: PackageAxis, cell: Cell) -> str:
     version = cell.on(axis.name).version
-    return f"'{axis.package}=={version}'" if axis.select.keep == "each" else f"'{axis.package}=={version}.*'"
+    return (
+        f"'{axis.package}=={version}'"
+        if axis.select.keep == "each"
+        else f"'{axis.package}=={version}.*'"
+    )

@@ -10,7 +10,8 @@ from compat.cli import advice, declarations, health, locks, plans, proposals, pu
 from compat.cli.output import envelope, report
 from compat.errors import CompatError, Fault
 
-# typer may bring click along or use the installed one; the base of its own class is right in both cases.
+# typer may bring click along or use the installed one; the base of its own class is right in both
+# cases.
 WrongUsage: type[Exception] = typer.BadParameter.__bases__[0]
 
 app = typer.Typer(
@@ -51,7 +52,9 @@ def main() -> None:
         code = error.exit_code
     except WrongUsage as error:
         message = str(getattr(error, "format_message", error.__str__)())
-        _tell([Fault(code="usage", path="", message=message, hint="compat --help shows the commands")])
+        _tell(
+            [Fault(code="usage", path="", message=message, hint="compat --help shows the commands")]
+        )
         code = 2
     except (KeyboardInterrupt, typer.Abort):
         print("compat: interrupted", file=sys.stderr)

@@ -63,13 +63,19 @@ def outside(choices: Sequence[Infeasible]) -> str:
     first = choices[0]
     if len(choices) == 1:
         return f"left out, because it is infeasible: {first.cell.id}: {first.obstacle.because}"
-    return f"left out, because they are infeasible: {len(choices):,} cells; {first.cell.id}: {first.obstacle.because}"
+    return (
+        f"left out, because they are infeasible: {len(choices):,} cells; {first.cell.id}:"
+        f" {first.obstacle.because}"
+    )
 
 
 def _quick(stand: Stand) -> CellsToRun:
     name, quick = stand.setting.folder.name, stand.setting.ask.matrix.quick
     if not quick:
-        hint = f"compat run {name} 'GLOB' runs cells by their ids; `quick = [...]` in its matrix.toml would name some"
+        hint = (
+            f"compat run {name} 'GLOB' runs cells by their ids; `quick = [...]` in its matrix.toml"
+            " would name some"
+        )
         raise NothingToDo.of(f"matrix {name!r} names no quick cells", hint=hint)
     _, cells = _cells(stand, quick)
     return CellsToRun(cells=tuple(CellToRun(cell=cell.id, reason="quick") for cell in cells))
@@ -82,18 +88,25 @@ def _named(stand: Stand, words: Sequence[str]) -> CellsToRun:
     if not wanted:
         hint = f"compat plan {stand.setting.folder.name} --explain CELL shows the arithmetic of one"
         raise NothingToDo.of(f"no cell to run is left; {outside(infeasible)}", hint=hint)
-    return CellsToRun(cells=tuple(CellToRun(cell=cell.id, reason="named") for cell in wanted), infeasible=infeasible)
+    return CellsToRun(
+        cells=tuple(CellToRun(cell=cell.id, reason="named") for cell in wanted),
+        infeasible=infeasible,
+    )
 
 
 def _due(stand: Stand) -> CellsToRun:
     setting = stand.setting
-    reasons = {entry.cell: entry.reason for entry in due(stand.candidates(), stand.runs(), stand.present)}
+    reasons = {
+        entry.cell: entry.reason for entry in due(stand.candidates(), stand.runs(), stand.present)
+    }
     catalogue, cells = _inside(stand, reasons)
     gone = [cell for cell in reasons if cell not in cells]
     wanted, infeasible = _sifted(stand, catalogue, cells.values(), stand.locks)
     remarks = []
     if gone:
-        which = f"{gone[0]} is" if len(gone) == 1 else f"{len(gone):,} cells, such as {gone[0]}, are"
+        which = (
+            f"{gone[0]} is" if len(gone) == 1 else f"{len(gone):,} cells, such as {gone[0]}, are"
+        )
         remarks.append(f"left out: {which} not in matrix {setting.folder.name!r} any more")
     if not wanted:
         remarks.append("nothing else is due" if gone or infeasible else up_to_date(stand))
@@ -103,7 +116,9 @@ def _due(stand: Stand) -> CellsToRun:
 
 
 def _first(stand: Stand) -> CellsToRun:
-    """Of a matrix of which nothing is known: all that a plain install could give, if it is little."""
+    """Of a matrix of which nothing is known: all that a plain install could give, if it is
+    little.
+    """
     setting = stand.setting
     name, matrix = setting.folder.name, setting.ask.matrix
     every = pipeline.product_of(setting.ask, setting.kept)
@@ -116,12 +131,16 @@ def _first(stand: Stand) -> CellsToRun:
     if len(feasible) <= MOST_UNASKED:
         quick = _quick(stand).cells if matrix.quick else ()
         others = (cell.id for cell in feasible if cell.id not in matrix.quick)
-        return CellsToRun(cells=(*quick, *(CellToRun(cell=cell, reason="never-run") for cell in others)))
+        return CellsToRun(
+            cells=(*quick, *(CellToRun(cell=cell, reason="never-run") for cell in others))
+        )
     glob, matching = _newest_of(feasible, matrix)
     ways = [f"compat run {name} {glob!r} runs {count(matching, 'cell')}"]
     if matrix.quick:
         ways.insert(0, f"compat run {name} --quick runs {count(len(matrix.quick), 'telling cell')}")
-    raise NothingToDo.of(f"{len(feasible):,} cells of {name} are feasible and none is locked", hint="; ".join(ways))
+    raise NothingToDo.of(
+        f"{len(feasible):,} cells of {name} are feasible and none is locked", hint="; ".join(ways)
+    )
 
 
 def _never_locked(stand: Stand) -> list[str]:
@@ -135,14 +154,21 @@ def _never_locked(stand: Stand) -> list[str]:
         return []
     glob, _ = _newest_of(feasible, setting.ask.matrix)
     which = count(len(feasible), "more cell is", "more cells are")
-    return [f"{which} feasible and never locked: compat run {setting.folder.name} {glob!r} runs the newest"]
+    return [
+        f"{which} feasible and never locked: compat run {setting.folder.name} {glob!r} runs the"
+        " newest"
+    ]
 
 
 def _newest_of(cells: Sequence[Cell], matrix: Matrix) -> tuple[str, int]:
     """A glob for the cells with the newest release of the subject, and how many it names."""
-    newest = max((cell.on(matrix.subject) for cell in cells), key=lambda coordinate: coordinate.version)
+    newest = max(
+        (cell.on(matrix.subject) for cell in cells), key=lambda coordinate: coordinate.version
+    )
     found = [cell for cell in cells if cell.on(matrix.subject) == newest]
-    parts = (newest.text if axis.name == matrix.subject else f"{axis.short}*" for axis in matrix.axes)
+    parts = (
+        newest.text if axis.name == matrix.subject else f"{axis.short}*" for axis in matrix.axes
+    )
     # A version ends with a digit and the name of a recipe does not: only fresh cells are named.
     ending = "" if matrix.axes[-1].name == matrix.subject else "[0-9]"
     return "-".join(parts) + ending, len(found)
@@ -162,7 +188,10 @@ def _cells(stand: Stand, words: Sequence[str]) -> tuple[Catalogue, tuple[Cell, .
 
 def _inside(stand: Stand, ids: Collection[str]) -> tuple[Catalogue, dict[str, Cell]]:
     """Those of the ids that are cells of the matrix, in order; by the catalogues as for words."""
-    ask, kept = stand.setting.ask, pipeline.kept_catalogue(stand.setting.folder, stand.setting.ask.matrix)
+    ask, kept = (
+        stand.setting.ask,
+        pipeline.kept_catalogue(stand.setting.folder, stand.setting.ask.matrix),
+    )
     if kept is not None:
         inside = _among(pipeline.product_of(ask, kept), ids)
         if len(inside) == len(ids):

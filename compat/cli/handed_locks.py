@@ -1,4 +1,6 @@
-"""What `compat record --locks` does: takes locks that another machine made, the sound ones, and names the others."""
+"""What `compat record --locks` does: takes locks that another machine made, the sound ones, and
+names the others.
+"""
 
 import os
 import stat
@@ -19,10 +21,14 @@ _MOST_BYTES = 4_000_000  # a lock of 130 pins has 0.3 MB
 
 
 def take_locks(setting: Setting, folder: Path, as_json: bool) -> int:
-    """Keep the sound locks of the folder, tell what is wrong with the others, and return the exit code."""
+    """Keep the sound locks of the folder, tell what is wrong with the others, and return the exit
+    code.
+    """
     if folder.is_symlink() or not folder.is_dir():
         raise UsageError.of(
-            "is not a directory", path=str(folder), hint="--locks takes the folder that holds the locks"
+            "is not a directory",
+            path=str(folder),
+            hint="--locks takes the folder that holds the locks",
         )
     planned = {cell.id: cell for cell in cells(setting.facts)}
     kept: list[str] = []
@@ -43,7 +49,9 @@ def take_locks(setting: Setting, folder: Path, as_json: bool) -> int:
         except DeclarationError as error:
             faults.extend(error.faults)
     if as_json:
-        envelope({"kept": kept, "current": current, "refused": [fault.path for fault in faults]}, faults)
+        envelope(
+            {"kept": kept, "current": current, "refused": [fault.path for fault in faults]}, faults
+        )
     for name in () if as_json else kept:
         say(f"{name}  kept")
     report(faults)
@@ -52,11 +60,18 @@ def take_locks(setting: Setting, folder: Path, as_json: bool) -> int:
 
 
 def _texts(folder: Path) -> Iterator[tuple[str, str | Fault]]:
-    """Yield each entry of the folder with its text, or with what is wrong; links are not followed."""
+    """Yield each entry of the folder with its text, or with what is wrong; links are not
+    followed.
+    """
     for number, name in enumerate(sorted(os.listdir(folder))):
         shown = name.encode(errors="backslashreplace").decode()
         if number >= _MOST_FILES:
-            yield shown, _fault(shown, f"is one file too many: at most {_MOST_FILES:,} are handed over at once")
+            yield (
+                shown,
+                _fault(
+                    shown, f"is one file too many: at most {_MOST_FILES:,} are handed over at once"
+                ),
+            )
             return
         yield shown, _text(folder / name, shown)
 

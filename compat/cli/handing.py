@@ -1,4 +1,6 @@
-"""What `compat record --from` does: takes records that other machines made, the sound ones, and names the others."""
+"""What `compat record --from` does: takes records that other machines made, the sound ones, and
+names the others.
+"""
 
 import datetime
 from pathlib import Path
@@ -33,12 +35,16 @@ class Shards(msgspec.Struct, frozen=True):
 
 
 def take(stand: Stand, folder: Path, as_json: bool, plan: Path | None, made_by: str) -> int:
-    """Keep the sound records of the folder, tell what is wrong with the others, and return the exit code.
+    """Keep the sound records of the folder, tell what is wrong with the others, and return the exit
+    code.
 
-    `plan` is the file that says which shard was given which cells, `made_by` the address of the run.
+    `plan` is the file that says which shard was given which cells, `made_by` the address of the
+    run.
     """
     if folder.is_symlink() or not folder.is_dir():
-        raise UsageError.of("is no folder", path=str(folder), hint="--from takes the folder that holds the records")
+        raise UsageError.of(
+            "is no folder", path=str(folder), hint="--from takes the folder that holds the records"
+        )
     kept: list[str] = []
     known: list[str] = []
     faults: list[Fault] = []
@@ -52,13 +58,18 @@ def take(stand: Stand, folder: Path, as_json: bool, plan: Path | None, made_by: 
     except OSError as fault:
         raise CompatError.of(f"cannot be listed: {reason(fault)}") from None
     if as_json:
-        envelope({"kept": kept, "known": known, "refused": [fault.path for fault in faults]}, faults)
+        envelope(
+            {"kept": kept, "known": known, "refused": [fault.path for fault in faults]}, faults
+        )
     for name in () if as_json else kept:
         say(f"{name}  kept")
     report(faults)
     if here.suite_ids.unreadable:
         where = f"{stand.setting.ask.matrix.suite.path}/{here.suite_ids.unreadable}"
-        note(f"compat: capabilities were not compared with the suite: {where} makes ids that only a run can tell")
+        note(
+            f"compat: capabilities were not compared with the suite: {where} makes ids that only a"
+            " run can tell"
+        )
     note(f"{count(len(kept), 'record')} kept, {len(known)} there already, {len(faults)} refused")
     return 1 if faults or not (kept or known) else 0
 
@@ -72,17 +83,25 @@ def _shards(path: Path) -> Shards:
 
 
 def _checkout(stand: Stand, made_by: str, plan: Shards | None) -> Checkout:
-    """This checkout, as records must fit it; its catalogue and its locks are read whole, so that they are sound."""
+    """This checkout, as records must fit it; its catalogue and its locks are read whole, so that
+    they are sound.
+    """
     setting = stand.setting
     rows = () if plan is None else plan.include
     return Checkout(
         matrix=setting.folder.name,
         cells=frozenset(cell.id for cell in cells(Feasibility(setting.ask.matrix, setting.kept))),
-        locks={cell: pipeline.kept_lock(path) for cell, path in pipeline.kept_locks(setting.folder)},
+        locks={
+            cell: pipeline.kept_lock(path) for cell, path in pipeline.kept_locks(setting.folder)
+        },
         suite_digest=stand.present.suite_digest,
         suite_ids=suite_ids(pipeline.suite_texts(setting.folder, setting.ask.matrix)),
         moment=now(),
         since=min((row.since for row in rows), default=now() - OLDEST),
         run_url=made_by or run_url(),
-        shards=None if plan is None else {cell: f"records-{row.shard}" for row in rows for cell in row.cells.split()},
+        shards=(
+            None
+            if plan is None
+            else {cell: f"records-{row.shard}" for row in rows for cell in row.cells.split()}
+        ),
     )

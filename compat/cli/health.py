@@ -1,4 +1,6 @@
-"""The command that says whether what is known of a matrix is still renewed: a schedule watches another with it."""
+"""The command that says whether what is known of a matrix is still renewed: a schedule watches
+another with it.
+"""
 
 from collections import Counter
 from typing import Annotated
@@ -15,11 +17,15 @@ STATES = ("ruled out before any run", "tested", "run without an answer", "never 
 
 def health(
     matrix: MatrixName,
-    days: Annotated[int, typer.Option("--days", min=0, help="How long a stale verdict may wait for its run.")] = 14,
+    days: Annotated[
+        int, typer.Option("--days", min=0, help="How long a stale verdict may wait for its run.")
+    ] = 14,
     as_json: Json = False,
     root: Root = None,
 ) -> None:
-    """Tell how old the verdicts are. Exit code 1 when one is overdue, a record is damaged, or none is there.
+    """Tell how old the verdicts are.
+
+    Exit code 1 when one is overdue, a record is damaged, or none is there.
 
     Each planned cell is counted once: ruled out before any run, tested, run without an answer, or
     never run. A verdict is overdue when it has been stale by its age for more than so many days:

@@ -51,10 +51,16 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 def lock(
     matrix: MatrixName,
-    words: Annotated[list[str] | None, typer.Argument(metavar="[CELL]...", help="Cell ids or globs.")] = None,
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; say what would drift, and why.")] = False,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[CELL]...", help="Cell ids or globs.")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; say what would drift, and why.")
+    ] = False,
     locker: Annotated[LockerName, typer.Option("--locker", help="Who resolves.")] = "uv",
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Cells to lock at once.")] = 1,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, max=64, help="Cells to lock at once.")
+    ] = 1,
     as_json: Json = False,
     root: Root = None,
     index_url: IndexUrl = None,
@@ -66,8 +72,8 @@ def lock(
     Without cells: every cell that has a lock. What is printed has the order of the cells, whatever
     --jobs is.
 
-    Ends with 0 when all are locked; 1 when some are refused, infeasible or would drift, or there is no
-    cell to lock; 3 when some got no answer.
+    Ends with 0 when all are locked; 1 when some are refused, infeasible or would drift, or there is
+    no cell to lock; 3 when some got no answer.
 
     Examples: compat lock tff py3.11-tf2.14-tff0.87.0+relaxed; compat lock tff --check;
     compat lock tff 'py3.9-*-tff0.33.0+relaxed' --jobs 4
@@ -76,7 +82,9 @@ def lock(
     cells = pipeline.chosen(setting.ask, setting.catalogue, words) if words else _locked(setting)
     if not cells:
         name = setting.folder.name
-        hint = f"compat lock {name} 'GLOB' locks cells by their ids; compat run {name} locks and runs"
+        hint = (
+            f"compat lock {name} 'GLOB' locks cells by their ids; compat run {name} locks and runs"
+        )
         raise NothingToDo.of(f"matrix {name!r} has no locks yet", hint=hint)
     facts, resolver = setting.facts, locker_of(setting, locker)
 
@@ -147,7 +155,9 @@ def _kept(setting: Setting, cell: Cell, made: Lock, check: bool) -> Line:
         changes=changes,
         reasons=reasons,
         relaxed=tuple(f"{requirement.sentence} (rule {requirement.rule})" for requirement in taken),
-        kept=tuple(pin.name for pin in made.pins if pin.name in offered and pin.name not in changed),
+        kept=tuple(
+            pin.name for pin in made.pins if pin.name in offered and pin.name not in changed
+        ),
         builds=made.builds,
     )
 

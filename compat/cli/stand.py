@@ -1,4 +1,6 @@
-"""Where a matrix stands: its locks, its records, its suite as it is now, and the verdicts that follow."""
+"""Where a matrix stands: its locks, its records, its suite as it is now, and the verdicts that
+follow.
+"""
 
 import datetime
 from collections.abc import Sequence
@@ -42,9 +44,13 @@ class Stand:
     def present(self) -> Present:
         """The suite as it is now, and the day."""
         folder = self.setting.folder / self.setting.ask.matrix.suite.path
-        packages = frozenset(canonicalize_name(axis.package) for axis in self.setting.ask.matrix.packages)
+        packages = frozenset(
+            canonicalize_name(axis.package) for axis in self.setting.ask.matrix.packages
+        )
         helpers = helper_ids(self.described)
-        return Present(suite_digest=suite_digest(folder), day=self.day, asked=packages, helpers=helpers)
+        return Present(
+            suite_digest=suite_digest(folder), day=self.day, asked=packages, helpers=helpers
+        )
 
     @cached_property
     def described(self) -> tuple[Described, ...]:
@@ -70,7 +76,9 @@ class Stand:
     def picture(self) -> Picture:
         """What is known of every cell of the plan, by the kept catalogue."""
         ask, kept = self.setting.ask, self.setting.kept
-        return picture(ask, kept, pipeline.planned(ask, kept).fates, self.locks, self.rows, self.present)
+        return picture(
+            ask, kept, pipeline.planned(ask, kept).fates, self.locks, self.rows, self.present
+        )
 
     @property
     def durations(self) -> Durations:
@@ -83,7 +91,9 @@ class Stand:
             self.__dict__.pop(name, None)
 
     def candidates(self) -> dict[str, str | None]:
-        """Return every cell that could be due: those with locks, the quick ones, and those with records."""
+        """Return every cell that could be due: those with locks, the quick ones, and those with
+        records.
+        """
         others = {*self.setting.ask.matrix.quick, *self.rows}
         return dict.fromkeys(sorted(others)) | self.locks
 
@@ -101,7 +111,9 @@ class Stand:
         return verdict(cell, rows, self.present, lock_digest=lock, obstacle=self._obstacle(cell))
 
     def _obstacle(self, cell: str) -> Obstacle | None:
-        """What the plan says against a cell, by the kept catalogue; nothing without one, or where the plan lacks it."""
+        """What the plan says against a cell, by the kept catalogue; nothing without one, or where
+        the plan lacks it.
+        """
         if self._facts is None:
             return None
         try:
@@ -138,6 +150,8 @@ class Stand:
         }
 
     def last(self, cell: str) -> str | None:
-        """Return what the newest run came to, whether or not it says anything about the versions."""
+        """Return what the newest run came to, whether or not it says anything about the
+        versions.
+        """
         rows = self.rows.get(cell)
         return str(rows[-1].outcome) if rows else None

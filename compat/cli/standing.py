@@ -1,4 +1,6 @@
-"""What `compat propose --open` does: the one pull request and the one issue, from proposals and changed files."""
+"""What `compat propose --open` does: the one pull request and the one issue, from proposals and
+changed files.
+"""
 
 import hashlib
 import re
@@ -24,7 +26,9 @@ LABEL = "minimum versions"
 
 
 class Desk(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the pull request and the issue go; `site` is the address of the published pages, if there are any."""
+    """Where the pull request and the issue go; `site` is the address of the published pages, if
+    there are any.
+    """
 
     repository: str
     base: str
@@ -35,17 +39,25 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
         """Return the repository on GitHub, signed with the token of the environment."""
         repository = self.repository or environ().get("GITHUB_REPOSITORY", "")
         if not repository:
-            hint = "name it with --repository owner/name, or in the environment as GITHUB_REPOSITORY"
+            hint = (
+                "name it with --repository owner/name, or in the environment as GITHUB_REPOSITORY"
+            )
             raise UsageError.of("which repository is not said", hint=hint)
         address = environ().get("GITHUB_API_URL") or API
-        return GitHub(Rest(address, repository, environ().get("GITHUB_TOKEN") or None, requests.Session()))
+        return GitHub(
+            Rest(address, repository, environ().get("GITHUB_TOKEN") or None, requests.Session())
+        )
 
 
-def make_stand(desk: Desk, seen: Picture, found: Sequence[Proposal], files: Sequence[File]) -> tuple[Outcome, Outcome]:
+def make_stand(
+    desk: Desk, seen: Picture, found: Sequence[Proposal], files: Sequence[File]
+) -> tuple[Outcome, Outcome]:
     """Open, update or close the pull request of the open moves, then the issue of the others."""
     github = desk.github()
     key = re.sub("[^a-z0-9]+", "-", f"floors-{seen.matrix.name}").strip("-")
-    branches = Branches(own=f"compat/{key}", base=desk.base or environ().get("GITHUB_REF_NAME") or "main")
+    branches = Branches(
+        own=f"compat/{key}", base=desk.base or environ().get("GITHUB_REF_NAME") or "main"
+    )
     pull, issue = wanted(seen.matrix.title, found, files, desk.site)
     thread = Thread(key=key, label=LABEL)
     return (
@@ -57,7 +69,9 @@ def make_stand(desk: Desk, seen: Picture, found: Sequence[Proposal], files: Sequ
 def wanted(
     title: str, found: Sequence[Proposal], files: Sequence[File], site: str
 ) -> tuple[Standing | None, StandingIssue | None]:
-    """Return the pull request and the issue that should stand; None where there is nothing to say."""
+    """Return the pull request and the issue that should stand; None where there is nothing to
+    say.
+    """
     opened = [one for one in found if one.is_open]
     others = [one for one in found if not one.is_open]
     changed = tuple(file for file in files if file.before != file.after)

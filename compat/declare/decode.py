@@ -1,4 +1,6 @@
-"""The `declare` room's decoding: the text of a matrix or a policy -> its value, or every fault of the text at once."""
+"""The `declare` room's decoding: the text of a matrix or a policy -> its value, or every fault of
+the text at once.
+"""
 
 from typing import TypeVar
 
@@ -21,7 +23,9 @@ def decode_matrix(text: bytes, source: str) -> Matrix:
 
 
 def decode_policy(text: bytes, source: str) -> Policy:
-    """Return the policy that a `policy.toml` declares; raise DeclarationError with all its faults."""
+    """Return the policy that a `policy.toml` declares; raise DeclarationError with all its
+    faults.
+    """
     return _decode(text, source, Policy)
 
 
@@ -30,7 +34,8 @@ def _decode(text: bytes, source: str, kind: type[Declaration]) -> Declaration:
     try:
         return msgspec.convert(parsed, kind, dec_hook=decode_custom)
     except msgspec.ValidationError:
-        # Imported here because it brings jsonschema along: a tenth of a second that sound declarations never need.
+        # Imported here because it brings jsonschema along: a tenth of a second that sound
+        # declarations never need.
         from compat.declare.explain import explained
 
         raise DeclarationError(*explained(parsed, kind, source)) from None

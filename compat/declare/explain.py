@@ -1,4 +1,6 @@
-"""The `declare` room's explanation of a document that does not decode: every fault of it, found by its JSON schema."""
+"""The `declare` room's explanation of a document that does not decode: every fault of it, found by
+its JSON schema.
+"""
 
 import datetime
 import re
@@ -53,7 +55,9 @@ _MSGSPEC_PART = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>[0-9]+)\]")
 
 
 def explained(document: dict[str, Any], kind: type[Value], source: str) -> tuple[Fault, ...]:
-    """Return the faults of a document that is not of that kind: at most one a key, sorted by place."""
+    """Return the faults of a document that is not of that kind: at most one a key, sorted by
+    place.
+    """
     errors = _validator(kind).iter_errors(document)
     found = list(islice(errors, MOST_FOUND))
     first: dict[Path, ValidationError] = {}
@@ -107,8 +111,9 @@ def _remedy(error: ValidationError, path: Path) -> str:
     return ""
 
 
-# The keywords below differ from jsonschema's own: they name the very key, follow the one branch that was meant, and
-# do not repeat for every entry what is wrong with the whole. The code stands in the error's `validator`.
+# The keywords below differ from jsonschema's own: they name the very key, follow the one branch
+# that was meant, and do not repeat for every entry what is wrong with the whole. The code stands in
+# the error's `validator`.
 
 
 @cache
@@ -138,7 +143,9 @@ def _check(parse: Callable[[str], object]) -> Callable[[object], bool]:
 
 
 def _reference(validator: Any, reference: str, instance: Any, schema: Any) -> Errors:
-    """Follow a reference; where the schema finds nothing, ask the type itself, which knows its invariants."""
+    """Follow a reference; where the schema finds nothing, ask the type itself, which knows its
+    invariants.
+    """
     name = reference.removeprefix(REFERENCE)
     sound = True
     for error in validator.descend(instance, definitions()[name]):
@@ -164,7 +171,9 @@ def _misfit(name: str, instance: Any) -> Errors:
 
 
 def _any_of(validator: Any, branches: list[dict[str, Any]], instance: Any, schema: Any) -> Errors:
-    """Follow the branch that the discriminator names, or else the first: the others are null, which TOML has not."""
+    """Follow the branch that the discriminator names, or else the first: the others are null, which
+    TOML has not.
+    """
     if "discriminator" not in schema:
         yield from validator.descend(instance, branches[0])
     elif not isinstance(instance, dict):
@@ -212,11 +221,15 @@ def _type(validator: Any, name: str, instance: Any, schema: Any) -> Errors:
     if schema.get("format") == "date" and not isinstance(instance, str):
         if type(instance) is not datetime.date:
             yield _wrong_type("date", instance)
-    elif not validator.is_type(instance, name) or (name == "integer" and isinstance(instance, float)):
+    elif not validator.is_type(instance, name) or (
+        name == "integer" and isinstance(instance, float)
+    ):
         yield _wrong_type(name, instance)
 
 
 def _wrong_type(name: str, instance: Any, *path: Part) -> ValidationError:
     got = shown(instance) if isinstance(instance, bool | int | float | str) else kind_of(instance)
     message = f"expected {_KIND_NAMES[name]}, got {got}"
-    return ValidationError(message, validator="wrong-type", validator_value=name, instance=instance, path=path)
+    return ValidationError(
+        message, validator="wrong-type", validator_value=name, instance=instance, path=path
+    )

@@ -1,4 +1,6 @@
-"""The `declare` room's JSON schemas (draft 2020-12): what editors and the list of all faults go by."""
+"""The `declare` room's JSON schemas (draft 2020-12): what editors and the list of all faults go
+by.
+"""
 
 import inspect
 import json

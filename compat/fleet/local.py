@@ -1,4 +1,6 @@
-"""This machine as a fleet: a few workers, each with its canary and its circuit breaker, and one order to stop."""
+"""This machine as a fleet: a few workers, each with its canary and its circuit breaker, and one
+order to stop.
+"""
 
 import datetime
 import queue
@@ -14,7 +16,8 @@ from compat.run.job import Bench, Job
 from compat.run.outcome import Failed, Outcome, Passed, is_spurious
 from compat.run.session import CellRun
 
-# So many cells in a row that fail before their import say more about the worker than about the cells.
+# So many cells in a row that fail before their import say more about the worker than about the
+# cells.
 BREAKER = 5
 _RETRIED = frozenset(("network", "index", "sandbox", "worker", "killed"))
 # By these a machine that is short of memory ends every cell; one alone may be the cell's own doing.
@@ -81,7 +84,9 @@ class _Waiting:
         self._closed.set()
 
     def take(self, cancel: threading.Event) -> Job | None:
-        """Return the next job when there is one; None when none will come, or at the order to stop."""
+        """Return the next job when there is one; None when none will come, or at the order to
+        stop.
+        """
         while not cancel.is_set():
             # Asked before the queue: what came just before the end is still seen.
             is_closed = self._closed.is_set()
@@ -111,7 +116,10 @@ _Held = tuple[Job, tuple[Attempt, ...] | _Fault]
 
 
 class Local:
-    """Workers that take jobs from one queue. A worker whose canary dies, or whose breaker opens, takes no more."""
+    """Workers that take jobs from one queue.
+
+    A worker whose canary dies, or whose breaker opens, takes no more.
+    """
 
     def __init__(
         self,
@@ -125,7 +133,8 @@ class Local:
     ) -> None:
         """Take what gives each worker its bench for a job, the clock, and the order to stop.
 
-        `attempts` is how often each cell is run; 1, but for asking whether equal runs end equally. `run_cell` is how.
+        `attempts` is how often each cell is run; 1, but for asking whether equal runs end equally.
+        `run_cell` is how.
         """
         self._benches = benches
         self._now = now
@@ -155,9 +164,9 @@ class Local:
     ) -> int:
         """Run the jobs as they come; `keep` is called once for each that ended, in its worker.
 
-        Making the next job may take its time: the cells before it run meanwhile. A worker starts when
-        a job comes for it, so that there are never more workers than jobs. Return how many have no
-        result that was kept.
+        Making the next job may take its time: the cells before it run meanwhile. A worker starts
+        when a job comes for it, so that there are never more workers than jobs. Return how many
+        have no result that was kept.
         """
         waiting = _Waiting()
         threads: list[threading.Thread] = []
@@ -166,7 +175,11 @@ class Local:
                 waiting.put(job)
                 if len(threads) < self._workers:
                     work = (len(threads), waiting, canary, keep, reporter)
-                    threads.append(threading.Thread(target=self._work, args=work, name=f"worker-{len(threads)}"))
+                    threads.append(
+                        threading.Thread(
+                            target=self._work, args=work, name=f"worker-{len(threads)}"
+                        )
+                    )
                     threads[-1].start()
         finally:
             waiting.close()
@@ -221,9 +234,11 @@ class Local:
         reporter.stopped(number, why)
 
     def _attempted(self, number: int, job: Job) -> tuple[Attempt, ...] | _Fault:
-        """Run a cell as often as asked; once more when what ended it says nothing about the cell and may pass.
+        """Run a cell as often as asked; once more when what ended it says nothing about the cell
+        and may pass.
 
-        A fault of compat itself ends this cell and no other: what a package left behind may have caused it.
+        A fault of compat itself ends this cell and no other: what a package left behind may have
+        caused it.
         """
         try:
             return self._runs(number, job)
@@ -246,7 +261,9 @@ class Local:
         keep: Callable[[Job, tuple[Attempt, ...]], None],
         reporter: Reporter,
     ) -> None:
-        """Let go of what was held back while the breaker might have opened; what has no result that is kept is told."""
+        """Let go of what was held back while the breaker might have opened; what has no result that
+        is kept is told.
+        """
         for job, attempts in held:
             if isinstance(attempts, _Fault):
                 self._lost += 1
@@ -266,11 +283,15 @@ class Local:
 
 
 def _of_worker(canary: Job, number: int) -> Job:
-    """The canary under a name of the worker's own: workers start at the same moment, and leave their evidence by it."""
+    """The canary under a name of the worker's own: workers start at the same moment, and leave
+    their evidence by it.
+    """
     return msgspec.structs.replace(canary, cell=f"{canary.cell}-{number}")
 
 
-def _run_cell(job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event) -> Evidence:
+def _run_cell(
+    job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event
+) -> Evidence:
     return CellRun(job, bench, started, cancel).run()
 
 

@@ -7,7 +7,9 @@ from compat.lock.lockfile import Inputs, Lock, Pin
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):
-    """A package whose pin differs: another version, other files (same version), or there on one side only (None)."""
+    """A package whose pin differs: another version, other files (same version), or there on one
+    side only (None).
+    """
 
     package: str
     before: Version | None
@@ -25,7 +27,10 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Drift(msgspec.Struct, frozen=True, kw_only=True):
-    """The difference of two locks. `reasons` name the inputs that differ; none: only the index has changed."""
+    """The difference of two locks.
+
+    `reasons` name the inputs that differ; none: only the index has changed.
+    """
 
     moved: tuple[Moved, ...]
     reasons: tuple[str, ...]

@@ -1,4 +1,6 @@
-"""Locks that another machine made, each looked at before it may stand among ours: what is asked, and what is pinned."""
+"""Locks that another machine made, each looked at before it may stand among ours: what is asked,
+and what is pinned.
+"""
 
 from collections.abc import Mapping
 from functools import partial
@@ -17,11 +19,14 @@ from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 
 
-def handed_lock(text: str, name: str, planned: Mapping[str, Cell], facts: Feasibility, source: ReleaseSource) -> Lock:
-    """Return the lock of a file `<cell>.txt`; raise DeclarationError when it is not one that this checkout asks for.
+def handed_lock(
+    text: str, name: str, planned: Mapping[str, Cell], facts: Feasibility, source: ReleaseSource
+) -> Lock:
+    """Return the lock of a file `<cell>.txt`; raise DeclarationError when it is not one that this
+    checkout asks for.
 
-    Its cell is planned and feasible, its inputs are those of the cell's recipe, its builds are named, and the index
-    lists each of its hashes for that version.
+    Its cell is planned and feasible, its inputs are those of the cell's recipe, its builds are
+    named, and the index lists each of its hashes for that version.
     """
     lock = decode_lock(text, name)
     refuse = partial(DeclarationError.of, path=name, hint="`compat lock` makes it anew")
@@ -41,8 +46,8 @@ def handed_lock(text: str, name: str, planned: Mapping[str, Cell], facts: Feasib
 def _unasked(inputs: Inputs, cell: Cell, facts: Feasibility) -> str:
     """Why these are not the inputs of the cell's recipe; empty when they are.
 
-    A relaxed lock keeps some requirements as published and frees some packages from its date, as the resolver needs
-    it: there each side must speak of the packages that the recipe speaks of.
+    A relaxed lock keeps some requirements as published and frees some packages from its date, as
+    the resolver needs it: there each side must speak of the packages that the recipe speaks of.
     """
     asked = inputs_of(facts, cell)
     if cell.recipe != "relaxed":
@@ -52,7 +57,12 @@ def _unasked(inputs: Inputs, cell: Cell, facts: Feasibility) -> str:
         if getattr(inputs, field) != getattr(asked, field):
             return f"has another `{field}` than the cell"
     for fields in (("requirements",), ("overrides", "excludes")):
-        allowed = {name for side in (asked, published) for field in fields for name in _names(getattr(side, field))}
+        allowed = {
+            name
+            for side in (asked, published)
+            for field in fields
+            for name in _names(getattr(side, field))
+        }
         strange = {name for field in fields for name in _names(getattr(inputs, field))} - allowed
         if strange:
             return f"asks for {min(strange)}, which the cell does not"
@@ -79,7 +89,9 @@ def _unlisted(pin: Pin, source: ReleaseSource) -> str:
         releases = source.package(pin.name).releases
     except NoPage:
         releases = ()
-    listed = {artifact.sha256 for r in releases if r.version == pin.version for artifact in r.artifacts}
+    listed = {
+        artifact.sha256 for r in releases if r.version == pin.version for artifact in r.artifacts
+    }
     if pin.hashes and set(pin.hashes) <= listed:
         return ""
     return f"pins {pin.name} {pin.version} to files that the index does not list"

@@ -1,4 +1,6 @@
-"""The `plan` room's budget: cells with their seconds, packed into balanced shards that run side by side."""
+"""The `plan` room's budget: cells with their seconds, packed into balanced shards that run side by
+side.
+"""
 
 import heapq
 import itertools
@@ -21,7 +23,9 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """At most so many shards at once, each done within so many seconds, of which `overhead` passes before its cells."""
+    """At most so many shards at once, each done within so many seconds, of which `overhead` passes
+    before its cells.
+    """
 
     seconds: float
     shards: int
@@ -63,7 +67,9 @@ class Packing(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def mean(self) -> float:
         """The seconds of a shard, on average."""
-        return sum(shard.seconds for shard in self.shards) / len(self.shards) if self.shards else 0.0
+        return (
+            sum(shard.seconds for shard in self.shards) / len(self.shards) if self.shards else 0.0
+        )
 
     @property
     def tasks(self) -> Iterator[Task]:
@@ -72,16 +78,24 @@ class Packing(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def alone(self) -> Task | None:
-        """The cell that takes longer than a mean shard all by itself, so that no packing is balanced; else None."""
+        """The cell that takes longer than a mean shard all by itself, so that no packing is
+        balanced; else None.
+        """
         task = max(self.tasks, key=lambda one: one.seconds, default=None)
         overhead = self.shards[0].overhead if self.shards else 0.0
-        return task if task is not None and overhead + task.seconds > self.mean and len(self.shards) > 1 else None
+        return (
+            task
+            if task is not None and overhead + task.seconds > self.mean and len(self.shards) > 1
+            else None
+        )
 
 
 def packed(tasks: Sequence[Task], budget: Budget) -> Packing:
-    """Return the tasks in balanced shards that each end in time; the tasks must be some that `fitting` returned.
+    """Return the tasks in balanced shards that each end in time; the tasks must be some that
+    `fitting` returned.
 
-    There are no more shards than it takes to give each as much work as it has overhead: a machine costs its set-up.
+    There are no more shards than it takes to give each as much work as it has overhead: a machine
+    costs its set-up.
     """
     if not tasks:
         return Packing()
@@ -96,12 +110,16 @@ def packed(tasks: Sequence[Task], budget: Budget) -> Packing:
 
 
 def fitting(tasks: Iterable[Task], budget: Budget) -> tuple[Task, ...]:
-    """Return those that fit, where the first ones choose first; a short one may find room where a long one did not."""
+    """Return those that fit, where the first ones choose first; a short one may find room where a
+    long one did not.
+    """
     return tuple(itertools.chain.from_iterable(_assigned(tasks, budget)))
 
 
 def rounds(tasks: Sequence[Task], budget: Budget) -> Iterator[tuple[Task, ...]]:
-    """Yield what fits into the budget now, then what fits when it is spent again, until only too long ones are left."""
+    """Yield what fits into the budget now, then what fits when it is spent again, until only too
+    long ones are left.
+    """
     waiting = tasks
     while taken := set(fitting(waiting, budget)):
         yield tuple(task for task in waiting if task in taken)
@@ -109,7 +127,9 @@ def rounds(tasks: Sequence[Task], budget: Budget) -> Iterator[tuple[Task, ...]]:
 
 
 def _assigned(tasks: Iterable[Task], budget: Budget) -> list[list[Task]]:
-    """The tasks in shards, each in the one with most room left, or in none where that is too little."""
+    """The tasks in shards, each in the one with most room left, or in none where that is too
+    little.
+    """
     shards: list[list[Task]] = [[] for _ in range(budget.most)]
     loads = [(0.0, number) for number in range(budget.most)]
     for task in tasks:
@@ -121,7 +141,9 @@ def _assigned(tasks: Iterable[Task], budget: Budget) -> list[list[Task]]:
 
 
 def _longest_first(tasks: Iterable[Task], count: int) -> list[list[Task]]:
-    """Longest processing time first (Graham 1969): at most 4/3 of the best packing, and far less with many tasks."""
+    """Longest processing time first (Graham 1969): at most 4/3 of the best packing, and far less
+    with many tasks.
+    """
     shards: list[list[Task]] = [[] for _ in range(count)]
     loads = [(0.0, number) for number in range(count)]
     for task in sorted(tasks, key=lambda one: (-one.seconds, one.cell)):
@@ -133,4 +155,6 @@ def _longest_first(tasks: Iterable[Task], count: int) -> list[list[Task]]:
 
 def _packing(assigned: Iterable[Iterable[Task]], budget: Budget) -> Packing:
     ordered = (tuple(sorted(tasks, key=lambda one: (-one.seconds, one.cell))) for tasks in assigned)
-    return Packing(shards=tuple(Shard(tasks=tasks, overhead=budget.overhead) for tasks in ordered if tasks))
+    return Packing(
+        shards=tuple(Shard(tasks=tasks, overhead=budget.overhead) for tasks in ordered if tasks)
+    )

@@ -32,7 +32,10 @@ Fate = Feasible | Infeasible
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition of the cells: each has exactly one fate. `unneeded` names rules that no cell needs."""
+    """A partition of the cells: each has exactly one fate.
+
+    `unneeded` names rules that no cell needs.
+    """
 
     matrix: str
     fates: tuple[Fate, ...]
@@ -40,9 +43,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan(matrix: Matrix, catalogue: Catalogue, here: frozenset[Version] | None = None) -> Plan:
-    """Return the plan of all cells: each place under each recipe that asks something of its own there.
+    """Return the plan of all cells: each place under each recipe that asks something of its own
+    there.
 
-    With `here`, the interpreter series that this machine has, a cell whose interpreter is missing is infeasible too.
+    With `here`, the interpreter series that this machine has, a cell whose interpreter is missing
+    is infeasible too.
     """
     facts = Feasibility(matrix, catalogue)
     fates = tuple(fate_of(facts, cell, here) for cell in cells(facts))
@@ -70,10 +75,14 @@ def fate_of(facts: Feasibility, cell: Cell, here: frozenset[Version] | None = No
 
 
 def counts(fates: Iterable[Fate]) -> dict[str, Counter[str]]:
-    """Return, by recipe, how many cells have which fate: `feasible`, or the kind of their obstacle."""
+    """Return, by recipe, how many cells have which fate: `feasible`, or the kind of their
+    obstacle.
+    """
     table: dict[str, Counter[str]] = {recipe: Counter() for recipe in RECIPES}
     for fate in fates:
-        table[fate.cell.recipe]["feasible" if isinstance(fate, Feasible) else fate.obstacle.kind] += 1
+        table[fate.cell.recipe][
+            "feasible" if isinstance(fate, Feasible) else fate.obstacle.kind
+        ] += 1
     return table
 
 
@@ -95,7 +104,10 @@ def _no_interpreter(matrix: Matrix, cell: Cell, here: frozenset[Version]) -> Obs
     python = cell.on(matrix.interpreters.name)
     if python.version in here:
         return None
-    because = f"this machine has no Python {python.version}; `uv python install {python.version}` gets one"
+    because = (
+        f"this machine has no Python {python.version}; `uv python install {python.version}`"
+        " gets one"
+    )
     return Obstacle(kind="no-interpreter", between=(python.text,), because=because)
 
 
@@ -113,7 +125,11 @@ def _needed(facts: Feasibility, fate: Fate) -> Iterator[Rule]:
     """The rules without which the cell would be another."""
     cell = fate.cell
     if isinstance(fate, Infeasible):
-        if fate.obstacle.kind == "excluded" and not facts.unavailable(cell) and not facts.conflicting(cell):
+        if (
+            fate.obstacle.kind == "excluded"
+            and not facts.unavailable(cell)
+            and not facts.conflicting(cell)
+        ):
             yield from facts.rules.exclusions(cell)
         return
     yield from facts.changing(cell)

@@ -1,4 +1,6 @@
-"""The `policy` room's arithmetic: the lines by which a person follows a floor from dates and declarations."""
+"""The `policy` room's arithmetic: the lines by which a person follows a floor from dates and
+declarations.
+"""
 
 from collections.abc import Iterator
 
@@ -11,15 +13,19 @@ from compat.policy.window import CADENCES, Slot, rule_of, window_of
 
 def told(moment: Moment, axis: Axis) -> tuple[str, ...]:
     """Return the lines for one axis that has a floor."""
-    parts = (_looking_back(moment), *(part(moment, axis) for part in (_floor, _rule, _calendar, _exceptions, _admits)))
+    parts = (
+        _looking_back(moment),
+        *(part(moment, axis) for part in (_floor, _rule, _calendar, _exceptions, _admits)),
+    )
     return tuple(line for part in parts for line in part)
 
 
 def _looking_back(moment: Moment) -> Iterator[str]:
     if moment.looks_back:
         yield (
-            f"This looks back at {moment.day}: only what had been released by then counts, and declared holds do not. "
-            f"The cells were run later, some with a patch release that came after that day."
+            f"This looks back at {moment.day}: only what had been released by then counts, and"
+            " declared holds do not. The cells were run later, some with a patch release that came"
+            " after that day."
         )
 
 
@@ -78,7 +84,10 @@ def _exceptions(moment: Moment, axis: Axis) -> Iterator[str]:
         yield f"Until {hold.until} a hold lets it rise to {hold.at} at most: {_ended(hold.because)}"
     for bad in moment.policy.known_bad:
         if bad.axis == axis.name:
-            yield f"{package_of(axis)} {bad.version} is passed over, it is known to be bad: {_ended(bad.because)}"
+            yield (
+                f"{package_of(axis)} {bad.version} is passed over, it is known to be bad:"
+                f" {_ended(bad.because)}"
+            )
 
 
 def _admits(moment: Moment, axis: Axis) -> Iterator[str]:
@@ -87,7 +96,9 @@ def _admits(moment: Moment, axis: Axis) -> Iterator[str]:
 
 
 def _asked(moment: Moment, axis: Axis) -> str:
-    """What the newest release asks of an axis; of a package, with the newest Python of the matrix."""
+    """What the newest release asks of an axis; of a package, with the newest Python of the
+    matrix.
+    """
     asked = moment.asks(axis)
     what = f"{package_of(axis)} {asked}" if asked else f"any {package_of(axis)}"
     return what if isinstance(axis, InterpreterAxis) else f"{what} on Python {moment.newest_python}"

@@ -1,4 +1,6 @@
-"""The `policy` room's calendar: the dated moves that the windows let every floor make in the coming years."""
+"""The `policy` room's calendar: the dated moves that the windows let every floor make in the coming
+years.
+"""
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,10 +26,11 @@ State = Literal["due", "announced", "planned"]
 class Coming(Value, frozen=True, kw_only=True):
     """A coming move: a floor may rise to `to` with the first release after `on`.
 
-    `allowed` is the day on which the window lets it, `on` the first day of the cadence from then on, `announced` the
-    day from which it is told. `held` is the hold that makes `on` later than the window would, empty without one.
-    `proof` is what is known of the version as a floor. `before` is the floor that it follows on, the present one or
-    that of the move before it, and `lost` what is covered from there on and ends with it.
+    `allowed` is the day on which the window lets it, `on` the first day of the cadence from then
+    on, `announced` the day from which it is told. `held` is the hold that makes `on` later than the
+    window would, empty without one. `proof` is what is known of the version as a floor. `before` is
+    the floor that it follows on, the present one or that of the move before it, and `lost` what is
+    covered from there on and ends with it.
     """
 
     axis: Name
@@ -67,9 +70,11 @@ class Minimum(Value, frozen=True, kw_only=True):
 
 
 class Bar(Value, frozen=True, kw_only=True):
-    """A version of an axis for a chart: when it came out, when its window ends, and upstream's end of life.
+    """A version of an axis for a chart: when it came out, when its window ends, and upstream's end
+    of life.
 
-    None means that nobody can know yet, or that upstream names no end. `is_floor` marks the present floor.
+    None means that nobody can know yet, or that upstream names no end. `is_floor` marks the present
+    floor.
     """
 
     axis: Name
@@ -81,7 +86,9 @@ class Bar(Value, frozen=True, kw_only=True):
 
 
 class Schedule(Value, frozen=True, kw_only=True):
-    """The coming moves of a matrix, by day; the minimum versions from each of these days on; and a chart's values."""
+    """The coming moves of a matrix, by day; the minimum versions from each of these days on; and a
+    chart's values.
+    """
 
     matrix: str
     title: str
@@ -95,8 +102,8 @@ class Schedule(Value, frozen=True, kw_only=True):
 def schedule(picture: Picture, day: datetime.date, years: int = 3) -> Schedule:
     """Return the schedule of a matrix from that day on; without a policy nothing moves.
 
-    A move that is due shows only the newest version that the calendar allows. Of packages only what has come out is
-    known, of Python also what upstream plans.
+    A move that is due shows only the newest version that the calendar allows. Of packages only what
+    has come out is known, of Python also what upstream plans.
     """
     until = day + relativedelta(years=years)
     policy = picture.ask.policy
@@ -126,13 +133,19 @@ def schedule(picture: Picture, day: datetime.date, years: int = 3) -> Schedule:
 def _coming(guard: Guard, axis: Axis) -> Iterator[Coming]:
     moment = guard.moment
     floor, bad = moment.floors[axis.name], moment.bad(axis.name)
-    later = [slot for slot in moment.slots[axis.name] if slot.version > floor and slot.version not in bad]
+    later = [
+        slot for slot in moment.slots[axis.name] if slot.version > floor and slot.version not in bad
+    ]
     moves = [_move(guard, axis, slot) for slot in later if slot.on is not None]
     due = max((move.to for move in moves if move.on <= moment.day), default=floor)
     before = floor
     for move in moves:
-        if move.to >= due and not any(later.to > move.to and later.on <= move.on for later in moves):
-            yield msgspec.structs.replace(move, before=before, lost=lost(guard, axis, before, move.to))
+        if move.to >= due and not any(
+            later.to > move.to and later.on <= move.on for later in moves
+        ):
+            yield msgspec.structs.replace(
+                move, before=before, lost=lost(guard, axis, before, move.to)
+            )
             before = move.to
 
 
@@ -167,10 +180,15 @@ def _move(guard: Guard, axis: Axis, slot: Slot) -> Coming:
     )
 
 
-def _minimums(floors: Mapping[str, Version], moves: Sequence[Coming], day: datetime.date) -> tuple[Minimum, ...]:
+def _minimums(
+    floors: Mapping[str, Version], moves: Sequence[Coming], day: datetime.date
+) -> tuple[Minimum, ...]:
     def at(on: datetime.date, proven: bool) -> tuple[tuple[str, Version], ...]:
         reached = [move for move in moves if move.on <= on and (move.proven or not proven)]
-        return tuple((name, max([floor, *(m.to for m in reached if m.axis == name)])) for name, floor in floors.items())
+        return tuple(
+            (name, max([floor, *(m.to for m in reached if m.axis == name)]))
+            for name, floor in floors.items()
+        )
 
     days = sorted({day, *(move.on for move in moves if move.on > day)})
     return tuple(Minimum(on=on, floors=at(on, False), proven=at(on, True)) for on in days)

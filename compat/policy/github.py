@@ -1,4 +1,6 @@
-"""The few calls that standing pull requests and issues need of GitHub, and what is there as values."""
+"""The few calls that standing pull requests and issues need of GitHub, and what is there as
+values.
+"""
 
 import base64
 import binascii
@@ -10,7 +12,17 @@ import msgspec
 
 from compat.errors import ServiceUnreachable, UsageError
 from compat.policy.rest import Again, Answer, Rest
-from compat.policy.standing import KEY, Branches, Commit, File, Pull, Standing, State, message, sealed
+from compat.policy.standing import (
+    KEY,
+    Branches,
+    Commit,
+    File,
+    Pull,
+    Standing,
+    State,
+    message,
+    sealed,
+)
 from compat.policy.standing_issue import Issue
 from compat.policy.words import marked
 
@@ -91,11 +103,16 @@ class GitHub:
         self.rest = rest
 
     def state(self, branches: Branches, wanted: Standing | None) -> State:
-        """Return what is there. Raises UsageError when there is no base branch, or none that the token may see."""
+        """Return what is there.
+
+        Raises UsageError when there is no base branch, or none that the token may see.
+        """
         base = self._head(branches.base)
         if base is None:
             hint = "check the names, and that the token may read the repository"
-            raise UsageError.of(f"has no branch {branches.base}", path=self.rest.repository, hint=hint)
+            raise UsageError.of(
+                f"has no branch {branches.base}", path=self.rest.repository, hint=hint
+            )
         files = wanted.files if wanted is not None else ()
         return State(
             base=base,
@@ -105,7 +122,10 @@ class GitHub:
         )
 
     def plant(self, branches: Branches, standing: Standing, state: State) -> None:
-        """Make the branch: one commit with the files on the base's head. Raises Again when somebody else moved it."""
+        """Make the branch: one commit with the files on the base's head.
+
+        Raises Again when somebody else moved it.
+        """
         tree = self._written("git/trees", _tree(state.base.tree, standing.files), _Sha).sha
         words = message(standing, tree, state.base.sha)
         commit = {"message": words, "tree": tree, "parents": [state.base.sha]}
@@ -113,7 +133,8 @@ class GitHub:
         if state.head is None:
             self._written("git/refs", {"ref": f"refs/heads/{branches.own}", "sha": sha}, _Ref)
             return
-        # GitHub's REST API has no "move it only if it is still there": this look leaves a gap of one request.
+        # GitHub's REST API has no "move it only if it is still there": this look leaves a gap of
+        # one request.
         now = self._head(branches.own)
         if now is None or now.sha != state.head.sha:
             raise Again("the branch moved")
@@ -122,7 +143,9 @@ class GitHub:
     def open_pull(self, branches: Branches, title: str, body: str) -> str:
         """Open a pull request and return its address. Raises Again when there is one."""
         return self._written(
-            "pulls", {"title": title, "body": body, "head": branches.own, "base": branches.base}, _New
+            "pulls",
+            {"title": title, "body": body, "head": branches.own, "base": branches.base},
+            _New,
         ).html_url
 
     def edit_pull(self, number: int, **changes: str | None) -> None:
@@ -146,14 +169,18 @@ class GitHub:
 
     def open_issue(self, title: str, body: str, label: str) -> str:
         """Open an issue with a label, which GitHub makes if it is new, and return its address."""
-        return self._written("issues", {"title": title, "body": body, "labels": [label]}, _New).html_url
+        return self._written(
+            "issues", {"title": title, "body": body, "labels": [label]}, _New
+        ).html_url
 
     def edit_issue(self, number: int, **changes: str | None) -> None:
         """Change the title, body or state of an issue; what is None stays."""
         self._edited(f"issues/{number}", changes)
 
     def say_once(self, number: int, text: str, key: str) -> bool:
-        """Comment on a pull request or an issue, unless that was said before; return whether it was said now."""
+        """Comment on a pull request or an issue, unless that was said before; return whether it was
+        said now.
+        """
         mark = f"<!-- compat:said {key} -->"
         for answer in self.rest.pages(f"issues/{number}/comments"):
             if any(mark in told.body for told in _told(answer, list[_Comment])):
@@ -193,7 +220,9 @@ class GitHub:
             raise UsageError.of("is no UTF-8 text on GitHub", path=path) from None
 
     def _pulls(self, branch: str) -> Iterator[Pull]:
-        """Yield the pull requests from the branch of this repository, newest first, whatever they are for."""
+        """Yield the pull requests from the branch of this repository, newest first, whatever they
+        are for.
+        """
         for answer in self.rest.pages("pulls", head=f"{self.rest.owner}:{branch}", state="all"):
             for told in _told(answer, list[_Pull]):
                 if told.head.ref == branch and told.head.repo == told.base.repo:
@@ -232,16 +261,23 @@ def _refused(path: str, answer: Answer) -> Exception:
     told = answer.message
     if "already exists" in told or "does not exist" in told:
         return Again(told)
-    return ServiceUnreachable.of(f"GitHub refuses to write {path}: {told}", hint="look at the repository's rules")
+    return ServiceUnreachable.of(
+        f"GitHub refuses to write {path}: {told}", hint="look at the repository's rules"
+    )
 
 
 def _told(answer: Answer, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(answer.content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
-        raise ServiceUnreachable.of(f"GitHub's answer is not what its description says: {fault}") from None
+        raise ServiceUnreachable.of(
+            f"GitHub's answer is not what its description says: {fault}"
+        ) from None
 
 
 def _tree(base: str, files: Sequence[File]) -> dict[str, Any]:
-    entries = [{"path": file.path, "mode": "100644", "type": "blob", "content": file.after} for file in files]
+    entries = [
+        {"path": file.path, "mode": "100644", "type": "blob", "content": file.after}
+        for file in files
+    ]
     return {"base_tree": base, "tree": entries}

@@ -1,4 +1,6 @@
-"""The `policy` room's calendar file: a Schedule as iCalendar (RFC 5545), for people's own calendars."""
+"""The `policy` room's calendar file: a Schedule as iCalendar (RFC 5545), for people's own
+calendars.
+"""
 
 import datetime
 
@@ -13,7 +15,8 @@ REMINDERS = (90, 30, 7)
 def ical(schedule: Schedule) -> str:
     """Return the coming moves as all-day events with reminders 90, 30 and 7 days before.
 
-    The same schedule gives the same text. A move keeps its UID when its date changes, so calendars move the event.
+    The same schedule gives the same text. A move keeps its UID when its date changes, so calendars
+    move the event.
     """
     calendar = Calendar()
     calendar.add("prodid", "-//compat//floor moves//EN")
@@ -29,11 +32,15 @@ def _event(schedule: Schedule, move: Coming) -> Event:
     event = Event()
     event.add("uid", f"{schedule.matrix}-{move.id}@compat")
     # No clock: what an event says was true from the day on which the version came out.
-    event.add("dtstamp", datetime.datetime.combine(move.released, datetime.time(), datetime.timezone.utc))
+    event.add(
+        "dtstamp", datetime.datetime.combine(move.released, datetime.time(), datetime.timezone.utc)
+    )
     event.add("dtstart", move.on)
     event.add("dtend", move.on + datetime.timedelta(days=1))
     event.add("transp", "TRANSPARENT")
-    event.add("summary", f"{plain(schedule.title)}: {move.package} {move.to} may become the minimum")
+    event.add(
+        "summary", f"{plain(schedule.title)}: {move.package} {move.to} may become the minimum"
+    )
     event.add("description", "\n".join(_lines(schedule, move)))
     for days in REMINDERS:
         alarm = Alarm()
@@ -47,8 +54,18 @@ def _event(schedule: Schedule, move: Coming) -> Event:
 def _lines(schedule: Schedule, move: Coming) -> list[str]:
     came = "comes" if move.released > schedule.day else "came"
     lines = [
-        f"With the {move.wording} the minimum may rise from {move.package} {move.before} to {move.to}.",
-        f"Rule: {move.rule}. {move.package} {move.to} {came} out on {move.released} ({move.source}).",
+        (
+            f"With the {move.wording} the minimum may rise from {move.package} {move.before} to"
+            f" {move.to}."
+        ),
+        (
+            f"Rule: {move.rule}. {move.package} {move.to} {came} out on {move.released}"
+            f" ({move.source})."
+        ),
         f"Proof: {move.proof}.",
     ]
-    return [plain(line, limit=1000) for line in (*lines, f"Hold: {move.held}" if move.held else "") if line]
+    return [
+        plain(line, limit=1000)
+        for line in (*lines, f"Hold: {move.held}" if move.held else "")
+        if line
+    ]

@@ -15,16 +15,26 @@ from compat.index.select import members
 from compat.plan.platform import admits, marker_values
 from compat.plan.product import axis_coordinates
 from compat.plan.requirements import active, named
-from compat.policy.window import DAY, Slot, allowed_on, came_of, hold_on, known_bad, move_day, slots, window_of
+from compat.policy.window import (
+    DAY,
+    Slot,
+    allowed_on,
+    came_of,
+    hold_on,
+    known_bad,
+    move_day,
+    slots,
+    window_of,
+)
 from compat.results.picture import Entry, Picture
 
 
 class Moment:
     """A picture, asked about a day.
 
-    A day before the picture's own is looked back at: only what had been released by then counts, floors are what the
-    newest release of that day declared itself, and holds, which came later, are left out. Runs count whenever they
-    were made.
+    A day before the picture's own is looked back at: only what had been released by then counts,
+    floors are what the newest release of that day declared itself, and holds, which came later, are
+    left out. Runs count whenever they were made.
     """
 
     def __init__(self, picture: Picture, policy: Policy, day: datetime.date) -> None:
@@ -35,7 +45,9 @@ class Moment:
         self.looks_back = day < picture.day
         self.matrix: Matrix = picture.matrix
         self.catalogue = until(picture.catalogue, day)
-        self.others: tuple[Axis, ...] = tuple(axis for axis in self.matrix.axes if axis.name != self.matrix.subject)
+        self.others: tuple[Axis, ...] = tuple(
+            axis for axis in self.matrix.axes if axis.name != self.matrix.subject
+        )
 
     @cached_property
     def newest(self) -> tuple[Version, Release] | None:
@@ -62,7 +74,10 @@ class Moment:
     @property
     def called(self) -> str:
         """The newest release, by its name."""
-        return f"{self.matrix.subject_axis.package} {self.newest[1].version if self.newest else '(none)'}"
+        return (
+            f"{self.matrix.subject_axis.package}"
+            f" {self.newest[1].version if self.newest else '(none)'}"
+        )
 
     @cached_property
     def existing(self) -> dict[str, tuple[Version, ...]]:
@@ -74,14 +89,17 @@ class Moment:
         """The coordinates of each axis, also those that came after the day."""
         catalogue = self.picture.catalogue
         return {
-            axis.name: frozenset(at.version for at in axis_coordinates(axis, catalogue)) for axis in self.matrix.axes
+            axis.name: frozenset(at.version for at in axis_coordinates(axis, catalogue))
+            for axis in self.matrix.axes
         }
 
     @cached_property
     def slots(self) -> dict[str, tuple[Slot, ...]]:
         """When the calendar lets each floor rise to which version, by axis."""
         return {
-            axis.name: slots(came_of(axis, self.catalogue), window_of(self.policy, axis.name), self.policy)
+            axis.name: slots(
+                came_of(axis, self.catalogue), window_of(self.policy, axis.name), self.policy
+            )
             for axis in self.others
         }
 
@@ -96,7 +114,9 @@ class Moment:
 
     @cached_property
     def cells(self) -> tuple[Entry, ...]:
-        """The entries of the newest release whose coordinates all existed; looking back, without the recipe `fresh`."""
+        """The entries of the newest release whose coordinates all existed; looking back, without
+        the recipe `fresh`.
+        """
         kept = {name: frozenset(versions) for name, versions in self.existing.items()}
         kept[self.matrix.subject] = frozenset(() if self.newest is None else self.newest[:1])
         return tuple(
@@ -107,7 +127,9 @@ class Moment:
             and all(at.version in kept[at.axis] for at in entry.cell.coordinates)
         )
 
-    def calendar(self, axis: str, day: datetime.date | None = None, up_to: Version | None = None) -> Slot | None:
+    def calendar(
+        self, axis: str, day: datetime.date | None = None, up_to: Version | None = None
+    ) -> Slot | None:
         """Return what the window allows as the axis's floor on the day, holds left aside.
 
         With `up_to` nothing newer than that counts.
@@ -127,7 +149,11 @@ class Moment:
     def holds(self, axis: str, version: Version) -> tuple[Hold, ...]:
         """Return the holds in force that keep an axis's floor below a version."""
         found = () if self.looks_back else self.policy.holds
-        return tuple(hold for hold in found if hold.axis == axis and hold.at < version and self.day <= hold.until)
+        return tuple(
+            hold
+            for hold in found
+            if hold.axis == axis and hold.at < version and self.day <= hold.until
+        )
 
     def bad(self, axis: str) -> frozenset[Version]:
         """Return the coordinates of an axis that are never proposed."""
@@ -143,17 +169,25 @@ class Moment:
         return self._pin(published, axis)
 
     def releases(self, axis: Axis, version: Version) -> tuple[Version, ...]:
-        """Return the releases under a coordinate of a package axis, oldest first; none of an interpreter."""
+        """Return the releases under a coordinate of a package axis, oldest first; none of an
+        interpreter.
+        """
         if isinstance(axis, InterpreterAxis):
             return ()
         package = self.catalogue.package(canonicalize_name(axis.package))
         return tuple(release.version for release in members(version, axis.select, package))
 
     def _pin(self, published: Published, axis: PackageAxis) -> SpecifierSet | None:
-        patch = max(one for one in self.matrix.interpreters.patches if _series(one) == self.newest_python)
+        patch = max(
+            one for one in self.matrix.interpreters.patches if _series(one) == self.newest_python
+        )
         markers = marker_values(patch, self.matrix.platform)
         asked = named(active(published, markers), canonicalize_name(axis.package))
-        return SpecifierSet(",".join(str(one.specifier) for one in asked if str(one.specifier))) if asked else None
+        return (
+            SpecifierSet(",".join(str(one.specifier) for one in asked if str(one.specifier)))
+            if asked
+            else None
+        )
 
     def _declared(self, axis: Axis) -> Version | None:
         asked = self.asks(axis)
@@ -161,9 +195,15 @@ class Moment:
             return None
         if isinstance(axis, InterpreterAxis):
             patches = {Version(f"{one.major}.{one.minor}"): one for one in axis.patches}
-            admitted = (v for v in self.existing[axis.name] if asked.contains(patches[v], prereleases=True))
+            admitted = (
+                v for v in self.existing[axis.name] if asked.contains(patches[v], prereleases=True)
+            )
         else:
-            admitted = (v for v in self.existing[axis.name] if any(asked.filter(self.releases(axis, v), True)))
+            admitted = (
+                v
+                for v in self.existing[axis.name]
+                if any(asked.filter(self.releases(axis, v), True))
+            )
         return min(admitted, default=None)
 
     def _existing(self, axis: Axis) -> tuple[Version, ...]:
@@ -184,7 +224,8 @@ def _series(patch: Version) -> Version:
 
 
 def until(catalogue: Catalogue, day: datetime.date) -> Catalogue:
-    """Return the catalogue as it was at the end of that day: without files that came later, or whose time is unknown.
+    """Return the catalogue as it was at the end of that day: without files that came later, or
+    whose time is unknown.
 
     A package whose index gives no times at all is kept whole.
     """
@@ -196,7 +237,11 @@ def _until(package: Package, day: datetime.date) -> Package:
         return package
     kept = []
     for release in package.releases:
-        files = tuple(file for file in release.artifacts if file.uploaded is not None and file.uploaded.date() <= day)
+        files = tuple(
+            file
+            for file in release.artifacts
+            if file.uploaded is not None and file.uploaded.date() <= day
+        )
         if files:
             kept.append(msgspec.structs.replace(release, artifacts=files))
     return msgspec.structs.replace(package, releases=tuple(kept))

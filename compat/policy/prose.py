@@ -1,7 +1,9 @@
-"""Untrusted text made harmless in the Markdown that is sent to GitHub: shown as it is, but nothing in it comes alive.
+"""Untrusted text made harmless in the Markdown that is sent to GitHub: shown as it is, but nothing
+in it comes alive.
 
-Documented replacements: what cannot be seen is written as its escape; a space follows `@` before a name, `#` or `GH-`
-before a number, and `$` and `:` where they would begin a formula or an emoji; addresses lose their link.
+Documented replacements: what cannot be seen is written as its escape; a space follows `@` before a
+name, `#` or `GH-` before a number, and `$` and `:` where they would begin a formula or an emoji;
+addresses lose their link.
 """
 
 import re
@@ -11,11 +13,15 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 # Letters and marks that count as printable and show nothing.
-_BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+)
 _MENTION = re.compile(r"(?<![A-Za-z0-9_])@(?=[A-Za-z0-9_])")
 _NUMBER = re.compile(r"(#|\bGH-)(?=\d)", re.I)
 _ADDRESS = re.compile(r"(?<=[A-Za-z])://")
-_ISSUE_ADDRESS = re.compile(r"://(?=[^\s/]+/[^\s/]+/[^\s/]+/(?:issues|pull|pulls|discussions)/\d)", re.I)
+_ISSUE_ADDRESS = re.compile(
+    r"://(?=[^\s/]+/[^\s/]+/[^\s/]+/(?:issues|pull|pulls|discussions)/\d)", re.I
+)
 _FORMULA = re.compile(r"\$(?=\S)")
 _EMOJI = re.compile(r":(?=(?:[a-z0-9_+-]*[a-z_][a-z0-9_+-]*|100|1234|[+-]1):)", re.I)
 _CLOSING = re.compile(
@@ -30,12 +36,18 @@ _READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
 def visible(text: str) -> str:
-    """Return the text with every character that shows nothing, or turns others around, as its escape."""
-    return "".join(char if _seen(char) else char.encode("unicode_escape").decode("ascii") for char in text)
+    """Return the text with every character that shows nothing, or turns others around, as its
+    escape.
+    """
+    return "".join(
+        char if _seen(char) else char.encode("unicode_escape").decode("ascii") for char in text
+    )
 
 
 def plain(text: str, limit: int = 200) -> str:
-    """Return one line for a title or a commit message, which are no Markdown: nothing in it is linked or closed."""
+    """Return one line for a title or a commit message, which are no Markdown: nothing in it is
+    linked or closed.
+    """
     return _unlinked(_cut(visible(text[: limit + 1]), limit)).strip()
 
 
@@ -44,11 +56,15 @@ def inline(text: str, limit: int = 200) -> str:
     line = _EMOJI.sub(": ", _FORMULA.sub("$ ", plain(text, limit)))
     line = _SPECIAL.sub(r"\\\g<0>", line).replace("<", "&lt;")
     line = re.sub(r"\bwww\.", r"www\\.", line, flags=re.I)
-    return _LINE_START.sub(lambda match: f"\\{match[1]}" if not match[1].isdigit() else f"{match[1]}\\", line)
+    return _LINE_START.sub(
+        lambda match: f"\\{match[1]}" if not match[1].isdigit() else f"{match[1]}\\", line
+    )
 
 
 def code(text: str, limit: int = 200) -> str:
-    """Return the text as a code span; as words when it holds a `|`, which would end a table cell even in code."""
+    """Return the text as a code span; as words when it holds a `|`, which would end a table cell
+    even in code.
+    """
     shown = _defused(_cut(visible(text[: limit + 1]), limit))
     if not shown.strip():
         return "(nothing)"
@@ -60,7 +76,9 @@ def code(text: str, limit: int = 200) -> str:
 
 
 def block(text: str, kind: str = "text", limit: int = 20_000) -> str:
-    """Return the text as a fenced code block of a `kind` (text, diff, toml, console), lines kept."""
+    """Return the text as a fenced code block of a `kind` (text, diff, toml, console), lines
+    kept.
+    """
     lines = text[: limit + 1].replace("\r\n", "\n").strip("\n").split("\n")
     shown = "\n".join("\t".join(visible(part) for part in line.split("\t")) for line in lines)
     shown = _defused(_cut(shown, limit))
@@ -80,14 +98,32 @@ def faults(markdown: str) -> tuple[str, ...]:
     tokens = list(_flat(_READER.parse(markdown)))
     shown = "\n".join(token.content for token in tokens)
     found = [
-        *(f"HTML: {token.content.strip()}" for token in tokens if token.type in ("html_inline", "html_block")),
+        *(
+            f"HTML: {token.content.strip()}"
+            for token in tokens
+            if token.type in ("html_inline", "html_block")
+        ),
         *(f"an image: {token.attrGet('src')}" for token in tokens if token.type == "image"),
         *(f"a link to {href}" for href in _hrefs(tokens) if not href.startswith("https://")),
-        *(f"a block of kind {token.info}" for token in tokens if token.type == "fence" and token.info not in _KINDS),
-        *(f"a formula: {token.content}" for token in tokens if token.type == "text" and _FORMULA.search(token.content)),
-        *(f"an emoji: {token.content}" for token in tokens if token.type == "text" and _EMOJI.search(token.content)),
+        *(
+            f"a block of kind {token.info}"
+            for token in tokens
+            if token.type == "fence" and token.info not in _KINDS
+        ),
+        *(
+            f"a formula: {token.content}"
+            for token in tokens
+            if token.type == "text" and _FORMULA.search(token.content)
+        ),
+        *(
+            f"an emoji: {token.content}"
+            for token in tokens
+            if token.type == "text" and _EMOJI.search(token.content)
+        ),
     ]
-    return tuple(visible(fault) for fault in (*found, *_faults_anywhere(markdown), *_faults_anywhere(shown)))
+    return tuple(
+        visible(fault) for fault in (*found, *_faults_anywhere(markdown), *_faults_anywhere(shown))
+    )
 
 
 def title_faults(title: str) -> tuple[str, ...]:

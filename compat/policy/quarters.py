@@ -1,4 +1,6 @@
-"""The `policy` room's quarters: a Schedule by quarter: the floors on its first day, the moves that fall into it."""
+"""The `policy` room's quarters: a Schedule by quarter: the floors on its first day, the moves that
+fall into it.
+"""
 
 import datetime
 from collections.abc import Iterator
@@ -13,7 +15,9 @@ from compat.policy.window import DAY
 
 
 class Quarter(Value, frozen=True, kw_only=True):
-    """Three months of a schedule. Of the present quarter `on` is the schedule's day, of any other its first day.
+    """Three months of a schedule.
+
+    Of the present quarter `on` is the schedule's day, of any other its first day.
 
     `floors` are those that the rules have on that day, `proven` those with the moves only that are
     proven now. The moves that are due already are in the present quarter, any other in the one of

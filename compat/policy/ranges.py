@@ -1,4 +1,6 @@
-"""A version range as somebody wrote it, and the same range with another lower bound: what every rewrite rests on."""
+"""A version range as somebody wrote it, and the same range with another lower bound: what every
+rewrite rests on.
+"""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +15,9 @@ from compat.declare.satisfiable import satisfiable
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
-    """A floor that goes to `floor`, up or down: of one package, or of Python when `package` is None."""
+    """A floor that goes to `floor`, up or down: of one package, or of Python when `package` is
+    None.
+    """
 
     package: str | None
     floor: Version
@@ -48,7 +52,9 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unsatisfiable(msgspec.Struct, frozen=True, kw_only=True):
-    """The move would leave a place with a range that admits nothing; so nothing at all is rewritten."""
+    """The move would leave a place with a range that admits nothing; so nothing at all is
+    rewritten.
+    """
 
     place: str
     before: str
@@ -93,7 +99,8 @@ class _Range(msgspec.Struct, frozen=True):
 
 _NAME = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?![A-Za-z0-9._-])")
 _REQUIREMENT = re.compile(
-    _NAME.pattern + r"(?:\s*\[[^\]]*\])?(?P<parenthesis>\s*\(?)(?P<range>[^;@()]*)\)?\s*(?:;.*)?", re.S
+    _NAME.pattern + r"(?:\s*\[[^\]]*\])?(?P<parenthesis>\s*\(?)(?P<range>[^;@()]*)\)?\s*(?:;.*)?",
+    re.S,
 )
 _CLAUSE = re.compile(r"(~=|==|!=|<=|>=|<|>)(\s*)([^\s,]+)")
 _SEVERAL = "it names no lower bound of its own, and other places do"
@@ -102,9 +109,9 @@ _SEVERAL = "it names no lower bound of its own, and other places do"
 def moved(places: Sequence[Place], move: Move) -> Moved | Unsatisfiable:
     """Return the places' texts after the move; places that do not speak of the package keep theirs.
 
-    The floor is the lowest bound of all places. Up: every lower bound below the new floor goes up. Down: those at
-    the old floor go down; a higher bound elsewhere has its own reason and stays. Where no place has a lower bound,
-    each gets one.
+    The floor is the lowest bound of all places. Up: every lower bound below the new floor goes up.
+    Down: those at the old floor go down; a higher bound elsewhere has its own reason and stays.
+    Where no place has a lower bound, each gets one.
     """
     ranges = [_range(place, move) for place in places]
     known = [found.bound for found in ranges if isinstance(found, _Range) and found.bound]
@@ -134,9 +141,10 @@ def names(text: str, package: str) -> bool:
 def with_floor(text: str, floor: Version) -> str:
     """Return a specifier set's text with another lower bound, everything else as it was.
 
-    `>=` keeps its form, `>` becomes `>=`. `~=2.8` stays `~=` as long as it means the same upper bound; otherwise it,
-    `==2.8.*` and `==2.8.0` become `>=` with the upper bound that they implied (`<3`, `<2.9`, `<=2.8.0`). Upper bounds
-    and `!=` stay. A set without a lower bound gets one in front. May return a set that admits nothing.
+    `>=` keeps its form, `>` becomes `>=`. `~=2.8` stays `~=` as long as it means the same upper
+    bound; otherwise it, `==2.8.*` and `==2.8.0` become `>=` with the upper bound that they implied
+    (`<3`, `<2.9`, `<=2.8.0`). Upper bounds and `!=` stay. A set without a lower bound gets one in
+    front. May return a set that admits nothing.
     """
     clauses = _clauses(text)
     bounded = [(clause.bound, clause) for clause in clauses if clause.bound]
@@ -164,7 +172,9 @@ def _concerned(bound: Bound | None, known: list[Bound], floor: Version) -> bool:
 
 
 def _range(place: Place, move: Move) -> _Range | Skipped | None:
-    """Return the range at a place, why it cannot be moved, or None when it is about something else."""
+    """Return the range at a place, why it cannot be moved, or None when it is about something
+    else.
+    """
     if move.package is None:
         return _parsed("", place.text, "", place)
     if not names(place.text, move.package):
@@ -175,7 +185,11 @@ def _range(place: Place, move: Move) -> _Range | Skipped | None:
     except InvalidRequirement:
         return Skipped(place=place.name, text=place.text, because="it is no requirement by PEP 508")
     if requirement.url or match is None:
-        return Skipped(place=place.name, text=place.text, because="it is a direct reference, which has no range")
+        return Skipped(
+            place=place.name,
+            text=place.text,
+            because="it is a direct reference, which has no range",
+        )
     start, end = match.span("range")
     return _parsed(place.text[:start], place.text[start:end], place.text[end:], place)
 
@@ -186,12 +200,16 @@ def _parsed(head: str, text: str, tail: str, place: Place) -> _Range | Skipped:
     except InvalidSpecifier:
         return Skipped(place=place.name, text=place.text, because="its range is not one by PEP 440")
     if any(part.operator == "===" or "+" in part.version for part in specifiers):
-        return Skipped(place=place.name, text=place.text, because="it asks for one build, not for a range")
+        return Skipped(
+            place=place.name, text=place.text, because="it asks for one build, not for a range"
+        )
     return _Range(head, text, tail, _clauses(text))
 
 
 def _clauses(text: str) -> tuple[_Clause, ...]:
-    return tuple(_Clause(match.start(), match.end(), *match.groups()) for match in _CLAUSE.finditer(text))
+    return tuple(
+        _Clause(match.start(), match.end(), *match.groups()) for match in _CLAUSE.finditer(text)
+    )
 
 
 def _in_front(text: str, clauses: Sequence[_Clause], floor: Version) -> str:
@@ -208,23 +226,35 @@ def _with_floor(clause: _Clause, floor: Version, comma: str) -> str:
     version = Version(clause.version.removesuffix(".*"))
     if clause.operator == "~=":
         same = _compatible(version, floor)
-        return f"~={clause.space}{same}" if same else f"{plain}{comma}<{clause.space}{_after(version, 1)}"
+        return (
+            f"~={clause.space}{same}"
+            if same
+            else f"{plain}{comma}<{clause.space}{_after(version, 1)}"
+        )
     if clause.version.endswith(".*"):
         return f"{plain}{comma}<{clause.space}{_after(version, 0)}"
     return f"{plain}{comma}<={clause.space}{clause.version}"
 
 
 def _compatible(version: Version, floor: Version) -> str | None:
-    """Return what follows `~=` so that it starts at the floor and ends where it ended; None when nothing does."""
+    """Return what follows `~=` so that it starts at the floor and ends where it ended; None when
+    nothing does.
+    """
     length = len(version.release)
-    if len(floor.release) > length or floor.epoch != version.epoch or str(floor) != floor.base_version:
+    if (
+        len(floor.release) > length
+        or floor.epoch != version.epoch
+        or str(floor) != floor.base_version
+    ):
         return None
     padded = (*floor.release, *[0] * (length - len(floor.release)))
     return _numbers(floor.epoch, padded) if padded[:-1] == version.release[:-1] else None
 
 
 def _after(version: Version, dropped: int) -> str:
-    """Return the first version after the series that is left when `dropped` components are cut off."""
+    """Return the first version after the series that is left when `dropped` components are cut
+    off.
+    """
     series = version.release[: len(version.release) - dropped]
     return _numbers(version.epoch, (*series[:-1], series[-1] + 1))
 
@@ -237,8 +267,13 @@ def _objection(text: str, floor: Version) -> str | None:
     specifiers = SpecifierSet(text)
     if not satisfiable(specifiers):
         return f"nothing is left of {text.strip()}"
-    # A floor of one or two components is a series (2.8): its first patch may be left out. A longer one is a version.
-    admitted = satisfiable(specifiers & SpecifierSet(f"=={floor.public}.*")) if _series(floor) else floor in specifiers
+    # A floor of one or two components is a series (2.8): its first patch may be left out. A longer
+    # one is a version.
+    admitted = (
+        satisfiable(specifiers & SpecifierSet(f"=={floor.public}.*"))
+        if _series(floor)
+        else floor in specifiers
+    )
     return None if admitted else f"{text.strip()} leaves out {floor} itself"
 
 

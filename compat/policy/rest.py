@@ -1,4 +1,6 @@
-"""Asking GitHub's REST API: waits and repeats where that is safe, and says in one line what stands in the way."""
+"""Asking GitHub's REST API: waits and repeats where that is safe, and says in one line what stands
+in the way.
+"""
 
 import re
 import time
@@ -24,11 +26,15 @@ _TOKEN_HINT = "give a valid token in the environment"
 
 
 class Again(Exception):
-    """A write met another one, or may have taken effect without an answer: read again, and decide again."""
+    """A write met another one, or may have taken effect without an answer: read again, and decide
+    again.
+    """
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What GitHub answered: the status, the JSON text, and the address of the next page if there is one."""
+    """What GitHub answered: the status, the JSON text, and the address of the next page if there is
+    one.
+    """
 
     status: int
     content: bytes
@@ -44,8 +50,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         if not isinstance(told, dict):
             return f"status {self.status}"
         errors = told.get("errors")
-        details = [item.get("message", "") if isinstance(item, dict) else item for item in _list(errors)]
-        return one_line("; ".join(str(part) for part in (told.get("message", ""), *details) if part))
+        details = [
+            item.get("message", "") if isinstance(item, dict) else item for item in _list(errors)
+        ]
+        return one_line(
+            "; ".join(str(part) for part in (told.get("message", ""), *details) if part)
+        )
 
 
 def owner_and_name(repository: str) -> str:
@@ -58,8 +68,8 @@ def owner_and_name(repository: str) -> str:
 class Rest:
     """One repository's corner of the API.
 
-    Reads are repeated when the server stumbles. Writes never are: `Again` tells the caller to look what became of
-    them. The token is sent to `base_url` only and appears in no message.
+    Reads are repeated when the server stumbles. Writes never are: `Again` tells the caller to look
+    what became of them. The token is sent to `base_url` only and appears in no message.
     """
 
     def __init__(
@@ -70,15 +80,21 @@ class Rest:
         http: requests.Session,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Take the API's address, `owner/name`, a token or None, and a session; refuse what would leak the token."""
+        """Take the API's address, `owner/name`, a token or None, and a session; refuse what would
+        leak the token.
+        """
         parts = urlsplit(base_url)
         if parts.scheme != "https" and parts.hostname not in _LOCAL:
-            raise UsageError.of("the token would travel in the clear", path="the API's address", hint="use https")
+            raise UsageError.of(
+                "the token would travel in the clear", path="the API's address", hint="use https"
+            )
         if parts.username is not None or parts.query or parts.fragment:
             raise UsageError.of("holds more than a host and a path", path="the API's address")
         owner_and_name(repository)
         if token is not None and not re.fullmatch(r"[\x21-\x7e]+", token):
-            raise AuthenticationError.of("the token holds characters that no token has", hint=_TOKEN_HINT)
+            raise AuthenticationError.of(
+                "the token holds characters that no token has", hint=_TOKEN_HINT
+            )
         self.owner = repository.split("/")[0]
         self.repository = repository
         self.signed = token is not None
@@ -109,7 +125,9 @@ class Rest:
             raise AuthenticationError.of("a token is needed to write to GitHub", hint=_TOKEN_HINT)
         for _ in range(TRIES):
             try:
-                response = self._send(method, f"{self._root}/repos/{self.repository}/{path}", body, {})
+                response = self._send(
+                    method, f"{self._root}/repos/{self.repository}/{path}", body, {}
+                )
             except requests.RequestException as fault:
                 raise Again(f"GitHub did not answer: {type(fault).__name__}") from None
             if (seconds := _asked_to_wait(response)) is not None:
@@ -117,7 +135,9 @@ class Rest:
                 continue
             if response.status_code >= 500 or response.status_code == 409:
                 raise Again(f"GitHub answered {method} {path} with status {response.status_code}")
-            return self._accepted(response, f"{method} {path}", (200, 201, 422), _permission(path, "write"))
+            return self._accepted(
+                response, f"{method} {path}", (200, 201, 422), _permission(path, "write")
+            )
         raise ServiceUnreachable.of("GitHub keeps asking to wait", hint="try again later")
 
     def _read(self, address: str, query: dict[str, str | int]) -> Answer:
@@ -138,12 +158,18 @@ class Rest:
                 self.wait(2**attempt)
             else:
                 return self._accepted(response, what, (200, 404), _permission(address, "read"))
-        raise ServiceUnreachable.of(f"GitHub gives no usable answer to {what}: {trouble}", hint="try again later")
+        raise ServiceUnreachable.of(
+            f"GitHub gives no usable answer to {what}: {trouble}", hint="try again later"
+        )
 
     def _send(
         self, method: str, address: str, body: dict[str, Any] | None, query: dict[str, str | int]
     ) -> requests.Response:
-        headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": VERSION, "User-Agent": "compat"}
+        headers = {
+            "Accept": "application/vnd.github+json",
+            "X-GitHub-Api-Version": VERSION,
+            "User-Agent": "compat",
+        }
         return self._http.request(
             method,
             address,
@@ -155,24 +181,40 @@ class Rest:
             allow_redirects=method == "GET",
         )
 
-    def _accepted(self, response: requests.Response, what: str, statuses: tuple[int, ...], needs: str) -> Answer:
+    def _accepted(
+        self, response: requests.Response, what: str, statuses: tuple[int, ...], needs: str
+    ) -> Answer:
         following = response.links.get("next", {}).get("url")
         answer = Answer(status=response.status_code, content=response.content, following=following)
         if answer.status in statuses:
             return answer
         told = answer.message.replace(self._token, "***") if self._token else answer.message
         if answer.status == 401:
-            raise AuthenticationError.of(f"GitHub does not accept the token: {told}", hint=_TOKEN_HINT)
+            raise AuthenticationError.of(
+                f"GitHub does not accept the token: {told}", hint=_TOKEN_HINT
+            )
         if answer.status in (403, 404):
             needs = response.headers.get("X-Accepted-GitHub-Permissions", needs)
-            raise AuthenticationError.of(f"GitHub refuses {what}: {told}", hint=_remedy(told, needs))
-        hint = f"the repository may have moved; it is asked for as {self.repository}" if answer.status < 400 else ""
-        raise ServiceUnreachable.of(f"GitHub answers {what} with status {answer.status}: {told}", hint=hint)
+            raise AuthenticationError.of(
+                f"GitHub refuses {what}: {told}", hint=_remedy(told, needs)
+            )
+        hint = (
+            f"the repository may have moved; it is asked for as {self.repository}"
+            if answer.status < 400
+            else ""
+        )
+        raise ServiceUnreachable.of(
+            f"GitHub answers {what} with status {answer.status}: {told}", hint=hint
+        )
 
     def _wait_or_give_up(self, seconds: float, response: requests.Response) -> None:
         if seconds > LONGEST_WAIT:
             said = _date(response)
-            when = f"after {said + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S} UTC" if said else f"in {seconds:.0f} s"
+            when = (
+                f"after {said + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S} UTC"
+                if said
+                else f"in {seconds:.0f} s"
+            )
             raise ServiceUnreachable.of("GitHub's rate limit is used up", hint=f"try again {when}")
         self.wait(seconds)
 
@@ -196,7 +238,10 @@ def _asked_to_wait(response: requests.Response) -> float | None:
     """
     if response.status_code not in (403, 429):
         return None
-    after, reset = response.headers.get("Retry-After", ""), response.headers.get("X-RateLimit-Reset", "")
+    after, reset = (
+        response.headers.get("Retry-After", ""),
+        response.headers.get("X-RateLimit-Reset", ""),
+    )
     if after.isdecimal():
         return float(after)
     if response.headers.get("X-RateLimit-Remaining") == "0" and reset.isdecimal():

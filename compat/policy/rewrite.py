@@ -1,4 +1,6 @@
-"""Raise or lower a floor in a file's text, touching nothing else: which file is read in which way."""
+"""Raise or lower a floor in a file's text, touching nothing else: which file is read in which
+way.
+"""
 
 from compat.errors import UsageError
 from compat.policy.ranges import Move, Unsatisfiable
@@ -9,8 +11,8 @@ from compat.policy.rewrite_toml import Rewritten, rewritten_pyproject
 def rewritten(path: str, text: str, move: Move) -> Rewritten | Unsatisfiable:
     """Return a library's own file after a move, read by what its name says.
 
-    A second time changes nothing. Raises UsageError for a name that says nothing, DeclarationError for a text that is
-    not what the name says.
+    A second time changes nothing. Raises UsageError for a name that says nothing, DeclarationError
+    for a text that is not what the name says.
     """
     name = path.rsplit("/", 1)[-1]
     if name == "pyproject.toml":

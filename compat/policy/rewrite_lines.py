@@ -12,7 +12,9 @@ from compat.policy.rewrite_toml import Rewritten
 
 
 class _Piece(msgspec.Struct, frozen=True):
-    """A stretch of a text that holds one requirement or one specifier, or that cannot be moved because of something."""
+    """A stretch of a text that holds one requirement or one specifier, or that cannot be moved
+    because of something.
+    """
 
     place: str
     start: int
@@ -41,14 +43,17 @@ _OPTION = re.compile(r"\s--?[A-Za-z]")
 
 
 def rewritten_requirements(text: str, move: Move) -> Rewritten | Unsatisfiable:
-    """Return a requirements file after a move; what is pinned with hashes is a lock, to be made again, and stays."""
+    """Return a requirements file after a move; what is pinned with hashes is a lock, to be made
+    again, and stays.
+    """
     if move.package is None:
         return Rewritten(text=text)
     return _spliced(text, list(_requirement_pieces(text, move.package)), move)
 
 
 def rewritten_setup_cfg(text: str, move: Move) -> Rewritten | Unsatisfiable:
-    """Return a setup.cfg after a move: `python_requires`, `install_requires` and `options.extras_require`.
+    """Return a setup.cfg after a move: `python_requires`, `install_requires` and
+    `options.extras_require`.
 
     Raises DeclarationError for a text that configparser does not read.
     """
@@ -62,7 +67,9 @@ def rewritten_setup_cfg(text: str, move: Move) -> Rewritten | Unsatisfiable:
 
 def _spliced(text: str, pieces: Sequence[_Piece], move: Move) -> Rewritten | Unsatisfiable:
     open_pieces = [piece for piece in pieces if not piece.because]
-    outcome = moved([Place(name=piece.place, text=text[piece.start : piece.end]) for piece in open_pieces], move)
+    outcome = moved(
+        [Place(name=piece.place, text=text[piece.start : piece.end]) for piece in open_pieces], move
+    )
     if isinstance(outcome, Unsatisfiable):
         return outcome
     said = tuple(
@@ -100,7 +107,9 @@ def _requirement_pieces(text: str, package: str) -> Iterator[_Piece]:
 
 
 def _logical(text: str) -> Iterator[list[_Line]]:
-    """Yield lines, those joined by a backslash together; as for pip, a comment ends what is joined."""
+    """Yield lines, those joined by a backslash together; as for pip, a comment ends what is
+    joined.
+    """
     group: list[_Line] = []
     for line in _lines(text):
         group.append(line)
@@ -143,11 +152,15 @@ def _value_pieces(value: _Value, move: Move) -> Iterator[_Piece]:
 def _python_pieces(value: _Value, place: str) -> Iterator[_Piece]:
     lines = [line for line in value.lines if line.text.strip()]
     for line in lines:
-        yield _stripped(line, place, "it goes over several lines; change it by hand" if len(lines) > 1 else "")
+        yield _stripped(
+            line, place, "it goes over several lines; change it by hand" if len(lines) > 1 else ""
+        )
 
 
 def _list_pieces(value: _Value, place: str, package: str) -> Iterator[_Piece]:
-    """Yield a list's requirements as setuptools reads them: one a line, or on a single line between semicolons."""
+    """Yield a list's requirements as setuptools reads them: one a line, or on a single line between
+    semicolons.
+    """
     first = value.lines[0]
     if first.text.startswith("file:"):
         yield _stripped(first, place, "it is read from another file; move that one")

@@ -1,4 +1,6 @@
-"""The floors of a TOML text, with tomlkit: a library's pyproject.toml, and a matrix's own declaration."""
+"""The floors of a TOML text, with tomlkit: a library's pyproject.toml, and a matrix's own
+declaration.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +18,9 @@ from compat.policy.ranges import Edit, Move, Place, Skipped, Unsatisfiable, move
 
 
 class Rewritten(msgspec.Struct, frozen=True, kw_only=True):
-    """The text after a move, what changed in it, and what speaks of the package and was left alone."""
+    """The text after a move, what changed in it, and what speaks of the package and was left
+    alone.
+    """
 
     text: str
     edits: tuple[Edit, ...] = ()
@@ -24,7 +28,9 @@ class Rewritten(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Slot(msgspec.Struct, frozen=True):
-    """A string of a document: its place, and the table or array and the key under which it stands."""
+    """A string of a document: its place, and the table or array and the key under which it
+    stands.
+    """
 
     place: str
     container: Any
@@ -43,13 +49,16 @@ class _Slot(msgspec.Struct, frozen=True):
 def rewritten_matrix(text: str, axis: str, floor: Version, because: str) -> str:
     """Return a matrix.toml with the floor of one axis at another version, for another reason.
 
-    Raises DeclarationError for a text that is no TOML and UsageError for an axis that declares no floor.
+    Raises DeclarationError for a text that is no TOML and UsageError for an axis that declares no
+    floor.
     """
     document = _document(text)
     floors = [entry for entry in document.get("floors", ()) if isinstance(entry, dict)]
     known = [str(entry.get("axis", "")) for entry in floors]
     if axis not in known:
-        raise UsageError.of(f"declares no floor of axis '{axis}'", path="floors", hint=choice(axis, known))
+        raise UsageError.of(
+            f"declares no floor of axis '{axis}'", path="floors", hint=choice(axis, known)
+        )
     entry = floors[known.index(axis)]
     if not _same(entry.get("at"), floor):
         _set(entry, "at", str(floor))
@@ -61,8 +70,9 @@ def rewritten_matrix(text: str, axis: str, floor: Version, because: str) -> str:
 def rewritten_pyproject(text: str, move: Move) -> Rewritten | Unsatisfiable:
     """Return a library's pyproject.toml after a move.
 
-    Rewrites `requires-python`, `dependencies`, `optional-dependencies` and `dependency-groups` (PEP 621, PEP 735).
-    Poetry's own tables have another grammar and are left alone. Raises DeclarationError for a text that is no TOML.
+    Rewrites `requires-python`, `dependencies`, `optional-dependencies` and `dependency-groups` (PEP
+    621, PEP 735). Poetry's own tables have another grammar and are left alone. Raises
+    DeclarationError for a text that is no TOML.
     """
     document = _document(text)
     slots = list(_python(document) if move.package is None else _requirements(document))
@@ -93,9 +103,11 @@ def _same(value: object, floor: Version) -> bool:
 
 
 def _set(entry: Any, key: str, text: str) -> None:
-    """Set a string in its own kind of quotes, or in plain ones when it was another kind or cannot hold the text.
+    """Set a string in its own kind of quotes, or in plain ones when it was another kind or cannot
+    hold the text.
 
-    Readers of strings over several lines take a carriage return and a newline for a newline (TOML 1.0, String).
+    Readers of strings over several lines take a carriage return and a newline for a newline (TOML
+    1.0, String).
     """
     try:
         if "\r" in text:

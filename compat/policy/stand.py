@@ -1,4 +1,6 @@
-"""Make the standing pull request and the standing issue what they should be, however often and by however many."""
+"""Make the standing pull request and the standing issue what they should be, however often and by
+however many.
+"""
 
 from collections.abc import Callable
 
@@ -7,7 +9,18 @@ import msgspec
 from compat.errors import AuthenticationError, ServiceUnreachable
 from compat.policy.github import GitHub
 from compat.policy.rest import Again
-from compat.policy.standing import Branches, Close, LeaveAlone, Nothing, Open, Pull, Standing, State, Update, decision
+from compat.policy.standing import (
+    Branches,
+    Close,
+    LeaveAlone,
+    Nothing,
+    Open,
+    Pull,
+    Standing,
+    State,
+    Update,
+    decision,
+)
 from compat.policy.standing_issue import (
     CloseIssue,
     Issue,
@@ -22,7 +35,10 @@ from compat.policy.standing_issue import (
 from compat.policy.words import Words, short
 
 ROUNDS = 6
-_NO_TOKEN = "without a token nothing was read from GitHub; this is what would be written if there is nothing yet"
+_NO_TOKEN = (
+    "without a token nothing was read from GitHub; this is what would be written if there is"
+    " nothing yet"
+)
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +63,9 @@ class LeftAlone(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WouldDo(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run that writes would do: the exact title and body (empty where they stay), and the diff."""
+    """What a run that writes would do: the exact title and body (empty where they stay), and the
+    diff.
+    """
 
     url: str | None
     sentence: str
@@ -59,11 +77,15 @@ class WouldDo(msgspec.Struct, frozen=True, kw_only=True):
 Outcome = Done | Unchanged | LeftAlone | WouldDo
 
 
-def stand(github: GitHub, branches: Branches, wanted: Standing | None, *, dry_run: bool = False) -> Outcome:
-    """Open, update or close the one pull request from the branch; with `dry_run`, read and say what would be done.
+def stand(
+    github: GitHub, branches: Branches, wanted: Standing | None, *, dry_run: bool = False
+) -> Outcome:
+    """Open, update or close the one pull request from the branch; with `dry_run`, read and say what
+    would be done.
 
-    None wants no pull request. Raises AuthenticationError without a token that suffices, ServiceUnreachable when
-    GitHub does not answer or others keep writing, UsageError when there is no such repository, base or file.
+    None wants no pull request. Raises AuthenticationError without a token that suffices,
+    ServiceUnreachable when GitHub does not answer or others keep writing, UsageError when there is
+    no such repository, base or file.
     """
     if not github.rest.signed:
         return _unsigned(wanted, dry_run, wanted.diff if wanted else "")
@@ -72,7 +94,9 @@ def stand(github: GitHub, branches: Branches, wanted: Standing | None, *, dry_ru
     return _in_rounds(github, lambda: _pull_round(github, branches, wanted))
 
 
-def stand_issue(github: GitHub, thread: Thread, wanted: StandingIssue | None, *, dry_run: bool = False) -> Outcome:
+def stand_issue(
+    github: GitHub, thread: Thread, wanted: StandingIssue | None, *, dry_run: bool = False
+) -> Outcome:
     """Open, update, open again or close the one issue of the thread. As for `stand`."""
     if not github.rest.signed:
         return _unsigned(wanted, dry_run, "")
@@ -85,7 +109,8 @@ def stand_issue(github: GitHub, thread: Thread, wanted: StandingIssue | None, *,
 def _unsigned(wanted: Words | None, dry_run: bool, diff: str) -> Outcome:
     if not dry_run:
         raise AuthenticationError.of(
-            "there is no token to write to GitHub with", hint="give one in the environment, or ask for a dry run"
+            "there is no token to write to GitHub with",
+            hint="give one in the environment, or ask for a dry run",
         )
     if wanted is None:
         return Unchanged(url=None, sentence="there is nothing to propose")
@@ -104,7 +129,9 @@ def _in_rounds(github: GitHub, attempt: Callable[[], Outcome | None]) -> Outcome
         else:
             if outcome is not None:
                 return outcome
-    raise ServiceUnreachable.of(f"GitHub did not settle after {ROUNDS} rounds: {trouble}", hint="try again later")
+    raise ServiceUnreachable.of(
+        f"GitHub did not settle after {ROUNDS} rounds: {trouble}", hint="try again later"
+    )
 
 
 def _pull_round(github: GitHub, branches: Branches, wanted: Standing | None) -> Outcome:
@@ -124,13 +151,17 @@ def _pull_round(github: GitHub, branches: Branches, wanted: Standing | None) -> 
             return Done(url=step.pull.url, sentence="closed: nothing is left to propose")
         case LeaveAlone() as step:
             if step.pull is not None and step.comment is not None:
-                github.say_once(step.pull.number, step.comment, short(wanted.digest if wanted else "over"))
+                github.say_once(
+                    step.pull.number, step.comment, short(wanted.digest if wanted else "over")
+                )
             return LeftAlone(url=_url(step.pull), sentence=step.because)
         case Nothing() as step:
             return Unchanged(url=_url(step.pull), sentence=step.because)
 
 
-def _plant(github: GitHub, branches: Branches, wanted: Standing | None, state: State, replant: bool) -> None:
+def _plant(
+    github: GitHub, branches: Branches, wanted: Standing | None, state: State, replant: bool
+) -> None:
     if replant and wanted is not None:
         github.plant(branches, wanted, state)
 
@@ -148,31 +179,49 @@ def _pull_preview(wanted: Standing | None, branches: Branches, state: State) -> 
     diff = wanted.diff if wanted is not None else ""
     match decision(wanted, branches, state):
         case Open() as step:
-            return WouldDo(url=None, sentence="would be opened", title=step.title, body=step.body, diff=diff)
+            return WouldDo(
+                url=None, sentence="would be opened", title=step.title, body=step.body, diff=diff
+            )
         case Update() as step:
             sentence = f"would be updated: {_updated(step)}"
             return WouldDo(
-                url=step.pull.url, sentence=sentence, title=step.title or "", body=step.body or "", diff=diff
+                url=step.pull.url,
+                sentence=sentence,
+                title=step.title or "",
+                body=step.body or "",
+                diff=diff,
             )
         case Close() as step:
-            return WouldDo(url=step.pull.url, sentence="would be closed, saying the body's words", body=step.comment)
+            return WouldDo(
+                url=step.pull.url,
+                sentence="would be closed, saying the body's words",
+                body=step.comment,
+            )
         case LeaveAlone() as step:
             return LeftAlone(url=_url(step.pull), sentence=step.because)
         case Nothing() as step:
             return Unchanged(url=_url(step.pull), sentence=step.because)
 
 
-def _issue_round(github: GitHub, thread: Thread, wanted: StandingIssue | None, did: list[Done]) -> Outcome | None:
-    """Do one thing and return None, to look again: of two that open an issue at once, the younger is then closed."""
+def _issue_round(
+    github: GitHub, thread: Thread, wanted: StandingIssue | None, did: list[Done]
+) -> Outcome | None:
+    """Do one thing and return None, to look again: of two that open an issue at once, the younger
+    is then closed.
+    """
     match issue_decision(wanted, thread, github.issues(thread.label)):
         case OpenIssue() as step:
             # A list that lags behind must not open a second one.
             if did:
                 return did[0]
-            did.append(Done(url=github.open_issue(step.title, step.body, thread.label), sentence="opened"))
+            did.append(
+                Done(url=github.open_issue(step.title, step.body, thread.label), sentence="opened")
+            )
         case UpdateIssue() as step:
             github.edit_issue(step.issue.number, title=step.title, body=step.body, state="open")
-            did.append(Done(url=step.issue.url, sentence="updated" if step.issue.open else "opened again"))
+            did.append(
+                Done(url=step.issue.url, sentence="updated" if step.issue.open else "opened again")
+            )
         case CloseIssue() as step:
             github.say_once(step.issue.number, step.comment, short(step.issue.body))
             github.edit_issue(step.issue.number, body=step.body, state="closed")
@@ -197,9 +246,15 @@ def _issue_preview(step: OpenIssue | UpdateIssue | CloseIssue | LeaveIssue | NoI
             return WouldDo(url=None, sentence="would be opened", title=step.title, body=step.body)
         case UpdateIssue():
             sentence = "would be updated" if step.issue.open else "would be opened again"
-            return WouldDo(url=step.issue.url, sentence=sentence, title=step.title or "", body=step.body or "")
+            return WouldDo(
+                url=step.issue.url, sentence=sentence, title=step.title or "", body=step.body or ""
+            )
         case CloseIssue():
-            return WouldDo(url=step.issue.url, sentence="would be closed, saying the body's words", body=step.comment)
+            return WouldDo(
+                url=step.issue.url,
+                sentence="would be closed, saying the body's words",
+                body=step.comment,
+            )
         case LeaveIssue():
             return LeftAlone(url=step.issue.url, sentence=step.because)
         case NoIssue():

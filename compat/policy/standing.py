@@ -1,4 +1,6 @@
-"""What is to be done about the one standing pull request, decided from what is there: no request is made here."""
+"""What is to be done about the one standing pull request, decided from what is there: no request is
+made here.
+"""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +14,9 @@ from compat.policy.words import Words, first_body, marked, new_words, short, wit
 
 
 class Branches(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a standing pull request lives: its own branch, which nobody else should use, and the branch it is for."""
+    """Where a standing pull request lives: its own branch, which nobody else should use, and the
+    branch it is for.
+    """
 
     own: str
     base: str
@@ -20,10 +24,17 @@ class Branches(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Refuse names that are no branches, and a pull request onto itself."""
         for name in (self.own, self.base):
-            if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*", name) or ".." in name:
+            if (
+                not re.fullmatch(
+                    r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*", name
+                )
+                or ".." in name
+            ):
                 raise ValueError(f"no name of a branch: {name!r}")
         if self.own == self.base:
-            raise ValueError(f"the standing branch needs a name of its own, not that of its base: {self.own!r}")
+            raise ValueError(
+                f"the standing branch needs a name of its own, not that of its base: {self.own!r}"
+            )
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +76,10 @@ class Sealed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pull(msgspec.Struct, frozen=True, kw_only=True):
-    """A pull request from the standing branch. `sealed` is the evidence that its commit names, if it is ours."""
+    """A pull request from the standing branch.
+
+    `sealed` is the evidence that its commit names, if it is ours.
+    """
 
     number: int
     url: str
@@ -78,7 +92,9 @@ class Pull(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """What is there: the base's head, the texts on it, the standing branch's head, and its pull requests."""
+    """What is there: the base's head, the texts on it, the standing branch's head, and its pull
+    requests.
+    """
 
     base: Commit
     texts: tuple[str | None, ...]
@@ -132,15 +148,22 @@ _GITHUB = "noreply@"
 
 
 def message(standing: Standing, tree: str, parent: str) -> str:
-    """Return the message of our one commit; its last line seals the rest, so that an amended one is known."""
-    lines = f"{standing.title}\n\nCompat-Evidence: {standing.digest}\nCompat-Files: {_files(standing.files)}"
+    """Return the message of our one commit; its last line seals the rest, so that an amended one is
+    known.
+    """
+    lines = (
+        f"{standing.title}\n\nCompat-Evidence: {standing.digest}\nCompat-Files:"
+        f" {_files(standing.files)}"
+    )
     return f"{lines}\nCompat-Seal: {_seal(lines, tree, parent)}"
 
 
 def sealed(commit: Commit) -> Sealed | None:
-    """Return what a commit of ours says, or None when a person made it, amended it, or moved it elsewhere.
+    """Return what a commit of ours says, or None when a person made it, amended it, or moved it
+    elsewhere.
 
-    Ours is what carries the seal of its own words, tree and parent, and was committed by who wrote it, or by GitHub.
+    Ours is what carries the seal of its own words, tree and parent, and was committed by who wrote
+    it, or by GitHub.
     """
     trailers = r"(.*\nCompat-Evidence: (\S+)\nCompat-Files: (\S+))\nCompat-Seal: (\S+)"
     found = re.fullmatch(trailers, commit.message.strip(), re.DOTALL)
@@ -152,22 +175,34 @@ def sealed(commit: Commit) -> Sealed | None:
 
 
 def _own_committer(commit: Commit) -> bool:
-    """Return whether who wrote it committed it, or GitHub for them, here or on a server of one's own."""
-    return commit.committer_email == commit.author_email or commit.committer_email.startswith(_GITHUB)
+    """Return whether who wrote it committed it, or GitHub for them, here or on a server of one's
+    own.
+    """
+    return commit.committer_email == commit.author_email or commit.committer_email.startswith(
+        _GITHUB
+    )
 
 
 def decision(wanted: Standing | None, branches: Branches, state: State) -> Step:
-    """Return the one thing to do. `state.texts` are those of the wanted files on the base, in their order."""
+    """Return the one thing to do.
+
+    `state.texts` are those of the wanted files on the base, in their order.
+    """
     pull = next((pull for pull in state.pulls if pull.state == "open"), None)
     needed = _needed(wanted, state)
     if needed is not None and pull is not None and pull.base != branches.base:
-        return LeaveAlone(because=f"somebody pointed it at another branch than {branches.base}", pull=pull)
+        return LeaveAlone(
+            because=f"somebody pointed it at another branch than {branches.base}", pull=pull
+        )
     if (needed is not None or pull is not None) and (person := _person(state)) is not None:
         return _left_to(person, needed, pull)
     if needed is None:
         return _over(pull)
     if (path := _astray(needed, state)) is not None:
-        because = f"{path} on {branches.base} is not the text that was read; run again on its newest commit"
+        because = (
+            f"{path} on {branches.base} is not the text that was read; run again on its newest"
+            " commit"
+        )
         return LeaveAlone(because=because, pull=pull)
     replant = not _planted(needed, state)
     if pull is None:
@@ -182,7 +217,9 @@ def decision(wanted: Standing | None, branches: Branches, state: State) -> Step:
 
 def _needed(wanted: Standing | None, state: State) -> Standing | None:
     """Return what is wanted, or None when the base has it already."""
-    if wanted is None or all(text == file.after for file, text in zip(wanted.files, state.texts, strict=True)):
+    if wanted is None or all(
+        text == file.after for file, text in zip(wanted.files, state.texts, strict=True)
+    ):
         return None
     return wanted
 
@@ -208,7 +245,10 @@ def _left_to(person: str, needed: Standing | None, pull: Pull | None) -> LeaveAl
 
 
 def _sentence(person: str) -> str:
-    return f"its branch holds a commit by {prose.inline(person, 60)}, and compat overwrites only its own"
+    return (
+        f"its branch holds a commit by {prose.inline(person, 60)}, and compat overwrites only"
+        " its own"
+    )
 
 
 def _over(pull: Pull | None) -> Step:
@@ -229,7 +269,9 @@ def _astray(needed: Standing, state: State) -> str | None:
 
 
 def _planted(needed: Standing, state: State) -> bool:
-    """Return whether the branch is our one commit with these files and this evidence on the base's head."""
+    """Return whether the branch is our one commit with these files and this evidence on the base's
+    head.
+    """
     if state.head is None or state.head.parents != (state.base.sha,):
         return False
     return sealed(state.head) == Sealed(evidence=needed.digest, files=_files(needed.files))
@@ -241,7 +283,9 @@ def _opened(needed: Standing, state: State, replant: bool) -> Step:
         evidence = found.digest if found is not None else pull.sealed
         if evidence == needed.digest and not (found is not None and found.withdrawn):
             did = "merged and then taken back" if pull.state == "merged" else "closed by a person"
-            return LeaveAlone(because=f"it was {did}; compat asks again when the evidence is another", pull=pull)
+            return LeaveAlone(
+                because=f"it was {did}; compat asks again when the evidence is another", pull=pull
+            )
     return Open(title=needed.title, body=first_body(needed, KEY), replant=replant)
 
 

@@ -1,4 +1,6 @@
-"""What is to be done about the one standing issue, decided from what is there: no request is made here."""
+"""What is to be done about the one standing issue, decided from what is there: no request is made
+here.
+"""
 
 import re
 
@@ -8,14 +10,19 @@ from compat.policy.words import Marked, Words, first_body, marked, new_words, wi
 
 
 class Thread(msgspec.Struct, frozen=True, kw_only=True):
-    """By what a standing issue is known: the key in its mark, and its label. Without the label it is a person's own."""
+    """By what a standing issue is known: the key in its mark, and its label.
+
+    Without the label it is a person's own.
+    """
 
     key: str
     label: str
 
     def __post_init__(self) -> None:
         """Refuse a key that no mark can hold, and a label that GitHub reads as two."""
-        if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", self.key) or not re.fullmatch(r"[^\s,][^,\n]{0,49}", self.label):
+        if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", self.key) or not re.fullmatch(
+            r"[^\s,][^,\n]{0,49}", self.label
+        ):
             raise ValueError(f"no key and label of a thread: {self.key!r}, {self.label!r}")
 
 
@@ -41,7 +48,9 @@ class OpenIssue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UpdateIssue(msgspec.Struct, frozen=True, kw_only=True):
-    """Bring an issue up to date, and open it again if it was closed; None leaves the title or the body as it is."""
+    """Bring an issue up to date, and open it again if it was closed; None leaves the title or the
+    body as it is.
+    """
 
     issue: Issue
     title: str | None
@@ -73,22 +82,38 @@ class NoIssue(msgspec.Struct, frozen=True, kw_only=True):
 IssueStep = OpenIssue | UpdateIssue | CloseIssue | LeaveIssue | NoIssue
 
 
-def issue_decision(wanted: StandingIssue | None, thread: Thread, labelled: tuple[Issue, ...]) -> IssueStep:
-    """Return the next thing to do. The oldest open issue of the thread stands; younger open ones are closed first."""
+def issue_decision(
+    wanted: StandingIssue | None, thread: Thread, labelled: tuple[Issue, ...]
+) -> IssueStep:
+    """Return the next thing to do.
+
+    The oldest open issue of the thread stands; younger open ones are closed first.
+    """
     ours = sorted(
-        ((issue, found) for issue in labelled if (found := marked(issue.body, thread.key)) is not None),
+        (
+            (issue, found)
+            for issue in labelled
+            if (found := marked(issue.body, thread.key)) is not None
+        ),
         key=lambda pair: pair[0].number,
     )
     standing = [pair for pair in ours if pair[0].open]
     if len(standing) > 1:
-        return _closed(standing[-1][0], thread, f"#{standing[0][0].number} says the same; compat keeps the older one.")
+        return _closed(
+            standing[-1][0],
+            thread,
+            f"#{standing[0][0].number} says the same; compat keeps the older one.",
+        )
     if wanted is None:
         return _over(standing, thread)
     if standing:
         return _updated(wanted, standing[0][0], thread)
     for issue, found in ours:
         if found.digest == wanted.digest and not found.withdrawn:
-            return LeaveIssue(because="a person closed it; compat asks again when the evidence is another", issue=issue)
+            return LeaveIssue(
+                because="a person closed it; compat asks again when the evidence is another",
+                issue=issue,
+            )
     return (
         _updated(wanted, ours[0][0], thread)
         if ours
@@ -102,7 +127,11 @@ def _over(standing: list[tuple[Issue, Marked]], thread: Thread) -> IssueStep:
     issue, found = standing[0]
     if found.withdrawn:
         return LeaveIssue(because="compat closed it and a person opened it again", issue=issue)
-    return _closed(issue, thread, "Nothing is left to say here: what this told of is over. compat closes this itself.")
+    return _closed(
+        issue,
+        thread,
+        "Nothing is left to say here: what this told of is over. compat closes this itself.",
+    )
 
 
 def _closed(issue: Issue, thread: Thread, comment: str) -> CloseIssue:

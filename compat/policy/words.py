@@ -1,4 +1,6 @@
-"""Words of ours on GitHub: a title and a body whose part is known again between two marks, whatever people add."""
+"""Words of ours on GitHub: a title and a body whose part is known again between two marks, whatever
+people add.
+"""
 
 import hashlib
 import re
@@ -9,14 +11,18 @@ from compat.policy import prose
 
 
 class Words(msgspec.Struct, frozen=True, kw_only=True):
-    """A title, a Markdown body, and the digest of the evidence behind them; the same digest has nothing new to say."""
+    """A title, a Markdown body, and the digest of the evidence behind them; the same digest has
+    nothing new to say.
+    """
 
     title: str
     body: str
     digest: str
 
     def __post_init__(self) -> None:
-        """Refuse what GitHub would not take and what would come alive there; `prose` makes texts harmless."""
+        """Refuse what GitHub would not take and what would come alive there; `prose` makes texts
+        harmless.
+        """
         if not re.fullmatch(r"[A-Za-z0-9_.:-]{1,100}", self.digest) or "--" in self.digest:
             raise ValueError(f"no digest: {self.digest!r}")
         if not self.title or len(self.title) > 250 or len(self.body) > 60_000:
@@ -28,7 +34,8 @@ class Words(msgspec.Struct, frozen=True, kw_only=True):
 class Marked(msgspec.Struct, frozen=True, kw_only=True):
     """A body with our text in it, between two marks; what people wrote around it is theirs.
 
-    `title` is the digest of the title that we set, so that an edited one is known. `withdrawn` says that we closed it.
+    `title` is the digest of the title that we set, so that an edited one is known. `withdrawn` says
+    that we closed it.
     """
 
     above: str
@@ -46,9 +53,14 @@ class Marked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def marked(body: str, key: str) -> Marked | None:
-    """Return the body's parts, or None when nobody left our mark in it. Without its end, our text is all the rest."""
+    """Return the body's parts, or None when nobody left our mark in it.
+
+    Without its end, our text is all the rest.
+    """
     body = body.replace("\r\n", "\n")
-    begin = re.search(rf"<!-- compat:{re.escape(key)} digest=(\S+) title=([0-9a-f]+)( withdrawn)? -->\n?", body)
+    begin = re.search(
+        rf"<!-- compat:{re.escape(key)} digest=(\S+) title=([0-9a-f]+)( withdrawn)? -->\n?", body
+    )
     if begin is None:
         return None
     text, _, below = body[begin.end() :].partition(f"\n<!-- /compat:{key} -->")
@@ -70,8 +82,8 @@ def first_body(words: Words, key: str) -> str:
 def new_words(words: Words, title: str, body: str, key: str) -> tuple[str | None, str | None]:
     """Return the title and the body to write over those that are there; None where they stay.
 
-    The same evidence changes nothing, whatever people did to the text. Other evidence replaces our part of the body,
-    and the title unless somebody gave it another one.
+    The same evidence changes nothing, whatever people did to the text. Other evidence replaces our
+    part of the body, and the title unless somebody gave it another one.
     """
     found = marked(body, key)
     if found is not None and found.digest == words.digest and not found.withdrawn:
@@ -85,7 +97,9 @@ def new_words(words: Words, title: str, body: str, key: str) -> tuple[str | None
 
 def withdrawn(body: str, key: str) -> str:
     """Return the body with the note that we, and no person, closed this."""
-    found = marked(body, key) or Marked(above=f"{body.rstrip()}\n\n", text="", below="", digest="none", title="0")
+    found = marked(body, key) or Marked(
+        above=f"{body.rstrip()}\n\n", text="", below="", digest="none", title="0"
+    )
     return msgspec.structs.replace(found, withdrawn=True).written(key)
 
 
@@ -96,5 +110,9 @@ def short(text: str) -> str:
 
 def _remarked(words: Words, found: Marked) -> Marked:
     return msgspec.structs.replace(
-        found, text=words.body.strip("\n"), digest=words.digest, title=short(words.title), withdrawn=False
+        found,
+        text=words.body.strip("\n"),
+        digest=words.digest,
+        title=short(words.title),
+        withdrawn=False,
     )

@@ -1,4 +1,6 @@
-"""The `results` room's gate: records that were made elsewhere, each looked at before it may stand among ours."""
+"""The `results` room's gate: records that were made elsewhere, each looked at before it may stand
+among ours.
+"""
 
 import datetime
 import os
@@ -18,11 +20,11 @@ from compat.run.outcome import Cause, Passed
 
 MOST_FILES = 20_000
 MOST_DEPTH = 5
-# Without a plan nobody knows when the run began. Whoever hands records over has just made them; an older date could
-# only pretend that a cell was green on that day.
+# Without a plan nobody knows when the run began. Whoever hands records over has just made them; an
+# older date could only pretend that a cell was green on that day.
 OLDEST = datetime.timedelta(days=7)
-# What a test raised: such a run has at least one capability that fails. Other ends of a suite, such as a crash or a
-# limit, may come before the first test is over.
+# What a test raised: such a run has at least one capability that fails. Other ends of a suite, such
+# as a crash or a limit, may come before the first test is over.
 _OF_TESTS: frozenset[Cause] = frozenset(
     (
         *("missing-module", "missing-attribute", "binary-incompatible", "syntax", "type-error"),
@@ -32,10 +34,12 @@ _OF_TESTS: frozenset[Cause] = frozenset(
 
 
 class Checkout(msgspec.Struct, frozen=True, kw_only=True):
-    """What records must be about: cells, locks and the suite as they are now and here, and the run that was asked for.
+    """What records must be about: cells, locks and the suite as they are now and here, and the run
+    that was asked for.
 
-    A record started between `since` and `moment`, in the run at `run_url`. `shards` has the folder of each cell that a
-    plan gave to a shard, below the one that is handed over; None without a plan, when a record may lie anywhere.
+    A record started between `since` and `moment`, in the run at `run_url`. `shards` has the folder
+    of each cell that a plan gave to a shard, below the one that is handed over; None without a
+    plan, when a record may lie anywhere.
     """
 
     matrix: str
@@ -50,13 +54,17 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def handed(folder: Path, here: Checkout) -> Iterator[tuple[str, Record | Fault]]:
-    """Yield each file at or below the folder with its record, or with what is wrong, by name; it changes nothing.
+    """Yield each file at or below the folder with its record, or with what is wrong, by name; it
+    changes nothing.
 
-    A record is `.../<cell>/<started>-<digest>.json`. Links are not followed, and what is no record is a fault. A run
-    makes one record of a cell: where there are more, nobody can tell which one it made, and all are one fault.
+    A record is `.../<cell>/<started>-<digest>.json`. Links are not followed, and what is no record
+    is a fault. A run makes one record of a cell: where there are more, nobody can tell which one it
+    made, and all are one fault.
     """
     files = list(islice(_files(folder, "", 0), MOST_FILES + 1))
-    counts = Counter(_asked_once(name, here) for name, entry in files if entry.name.endswith(".json"))
+    counts = Counter(
+        _asked_once(name, here) for name, entry in files if entry.name.endswith(".json")
+    )
     several = {key: number for key, number in counts.items() if key and number > 1}
     for name, entry in files[:MOST_FILES]:
         key = _asked_once(name, here)
@@ -64,10 +72,16 @@ def handed(folder: Path, here: Checkout) -> Iterator[tuple[str, Record | Fault]]
             yield name, _looked_at(entry, name, here)
         elif several[key]:
             number, several[key] = several[key], 0
-            because = f"is one of {number:,} records of {_cell(name)}, and a run makes one of a cell; none is taken"
+            because = (
+                f"is one of {number:,} records of {_cell(name)}, and a run makes one of a cell;"
+                " none is taken"
+            )
             yield name, _fault(name, because)
     for name, _ in files[MOST_FILES:]:
-        yield name, _fault(name, f"is one file too many: at most {MOST_FILES:,} are handed over at once")
+        yield (
+            name,
+            _fault(name, f"is one file too many: at most {MOST_FILES:,} are handed over at once"),
+        )
 
 
 def _looked_at(entry: os.DirEntry[str], name: str, here: Checkout) -> Record | Fault:
@@ -93,7 +107,9 @@ def _elsewhere(record: Record, here: Checkout) -> str:
         return "is of a lock, but the cell has none here"
     if lock is not None and record.lock_digest != lock.digest:
         return "is of another lock than the cell has here"
-    if record.suite_digest != here.suite_digest and not (record.suite_digest == "" and lock is None):
+    if record.suite_digest != here.suite_digest and not (
+        record.suite_digest == "" and lock is None
+    ):
         return "is of another suite than the one here"
     return ""
 
@@ -105,15 +121,22 @@ def _unasked(record: Record, name: str, here: Checkout) -> str:
         if asked is None:
             return f"is of {record.cell}, which the plan gives to no shard"
         if name.split("/")[:-1] != [asked, record.cell]:
-            return f"does not lie in {asked}/{record.cell}/, the folder of the shard that the plan gives the cell to"
+            return (
+                f"does not lie in {asked}/{record.cell}/, the folder of the shard that the plan"
+                " gives the cell to"
+            )
     moments = [record.started, *(attempt.started for attempt in record.attempts)]
     if max(moments) > here.moment:
         return f"says that it started in the future, at {max(moments).isoformat()}"
     if min(moments) < here.since:
-        return f"says that it started at {min(moments).isoformat()}, before {here.since.isoformat()}"
+        return (
+            f"says that it started at {min(moments).isoformat()}, before {here.since.isoformat()}"
+        )
     if record.run_url != here.run_url:
         asked_run = here.run_url or "no run on GitHub"
-        return f"says that {record.run_url or 'no run on GitHub'} made it, but {asked_run} was asked"
+        return (
+            f"says that {record.run_url or 'no run on GitHub'} made it, but {asked_run} was asked"
+        )
     return ""
 
 
@@ -124,17 +147,29 @@ def _unlike_a_run(record: Record, here: Checkout) -> str:
     pins = {(pin.name, str(pin.version)) for pin in lock.pins} if lock is not None else set()
     if is_installed and {(item.name, item.version) for item in record.installed} != pins:
         return "says that other packages were installed than the lock pins"
-    if isinstance(outcome, Passed) and not any(capability.status == "yes" for capability in record.capabilities):
+    if isinstance(outcome, Passed) and not any(
+        capability.status == "yes" for capability in record.capabilities
+    ):
         return "passed, but no capability worked"
-    raised = not isinstance(outcome, Passed) and outcome.stage == "test" and outcome.cause in _OF_TESTS
+    raised = (
+        not isinstance(outcome, Passed) and outcome.stage == "test" and outcome.cause in _OF_TESTS
+    )
     if raised and not any(capability.status == "no" for capability in record.capabilities):
         return f"came to {outcome}, but no capability failed"
-    strange = next((item.id for item in record.capabilities if not here.suite_ids.has(item.id)), None)
-    return "" if strange is None else f"tells of the capability {strange[:80]!r}, which no test of the suite has"
+    strange = next(
+        (item.id for item in record.capabilities if not here.suite_ids.has(item.id)), None
+    )
+    return (
+        ""
+        if strange is None
+        else f"tells of the capability {strange[:80]!r}, which no test of the suite has"
+    )
 
 
 def _files(folder: str | Path, name: str, depth: int) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Everything below the folder but folders, by name; a folder that lies too deep stands for itself."""
+    """Everything below the folder but folders, by name; a folder that lies too deep stands for
+    itself.
+    """
     with os.scandir(folder) as entries:
         ordered = sorted(entries, key=lambda entry: entry.name)
     for entry in ordered:
@@ -147,7 +182,9 @@ def _files(folder: str | Path, name: str, depth: int) -> Iterator[tuple[str, os.
 
 
 def _asked_once(name: str, here: Checkout) -> str:
-    """What there may be one record of: a cell, or with a plan its folder, so that no shard spoils another's record."""
+    """What there may be one record of: a cell, or with a plan its folder, so that no shard spoils
+    another's record.
+    """
     return name.rpartition("/")[0] if here.shards is not None else _cell(name)
 
 

@@ -1,4 +1,6 @@
-"""SQLite over the record files, for reading at scale: it holds nothing that they do not, and can be thrown away."""
+"""SQLite over the record files, for reading at scale: it holds nothing that they do not, and can
+be thrown away.
+"""
 
 import contextlib
 import datetime
@@ -20,21 +22,27 @@ from compat.run.outcome import Outcome, Passed, parse_outcome
 
 VERSION = 4
 LOCK_SECONDS = 10.0  # how long another run may hold the index before this one does without
-# `root` stands for a matrix's folder, and `path` is below it: `<cell>/<file>`, which is ASCII whatever the root is.
+# `root` stands for a matrix's folder, and `path` is below it: `<cell>/<file>`, which is ASCII
+# whatever the root is.
 _TABLES = """
 CREATE TABLE files (
-    root TEXT NOT NULL, path TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, fault TEXT,
+    root TEXT NOT NULL, path TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
+    fault TEXT,
     PRIMARY KEY (root, path)
 ) WITHOUT ROWID;
 CREATE TABLE records (
-    id INTEGER PRIMARY KEY, root TEXT NOT NULL, path TEXT NOT NULL, matrix TEXT NOT NULL, cell TEXT NOT NULL,
-    started TEXT NOT NULL, outcome TEXT NOT NULL, stage TEXT NOT NULL, cause TEXT NOT NULL, subject TEXT NOT NULL,
-    seconds REAL NOT NULL, lock_digest TEXT NOT NULL, suite_digest TEXT NOT NULL, attempts TEXT NOT NULL,
+    id INTEGER PRIMARY KEY, root TEXT NOT NULL, path TEXT NOT NULL, matrix TEXT NOT NULL,
+    cell TEXT NOT NULL,
+    started TEXT NOT NULL, outcome TEXT NOT NULL, stage TEXT NOT NULL, cause TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    seconds REAL NOT NULL, lock_digest TEXT NOT NULL, suite_digest TEXT NOT NULL,
+    attempts TEXT NOT NULL,
     isolation TEXT NOT NULL, told BLOB NOT NULL, sum INTEGER NOT NULL,
     UNIQUE (root, path), FOREIGN KEY (root, path) REFERENCES files (root, path) ON DELETE CASCADE
 );
 CREATE TABLE capabilities (
-    record INTEGER NOT NULL REFERENCES records (id) ON DELETE CASCADE, id TEXT NOT NULL, status TEXT NOT NULL,
+    record INTEGER NOT NULL REFERENCES records (id) ON DELETE CASCADE, id TEXT NOT NULL,
+    status TEXT NOT NULL,
     PRIMARY KEY (record, id)
 ) WITHOUT ROWID;
 CREATE INDEX by_capability ON capabilities (id, status);
@@ -46,7 +54,9 @@ _outcome = lru_cache(maxsize=10_000)(parse_outcome)
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A run as the index has it: enough for a verdict, without its file. `told` is decoded when it is asked for.
+    """A run as the index has it: enough for a verdict, without its file.
+
+    `told` is decoded when it is asked for.
 
     `path` is that of the record's file below the matrix's `records/`.
     """
@@ -84,15 +94,22 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Index:
-    """The records of any number of matrices. Where the file cannot be used, the index is made anew in memory."""
+    """The records of any number of matrices.
+
+    Where the file cannot be used, the index is made anew in memory.
+    """
 
     def __init__(self, path: Path | None) -> None:
-        """Open the index at that path, or one in memory; a damaged one, or one of another version, is made anew."""
+        """Open the index at that path, or one in memory; a damaged one, or one of another
+        version, is made anew.
+        """
         self._path = path
         self._connection = _opened(path)
 
     def refresh(self, store: RecordFiles) -> int:
-        """Read what is new or changed among the store's files, forget what is gone; return how many files that were."""
+        """Read what is new or changed among the store's files, forget what is gone; return how
+        many files that were.
+        """
         for place in (self._path, None):
             try:
                 return self._refresh(store)
@@ -101,7 +118,10 @@ class Index:
         return self._refresh(store)
 
     def runs(self, store: RecordFiles) -> tuple[Row, ...]:
-        """Return all runs of the matrix, by cell and time. An index that lies about them is made anew."""
+        """Return all runs of the matrix, by cell and time.
+
+        An index that lies about them is made anew.
+        """
         return self._sound(store, lambda: self._rows(store, ""))
 
     def runs_of(self, store: RecordFiles, cell: str) -> tuple[Row, ...]:
@@ -114,11 +134,16 @@ class Index:
         return tuple(newest.values())
 
     def faults(self, store: RecordFiles) -> tuple[Fault, ...]:
-        """Return what was wrong with the files that are no sound records, when they were last read."""
+        """Return what was wrong with the files that are no sound records, when they were last
+        read.
+        """
         asked = "SELECT path, fault FROM files WHERE root = ? AND fault IS NOT NULL ORDER BY path"
-        found = self._sound(store, lambda: self._connection.execute(asked, (_root(store),)).fetchall())
+        found = self._sound(
+            store, lambda: self._connection.execute(asked, (_root(store),)).fetchall()
+        )
         return tuple(
-            Fault(code=RecordError.code, path=store.name(store.folder / path), message=fault) for path, fault in found
+            Fault(code=RecordError.code, path=store.name(store.folder / path), message=fault)
+            for path, fault in found
         )
 
     def close(self) -> None:
@@ -144,8 +169,8 @@ class Index:
         where = "root = ? AND path >= ? AND path < ?"
         values = (_root(store), below, f"{below}\x7f")
         asked = (
-            "SELECT path, cell, started, outcome, seconds, lock_digest, suite_digest, attempts, isolation, told, sum"
-            f" FROM records WHERE {where} ORDER BY cell, started, path"
+            "SELECT path, cell, started, outcome, seconds, lock_digest, suite_digest, attempts,"
+            f" isolation, told, sum FROM records WHERE {where} ORDER BY cell, started, path"
         )
         rows = tuple(_row(*columns) for columns in self._connection.execute(asked, values))
         count = f"SELECT count(*) FROM files WHERE fault IS NULL AND {where}"
@@ -174,25 +199,52 @@ class Index:
     def _keep(self, store: RecordFiles, path: str, state: tuple[int, int]) -> None:
         root, read = _root(store), store.read(store.folder / path)
         fault = read.message if isinstance(read, Fault) else None
-        self._connection.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?)", (root, path, *state, fault))
+        self._connection.execute(
+            "INSERT INTO files VALUES (?, ?, ?, ?, ?)", (root, path, *state, fault)
+        )
         if isinstance(read, Record):
             self._keep_record(root, path, read)
 
     def _keep_record(self, root: str, path: str, record: Record) -> None:
         outcome = record.outcome
-        parts = ("", "", "") if isinstance(outcome, Passed) else (outcome.stage, outcome.cause, outcome.subject)
+        parts = (
+            ("", "", "")
+            if isinstance(outcome, Passed)
+            else (outcome.stage, outcome.cause, outcome.subject)
+        )
         started = record.started.isoformat(timespec="microseconds")
         attempts = msgspec.json.encode([str(one) for one in record.outcomes]).decode()
         told = msgspec.msgpack.encode((record.capabilities, record.metrics, record.involved))
         digests = (record.lock_digest, record.suite_digest)
-        known = (path, record.cell, started, str(outcome), record.seconds, *digests, attempts, record.isolation, told)
+        known = (
+            path,
+            record.cell,
+            started,
+            str(outcome),
+            record.seconds,
+            *digests,
+            attempts,
+            record.isolation,
+            told,
+        )
         cursor = self._connection.execute(
             "INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                root, path, record.matrix, record.cell, started, str(outcome), *parts, record.seconds, *digests,
-                attempts, record.isolation, told, _sum(*known),
+                root,
+                path,
+                record.matrix,
+                record.cell,
+                started,
+                str(outcome),
+                *parts,
+                record.seconds,
+                *digests,
+                attempts,
+                record.isolation,
+                told,
+                _sum(*known),
             ),
-        )  # fmt: skip
+        )
         rows = ((cursor.lastrowid, one.id, one.status) for one in record.capabilities)
         self._connection.executemany("INSERT INTO capabilities VALUES (?, ?, ?)", rows)
 
@@ -205,7 +257,9 @@ def _row(*columns: Any) -> Row:
     *known, told_sum = columns
     if _sum(*known) != told_sum:
         raise sqlite3.DatabaseError("a row of the index is damaged")
-    path, cell, started, outcome, seconds, lock_digest, suite_digest, attempts, isolation, told = known
+    path, cell, started, outcome, seconds, lock_digest, suite_digest, attempts, isolation, told = (
+        known
+    )
     return Row(
         path=path,
         cell=cell,
@@ -221,7 +275,9 @@ def _row(*columns: Any) -> Row:
 
 
 def _sum(*known: object) -> int:
-    """A checksum of what a row says: SQLite's own checks look at its pages' structure, not at what stands in them."""
+    """A checksum of what a row says: SQLite's own checks look at its pages' structure, not at
+    what stands in them.
+    """
     *texts, told = known
     plain = "\0".join(map(str, texts)).encode()
     return zlib.crc32(told if isinstance(told, bytes) else b"", zlib.crc32(plain))
@@ -251,7 +307,9 @@ def _remove(path: Path) -> None:
 
 
 def _prepared(place: Path | str) -> sqlite3.Connection:
-    """A connection to an index of our version that can be written now; raises sqlite3.Error otherwise."""
+    """A connection to an index of our version that can be written now; raises sqlite3.Error
+    otherwise.
+    """
     connection = sqlite3.connect(place, timeout=LOCK_SECONDS, isolation_level=None)
     try:
         if _version(connection) != VERSION:
@@ -271,7 +329,9 @@ def _make_anew(connection: sqlite3.Connection) -> None:
     with _transaction(connection):
         if _version(connection) == VERSION:  # another run was faster
             return
-        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+        for (name,) in connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table'"
+        ).fetchall():
             connection.execute(f'DROP TABLE IF EXISTS "{name}"')
         for statement in _TABLES.split(";"):
             connection.execute(statement)

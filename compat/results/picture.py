@@ -1,4 +1,6 @@
-"""The `results` room's whole: what is known of every cell of a matrix on one day, for pages and proposals alike."""
+"""The `results` room's whole: what is known of every cell of a matrix on one day, for pages and
+proposals alike.
+"""
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,10 +19,12 @@ from compat.run.outcome import Failed, brief
 
 
 class Entry(Value, frozen=True, kw_only=True):
-    """A cell, what is known of it, and from which runs, oldest first. `lock_digest` is None when it has no lock now.
+    """A cell, what is known of it, and from which runs, oldest first.
 
-    `history` is what they come to on the picture's day. `planned` is false for a cell that has records but no longer
-    stands in the plan.
+    `lock_digest` is None when it has no lock now.
+
+    `history` is what they come to on the picture's day. `planned` is false for a cell that has
+    records but no longer stands in the plan.
     """
 
     cell: Cell
@@ -43,10 +47,16 @@ class Entry(Value, frozen=True, kw_only=True):
 
 
 class Picture:
-    """Every cell of a matrix, once, in the order of the plan, with its verdict on the day of `present`."""
+    """Every cell of a matrix, once, in the order of the plan, with its verdict on the day of
+    `present`.
+    """
 
-    def __init__(self, ask: Declared, catalogue: Catalogue, entries: Iterable[Entry], present: Present) -> None:
-        """Take what was declared, what existed, and what is known; `picture` makes one from a plan and records."""
+    def __init__(
+        self, ask: Declared, catalogue: Catalogue, entries: Iterable[Entry], present: Present
+    ) -> None:
+        """Take what was declared, what existed, and what is known; `picture` makes one from a plan
+        and records.
+        """
         self.ask = ask
         self.matrix = ask.matrix
         self.catalogue = catalogue
@@ -69,10 +79,11 @@ class Picture:
         return self.present.day
 
     def explained(self, entry: Entry, capability: Capability | None = None) -> KnownIssue | None:
-        """Return the declared explanation of why the cell, or one capability of it, is not green; the first that fits.
+        """Return the declared explanation of why the cell, or one capability of it, is not green;
+        the first that fits.
 
-        A capability's explanation names the capability; a cell's names the start of the outcome, or else the capability
-        by which it fell.
+        A capability's explanation names the capability; a cell's names the start of the outcome, or
+        else the capability by which it fell.
         """
         outcome = entry.verdict.outcome
         subject = outcome.subject if isinstance(outcome, Failed) and outcome.stage == "test" else ""
@@ -95,13 +106,16 @@ def picture(
     runs: Mapping[str, Sequence[Ran]],
     present: Present,
 ) -> Picture:
-    """Return the picture of a matrix: its plan's fates, the digests of its locks and its runs, both by cell id.
+    """Return the picture of a matrix: its plan's fates, the digests of its locks and its runs, both
+    by cell id.
 
     A run of a cell whose id the matrix cannot read is left out: its axes have changed.
     """
     planned = {fate.cell.id: fate for fate in fates}
     entries = [
-        _entry(fate.cell, fate.obstacle if isinstance(fate, Infeasible) else None, locks, runs, present)
+        _entry(
+            fate.cell, fate.obstacle if isinstance(fate, Infeasible) else None, locks, runs, present
+        )
         for fate in planned.values()
     ]
     for cell_id in sorted({*runs, *locks} - planned.keys()):
@@ -139,6 +153,8 @@ def holds(issue: KnownIssue, cell: Cell) -> bool:
     """Return whether a cell lies in the range of an explanation."""
     at = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}
     return all(
-        not isinstance(specifier, str) and axis in at and specifier.contains(at[axis], prereleases=True)
+        not isinstance(specifier, str)
+        and axis in at
+        and specifier.contains(at[axis], prereleases=True)
         for axis, specifier in issue.when.conditions
     )

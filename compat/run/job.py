@@ -9,10 +9,12 @@ from compat.run.evidence import Isolation
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be run: a lock, the suite, the subject's package and module, and where the suite stands.
+    """What is to be run: a lock, the suite, the subject's package and module, and where the suite
+    stands.
 
-    Without a suite folder the run ends after the import. With `links`, a folder of wheels, no index is asked. Of
-    `builds`, each `name==version`, the source distribution is built where the lock says so; all else comes as wheels.
+    Without a suite folder the run ends after the import. With `links`, a folder of wheels, no index
+    is asked. Of `builds`, each `name==version`, the source distribution is built where the lock
+    says so; all else comes as wheels.
     """
 
     matrix: str
@@ -27,12 +29,14 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bench(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker runs cells with: its folders, the interpreter, the isolation level, and how it reaches the index.
+    """What a worker runs cells with: its folders, the interpreter, the isolation level, and how it
+    reaches the index.
 
-    `tag` and `magic` name the interpreter's bytecode. `variables` are what an install may see of the caller's
-    environment; a suite sees nothing of it. An install writes into `sandbox`, which holds uv's cache and the cells,
-    so that one mount serves both and files are hard links; a suite writes into its cell's home only. Of what is
-    `hidden`, cells see no more than is `readable`, where the level allows. `keep` leaves the cell's folder in place.
+    `tag` and `magic` name the interpreter's bytecode. `variables` are what an install may see of
+    the caller's environment; a suite sees nothing of it. An install writes into `sandbox`, which
+    holds uv's cache and the cells, so that one mount serves both and files are hard links; a suite
+    writes into its cell's home only. Of what is `hidden`, cells see no more than is `readable`,
+    where the level allows. `keep` leaves the cell's folder in place.
     """
 
     worker: str

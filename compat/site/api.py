@@ -27,14 +27,21 @@ def api(edition: Edition) -> Iterator[File | Made | Listing]:
     """Yield every file of the API, its schemas among them."""
     for volume in edition.volumes:
         yield from _volume(edition, volume)
-    yield from (File(path=f"schema/v1/{name}.json", content=text) for name, text in schemas(edition.base_url))
+    yield from (
+        File(path=f"schema/v1/{name}.json", content=text)
+        for name, text in schemas(edition.base_url)
+    )
     yield File(path=f"{ROOT}/openapi.json", content=openapi(edition.base_url))
     yield File(path=f"{ROOT}/CHANGELOG_API.md", content=changelog().encode())
-    yield Listing(path=f"{ROOT}/index.json", below="", make=lambda listed: json(_root(edition, listed)))
+    yield Listing(
+        path=f"{ROOT}/index.json", below="", make=lambda listed: json(_root(edition, listed))
+    )
 
 
 def api_path(matrix: str, *parts: str) -> str:
-    """Return the path of a document of a matrix: `api_path("demo", "cells", "py3.9-demo1.0")`; alone, its index."""
+    """Return the path of a document of a matrix: `api_path("demo", "cells", "py3.9-demo1.0")`;
+    alone, its index.
+    """
     if not parts:
         return f"{ROOT}/{segment(matrix)}/index.json"
     *folders, last = map(segment, (matrix, *parts))
@@ -47,7 +54,11 @@ def _volume(edition: Edition, volume: Volume) -> Iterator[File | Made | Listing]
     for entry in volume.picture.known:
         make = _maker(edition, volume, entry.verdict.cell)
         siblings = volume.places[place_of(entry.cell)]
-        yield Made(path=api_path(name, "cells", entry.verdict.cell), inputs=tokens.of(entry, *siblings), make=make)
+        yield Made(
+            path=api_path(name, "cells", entry.verdict.cell),
+            inputs=tokens.of(entry, *siblings),
+            make=make,
+        )
     for axis, version, entries in coordinates(volume):
         document = partial(release, volume, axis, version, entries)
         path = api_path(name, "releases", axis.name, str(version))
@@ -62,19 +73,30 @@ def _volume(edition: Edition, volume: Volume) -> Iterator[File | Made | Listing]
         below = f"{ROOT}/{segment(name)}/{folder}/"
         yield Listing(path=f"{below}index.json", below=below, make=_lister(volume))
     below = f"{ROOT}/{segment(name)}/"
-    yield Listing(path=f"{below}index.json", below=below, make=lambda listed: json(_index(volume, below, listed)))
+    yield Listing(
+        path=f"{below}index.json",
+        below=below,
+        make=lambda listed: json(_index(volume, below, listed)),
+    )
 
 
 def _cells(volume: Volume, tokens: Tokens) -> Iterator[File | Made]:
-    """The rows of all cells; those of a document depend on its own cells, on those beside them, and on the columns."""
+    """The rows of all cells; those of a document depend on its own cells, on those beside them, and
+    on the columns.
+    """
     first, *more = found = chunks(volume)
-    paths = [api_path(volume.name, "cells" if number == 0 else f"cells-{number}") for number in range(len(found))]
+    paths = [
+        api_path(volume.name, "cells" if number == 0 else f"cells-{number}")
+        for number in range(len(found))
+    ]
     afters = [*paths[1:], None]
     yield File(path=paths[0], content=json(cells(volume, first, afters[0])))
     for path, after, chunk in zip(paths[1:], afters[1:], more, strict=True):
         entries = (one for entry in chunk for one in (entry, *volume.places[place_of(entry.cell)]))
         inputs = digest(tokens.of(*entries), volume.asked, after)
-        yield Made(path=path, inputs=inputs, make=_encoder(partial(more_cells, volume, chunk, after)))
+        yield Made(
+            path=path, inputs=inputs, make=_encoder(partial(more_cells, volume, chunk, after))
+        )
 
 
 def _encoder(document: Callable[[], Any]) -> Callable[[], bytes]:
@@ -101,7 +123,11 @@ def _files(listed: tuple[Listed, ...]) -> tuple[FileShape, ...]:
 
 def _index(volume: Volume, below: str, listed: tuple[Listed, ...]) -> Index:
     picture = volume.picture
-    own = [one for one in listed if "/" not in one.path.removeprefix(below) or one.path.endswith("/index.json")]
+    own = [
+        one
+        for one in listed
+        if "/" not in one.path.removeprefix(below) or one.path.endswith("/index.json")
+    ]
     verdicts = Counter(entry.verdict.kind for entry in picture.entries)
     tested = [entry for entry in picture.known if entry.is_tested]
     return Index(
@@ -111,7 +137,10 @@ def _index(volume: Volume, below: str, listed: tuple[Listed, ...]) -> Index:
         platform=picture.matrix.platform,
         suite_digest=picture.present.suite_digest,
         fresh_days=picture.present.fresh_days,
-        latest=max((entry.verdict.latest for entry in tested if entry.verdict.latest is not None), default=None),
+        latest=max(
+            (entry.verdict.latest for entry in tested if entry.verdict.latest is not None),
+            default=None,
+        ),
         axes=axes_of(volume),
         recipes=RECIPES,
         capabilities=volume.asked,
@@ -131,13 +160,17 @@ def _root(edition: Edition, listed: tuple[Listed, ...]) -> Root:
     own = [
         one
         for one in listed
-        if one.path in indexes or one.path.startswith("schema/v1/") or one.path.rpartition("/")[0] == ROOT
+        if one.path in indexes
+        or one.path.startswith("schema/v1/")
+        or one.path.rpartition("/")[0] == ROOT
     ]
     return Root(
         schema_version=SCHEMA_VERSION,
         day=edition.day,
         matrices=tuple(
-            MatrixShape(name=volume.name, title=volume.picture.matrix.title, index=api_path(volume.name))
+            MatrixShape(
+                name=volume.name, title=volume.picture.matrix.title, index=api_path(volume.name)
+            )
             for volume in edition.volumes
         ),
         files=_files(tuple(own)),

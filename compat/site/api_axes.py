@@ -33,7 +33,9 @@ Place = tuple[str, Version]
 
 
 def coordinates(volume: Volume) -> Iterator[tuple[Axis, Version, Sequence[Entry]]]:
-    """Yield each coordinate of each axis with the cells that have it, in the order of the axes, oldest first."""
+    """Yield each coordinate of each axis with the cells that have it, in the order of the axes,
+    oldest first.
+    """
     at: defaultdict[Place, list[Entry]] = defaultdict(list)
     for entry in volume.picture.entries:
         for one in entry.cell.coordinates:
@@ -54,10 +56,14 @@ def release(volume: Volume, axis: Axis, version: Version, entries: Sequence[Entr
         version=str(version),
         label=label(axis),
         requires_python=None if asked is None else str(asked),
-        releases=tuple(ReleaseFile(version=str(r.version), uploaded=r.uploaded, yanked=r.yanked) for r in found),
+        releases=tuple(
+            ReleaseFile(version=str(r.version), uploaded=r.uploaded, yanked=r.yanked) for r in found
+        ),
         verdicts=dict(sorted(Counter(entry.verdict.kind for entry in entries).items())),
         ranges=tuple(_ranges(volume, axis, entries)),
-        cells=tuple(entry.verdict.cell for entry in entries if entry.runs or entry.lock_digest is not None),
+        cells=tuple(
+            entry.verdict.cell for entry in entries if entry.runs or entry.lock_digest is not None
+        ),
         ruled_out=tuple(_reasons(entries)),
     )
 
@@ -66,7 +72,9 @@ def _releases(volume: Volume, axis: Axis, version: Version) -> tuple[Release, ..
     return (
         ()
         if isinstance(axis, InterpreterAxis)
-        else members(version, axis.select, volume.picture.catalogue.package(canonicalize_name(axis.package)))
+        else members(
+            version, axis.select, volume.picture.catalogue.package(canonicalize_name(axis.package))
+        )
     )
 
 
@@ -97,7 +105,9 @@ def _reasons(entries: Sequence[Entry]) -> Iterator[Reason]:
 
 
 def capabilities(volume: Volume) -> Iterator[CapabilityDocument]:
-    """Yield what is known about each capability, and each test of the suite's helpers, sorted by id."""
+    """Yield what is known about each capability, and each test of the suite's helpers, sorted by
+    id.
+    """
     asked: defaultdict[str, list[CapabilityCell]] = defaultdict(list)
     for entry in volume.picture.known:
         for one in (*entry.verdict.capabilities, *entry.verdict.helpers):

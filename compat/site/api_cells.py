@@ -1,4 +1,6 @@
-"""The `site` room's API about cells: all of them in a few bytes each, and everything about each known one."""
+"""The `site` room's API about cells: all of them in a few bytes each, and everything about each
+known one.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -51,7 +53,9 @@ def axes_of(volume: Volume) -> tuple[AxisShape, ...]:
             short=axis.short,
             label=label(axis),
             package=None if isinstance(axis, InterpreterAxis) else axis.package,
-            coordinates=tuple(str(one.version) for one in axis_coordinates(axis, picture.catalogue)),
+            coordinates=tuple(
+                str(one.version) for one in axis_coordinates(axis, picture.catalogue)
+            ),
         )
         for axis in picture.matrix.axes
     )
@@ -64,7 +68,9 @@ def chunks(volume: Volume) -> list[tuple[Entry, ...]]:
 
 
 def cells(volume: Volume, chunk: Sequence[Entry], after: str | None) -> Cells:
-    """Return the document about all cells, with its first rows; `after` is the path of the next document."""
+    """Return the document about all cells, with its first rows; `after` is the path of the next
+    document.
+    """
     codes, letters = _coded(volume)
     return Cells(
         **dated(volume),
@@ -125,14 +131,21 @@ def cell(edition: Edition, volume: Volume, entry: Entry) -> CellShape:
         lock_digest=entry.lock_digest or None,
         packages=() if lock is None else tuple(_packages(lock)),
         lifted=() if lock is None else tuple(map(_lifted, lifted(volume.facts, entry.cell, lock))),
-        published=PublishedShape(command=published.command, state=published.state, sentence=published.sentence),
+        published=PublishedShape(
+            command=published.command, state=published.state, sentence=published.sentence
+        ),
         commands=None if lock is None else _commands(edition, volume, lock),
-        links=Links(page=cell_page(entry.cell).removesuffix("index.html"), lock=_lock(volume, entry)),
+        links=Links(
+            page=cell_page(entry.cell).removesuffix("index.html"), lock=_lock(volume, entry)
+        ),
     )
 
 
 def told(volume: Volume, entry: Entry) -> dict[str, Any]:
-    """Return what is told of a cell everywhere. Of the runs that count, one passed when each of its attempts did."""
+    """Return what is told of a cell everywhere.
+
+    Of the runs that count, one passed when each of its attempts did.
+    """
     found, counted = entry.verdict, entry.counted
     return {
         "id": entry.verdict.cell,
@@ -145,24 +158,35 @@ def told(volume: Volume, entry: Entry) -> dict[str, Any]:
         "latest": found.latest,
         "stale": found.stale,
         "tested": len(counted),
-        "passed": sum(all(isinstance(outcome, Passed) for outcome in one.outcomes) for one in counted),
+        "passed": sum(
+            all(isinstance(outcome, Passed) for outcome in one.outcomes) for one in counted
+        ),
         "isolation": counted[-1].run.isolation if counted else None,
         "planned": entry.planned,
     }
 
 
 def _coded(volume: Volume) -> tuple[dict[str, Code], str]:
-    """The letters that stand for a verdict and an obstacle's kind, and the letter of each planned cell."""
+    """The letters that stand for a verdict and an obstacle's kind, and the letter of each planned
+    cell.
+    """
     planned = [entry for entry in volume.picture.entries if entry.planned]
     kinds = [(e.verdict.kind, None if e.obstacle is None else e.obstacle.kind) for e in planned]
     letters = dict(zip(dict.fromkeys(kinds), _CODES, strict=False))
-    codes = {letter: Code(verdict=kind, obstacle=obstacle) for (kind, obstacle), letter in letters.items()}
+    codes = {
+        letter: Code(verdict=kind, obstacle=obstacle)
+        for (kind, obstacle), letter in letters.items()
+    }
     return codes, "".join(letters[kind] for kind in kinds)
 
 
 def _obstacle(entry: Entry) -> ObstacleShape | None:
     found = entry.obstacle
-    return None if found is None else ObstacleShape(kind=found.kind, between=found.between, because=found.because)
+    return (
+        None
+        if found is None
+        else ObstacleShape(kind=found.kind, between=found.between, because=found.because)
+    )
 
 
 def _capability(volume: Volume, entry: Entry, found: Capability) -> CapabilityShape:
@@ -180,7 +204,9 @@ def _capability(volume: Volume, entry: Entry, found: Capability) -> CapabilitySh
 
 def _metrics(records: Sequence[Record]) -> tuple[MetricShape, ...]:
     found = records[-1].metrics if records else ()
-    return tuple(MetricShape(name=m.name, value=m.value, unit=m.unit, better=m.better) for m in found)
+    return tuple(
+        MetricShape(name=m.name, value=m.value, unit=m.unit, better=m.better) for m in found
+    )
 
 
 def _run(record: Record) -> RunShape:
@@ -190,7 +216,12 @@ def _run(record: Record) -> RunShape:
         outcome=str(record.outcome),
         outcomes=tuple(map(str, record.outcomes)),
         seconds=record.seconds,
-        steps={"install": steps.install, "import": steps.import_, "suite": steps.suite, "ours": steps.ours},
+        steps={
+            "install": steps.install,
+            "import": steps.import_,
+            "suite": steps.suite,
+            "ours": steps.ours,
+        },
         isolation=record.isolation,
         host=record.host,
         lock_digest=record.lock_digest,
@@ -205,7 +236,9 @@ def _packages(lock: Lock) -> Iterator[PackageShape]:
 
 
 def _lifted(one: Lifted) -> LiftedShape:
-    return LiftedShape(packages=one.packages, sentence=one.sentence, rule=one.rule, because=one.because)
+    return LiftedShape(
+        packages=one.packages, sentence=one.sentence, rule=one.rule, because=one.because
+    )
 
 
 def _commands(edition: Edition, volume: Volume, lock: Lock) -> CommandsShape:

@@ -1,4 +1,6 @@
-"""The `site` room's API about policy: the minimum versions, the schedule of coming moves, and the proposals."""
+"""The `site` room's API about policy: the minimum versions, the schedule of coming moves, and the
+proposals.
+"""
 
 from collections.abc import Sequence
 
@@ -30,7 +32,9 @@ def minimum(volume: Volume) -> Minimum:
     return Minimum(
         **dated(volume),
         floors=tuple(
-            FloorShape(axis=one.axis, label=label(axes[one.axis]), at=str(one.at), because=one.because)
+            FloorShape(
+                axis=one.axis, label=label(axes[one.axis]), at=str(one.at), because=one.because
+            )
             for one in matrix.floors
         ),
         dated=tuple(
@@ -119,7 +123,10 @@ def _proposal(one: Proposal) -> ProposalShape:
         because=one.because,
         earliest=one.earliest,
         grounds=one.grounds,
-        objections=tuple(ObjectionShape(against=o.against, because=o.because, cells=o.cells) for o in one.objections),
+        objections=tuple(
+            ObjectionShape(against=o.against, because=o.because, cells=o.cells)
+            for o in one.objections
+        ),
         arithmetic=one.arithmetic,
         evidence=tuple(
             EvidenceShape(

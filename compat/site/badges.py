@@ -1,4 +1,6 @@
-"""The `site` room's badges: facts in a few words, as shields.io's endpoint JSON and as SVG of our own."""
+"""The `site` room's badges: facts in a few words, as shields.io's endpoint JSON and as SVG of our
+own.
+"""
 
 import datetime
 import unicodedata
@@ -19,7 +21,8 @@ from compat.site.words import day, ranges
 SVG = "http://www.w3.org/2000/svg"
 CACHE_SECONDS = 3600
 NO_DATA = "no data"
-# White text has a contrast of at least 5:1 on each, and no two are told apart by colour alone: the words differ.
+# White text has a contrast of at least 5:1 on each, and no two are told apart by colour alone: the
+# words differ.
 BLUE, AMBER, RED, GREY = "#0b5cad", "#8a5a00", "#8f1d14", "#6b6b6b"
 _COLOURS: dict[State, str] = {
     "works": BLUE,
@@ -63,7 +66,10 @@ def named(volume: Volume) -> Iterator[tuple[tuple[str, ...], Badge]]:
         if axis.name != volume.picture.matrix.subject:
             at = floors.get(axis.name)
             message, colour = (NO_DATA, GREY) if at is None else (f"{at} or newer", BLUE)
-            yield (f"{axis.name}-min",), Badge(label=f"minimum {label(axis)}", message=message, colour=colour)
+            yield (
+                (f"{axis.name}-min",),
+                Badge(label=f"minimum {label(axis)}", message=message, colour=colour),
+            )
     yield ("proposal",), _proposal(volume)
     yield ("freshness",), _freshness(volume)
     for version, entries in sorted(of.items()):
@@ -71,7 +77,9 @@ def named(volume: Volume) -> Iterator[tuple[tuple[str, ...], Badge]]:
 
 
 def endpoint(badge: Badge) -> bytes:
-    """Return the badge as shields.io asks for it, https://shields.io/badges/endpoint-badge; it has no other keys."""
+    """Return the badge as shields.io asks for it, https://shields.io/badges/endpoint-badge; it has
+    no other keys.
+    """
     return json(
         {
             "schemaVersion": 1,
@@ -87,18 +95,26 @@ def svg(badge: Badge) -> bytes:
     """Return the badge as a picture that says its words to those who do not see it."""
     left, right = line(badge.label, _LONGEST), line(badge.message, _LONGEST)
     wide, rest = (round(_width(text)) + 2 * _PADDING for text in (left, right))
-    size = {"width": str(wide + rest), "height": str(_HEIGHT), "viewBox": f"0 0 {wide + rest} {_HEIGHT}"}
+    size = {
+        "width": str(wide + rest),
+        "height": str(_HEIGHT),
+        "viewBox": f"0 0 {wide + rest} {_HEIGHT}",
+    }
     root = ElementTree.Element("svg", xmlns=SVG, role="img", attrib=size)
     root.set("aria-labelledby", "t d")
     ElementTree.SubElement(root, "title", id="t").text = f"{left}: {right}"
     ElementTree.SubElement(root, "desc", id="d").text = f"A badge that says of {left}: {right}"
     for x, width, colour in ((0, wide, "#24292f"), (wide, rest, badge.colour)):
-        ElementTree.SubElement(root, "rect", x=str(x), width=str(width), height=str(_HEIGHT), fill=colour)
+        ElementTree.SubElement(
+            root, "rect", x=str(x), width=str(width), height=str(_HEIGHT), fill=colour
+        )
     group = ElementTree.SubElement(root, "g", fill="#ffffff")
     group.set("font-family", "Verdana,DejaVu Sans,sans-serif")
     group.set("font-size", "11")
     for x, width, text in ((0, wide, left), (wide, rest, right)):
-        word = ElementTree.SubElement(group, "text", x=str(x + _PADDING), y="14", textLength=str(width - 2 * _PADDING))
+        word = ElementTree.SubElement(
+            group, "text", x=str(x + _PADDING), y="14", textLength=str(width - 2 * _PADDING)
+        )
         word.text = text
     return written(root)
 
@@ -115,14 +131,22 @@ def _none(volume: Volume) -> Badge:
 
 
 def _release(volume: Volume, version: Version, entries: Sequence[Entry]) -> Badge:
-    """What is known of one release: the state of the cell that speaks for it, with which Pythons, and when."""
+    """What is known of one release: the state of the cell that speaks for it, with which Pythons,
+    and when.
+    """
     spoken = telling(entries)
     look = look_of(spoken, volume.places[place_of(spoken.cell)])
     name = f"{volume.picture.matrix.subject_axis.package} {version}"
     if not spoken.is_tested:
-        return Badge(label=name, message=look.word if look.state == "infeasible" else NO_DATA, colour=GREY)
+        return Badge(
+            label=name, message=look.word if look.state == "infeasible" else NO_DATA, colour=GREY
+        )
     python = volume.picture.matrix.interpreters.name
-    alike = {str(e.cell.on(python).version) for e in entries if e.is_tested and e.verdict.kind == spoken.verdict.kind}
+    alike = {
+        str(e.cell.on(python).version)
+        for e in entries
+        if e.is_tested and e.verdict.kind == spoken.verdict.kind
+    }
     every = sorted({entry.cell.on(python).version for entry in entries})
     pythons = ranges(alike, [str(one) for one in every])
     stale = ", stale" if spoken.verdict.stale else ""
@@ -136,7 +160,9 @@ def _latest(volume: Volume, of: dict[Version, list[Entry]]) -> Badge:
         if spoken.verdict.kind == "works":
             look = look_of(spoken, volume.places[place_of(spoken.cell)])
             name = f"newest {volume.picture.matrix.subject_axis.package} that works"
-            return Badge(label=name, message=f"{version}, {_tested(spoken)}", colour=_COLOURS[look.state])
+            return Badge(
+                label=name, message=f"{version}, {_tested(spoken)}", colour=_COLOURS[look.state]
+            )
     return _none(volume)
 
 
@@ -157,7 +183,11 @@ def _freshness(volume: Volume) -> Badge:
     old = sum(entry.verdict.stale for entry in tested)
     stale = f", {old} of {len(tested)} stale" if old else ""
     is_old = (volume.picture.day - max(days)).days > volume.picture.present.fresh_days
-    return Badge(label="tested", message=f"{_date(max(days))}{stale}", colour=RED if is_old else AMBER if old else BLUE)
+    return Badge(
+        label="tested",
+        message=f"{_date(max(days))}{stale}",
+        colour=RED if is_old else AMBER if old else BLUE,
+    )
 
 
 def _tested(entry: Entry) -> str:
@@ -179,4 +209,12 @@ def _advance(char: str) -> float:
         return 11.0
     if unicodedata.combining(char):
         return 0.0
-    return 4.2 if char in "fijlrtI.,:;|!'()[]/\\ " else 9.6 if char in "mwMW@%&" else 7.8 if char.isupper() else 6.9
+    return (
+        4.2
+        if char in "fijlrtI.,:;|!'()[]/\\ "
+        else 9.6
+        if char in "mwMW@%&"
+        else 7.8
+        if char.isupper()
+        else 6.9
+    )

@@ -1,17 +1,22 @@
-"""The `site` room's weights: how large a page may be once it is compressed, and which pages are heavier."""
+"""The `site` room's weights: how large a page may be once it is compressed, and which pages are
+heavier.
+"""
 
 from collections.abc import Iterator, Mapping
 
 import msgspec
 
 KIB = 1024
-# Kind of file by the folder below its matrix, and the most that it may weigh, gzipped; 60 KiB for any page.
+# Kind of file by the folder below its matrix, and the most that it may weigh, gzipped; 60 KiB for
+# any page.
 _BUDGETS = {"grid": 50, "cell": 12}
 _PAGE, _CSS, _JS = 60, 12, 15
 
 
 class Weight(msgspec.Struct, frozen=True, kw_only=True):
-    """The heaviest file of a kind: how many there are, and its size and the most allowed, in bytes after gzip."""
+    """The heaviest file of a kind: how many there are, and its size and the most allowed, in bytes
+    after gzip.
+    """
 
     kind: str
     count: int
@@ -26,7 +31,9 @@ class Weight(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def weights(sizes: Mapping[str, int]) -> tuple[Weight, ...]:
-    """Return the heaviest page, style sheet and script of each kind; `sizes` are those after gzip by path."""
+    """Return the heaviest page, style sheet and script of each kind; `sizes` are those after gzip
+    by path.
+    """
     return tuple(_weights(sizes))
 
 
@@ -36,7 +43,13 @@ def _weights(sizes: Mapping[str, int]) -> Iterator[Weight]:
         kinds.setdefault(_kind(path), []).append(path)
     for kind in sorted(kind for kind in kinds if kind):
         heaviest = max(kinds[kind], key=lambda path: (sizes[path], path))
-        yield Weight(kind=kind, count=len(kinds[kind]), heaviest=heaviest, size=sizes[heaviest], most=_most(kind) * KIB)
+        yield Weight(
+            kind=kind,
+            count=len(kinds[kind]),
+            heaviest=heaviest,
+            size=sizes[heaviest],
+            most=_most(kind) * KIB,
+        )
 
 
 def _kind(path: str) -> str:

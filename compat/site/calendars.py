@@ -1,4 +1,6 @@
-"""The `site` room's calendars: the coming moves of each axis, and the minimum versions from each of their days on."""
+"""The `site` room's calendars: the coming moves of each axis, and the minimum versions from each of
+their days on.
+"""
 
 import datetime
 from collections.abc import Iterator
@@ -15,7 +17,9 @@ from compat.site.text import moment
 
 
 def calendars(edition: Edition) -> Iterator[File]:
-    """Yield the calendars of every matrix: `all`, one of each axis whose minimum may move, and `minimums`."""
+    """Yield the calendars of every matrix: `all`, one of each axis whose minimum may move, and
+    `minimums`.
+    """
     for volume in edition.volumes:
         found = volume.schedule
         yield _file(volume, "all", ical(found))
@@ -49,12 +53,18 @@ def _event(volume: Volume, found: Schedule, one: Minimum) -> Event:
     said = ", ".join(f"{labels[name]} {version}" for name, version in one.floors)
     event = Event()
     event.add("uid", f"{found.matrix}-minimums-{one.on}@compat")
-    event.add("dtstamp", moment(max((move.released for move in found.moves if move.on <= one.on), default=one.on)))
+    event.add(
+        "dtstamp",
+        moment(max((move.released for move in found.moves if move.on <= one.on), default=one.on)),
+    )
     event.add("dtstart", one.on)
     event.add("dtend", one.on + datetime.timedelta(days=1))
     event.add("transp", "TRANSPARENT")
     event.add("summary", plain(f"{found.title}: the minimum may be {said}", limit=300))
-    event.add("description", plain(f"With the first release after {one.on} the minimum may be {said}.", limit=1000))
+    event.add(
+        "description",
+        plain(f"With the first release after {one.on} the minimum may be {said}.", limit=1000),
+    )
     for days in REMINDERS:
         alarm = Alarm()
         alarm.add("action", "DISPLAY")

@@ -1,6 +1,7 @@
 """The `site` room's social card: the answer of a matrix as a picture of 1200 by 630.
 
-It is SVG: a bitmap would need a drawing library and fonts. What shows only bitmaps shows the page's title instead.
+It is SVG: a bitmap would need a drawing library and fonts. What shows only bitmaps shows the page's
+title instead.
 """
 
 from collections import Counter
@@ -61,4 +62,6 @@ def _lines(volume: Volume) -> Iterator[str]:
     else:
         yield "nothing is proven so far"
     kinds = Counter(entry.verdict.kind for entry in picture.known if entry.is_tested)
-    yield line(f"{count(kinds.total(), 'cell')} tested, {kinds['works']} work; {day(picture.day)}", 48)
+    yield line(
+        f"{count(kinds.total(), 'cell')} tested, {kinds['works']} work; {day(picture.day)}", 48
+    )

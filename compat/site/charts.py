@@ -1,4 +1,6 @@
-"""The `site` room's charts: numbers -> shapes with places in pixels, and the table that says the same in words."""
+"""The `site` room's charts: numbers -> shapes with places in pixels, and the table that says the
+same in words.
+"""
 
 import datetime
 import math
@@ -21,7 +23,10 @@ class Tick(View, frozen=True):
 
 
 class Shape(View, frozen=True):
-    """A bar, or with no width a mark: a text at a point. `css` gives its colour, `sign` tells it apart without."""
+    """A bar, or with no width a mark: a text at a point.
+
+    `css` gives its colour, `sign` tells it apart without.
+    """
 
     x: float
     y: float
@@ -106,7 +111,9 @@ def bars(chart_id: str, title: str, says: str, points: Sequence[Point], table: T
             for n, point in enumerate(points)
             if n % every == 0
         ),
-        ys=tuple(Tick(at=_px(base - part / 2 * room), label=f"{top * part / 2:g}") for part in range(3)),
+        ys=tuple(
+            Tick(at=_px(base - part / 2 * room), label=f"{top * part / 2:g}") for part in range(3)
+        ),
         shapes=tuple(
             Shape(
                 x=_px(_LEFT + n * step + min(3, step * 0.15)),
@@ -126,7 +133,12 @@ def bars(chart_id: str, title: str, says: str, points: Sequence[Point], table: T
 
 
 def timeline(
-    chart_id: str, title: str, says: str, shown: Sequence[Span | Dot], table: Table, today: datetime.date | None = None
+    chart_id: str,
+    title: str,
+    says: str,
+    shown: Sequence[Span | Dot],
+    table: Table,
+    today: datetime.date | None = None,
 ) -> Chart:
     """Return a chart of rows over time; the rows are in the order in which they first come."""
     names = [*dict.fromkeys(one.row for one in shown)]
@@ -144,7 +156,13 @@ def timeline(
         y = _TOP + names.index(one.row) * HEIGHT_OF_ROW
         if isinstance(one, Dot):
             return Shape(
-                x=x(one.on), y=y + HEIGHT_OF_ROW / 2, width=0, height=0, css=one.css, sign=one.sign, says=one.says
+                x=x(one.on),
+                y=y + HEIGHT_OF_ROW / 2,
+                width=0,
+                height=0,
+                css=one.css,
+                sign=one.sign,
+                says=one.says,
             )
         width = _px(x(one.end or end) - x(one.begin))
         return Shape(
@@ -166,7 +184,9 @@ def timeline(
         height=height,
         left=left,
         xs=tuple(Tick(at=x(datetime.date(year, 1, 1)), label=str(year)) for year in years),
-        ys=tuple(Tick(at=_TOP + (n + 0.5) * HEIGHT_OF_ROW, label=name) for n, name in enumerate(names)),
+        ys=tuple(
+            Tick(at=_TOP + (n + 0.5) * HEIGHT_OF_ROW, label=name) for n, name in enumerate(names)
+        ),
         shapes=tuple(shape(one) for one in shown),
         today=None if today is None else x(today),
         heads=table.heads,
@@ -175,7 +195,9 @@ def timeline(
 
 
 def nice(value: float) -> float:
-    """Return a round number that is not below the value: 1, 2 or 5 with zeros; 1 where the value is next to nothing."""
+    """Return a round number that is not below the value: 1, 2 or 5 with zeros; 1 where the value is
+    next to nothing.
+    """
     if value < sys.float_info.min:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
@@ -185,7 +207,11 @@ def nice(value: float) -> float:
 def _days(shown: Iterable[Span | Dot]) -> list[datetime.date]:
     days = []
     for one in shown:
-        days += [one.on] if isinstance(one, Dot) else [one.begin, *([] if one.end is None else [one.end])]
+        days += (
+            [one.on]
+            if isinstance(one, Dot)
+            else [one.begin, *([] if one.end is None else [one.end])]
+        )
     return days
 
 

@@ -1,15 +1,19 @@
-"""The `site` room's input and output: all that one edition is made from, the files that it becomes, and their URLs.
+"""The `site` room's input and output: all that one edition is made from, the files that it becomes,
+and their URLs.
 
-A producer is `files(edition) -> Iterator[File | Made | Listing]`. Paths have no leading slash and use `/`. The scheme:
+A producer is `files(edition) -> Iterator[File | Made | Listing]`. Paths have no leading slash and
+use `/`. The scheme:
 
     index.html                         the home of all matrices
-    <matrix>/index.html                the home of one; below it advise/ grid/ grid/<py3.9>/ cell/<id>/ cap/<id>/
+    <matrix>/index.html                the home of one; below it advise/ grid/ grid/<py3.9>/
+    cell/<id>/ cap/<id>/
                                        release/<version>/ schedule/ proposals/ changes/ reliability/
     lock/<matrix>/<cell-id>.txt        the hash-locked requirements of a cell
     api/v1/<matrix>/... badge/<matrix>/... feed/<matrix>/... cal/<matrix>/... schema/v1/...
     about/method/ about/glossary/ about/accessibility/ about/data/
 
-A page at `a/b/` is the file `a/b/index.html`. Every part that comes from outside goes through `segment`.
+A page at `a/b/` is the file `a/b/index.html`. Every part that comes from outside goes through
+`segment`.
 """
 
 import datetime
@@ -55,7 +59,8 @@ class File(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that is made only when it must be: `inputs` is a digest of everything that `make` reads.
+    """A file that is made only when it must be: `inputs` is a digest of everything that `make`
+    reads.
 
     Where an earlier edition has the file with the same inputs, `make` is not called.
     """
@@ -74,7 +79,9 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
-    """A file made from the digests of all that came before it and whose paths begin with `below`, sorted by path."""
+    """A file made from the digests of all that came before it and whose paths begin with `below`,
+    sorted by path.
+    """
 
     path: str
     below: str
@@ -94,10 +101,13 @@ class Kept(Protocol):
 class Volume:
     """What an edition tells of one matrix.
 
-    `capabilities` are those that the suite describes; `suite` has the texts of its files, helpers to copy among them.
+    `capabilities` are those that the suite describes; `suite` has the texts of its files, helpers
+    to copy among them.
     """
 
-    def __init__(self, picture: Picture, kept: Kept, suite: Mapping[str, str], told: Iterable[Described]) -> None:
+    def __init__(
+        self, picture: Picture, kept: Kept, suite: Mapping[str, str], told: Iterable[Described]
+    ) -> None:
         """Take what is known of every cell, where whole records are read, and the suite."""
         self.picture = picture
         self.kept = kept
@@ -113,10 +123,16 @@ class Volume:
         return self.picture.matrix.name
 
     def released(self, axis: str, version: Version) -> datetime.date | None:
-        """Return the day on which a coordinate of a package axis came out: a series, with its first release."""
+        """Return the day on which a coordinate of a package axis came out: a series, with its first
+        release.
+        """
         if (axis, version) not in self._released:
             (found,) = (one for one in self.picture.matrix.packages if one.name == axis)
-            releases = members(version, found.select, self.picture.catalogue.package(canonicalize_name(found.package)))
+            releases = members(
+                version,
+                found.select,
+                self.picture.catalogue.package(canonicalize_name(found.package)),
+            )
             days = [release.uploaded.date() for release in releases if release.uploaded is not None]
             self._released[axis, version] = min(days, default=None)
         return self._released[axis, version]
@@ -139,7 +155,9 @@ class Volume:
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """The releases whose suite a run reached, oldest first, each with the cell that speaks for it."""
+        """The releases whose suite a run reached, oldest first, each with the cell that speaks for
+        it.
+        """
         return columns(self.picture)
 
     @cached_property
@@ -185,7 +203,9 @@ class Volume:
 
     @cached_property
     def disagreeing(self) -> dict[Version, dict[str, set[Status]]]:
-        """What each capability comes to in the cells of a release that do not speak for it, by release."""
+        """What each capability comes to in the cells of a release that do not speak for it, by
+        release.
+        """
         found: dict[Version, dict[str, set[Status]]] = {}
         for column in self.columns:
             told = found.setdefault(column.version, {})
@@ -207,7 +227,9 @@ class Volume:
 
     @cached_property
     def places(self) -> dict[str, tuple[Entry, ...]]:
-        """The entries of each place, fresh before dated before relaxed, by the place's id (that of its fresh cell)."""
+        """The entries of each place, fresh before dated before relaxed, by the place's id (that of
+        its fresh cell).
+        """
         found: dict[str, list[Entry]] = {}
         for entry in self.picture.entries:
             found.setdefault(place_of(entry.cell), []).append(entry)
@@ -215,14 +237,18 @@ class Volume:
 
     @cached_property
     def board(self) -> dict[Version, dict[tuple[Version, Versions], tuple[Entry, ...]]]:
-        """The places by Python, then by the subject's version and those of the other package axes in their order."""
+        """The places by Python, then by the subject's version and those of the other package axes
+        in their order.
+        """
         matrix = self.picture.matrix
         python, subject = matrix.interpreters.name, matrix.subject
         others = [axis.name for axis in matrix.packages if axis is not matrix.subject_axis]
         found: dict[Version, dict[tuple[Version, Versions], tuple[Entry, ...]]] = {}
         for entries in self.places.values():
             at = {one.axis: one.version for one in entries[0].cell.coordinates}
-            found.setdefault(at[python], {})[at[subject], tuple(at[name] for name in others)] = entries
+            found.setdefault(at[python], {})[at[subject], tuple(at[name] for name in others)] = (
+                entries
+            )
         return dict(sorted(found.items()))
 
 
@@ -232,7 +258,9 @@ class Locks(Mapping[str, Lock]):
     def __init__(self, volume: Volume) -> None:
         """Take the volume."""
         self._volume = volume
-        self._ids = [entry.cell.id for entry in volume.picture.known if entry.lock_digest is not None]
+        self._ids = [
+            entry.cell.id for entry in volume.picture.known if entry.lock_digest is not None
+        ]
         self._read: dict[str, Lock] = {}
 
     def __getitem__(self, cell: str) -> Lock:
@@ -256,11 +284,13 @@ class Locks(Mapping[str, Lock]):
 class Edition:
     """All that one edition of the site is made from; `day` is the day that it speaks for.
 
-    The first volume is the one that the home page opens with. `repository` is the `owner/name` on GitHub whose issues
-    take reports; empty where there is none.
+    The first volume is the one that the home page opens with. `repository` is the `owner/name` on
+    GitHub whose issues take reports; empty where there is none.
     """
 
-    def __init__(self, volumes: Iterable[Volume], base_url: str, day: datetime.date, repository: str = "") -> None:
+    def __init__(
+        self, volumes: Iterable[Volume], base_url: str, day: datetime.date, repository: str = ""
+    ) -> None:
         """Take at least one volume, and the address under which the site will stand."""
         self.volumes = tuple(volumes)
         self.base_url = base_url.rstrip("/") + "/"
@@ -305,10 +335,12 @@ def place_of(cell: Cell) -> str:
 def segment(text: str) -> str:
     """Return the text as one part of a path: another text gives another part, on any file system.
 
-    Lower-case ASCII letters, digits and `_.+-` stand for themselves; any other byte is `~` and two hex digits. What
-    would be long ends in its sha256.
+    Lower-case ASCII letters, digits and `_.+-` stand for themselves; any other byte is `~` and two
+    hex digits. What would be long ends in its sha256.
     """
-    coded = "".join(char if _PLAIN.fullmatch(char) else _coded(char) for char in text[: _LONGEST + 1])
+    coded = "".join(
+        char if _PLAIN.fullmatch(char) else _coded(char) for char in text[: _LONGEST + 1]
+    )
     stem = coded.partition(".")[0]
     if not coded or coded in _TAKEN or stem in RESERVED or coded.startswith("."):
         coded = f"~{coded}"
@@ -321,12 +353,16 @@ def segment(text: str) -> str:
 
 
 def page(matrix: str, *parts: str) -> str:
-    """Return the path of a matrix's page: `page("demo", "cap", "sum")` is `demo/cap/sum/index.html`."""
+    """Return the path of a matrix's page: `page("demo", "cap", "sum")` is
+    `demo/cap/sum/index.html`.
+    """
     return "/".join((*map(segment, (matrix, *parts)), "index.html"))
 
 
 def cell_page(cell: Cell) -> str:
-    """Return the path of a cell's page; only cells that have a lock or a run have one (`Picture.known`)."""
+    """Return the path of a cell's page; only cells that have a lock or a run have one
+    (`Picture.known`).
+    """
     return page(cell.matrix, "cell", cell.id)
 
 

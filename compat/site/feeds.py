@@ -1,7 +1,8 @@
 """The `site` room's feeds: what happened, as Atom (RFC 4287); nothing that is still to come.
 
-Written with the standard library: feedgen, the best known package that writes Atom, brings lxml along and adds elements
-of its own, for the twelve that stand here. An entry's id names what happened, so it is never used again.
+Written with the standard library: feedgen, the best known package that writes Atom, brings lxml
+along and adds elements of its own, for the twelve that stand here. An entry's id names what
+happened, so it is never used again.
 """
 
 import datetime
@@ -32,7 +33,9 @@ _TITLES = {
 
 
 class Happening(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that happened: the feeds that tell of it, a name that nothing else will ever have, and the words."""
+    """Something that happened: the feeds that tell of it, a name that nothing else will ever have,
+    and the words.
+    """
 
     feeds: tuple[str, ...]
     name: str
@@ -48,7 +51,10 @@ def feeds(edition: Edition) -> Iterator[File]:
         found = sorted(happenings(volume), key=lambda one: (-one.moment.timestamp(), one.name))
         for name in _TITLES:
             entries = [one for one in found if name == "all" or name in one.feeds]
-            yield File(path=feed_path(volume.name, name), content=atom(edition, volume, name, entries[:MOST_ENTRIES]))
+            yield File(
+                path=feed_path(volume.name, name),
+                content=atom(edition, volume, name, entries[:MOST_ENTRIES]),
+            )
 
 
 def feed_path(matrix: str, name: str) -> str:
@@ -65,7 +71,9 @@ def happenings(volume: Volume) -> Iterator[Happening]:
 
 
 def _telling(events: Sequence[Event]) -> tuple[Event, ...]:
-    """The newest changes and the newest regressions, as many as feeds hold; events come the newest first."""
+    """The newest changes and the newest regressions, as many as feeds hold; events come the newest
+    first.
+    """
     regressed = [event for event in events[MOST_ENTRIES:] if event.change.kind == "regressed"]
     return (*events[:MOST_ENTRIES], *regressed[:MOST_ENTRIES])
 
@@ -76,9 +84,15 @@ def atom(edition: Edition, volume: Volume, name: str, entries: Iterable[Happenin
     root = ElementTree.Element("feed", xmlns=ATOM)
     _say(root, "id", url)
     _say(root, "title", f"{volume.picture.matrix.title}: {_TITLES[name]}")
-    _say(root, "updated", _stamp(max((one.moment for one in shown), default=moment(datetime.date(2000, 1, 1)))))
+    _say(
+        root,
+        "updated",
+        _stamp(max((one.moment for one in shown), default=moment(datetime.date(2000, 1, 1)))),
+    )
     ElementTree.SubElement(root, "link", rel="self", type="application/atom+xml", href=fit(url))
-    ElementTree.SubElement(root, "link", rel="alternate", type="text/html", href=fit(edition.url(page(volume.name))))
+    ElementTree.SubElement(
+        root, "link", rel="alternate", type="text/html", href=fit(edition.url(page(volume.name)))
+    )
     _say(ElementTree.SubElement(root, "author"), "name", "compat")
     for one in shown:
         _entry(root, edition, volume, one)
@@ -102,7 +116,11 @@ def _say(parent: ElementTree.Element, name: str, text: str) -> ElementTree.Eleme
 
 
 def _stamp(when: datetime.datetime) -> str:
-    return when.astimezone(datetime.timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return (
+        when.astimezone(datetime.timezone.utc)
+        .isoformat(timespec="microseconds")
+        .replace("+00:00", "Z")
+    )
 
 
 def _change(volume: Volume, event: Event) -> Happening:
@@ -129,7 +147,9 @@ def _change(volume: Volume, event: Event) -> Happening:
 def _releases(volume: Volume) -> Iterator[Happening]:
     picture = volume.picture
     for axis in picture.matrix.packages:
-        for release in selected(axis.select, picture.catalogue.package(canonicalize_name(axis.package))):
+        for release in selected(
+            axis.select, picture.catalogue.package(canonicalize_name(axis.package))
+        ):
             if release.uploaded is None or release.uploaded.date() > picture.day:
                 continue
             is_subject = axis.name == picture.matrix.subject
@@ -139,13 +159,21 @@ def _releases(volume: Volume) -> Iterator[Happening]:
                 moment=release.uploaded,
                 title=f"{label(axis)} {release.version} came out",
                 text=f"{label(axis)} {release.version} came out on {day(release.uploaded.date())}.",
-                path=page(volume.name, "release", str(release.version)) if is_subject else page(volume.name, "grid"),
+                path=(
+                    page(volume.name, "release", str(release.version))
+                    if is_subject
+                    else page(volume.name, "grid")
+                ),
             )
 
 
 def _proposal(volume: Volume, one: Proposal) -> Happening:
     """A proposal happened when the newest run that it rests on did."""
-    days = [proof.latest for proof in one.evidence if proof.latest is not None and proof.latest <= volume.picture.day]
+    days = [
+        proof.latest
+        for proof in one.evidence
+        if proof.latest is not None and proof.latest <= volume.picture.day
+    ]
     return Happening(
         feeds=("proposals",),
         name=f"proposal-{one.id}-{one.digest[:16]}",
@@ -157,8 +185,12 @@ def _proposal(volume: Volume, one: Proposal) -> Happening:
 
 
 def _silence(volume: Volume) -> Iterator[Happening]:
-    """That nothing ran for so long that every verdict is stale; it happened on the first such day."""
-    tested = [entry.verdict.latest for entry in volume.picture.known if entry.verdict.latest is not None]
+    """That nothing ran for so long that every verdict is stale; it happened on the first such
+    day.
+    """
+    tested = [
+        entry.verdict.latest for entry in volume.picture.known if entry.verdict.latest is not None
+    ]
     if not tested:
         return
     since = max(tested) + datetime.timedelta(days=volume.picture.present.fresh_days + 1)

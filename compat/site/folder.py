@@ -1,4 +1,6 @@
-"""The `site` room's output folder: only what changed is written, and no address of an earlier edition is lost."""
+"""The `site` room's output folder: only what changed is written, and no address of an earlier
+edition is lost.
+"""
 
 import gc
 import gzip
@@ -23,7 +25,9 @@ _MADE = 200
 
 
 class Known(msgspec.Struct, frozen=True, array_like=True):
-    """A file as it was last written: the inputs that it was made from, its sha256 and size, of a page also gzipped."""
+    """A file as it was last written: the inputs that it was made from, its sha256 and size, of a
+    page also gzipped.
+    """
 
     inputs: str
     sha256: str
@@ -39,7 +43,9 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
-    """What writing an edition came to: the paths that changed, how many did not, and which addresses now redirect."""
+    """What writing an edition came to: the paths that changed, how many did not, and which
+    addresses now redirect.
+    """
 
     changed: tuple[str, ...]
     unchanged: int
@@ -49,7 +55,9 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Without searches for garbage: an edition is millions of values that live to its end, and a search visits all."""
+    """Without searches for garbage: an edition is millions of values that live to its end, and a
+    search visits all.
+    """
     was = gc.isenabled()
     gc.disable()
     try:
@@ -67,15 +75,18 @@ def write_edition(
     earlier: Iterable[str],
     moved: Callable[[str, str], bytes],
 ) -> Written:
-    """Write the files below the folder, those that are as before left alone, and a redirect for each page that is gone.
+    """Write the files below the folder, those that are as before left alone, and a redirect for
+    each page that is gone.
 
-    `earlier` are the addresses of pages that editions elsewhere had; `moved` makes the page that sends its reader from
-    one address to another. Files other than pages that are no longer made stay as they are.
+    `earlier` are the addresses of pages that editions elsewhere had; `moved` makes the page that
+    sends its reader from one address to another. Files other than pages that are no longer made
+    stay as they are.
     """
     old = _manifest(folder)
     if old.generation != generation:
         old = Manifest(
-            generation=generation, files={path: Known("", k.sha256, k.gzipped, k.size) for path, k in old.files.items()}
+            generation=generation,
+            files={path: Known("", k.sha256, k.gzipped, k.size) for path, k in old.files.items()},
         )
     new: dict[str, Known] = {}
     changed: list[str] = []
@@ -101,7 +112,9 @@ def write_edition(
 
 
 def nearest(path: str, living: Iterable[str] | Mapping[str, object]) -> str:
-    """Return the page of the nearest folder above that is there: what a reader of a page that is gone is sent to."""
+    """Return the page of the nearest folder above that is there: what a reader of a page that is
+    gone is sent to.
+    """
     there = living if isinstance(living, Mapping) else set(living)
     parts = path.split("/")[:-1]
     while parts:
@@ -124,7 +137,9 @@ def urls_text(paths: Iterable[str]) -> bytes:
 
 def _files_text(files: Mapping[str, Known], further: Mapping[str, bytes]) -> bytes:
     """The list of all files with their digests, sorted by path."""
-    listed = [Listed(path=path, sha256=known.sha256, bytes=known.size) for path, known in files.items()]
+    listed = [
+        Listed(path=path, sha256=known.sha256, bytes=known.size) for path, known in files.items()
+    ]
     listed += [
         Listed(path=path, sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
         for path, content in further.items()
@@ -134,7 +149,9 @@ def _files_text(files: Mapping[str, Known], further: Mapping[str, bytes]) -> byt
 
 
 def read_urls(text: bytes) -> tuple[str, ...]:
-    """Return the addresses of such a list; ValueError when it is not one, or one points outside of the site."""
+    """Return the addresses of such a list; ValueError when it is not one, or one points outside of
+    the site.
+    """
     paths = msgspec.json.decode(text, type=tuple[str, ...])
     for path in paths:
         refuse_unsafe(path)
@@ -166,7 +183,9 @@ def _kept(folder: Path, file: File | Made, known: Known | None) -> tuple[Known, 
 def _listing(listing: Listing, files: Mapping[str, Known]) -> File:
     """The listing with the digests of the files before it."""
     below = sorted(path for path in files if path.startswith(listing.below))
-    listed = (Listed(path=path, sha256=files[path].sha256, bytes=files[path].size) for path in below)
+    listed = (
+        Listed(path=path, sha256=files[path].sha256, bytes=files[path].size) for path in below
+    )
     return File(path=listing.path, content=listing.make(tuple(listed)))
 
 

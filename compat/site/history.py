@@ -1,4 +1,6 @@
-"""The `site` room's memory: how the verdict of each cell changed from run to run, for pages and feeds."""
+"""The `site` room's memory: how the verdict of each cell changed from run to run, for pages and
+feeds.
+"""
 
 import datetime
 from collections.abc import Iterator
@@ -15,9 +17,11 @@ Beside = Literal["lock", "suite"]
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of a cell's verdict: the moment of the run that brought it, and the verdict from then on.
+    """A change of a cell's verdict: the moment of the run that brought it, and the verdict from
+    then on.
 
-    `beside` is what else had changed since the run before: another suite may find more, in the same versions.
+    `beside` is what else had changed since the run before: another suite may find more, in the same
+    versions.
     """
 
     moment: datetime.datetime
@@ -28,7 +32,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def events(picture: Picture) -> tuple[Event, ...]:
-    """Return every change up to the picture's day, the newest first; a cell's first verdict is a change of kind `new`.
+    """Return every change up to the picture's day, the newest first; a cell's first verdict is a
+    change of kind `new`.
 
     Staleness is no change: nothing ran.
     """
@@ -43,11 +48,17 @@ def of_cell(entry: Entry, present: Present) -> Iterator[Event]:
     runs = in_order(run for run in entry.runs if run.started.date() <= present.day)
     before = Verdict(cell=entry.verdict.cell, kind="unknown", evidence="none")
     for number, run in enumerate(runs, 1):
-        after = entry.verdict if number == len(runs) else verdict(entry.verdict.cell, runs[:number], present)
+        after = (
+            entry.verdict
+            if number == len(runs)
+            else verdict(entry.verdict.cell, runs[:number], present)
+        )
         change = compare(before, after)
         if change.kind != "same":
             beside = _beside(runs[max(0, number - 2)], run)
-            yield Event(moment=run.started, entry=entry, change=change, verdict=after, beside=beside)
+            yield Event(
+                moment=run.started, entry=entry, change=change, verdict=after, beside=beside
+            )
         before = after
 
 

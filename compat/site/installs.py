@@ -1,4 +1,6 @@
-"""The `site` room's locks: each as a file to install from, and where a lock has two steps, its two parts."""
+"""The `site` room's locks: each as a file to install from, and where a lock has two steps, its two
+parts.
+"""
 
 from collections.abc import Iterator
 
@@ -13,7 +15,11 @@ STEPS = "\n# given-python: "
 def whereabouts(edition: Edition, volume: Volume, lock: Lock) -> Whereabouts:
     """Return the addresses under which the site has a lock."""
     whole, rest, subject = (edition.url(path) for path in _paths(volume, lock.inputs.cell))
-    return Whereabouts(lock=whole, pins=rest, given=subject) if in_two_steps(lock) else Whereabouts(lock=whole)
+    return (
+        Whereabouts(lock=whole, pins=rest, given=subject)
+        if in_two_steps(lock)
+        else Whereabouts(lock=whole)
+    )
 
 
 def files(edition: Edition) -> Iterator[File]:

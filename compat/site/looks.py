@@ -1,4 +1,6 @@
-"""The `site` room's appearances: one symbol, word, sentence and CSS class for each state, for pages, badges and API."""
+"""The `site` room's appearances: one symbol, word, sentence and CSS class for each state, for
+pages, badges and API.
+"""
 
 from collections.abc import Sequence
 from typing import Literal, get_args
@@ -10,12 +12,17 @@ from compat.results.picture import Entry
 from compat.results.verdict import Kind
 from compat.run.outcome import Failed
 
-State = Literal["works", "decayed", "relaxed", "partial", "flaky", "broken", "unknown", "infeasible"]
+State = Literal[
+    "works", "decayed", "relaxed", "partial", "flaky", "broken", "unknown", "infeasible"
+]
 STATES: tuple[State, ...] = get_args(State)
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """How a state is shown. `sentence` completes "These versions ..."; `css` is the class of an element in it."""
+    """How a state is shown.
+
+    `sentence` completes "These versions ..."; `css` is the class of an element in it.
+    """
 
     state: State
     symbol: str
@@ -62,8 +69,20 @@ LOOKS: dict[State, Look] = {
             sentence="pass and fail by chance: the same files gave different results",
             css="flaky",
         ),
-        Look(state="broken", symbol="✗", word="broken", sentence="do not work together: a run failed", css="broken"),
-        Look(state="unknown", symbol="?", word="not tested", sentence="were not tested yet", css="unknown"),
+        Look(
+            state="broken",
+            symbol="✗",
+            word="broken",
+            sentence="do not work together: a run failed",
+            css="broken",
+        ),
+        Look(
+            state="unknown",
+            symbol="?",
+            word="not tested",
+            sentence="were not tested yet",
+            css="unknown",
+        ),
         Look(
             state="infeasible",
             symbol="⊘",
@@ -97,7 +116,8 @@ BLOCKED = Look(
     sentence="have no answer yet: a package that was not asked about is in the way",
     css="unknown blocked",
 )
-# Staleness goes with any tested state: the symbol follows its symbol, the class is added to its class.
+# Staleness goes with any tested state: the symbol follows its symbol, the class is added to its
+# class.
 STALE = ("◷", "stale", "the newest run is old, or the suite or the lock has changed since")
 # Where another recipe of the place says nothing, one recipe's verdict alone gives this state.
 _ALONE: dict[Kind, State] = {
@@ -111,19 +131,29 @@ _ALONE: dict[Kind, State] = {
 
 
 def state_of(entry: Entry, siblings: Sequence[Entry] = ()) -> State:
-    """Return the state of one cell; `siblings` are the entries of its place, by which a dated one is decayed."""
+    """Return the state of one cell; `siblings` are the entries of its place, by which a dated one
+    is decayed.
+    """
     if entry.verdict.kind == "works" and entry.cell.recipe == "relaxed":
         return "relaxed"
     if entry.verdict.kind == "works" and entry.cell.recipe == "dated":
         fresh = next((one for one in siblings if one.cell.recipe == "fresh"), None)
-        return "decayed" if fresh is not None and fresh.verdict.kind in ("broken", "infeasible", "partial") else "works"
+        return (
+            "decayed"
+            if fresh is not None and fresh.verdict.kind in ("broken", "infeasible", "partial")
+            else "works"
+        )
     return _ALONE[entry.verdict.kind]
 
 
 def look_of(entry: Entry, siblings: Sequence[Entry] = ()) -> Look:
     """Return how one cell is shown."""
     state, outcome = state_of(entry, siblings), entry.verdict.outcome
-    if state == "broken" and isinstance(outcome, Failed) and outcome.stage in ("plan", "lock", "install"):
+    if (
+        state == "broken"
+        and isinstance(outcome, Failed)
+        and outcome.stage in ("plan", "lock", "install")
+    ):
         return REFUSED
     if state == "unknown" and entry.verdict.latest is not None:
         return BLOCKED
@@ -133,10 +163,12 @@ def look_of(entry: Entry, siblings: Sequence[Entry] = ()) -> Look:
 
 
 def telling(entries: Sequence[Entry]) -> Entry:
-    """Return the cell of a place that speaks for it: the best answer that a user can have, the most usual first.
+    """Return the cell of a place that speaks for it: the best answer that a user can have, the most
+    usual first.
 
-    As published works, today before of its time; then relaxed; then in part, by chance, not; a flaky fresh cell is not
-    outdone by an older one. What nothing is known of comes before what is ruled out: it may still be tried.
+    As published works, today before of its time; then relaxed; then in part, by chance, not; a
+    flaky fresh cell is not outdone by an older one. What nothing is known of comes before what is
+    ruled out: it may still be tried.
     """
     fresh = next((one for one in entries if one.cell.recipe == "fresh"), None)
     if fresh is not None and fresh.verdict.kind == "flaky":
@@ -153,7 +185,14 @@ def _is_admitted(entry: Entry) -> bool:
     return entry.planned and entry.cell.recipe == "fresh" and entry.obstacle is None
 
 
-_KIND_RANK: dict[Kind, int] = {"works": 0, "partial": 1, "flaky": 2, "broken": 3, "unknown": 4, "infeasible": 5}
+_KIND_RANK: dict[Kind, int] = {
+    "works": 0,
+    "partial": 1,
+    "flaky": 2,
+    "broken": 3,
+    "unknown": 4,
+    "infeasible": 5,
+}
 _RECIPE_RANK: dict[Recipe, int] = {"fresh": 0, "dated": 1, "relaxed": 2}
 
 

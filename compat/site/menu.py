@@ -35,5 +35,10 @@ class Menu(View, frozen=True):
 
 def menu_of(volume: Volume) -> Menu:
     """Return the menu of a volume."""
-    links = (Link(word=word, path=page_path(volume.name, name), section=name) for name, word in SECTIONS.items())
-    return Menu(title=volume.picture.matrix.title, home=page_path(volume.name), entries=tuple(links))
+    links = (
+        Link(word=word, path=page_path(volume.name, name), section=name)
+        for name, word in SECTIONS.items()
+    )
+    return Menu(
+        title=volume.picture.matrix.title, home=page_path(volume.name), entries=tuple(links)
+    )

@@ -1,4 +1,6 @@
-"""The `site` room's comparison of a cell with those beside it: the nearest green one, and what differs in packages."""
+"""The `site` room's comparison of a cell with those beside it: the nearest green one, and what
+differs in packages.
+"""
 
 from collections.abc import Iterator, Mapping
 
@@ -27,16 +29,22 @@ class Neighbours:
         self._names = tuple(axis.name for axis in volume.picture.matrix.axes)
         known = volume.picture.known
         every = [sorted({entry.cell.on(name).version for entry in known}) for name in self._names]
-        self._numbers = [{version: number for number, version in enumerate(versions)} for versions in every]
+        self._numbers = [
+            {version: number for number, version in enumerate(versions)} for versions in every
+        ]
         self._known = {(self._place(entry.cell), entry.cell.recipe): entry for entry in known}
-        self._reached = [(self._place(one.cell), one) for one in known if one.verdict.kind in ("works", "partial")]
+        self._reached = [
+            (self._place(one.cell), one)
+            for one in known
+            if one.verdict.kind in ("works", "partial")
+        ]
 
     def greener(self, entry: Entry) -> Entry | None:
-        """Return the nearest cell in which works what does not work here: at the same place, else along one axis, else
-        anywhere.
+        """Return the nearest cell in which works what does not work here: at the same place, else
+        along one axis, else anywhere.
 
-        Of a cell that fails as a whole that is one that works at least in part; of a partial one, one in which a
-        capability passes that fails here.
+        Of a cell that fails as a whole that is one that works at least in part; of a partial one,
+        one in which a capability passes that fails here.
         """
         cell = entry.cell
         place = self._place(cell)
@@ -47,20 +55,29 @@ class Neighbours:
                 if found is not None and found.cell != cell and _is_greener(found, entry):
                     return found
         fitting = [(at, one) for at, one in self._reached if _is_greener(one, entry)]
-        steps = [(sum(map(_apart, place, at)), one.cell.recipe != cell.recipe, one.cell.id) for at, one in fitting]
+        steps = [
+            (sum(map(_apart, place, at)), one.cell.recipe != cell.recipe, one.cell.id)
+            for at, one in fitting
+        ]
         return fitting[steps.index(min(steps))][1] if steps else None
 
     def beside(self, cell: Cell) -> dict[str, tuple[Entry | None, Entry | None]]:
-        """Return, for each axis, the known cells just below and just above on it, of the same recipe."""
+        """Return, for each axis, the known cells just below and just above on it, of the same
+        recipe.
+        """
         place = self._place(cell)
         return {
-            name: (self._next(place, cell.recipe, number, -1), self._next(place, cell.recipe, number, 1))
+            name: (
+                self._next(place, cell.recipe, number, -1),
+                self._next(place, cell.recipe, number, 1),
+            )
             for number, name in enumerate(self._names)
         }
 
     def _place(self, cell: Cell) -> Place:
         return tuple(
-            numbers[coordinate.version] for numbers, coordinate in zip(self._numbers, cell.coordinates, strict=True)
+            numbers[coordinate.version]
+            for numbers, coordinate in zip(self._numbers, cell.coordinates, strict=True)
         )
 
     def _next(self, place: Place, recipe: Recipe, axis: int, step: int) -> Entry | None:
@@ -73,7 +90,9 @@ class Neighbours:
         return None
 
     def _along_axes(self, place: Place) -> Iterator[Place]:
-        """The places that differ on one axis, the nearest first; of equally near ones the first axis's."""
+        """The places that differ on one axis, the nearest first; of equally near ones the first
+        axis's.
+        """
         moves = [
             (abs(to - place[axis]), axis, to)
             for axis, numbers in enumerate(self._numbers)

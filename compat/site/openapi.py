@@ -1,4 +1,6 @@
-"""The `site` room's description of the API: a schema of each document, one OpenAPI file, and what changed when."""
+"""The `site` room's description of the API: a schema of each document, one OpenAPI file, and what
+changed when.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -43,10 +45,14 @@ PATHS: dict[str, str] = {
     "/api/v1/{matrix}/changes.json": "changes",
 }
 PROMISE = """\
-Static JSON, made anew with each edition of the site. Within `v1` keys and values of enumerations are only added; every
-key is always present, and what may be null says so. What is to go is announced here twelve months before. `sha256` of
-each file stands in the index of its folder, and those of the folders in the index of the matrix: where they differ,
-files of two editions are mixed, so fetch again. Parts of a path that are not lower-case ASCII letters, digits, `.`,
+Static JSON, made anew with each edition of the site. Within `v1` keys and values of enumerations
+are only added; every
+key is always present, and what may be null says so. What is to go is announced here twelve months
+before. `sha256` of
+each file stands in the index of its folder, and those of the folders in the index of the matrix:
+where they differ,
+files of two editions are mixed, so fetch again. Parts of a path that are not lower-case ASCII
+letters, digits, `.`,
 `_`, `+` or `-` are written as `~` and two hex digits a byte."""
 HISTORY = (("2026-11-22", 1, ("The first version.",)),)
 
@@ -54,7 +60,10 @@ HISTORY = (("2026-11-22", 1, ("The first version.",)),)
 def schemas(base_url: str) -> Iterator[tuple[str, bytes]]:
     """Yield the name and the text of each document's JSON schema."""
     for name, kind in DOCUMENTS.items():
-        yield name, json({"$schema": DIALECT, "$id": f"{base_url}schema/v1/{name}.json", **schema(kind)})
+        yield (
+            name,
+            json({"$schema": DIALECT, "$id": f"{base_url}schema/v1/{name}.json", **schema(kind)}),
+        )
 
 
 def schema(kind: type[Shape]) -> dict[str, Any]:
@@ -67,7 +76,11 @@ def openapi(base_url: str) -> bytes:
     return json(
         {
             "openapi": "3.1.0",
-            "info": {"title": "Which versions work together", "version": f"{SCHEMA_VERSION}.0", "description": PROMISE},
+            "info": {
+                "title": "Which versions work together",
+                "version": f"{SCHEMA_VERSION}.0",
+                "description": PROMISE,
+            },
             "servers": [{"url": base_url.rstrip("/")}],
             "paths": {path: {"get": _get(path, name, base_url)} for path, name in PATHS.items()},
         }
@@ -89,6 +102,14 @@ def _get(path: str, name: str, base_url: str) -> dict[str, Any]:
     return {
         "operationId": name,
         "summary": " ".join(about.split()),
-        "parameters": [{"name": part, "in": "path", "required": True, "schema": {"type": "string"}} for part in parts],
-        "responses": {"200": {"description": "The document.", "content": {"application/json": {"schema": reference}}}},
+        "parameters": [
+            {"name": part, "in": "path", "required": True, "schema": {"type": "string"}}
+            for part in parts
+        ],
+        "responses": {
+            "200": {
+                "description": "The document.",
+                "content": {"application/json": {"schema": reference}},
+            }
+        },
     }

@@ -1,4 +1,6 @@
-"""The `site` room's table of pages: which there are, from which template, and what each depends on."""
+"""The `site` room's table of pages: which there are, from which template, and what each depends
+on.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -34,11 +36,13 @@ from compat.site.words import place_words
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """A page: its path, its template, its title, a sentence for search engines, and its view, made when needed.
+    """A page: its path, its template, its title, a sentence for search engines, and its view, made
+    when needed.
 
-    `matrix` is the volume that it is of, None for a page of the whole site; `section` its entry in the menu.
-    `inputs` is a digest of all that the view is made from. `canonical` is another path that has the same content.
-    `report` is what a report about its data names, None where it shows no data of one thing.
+    `matrix` is the volume that it is of, None for a page of the whole site; `section` its entry in
+    the menu. `inputs` is a digest of all that the view is made from. `canonical` is another path
+    that has the same content. `report` is what a report about its data names, None where it shows
+    no data of one thing.
     """
 
     path: str
@@ -59,7 +63,10 @@ def pages(edition: Edition) -> Iterator[Page]:
     yield Page(
         path="index.html",
         template="front.html",
-        title=f"What works with what? {', '.join(one.picture.matrix.title for one in edition.volumes)}",
+        title=(
+            "What works with what?"
+            f" {', '.join(one.picture.matrix.title for one in edition.volumes)}"
+        ),
         about="Which versions of a library work together, because they were installed and run.",
         view=partial(homes, edition),
         inputs=digest(*(one.all for one in tokens.values())),
@@ -79,13 +86,48 @@ def pages(edition: Edition) -> Iterator[Page]:
 def _sections(edition: Edition, volume: Volume, tokens: Tokens) -> Iterator[Page]:
     title, subject = volume.picture.matrix.title, volume.picture.matrix.subject_axis.package
     told: tuple[tuple[str, str, str, Callable[[], Any]], ...] = (
-        ("", f"{title}: what do I install?", f"Proven versions of {subject}.", partial(home, edition, volume)),
-        ("causes", f"{title}: why things do not work", "Each root cause once.", partial(causes, volume)),
-        ("charts", f"{title}: over the releases", "Support, speed and works-share.", partial(charts, volume)),
-        ("changes", f"{title}: what changed", "Every change of a verdict.", partial(changes, volume)),
-        ("schedule", f"{title}: when minimum versions move", "Dates by rule.", partial(schedule_view, volume)),
-        ("proposals", f"{title}: proposed minimum versions", "Moves and proof.", partial(proposal_list, volume)),
-        ("reliability", f"{title}: how far to trust this", "Doubts, counted.", partial(reliability, volume)),
+        (
+            "",
+            f"{title}: what do I install?",
+            f"Proven versions of {subject}.",
+            partial(home, edition, volume),
+        ),
+        (
+            "causes",
+            f"{title}: why things do not work",
+            "Each root cause once.",
+            partial(causes, volume),
+        ),
+        (
+            "charts",
+            f"{title}: over the releases",
+            "Support, speed and works-share.",
+            partial(charts, volume),
+        ),
+        (
+            "changes",
+            f"{title}: what changed",
+            "Every change of a verdict.",
+            partial(changes, volume),
+        ),
+        (
+            "schedule",
+            f"{title}: when minimum versions move",
+            "Dates by rule.",
+            partial(schedule_view, volume),
+        ),
+        (
+            "proposals",
+            f"{title}: proposed minimum versions",
+            "Moves and proof.",
+            partial(proposal_list, volume),
+        ),
+        (
+            "reliability",
+            f"{title}: how far to trust this",
+            "Doubts, counted.",
+            partial(reliability, volume),
+        ),
     )
     for section, words, about, view in told:
         yield Page(
@@ -132,7 +174,10 @@ def _advice(edition: Edition, volume: Volume, tokens: Tokens) -> Iterator[Page]:
             path=page(volume.name, "advise", *([] if python is None else [f"py{python}"])),
             template="advise.html",
             title=f"What to install for {title}{where}",
-            about=f"The newest versions of {title} that were proven to work together{where}, with the commands.",
+            about=(
+                f"The newest versions of {title} that were proven to work together{where}, with the"
+                " commands."
+            ),
             view=partial(advise_page, edition, volume, python),
             inputs=tokens.all,
             matrix=volume.name,
@@ -164,7 +209,9 @@ def _capabilities(volume: Volume, tokens: Tokens) -> Iterator[Page]:
             inputs=tokens.all,
             matrix=volume.name,
             section="cap",
-            report=Report(facts=(("capability", name),), data=(api_path(volume.name, "capabilities", name),)),
+            report=Report(
+                facts=(("capability", name),), data=(api_path(volume.name, "capabilities", name),)
+            ),
         )
     yield from _pairs(volume, pairs, tokens)
 
@@ -233,7 +280,9 @@ def _releases(volume: Volume, tokens: Tokens) -> Iterator[Page]:
             section="grid",
             report=Report(
                 facts=(("release", f"{package} {version}"),),
-                data=(api_path(volume.name, "releases", volume.picture.matrix.subject, str(version)),),
+                data=(
+                    api_path(volume.name, "releases", volume.picture.matrix.subject, str(version)),
+                ),
             ),
         )
     for name, ends in (("latest", versions[-1:]), ("oldest", versions[:1])):
@@ -247,16 +296,25 @@ def _cells(edition: Edition, volume: Volume, tokens: Tokens) -> Iterator[Page]:
         yield _cell(edition, volume, tokens, entry, neighbours)
 
 
-def _cell(edition: Edition, volume: Volume, tokens: Tokens, entry: Entry, neighbours: Neighbours) -> Page:
+def _cell(
+    edition: Edition, volume: Volume, tokens: Tokens, entry: Entry, neighbours: Neighbours
+) -> Page:
     cell = entry.cell
-    around: Iterable[Entry | None] = (one for pair in neighbours.beside(cell).values() for one in pair)
-    green = neighbours.greener(entry) if entry.verdict.kind in ("broken", "partial", "flaky") else None
+    around: Iterable[Entry | None] = (
+        one for pair in neighbours.beside(cell).values() for one in pair
+    )
+    green = (
+        neighbours.greener(entry) if entry.verdict.kind in ("broken", "partial", "flaky") else None
+    )
     place = place_words(cell, volume.picture.matrix)
     return Page(
         path=cell_page(cell),
         template="cell.html",
         title=f"{place}: {look_of(entry).word}",
-        about=f"Does {place} work? What was installed, what passed, what failed, and how to do it again.",
+        about=(
+            f"Does {place} work? What was installed, what passed, what failed, and how to do it"
+            " again."
+        ),
         view=partial(cell_view, edition, volume, entry, neighbours),
         inputs=tokens.of(*volume.places[place_of(cell)], entry, green, *around),
         matrix=volume.name,
@@ -276,7 +334,9 @@ def _report(entry: Entry) -> Report:
 
 
 def _aliases(edition: Edition) -> Iterator[Page]:
-    """The sections of the first volume answer without its name too, so that a short address can be told."""
+    """The sections of the first volume answer without its name too, so that a short address can be
+    told.
+    """
     first, names = edition.volumes[0].name, {volume.name for volume in edition.volumes}
     for section in SECTIONS:
         if section not in names:
@@ -284,4 +344,11 @@ def _aliases(edition: Edition) -> Iterator[Page]:
 
 
 def _alias(path: str, target: str) -> Page:
-    return Page(path=path, template="moved.html", title="", about="", view=lambda: target, inputs=digest(path, target))
+    return Page(
+        path=path,
+        template="moved.html",
+        title="",
+        about="",
+        view=lambda: target,
+        inputs=digest(path, target),
+    )

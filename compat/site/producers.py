@@ -1,4 +1,6 @@
-"""The `site` room's data: every producer of files that are no pages, each `files(edition) -> Iterator[...]`."""
+"""The `site` room's data: every producer of files that are no pages, each `files(edition) ->
+Iterator[...]`.
+"""
 
 from collections.abc import Callable, Iterator
 
@@ -14,4 +16,13 @@ from compat.site.sitemap import sitemap
 
 Producer = Callable[[Edition], Iterator[File | Made | Listing]]
 # The last names the files of all others.
-PRODUCERS: tuple[Producer, ...] = (installs.files, badges, feeds, calendars, cards, downloads, api, sitemap)
+PRODUCERS: tuple[Producer, ...] = (
+    installs.files,
+    badges,
+    feeds,
+    calendars,
+    cards,
+    downloads,
+    api,
+    sitemap,
+)

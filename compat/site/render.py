@@ -1,4 +1,6 @@
-"""The `site` room's printing: pages -> HTML with Jinja templates, and the static files beside them."""
+"""The `site` room's printing: pages -> HTML with Jinja templates, and the static files beside
+them.
+"""
 
 import datetime
 import hashlib
@@ -24,8 +26,12 @@ from compat.site.tokens import digest
 _UNPRINTABLE: dict[int, str] = {
     code: "\ufffd" for code in (*range(0x20), 0x7F, *range(0x80, 0xA0)) if code not in (9, 10, 13)
 }
-# Marks that turn the reading direction are shown by their number, so that no name can look like another one.
-_BIDI = {code: f"\\u{code:04x}" for code in (0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x061C)}
+# Marks that turn the reading direction are shown by their number, so that no name can look like
+# another one.
+_BIDI = {
+    code: f"\\u{code:04x}"
+    for code in (0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x061C)
+}
 
 
 class Printer:
@@ -45,14 +51,22 @@ class Printer:
             finalize=printable,
         )
         self._environment.filters |= _FILTERS
-        self._environment.globals |= {"STALE": looks.STALE, "LOOKS": looks.LOOKS, "edition": edition}
+        self._environment.globals |= {
+            "STALE": looks.STALE,
+            "LOOKS": looks.LOOKS,
+            "edition": edition,
+        }
 
     def files(self) -> Iterator[File | Made]:
         """Yield the static files and every page."""
         for path in sorted((self.folder / "static").iterdir()):
             yield File(path=f"static/{path.name}", content=path.read_bytes())
         for one in (*pages(self.edition), *self._about()):
-            yield Made(path=one.path, inputs=digest(one.inputs, one.title, one.path), make=partial(self.html, one))
+            yield Made(
+                path=one.path,
+                inputs=digest(one.inputs, one.title, one.path),
+                make=partial(self.html, one),
+            )
 
     def _about(self) -> Iterator[Page]:
         """The site's own texts: each Markdown file of `pages/`, whose first line is its title."""
@@ -64,7 +78,11 @@ class Printer:
                 title=first.removeprefix("# "),
                 about=f"{first.removeprefix('# ')}: about this site.",
                 view=partial(markdown, text),
-                inputs=digest(self.edition.base_url, text, [one.picture.matrix.title for one in self.edition.volumes]),
+                inputs=digest(
+                    self.edition.base_url,
+                    text,
+                    [one.picture.matrix.title for one in self.edition.volumes],
+                ),
             )
 
     def html(self, page: Page) -> bytes:
@@ -72,21 +90,31 @@ class Printer:
         menu = None if page.matrix is None else menu_of(self.edition.volume(page.matrix))
         about = page.report
         report = "" if about is None else report_address(self.edition, page.title, page.path, about)
-        return self._print(page.template, page.path, page=page, view=page.view(), menu=menu, report=report)
+        return self._print(
+            page.template, page.path, page=page, view=page.view(), menu=menu, report=report
+        )
 
     def moved(self, path: str, target: str) -> bytes:
         """Return the page that sends its reader on."""
         return self._print("moved.html", path, view=target)
 
     def _print(self, template: str, path: str, **shown: Any) -> bytes:
-        text = self._environment.get_template(template).render(prefix="../" * path.count("/"), **shown)
+        text = self._environment.get_template(template).render(
+            prefix="../" * path.count("/"), **shown
+        )
         return text.encode(errors="replace")
 
 
 def printable(value: Any) -> Any:
-    """Return what a template prints, without the characters that a page cannot hold or that lie about their order."""
+    """Return what a template prints, without the characters that a page cannot hold or that lie
+    about their order.
+    """
     if isinstance(value, str) and not isinstance(value, Markup):
-        return value if value.isascii() and value.isprintable() else value.translate(_UNPRINTABLE | _BIDI)
+        return (
+            value
+            if value.isascii() and value.isprintable()
+            else value.translate(_UNPRINTABLE | _BIDI)
+        )
     return value
 
 
@@ -98,7 +126,8 @@ def markdown(text: str) -> Markup:
 
 
 def assets() -> Path:
-    """Return the folder with `templates/`, `static/` and `pages/`, which is a part of the package `compat`.
+    """Return the folder with `templates/`, `static/` and `pages/`, which is a part of the package
+    `compat`.
 
     In the repository it is a link to `site/`; a wheel holds the files themselves.
     """
@@ -106,11 +135,14 @@ def assets() -> Path:
 
 
 def generation() -> str:
-    """Return a digest of the code and the templates that are installed: a change makes every file anew."""
+    """Return a digest of the code and the templates that are installed: a change makes every file
+    anew.
+    """
     package = Path(str(resources.files("compat")))
     total = hashlib.sha256()
     sources = {path.relative_to(package): path for path in package.rglob("*.py")}
-    # Listed by itself: rglob goes through a link only where it begins at it (until Python 3.13, which has an option).
+    # Listed by itself: rglob goes through a link only where it begins at it (until Python 3.13,
+    # which has an option).
     sources |= {path.relative_to(package): path for path in assets().rglob("*") if path.is_file()}
     for name, path in sorted(sources.items()):
         total.update(name.as_posix().encode() + b"\0" + path.read_bytes())
@@ -128,7 +160,10 @@ def ticked(text: str) -> Markup:
     parts = printable(text).split("`")
     if len(parts) % 2 == 0:
         return Markup.escape("`".join(parts))
-    shown = (Markup("<code>{}</code>").format(part) if n % 2 else Markup.escape(part) for n, part in enumerate(parts))
+    shown = (
+        Markup("<code>{}</code>").format(part) if n % 2 else Markup.escape(part)
+        for n, part in enumerate(parts)
+    )
     return Markup("").join(shown)
 
 
@@ -137,7 +172,9 @@ def _number(value: float) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return a clause as a sentence: its first word with a capital unless it is a name of ours, and one full stop."""
+    """Return a clause as a sentence: its first word with a capital unless it is a name of ours, and
+    one full stop.
+    """
     first = text.partition(" ")[0]
     begun = text[:1].upper() + text[1:] if first.isalpha() else text
     return begun if begun.endswith((".", "!", "?")) else f"{begun}."

@@ -1,4 +1,6 @@
-"""The `site` room's reports: the address at which a reader tells what is wrong with a page's data, filled in before."""
+"""The `site` room's reports: the address at which a reader tells what is wrong with a page's data,
+filled in before.
+"""
 
 from collections.abc import Iterator
 from urllib.parse import quote, urlencode
@@ -12,16 +14,20 @@ ASKED = "What is wrong, and how do you know?"
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What a report about a page names: facts such as ("cell", its id), and the paths of the data that it is about."""
+    """What a report about a page names: facts such as ("cell", its id), and the paths of the data
+    that it is about.
+    """
 
     facts: tuple[tuple[str, str], ...]
     data: tuple[str, ...]
 
 
 def report_address(edition: Edition, title: str, path: str, report: Report) -> str:
-    """Return the address of a new issue about a page; empty where the site belongs to no repository.
+    """Return the address of a new issue about a page; empty where the site belongs to no
+    repository.
 
-    Nothing in its title and text mentions, shows or closes anything: names and outcomes come from outside.
+    Nothing in its title and text mentions, shows or closes anything: names and outcomes come from
+    outside.
     """
     if not edition.repository:
         return ""

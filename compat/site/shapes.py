@@ -1,7 +1,8 @@
-"""The `site` room's shapes: what each document of the API holds; their JSON schemas are made from these types.
+"""The `site` room's shapes: what each document of the API holds; their JSON schemas are made from
+these types.
 
-Every key is always there; what may be null says so. Names of values (verdicts, causes, states) may be added later, and
-keys too; none is renamed or taken away within `v1`.
+Every key is always there; what may be null says so. Names of values (verdicts, causes, states) may
+be added later, and keys too; none is renamed or taken away within `v1`.
 """
 
 import datetime
@@ -15,8 +16,12 @@ from compat.site.looks import State
 
 SCHEMA_VERSION = 1
 Date = datetime.date
-Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$", description="a sha256 in lower-case hex")]
-Site = Annotated[str, msgspec.Meta(description="a path below the root of the site, without a leading slash")]
+Sha256 = Annotated[
+    str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$", description="a sha256 in lower-case hex")
+]
+Site = Annotated[
+    str, msgspec.Meta(description="a path below the root of the site, without a leading slash")
+]
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,8 +50,9 @@ class FileShape(Shape, frozen=True):
 
 
 class AxisShape(Shape, frozen=True):
-    """An axis: its name, its short name in ids, what people call it, its package (null: it is the interpreter), and
-    its coordinates, oldest first."""
+    """An axis: its name, its short name in ids, what people call it, its package (null: it is the
+    interpreter), and its coordinates, oldest first.
+    """
 
     name: str
     short: str
@@ -56,7 +62,9 @@ class AxisShape(Shape, frozen=True):
 
 
 class Counts(Shape, frozen=True):
-    """How many cells there are: in the plan, with a run or a lock, tested, stale; and by verdict."""
+    """How many cells there are: in the plan, with a run or a lock, tested, stale; and by
+    verdict.
+    """
 
     planned: int
     known: int
@@ -66,7 +74,9 @@ class Counts(Shape, frozen=True):
 
 
 class Index(Dated, frozen=True):
-    """What the API has about a matrix. `files` are its own, those of folders are listed in the folders' own indexes.
+    """What the API has about a matrix.
+
+    `files` are its own, those of folders are listed in the folders' own indexes.
 
     `latest` is the day of the newest run that counts; verdicts are stale after `fresh_days`.
     """
@@ -91,7 +101,9 @@ class Listing(Document, frozen=True):
 
 
 class Code(Shape, frozen=True):
-    """What a letter of `verdicts` stands for; `obstacle` is its kind where the plan rules the cell out."""
+    """What a letter of `verdicts` stands for; `obstacle` is its kind where the plan rules the cell
+    out.
+    """
 
     verdict: Kind
     obstacle: str | None
@@ -100,8 +112,8 @@ class Code(Shape, frozen=True):
 class CellRow(Shape, frozen=True):
     """What is known of a cell that has a lock or a run.
 
-    `capabilities` has a letter for each of the index: y yes, n no, a absent (not in this version), - unknown.
-    `tested` is how many runs count, `passed` how many of them passed.
+    `capabilities` has a letter for each of the index: y yes, n no, a absent (not in this version),
+    - unknown. `tested` is how many runs count, `passed` how many of them passed.
     """
 
     id: str
@@ -123,8 +135,8 @@ class CellRow(Shape, frozen=True):
 class Cells(Dated, frozen=True):
     """The verdict of every planned cell as one letter, and a row for each that is known.
 
-    `verdicts` goes through the product of `axes` in their order, the last one fastest, and at each place through
-    `recipes`. `next` is the file with further rows; null when there is none.
+    `verdicts` goes through the product of `axes` in their order, the last one fastest, and at each
+    place through `recipes`. `next` is the file with further rows; null when there is none.
     """
 
     axes: tuple[AxisShape, ...]
@@ -152,8 +164,11 @@ class ObstacleShape(Shape, frozen=True):
 
 
 class CapabilityShape(Shape, frozen=True):
-    """A capability in a cell. `cause` and `subject` say why not; `missing` what an absent one looked for; `spelling`
-    the name under which this version has it; `explained` why, where people found out."""
+    """A capability in a cell.
+
+    `cause` and `subject` say why not; `missing` what an absent one looked for; `spelling` the name
+    under which this version has it; `explained` why, where people found out.
+    """
 
     id: str
     status: Literal["yes", "no", "absent"]
@@ -174,7 +189,9 @@ class MetricShape(Shape, frozen=True):
 
 
 class RunShape(Shape, frozen=True):
-    """A run. `outcomes` are those of its attempts; `steps` the seconds that each took, null when it was not reached."""
+    """A run. `outcomes` are those of its attempts; `steps` the seconds that each took, null when it
+    was not reached.
+    """
 
     started: datetime.datetime
     outcome: str
@@ -196,7 +213,9 @@ class PackageShape(Shape, frozen=True):
 
 
 class LiftedShape(Shape, frozen=True):
-    """Published requirements that a relaxed cell does not keep: a sentence, the rule, and its reason."""
+    """Published requirements that a relaxed cell does not keep: a sentence, the rule, and its
+    reason.
+    """
 
     packages: tuple[str, ...]
     sentence: str
@@ -227,7 +246,9 @@ class Links(Shape, frozen=True):
 
 
 class CellShape(Document, frozen=True):
-    """All that is known of one cell. `sentence` says what the outcome means, `explained` why, where people found out.
+    """All that is known of one cell.
+
+    `sentence` says what the outcome means, `explained` why, where people found out.
 
     `log` is the excerpt of the newest run; empty when it left none.
     """

@@ -1,4 +1,6 @@
-"""The `site` room's shapes, beyond cells: releases, capabilities, advice, changes, and where the API begins."""
+"""The `site` room's shapes, beyond cells: releases, capabilities, advice, changes, and where the
+API begins.
+"""
 
 import datetime
 from typing import Literal
@@ -27,7 +29,9 @@ class Range(Shape, frozen=True):
 
 
 class Reason(Shape, frozen=True):
-    """How many cells the plan rules out by an obstacle of a kind, with the sentence of the newest."""
+    """How many cells the plan rules out by an obstacle of a kind, with the sentence of the
+    newest.
+    """
 
     kind: str
     count: int
@@ -36,7 +40,10 @@ class Reason(Shape, frozen=True):
 
 
 class ReleaseShape(Document, frozen=True):
-    """What is known about one coordinate of an axis; of a series, all its releases. The interpreter has none."""
+    """What is known about one coordinate of an axis; of a series, all its releases.
+
+    The interpreter has none.
+    """
 
     axis: str
     version: str
@@ -63,9 +70,12 @@ class CapabilityCell(Shape, frozen=True):
 
 
 class CapabilityDocument(Document, frozen=True):
-    """One capability: what the suite says of it, and every cell that was asked. `title` is the id where the suite no
-    longer has it; `looks_for` the spellings that are tried, for each thing that changed its name. `of_helper` is true
-    where the test looks at a file of the suite alone, and says nothing about the subject."""
+    """One capability: what the suite says of it, and every cell that was asked.
+
+    `title` is the id where the suite no longer has it; `looks_for` the spellings that are tried,
+    for each thing that changed its name. `of_helper` is true where the test looks at a file of the
+    suite alone, and says nothing about the subject.
+    """
 
     id: str
     title: str
@@ -88,7 +98,9 @@ class Advise(Dated, frozen=True):
 
 
 class ChangeShape(Shape, frozen=True):
-    """A change of a cell's verdict, by the run that started then. `before` is null for the first of a cell's runs.
+    """A change of a cell's verdict, by the run that started then.
+
+    `before` is null for the first of a cell's runs.
 
     `beside` is what else had changed since the run before: the lock, the suite.
     """

@@ -1,4 +1,6 @@
-"""The `site` room's shapes of what policy says: the minimum versions, the schedule, the proposals."""
+"""The `site` room's shapes of what policy says: the minimum versions, the schedule, the
+proposals.
+"""
 
 from compat.results.verdict import Kind
 from compat.site.shapes import Date, Dated, Sha256, Shape, Site
@@ -14,7 +16,9 @@ class FloorShape(Shape, frozen=True):
 
 
 class DatedMinimum(Shape, frozen=True):
-    """The minimum versions from a day on, by axis: by the rules, and with those moves only that are proven now."""
+    """The minimum versions from a day on, by axis: by the rules, and with those moves only that are
+    proven now.
+    """
 
     on: Date
     floors: dict[str, str]
@@ -38,7 +42,9 @@ class AffectedShape(Shape, frozen=True):
 
 
 class MoveShape(Shape, frozen=True):
-    """A coming move of a floor. `allowed` is when the rule lets it, `announced` from when it is told, `on` when.
+    """A coming move of a floor.
+
+    `allowed` is when the rule lets it, `announced` from when it is told, `on` when.
 
     `before` is the floor that it follows on, `lost` what is covered from there on and ends with it.
     """
@@ -64,7 +70,9 @@ class MoveShape(Shape, frozen=True):
 
 
 class BarShape(Shape, frozen=True):
-    """A version of an axis: when it came out, until when it is supported by rule, and upstream's end of life."""
+    """A version of an axis: when it came out, until when it is supported by rule, and upstream's
+    end of life.
+    """
 
     axis: str
     version: str
@@ -75,7 +83,9 @@ class BarShape(Shape, frozen=True):
 
 
 class QuarterShape(Shape, frozen=True):
-    """Three months: the minimum versions on a day of it (`on`), and the ids of the moves that fall into it."""
+    """Three months: the minimum versions on a day of it (`on`), and the ids of the moves that fall
+    into it.
+    """
 
     id: str
     page: Site
@@ -118,7 +128,9 @@ class ObjectionShape(Shape, frozen=True):
 
 
 class ProposalShape(Shape, frozen=True):
-    """A proposed move of one floor. `open` says that nothing speaks against it, `because` what is known of it.
+    """A proposed move of one floor.
+
+    `open` says that nothing speaks against it, `because` what is known of it.
 
     `earliest` is the first day for it by calendar and holds, null where neither names one.
     """

@@ -1,4 +1,6 @@
-"""The `site` room's list of pages for search engines, and what they are told to leave alone: nothing."""
+"""The `site` room's list of pages for search engines, and what they are told to leave alone:
+nothing.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -23,5 +25,7 @@ def _pages(edition: Edition, listed: tuple[Listed, ...]) -> bytes:
     root = ElementTree.Element("urlset", xmlns=SCHEMA)
     pages = [one.path for one in listed if one.path.rpartition("/")[2] == "index.html"]
     for path in pages[:MOST]:
-        ElementTree.SubElement(ElementTree.SubElement(root, "url"), "loc").text = fit(edition.url(path))
+        ElementTree.SubElement(ElementTree.SubElement(root, "url"), "loc").text = fit(
+            edition.url(path)
+        )
     return written(root)

@@ -1,4 +1,6 @@
-"""The `site` room's last look at texts: what JSON, XML or a calendar cannot hold is replaced; documents are encoded."""
+"""The `site` room's last look at texts: what JSON, XML or a calendar cannot hold is replaced;
+documents are encoded.
+"""
 
 import datetime
 import re
@@ -8,7 +10,8 @@ from xml.etree import ElementTree
 
 import msgspec
 
-# What XML 1.0 cannot hold, nor UTF-8: control characters but tab and line breaks, lone surrogates, two non-characters.
+# What XML 1.0 cannot hold, nor UTF-8: control characters but tab and line breaks, lone surrogates,
+# two non-characters.
 _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -18,18 +21,27 @@ def fit(text: str) -> str:
 
 
 def line(text: str, most: int) -> str:
-    """Return the text on one line, without what is not seen or turns its direction, cut where it is long."""
-    seen = (" " if unicodedata.category(char)[0] == "C" else char for char in fit(text[: 10 * most]))
+    """Return the text on one line, without what is not seen or turns its direction, cut where it is
+    long.
+    """
+    seen = (
+        " " if unicodedata.category(char)[0] == "C" else char for char in fit(text[: 10 * most])
+    )
     whole = " ".join("".join(seen).split())
     return whole if len(whole) <= most else f"{whole[: most - 1]}…"
 
 
 def json(document: Any) -> bytes:
-    """Return a document as JSON: keys in the order of its type, one line, a line break at its end."""
+    """Return a document as JSON: keys in the order of its type, one line, a line break at its
+    end.
+    """
     try:
         return msgspec.json.encode(document, order="deterministic") + b"\n"
     except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot hold
-        return msgspec.json.encode(_fit_all(msgspec.to_builtins(document)), order="deterministic") + b"\n"
+        return (
+            msgspec.json.encode(_fit_all(msgspec.to_builtins(document)), order="deterministic")
+            + b"\n"
+        )
 
 
 def written(root: ElementTree.Element) -> bytes:

@@ -1,7 +1,8 @@
-"""The `site` room's check of a published copy: is each file there as the edition's list has it, and no other?
+"""The `site` room's check of a published copy: is each file there as the edition's list has it, and
+no other?
 
-The list, `files.json`, names every page, badge, feed and document of the edition with its sha256, so a look at that one
-file decides about all. Files of two editions mixed do not pass.
+The list, `files.json`, names every page, badge, feed and document of the edition with its sha256,
+so a look at that one file decides about all. Files of two editions mixed do not pass.
 """
 
 import hashlib
@@ -29,7 +30,9 @@ class _List(msgspec.Struct, frozen=True):
 
 
 def verified(folder: Path) -> Checked:
-    """Return whether the site in a folder is one edition, and all of it; nothing is written, and no link followed."""
+    """Return whether the site in a folder is one edition, and all of it; nothing is written, and no
+    link followed.
+    """
     regular, others = _there(folder)
     try:
         if FILES not in regular:
@@ -37,15 +40,26 @@ def verified(folder: Path) -> Checked:
         listed = msgspec.json.decode((folder / FILES).read_bytes(), type=_List).files
     except (OSError, ValueError) as error:
         why = reason(error) if isinstance(error, OSError) else str(error)
-        return Checked(listed=0, faults=(_fault("no-index", FILES, f"is no list of a site's files: {why}"),))
+        return Checked(
+            listed=0, faults=(_fault("no-index", FILES, f"is no list of a site's files: {why}"),)
+        )
     # The list cannot hold itself, and the manifest is for the machine that writes the folder.
     strangers = (regular | others) - {file.path for file in listed} - {FILES, MANIFEST}
-    faults = [_fault("stray", path, "is not in the list: of another edition, or added") for path in strangers]
-    faults += [fault for file in listed if (fault := _wrong(folder, file, regular, others)) is not None]
-    return Checked(listed=len(listed), faults=tuple(sorted(faults, key=lambda fault: (fault.path, fault.code))))
+    faults = [
+        _fault("stray", path, "is not in the list: of another edition, or added")
+        for path in strangers
+    ]
+    faults += [
+        fault for file in listed if (fault := _wrong(folder, file, regular, others)) is not None
+    ]
+    return Checked(
+        listed=len(listed), faults=tuple(sorted(faults, key=lambda fault: (fault.path, fault.code)))
+    )
 
 
-def _wrong(folder: Path, file: Listed, regular: frozenset[str], others: frozenset[str]) -> Fault | None:
+def _wrong(
+    folder: Path, file: Listed, regular: frozenset[str], others: frozenset[str]
+) -> Fault | None:
     try:
         refuse_unsafe(file.path)
     except ValueError:
@@ -63,7 +77,9 @@ def _wrong(folder: Path, file: Listed, regular: frozenset[str], others: frozense
 
 
 def _there(folder: Path) -> tuple[frozenset[str], frozenset[str]]:
-    """The paths of the regular files in a folder, and those of links, pipes and other things that are no folder."""
+    """The paths of the regular files in a folder, and those of links, pipes and other things that
+    are no folder.
+    """
     regular, others, waiting = set(), set(), [folder]
     while waiting:
         with os.scandir(waiting.pop()) as entries:

@@ -60,7 +60,9 @@ class CardView(View, frozen=True):
 
 
 class Advice(View, frozen=True):
-    """An answer: the best card, or where nothing fits what is in the way and the nearest, with what it changes."""
+    """An answer: the best card, or where nothing fits what is in the way and the nearest, with what
+    it changes.
+    """
 
     best: CardView | None
     proven: bool
@@ -86,7 +88,10 @@ class Choice(View, frozen=True):
 
 
 class AdvisePage(View, frozen=True):
-    """The advisor's page: of everything, or of one Python. `table_path` is what the script answers from."""
+    """The advisor's page: of everything, or of one Python.
+
+    `table_path` is what the script answers from.
+    """
 
     subject: str
     python: str
@@ -104,14 +109,24 @@ def advice(edition: Edition, volume: Volume, request: Request) -> Advice:
     """Return the answer to a request."""
     answer = volume.answer(request)
     if isinstance(answer, Recommended):
-        others = tuple(card_view(edition, volume, one.card, one.trade_off) for one in answer.alternatives)
+        others = tuple(
+            card_view(edition, volume, one.card, one.trade_off) for one in answer.alternatives
+        )
         best = card_view(edition, volume, answer.best)
         return Advice(best=best, proven=True, alternatives=others, in_the_way=(), changes=())
     nearest = None if answer.nearest is None else card_view(edition, volume, answer.nearest)
-    return Advice(best=nearest, proven=False, alternatives=(), in_the_way=answer.in_the_way, changes=answer.changes)
+    return Advice(
+        best=nearest,
+        proven=False,
+        alternatives=(),
+        in_the_way=answer.in_the_way,
+        changes=answer.changes,
+    )
 
 
-def best(edition: Edition, volume: Volume, at: dict[str, Version], goal: Goal = "newest") -> CardView | None:
+def best(
+    edition: Edition, volume: Volume, at: dict[str, Version], goal: Goal = "newest"
+) -> CardView | None:
     """Return the best proven card with these coordinates by axis; None when there is none."""
     for proof in volume.ordered(goal):
         if all(proof.cell.on(axis).version == version for axis, version in at.items()):
@@ -124,11 +139,18 @@ def card_view(edition: Edition, volume: Volume, card: Card, trade_off: str = "")
     proof, matrix = card.proof, volume.picture.matrix
     entry = volume.picture.by_id[proof.cell.id]
     look = look_of(entry, volume.places[place_of(proof.cell)])
-    ordered = (matrix.subject_axis, *(axis for axis in matrix.axes[::-1] if axis.name != matrix.subject))
+    ordered = (
+        matrix.subject_axis,
+        *(axis for axis in matrix.axes[::-1] if axis.name != matrix.subject),
+    )
     return CardView(
         id=proof.cell.id,
         tiles=tuple(
-            Tile(label=label(axis), version=str(proof.version(axis.name)), is_subject=axis.name == matrix.subject)
+            Tile(
+                label=label(axis),
+                version=str(proof.version(axis.name)),
+                is_subject=axis.name == matrix.subject,
+            )
             for axis in ordered
         ),
         look=look,
@@ -179,35 +201,51 @@ def advise_page(edition: Edition, volume: Volume, python: Version | None) -> Adv
             Choice(
                 name=axis.name,
                 label=label(axis),
-                versions=tuple(str(version) for version in reversed(volume.advisor.ranks.positions[axis.name])),
+                versions=tuple(
+                    str(version) for version in reversed(volume.advisor.ranks.positions[axis.name])
+                ),
             )
             for axis in matrix.axes
         ),
-        needs=tuple((one.id, one.title) for one in volume.capabilities if one.id not in volume.helpers),
+        needs=tuple(
+            (one.id, one.title) for one in volume.capabilities if one.id not in volume.helpers
+        ),
         table_path=f"api/v1/{volume.name}/advise.json",
         cells_path=page(volume.name, "cell").removesuffix("index.html"),
     )
 
 
-def _goals(edition: Edition, volume: Volume, at: dict[str, Version]) -> Iterator[tuple[str, CardView]]:
+def _goals(
+    edition: Edition, volume: Volume, at: dict[str, Version]
+) -> Iterator[tuple[str, CardView]]:
     for goal, word in GOAL_WORDS.items():
         found = best(edition, volume, at, goal)
         if found is not None:
             yield word, found
 
 
-def _by_others(edition: Edition, volume: Volume, python: Version | None) -> Iterator[tuple[str, tuple[Option, ...]]]:
-    """For each other package axis, the best answer for each of its versions that anything is proven with."""
+def _by_others(
+    edition: Edition, volume: Volume, python: Version | None
+) -> Iterator[tuple[str, tuple[Option, ...]]]:
+    """For each other package axis, the best answer for each of its versions that anything is proven
+    with.
+    """
     matrix = volume.picture.matrix
-    proven = [one.cell for one in volume.advisor.proofs if python in (None, python_of(one.cell, matrix))]
+    proven = [
+        one.cell for one in volume.advisor.proofs if python in (None, python_of(one.cell, matrix))
+    ]
     for axis in matrix.packages:
         if axis.name == matrix.subject:
             continue
         found = []
         for version in sorted({cell.on(axis.name).version for cell in proven}, reverse=True):
-            at = {axis.name: version} | ({} if python is None else {matrix.interpreters.name: python})
+            at = {axis.name: version} | (
+                {} if python is None else {matrix.interpreters.name: python}
+            )
             card = best(edition, volume, at)
-            found.append(Option(label=str(version), path="" if card is None else card.path, best=card))
+            found.append(
+                Option(label=str(version), path="" if card is None else card.path, best=card)
+            )
         yield axis.package, tuple(found)
 
 

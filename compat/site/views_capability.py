@@ -1,4 +1,6 @@
-"""The `site` room's capabilities: since which release each is there, what it was called, and where it fails."""
+"""The `site` room's capabilities: since which release each is there, what it was called, and where
+it fails.
+"""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -50,10 +52,12 @@ class Failure(View, frozen=True):
 
 
 class CapabilityView(View, frozen=True):
-    """A capability, as its page shows it. `statements` are sentences; `code` and `helper_code` can be copied.
+    """A capability, as its page shows it.
 
-    `pairs` are the titles of those it is compared with, and the paths of these pages. `of_helper` is true where the
-    test looks at a file of the suite alone.
+    `statements` are sentences; `code` and `helper_code` can be copied.
+
+    `pairs` are the titles of those it is compared with, and the paths of these pages. `of_helper`
+    is true where the test looks at a file of the suite alone.
     """
 
     id: str
@@ -85,8 +89,9 @@ class Line(View, frozen=True):
 
 
 class CapabilityList(View, frozen=True):
-    """All capabilities by group; `releases` are the tested ones, oldest first. `helpers` are tests of the suite's own
-    files, which are not counted.
+    """All capabilities by group; `releases` are the tested ones, oldest first.
+
+    `helpers` are tests of the suite's own files, which are not counted.
     """
 
     groups: tuple[tuple[str, tuple[Line, ...]], ...]
@@ -96,7 +101,9 @@ class CapabilityList(View, frozen=True):
 
 
 def capability_ids(volume: Volume) -> tuple[str, ...]:
-    """Return the ids of all that has a page: the capabilities, and the tests of the suite's own helpers; sorted."""
+    """Return the ids of all that has a page: the capabilities, and the tests of the suite's own
+    helpers; sorted.
+    """
     return tuple(sorted((*volume.asked, *volume.helpers)))
 
 
@@ -105,15 +112,22 @@ def capability_list(volume: Volume) -> CapabilityList:
     shown = volume.columns
     lines = [_line(volume, name, shown) for name in volume.asked]
     return CapabilityList(
-        groups=tuple((name, tuple(some)) for name, some in groupby(lines, key=lambda one: one.id.partition(".")[0])),
+        groups=tuple(
+            (name, tuple(some))
+            for name, some in groupby(lines, key=lambda one: one.id.partition(".")[0])
+        ),
         helpers=tuple(_line(volume, name, shown) for name in volume.helpers),
         releases=tuple(str(column.version) for column in shown),
         count=len(lines),
     )
 
 
-def capability_view(volume: Volume, name: str, pairs: tuple[tuple[str, str], ...]) -> CapabilityView:
-    """Return the view of one capability; `pairs` are titles and paths of those it is compared with."""
+def capability_view(
+    volume: Volume, name: str, pairs: tuple[tuple[str, str], ...]
+) -> CapabilityView:
+    """Return the view of one capability; `pairs` are titles and paths of those it is compared
+    with.
+    """
     shown, told = volume.columns, volume.titles.get(name) or _undescribed(name)
     strip = tuple(_mark(volume, column, name) for column in shown)
     found = stretches([(column.version, column.capability(name)) for column in shown])
@@ -138,7 +152,9 @@ def capability_view(volume: Volume, name: str, pairs: tuple[tuple[str, str], ...
 
 
 def stretches(told: Iterable[tuple[Version, Capability | None]]) -> tuple[Stretch, ...]:
-    """Return what a capability comes to, release by release from the oldest, neighbours that agree in one."""
+    """Return what a capability comes to, release by release from the oldest, neighbours that agree
+    in one.
+    """
     asked = [(version, one) for version, one in told if one is not None]
 
     def alike(pair: tuple[Version, Capability]) -> tuple[str, str, str]:
@@ -194,7 +210,9 @@ def _statement(some: Sequence[Stretch], number: int, of: int) -> str:
 
 
 def where(first: str, last: str, number: int, of: int) -> str:
-    """Return where a run of releases is among so many runs, in words: `since 1.2`, `until 1.0`, `in 1.0 to 1.2`."""
+    """Return where a run of releases is among so many runs, in words: `since 1.2`, `until 1.0`, `in
+    1.0 to 1.2`.
+    """
     if of == 1:
         return "in every tested release"
     if number == of - 1:
@@ -247,8 +265,14 @@ def _failures(volume: Volume, name: str) -> tuple[Failure, ...]:
     return tuple(
         Failure(
             why=f"{cause}: {short(subject, 300)}" if subject else cause,
-            known=next((known for entry, one in some if (known := volume.picture.explained(entry, one))), None),
-            cells=tuple((place_words(e.cell, volume.picture.matrix), cell_page(e.cell)) for e, _ in some[:20]),
+            known=next(
+                (known for entry, one in some if (known := volume.picture.explained(entry, one))),
+                None,
+            ),
+            cells=tuple(
+                (place_words(e.cell, volume.picture.matrix), cell_page(e.cell))
+                for e, _ in some[:20]
+            ),
             more=max(0, len(some) - 20),
         )
         for (cause, subject), some in sorted(found.items(), key=lambda item: -len(item[1]))

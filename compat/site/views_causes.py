@@ -1,4 +1,6 @@
-"""The `site` room's causes: everything that is red or ruled out, each root cause in one line, however many cells."""
+"""The `site` room's causes: everything that is red or ruled out, each root cause in one line,
+however many cells.
+"""
 
 from collections import Counter
 
@@ -83,7 +85,10 @@ def _cause(volume: Volume, told: str, entries: list[Entry]) -> Cause:
         sentence=cause_sentence(outcome),
         known=next((known for one in entries if (known := volume.picture.explained(one))), None),
         count=len(entries),
-        cells=tuple((place_words(e.cell, volume.picture.matrix), cell_page(e.cell)) for e in entries[:_SHOWN]),
+        cells=tuple(
+            (place_words(e.cell, volume.picture.matrix), cell_page(e.cell))
+            for e in entries[:_SHOWN]
+        ),
         more=max(0, len(entries) - _SHOWN),
     )
 

@@ -1,4 +1,6 @@
-"""The `site` room's cell: its verdict, how to install it, what it can do, and where it is red, why and what differs."""
+"""The `site` room's cell: its verdict, how to install it, what it can do, and where it is red, why
+and what differs.
+"""
 
 import datetime
 
@@ -51,7 +53,9 @@ class Beside(View, frozen=True):
 
 
 class Red(View, frozen=True):
-    """Why the cell is not green: the outcome, a sentence, what is known, the log, and the nearest greener cell."""
+    """Why the cell is not green: the outcome, a sentence, what is known, the log, and the nearest
+    greener cell.
+    """
 
     outcome: str
     sentence: str
@@ -97,7 +101,9 @@ class CellView(View, frozen=True):
 
 
 def cell_view(edition: Edition, volume: Volume, entry: Entry, neighbours: Neighbours) -> CellView:
-    """Return the view of a cell; reads its records and its lock, and those of its nearest green neighbour."""
+    """Return the view of a cell; reads its records and its lock, and those of its nearest green
+    neighbour.
+    """
     cell, verdict, matrix = entry.cell, entry.verdict, volume.picture.matrix
     records, siblings = volume.kept.records(cell.id), volume.places[place_of(cell)]
     lock = volume.locks.get(cell.id)
@@ -127,9 +133,15 @@ def cell_view(edition: Edition, volume: Volume, entry: Entry, neighbours: Neighb
         red=_red(volume, entry, records, neighbours, here),
         capabilities=can,
         helpers=tuple(_can(volume, entry, one) for one in verdict.helpers),
-        counts=", ".join(f"{sum(one.status == s for one in can)} {s}" for s in ("yes", "no", "absent")) if can else "",
+        counts=", ".join(
+            f"{sum(one.status == s for one in can)} {s}" for s in ("yes", "no", "absent")
+        )
+        if can
+        else "",
         metrics=records[-1].metrics if records else (),
-        tries=tuple(one for record in reversed(records) for one in _tries(record, _counting(entry, record))),
+        tries=tuple(
+            one for record in reversed(records) for one in _tries(record, _counting(entry, record))
+        ),
         packages=tuple(sorted(here.items())),
         recipes=tuple(_beside(one, siblings) for one in siblings if one is not entry),
         beside=_axes_beside(volume, entry, neighbours),
@@ -148,14 +160,22 @@ def _tested(entry: Entry, records: tuple[Record, ...]) -> str:
     last = f", last on {day(entry.verdict.latest)}" if entry.verdict.latest is not None else ""
     told = f"Tested {count(len(counted), 'time')}: {count(passes, 'pass', 'passes')}{last}."
     trouble = len(tries) - len(counted)
-    return told + (f" {count(trouble, 'more try', 'more tries')} failed for reasons of the machine." if trouble else "")
+    return told + (
+        f" {count(trouble, 'more try', 'more tries')} failed for reasons of the machine."
+        if trouble
+        else ""
+    )
 
 
 def _can(volume: Volume, entry: Entry, one: Capability) -> Can:
     told = volume.titles.get(one.id)
     why = one.subject
     if one.status == "absent":
-        why = f"looked for {', '.join(one.missing)}" if one.missing else "this version has no such API"
+        why = (
+            f"looked for {', '.join(one.missing)}"
+            if one.missing
+            else "this version has no such API"
+        )
     return Can(
         id=one.id,
         title=one.id if told is None else told.title,
@@ -197,20 +217,28 @@ def _tries(record: Record, counting: frozenset[Outcome]) -> tuple[Tried, ...]:
 
 
 def _red(
-    volume: Volume, entry: Entry, records: tuple[Record, ...], neighbours: Neighbours, here: dict[str, str]
+    volume: Volume,
+    entry: Entry,
+    records: tuple[Record, ...],
+    neighbours: Neighbours,
+    here: dict[str, str],
 ) -> Red | None:
     outcome = entry.verdict.outcome
     if entry.verdict.kind not in ("broken", "partial", "flaky") or outcome is None:
         return None
     green = neighbours.greener(entry)
-    there = {} if green is None else packages(volume, green.cell.id, volume.kept.records(green.cell.id))
+    there = (
+        {} if green is None else packages(volume, green.cell.id, volume.kept.records(green.cell.id))
+    )
     failed = [record for record in records if outcome in record.outcomes]
     return Red(
         outcome=str(outcome),
         sentence=cause_sentence(outcome),
         known=volume.picture.explained(entry),
         log=failed[-1].log if failed else "",
-        green=None if green is None else _named(green, f"{place_words(green.cell, volume.picture.matrix)}"),
+        green=None
+        if green is None
+        else _named(green, f"{place_words(green.cell, volume.picture.matrix)}"),
         differences=differences(here, there) if here and there else (),
     )
 
@@ -226,7 +254,9 @@ def _beside(entry: Entry, siblings: tuple[Entry, ...]) -> Beside:
     if look.state == "unknown":
         look = LOOKS["unknown"]
     path = cell_page(entry.cell) if is_known(entry) else ""
-    return Beside(label=recipe_words(entry.cell), look=look, symbol=cell_symbol(entry, siblings)[0], path=path)
+    return Beside(
+        label=recipe_words(entry.cell), look=look, symbol=cell_symbol(entry, siblings)[0], path=path
+    )
 
 
 def _axes_beside(
@@ -234,7 +264,11 @@ def _axes_beside(
 ) -> tuple[tuple[str, Beside | None, Beside | None], ...]:
     found = neighbours.beside(entry.cell)
     return tuple(
-        (label(axis), _along(found[axis.name][0], axis.name), _along(found[axis.name][1], axis.name))
+        (
+            label(axis),
+            _along(found[axis.name][0], axis.name),
+            _along(found[axis.name][1], axis.name),
+        )
         for axis in volume.picture.matrix.axes
         if any(found[axis.name])
     )
@@ -244,4 +278,6 @@ def _along(entry: Entry | None, axis: str) -> Beside | None:
     if entry is None:
         return None
     symbol, look = cell_symbol(entry)
-    return Beside(label=str(entry.cell.on(axis).version), look=look, symbol=symbol, path=cell_page(entry.cell))
+    return Beside(
+        label=str(entry.cell.on(axis).version), look=look, symbol=symbol, path=cell_page(entry.cell)
+    )

@@ -60,7 +60,10 @@ class Changes(View, frozen=True):
 def changes(volume: Volume) -> Changes:
     """Return what changed."""
     found = volume.events
-    days = tuple(_day(volume, day, [*some]) for day, some in groupby(found, key=lambda one: one.moment.date()))
+    days = tuple(
+        _day(volume, day, [*some])
+        for day, some in groupby(found, key=lambda one: one.moment.date())
+    )
     return Changes(days=days, count=len(found))
 
 
@@ -98,7 +101,11 @@ def _word(event: Event) -> str:
 def _news(volume: Volume, event: Event) -> News:
     change, cell = event.change, event.entry.cell
     kind: Kind = event.verdict.kind
-    why = "" if kind == "works" or event.verdict.outcome is None else cause_sentence(event.verdict.outcome)
+    why = (
+        ""
+        if kind == "works" or event.verdict.outcome is None
+        else cause_sentence(event.verdict.outcome)
+    )
     if change.lost:
         why = f"No longer works: {listed(change.lost)}."
     elif change.gained:

@@ -1,4 +1,6 @@
-"""The `site` room's measurements over releases: what was proven when, how long things take, how much works."""
+"""The `site` room's measurements over releases: what was proven when, how long things take, how
+much works.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -22,8 +24,12 @@ class Charts(View, frozen=True):
 
 
 def charts(volume: Volume) -> Charts:
-    """Return the charts; measurements are those of the cell that speaks for each release, on one class of machine."""
-    told = [(column, records[-1]) for column in volume.columns if (records := _counting(volume, column))]
+    """Return the charts; measurements are those of the cell that speaks for each release, on one
+    class of machine.
+    """
+    told = [
+        (column, records[-1]) for column in volume.columns if (records := _counting(volume, column))
+    ]
     hosts = Counter(record.host for _, record in told)
     host = hosts.most_common(1)[0][0] if hosts else ""
     measured = [(column, record) for column, record in told if record.host == host]
@@ -52,14 +58,24 @@ def _support(volume: Volume) -> Chart | None:
     return timeline(
         "support",
         "What was proven, by the day of the release",
-        f"Each sign is a release of {axis.package} on its day, in the row of the {others_name} that it works with.",
+        f"Each sign is a release of {axis.package} on its day, in the row of the {others_name} that"
+        " it works with.",
         [
-            Dot(row=label_of(others), on=on, css=look.css, sign=look.symbol, says=f"{subject}: {look.word}")
+            Dot(
+                row=label_of(others),
+                on=on,
+                css=look.css,
+                sign=look.symbol,
+                says=f"{subject}: {look.word}",
+            )
             for others, on, subject, look in ordered
         ],
         Table(
             heads=(axis.package, "released", others_name, "verdict"),
-            rows=tuple((str(subject), day(on), label_of(others), look.word) for others, on, subject, look in ordered),
+            rows=tuple(
+                (str(subject), day(on), label_of(others), look.word)
+                for others, on, subject, look in ordered
+            ),
         ),
     )
 
@@ -78,7 +94,8 @@ def _works_share(volume: Volume) -> Chart | None:
     return bars(
         "works",
         "How much of each release works",
-        "Of the capabilities that a release has, the share in per cent that passes in the cell that speaks for it.",
+        "Of the capabilities that a release has, the share in per cent that passes in the cell that"
+        " speaks for it.",
         points,
         Table(heads=("release", "works", "share", "not there"), rows=tuple(rows)),
     )
@@ -90,15 +107,26 @@ def _metrics(measured: list[tuple[Column, Record]]) -> Iterator[Chart]:
         if names[name] < 2:
             continue
         found = [(c, r, metric) for c, r in measured for metric in r.metrics if metric.name == name]
-        title, better, unit = name.replace("_", " ").capitalize(), found[0][2].better, found[0][2].unit
+        title, better, unit = (
+            name.replace("_", " ").capitalize(),
+            found[0][2].better,
+            found[0][2].unit,
+        )
         yield bars(
             f"metric-{name}",
             f"{title}, release by release",
-            f"{title}{f' ({unit})' if unit else ''}, as measured in the cell that speaks for it; {better} is better.",
-            [Point(label=str(c.version), value=max(0.0, m.value), shown=_shown(m)) for c, _, m in found],
+            f"{title}{f' ({unit})' if unit else ''}, as measured in the cell that speaks for it;"
+            f" {better} is better.",
+            [
+                Point(label=str(c.version), value=max(0.0, m.value), shown=_shown(m))
+                for c, _, m in found
+            ],
             Table(
                 heads=("release", name.replace("_", " "), "measured in", "on"),
-                rows=tuple((str(c.version), _shown(m), c.entry.cell.id, day(r.started.date())) for c, r, m in found),
+                rows=tuple(
+                    (str(c.version), _shown(m), c.entry.cell.id, day(r.started.date()))
+                    for c, r, m in found
+                ),
             ),
         )
 

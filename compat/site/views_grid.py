@@ -1,4 +1,6 @@
-"""The `site` room's grid: releases of the subject against the other axes on one Python, each row's answer first."""
+"""The `site` room's grid: releases of the subject against the other axes on one Python, each row's
+answer first.
+"""
 
 import datetime
 from collections import Counter, defaultdict
@@ -25,7 +27,10 @@ class Column(View, frozen=True):
 
 
 class Row(View, frozen=True):
-    """One release of the subject. `answers` is what was proven, `declared` what its metadata admits."""
+    """One release of the subject.
+
+    `answers` is what was proven, `declared` what its metadata admits.
+    """
 
     version: str
     path: str
@@ -53,7 +58,10 @@ class Choice(View, frozen=True):
 
 
 class Grid(View, frozen=True):
-    """A grid, as its page shows it. `hidden` counts the releases about which there is nothing to say on this Python."""
+    """A grid, as its page shows it.
+
+    `hidden` counts the releases about which there is nothing to say on this Python.
+    """
 
     label: str
     others: str
@@ -74,7 +82,8 @@ def grid_path(volume: Volume, python: Version | None) -> str:
 
 
 def main_python(volume: Volume) -> Version | None:
-    """Return the newest Python on which anything was tested; where nothing was, the newest that a release admits.
+    """Return the newest Python on which anything was tested; where nothing was, the newest that a
+    release admits.
 
     None, for all of them, where the matrix has no cell: nothing is on the index yet.
     """
@@ -87,7 +96,9 @@ def main_python(volume: Volume) -> Version | None:
 
 
 def grid(volume: Volume, python: Version | None) -> Grid:
-    """Return the grid of one Python, or with None that of all: each place as it is on the best of them."""
+    """Return the grid of one Python, or with None that of all: each place as it is on the best of
+    them.
+    """
     matrix = volume.picture.matrix
     places = _all(volume) if python is None else volume.board[python]
     said = {where: entries for where, entries in places.items() if _says_something(entries)}
@@ -100,8 +111,12 @@ def grid(volume: Volume, python: Version | None) -> Grid:
         label="all Pythons" if python is None else f"Python {python}",
         others=" and ".join(axis.package for axis in _other_axes(matrix)),
         subject=matrix.subject_axis.package,
-        columns=tuple(Column(label=label_of(others), released=_newest(volume, others)) for others in columns),
-        rows=tuple(_row(volume, subject, columns, every, places, python is None) for subject in rows),
+        columns=tuple(
+            Column(label=label_of(others), released=_newest(volume, others)) for others in columns
+        ),
+        rows=tuple(
+            _row(volume, subject, columns, every, places, python is None) for subject in rows
+        ),
         legend=tuple(Key(look=look, count=looks[look]) for look in _ordered(looks)),
         choices=choices(volume, python),
         tested=tested,
@@ -126,8 +141,12 @@ def choices(volume: Volume, here: Version | None) -> tuple[Choice, ...]:
     )
 
 
-def answers(places: Iterable[tuple[str, Sequence[Entry]]], every: Sequence[str]) -> tuple[Answer, ...]:
-    """Return what was proven of places with their labels, the best first; `every` label there is orders them."""
+def answers(
+    places: Iterable[tuple[str, Sequence[Entry]]], every: Sequence[str]
+) -> tuple[Answer, ...]:
+    """Return what was proven of places with their labels, the best first; `every` label there is
+    orders them.
+    """
     found = defaultdict[Look, list[str]](list)
     for label, entries in places:
         look = place_look(entries)
@@ -147,20 +166,29 @@ def _row(
     matrix = volume.picture.matrix
     here = [(others, places[subject, others]) for others in every if (subject, others) in places]
     admitted = [label_of(others) for others, entries in here if _is_admitted(entries)]
-    shown = tuple(_shown(matrix, places.get((subject, others), ()), over_pythons) for others in columns)
+    shown = tuple(
+        _shown(matrix, places.get((subject, others), ()), over_pythons) for others in columns
+    )
     return Row(
         version=str(subject),
         path=page(volume.name, "release", str(subject)),
         released=volume.released(matrix.subject, subject),
-        answers=answers(((label_of(others), entries) for others, entries in here), [label_of(one) for one in every]),
+        answers=answers(
+            ((label_of(others), entries) for others, entries in here),
+            [label_of(one) for one in every],
+        ),
         declared=ranges(admitted, [label_of(one) for one in every]),
         places=shown,
-        kinds=" ".join(sorted({one.kind for one in shown if one is not None and one.kind != "unknown"})),
+        kinds=" ".join(
+            sorted({one.kind for one in shown if one is not None and one.kind != "unknown"})
+        ),
     )
 
 
 def _shown(matrix: Matrix, entries: tuple[Entry, ...], over_pythons: bool) -> Place | None:
-    """The place, or None where there is nothing to say; ruled out is worth a sign only beside what is not."""
+    """The place, or None where there is nothing to say; ruled out is worth a sign only beside what
+    is not.
+    """
     if not entries:
         return None
     if not _says_something(entries):
@@ -171,7 +199,9 @@ def _shown(matrix: Matrix, entries: tuple[Entry, ...], over_pythons: bool) -> Pl
         for entry in entries:
             by_python[python_of(entry.cell, matrix)].append(entry)
         look = place_look(entries)
-        alike = [str(python) for python, some in sorted(by_python.items()) if place_look(some) == look]
+        alike = [
+            str(python) for python, some in sorted(by_python.items()) if place_look(some) == look
+        ]
     return place_view(entries, matrix, alike)
 
 

@@ -25,7 +25,17 @@ class HomeView(View, frozen=True):
 def home(edition: Edition, volume: Volume, most_news: int = 6) -> HomeView:
     """Return the home of a matrix."""
     matrix = volume.picture.matrix
-    sections = ("advise", "grid", "cap", "causes", "charts", "changes", "schedule", "proposals", "reliability")
+    sections = (
+        "advise",
+        "grid",
+        "cap",
+        "causes",
+        "charts",
+        "changes",
+        "schedule",
+        "proposals",
+        "reliability",
+    )
     return HomeView(
         title=matrix.title,
         subject=matrix.subject_axis.package,

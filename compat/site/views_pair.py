@@ -1,4 +1,6 @@
-"""The `site` room's pairs: two capabilities of one group side by side, and in which releases both work."""
+"""The `site` room's pairs: two capabilities of one group side by side, and in which releases both
+work.
+"""
 
 import itertools
 from collections.abc import Sequence
@@ -25,7 +27,9 @@ SEPARATOR = "+"
 
 
 class PairMark(View, frozen=True):
-    """What the two come to in one release, by the cell that speaks for it; `differs`: in another cell to another."""
+    """What the two come to in one release, by the cell that speaks for it; `differs`: in another
+    cell to another.
+    """
 
     version: str
     state: State
@@ -45,7 +49,8 @@ class Meeting(View, frozen=True):
 
 
 class PairView(View, frozen=True):
-    """A pair of capabilities, as its page shows it: `two` are title, path and what the suite says of each.
+    """A pair of capabilities, as its page shows it: `two` are title, path and what the suite says
+    of each.
 
     `statements` are sentences, in the order of the releases.
     """
@@ -57,15 +62,21 @@ class PairView(View, frozen=True):
 
 
 class Pairs:
-    """The pairs that have a page: two of one group, of which in some release one works and the other does not."""
+    """The pairs that have a page: two of one group, of which in some release one works and the
+    other does not.
+    """
 
     def __init__(self, volume: Volume) -> None:
         """Take the volume."""
         self.volume = volume
         self._cells = tuple((column.entry, *reversed(column.others)) for column in volume.columns)
-        told = [[{one.id: one.status for one in e.verdict.capabilities} for e in cells] for cells in self._cells]
+        told = [
+            [{one.id: one.status for one in e.verdict.capabilities} for e in cells]
+            for cells in self._cells
+        ]
         self._support = {
-            name: tuple(tuple(found.get(name) for found in cells) for cells in told) for name in volume.asked
+            name: tuple(tuple(found.get(name) for found in cells) for cells in told)
+            for name in volume.asked
         }
         self._shown = digest([[entry.cell.id for entry in cells] for cells in self._cells])
 
@@ -75,11 +86,18 @@ class Pairs:
         single = [name for name in self._support if SEPARATOR not in name]
         groups = itertools.groupby(single, key=lambda name: name.partition(".")[0])
         beside = [pair for _, names in groups for pair in itertools.combinations(names, 2)]
-        return tuple(pair for pair in beside if self._differ(*pair) and SEPARATOR.join(pair) not in self._support)
+        return tuple(
+            pair
+            for pair in beside
+            if self._differ(*pair) and SEPARATOR.join(pair) not in self._support
+        )
 
     def inputs(self, first: str, second: str) -> str:
         """Return a digest of what every cell says of the two, and of what the suite calls them."""
-        return digest(self._shown, [(self.volume.titles.get(name), self._support[name]) for name in (first, second)])
+        return digest(
+            self._shown,
+            [(self.volume.titles.get(name), self._support[name]) for name in (first, second)],
+        )
 
     def title(self, name: str) -> str:
         """Return what the suite calls a capability; its id where it does not describe it."""
@@ -91,22 +109,35 @@ class Pairs:
         return page(self.volume.name, "cap", f"{first}{SEPARATOR}{second}")
 
     def links(self, name: str) -> tuple[tuple[str, str], ...]:
-        """Return the pairs of a capability: the title of the other one, and the path of the pair's page."""
-        return tuple((self.title(b if a == name else a), self.path(a, b)) for a, b in self.all if name in (a, b))
+        """Return the pairs of a capability: the title of the other one, and the path of the pair's
+        page.
+        """
+        return tuple(
+            (self.title(b if a == name else a), self.path(a, b))
+            for a, b in self.all
+            if name in (a, b)
+        )
 
     def view(self, first: str, second: str) -> PairView:
         """Return the view of a pair."""
         seen, titles = self._seen(first, second), (self.title(first), self.title(second))
         return PairView(
             two=(self._capability(first), self._capability(second)),
-            newest=next((found for cells in reversed(seen) if (found := self._meeting(cells)) is not None), None),
+            newest=next(
+                (found for cells in reversed(seen) if (found := self._meeting(cells)) is not None),
+                None,
+            ),
             statements=statements([(self._version(cells), cells[0][1]) for cells in seen], titles),
             strip=tuple(map(self._mark, seen)),
         )
 
     def _capability(self, name: str) -> tuple[str, str, str]:
         told = self.volume.titles.get(name)
-        return self.title(name), page(self.volume.name, "cap", name), "" if told is None else told.says
+        return (
+            self.title(name),
+            page(self.volume.name, "cap", name),
+            "" if told is None else told.says,
+        )
 
     def _differ(self, first: str, second: str) -> bool:
         return any(
@@ -115,7 +146,9 @@ class Pairs:
         )
 
     def _seen(self, first: str, second: str) -> tuple[Seen, ...]:
-        """By release, the oldest first: its cells with what the two come to, the one that speaks for it first."""
+        """By release, the oldest first: its cells with what the two come to, the one that speaks
+        for it first.
+        """
         every = zip(self._cells, self._support[first], self._support[second], strict=True)
         return tuple(
             tuple((entry, (a, b)) for entry, a, b in zip(cells, some, others, strict=True))
@@ -133,7 +166,9 @@ class Pairs:
         return Meeting(
             version=version,
             release_path=page(self.volume.name, "release", version),
-            place=f"{place_words(entry.cell, self.volume.picture.matrix)}, {recipe_words(entry.cell)}",
+            place=(
+                f"{place_words(entry.cell, self.volume.picture.matrix)}, {recipe_words(entry.cell)}"
+            ),
             path=cell_page(entry.cell),
         )
 
@@ -158,14 +193,23 @@ def state_of(two: Two) -> State:
 
 
 def statements(told: Sequence[tuple[Version, Two]], titles: tuple[str, str]) -> tuple[str, ...]:
-    """Return what the releases come to, oldest first, as sentences; neighbours that agree are in one."""
+    """Return what the releases come to, oldest first, as sentences; neighbours that agree are in
+    one.
+    """
     asked = [(version, two) for version, two in told if state_of(two) != "unknown"]
-    alike = [(two, [version for version, _ in some]) for two, some in itertools.groupby(asked, key=lambda one: one[1])]
+    alike = [
+        (two, [version for version, _ in some])
+        for two, some in itertools.groupby(asked, key=lambda one: one[1])
+    ]
     found = []
     for number, (two, versions) in enumerate(alike):
         place = where(str(versions[0]), str(versions[-1]), number, len(alike))
-        each = ", ".join(f"“{title}” {SAYS[str(status)]}" for title, status in zip(titles, two, strict=True))
-        found.append(f"{place[0].upper()}{place[1:]}: {'both work' if state_of(two) == 'both' else each}.")
+        each = ", ".join(
+            f"“{title}” {SAYS[str(status)]}" for title, status in zip(titles, two, strict=True)
+        )
+        found.append(
+            f"{place[0].upper()}{place[1:]}: {'both work' if state_of(two) == 'both' else each}."
+        )
     return tuple(found)
 
 

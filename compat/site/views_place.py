@@ -1,4 +1,6 @@
-"""The `site` room's smallest view: one place of a matrix, its recipes folded into a symbol, a sentence and a link."""
+"""The `site` room's smallest view: one place of a matrix, its recipes folded into a symbol, a
+sentence and a link.
+"""
 
 from collections.abc import Sequence
 
@@ -17,7 +19,10 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Place(View, frozen=True):
-    """A place as a grid shows it. `path` is the page of the cell that speaks for it; empty when it has none."""
+    """A place as a grid shows it.
+
+    `path` is the page of the cell that speaks for it; empty when it has none.
+    """
 
     css: str
     symbol: str
@@ -34,7 +39,9 @@ class Answer(View, frozen=True):
 
 
 def place_view(entries: Sequence[Entry], matrix: Matrix, pythons: Sequence[str] = ()) -> Place:
-    """Return the place of these entries; `pythons`, where there are any, are named instead of its own."""
+    """Return the place of these entries; `pythons`, where there are any, are named instead of its
+    own.
+    """
     spoken, look = telling(entries), place_look(entries)
     symbol, css = look.symbol, look.css
     if spoken.verdict.stale:
@@ -70,6 +77,8 @@ def _sentence(spoken: Entry, look: Look, matrix: Matrix, pythons: Sequence[str])
         where = where.removesuffix(str(python_of(spoken.cell, matrix))) + listed(pythons)
     verdict = spoken.verdict
     tested = f", tested {day(verdict.latest)}" if verdict.latest is not None else ""
-    recipe = f", {recipe_words(spoken.cell)}" if look.state in ("partial", "broken", "flaky") else ""
+    recipe = (
+        f", {recipe_words(spoken.cell)}" if look.state in ("partial", "broken", "flaky") else ""
+    )
     old = f" ({STALE[1]})" if verdict.stale else ""
     return f"{where}: {look.word}{recipe}{tested}{old}"

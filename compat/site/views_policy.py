@@ -1,4 +1,6 @@
-"""The `site` room's future: when floors may move, by the policy's calendar, and which moves are proposed or wait."""
+"""The `site` room's future: when floors may move, by the policy's calendar, and which moves are
+proposed or wait.
+"""
 
 import datetime
 
@@ -14,7 +16,9 @@ from compat.site.words import count, day
 
 
 class MinimumView(View, frozen=True):
-    """The floors from a day on, in words: as the rules have it, and with those moves only that are proven."""
+    """The floors from a day on, in words: as the rules have it, and with those moves only that are
+    proven.
+    """
 
     on: datetime.date
     floors: tuple[str, ...]
@@ -101,10 +105,16 @@ def schedule_view(volume: Volume) -> ScheduleView:
         )
         for one in made.bars
     )
-    spans = [_span(one, names[one.axis]) for one in made.bars if one.until is None or one.until > made.day]
+    spans = [
+        _span(one, names[one.axis])
+        for one in made.bars
+        if one.until is None or one.until > made.day
+    ]
     table = Table(heads=("version", "released", "window ends", "upstream ends", ""), rows=rows)
     title = "How long each version stays in its window"
-    says = "From its release to the day on which the policy lets the floor pass it; the line is today."
+    says = (
+        "From its release to the day on which the policy lets the floor pass it; the line is today."
+    )
     return ScheduleView(
         has_policy=picture.ask.policy is not None,
         chart=timeline("windows", title, says, spans, table, made.day) if spans else None,
@@ -130,7 +140,8 @@ def proposal_list(volume: Volume) -> ProposalList:
         has_policy=picture.ask.policy is not None,
         proposals=tuple(_line(volume, one) for one in volume.proposals),
         floors=tuple(
-            Arithmetic(label=one.package, at=str(one.at), lines=one.arithmetic) for one in floors(picture, picture.day)
+            Arithmetic(label=one.package, at=str(one.at), lines=one.arithmetic)
+            for one in floors(picture, picture.day)
         ),
     )
 
@@ -182,11 +193,19 @@ def _line(volume: Volume, one: Proposal) -> ProposalLine:
 
 def _known_page(volume: Volume, cell: str) -> str:
     entry = volume.picture.by_id.get(cell)
-    return cell_page(entry.cell) if entry is not None and (entry.runs or entry.lock_digest is not None) else ""
+    return (
+        cell_page(entry.cell)
+        if entry is not None and (entry.runs or entry.lock_digest is not None)
+        else ""
+    )
 
 
 def _span(one: Bar, name: str) -> Span:
-    until = "its window has no end yet" if one.until is None else f"in its window until {day(one.until)}"
+    until = (
+        "its window has no end yet"
+        if one.until is None
+        else f"in its window until {day(one.until)}"
+    )
     return Span(
         row=f"{name} {one.version}",
         begin=one.released,

@@ -1,4 +1,6 @@
-"""The `site` room's quarters: the minimum versions when a quarter begins, and what each move in it would end."""
+"""The `site` room's quarters: the minimum versions when a quarter begins, and what each move in it
+would end.
+"""
 
 import datetime
 
@@ -14,7 +16,9 @@ QUARTERS = ("first", "second", "third", "fourth")
 
 
 class FloorLine(View, frozen=True):
-    """An axis, and its minimum on the quarter's day: as the rules have it, and with the moves that are proven now."""
+    """An axis, and its minimum on the quarter's day: as the rules have it, and with the moves that
+    are proven now.
+    """
 
     label: str
     at: str
@@ -63,7 +67,10 @@ def quarter_view(volume: Volume, one: Quarter) -> QuarterView:
         on=one.on,
         is_present=at == 0,
         months=f"{month(one.begin)} to {month(one.end)} {one.end.year}",
-        floors=tuple(FloorLine(label=names[name], at=str(v), proven=str(proven[name])) for name, v in one.floors),
+        floors=tuple(
+            FloorLine(label=names[name], at=str(v), proven=str(proven[name]))
+            for name, v in one.floors
+        ),
         moves=tuple(map(_move, one.moves)),
         before=_link(volume, known[at - 1]) if at else None,
         after=_link(volume, known[at + 1]) if at + 1 < len(known) else None,
@@ -83,4 +90,6 @@ def _move(one: Coming) -> MoveLine:
 
 def _link(volume: Volume, one: Quarter) -> QuarterLink:
     words = f"{one.begin.year} Q{one.id[-1]}"
-    return QuarterLink(words=words, path=page(volume.name, "schedule", one.id), moves=len(one.moves))
+    return QuarterLink(
+        words=words, path=page(volume.name, "schedule", one.id), moves=len(one.moves)
+    )

@@ -16,7 +16,9 @@ _MOST_OBSTACLES = 6
 
 
 class OnPython(View, frozen=True):
-    """What is known of the release on one Python: proven, declared, and what is in the way of the rest."""
+    """What is known of the release on one Python: proven, declared, and what is in the way of the
+    rest.
+    """
 
     python: str
     path: str
@@ -91,7 +93,9 @@ def release_view(volume: Volume, version: Version) -> ReleaseView:
 
 def _on_python(volume: Volume, python: Version, version: Version) -> OnPython:
     board = volume.board[python]
-    here = sorted((others, entries) for (subject, others), entries in board.items() if subject == version)
+    here = sorted(
+        (others, entries) for (subject, others), entries in board.items() if subject == version
+    )
     every = [label_of(others) for others, _ in here]
     admitted = [
         label_of(others)
@@ -108,7 +112,9 @@ def _on_python(volume: Volume, python: Version, version: Version) -> OnPython:
 
 
 def _obstacles(volume: Volume, entries: Sequence[Entry]) -> tuple[tuple[str, int], ...]:
-    """What is in the way, those of one cause in one line with their versions, the most common first."""
+    """What is in the way, those of one cause in one line with their versions, the most common
+    first.
+    """
     found: dict[str, list[Entry]] = {}
     for entry in entries:
         if entry.obstacle is not None and entry.cell.recipe != "dated":
@@ -132,7 +138,9 @@ def _general(entry: Entry, volume: Volume) -> str:
         because = because.rpartition(", not ")[0] or because
     for axis in volume.picture.matrix.packages:
         if axis.name != volume.picture.matrix.subject and kind != "conflicting-pin":
-            because = because.replace(f"{axis.package} {entry.cell.on(axis.name).version} ", f"{axis.package} \0 ", 1)
+            because = because.replace(
+                f"{axis.package} {entry.cell.on(axis.name).version} ", f"{axis.package} \0 ", 1
+            )
     return because
 
 

@@ -1,4 +1,6 @@
-"""The `site` room's candour: how much is known, how old it is, and how far the runs themselves could be trusted."""
+"""The `site` room's candour: how much is known, how old it is, and how far the runs themselves
+could be trusted.
+"""
 
 import datetime
 from collections import Counter
@@ -11,7 +13,10 @@ from compat.site.words import place_words
 
 
 class Health(View, frozen=True):
-    """How a matrix does on its day, counted in cells. `newest` and `oldest` are days of runs that count."""
+    """How a matrix does on its day, counted in cells.
+
+    `newest` and `oldest` are days of runs that count.
+    """
 
     planned: int
     known: int
@@ -41,7 +46,10 @@ class Reliability(View, frozen=True):
 
 
 def health(volume: Volume) -> Health:
-    """Return how a matrix does. It is quiet when something ran, but nothing within the days that a run stays fresh."""
+    """Return how a matrix does.
+
+    It is quiet when something ran, but nothing within the days that a run stays fresh.
+    """
     known, present = volume.picture.known, volume.picture.present
     latest = [entry.verdict.latest for entry in known if entry.verdict.latest is not None]
     newest = max(latest, default=None)
@@ -49,7 +57,9 @@ def health(volume: Volume) -> Health:
         planned=len(volume.picture.entries),
         known=len(known),
         tested=sum(entry.is_tested for entry in known),
-        ruled_out=sum(entry.obstacle is not None and not entry.is_tested for entry in volume.picture.entries),
+        ruled_out=sum(
+            entry.obstacle is not None and not entry.is_tested for entry in volume.picture.entries
+        ),
         waiting=sum(not entry.runs for entry in known),
         flaky=sum(entry.verdict.kind == "flaky" for entry in known),
         stale=sum(entry.verdict.stale for entry in known),
@@ -66,7 +76,9 @@ def reliability(volume: Volume) -> Reliability:
     known = volume.picture.known
     states = Counter(state_of(entry) for entry in known)
     outcomes = Counter(outcome for entry in known for run in entry.runs for outcome in run.outcomes)
-    ignored = outcomes - Counter(outcome for entry in known for run in entry.counted for outcome in run.outcomes)
+    ignored = outcomes - Counter(
+        outcome for entry in known for run in entry.counted for outcome in run.outcomes
+    )
     trouble: Counter[str] = Counter()
     for outcome, number in ignored.items():
         trouble[str(outcome).partition("(")[0]] += number
@@ -89,7 +101,11 @@ def _by_age(known: tuple[Entry, ...]) -> list[tuple[datetime.date, Entry]]:
 
 
 def _flaky(volume: Volume, entry: Entry) -> tuple[str, str, str]:
-    return place_words(entry.cell, volume.picture.matrix), cell_page(entry.cell), "; ".join(entry.verdict.reasons)
+    return (
+        place_words(entry.cell, volume.picture.matrix),
+        cell_page(entry.cell),
+        "; ".join(entry.verdict.reasons),
+    )
 
 
 def _old(volume: Volume, entry: Entry, day: datetime.date) -> tuple[str, str, datetime.date]:

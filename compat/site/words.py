@@ -1,4 +1,6 @@
-"""The `site` room's wording: how coordinates, places, recipes, dates and causes are said in plain sentences."""
+"""The `site` room's wording: how coordinates, places, recipes, dates and causes are said in plain
+sentences.
+"""
 
 import datetime
 from collections.abc import Iterable, Sequence
@@ -34,33 +36,75 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
     "yanked": ("{0} was withdrawn from the index", "a release was withdrawn from the index"),
     "excluded": ("the rule {0} excludes it", "a rule excludes it"),
     "no-interpreter": ("the interpreter {0} was not there", "the interpreter was not there"),
-    "undated": ("the index does not say when {0} came out", "the index does not say when a release came out"),
-    "conflict": ("the requirements on {0} contradict each other", "the requirements contradict each other"),
-    "hash-mismatch": ("the index serves another file for {0} than was locked", "a file is not the one that was locked"),
-    "build": ("{0} has no wheel here and does not build from source", "a package does not build from source"),
-    "build-tool": ("building a package from source fails by {0}", "the tools of a source build fail"),
+    "undated": (
+        "the index does not say when {0} came out",
+        "the index does not say when a release came out",
+    ),
+    "conflict": (
+        "the requirements on {0} contradict each other",
+        "the requirements contradict each other",
+    ),
+    "hash-mismatch": (
+        "the index serves another file for {0} than was locked",
+        "a file is not the one that was locked",
+    ),
+    "build": (
+        "{0} has no wheel here and does not build from source",
+        "a package does not build from source",
+    ),
+    "build-tool": (
+        "building a package from source fails by {0}",
+        "the tools of a source build fail",
+    ),
     "source-only": (
         "{0} has no wheel here, and no build of it is allowed",
         "a package has no wheel here, and no build of it is allowed",
     ),
-    "unsupported": ("{0} does not support this platform", "a package does not support this platform"),
-    "not-as-asked": ("what got installed is not {0}", "what got installed is not what was asked for"),
+    "unsupported": (
+        "{0} does not support this platform",
+        "a package does not support this platform",
+    ),
+    "not-as-asked": (
+        "what got installed is not {0}",
+        "what got installed is not what was asked for",
+    ),
     "report-mismatch": ("its report contradicts itself: {0}", "its report contradicts itself"),
     "missing-module": ("the module {0} is not there", "a module is not there"),
-    "missing-attribute": ("{0} is missing: the name was removed or renamed", "a name was removed or renamed"),
+    "missing-attribute": (
+        "{0} is missing: the name was removed or renamed",
+        "a name was removed or renamed",
+    ),
     "binary-incompatible": (
         "a compiled module was built for another version of {0}",
         "a compiled module was built for another version of a package",
     ),
-    "syntax": ("the code does not parse on this Python ({0})", "the code does not parse on this Python"),
-    "type-error": ("a call does not fit what it calls, at {0}", "a call does not fit what it calls"),
-    "version-guard": ("{0} refuses the version that it meets", "a package refuses the version that it meets"),
+    "syntax": (
+        "the code does not parse on this Python ({0})",
+        "the code does not parse on this Python",
+    ),
+    "type-error": (
+        "a call does not fit what it calls, at {0}",
+        "a call does not fit what it calls",
+    ),
+    "version-guard": (
+        "{0} refuses the version that it meets",
+        "a package refuses the version that it meets",
+    ),
     "assertion": ("{0} gives a wrong result", "a result is wrong"),
     "error": ("{0} raises an exception", "an exception is raised"),
-    "segfault": ("the interpreter crashes (segmentation fault) in {0}", "the interpreter crashes (segmentation fault)"),
+    "segfault": (
+        "the interpreter crashes (segmentation fault) in {0}",
+        "the interpreter crashes (segmentation fault)",
+    ),
     "abort": ("the interpreter aborts in {0}", "the interpreter aborts"),
-    "illegal-instruction": ("{0} uses an instruction that the processor lacks", "an instruction is unknown here"),
-    "fatal-python": ("Python itself stops with a fatal error in {0}", "Python itself stops with a fatal error"),
+    "illegal-instruction": (
+        "{0} uses an instruction that the processor lacks",
+        "an instruction is unknown here",
+    ),
+    "fatal-python": (
+        "Python itself stops with a fatal error in {0}",
+        "Python itself stops with a fatal error",
+    ),
     "premature-exit": ("the process ends by itself in {0}", "the process ends before it should"),
     "no-tests": ("no test ran ({0})", "no test ran"),
     "wall-time": ("{0} takes longer than the limit", "it takes longer than the limit"),
@@ -68,14 +112,20 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
     "memory": ("the memory limit was reached in {0}", "the memory limit was reached"),
     "disk": ("the disk limit was reached in {0}", "the disk limit was reached"),
     "output": ("{0} prints more than the limit", "it prints more than the limit"),
-    "processes": ("{0} starts more processes than the limit", "it starts more processes than the limit"),
+    "processes": (
+        "{0} starts more processes than the limit",
+        "it starts more processes than the limit",
+    ),
     "network": ("the network failed ({0})", "the network failed"),
     "index": ("the package index failed ({0})", "the package index failed"),
     "sandbox": ("the sandbox failed ({0})", "the sandbox failed"),
     "killed": ("the process was killed in {0}", "the process was killed"),
     "worker": ("the machine was in trouble ({0})", "the machine was in trouble"),
     "cancelled": ("the run was cancelled ({0})", "the run was cancelled"),
-    "suite-fault": ("the suite or the declaration is at fault ({0})", "the suite or the declaration is at fault"),
+    "suite-fault": (
+        "the suite or the declaration is at fault ({0})",
+        "the suite or the declaration is at fault",
+    ),
 }
 
 
@@ -127,7 +177,9 @@ def listed(words: Sequence[str], most: int = 6) -> str:
 
 
 def place_words(cell: Cell, matrix: Matrix) -> str:
-    """Return the place of a cell in words, the subject first: `demo 1.2 with base 2.1 on Python 3.9`."""
+    """Return the place of a cell in words, the subject first: `demo 1.2 with base 2.1 on Python
+    3.9`.
+    """
     subject, at = matrix.subject_axis, {one.axis: one.version for one in cell.coordinates}
     others = [f"{axis.package} {at[axis.name]}" for axis in matrix.packages if axis is not subject]
     company = f" with {listed(others)}" if others else ""
@@ -140,7 +192,9 @@ def python_of(cell: Cell, matrix: Matrix) -> Version:
 
 
 def ranges(chosen: Iterable[str], every: Sequence[str]) -> str:
-    """Return labels as ranges of neighbours among all: `2.8 to 2.11, 2.14`; empty when none is chosen."""
+    """Return labels as ranges of neighbours among all: `2.8 to 2.11, 2.14`; empty when none is
+    chosen.
+    """
     wanted, runs = set(chosen), list[list[str]]()
     for place, label in enumerate(every):
         if label not in wanted:

@@ -20,7 +20,12 @@ MATRIX: Document = {
     "requirements": ["attrs>=23"],
     "suite": {"path": "suite", "requirements": ["pytest>=7"]},
     "axes": [
-        {"kind": "interpreter", "name": "python", "short": "py", "releases": ["3.9.18", "3.10.13", "3.11.7"]},
+        {
+            "kind": "interpreter",
+            "name": "python",
+            "short": "py",
+            "releases": ["3.9.18", "3.10.13", "3.11.7"],
+        },
         {
             "kind": "package",
             "name": "engine",
@@ -123,7 +128,9 @@ def _value(value: object) -> str:
         case list() | tuple():
             return f"[{', '.join(map(_value, value))}]"
         case dict():
-            return f"{{{', '.join(f'{_key(key)} = {_value(inner)}' for key, inner in value.items())}}}"
+            return (
+                f"{{{', '.join(f'{_key(key)} = {_value(inner)}' for key, inner in value.items())}}}"
+            )
     raise TypeError(type(value))
 
 
@@ -132,5 +139,6 @@ def _key(key: str) -> str:
 
 
 def _text(text: str) -> str:
-    # JSON's escapes are TOML's, but for DEL, which TOML wants escaped, and for characters beyond 16 bits.
+    # JSON's escapes are TOML's, but for DEL, which TOML wants escaped, and for characters beyond 16
+    # bits.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,6 @@
-"""Malformed declarations by the hundred, made from the sound ones: each must be refused, one clear line a fault."""
+"""Malformed declarations by the hundred, made from the sound ones: each must be refused, one clear
+line a fault.
+"""
 
 import datetime
 
@@ -8,9 +10,25 @@ Named = tuple[str, bytes]
 
 # What may be left out of a document without harm; all the rest must be there.
 OPTIONAL = {
-    "as_of", "everywhere", "floors", "holds", "keep", "known_bad", "link", "prereleases", "requirements", "rules",
-    "select", "specifier", "until", "windows", "python", "engine", "demo", "when",
-}  # fmt: skip
+    "as_of",
+    "everywhere",
+    "floors",
+    "holds",
+    "keep",
+    "known_bad",
+    "link",
+    "prereleases",
+    "requirements",
+    "rules",
+    "select",
+    "specifier",
+    "until",
+    "windows",
+    "python",
+    "engine",
+    "demo",
+    "when",
+}
 WRONG: dict[str, object] = {
     "boolean": True,
     "integer": 7,
@@ -48,7 +66,14 @@ TEXTS: dict[str, tuple[object, ...]] = {
     ),
     "name": ("", "Demo", "a b", "1a", "a" * 41, "demo\n", "../demo", "\u0430"),
     "package": ("", "-a", "a/b", "a" * 101, "a\n", "a\x00b"),
-    "reason": ("", "short", "x" * 601, "two\nlines of text", "a colour \x1b[31m of text", "turned \u202e around"),
+    "reason": (
+        "",
+        "short",
+        "x" * 601,
+        "two\nlines of text",
+        "a colour \x1b[31m of text",
+        "turned \u202e around",
+    ),
     "link": (
         "",
         "http://example.org",
@@ -90,7 +115,9 @@ POLICY_TEXTS: dict[str, tuple[Path, ...]] = {
 
 
 def corpus() -> list[Named]:
-    """Return malformed matrices by name; each stands for the `matrix.toml` of a folder named `demo`."""
+    """Return malformed matrices by name; each stands for the `matrix.toml` of a folder named
+    `demo`.
+    """
     return [*handmade(), *_derived(MATRIX, MATRIX_TEXTS)]
 
 
@@ -100,8 +127,14 @@ def handmade() -> list[Named]:
 
 
 def policy_corpus() -> list[Named]:
-    """Return malformed policies by name; each stands for the `policy.toml` beside the sound matrix."""
-    return [*_derived(POLICY, POLICY_TEXTS), *_bytes(toml(POLICY), "witnesses"), *_misshapen_windows()]
+    """Return malformed policies by name; each stands for the `policy.toml` beside the sound
+    matrix.
+    """
+    return [
+        *_derived(POLICY, POLICY_TEXTS),
+        *_bytes(toml(POLICY), "witnesses"),
+        *_misshapen_windows(),
+    ]
 
 
 def _misshapen_windows() -> list[Named]:
@@ -117,7 +150,10 @@ def _misshapen_windows() -> list[Named]:
         "window of minors in words": {"minors": "three"},
         "end of life in words": {"end_of_life": "yes"},
     }
-    return [(name, toml(changed(POLICY, ("windows", 0), {**window, **rule}))) for name, rule in cases.items()]
+    return [
+        (name, toml(changed(POLICY, ("windows", 0), {**window, **rule})))
+        for name, rule in cases.items()
+    ]
 
 
 def _derived(document: Document, texts: dict[str, tuple[Path, ...]]) -> list[Named]:
@@ -125,7 +161,9 @@ def _derived(document: Document, texts: dict[str, tuple[Path, ...]]) -> list[Nam
     for path, value in places(document):
         name = ".".join(map(str, path))
         if isinstance(value, dict):
-            found.append((f"unknown key in {name}", toml(changed(document, (*path, "surprise"), 1))))
+            found.append(
+                (f"unknown key in {name}", toml(changed(document, (*path, "surprise"), 1)))
+            )
         if isinstance(path[-1], str) and path[-1] not in OPTIONAL:
             found.append((f"no {name}", toml(without(document, path))))
         for kind, wrong in WRONG.items():
@@ -135,7 +173,16 @@ def _derived(document: Document, texts: dict[str, tuple[Path, ...]]) -> list[Nam
         for path in paths:
             for i, text in enumerate(TEXTS[kind]):
                 name = f"bad {kind} {i} as {'.'.join(map(str, path))}"
-                found.append((name, _huge(document, path) if text == 10**5000 else toml(changed(document, path, text))))
+                found.append(
+                    (
+                        name,
+                        (
+                            _huge(document, path)
+                            if text == 10**5000
+                            else toml(changed(document, path, text))
+                        ),
+                    )
+                )
     return found
 
 
@@ -195,7 +242,9 @@ def _bytes(good: bytes, number: str) -> list[Named]:
 
 
 def _misshapen_matrices() -> list[Named]:
-    """Return matrices of the right words in the wrong shapes, and values that contradict themselves."""
+    """Return matrices of the right words in the wrong shapes, and values that contradict
+    themselves.
+    """
     relaxation: Path = ("rules", 0, "relaxations", 0)
     cases: list[tuple[str, Path, object]] = [
         ("axes as one table", ("axes",), MATRIX["axes"][0]),
@@ -247,4 +296,6 @@ def _disagreeing_matrices() -> list[Named]:
         ("exclusion of everything", ("rules", 1, "when"), {}),
         ("requirement on the subject", ("requirements", 0), "Demo>=1"),
     ]
-    return [(f"disagreeing: {name}", toml(changed(MATRIX, path, value))) for name, path, value in cases]
+    return [
+        (f"disagreeing: {name}", toml(changed(MATRIX, path, value))) for name, path, value in cases
+    ]

@@ -1,4 +1,6 @@
-"""Every way in which an index can fail ends soon, in one clear line, and never in an empty package."""
+"""Every way in which an index can fail ends soon, in one clear line, and never in an empty
+package.
+"""
 
 import socket
 import threading
@@ -82,7 +84,9 @@ def test_a_429_waits_as_long_as_it_is_told_but_not_for_ever(index: FakeIndex) ->
     assert len(index.asked) == 2
 
 
-def test_a_429_that_may_wait_longer_than_the_deadline_ends_at_the_deadline(index: FakeIndex) -> None:
+def test_a_429_that_may_wait_longer_than_the_deadline_ends_at_the_deadline(
+    index: FakeIndex,
+) -> None:
     index.page("thing", status(429, Retry_After="3600"))
     limits = Limits(retries=1, back_off=0, retry_after_max=3600, total=0.5)
     assert "no complete answer within 0.5 s" in trouble(index, limits)
@@ -93,13 +97,17 @@ def test_a_500_is_asked_again(index: FakeIndex, quick: Limits) -> None:
     assert len(source(index, quick).package("thing").releases) == 1
 
 
-def test_an_index_in_lasting_trouble_is_asked_a_few_times_only(index: FakeIndex, quick: Limits) -> None:
+def test_an_index_in_lasting_trouble_is_asked_a_few_times_only(
+    index: FakeIndex, quick: Limits
+) -> None:
     index.page("thing", status(503))
     assert "in trouble (503)" in trouble(index, quick)
     assert len(index.asked) == 1 + quick.retries
 
 
-def test_a_body_that_drips_meets_the_deadline_for_the_whole(index: FakeIndex, quick: Limits) -> None:
+def test_a_body_that_drips_meets_the_deadline_for_the_whole(
+    index: FakeIndex, quick: Limits
+) -> None:
     index.page("thing", drip(b" " * 1000, 0.05))
     assert "no complete answer within 1.2 s" in trouble(index, quick)
 

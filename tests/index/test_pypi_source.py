@@ -30,7 +30,9 @@ FILES = [
 ]
 
 
-def source(index: FakeIndex, limits: Limits, folder: Path | None = None, refresh: bool = False) -> PyPISource:
+def source(
+    index: FakeIndex, limits: Limits, folder: Path | None = None, refresh: bool = False
+) -> PyPISource:
     return PyPISource(IndexSettings(index_url=index.url), folder, limits, refresh=refresh)
 
 
@@ -45,7 +47,10 @@ def test_releases_stand_by_version_and_files_by_name(index: FakeIndex, quick: Li
     assert versions(package) == ["1.0", "1.9", "1.10"]
     wheel, sdist = package.releases[1].artifacts
     assert [wheel.filename, sdist.filename] == sorted([wheel.filename, sdist.filename])
-    assert wheel.tags == {Tag("cp311", "cp311", "manylinux_2_17_x86_64"), Tag("cp311", "cp311", "manylinux2014_x86_64")}
+    assert wheel.tags == {
+        Tag("cp311", "cp311", "manylinux_2_17_x86_64"),
+        Tag("cp311", "cp311", "manylinux2014_x86_64"),
+    }
     assert sdist.tags == frozenset()
     assert sdist.yanked
     assert not wheel.yanked
@@ -84,18 +89,24 @@ def test_upload_times_are_read_where_there_are_any_and_are_utc(
         ),
     )
     package = source(index, quick).package("thing")
-    assert package.releases[0].artifacts[1].uploaded == datetime.datetime(2023, 5, 1, 10, 0, 0, 500_000, tzinfo=UTC)
+    assert package.releases[0].artifacts[1].uploaded == datetime.datetime(
+        2023, 5, 1, 10, 0, 0, 500_000, tzinfo=UTC
+    )
     assert package.releases[0].uploaded == datetime.datetime(2023, 5, 1, 9, tzinfo=UTC)
     assert package.releases[1].uploaded is None
 
 
-def test_an_upload_time_in_html_that_cannot_be_read_is_none(index: FakeIndex, quick: Limits) -> None:
+def test_an_upload_time_in_html_that_cannot_be_read_is_none(
+    index: FakeIndex, quick: Limits
+) -> None:
     index.page("thing", in_html([File("thing-1.0.tar.gz", uploaded="yesterday")]))
     assert source(index, quick).package("thing").releases[0].uploaded is None
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "3.x", ">=3.9,,<", None])
-def test_a_requires_python_that_cannot_be_read_is_none(index: FakeIndex, quick: Limits, text: str | None) -> None:
+def test_a_requires_python_that_cannot_be_read_is_none(
+    index: FakeIndex, quick: Limits, text: str | None
+) -> None:
     index.page("thing", in_json([File("thing-1.0.tar.gz", requires_python=text)]))
     assert source(index, quick).package("thing").releases[0].artifacts[0].requires_python is None
 
@@ -116,23 +127,31 @@ def test_a_requires_python_that_cannot_be_read_is_none(index: FakeIndex, quick: 
     ids=lambda file: f"{file.filename} {file.url}",
 )
 @pytest.mark.parametrize("form", [in_json, in_html])
-def test_a_file_that_cannot_be_used_is_passed_over(index: FakeIndex, quick: Limits, bad: File, form: object) -> None:
+def test_a_file_that_cannot_be_used_is_passed_over(
+    index: FakeIndex, quick: Limits, bad: File, form: object
+) -> None:
     assert callable(form)
     index.page("thing", form([File("thing-1.0.tar.gz"), bad]))
     assert versions(source(index, quick).package("thing")) == ["1.0"]
 
 
-def test_a_hash_that_is_none_is_left_out_because_it_becomes_a_file_name(index: FakeIndex, quick: Limits) -> None:
+def test_a_hash_that_is_none_is_left_out_because_it_becomes_a_file_name(
+    index: FakeIndex, quick: Limits
+) -> None:
     index.page("thing", in_json([File("thing-1.0.tar.gz", sha256="../../etc/passwd")]))
     assert source(index, quick).package("thing").releases[0].artifacts[0].sha256 is None
 
 
-def test_equal_versions_written_differently_are_one_release(index: FakeIndex, quick: Limits) -> None:
+def test_equal_versions_written_differently_are_one_release(
+    index: FakeIndex, quick: Limits
+) -> None:
     index.page("thing", in_json([File("thing-1.0.0.tar.gz"), File("thing-1.0-py3-none-any.whl")]))
     assert len(source(index, quick).package("thing").releases) == 1
 
 
-def test_a_fresh_page_is_not_asked_for_again(index: FakeIndex, quick: Limits, tmp_path: Path) -> None:
+def test_a_fresh_page_is_not_asked_for_again(
+    index: FakeIndex, quick: Limits, tmp_path: Path
+) -> None:
     index.page("thing", in_json(FILES))
     first = source(index, quick, tmp_path).package("thing")
     second = source(index, quick, tmp_path).package("thing")
@@ -150,7 +169,13 @@ def test_refresh_asks_for_a_fresh_page_too(index: FakeIndex, quick: Limits, tmp_
 
 @pytest.mark.parametrize(
     "reply",
-    [status(404), status(500), truncated(b"{"), body(b"{}", JSON), body(b"<a href='/login'>log in</a>", HTML)],
+    [
+        status(404),
+        status(500),
+        truncated(b"{"),
+        body(b"{}", JSON),
+        body(b"<a href='/login'>log in</a>", HTML),
+    ],
     ids=["404", "500", "truncated", "wrong JSON", "portal page"],
 )
 def test_an_old_page_serves_when_the_index_fails_and_says_how_old_it_is(
@@ -167,7 +192,9 @@ def test_an_old_page_serves_when_the_index_fails_and_says_how_old_it_is(
         assert before <= served.stale_since <= after
 
 
-def test_an_old_page_serves_when_the_index_is_down(index: FakeIndex, quick: Limits, tmp_path: Path) -> None:
+def test_an_old_page_serves_when_the_index_is_down(
+    index: FakeIndex, quick: Limits, tmp_path: Path
+) -> None:
     index.page("thing", in_json(FILES))
     good = source(index, quick, tmp_path).package("thing")
     index.stop()
@@ -185,7 +212,9 @@ def test_a_page_past_its_time_is_asked_for_again(index: FakeIndex, tmp_path: Pat
     assert served.stale_since is None
 
 
-@pytest.mark.parametrize("contents", [b"not a database", b"SQLite format 3\x00" + b"\xff" * 5000, b""])
+@pytest.mark.parametrize(
+    "contents", [b"not a database", b"SQLite format 3\x00" + b"\xff" * 5000, b""]
+)
 def test_a_broken_cache_does_not_break_a_run_and_is_made_anew(
     index: FakeIndex, quick: Limits, tmp_path: Path, contents: bytes
 ) -> None:
@@ -222,13 +251,23 @@ def test_a_cache_that_another_process_holds_does_not_hold_this_one(
 ) -> None:
     monkeypatch.setattr(pages, "LOCK_SECONDS", 0.1)
     index.page("thing", in_json(FILES))
-    with contextlib.closing(sqlite3.connect(tmp_path / "pages.sqlite", isolation_level=None)) as holder:
+    with contextlib.closing(
+        sqlite3.connect(tmp_path / "pages.sqlite", isolation_level=None)
+    ) as holder:
         holder.execute(f"BEGIN {lock}")
         assert len(source(index, quick, tmp_path).package("thing").releases) == 3
 
 
 @pytest.mark.parametrize(
-    "value", ["{", "{}", "", "[1]", '{"status_code": 200}', '{"status_code": 200, "_content": 5, "headers": 3}']
+    "value",
+    [
+        "{",
+        "{}",
+        "",
+        "[1]",
+        '{"status_code": 200}',
+        '{"status_code": 200, "_content": 5, "headers": 3}',
+    ],
 )
 def test_a_kept_page_that_cannot_be_read_is_asked_for_again_without_a_word(
     index: FakeIndex, quick: Limits, tmp_path: Path, capfd: pytest.CaptureFixture[str], value: str
@@ -259,7 +298,9 @@ def test_an_extra_index_wins_over_the_main_one_whatever_that_has(
     index.page("thing", in_json([File("thing-99.0.tar.gz")]))
     index.page("other", in_json([File("other-2.0.tar.gz")]))
     other_index.page("thing", in_json([File("thing-1.0.tar.gz")]))
-    asked = PyPISource(IndexSettings(index_url=index.url, extra_index_urls=(other_index.url,)), limits=quick)
+    asked = PyPISource(
+        IndexSettings(index_url=index.url, extra_index_urls=(other_index.url,)), limits=quick
+    )
     assert versions(asked.package("thing")) == ["1.0"]
     assert versions(asked.package("other")) == ["2.0"]
     assert asked.places("thing") == ((0, Version("1.0")), (1, Version("99.0")))
@@ -269,21 +310,29 @@ def test_an_extra_index_wins_over_the_main_one_whatever_that_has(
 def test_merged_indexes_add_up_and_the_extra_one_counts_first(
     index: FakeIndex, other_index: FakeIndex, quick: Limits
 ) -> None:
-    other_index.page("thing", in_json([File("thing-1.0.tar.gz", sha256="aa" * 32), File("thing-3.0.tar.gz")]))
-    index.page("thing", in_json([File("thing-1.0.tar.gz", sha256="bb" * 32), File("thing-2.0.tar.gz")]))
+    other_index.page(
+        "thing", in_json([File("thing-1.0.tar.gz", sha256="aa" * 32), File("thing-3.0.tar.gz")])
+    )
+    index.page(
+        "thing", in_json([File("thing-1.0.tar.gz", sha256="bb" * 32), File("thing-2.0.tar.gz")])
+    )
     settings = IndexSettings(index_url=index.url, extra_index_urls=(other_index.url,), merged=True)
     package = PyPISource(settings, limits=quick).package("thing")
     assert versions(package) == ["1.0", "2.0", "3.0"]
     assert [artifact.sha256 for artifact in package.releases[0].artifacts] == ["aa" * 32]
 
 
-def test_one_of_several_indexes_may_lack_the_page(index: FakeIndex, other_index: FakeIndex, quick: Limits) -> None:
+def test_one_of_several_indexes_may_lack_the_page(
+    index: FakeIndex, other_index: FakeIndex, quick: Limits
+) -> None:
     other_index.page("thing", in_json(FILES))
     settings = IndexSettings(index_url=index.url, extra_index_urls=(other_index.url,))
     assert len(PyPISource(settings, limits=quick).package("thing").releases) == 3
 
 
-def test_one_of_several_indexes_may_not_be_down(index: FakeIndex, other_index: FakeIndex, quick: Limits) -> None:
+def test_one_of_several_indexes_may_not_be_down(
+    index: FakeIndex, other_index: FakeIndex, quick: Limits
+) -> None:
     index.page("thing", in_json(FILES))
     other_index.stop()
     settings = IndexSettings(index_url=index.url, extra_index_urls=(other_index.url,))
@@ -310,8 +359,15 @@ def test_a_login_goes_to_its_own_index_and_into_nothing_else(
         assert secret not in kept
 
 
-def test_a_password_inside_a_page_does_not_get_into_the_package(index: FakeIndex, quick: Limits) -> None:
-    index.page("thing", in_json([File("thing-1.0.tar.gz", url="https://user:s3cret@files.example/thing-1.0.tar.gz")]))
+def test_a_password_inside_a_page_does_not_get_into_the_package(
+    index: FakeIndex, quick: Limits
+) -> None:
+    index.page(
+        "thing",
+        in_json(
+            [File("thing-1.0.tar.gz", url="https://user:s3cret@files.example/thing-1.0.tar.gz")]
+        ),
+    )
     package = source(index, quick).package("thing")
     assert package.releases[0].artifacts[0].url == "https://files.example/thing-1.0.tar.gz"
     assert package.releases[0].version == Version("1.0")

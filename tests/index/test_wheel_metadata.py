@@ -6,7 +6,17 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from fake_index import FakeIndex, Reply, body, by_request, metadata, ranges, status, truncated, wheel
+from fake_index import (
+    FakeIndex,
+    Reply,
+    body,
+    by_request,
+    metadata,
+    ranges,
+    status,
+    truncated,
+    wheel,
+)
 from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag
 
@@ -19,15 +29,22 @@ from compat.index.transport import Limits
 NAME = "thing-1.0-py3-none-any.whl"
 PATH = f"/files/{NAME}"
 TEXT = metadata(
-    "Thing", "1.0", "Requires-Python: >=3.9,<3.12", "Requires-Dist: absl-py (~=0.9.0)", "Requires-Dist: jaxlib==0.4.14"
+    "Thing",
+    "1.0",
+    "Requires-Python: >=3.9,<3.12",
+    "Requires-Dist: absl-py (~=0.9.0)",
+    "Requires-Dist: jaxlib==0.4.14",
 )
 PUBLISHED = Published(
-    requires_python=SpecifierSet(">=3.9,<3.12"), requires_dist=("absl-py (~=0.9.0)", "jaxlib==0.4.14")
+    requires_python=SpecifierSet(">=3.9,<3.12"),
+    requires_dist=("absl-py (~=0.9.0)", "jaxlib==0.4.14"),
 )
 WHEEL = wheel(TEXT, padding=400_000)
 
 
-def artifact(index: FakeIndex, contents: bytes = WHEEL, has_metadata: bool | None = None) -> Artifact:
+def artifact(
+    index: FakeIndex, contents: bytes = WHEEL, has_metadata: bool | None = None
+) -> Artifact:
     return Artifact(
         filename=NAME,
         url=f"{index.root}{PATH}",
@@ -52,19 +69,25 @@ def test_the_metadata_file_beside_a_wheel_is_enough(index: FakeIndex, quick: Lim
     assert index.sent == len(TEXT)
 
 
-def test_a_metadata_file_is_tried_where_the_index_says_nothing(index: FakeIndex, quick: Limits) -> None:
+def test_a_metadata_file_is_tried_where_the_index_says_nothing(
+    index: FakeIndex, quick: Limits
+) -> None:
     index.answers(f"{PATH}.metadata", octets(TEXT))
     assert source(index, quick).published(artifact(index)) == PUBLISHED
     assert index.paths() == [f"{PATH}.metadata"]
 
 
-def test_a_metadata_file_is_not_tried_where_the_index_says_no(index: FakeIndex, quick: Limits) -> None:
+def test_a_metadata_file_is_not_tried_where_the_index_says_no(
+    index: FakeIndex, quick: Limits
+) -> None:
     index.answers(PATH, ranges(WHEEL))
     assert source(index, quick).published(artifact(index, has_metadata=False)) == PUBLISHED
     assert f"{PATH}.metadata" not in index.paths()
 
 
-def test_after_one_refusal_metadata_files_are_not_tried_again(index: FakeIndex, quick: Limits) -> None:
+def test_after_one_refusal_metadata_files_are_not_tried_again(
+    index: FakeIndex, quick: Limits
+) -> None:
     index.answers(PATH, ranges(WHEEL))
     asked = source(index, quick)
     assert asked.published(artifact(index)) == asked.published(artifact(index)) == PUBLISHED
@@ -79,7 +102,9 @@ def test_range_requests_take_a_fraction_of_the_wheel(index: FakeIndex, quick: Li
     assert all("Range" in request.headers for request in index.asked)
 
 
-def test_a_server_without_ranges_sends_the_whole_wheel_once(index: FakeIndex, quick: Limits) -> None:
+def test_a_server_without_ranges_sends_the_whole_wheel_once(
+    index: FakeIndex, quick: Limits
+) -> None:
     index.answers(PATH, octets(WHEEL))
     assert source(index, quick).published(artifact(index, has_metadata=False)) == PUBLISHED
     assert "Range" not in index.asked[-1].headers
@@ -87,7 +112,9 @@ def test_a_server_without_ranges_sends_the_whole_wheel_once(index: FakeIndex, qu
 
 
 @pytest.mark.parametrize("refusal", [status(416), status(501), status(403)])
-def test_a_server_that_refuses_ranges_sends_the_whole_wheel(index: FakeIndex, quick: Limits, refusal: Reply) -> None:
+def test_a_server_that_refuses_ranges_sends_the_whole_wheel(
+    index: FakeIndex, quick: Limits, refusal: Reply
+) -> None:
     index.answers(PATH, refusal, octets(WHEEL))
     assert source(index, quick).published(artifact(index, has_metadata=False)) == PUBLISHED
 
@@ -97,14 +124,18 @@ def test_ranges_that_make_no_zip_send_for_the_whole_wheel(index: FakeIndex, quic
     assert source(index, quick).published(artifact(index, has_metadata=False)) == PUBLISHED
 
 
-def test_a_range_that_breaks_off_does_not_send_for_the_whole_wheel(index: FakeIndex, quick: Limits) -> None:
+def test_a_range_that_breaks_off_does_not_send_for_the_whole_wheel(
+    index: FakeIndex, quick: Limits
+) -> None:
     index.answers(PATH, truncated(b"x", code=206))
     with pytest.raises(IndexUnreachable, match="broke off"):
         source(index, quick).published(artifact(index, has_metadata=False))
     assert all("Range" in request.headers for request in index.asked)
 
 
-def test_what_was_read_once_is_read_again_without_a_request(index: FakeIndex, quick: Limits, tmp_path: Path) -> None:
+def test_what_was_read_once_is_read_again_without_a_request(
+    index: FakeIndex, quick: Limits, tmp_path: Path
+) -> None:
     index.answers(PATH, ranges(WHEEL))
     first = source(index, quick, tmp_path).published(artifact(index))
     asked = len(index.asked)
@@ -126,14 +157,18 @@ def test_a_damaged_store_is_read_over_and_mended(
     assert len(index.asked) == 1
 
 
-def test_a_store_that_cannot_be_written_does_not_break_a_run(index: FakeIndex, quick: Limits, tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_written_does_not_break_a_run(
+    index: FakeIndex, quick: Limits, tmp_path: Path
+) -> None:
     (tmp_path / "metadata").write_text("in the way")
     index.answers(f"{PATH}.metadata", octets(TEXT))
     assert source(index, quick, tmp_path).published(artifact(index)) == PUBLISHED
 
 
 def test_an_sdist_has_no_metadata_to_rely_on(index: FakeIndex, quick: Limits) -> None:
-    sdist = Artifact(filename="thing-1.0.tar.gz", url=f"{index.root}/files/thing-1.0.tar.gz", tags=frozenset())
+    sdist = Artifact(
+        filename="thing-1.0.tar.gz", url=f"{index.root}/files/thing-1.0.tar.gz", tags=frozenset()
+    )
     assert source(index, quick).published(sdist) is None
     assert index.asked == []
 
@@ -144,14 +179,18 @@ def test_a_requires_python_that_cannot_be_read_is_none(index: FakeIndex, quick: 
     assert published == Published(requires_python=None, requires_dist=())
 
 
-def test_a_page_in_place_of_the_metadata_file_is_no_metadata(index: FakeIndex, quick: Limits) -> None:
+def test_a_page_in_place_of_the_metadata_file_is_no_metadata(
+    index: FakeIndex, quick: Limits
+) -> None:
     index.answers(f"{PATH}.metadata", body(b"<html>Welcome</html>", "text/html"))
     index.answers(PATH, ranges(WHEEL))
     assert source(index, quick).published(artifact(index)) == PUBLISHED
 
 
 def refusal(index: FakeIndex, limits: Limits, contents: bytes, stated: bytes | None = None) -> str:
-    """Return what is told about a wheel that cannot be trusted; whole or by ranges, it must be the same."""
+    """Return what is told about a wheel that cannot be trusted; whole or by ranges, it must be the
+    same.
+    """
     told = set()
     for reply in (ranges(contents), octets(contents)):
         index.answers(PATH, reply)
@@ -163,9 +202,18 @@ def refusal(index: FakeIndex, limits: Limits, contents: bytes, stated: bytes | N
 
 
 @pytest.mark.parametrize(
-    "text", [metadata("other"), metadata("thing", "1.1"), metadata("thing", "x"), b"", b"Name: thing\nName: thing\n"]
+    "text",
+    [
+        metadata("other"),
+        metadata("thing", "1.1"),
+        metadata("thing", "x"),
+        b"",
+        b"Name: thing\nName: thing\n",
+    ],
 )
-def test_the_metadata_of_another_wheel_is_refused(index: FakeIndex, quick: Limits, text: bytes) -> None:
+def test_the_metadata_of_another_wheel_is_refused(
+    index: FakeIndex, quick: Limits, text: bytes
+) -> None:
     assert "its METADATA speaks of" in refusal(index, quick, wheel(text))
 
 
@@ -182,7 +230,9 @@ def test_a_refused_metadata_is_not_kept(index: FakeIndex, quick: Limits, tmp_pat
     assert source(index, quick, tmp_path).published(artifact(index, has_metadata=True)) == PUBLISHED
 
 
-def test_a_metadata_that_unpacks_to_very_much_is_refused_unread(index: FakeIndex, quick: Limits) -> None:
+def test_a_metadata_that_unpacks_to_very_much_is_refused_unread(
+    index: FakeIndex, quick: Limits
+) -> None:
     assert "larger than 20000 bytes" in refusal(index, quick, wheel(metadata() + b"x" * 10_000_000))
 
 
@@ -209,10 +259,16 @@ def test_a_whole_wheel_of_another_hash_is_refused(index: FakeIndex, quick: Limit
         source(index, quick).published(artifact(index, b"another wheel", has_metadata=False))
 
 
-@pytest.mark.parametrize("reply", [octets(b"no zip at all"), truncated(WHEEL), status(404), octets(b"x" * 2_100_000)])
-def test_a_wheel_that_cannot_be_read_is_no_answer(index: FakeIndex, quick: Limits, reply: Reply) -> None:
+@pytest.mark.parametrize(
+    "reply", [octets(b"no zip at all"), truncated(WHEEL), status(404), octets(b"x" * 2_100_000)]
+)
+def test_a_wheel_that_cannot_be_read_is_no_answer(
+    index: FakeIndex, quick: Limits, reply: Reply
+) -> None:
     index.answers(PATH, reply)
-    no_hash = Artifact(filename=NAME, url=f"{index.root}{PATH}", tags=frozenset({Tag("py3", "none", "any")}))
+    no_hash = Artifact(
+        filename=NAME, url=f"{index.root}{PATH}", tags=frozenset({Tag("py3", "none", "any")})
+    )
     with pytest.raises(IndexUnreachable) as caught:
         source(index, quick).published(no_hash)
     assert NAME in str(caught.value)

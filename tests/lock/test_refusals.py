@@ -1,5 +1,7 @@
 # ruff: noqa: E501 (what tools said stands here word for word)
-"""What resolvers said on real indexes, and what we make of it: one real example for each pattern."""
+"""What resolvers said on real indexes, and what we make of it: one real example for each
+pattern.
+"""
 
 import pytest
 
@@ -179,7 +181,9 @@ def test_a_build_that_pip_could_not_set_up_is_not_a_refusal() -> None:
     assert refusal_of_pip(text) is None
 
 
-@pytest.mark.parametrize("text", ["", "error: unexpected argument '--frob' found", "thread 'main' panicked at lib.rs"])
+@pytest.mark.parametrize(
+    "text", ["", "error: unexpected argument '--frob' found", "thread 'main' panicked at lib.rs"]
+)
 def test_a_broken_tool_is_not_a_refusal(text: str) -> None:
     assert refusal_of_uv(text) is None
     assert refusal_of_pip(text) is None

@@ -1,12 +1,14 @@
-"""Cut GitHub's published OpenAPI description down to what compat calls, as JSON Schemas that jsonschema reads.
+"""Cut GitHub's published OpenAPI description down to what compat calls, as JSON Schemas that
+jsonschema reads.
 
 Run by hand when a call is added or GitHub's description moves on:
 
     npm pack @octokit/openapi && tar xzf octokit-openapi-*.tgz
     python tests/policy/cut_openapi.py package tests/policy/github_openapi.json
 
-The package is under the MIT licence; the file names its version. Descriptions and examples of single fields are
-dropped, references stay, `nullable` becomes a type. What is sent may hold no key that the description does not know.
+The package is under the MIT licence; the file names its version. Descriptions and examples of
+single fields are dropped, references stay, `nullable` becomes a type. What is sent may hold no key
+that the description does not know.
 """
 
 import json
@@ -33,10 +35,22 @@ CALLS = (
     ("post", "/issues/{issue_number}/comments"),
 )
 KEPT = {
-    *("type", "properties", "required", "items", "enum", "oneOf", "anyOf", "allOf", "additionalProperties", "$ref"),
+    *(
+        "type",
+        "properties",
+        "required",
+        "items",
+        "enum",
+        "oneOf",
+        "anyOf",
+        "allOf",
+        "additionalProperties",
+        "$ref",
+    ),
     *("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern"),
 }
-# One example of each answer, from which the tests' own server starts and into which it puts its real state.
+# One example of each answer, from which the tests' own server starts and into which it puts its
+# real state.
 EXAMPLES = ("pull-request", "pull-request-simple-items", "issue", "issue-comment")
 
 
@@ -54,7 +68,9 @@ def cut(description: dict[str, Any], package: dict[str, Any]) -> dict[str, Any]:
         wanted |= _references(schemas)
     examples = description["components"]["examples"]
     return {
-        "source": f"{package['name']} {package['version']}, api.github.com, licence {package['license']}",
+        "source": (
+            f"{package['name']} {package['version']}, api.github.com, licence {package['license']}"
+        ),
         "paths": paths,
         "components": {"schemas": dict(sorted(schemas.items()))},
         "examples": {name: examples[name]["value"] for name in EXAMPLES},
@@ -62,14 +78,18 @@ def cut(description: dict[str, Any], package: dict[str, Any]) -> dict[str, Any]:
 
 
 def _operation(operation: dict[str, Any], description: dict[str, Any]) -> dict[str, Any]:
-    parameters = [_resolved(parameter, description) for parameter in operation.get("parameters", ())]
+    parameters = [
+        _resolved(parameter, description) for parameter in operation.get("parameters", ())
+    ]
     query = {item["name"]: _schema(item["schema"]) for item in parameters if item["in"] == "query"}
     answers = {}
     for status, answer in operation["responses"].items():
         content = _resolved(answer, description).get("content", {}).get("application/json")
         answers[status] = _schema(content["schema"]) if content else {}
     body = operation.get("requestBody", {}).get("content", {}).get("application/json")
-    return {"query": query, "answers": answers} | ({"body": _closed(_schema(body["schema"]))} if body else {})
+    return {"query": query, "answers": answers} | (
+        {"body": _closed(_schema(body["schema"]))} if body else {}
+    )
 
 
 def _resolved(item: dict[str, Any], description: dict[str, Any]) -> dict[str, Any]:
@@ -105,7 +125,9 @@ def _closed(schema: Any) -> Any:
         return [_closed(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    closed = {key: _closed(value) for key, value in schema.items() if key not in ("enum", "required")}
+    closed = {
+        key: _closed(value) for key, value in schema.items() if key not in ("enum", "required")
+    }
     closed |= {key: schema[key] for key in ("enum", "required") if key in schema}
     if isinstance(schema.get("properties"), dict) and schema.get("type") == "object":
         closed.setdefault("additionalProperties", False)
@@ -122,9 +144,13 @@ def _references(value: Any) -> set[str]:
 def main() -> None:
     """Read the unpacked package, write the cut."""
     package, target = map(Path, sys.argv[1:])
-    description = json.loads((package / "generated/api.github.com.json").read_text(encoding="utf-8"))
+    description = json.loads(
+        (package / "generated/api.github.com.json").read_text(encoding="utf-8")
+    )
     content = cut(description, json.loads((package / "package.json").read_text(encoding="utf-8")))
-    target.write_text(json.dumps(content, sort_keys=True, separators=(",", ":")) + "\n", encoding="utf-8")
+    target.write_text(
+        json.dumps(content, sort_keys=True, separators=(",", ":")) + "\n", encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -9,13 +9,17 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-DESCRIPTION = json.loads((Path(__file__).parent / "github_openapi.json").read_text(encoding="utf-8"))
+DESCRIPTION = json.loads(
+    (Path(__file__).parent / "github_openapi.json").read_text(encoding="utf-8")
+)
 # What every operation may answer, though few of them list it.
 ERROR = {"$ref": "#/components/schemas/basic-error"}
 INVALID = {"anyOf": [{"$ref": "#/components/schemas/validation-error"}, ERROR]}
 
 
-def violations(method: str, path: str, query: dict[str, str], body: Any, status: int, answer: Any) -> list[str]:
+def violations(
+    method: str, path: str, query: dict[str, str], body: Any, status: int, answer: Any
+) -> list[str]:
     """Return what the description does not allow in a request and its answer."""
     found = operation(method, path)
     if found is None:
@@ -41,7 +45,9 @@ def operation(method: str, path: str) -> tuple[str, dict[str, Any]] | None:
 
 def _pattern(name: str) -> str:
     """A reference and a file's path may hold slashes; nothing else may."""
-    return re.sub(r"\{(\w+)\}", lambda match: ".+" if match[1] in ("ref", "path") else "[^/]+", name)
+    return re.sub(
+        r"\{(\w+)\}", lambda match: ".+" if match[1] in ("ref", "path") else "[^/]+", name
+    )
 
 
 def _query(described: dict[str, Any], query: dict[str, str]) -> Iterator[str]:

@@ -1,4 +1,6 @@
-"""A GitHub of one repository on this machine, with real objects, references, pull requests, issues and comments."""
+"""A GitHub of one repository on this machine, with real objects, references, pull requests, issues
+and comments.
+"""
 
 import base64
 import copy
@@ -30,15 +32,27 @@ class Refusal(Exception):
         super().__init__(message)
         self.answer = (
             status,
-            {"message": message, "documentation_url": "https://docs.github.com/rest", "status": str(status)}
-            | ({"errors": [{"code": "custom", "message": error} for error in errors]} if errors else {}),
+            {
+                "message": message,
+                "documentation_url": "https://docs.github.com/rest",
+                "status": str(status),
+            }
+            | (
+                {"errors": [{"code": "custom", "message": error} for error in errors]}
+                if errors
+                else {}
+            ),
         )
 
 
 class Fault:
-    """What goes wrong with the next matching request: an answer instead of it, or after it took effect."""
+    """What goes wrong with the next matching request: an answer instead of it, or after it took
+    effect.
+    """
 
-    def __init__(self, method: str, path: str, status: int | None, *, after: bool = False, **headers: str) -> None:
+    def __init__(
+        self, method: str, path: str, status: int | None, *, after: bool = False, **headers: str
+    ) -> None:
         self.method, self.path, self.status, self.after = method, path, status, after
         self.headers = {key.replace("_", "-"): value for key, value in headers.items()}
 
@@ -61,8 +75,16 @@ class Repository:
         self.trees[name] = dict(files)
         return name
 
-    def commit(self, message: str, tree: str, parents: list[str], author: Any, committer: Any) -> str:
-        content = {"message": message, "tree": tree, "parents": parents, "author": author, "committer": committer}
+    def commit(
+        self, message: str, tree: str, parents: list[str], author: Any, committer: Any
+    ) -> str:
+        content = {
+            "message": message,
+            "tree": tree,
+            "parents": parents,
+            "author": author,
+            "committer": committer,
+        }
         name = hashlib.sha1(json.dumps(content, sort_keys=True).encode()).hexdigest()
         self.commits[name] = content
         return name
@@ -82,12 +104,18 @@ class Repository:
 
     def push(self, branch: str, message: str = "work", **files: str) -> str:
         """Let a person push a commit; underscores in names stand for dots."""
-        changed = self.files(branch) | {name.replace("_", "."): text for name, text in files.items()}
-        self.refs[branch] = self.commit(message, self.tree(changed), [self.refs[branch]], PERSON, PERSON)
+        changed = self.files(branch) | {
+            name.replace("_", "."): text for name, text in files.items()
+        }
+        self.refs[branch] = self.commit(
+            message, self.tree(changed), [self.refs[branch]], PERSON, PERSON
+        )
         return self.refs[branch]
 
     def amend(self, branch: str, **changes: Any) -> None:
-        """Let a person amend the commit at the head of a branch: the author stays, the committer is the person."""
+        """Let a person amend the commit at the head of a branch: the author stays, the committer is
+        the person.
+        """
         old = self.commits[self.refs[branch]]
         self.refs[branch] = self.commit(**{**old, "committer": PERSON, **changes})
 
@@ -110,22 +138,37 @@ class Repository:
         del self.refs[branch]
 
     def pulls(self, *states: str) -> list[dict[str, Any]]:
-        return [item for item in self.threads.values() if "head" in item and (not states or item["state"] in states)]
+        return [
+            item
+            for item in self.threads.values()
+            if "head" in item and (not states or item["state"] in states)
+        ]
 
     def issues(self, *states: str) -> list[dict[str, Any]]:
         return [
-            item for item in self.threads.values() if "head" not in item and (not states or item["state"] in states)
+            item
+            for item in self.threads.values()
+            if "head" not in item and (not states or item["state"] in states)
         ]
 
     def add(self, thread: dict[str, Any]) -> dict[str, Any]:
         number = len(self.threads) + 1
-        self.threads[number] = {"number": number, "state": "open", "labels": [], "merged_at": None, **thread}
+        self.threads[number] = {
+            "number": number,
+            "state": "open",
+            "labels": [],
+            "merged_at": None,
+            **thread,
+        }
         self.comments[number] = []
         return self.threads[number]
 
 
 class Server:
-    """The API in front of a repository. Keeps every request, and every violation of GitHub's description."""
+    """The API in front of a repository.
+
+    Keeps every request, and every violation of GitHub's description.
+    """
 
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
@@ -155,19 +198,28 @@ class Server:
             self.authorizations.append(authorization)
             status, told, headers = self._answer(method, path, query, body, authorization)
             if status is not None:
-                self.violations += github_openapi.violations(method, path, query, body, status, told)
+                self.violations += github_openapi.violations(
+                    method, path, query, body, status, told
+                )
             return status, told, headers
 
     def _answer(
         self, method: str, path: str, query: dict[str, str], body: Any, authorization: str | None
     ) -> tuple[int | None, Any, dict[str, str]]:
-        fault = next((item for item in self.faults if item.method == method and re.search(item.path, path)), None)
+        fault = next(
+            (item for item in self.faults if item.method == method and re.search(item.path, path)),
+            None,
+        )
         if fault is not None:
             self.faults.remove(fault)
             if fault.after:
                 self._effect(method, path, query, body, authorization)
             message = fault.headers.pop("message", "trouble")
-            return fault.status, {"message": message, "documentation_url": "https://docs.github.com"}, fault.headers
+            return (
+                fault.status,
+                {"message": message, "documentation_url": "https://docs.github.com"},
+                fault.headers,
+            )
         return self._effect(method, path, query, body, authorization)
 
     def _effect(
@@ -175,10 +227,16 @@ class Server:
     ) -> tuple[int, Any, dict[str, str]]:
         try:
             self._allow(method, path, authorization)
-            status, told = self._route(method, path.removeprefix(f"/repos/{NAME}/"), query, body or {})
+            status, told = self._route(
+                method, path.removeprefix(f"/repos/{NAME}/"), query, body or {}
+            )
         except Refusal as refusal:
             status, told = refusal.answer
-            return status, told, {"X-Accepted-GitHub-Permissions": "contents=write"} if status == 403 else {}
+            return (
+                status,
+                told,
+                {"X-Accepted-GitHub-Permissions": "contents=write"} if status == 403 else {},
+            )
         return (status, *self._page(path, query, told))
 
     def _allow(self, method: str, path: str, authorization: str | None) -> None:
@@ -199,8 +257,12 @@ class Server:
         size, page = min(int(query.get("per_page", 30)), self.page_size), int(query.get("page", 1))
         if page * size >= len(told):
             return told[(page - 1) * size : page * size], {}
-        following = "&".join(f"{key}={value}" for key, value in {**query, "page": str(page + 1)}.items())
-        return told[(page - 1) * size : page * size], {"Link": f'<{self.url}{path}?{following}>; rel="next"'}
+        following = "&".join(
+            f"{key}={value}" for key, value in {**query, "page": str(page + 1)}.items()
+        )
+        return told[(page - 1) * size : page * size], {
+            "Link": f'<{self.url}{path}?{following}>; rel="next"'
+        }
 
     def _route(self, method: str, path: str, query: dict[str, str], body: dict[str, Any]) -> Answer:
         routes: tuple[tuple[str, str, Callable[..., Answer]], ...] = (
@@ -257,15 +319,23 @@ class Server:
         return 200, self._commit(sha)
 
     def _new_commit(self, body: dict[str, Any]) -> Answer:
-        author, committer = body.get("author", BOT), body.get("committer", self.repository.committer)
-        sha = self.repository.commit(body["message"], body["tree"], body["parents"], author, committer)
+        author, committer = (
+            body.get("author", BOT),
+            body.get("committer", self.repository.committer),
+        )
+        sha = self.repository.commit(
+            body["message"], body["tree"], body["parents"], author, committer
+        )
         return 201, self._commit(sha)
 
     def _new_tree(self, body: dict[str, Any]) -> Answer:
         files = dict(self.repository.trees[body["base_tree"]])
         files |= {entry["path"]: entry["content"] for entry in body["tree"]}
         name = self.repository.tree(files)
-        entries = [{"path": path, "mode": "100644", "type": "blob", "sha": _blob_name(files[path])} for path in files]
+        entries = [
+            {"path": path, "mode": "100644", "type": "blob", "sha": _blob_name(files[path])}
+            for path in files
+        ]
         return 201, {"sha": name, "url": self.url, "tree": entries, "truncated": False}
 
     def _get_content(self, path: str, query: dict[str, str]) -> Answer:
@@ -278,22 +348,36 @@ class Server:
         else:
             encoding, content = "base64", base64.encodebytes(text.encode()).decode()
         links = {"git": self.url, "html": self.url, "self": self.url}
-        told = {"type": "file", "encoding": encoding, "size": len(text), "name": path.split("/")[-1], "path": path}
+        told = {
+            "type": "file",
+            "encoding": encoding,
+            "size": len(text),
+            "name": path.split("/")[-1],
+            "path": path,
+        }
         told |= {"content": content, "sha": _blob_name(text), "_links": links}
         return 200, told | dict.fromkeys(("url", "git_url", "html_url", "download_url"), self.url)
 
     def _get_pulls(self, query: dict[str, str]) -> Answer:
         owner, _, branch = query["head"].partition(":")
         states = ("open", "closed") if query["state"] == "all" else (query["state"],)
-        found = [item for item in self.repository.pulls(*states) if (owner, item["head"]) == ("owner", branch)]
+        found = [
+            item
+            for item in self.repository.pulls(*states)
+            if (owner, item["head"]) == ("owner", branch)
+        ]
         return 200, [self._pull(item, "pull-request-simple-items") for item in reversed(found)]
 
     def _new_pull(self, body: dict[str, Any]) -> Answer:
         refs, head, base = self.repository.refs, body["head"], body["base"]
         if head not in refs or base not in refs:
             raise Refusal(422, "Validation Failed", "not all refs are readable")
-        if any((item["head"], item["base"]) == (head, base) for item in self.repository.pulls("open")):
-            raise Refusal(422, "Validation Failed", f"A pull request already exists for owner:{head}.")
+        if any(
+            (item["head"], item["base"]) == (head, base) for item in self.repository.pulls("open")
+        ):
+            raise Refusal(
+                422, "Validation Failed", f"A pull request already exists for owner:{head}."
+            )
         if refs[head] in self.repository.history(refs[base]):
             raise Refusal(422, "Validation Failed", f"No commits between {base} and {head}")
         thread = {"title": body["title"], "body": body["body"], "head": head, "base": base}
@@ -309,10 +393,14 @@ class Server:
     def _get_issues(self, query: dict[str, str]) -> Answer:
         states = ("open", "closed") if query["state"] == "all" else (query["state"],)
         threads = [item for item in self.repository.threads.values() if item["state"] in states]
-        return 200, [self._issue(item) for item in reversed(threads) if query["labels"] in item["labels"]]
+        return 200, [
+            self._issue(item) for item in reversed(threads) if query["labels"] in item["labels"]
+        ]
 
     def _new_issue(self, body: dict[str, Any]) -> Answer:
-        return 201, self._issue(self.repository.add({key: body[key] for key in ("title", "body", "labels")}))
+        return 201, self._issue(
+            self.repository.add({key: body[key] for key in ("title", "body", "labels")})
+        )
 
     def _get_comments(self, number: str, _: Any) -> Answer:
         return 200, [self._comment(text) for text in self.repository.comments[int(number)]]
@@ -327,19 +415,37 @@ class Server:
 
     def _commit(self, sha: str) -> dict[str, Any]:
         content = self.repository.commits[sha]
-        parents = [{"sha": parent, "url": self.url, "html_url": self.url} for parent in content["parents"]]
-        unsigned = {"verified": False, "reason": "unsigned", "signature": None, "payload": None, "verified_at": None}
+        parents = [
+            {"sha": parent, "url": self.url, "html_url": self.url} for parent in content["parents"]
+        ]
+        unsigned = {
+            "verified": False,
+            "reason": "unsigned",
+            "signature": None,
+            "payload": None,
+            "verified_at": None,
+        }
         told = {"sha": sha, "tree": {"sha": content["tree"], "url": self.url}, "parents": parents}
         told |= {key: content[key] for key in ("message", "author", "committer")}
-        return told | {"node_id": "x", "url": self.url, "html_url": self.url, "verification": unsigned}
+        return told | {
+            "node_id": "x",
+            "url": self.url,
+            "html_url": self.url,
+            "verification": unsigned,
+        }
 
     def _pull(self, item: dict[str, Any], example: str) -> dict[str, Any]:
         told = copy.deepcopy(github_openapi.DESCRIPTION["examples"][example])
         told = told[0] if isinstance(told, list) else told
         refs = self.repository.refs
-        told |= {key: item[key] for key in ("number", "title", "body", "state", "merged_at")} | {"requested_teams": []}
+        told |= {key: item[key] for key in ("number", "title", "body", "state", "merged_at")} | {
+            "requested_teams": []
+        }
         told["html_url"] = f"https://github.com/{NAME}/pull/{item['number']}"
-        told["head"] |= {"ref": item["head"], "sha": item.get("sha") or refs.get(item["head"], "0" * 40)}
+        told["head"] |= {
+            "ref": item["head"],
+            "sha": item.get("sha") or refs.get(item["head"], "0" * 40),
+        }
         told["base"] |= {"ref": item["base"], "sha": refs[item["base"]]}
         told["head"]["repo"]["full_name"] = item.get("fork", NAME)
         told["base"]["repo"]["full_name"] = NAME
@@ -350,11 +456,15 @@ class Server:
         if "head" not in item:
             del told["pull_request"]
         told |= {key: item[key] for key in ("number", "title", "body", "state")}
-        told["labels"] = [{"id": 1, "name": name, "color": "ededed", "default": False} for name in item["labels"]]
+        told["labels"] = [
+            {"id": 1, "name": name, "color": "ededed", "default": False} for name in item["labels"]
+        ]
         return told | {"html_url": f"https://github.com/{NAME}/issues/{item['number']}"}
 
     def _comment(self, text: str) -> dict[str, Any]:
-        return copy.deepcopy(github_openapi.DESCRIPTION["examples"]["issue-comment"]) | {"body": text}
+        return copy.deepcopy(github_openapi.DESCRIPTION["examples"]["issue-comment"]) | {
+            "body": text
+        }
 
 
 @contextmanager
@@ -366,7 +476,9 @@ def serving(repository: Repository) -> Iterator[Server]:
         def _any(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(length)) if length else None
-            status, told, headers = server.answer(self.command, self.path, body, self.headers.get("Authorization"))
+            status, told, headers = server.answer(
+                self.command, self.path, body, self.headers.get("Authorization")
+            )
             if status is None:
                 self.close_connection = True
                 return

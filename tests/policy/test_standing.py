@@ -1,4 +1,6 @@
-"""What is decided about standing pull requests: single decisions without any request, and laws over whole histories."""
+"""What is decided about standing pull requests: single decisions without any request, and laws over
+whole histories.
+"""
 
 import json
 from typing import Any
@@ -37,13 +39,23 @@ BEFORE, THREAD = "at = 1\n", Thread(key="floors", label="compat")
 
 def wanted(number: int) -> Standing:
     file = File(path="matrix.toml", before=BEFORE, after=f"at = {number + 2}\n")
-    return Standing(title=f"Floor {number}", body=f"Because of {number}.", digest=f"d{number}", files=(file,))
+    return Standing(
+        title=f"Floor {number}", body=f"Because of {number}.", digest=f"d{number}", files=(file,)
+    )
 
 
 def commit(words: str = "x", **changes: Any) -> Commit:
     emails = {"author_email": "a@example.org", "committer_email": "a@example.org"}
     return Commit(
-        **{"sha": "c1", "tree": "t1", "parents": ("p1",), "message": words, "author": "A", **emails, **changes}
+        **{
+            "sha": "c1",
+            "tree": "t1",
+            "parents": ("p1",),
+            "message": words,
+            "author": "A",
+            **emails,
+            **changes,
+        }
     )
 
 
@@ -55,7 +67,14 @@ def ours(number: int = 1, **changes: Any) -> Commit:
 
 
 def pull(number: int = 1, **changes: Any) -> Pull:
-    told = {"number": 1, "url": "u", "title": wanted(number).title, "base": "main", "head": "c1", "state": "open"}
+    told = {
+        "number": 1,
+        "url": "u",
+        "title": wanted(number).title,
+        "base": "main",
+        "head": "c1",
+        "state": "open",
+    }
     return Pull(**{**told, "body": first_body(wanted(number), "floors"), **changes})
 
 
@@ -78,7 +97,9 @@ class TestADecision:
 
     def test_does_nothing_when_the_base_has_it(self) -> None:
         assert isinstance(decision(wanted(1), BRANCHES, state(None, text="at = 3\n")), Nothing)
-        assert isinstance(decision(wanted(1), BRANCHES, state(ours(), pull(), text="at = 3\n")), Close)
+        assert isinstance(
+            decision(wanted(1), BRANCHES, state(ours(), pull(), text="at = 3\n")), Close
+        )
 
     def test_leaves_a_file_alone_that_is_gone_from_the_base(self) -> None:
         assert isinstance(decision(wanted(1), BRANCHES, state(None, text=None)), LeaveAlone)
@@ -96,7 +117,12 @@ class TestADecision:
 class TestASeal:
     def test_is_of_the_words_the_tree_and_the_parent(self) -> None:
         assert sealed(ours()) is not None
-        for changes in ({"tree": "t2"}, {"parents": ("p2",)}, {"parents": ("p1", "p2")}, {"parents": ()}):
+        for changes in (
+            {"tree": "t2"},
+            {"parents": ("p2",)},
+            {"parents": ("p1", "p2")},
+            {"parents": ()},
+        ):
             assert sealed(ours(**changes)) is None
         assert sealed(commit(message(wanted(1), "t1", "p1").replace("Floor", "floor"))) is None
         assert sealed(commit("no seal")) is None
@@ -144,7 +170,9 @@ class TestWords:
         with pytest.raises(ValueError, match="branch"):
             Branches(own=name, base="main")
 
-    @pytest.mark.parametrize(("key", "label"), [("", "a"), ("a b", "a"), ("a", ""), ("a", "a,b"), ("a--b", "c")])
+    @pytest.mark.parametrize(
+        ("key", "label"), [("", "a"), ("a b", "a"), ("a", ""), ("a", "a,b"), ("a--b", "c")]
+    )
     def test_of_a_thread_fit_its_mark_and_label(self, key: str, label: str) -> None:
         with pytest.raises(ValueError, match="thread"):
             Thread(key=key, label=label)
@@ -160,7 +188,9 @@ class Direct(requests.adapters.BaseAdapter):
     def send(self, request: requests.PreparedRequest, **_: Any) -> requests.Response:  # type: ignore[override]
         body = json.loads(request.body) if request.body else None
         target = request.url.removeprefix(self.server.url)
-        status, told, headers = self.server.answer(request.method, target, body, request.headers.get("Authorization"))
+        status, told, headers = self.server.answer(
+            request.method, target, body, request.headers.get("Authorization")
+        )
         response = requests.Response()
         response.status_code, response.url, response.request = status or 500, request.url, request
         response._content = json.dumps(told).encode()
@@ -199,7 +229,11 @@ class Histories(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 2) | st.none())
     def compat_tells(self, number: int | None) -> None:
-        issue = None if number is None else StandingIssue(title="t", body=f"b{number}", digest=f"d{number}")
+        issue = (
+            None
+            if number is None
+            else StandingIssue(title="t", body=f"b{number}", digest=f"d{number}")
+        )
         stand_issue(self.github, THREAD, issue)
         written = len(self.server.writes)
         stand_issue(self.github, THREAD, issue)
@@ -208,7 +242,9 @@ class Histories(RuleBasedStateMachine):
     def _run(self, proposal: Standing | None) -> None:
         shown = stand(self.github, BRANCHES, proposal, dry_run=True)
         outcome = stand(self.github, BRANCHES, proposal)
-        assert isinstance(shown, WouldDo) is outcome.sentence.startswith(("opened", "updated", "closed:"))
+        assert isinstance(shown, WouldDo) is outcome.sentence.startswith(
+            ("opened", "updated", "closed:")
+        )
         written = len(self.server.writes)
         again = stand(self.github, BRANCHES, proposal)
         assert len(self.server.writes) == written
@@ -218,7 +254,9 @@ class Histories(RuleBasedStateMachine):
     @rule()
     def a_person_pushes(self) -> None:
         self.count += 1
-        self.pushed.add(self.there.push(BRANCHES.own, f"work {self.count}", README_md=f"{self.count}\n"))
+        self.pushed.add(
+            self.there.push(BRANCHES.own, f"work {self.count}", README_md=f"{self.count}\n")
+        )
 
     @precondition(lambda self: BRANCHES.own in self.there.refs)
     @rule()
@@ -252,7 +290,9 @@ class Histories(RuleBasedStateMachine):
     @rule(data=st.data(), words=st.sampled_from(["", "Mine", "{}\nMine", "Mine\n{}"]))
     def a_person_edits(self, data: st.DataObject, words: str) -> None:
         number = data.draw(st.sampled_from(sorted(self.there.threads)))
-        self.there.edit(number, body=words.format(self.there.threads[number]["body"]), title=words[:4] or "T")
+        self.there.edit(
+            number, body=words.format(self.there.threads[number]["body"]), title=words[:4] or "T"
+        )
 
     @invariant()
     def there_is_at_most_one_of_each(self) -> None:

@@ -1,4 +1,6 @@
-"""From which day on a floor may rise to which version: by months, by so many minors, until upstream's end of life."""
+"""From which day on a floor may rise to which version: by months, by so many minors, until
+upstream's end of life.
+"""
 
 import datetime
 from collections.abc import Iterable
@@ -14,7 +16,17 @@ from packaging.version import Version
 from compat.declare.policy import Policy
 from compat.policy.eol import PYTHONS
 from compat.policy.moment import until
-from compat.policy.window import CADENCES, STEPS, Came, Slot, allowed_on, came_of, hold_on, move_day, slots
+from compat.policy.window import (
+    CADENCES,
+    STEPS,
+    Came,
+    Slot,
+    allowed_on,
+    came_of,
+    hold_on,
+    move_day,
+    slots,
+)
 
 DATE = datetime.date
 
@@ -24,7 +36,10 @@ def date(text: str) -> datetime.date:
 
 
 def came(**released: str) -> list[Came]:
-    return [Came(version=Version(v[1:].replace("_", ".")), released=date(d), source="x") for v, d in released.items()]
+    return [
+        Came(version=Version(v[1:].replace("_", ".")), released=date(d), source="x")
+        for v, d in released.items()
+    ]
 
 
 def on(found: Iterable[Slot]) -> list[tuple[str, str]]:
@@ -58,7 +73,8 @@ def test_every_cadence_has_its_step_and_its_word() -> None:
 
 
 def test_the_safe_rule_lets_a_floor_rise_only_to_what_is_old_enough_itself() -> None:
-    # On 2022-09-22 Python 3.8 was 35 months old: it is the oldest inside a window of 36, and not what the rule allows.
+    # On 2022-09-22 Python 3.8 was 35 months old: it is the oldest inside a window of 36, and not
+    # what the rule allows.
     day, rules = date("2022-09-22"), policy(cadence="monthly")
     known = [Came(version=one.version, released=one.released, source=one.source) for one in PYTHONS]
     reached = allowed_on(day, slots(known, window("python", months=36), rules))
@@ -74,7 +90,12 @@ def test_months_are_counted_as_people_do() -> None:
 def test_with_minors_a_version_goes_when_enough_newer_ones_are_out() -> None:
     made = came(v1_0="2020-01-10", v1_1="2021-01-10", v1_2="2022-01-10", v1_3="2023-01-10")
     found = slots(made, window("dep", minors=2), policy())
-    assert on(found) == [("1.0", "2021-04-01"), ("1.1", "2022-04-01"), ("1.2", "2023-04-01"), ("1.3", "None")]
+    assert on(found) == [
+        ("1.0", "2021-04-01"),
+        ("1.1", "2022-04-01"),
+        ("1.2", "2023-04-01"),
+        ("1.3", "None"),
+    ]
 
 
 def test_until_the_end_of_life_a_floor_rises_the_day_after_upstream_lets_go() -> None:
@@ -91,8 +112,13 @@ def test_a_bad_version_is_passed_over() -> None:
 
 
 def test_the_strictest_hold_in_force_counts_and_ends_after_its_last_day() -> None:
-    rules = policy(holds=(hold("dep", "1.3"), hold("dep", "1.2", date("2026-06-30")), hold("python", "3.9")))
-    before, after = hold_on(rules, "dep", date("2026-06-30")), hold_on(rules, "dep", date("2026-07-01"))
+    rules = policy(
+        holds=(hold("dep", "1.3"), hold("dep", "1.2", date("2026-06-30")), hold("python", "3.9"))
+    )
+    before, after = (
+        hold_on(rules, "dep", date("2026-06-30")),
+        hold_on(rules, "dep", date("2026-07-01")),
+    )
     assert (str(before.at), str(after.at)) == ("1.2", "1.3") if before and after else False
 
 
@@ -137,8 +163,12 @@ def test_what_the_calendar_allows_is_old_enough(
 
 
 @given(st.lists(days, min_size=1, max_size=8, unique=True), st.integers(1, 4), days, days)
-def test_the_calendar_never_goes_back(out: list[datetime.date], minors: int, one: DATE, other: DATE) -> None:
-    known = [Came(version=Version(str(i)), released=day, source="x") for i, day in enumerate(sorted(out))]
+def test_the_calendar_never_goes_back(
+    out: list[datetime.date], minors: int, one: DATE, other: DATE
+) -> None:
+    known = [
+        Came(version=Version(str(i)), released=day, source="x") for i, day in enumerate(sorted(out))
+    ]
     for rule in ({"minors": minors}, {"months": minors}):
         made = slots(known, window("dep", **rule), policy())
         earlier, later = allowed_on(min(one, other), made), allowed_on(max(one, other), made)

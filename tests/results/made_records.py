@@ -7,7 +7,14 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from compat.results.record import Attempt, Capability, Record, StepSeconds, decode_record, encode_record
+from compat.results.record import (
+    Attempt,
+    Capability,
+    Record,
+    StepSeconds,
+    decode_record,
+    encode_record,
+)
 from compat.run.evidence import Installed, Metric
 from compat.run.outcome import CAUSES, STAGES, Failed, Outcome, Passed, parse_outcome
 
@@ -22,7 +29,14 @@ def outcome(text: str) -> Outcome:
     return parse_outcome(text)
 
 
-def ran(*outcomes: str, day: int = 0, lock: str = LOCK, suite: str = SUITE, cell: str = CELL, **more: Any) -> Record:
+def ran(
+    *outcomes: str,
+    day: int = 0,
+    lock: str = LOCK,
+    suite: str = SUITE,
+    cell: str = CELL,
+    **more: Any,
+) -> Record:
     """A record of a run that started so many days after START, with an attempt for each outcome."""
     started = START + datetime.timedelta(days=day, seconds=more.pop("second", 0))
     tries = [outcome(text) for text in outcomes]
@@ -37,7 +51,9 @@ def ran(*outcomes: str, day: int = 0, lock: str = LOCK, suite: str = SUITE, cell
             "seconds": 12.5,
             "host": "linux-x86_64-2cpu-24gb",
             "isolation": "L2",
-            "attempts": tuple(Attempt(outcome=one, seconds=12.5, started=started, isolation="L2") for one in tries),
+            "attempts": tuple(
+                Attempt(outcome=one, seconds=12.5, started=started, isolation="L2") for one in tries
+            ),
         }
         | more
     )
@@ -54,12 +70,24 @@ def full() -> Record:
         "test-fail:assertion(sparse.sum)",
         capabilities=(
             Capability(id="aggregation.sum", status="yes", spelling="tff.federated_sum"),
-            Capability(id="sparse.sum", status="no", cause="assertion", subject="1 is not 2 (test_sparse.py:7)"),
-            Capability(id="learning.fed-avg", status="absent", missing=("tff.learning.algorithms", "tff.learning")),
+            Capability(
+                id="sparse.sum",
+                status="no",
+                cause="assertion",
+                subject="1 is not 2 (test_sparse.py:7)",
+            ),
+            Capability(
+                id="learning.fed-avg",
+                status="absent",
+                missing=("tff.learning.algorithms", "tff.learning"),
+            ),
         ),
         metrics=(Metric(name="import_seconds", value=3.25, unit="s", better="lower"),),
         involved=("tensorflow-privacy",),
-        installed=(Installed(name="numpy", version="1.26.4"), Installed(name="tensorflow", version="2.14.1")),
+        installed=(
+            Installed(name="numpy", version="1.26.4"),
+            Installed(name="tensorflow", version="2.14.1"),
+        ),
         step_seconds=StepSeconds(install=4.5, import_=3.25, suite=4.0, ours=0.75),
         tool="uv 0.13.1",
         log="E   AssertionError: 1 is not 2",
@@ -78,7 +106,9 @@ def signed(raw: dict[str, Any]) -> str:
     body = {key: value for key, value in raw.items() if key != "digest"}
     plain = json.dumps(body, sort_keys=True, indent=2, ensure_ascii=False) + "\n"
     digest = hashlib.sha256(plain.encode(errors="replace")).hexdigest()
-    return json.dumps({**body, "digest": digest}, sort_keys=True, indent=2, ensure_ascii=False) + "\n"
+    return (
+        json.dumps({**body, "digest": digest}, sort_keys=True, indent=2, ensure_ascii=False) + "\n"
+    )
 
 
 def read_back(record: Record) -> Record:
@@ -88,7 +118,9 @@ def read_back(record: Record) -> Record:
 texts = st.text(max_size=40)
 seconds = st.floats(min_value=0, max_value=1e6, allow_nan=False)
 moments = st.datetimes(
-    min_value=datetime.datetime(2020, 1, 1), max_value=datetime.datetime(2100, 1, 1), timezones=st.just(UTC)
+    min_value=datetime.datetime(2020, 1, 1),
+    max_value=datetime.datetime(2100, 1, 1),
+    timezones=st.just(UTC),
 )
 outcomes: st.SearchStrategy[Outcome] = st.one_of(
     st.builds(Passed),
@@ -96,7 +128,11 @@ outcomes: st.SearchStrategy[Outcome] = st.one_of(
 )
 _digests = st.sampled_from(["", LOCK, OTHER_LOCK])
 _attempts = st.builds(
-    Attempt, outcome=outcomes, seconds=seconds, started=moments, isolation=st.sampled_from(["L0", "L1", "L2", "L3"])
+    Attempt,
+    outcome=outcomes,
+    seconds=seconds,
+    started=moments,
+    isolation=st.sampled_from(["L0", "L1", "L2", "L3"]),
 )
 _capabilities = st.lists(
     st.builds(
@@ -117,9 +153,15 @@ _capabilities = st.lists(
 def records(draw: st.DrawFn) -> Record:
     """Any record that can be stored."""
     attempts = tuple(draw(st.lists(_attempts, max_size=3)))
-    came_to = draw(st.sampled_from([one.outcome for one in attempts])) if attempts else draw(outcomes)
+    came_to = (
+        draw(st.sampled_from([one.outcome for one in attempts])) if attempts else draw(outcomes)
+    )
     metric = st.builds(
-        Metric, name=texts, value=st.floats(allow_nan=False, allow_infinity=False), unit=texts, better=st.just("lower")
+        Metric,
+        name=texts,
+        value=st.floats(allow_nan=False, allow_infinity=False),
+        unit=texts,
+        better=st.just("lower"),
     )
     return Record(
         cell=draw(st.from_regex(r"py3\.[0-9]{1,2}-tf2\.[0-9]{1,3}(\+relaxed)?", fullmatch=True)),
@@ -130,14 +172,20 @@ def records(draw: st.DrawFn) -> Record:
         suite_digest=draw(_digests),
         started=draw(moments),
         seconds=draw(st.one_of(seconds, st.integers(0, 10_000))),
-        host=draw(st.from_regex(r"linux-(x86_64|aarch64)-[0-9]{1,2}cpu-[0-9]{1,3}gb", fullmatch=True)),
+        host=draw(
+            st.from_regex(r"linux-(x86_64|aarch64)-[0-9]{1,2}cpu-[0-9]{1,3}gb", fullmatch=True)
+        ),
         isolation=draw(st.sampled_from(["L0", "L1", "L2", "L3"])),
         tool=draw(texts),
         capabilities=draw(_capabilities),
         metrics=tuple(draw(st.lists(metric, max_size=2))),
         involved=("tensorflow-privacy",),
-        installed=tuple(draw(st.lists(st.builds(Installed, name=texts, version=texts), max_size=3))),
-        step_seconds=draw(st.builds(StepSeconds, install=st.none() | seconds, import_=st.none() | seconds)),
+        installed=tuple(
+            draw(st.lists(st.builds(Installed, name=texts, version=texts), max_size=3))
+        ),
+        step_seconds=draw(
+            st.builds(StepSeconds, install=st.none() | seconds, import_=st.none() | seconds)
+        ),
         log=draw(st.text(max_size=200)),
         run_url=draw(st.sampled_from(["", "https://ci.example/runs/7"])),
     )
@@ -156,7 +204,13 @@ _TOLD = (
     "test-fail:killed(sum)",
     "test-fail:output",
 )
-SPURIOUS = ("install-fail:network", "test-fail:disk", "lock-fail:index", "import-fail:worker", "test-fail:cancelled")
+SPURIOUS = (
+    "install-fail:network",
+    "test-fail:disk",
+    "lock-fail:index",
+    "import-fail:worker",
+    "test-fail:cancelled",
+)
 
 
 @st.composite

@@ -75,7 +75,9 @@ def test_the_most_telling_cells_come_first() -> None:
         ran("pass", cell="not-asked"),
     ]
     cells = ["z-never", "a-stale", "b-spurious", "d-suite", "c-lock", "a-sound", "y-never"]
-    assert [(one.cell, one.reason) for one in due(dict.fromkeys(cells, LOCK), records, PRESENT)] == [
+    assert [
+        (one.cell, one.reason) for one in due(dict.fromkeys(cells, LOCK), records, PRESENT)
+    ] == [
         ("y-never", "never-run"),
         ("z-never", "never-run"),
         ("c-lock", "lock-changed"),
@@ -97,7 +99,10 @@ def test_a_run_from_the_future_has_not_been_yet() -> None:
 
 class TestLaws:
     @settings(max_examples=150, deadline=None)
-    @given(st.lists(runs(), max_size=6), st.sampled_from(["pass", "test-fail:assertion(sum)", "lock-fail:yanked(jax)"]))
+    @given(
+        st.lists(runs(), max_size=6),
+        st.sampled_from(["pass", "test-fail:assertion(sum)", "lock-fail:yanked(jax)"]),
+    )
     def test_what_has_just_been_recorded_is_not_due(self, history: list[Record], told: str) -> None:
         assert reasons(*history, ran(told, day=10)) == []
 
@@ -110,6 +115,8 @@ class TestLaws:
 
     @settings(max_examples=100, deadline=None)
     @given(st.lists(runs(), max_size=6), st.randoms(use_true_random=False))
-    def test_the_order_of_the_records_does_not_matter(self, history: list[Record], chance: object) -> None:
+    def test_the_order_of_the_records_does_not_matter(
+        self, history: list[Record], chance: object
+    ) -> None:
         shuffled = sorted(history, key=lambda _: chance.random())  # type: ignore[attr-defined]
         assert reasons(*shuffled) == reasons(*history)

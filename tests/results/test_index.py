@@ -1,4 +1,6 @@
-"""The index over the record files: it says what the files say, notices what changed, and can always be thrown away."""
+"""The index over the record files: it says what the files say, notices what changed, and can always
+be thrown away.
+"""
 
 import random
 import sqlite3
@@ -57,18 +59,24 @@ class TestRefresh:
         assert [index.refresh(store), index.refresh(store)] == [1, 0]
         assert outcomes(index, store) == ["pass", "import-fail:abort"]
 
-    def test_a_file_that_is_gone_is_forgotten(self, index: Index, store: RecordFiles, path: Path) -> None:
+    def test_a_file_that_is_gone_is_forgotten(
+        self, index: Index, store: RecordFiles, path: Path
+    ) -> None:
         store.add(full())
         store.add(ran("pass", day=1))
         index.refresh(store)
         next(store.paths()).unlink()
         assert index.refresh(store) == 1
         with closing(sqlite3.connect(path)) as connection:
-            left = [connection.execute(f"SELECT count(*) FROM {table}").fetchone() for table in TABLES]
+            left = [
+                connection.execute(f"SELECT count(*) FROM {table}").fetchone() for table in TABLES
+            ]
         assert left == [(1,), (1,), (0,)]
         assert outcomes(index, store) == ["pass"]
 
-    def test_a_damaged_file_is_told_and_a_repaired_one_is_read(self, index: Index, store: RecordFiles) -> None:
+    def test_a_damaged_file_is_told_and_a_repaired_one_is_read(
+        self, index: Index, store: RecordFiles
+    ) -> None:
         store.add(full())
         (file,) = store.paths()
         text = file.read_text()
@@ -121,10 +129,17 @@ class TestReading:
         assert store.folder / row.path == next(store.paths())
 
     def test_the_latest_run_of_each_cell(self, index: Index, store: RecordFiles) -> None:
-        for record in (ran("pass", day=2), ran("import-fail:abort", day=3), ran("test-fail:memory", cell=OTHER_CELL)):
+        for record in (
+            ran("pass", day=2),
+            ran("import-fail:abort", day=3),
+            ran("test-fail:memory", cell=OTHER_CELL),
+        ):
             store.add(record)
         index.refresh(store)
-        assert [str(row.outcome) for row in index.latest(store)] == ["import-fail:abort", "test-fail:memory"]
+        assert [str(row.outcome) for row in index.latest(store)] == [
+            "import-fail:abort",
+            "test-fail:memory",
+        ]
 
     def test_its_tables_can_be_asked_by_stage_and_by_capability(
         self, index: Index, store: RecordFiles, path: Path
@@ -132,12 +147,22 @@ class TestReading:
         store.add(full())
         index.refresh(store)
         with closing(sqlite3.connect(path)) as connection:
-            told = connection.execute("SELECT matrix, cell, stage, cause, subject FROM records").fetchall()
-            statuses = connection.execute("SELECT id, status FROM capabilities ORDER BY id").fetchall()
+            told = connection.execute(
+                "SELECT matrix, cell, stage, cause, subject FROM records"
+            ).fetchall()
+            statuses = connection.execute(
+                "SELECT id, status FROM capabilities ORDER BY id"
+            ).fetchall()
         assert told == [("tff", CELL, "test", "assertion", "sparse.sum")]
-        assert statuses == [("aggregation.sum", "yes"), ("learning.fed-avg", "absent"), ("sparse.sum", "no")]
+        assert statuses == [
+            ("aggregation.sum", "yes"),
+            ("learning.fed-avg", "absent"),
+            ("sparse.sum", "no"),
+        ]
 
-    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(
+        max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
     @given(history=st.lists(runs(), max_size=5))
     def test_verdicts_and_what_is_due_are_those_of_the_files(
         self, tmp_path_factory: pytest.TempPathFactory, history: list[Record]
@@ -151,7 +176,9 @@ class TestReading:
             index.refresh(store)
             rows = index.runs(store)
         records = store.records(CELL)
-        assert verdict(CELL, rows, PRESENT, lock_digest=LOCK) == verdict(CELL, records, PRESENT, lock_digest=LOCK)
+        assert verdict(CELL, rows, PRESENT, lock_digest=LOCK) == verdict(
+            CELL, records, PRESENT, lock_digest=LOCK
+        )
         assert due({CELL: LOCK}, rows, PRESENT) == due({CELL: LOCK}, records, PRESENT)
 
 
@@ -186,9 +213,13 @@ class TestTrouble:
         with closing(Index(path)) as index:
             assert index.refresh(store) == 0
 
-    def test_damage_anywhere_in_the_file_never_stops_the_reading(self, path: Path, store: RecordFiles) -> None:
+    def test_damage_anywhere_in_the_file_never_stops_the_reading(
+        self, path: Path, store: RecordFiles
+    ) -> None:
         for number in range(30):
-            store.add(ran("pass", second=number, capabilities=capabilities(sum="yes", mean="absent")))
+            store.add(
+                ran("pass", second=number, capabilities=capabilities(sum="yes", mean="absent"))
+            )
         with closing(Index(path)) as index:
             index.refresh(store)
             told = [(row.started, row.outcomes, row.capabilities) for row in index.runs(store)]
@@ -201,11 +232,14 @@ class TestTrouble:
             path.write_bytes(spoilt if chance.random() < 0.7 else whole[:at])
             with closing(Index(path)) as index:
                 index.refresh(store)
-                assert [(row.started, row.outcomes, row.capabilities) for row in index.runs(store)] == told
+                assert [
+                    (row.started, row.outcomes, row.capabilities) for row in index.runs(store)
+                ] == told
                 assert len(index.runs_of(store, CELL)) == 30
 
     @pytest.mark.parametrize(
-        "change", ["UPDATE records SET outcome = 'pass', attempts = '[\"pass\"]'", "DELETE FROM records"]
+        "change",
+        ["UPDATE records SET outcome = 'pass', attempts = '[\"pass\"]'", "DELETE FROM records"],
     )
     def test_an_index_that_says_something_else_than_the_files_is_made_anew(
         self, path: Path, store: RecordFiles, change: str
@@ -218,7 +252,9 @@ class TestTrouble:
             assert outcomes(index, store) == [str(full().outcome)]
             assert index.refresh(store) == 0
 
-    def test_where_the_file_cannot_be_made_it_does_without(self, tmp_path: Path, store: RecordFiles) -> None:
+    def test_where_the_file_cannot_be_made_it_does_without(
+        self, tmp_path: Path, store: RecordFiles
+    ) -> None:
         (tmp_path / "taken").write_text("")
         store.add(full())
         with closing(Index(tmp_path / "taken" / "records.sqlite")) as index:
@@ -261,15 +297,27 @@ print(len(due(dict.fromkeys(store.cells(), sys.argv[2]), index.runs(store), pres
 
 
 @pytest.mark.benchmark
-def test_ten_thousand_records_are_judged_in_a_fraction_of_the_time_that_reading_them_takes(tmp_path: Path) -> None:
-    many = tuple(Capability(id=f"area.capability-{n}", status="yes" if n % 3 else "absent") for n in range(40))
+def test_ten_thousand_records_are_judged_in_a_fraction_of_the_time_that_reading_them_takes(
+    tmp_path: Path,
+) -> None:
+    many = tuple(
+        Capability(id=f"area.capability-{n}", status="yes" if n % 3 else "absent")
+        for n in range(40)
+    )
     pins = tuple(Installed(name=f"package-{n}", version=f"{n}.0.1") for n in range(70))
     store = RecordFiles(tmp_path / "tff")
     for number in range(2000):
         folder = store.folder / f"py3.11-tf2.{number}"
         folder.mkdir(parents=True)
         for day in range(5):
-            record = ran("pass", cell=folder.name, day=-day, capabilities=many, installed=pins, log="x" * 2000)
+            record = ran(
+                "pass",
+                cell=folder.name,
+                day=-day,
+                capabilities=many,
+                installed=pins,
+                log="x" * 2000,
+            )
             text = encode_record(record)
             (folder / names(record, digest_of(text))[0]).write_text(text)
     marks = [time.perf_counter()]
@@ -289,7 +337,8 @@ def test_ten_thousand_records_are_judged_in_a_fraction_of_the_time_that_reading_
     marks.append(time.perf_counter())
     anew, warm, judged, process = (after - before for before, after in pairwise(marks))
     print(
-        f"10,000 records: anew {anew:.1f} s, due {warm:.2f} s, verdicts {judged:.2f} s, due with Python {process:.2f} s"
+        f"10,000 records: anew {anew:.1f} s, due {warm:.2f} s, verdicts {judged:.2f} s, due with"
+        f" Python {process:.2f} s"
     )
     assert max(warm, judged, process) < anew / 2
 

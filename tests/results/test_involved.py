@@ -26,12 +26,17 @@ MODULES = {"sklearn": "scikit-learn", "google": "google"}
         ("plan-fail:excluded", ()),
     ],
 )
-def test_a_failure_speaks_of_what_it_names_and_of_whose_code_it_is(outcome: str, packages: tuple[str, ...]) -> None:
+def test_a_failure_speaks_of_what_it_names_and_of_whose_code_it_is(
+    outcome: str, packages: tuple[str, ...]
+) -> None:
     assert involved(parse_outcome(outcome), INSTALLED, MODULES) == packages
 
 
 def test_a_refusal_speaks_of_each_package_in_its_sentence() -> None:
-    because = "Because tensorflow==2.9.3 depends on Keras>=2.9.0rc0,<2.10.0 and you require keras[x]==2.8.0"
+    because = (
+        "Because tensorflow==2.9.3 depends on Keras>=2.9.0rc0,<2.10.0 and you require"
+        " keras[x]==2.8.0"
+    )
     assert involved_in_refusal("tensorflow==2.9.*", because) == ("tensorflow", "keras")
 
 

@@ -1,7 +1,9 @@
-"""A process that starts writers of records and kills them at random moments; or several that write at once.
+"""A process that starts writers of records and kills them at random moments; or several that write
+at once.
 
-`writer.py kill FOLDER TIMES SEED`: each writer notes in FOLDER/acknowledged what `add` has returned for, and prints how
-many it was. `writer.py crowd FOLDER WRITERS DISTINCT IDENTICAL`: prints how often `add` said that a record was new.
+`writer.py kill FOLDER TIMES SEED`: each writer notes in FOLDER/acknowledged what `add` has returned
+for, and prints how many it was. `writer.py crowd FOLDER WRITERS DISTINCT IDENTICAL`: prints how
+often `add` said that a record was new.
 """
 
 import os
@@ -39,7 +41,9 @@ def _write_for_ever(folder: Path, number: int) -> None:
 
 def crowd(folder: Path, writers: int, distinct: int, identical: int) -> None:
     same = ran("pass", day=1)
-    records = [ran("pass", second=second // 2, log=str(second)) for second in range(distinct)] + [same] * identical
+    records = [ran("pass", second=second // 2, log=str(second)) for second in range(distinct)] + [
+        same
+    ] * identical
     random.Random(3).shuffle(records)
     children = []
     for writer in range(writers):

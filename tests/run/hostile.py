@@ -1,4 +1,6 @@
-"""Programs that misbehave, and a room to run them in; each has a cap of its own, so that none can harm this machine."""
+"""Programs that misbehave, and a room to run them in; each has a cap of its own, so that none can
+harm this machine.
+"""
 
 import functools
 import sys
@@ -16,7 +18,9 @@ from compat.run.keeper import processes
 from compat.run.supervise import levels, run
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
-PLENTY = Limits(wall_seconds=20, silence_seconds=20, memory_mb=1000, processes=50, output_mb=5, disk_mb=500)
+PLENTY = Limits(
+    wall_seconds=20, silence_seconds=20, memory_mb=1000, processes=50, output_mb=5, disk_mb=500
+)
 # Ends itself, whatever becomes of its supervisor.
 _CAP = "import os, signal, sys, time, resource\nsignal.alarm(20)\n"
 
@@ -66,7 +70,12 @@ class Place:
         self.log = folder / "log"
 
     def room(self, **changes: object) -> Room:
-        fields = {"cwd": self.folder, "variables": (("PATH", PATH),), "log": self.log, "writable": (self.folder,)}
+        fields = {
+            "cwd": self.folder,
+            "variables": (("PATH", PATH),),
+            "log": self.log,
+            "writable": (self.folder,),
+        }
         return Room(**{**fields, "network": False, **changes})  # type: ignore[arg-type]
 
     def script(self, text: str) -> list[str]:
@@ -77,7 +86,9 @@ class Place:
     def run(self, text: str, cancel: threading.Event | None = None, **limits: float) -> Ended:
         """Run the program in the room, with these limits changed."""
         fields = {name: getattr(PLENTY, name) for name in PLENTY.__struct_fields__} | limits
-        return run(self.script(text), self.room(), Limits(**fields), level=self.level, cancel=cancel)
+        return run(
+            self.script(text), self.room(), Limits(**fields), level=self.level, cancel=cancel
+        )
 
     def alive(self, seconds: float = 2.0) -> list[str]:
         """Return the processes of the run that are still there after so many seconds."""

@@ -1,4 +1,6 @@
-"""Folders of cells: one for each process, kept while it lives, removed when it is gone, whatever is in them."""
+"""Folders of cells: one for each process, kept while it lives, removed when it is gone, whatever is
+in them.
+"""
 
 import os
 import signal
@@ -71,7 +73,9 @@ def test_a_new_folder_is_never_one_that_is_there(tmp_path: Path) -> None:
     assert names == ["20260101T000000Z", "20260101T000000Z-2", "20260101T000000Z-3"]
 
 
-def test_processes_do_not_share_a_folder_and_a_sweep_leaves_the_living_alone(tmp_path: Path) -> None:
+def test_processes_do_not_share_a_folder_and_a_sweep_leaves_the_living_alone(
+    tmp_path: Path,
+) -> None:
     first, second = Scratch(tmp_path), Scratch(tmp_path)
     assert first.folder != second.folder
     (first.folder / "0").mkdir()

@@ -19,8 +19,22 @@ from compat.site.producers import PRODUCERS
 URL = "https://compat.example/"
 Files = Callable[[Edition], Iterator[File | Made | Listing]]
 TOLD = (
-    Described(id="sum", title="Sums", says="It adds.", file="test_sum.py", line=3, code="def test_sum(): ...\n"),
-    Described(id="mean", title="Means", says="It averages.", file="test_sum.py", line=9, code="def test_mean(): ...\n"),
+    Described(
+        id="sum",
+        title="Sums",
+        says="It adds.",
+        file="test_sum.py",
+        line=3,
+        code="def test_sum(): ...\n",
+    ),
+    Described(
+        id="mean",
+        title="Means",
+        says="It averages.",
+        file="test_sum.py",
+        line=9,
+        code="def test_mean(): ...\n",
+    ),
 )
 
 # Floors that move, and a day long before they do.
@@ -34,7 +48,11 @@ EARLY = datetime.date(2021, 1, 10)
 
 
 def edition(
-    shelf: Shelf, day: datetime.date = DAY, matrix: Any = MATRIX, told: Iterable[Described] = TOLD, base_url: str = URL
+    shelf: Shelf,
+    day: datetime.date = DAY,
+    matrix: Any = MATRIX,
+    told: Iterable[Described] = TOLD,
+    base_url: str = URL,
 ) -> Edition:
     """Return an edition with the one matrix of the shelf."""
     return Edition([volume(shelf, shelf.picture(day, matrix), told)], base_url, day)

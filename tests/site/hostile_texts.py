@@ -1,4 +1,5 @@
-"""Two hundred texts that a package, a test or a log might hold to break what shows it; one place for all readers.
+"""Two hundred texts that a package, a test or a log might hold to break what shows it; one place
+for all readers.
 
 Each is at most 1,000 characters, so that a record can hold it; `HUGE` is not.
 """
@@ -229,5 +230,13 @@ _WORDS = (
     "```\n</code></pre>",
     "*bold* _it_ ~~gone~~ <https://evil.example>",
 )
-STRINGS: tuple[str, ...] = (*_TAGS, *_ATTRIBUTES, *_ADDRESSES, *_TEMPLATES, *_LINES, *_CHARACTERS, *_WORDS)
+STRINGS: tuple[str, ...] = (
+    *_TAGS,
+    *_ATTRIBUTES,
+    *_ADDRESSES,
+    *_TEMPLATES,
+    *_LINES,
+    *_CHARACTERS,
+    *_WORDS,
+)
 HUGE = "<huge&>" * 150_000

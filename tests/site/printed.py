@@ -1,4 +1,6 @@
-"""Sites printed for tests: a shelf with a cell in every state, and every file of an edition by its path."""
+"""Sites printed for tests: a shelf with a cell in every state, and every file of an edition by its
+path.
+"""
 
 from collections.abc import Iterable
 from html.parser import HTMLParser
@@ -15,7 +17,9 @@ LOG = "Traceback (most recent call last):\nModuleNotFoundError: No module named 
 
 
 def every_state() -> Shelf:
-    """One cell that works, worked once, works relaxed, works in part, is flaky, is broken, is stale."""
+    """One cell that works, worked once, works relaxed, works in part, is flaky, is broken, is
+    stale.
+    """
     names = {
         "works": "py3.9-dep2-demo2.0",
         "once": "py3.8-dep1-demo1.0+dated",
@@ -32,7 +36,11 @@ def every_state() -> Shelf:
         ran(locks["once"]),
         ran("py3.8-dep1-demo1.0", "lock-fail:no-artifact(dep==1.0)"),
         ran(locks["relaxed"], days_ago=200),
-        ran(locks["partial"], failed, capabilities=statuses(**{"import": "yes", "mean": "no", "sum": "absent"})),
+        ran(
+            locks["partial"],
+            failed,
+            capabilities=statuses(**{"import": "yes", "mean": "no", "sum": "absent"}),
+        ),
         ran(locks["flaky"], failed, minute=1),
         ran(locks["flaky"], minute=2),
         ran(locks["broken"], "import-fail:missing-module(dep)", log=LOG),
@@ -49,7 +57,9 @@ def printed(of: Edition) -> dict[str, str]:
 def whole(of: Edition) -> dict[str, bytes]:
     """Return every file of an edition: pages, static files and data."""
     printer = Printer(of, SITE)
-    own = {one.path: one.make() if isinstance(one, Made) else one.content for one in printer.files()}
+    own = {
+        one.path: one.make() if isinstance(one, Made) else one.content for one in printer.files()
+    }
     return own | files(of)
 
 
@@ -101,7 +111,9 @@ def broken_links(content: dict[str, bytes], pages: Iterable[str]) -> list[str]:
                 continue
             target = (here.parent / place).as_posix() if place else here.as_posix()
             resolved = _resolved(target, is_folder=place.endswith("/"))
-            if resolved not in content or (anchor and resolved in texts and anchor not in texts[resolved].ids):
+            if resolved not in content or (
+                anchor and resolved in texts and anchor not in texts[resolved].ids
+            ):
                 found.append(f"{path}: {link}")
     return found
 

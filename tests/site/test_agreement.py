@@ -1,4 +1,6 @@
-"""Whatever the store holds: page, badge, feed, API, database, command line and advisor say the same of every cell."""
+"""Whatever the store holds: page, badge, feed, API, database, command line and advisor say the same
+of every cell.
+"""
 
 import json
 import sqlite3
@@ -28,7 +30,9 @@ from compat.site.looks import look_of, telling
 from compat.site.neighbours import Neighbours
 from compat.site.views_cell import cell_view
 
-SLOW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SLOW = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def said(entry: Entry) -> dict[str, Any]:
@@ -49,7 +53,9 @@ def said(entry: Entry) -> dict[str, Any]:
 @SLOW
 def test_the_api_agrees(shelf: Shelf) -> None:
     of = edition(shelf)
-    made = {path: json.loads(text) for path, text in files(of, api).items() if path.endswith(".json")}
+    made = {
+        path: json.loads(text) for path, text in files(of, api).items() if path.endswith(".json")
+    }
     told = made["api/v1/demo/cells.json"]
     rows = {row["id"]: row for row in told["cells"]}
     picture = of.volumes[0].picture
@@ -62,7 +68,11 @@ def test_the_api_agrees(shelf: Shelf) -> None:
     for name, document in made.items():
         if "/capabilities/" in name and "cells" in document:
             for cell in document["cells"]:
-                (found,) = [c for c in picture.by_id[cell["cell"]].verdict.capabilities if c.id == document["id"]]
+                (found,) = [
+                    c
+                    for c in picture.by_id[cell["cell"]].verdict.capabilities
+                    if c.id == document["id"]
+                ]
                 assert found.status == cell["status"]
 
 
@@ -91,8 +101,12 @@ def test_the_page_of_a_cell_agrees(shelf: Shelf) -> None:
 def test_the_badge_of_a_release_agrees(shelf: Shelf) -> None:
     (volume,) = edition(shelf).volumes
     found = dict(named(volume))
-    for axis, version in {(e.cell.on("demo").axis, e.cell.on("demo").version) for e in volume.picture.entries}:
-        entries = [entry for entry in volume.picture.entries if entry.cell.on(axis).version == version]
+    for axis, version in {
+        (e.cell.on("demo").axis, e.cell.on("demo").version) for e in volume.picture.entries
+    }:
+        entries = [
+            entry for entry in volume.picture.entries if entry.cell.on(axis).version == version
+        ]
         spoken, message = telling(entries), found["release", str(version)].message
         word = look_of(spoken, volume.places[place_of(spoken.cell)]).word
         assert message.startswith(word) if spoken.is_tested else message in (NO_DATA, word)
@@ -119,7 +133,11 @@ def test_the_advisor_agrees(shelf: Shelf) -> None:
     entries = volume.picture.by_id
     for goal in GOALS:
         answer = volume.advisor.answer(request_of((), MATRIX, (), goal=goal))
-        cards = [answer.best, *(one.card for one in answer.alternatives)] if isinstance(answer, Recommended) else []
+        cards = (
+            [answer.best, *(one.card for one in answer.alternatives)]
+            if isinstance(answer, Recommended)
+            else []
+        )
         for card in cards:
             found = entries[card.proof.cell.id].verdict
             assert (found.kind, found.latest, found.stale) == (
@@ -143,7 +161,9 @@ def test_the_database_agrees(shelf: Shelf, tmp_path: Path) -> None:
 
 @given(shelf=shelves())
 @settings(parent=SLOW, max_examples=15)
-def test_the_command_line_agrees(shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_line_agrees(
+    shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COMPAT_CACHE_DIR", str(tmp_path / "cache"))
     with repository(shelf) as root:
         stand = Stand(Setting("demo", root))

@@ -1,4 +1,6 @@
-"""Badges: facts in words, in the exact form that shields.io takes, and as pictures without scripts."""
+"""Badges: facts in words, in the exact form that shields.io takes, and as pictures without
+scripts.
+"""
 
 import json
 from xml.etree import ElementTree
@@ -29,7 +31,14 @@ class TestFacts:
         assert badge(failing("import-fail:abort"), "status").colour == RED
 
     def test_without_data_it_is_grey_and_says_so(self) -> None:
-        for name in (("status",), ("latest",), ("freshness",), ("proposal",), ("dep-min",), ("release", "1.0")):
+        for name in (
+            ("status",),
+            ("latest",),
+            ("freshness",),
+            ("proposal",),
+            ("dep-min",),
+            ("release", "1.0"),
+        ):
             assert badge(Shelf(), *name).message == "no data", name
             assert badge(Shelf(), *name).colour == GREY
 
@@ -58,15 +67,26 @@ class TestForm:
     def test_every_badge_is_there_twice(self) -> None:
         found = files(edition(proven(NEW)), badges)
         stems = {path.rpartition(".")[0] for path in found}
-        assert {f"badge/demo/{name}" for name in ("status", "latest", "proposal", "freshness", "release/2.0")} <= stems
+        assert {
+            f"badge/demo/{name}"
+            for name in ("status", "latest", "proposal", "freshness", "release/2.0")
+        } <= stems
         assert len(found) == 2 * len(stems)
 
     def test_the_json_has_the_keys_that_shields_takes_and_no_other(self) -> None:
         told = json.loads(endpoint(Badge(label="a", message="b", colour=BLUE)))
-        assert told == {"schemaVersion": 1, "label": "a", "message": "b", "color": BLUE, "cacheSeconds": 3600}
+        assert told == {
+            "schemaVersion": 1,
+            "label": "a",
+            "message": "b",
+            "color": BLUE,
+            "cacheSeconds": 3600,
+        }
 
     def test_the_picture_says_its_words(self) -> None:
-        root = ElementTree.fromstring(svg(Badge(label="demo <1>", message="works & more", colour=BLUE)))
+        root = ElementTree.fromstring(
+            svg(Badge(label="demo <1>", message="works & more", colour=BLUE))
+        )
         texts = [element.text for element in root.iter() if element.text]
         assert texts[0] == "demo <1>: works & more"
         assert texts[-2:] == ["demo <1>", "works & more"]
@@ -84,6 +104,10 @@ class TestForm:
     )
     def test_the_width_follows_the_text(self, narrow: str, wide: str) -> None:
         def width(text: str) -> int:
-            return int(ElementTree.fromstring(svg(Badge(label="x", message=text, colour=BLUE))).get("width", "0"))
+            return int(
+                ElementTree.fromstring(svg(Badge(label="x", message=text, colour=BLUE))).get(
+                    "width", "0"
+                )
+            )
 
         assert width(narrow) < width(wide)

@@ -61,4 +61,6 @@ def test_an_untested_place_is_declared_where_the_release_admits_it_and_else_unkn
 
 def test_the_shelf_of_every_state_has_them_all() -> None:
     (volume,) = edition(every_state()).volumes
-    assert {place_look(entries).state for entries in volume.places.values()} == LOOKS.keys() - {"unknown"}
+    assert {place_look(entries).state for entries in volume.places.values()} == LOOKS.keys() - {
+        "unknown"
+    }

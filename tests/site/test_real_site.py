@@ -1,4 +1,6 @@
-"""The site of the committed records: no page is too heavy, no link broken, and mending it writes only what changed."""
+"""The site of the committed records: no page is too heavy, no link broken, and mending it writes
+only what changed.
+"""
 
 import datetime
 import shutil
@@ -33,7 +35,11 @@ def test_every_kind_of_file_is_within_its_budget(site: Path) -> None:
 
 def test_no_link_is_broken(site: Path) -> None:
     folder = site / "public"
-    content = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    content = {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
     assert broken_links(content, [path for path in content if path.endswith(".html")]) == []
 
 

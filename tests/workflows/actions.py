@@ -1,6 +1,8 @@
-"""GitHub Actions here, as far as our workflows go: run lines as they stand, actions by what they do to files.
+"""GitHub Actions here, as far as our workflows go: run lines as they stand, actions by what they do
+to files.
 
-An expression, an action or a key of a step that is not known here is an error: nothing is passed over in silence.
+An expression, an action or a key of a step that is not known here is an error: nothing is passed
+over in silence.
 """
 
 import json
@@ -18,12 +20,15 @@ import yaml
 HERE = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((HERE / ".github" / "workflows").glob("*.yml"))
 STEP_KEYS = {"name", "id", "if", "uses", "with", "run", "env", "continue-on-error"}
-# What a runner has, or may do, and this machine not: these note what they were asked, and do nothing. So `.ci/install`
-# leaves the compat that is installed here: the code under test.
+# What a runner has, or may do, and this machine not: these note what they were asked, and do
+# nothing. So `.ci/install` leaves the compat that is installed here: the code under test.
 PRETEND = {
     "gh": 'echo "gh $*" >> "$PRETENDED"',
     "sudo": 'echo "sudo $*" >> "$PRETENDED"',
-    "python": 'if [ "$1 $2" = "-m pip" ]; then echo "pip $*" >> "$PRETENDED"; else exec "$REAL_PYTHON" "$@"; fi',
+    "python": (
+        'if [ "$1 $2" = "-m pip" ]; then echo "pip $*" >> "$PRETENDED"; else exec "$REAL_PYTHON"'
+        ' "$@"; fi'
+    ),
 }
 
 
@@ -44,10 +49,16 @@ class Job:
 
 
 class Forge:
-    """A repository with its runners: each job gets a fresh clone and a machine of its own, artifacts are folders."""
+    """A repository with its runners: each job gets a fresh clone and a machine of its own,
+    artifacts are folders.
+    """
 
-    def __init__(self, place: Path, origin: Path, environ: dict[str, str], inputs: dict[str, str]) -> None:
-        """Take a folder to work in, a bare repository with the branch main, and what workflow_dispatch is given."""
+    def __init__(
+        self, place: Path, origin: Path, environ: dict[str, str], inputs: dict[str, str]
+    ) -> None:
+        """Take a folder to work in, a bare repository with the branch main, and what
+        workflow_dispatch is given.
+        """
         self.place = place
         self.origin = origin
         self.artifacts = place / "artifacts"
@@ -64,7 +75,9 @@ class Forge:
             (tools / name).write_text(f"#!/usr/bin/env bash\n{script}\n", encoding="utf-8")
             (tools / name).chmod(0o755)
         self.environ = environ | {
-            "PATH": os.pathsep.join([str(tools), str(Path(sys.executable).parent), environ["PATH"]]),
+            "PATH": os.pathsep.join(
+                [str(tools), str(Path(sys.executable).parent), environ["PATH"]]
+            ),
             "REAL_PYTHON": sys.executable,
             "PRETENDED": str(place / "pretended"),
             "GITHUB_REF_NAME": "main",
@@ -78,7 +91,9 @@ class Forge:
     def run(self, workflow: dict[str, Any], name: str, matrix: dict[str, Any] | None = None) -> Job:
         """Run one job of a workflow, or one shard of it, and return what it came to."""
         job = workflow["jobs"][name]
-        runner = Runner(self, workflow, job, matrix or {}, f"{name}-{(matrix or {}).get('shard', 0)}")
+        runner = Runner(
+            self, workflow, job, matrix or {}, f"{name}-{(matrix or {}).get('shard', 0)}"
+        )
         needs = job.get("needs", [])
         waits = [needs] if isinstance(needs, str) else needs
         condition = job.get("if", "")
@@ -106,7 +121,12 @@ class Runner:
     """A machine that runs one job."""
 
     def __init__(
-        self, forge: Forge, workflow: dict[str, Any], job: dict[str, Any], matrix: dict[str, Any], name: str
+        self,
+        forge: Forge,
+        workflow: dict[str, Any],
+        job: dict[str, Any],
+        matrix: dict[str, Any],
+        name: str,
     ) -> None:
         self.forge = forge
         self.folder = forge.place / "machines" / name
@@ -166,7 +186,9 @@ class Runner:
             case "actions/setup-python":
                 return True, ""
             case "actions/upload-artifact":
-                return self._upload(given["name"], given["path"].split(), given.get("if-no-files-found", "warn"))
+                return self._upload(
+                    given["name"], given["path"].split(), given.get("if-no-files-found", "warn")
+                )
             case "actions/download-artifact":
                 return self._download(given)
             case "actions/upload-pages-artifact":

@@ -1,4 +1,6 @@
-"""What every workflow must hold to, besides what `nox -s check` asks of zizmor and of the schema."""
+"""What every workflow must hold to, besides what `nox -s check` asks of zizmor and of the
+schema.
+"""
 
 import re
 from collections.abc import Iterator
@@ -40,7 +42,9 @@ class TestEveryWorkflow:
             assert job["permissions"], f"{name} says nothing"
 
     def test_only_jobs_that_run_nothing_of_others_may_write(self, path: Path) -> None:
-        writers = {(path.stem, name) for name, job in jobs(path) if "write" in job["permissions"].values()}
+        writers = {
+            (path.stem, name) for name, job in jobs(path) if "write" in job["permissions"].values()
+        }
         assert writers <= WRITERS
         for name, job in jobs(path):
             if (path.stem, name) in writers:
@@ -61,16 +65,25 @@ class TestEveryWorkflow:
         assert all(0 < int(job["timeout-minutes"]) <= 350 for _, job in jobs(path))
 
     def test_a_checkout_leaves_no_credentials_behind(self, path: Path) -> None:
-        checkouts = [step for step in steps(path) if step.get("uses", "").startswith("actions/checkout")]
+        checkouts = [
+            step for step in steps(path) if step.get("uses", "").startswith("actions/checkout")
+        ]
         assert all(step["with"]["persist-credentials"] == "false" for step in checkouts)
 
     def test_no_expression_stands_inside_a_run_block(self, path: Path) -> None:
         assert [step["run"] for step in steps(path) if "${{" in step.get("run", "")] == []
 
-    def test_only_one_runs_at_a_time_and_nobody_elses_event_starts_it_with_our_rights(self, path: Path) -> None:
+    def test_only_one_runs_at_a_time_and_nobody_elses_event_starts_it_with_our_rights(
+        self, path: Path
+    ) -> None:
         found = read(path)
         assert found["concurrency"]["group"]
-        assert not set(found["on"]) & {"pull_request_target", "workflow_run", "issue_comment", "issues"}
+        assert not set(found["on"]) & {
+            "pull_request_target",
+            "workflow_run",
+            "issue_comment",
+            "issues",
+        }
 
     def test_what_cells_make_us_print_is_no_order_to_the_runner(self, path: Path) -> None:
         for step in steps(path):
@@ -89,17 +102,27 @@ class TestEveryWorkflow:
 
 
 def test_each_step_is_a_command_that_a_person_can_run() -> None:
-    tools = re.compile(r"\.ci/|compat |nox -s |gh auth |rm -rf \"matrices/|mkdir |touch |sudo |--print cells")
-    shell = re.compile(r"exit 1|if grep|fi$|shards=|echo \"shards|site=|token=|echo \"::|echo \"\$PLAN\" > plan")
+    tools = re.compile(
+        r"\.ci/|compat |nox -s |gh auth |rm -rf \"matrices/|mkdir |touch |sudo |--print cells"
+    )
+    shell = re.compile(
+        r"exit 1|if grep|fi$|shards=|echo \"shards|site=|token=|echo \"::|echo \"\$PLAN\" > plan"
+    )
     for path in WORKFLOWS:
         for step in steps(path):
             for line in step.get("run", "").splitlines():
-                assert tools.match(line.strip()) or shell.match(line.strip()), f"{path.name}: {line}"
+                assert tools.match(line.strip()) or shell.match(line.strip()), (
+                    f"{path.name}: {line}"
+                )
 
 
 def test_each_command_and_session_in_a_workflow_exists() -> None:
     commands = get_command(app).commands  # type: ignore[attr-defined]
-    sessions = set(re.findall(r"^def (\w+)\(session", (HERE / "noxfile.py").read_text(encoding="utf-8"), re.MULTILINE))
+    sessions = set(
+        re.findall(
+            r"^def (\w+)\(session", (HERE / "noxfile.py").read_text(encoding="utf-8"), re.MULTILINE
+        )
+    )
     ran = [step.get("run", "") for path in WORKFLOWS for step in steps(path)]
     for name, words in re.findall(r"\bcompat (\w+)([^|;\n]*)", "\n".join(ran)):
         known = {option for param in commands[name].params for option in param.opts}

@@ -1,4 +1,6 @@
-"""The nightly workflow from its own file: plan, two shards, record, publish, in clones of a repository with a ferry."""
+"""The nightly workflow from its own file: plan, two shards, record, publish, in clones of a
+repository with a ferry.
+"""
 
 import datetime
 import json
@@ -55,7 +57,9 @@ WORKFLOW = read(HERE / ".github" / "workflows" / "matrix.yml")
 
 
 def copied(root: Path) -> None:
-    """Copy the repository as it is now, but for its matrices and tests, and for the code, which is installed here."""
+    """Copy the repository as it is now, but for its matrices and tests, and for the code, which is
+    installed here.
+    """
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=HERE,
@@ -87,13 +91,26 @@ def served(index: FakeIndex) -> None:
         ("1.0", {"ferry.py": "FLOATS = True\n"}),
         ("2.0", {"ferry.py": "import boat\nFLOATS = boat.NAME < '2'\n"}),
     ]
-    serve(index, "boat", [(version, wheel("boat", version, files, []), pure) for version, files in boats])
-    serve(index, "ferry", [(version, wheel("ferry", version, files, ["boat>=1"]), pure) for version, files in ferries])
+    serve(
+        index,
+        "boat",
+        [(version, wheel("boat", version, files, []), pure) for version, files in boats],
+    )
+    serve(
+        index,
+        "ferry",
+        [
+            (version, wheel("ferry", version, files, ["boat>=1"]), pure)
+            for version, files in ferries
+        ],
+    )
 
 
 def git(*words: str, cwd: Path) -> str:
     named = ["-c", "user.name=someone", "-c", "user.email=someone@example.org"]
-    return subprocess.run(["git", *named, *words], cwd=cwd, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        ["git", *named, *words], cwd=cwd, capture_output=True, text=True, check=True
+    ).stdout
 
 
 @pytest.fixture(scope="module")
@@ -108,11 +125,19 @@ def forge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forge]:
     git("add", "--all", cwd=root)
     git("commit", "--quiet", "--message", "A ferry", cwd=root)
     git("clone", "--quiet", "--bare", str(root), str(origin), cwd=place)
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "UV_", "GITHUB_", "GIT_"))}
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("PIP_", "UV_", "GITHUB_", "GIT_"))
+    }
     environ = kept | {
-        "PIP_CONFIG_FILE": "/dev/null", "PIP_INDEX_URL": index.url, "UV_HTTP_RETRIES": "0", "COLUMNS": "120",
-        "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1",
-    }  # fmt: skip
+        "PIP_CONFIG_FILE": "/dev/null",
+        "PIP_INDEX_URL": index.url,
+        "UV_HTTP_RETRIES": "0",
+        "COLUMNS": "120",
+        "NO_PROXY": "127.0.0.1",
+        "no_proxy": "127.0.0.1",
+    }
     yield Forge(place, origin, environ, {"matrix": "ferry", "budget": "7m", "shards": "2"})
     index.stop()
 
@@ -139,7 +164,9 @@ def test_the_plan_packs_what_fits_into_two_shards_and_says_what_was_left_out(nig
     assert len(cells_of(night)) == 4
     assert "in run 2" in plan.said["Say what runs tonight, and what does not"]
     assert (night.artifacts / "plan" / "catalogue.json").is_file()
-    assert {path.stem for path in (night.artifacts / "plan" / "locks").iterdir()} == set(cells_of(night))
+    assert {path.stem for path in (night.artifacts / "plan" / "locks").iterdir()} == set(
+        cells_of(night)
+    )
 
 
 def test_each_shard_hands_on_the_records_of_its_own_cells(night: Forge) -> None:
@@ -158,8 +185,13 @@ def test_a_shard_that_hands_on_more_than_sound_records_is_found_out_and_the_soun
     shutil.copytree(night.artifacts, forged.artifacts)
     forged.jobs |= night.jobs
     first = sorted((forged.artifacts / "records-1").glob("*/*.json"))[0]
-    first.write_text(first.read_text(encoding="utf-8").replace('"outcome": "', '"outcome": "pass', 1), encoding="utf-8")
-    (forged.artifacts / "records-2" / "conftest.py").write_text("raise SystemExit\n", encoding="utf-8")
+    first.write_text(
+        first.read_text(encoding="utf-8").replace('"outcome": "', '"outcome": "pass', 1),
+        encoding="utf-8",
+    )
+    (forged.artifacts / "records-2" / "conftest.py").write_text(
+        "raise SystemExit\n", encoding="utf-8"
+    )
     (forged.artifacts / "records-2" / "token.json").symlink_to("/etc/passwd")
     forged.run_all(WORKFLOW, ["record"])
     assert forged.jobs["record"].result == "failure"
@@ -167,7 +199,9 @@ def test_a_shard_that_hands_on_more_than_sound_records_is_found_out_and_the_soun
     assert "its digest differs" in said
     assert "conftest.py: is no record" in said
     assert "token.json: is a symbolic link" in said
-    kept = git("ls-tree", "-r", "--name-only", "main", "matrices/ferry/records", cwd=forged.origin).split()
+    kept = git(
+        "ls-tree", "-r", "--name-only", "main", "matrices/ferry/records", cwd=forged.origin
+    ).split()
     assert len(kept) == len(cells_of(night)) - 1
 
 
@@ -179,7 +213,8 @@ def test_a_shard_that_hands_on_what_another_was_to_run_or_another_run_made_is_fo
     shutil.copytree(night.artifacts, forged.artifacts)
     forged.jobs |= night.jobs
     mine, another = (sorted((forged.artifacts / f"records-{shard}").iterdir()) for shard in (1, 2))
-    # A forger needs no tool but the tool: a green record of one shard's cell in the other's name, and one of last week.
+    # A forger needs no tool but the tool: a green record of one shard's cell in the other's name,
+    # and one of last week.
     (path,) = another[0].iterdir()
     shutil.copytree(another[0], forged.artifacts / "records-1" / another[0].name)
     (path,) = mine[0].iterdir()
@@ -189,29 +224,43 @@ def test_a_shard_that_hands_on_what_another_was_to_run_or_another_run_made_is_fo
     path.unlink()
     (tmp_path / "forger" / "ferry").mkdir(parents=True)
     RecordFiles(tmp_path / "forger" / "ferry").add(old)
-    shutil.copytree(tmp_path / "forger" / "ferry" / "records", forged.artifacts / "records-1", dirs_exist_ok=True)
+    shutil.copytree(
+        tmp_path / "forger" / "ferry" / "records",
+        forged.artifacts / "records-1",
+        dirs_exist_ok=True,
+    )
     forged.run_all(WORKFLOW, ["record"])
     said = forged.jobs["record"].said["Keep the sound records"]
     assert f"does not lie in records-2/{another[0].name}/" in said
     assert "says that it started at" in said
-    kept = git("ls-tree", "-r", "--name-only", "main", "matrices/ferry/records", cwd=forged.origin).split()
+    kept = git(
+        "ls-tree", "-r", "--name-only", "main", "matrices/ferry/records", cwd=forged.origin
+    ).split()
     assert len(kept) == len(cells_of(night)) - 1
 
 
-def test_where_the_branch_is_protected_what_was_learnt_becomes_a_pull_request(night: Forge, tmp_path: Path) -> None:
+def test_where_the_branch_is_protected_what_was_learnt_becomes_a_pull_request(
+    night: Forge, tmp_path: Path
+) -> None:
     guarded = Forge(tmp_path, tmp_path / "origin.git", night.environ, night.inputs)
     shutil.copytree(night.origin, guarded.origin)
     shutil.copytree(night.artifacts, guarded.artifacts)
     guarded.jobs |= night.jobs
     hook = guarded.origin / "hooks" / "update"
-    hook.write_text('#!/bin/sh\n[ "$1" != refs/heads/main ] || { echo "GH006: protected branch"; exit 1; }\n')
+    hook.write_text(
+        '#!/bin/sh\n[ "$1" != refs/heads/main ] || { echo "GH006: protected branch"; exit 1; }\n'
+    )
     hook.chmod(0o755)
     before = git("rev-parse", "main", cwd=guarded.origin)
     guarded.run_all(WORKFLOW, ["record"])
     assert guarded.jobs["record"].result == "success", guarded.jobs["record"].said
     assert git("rev-parse", "main", cwd=guarded.origin) == before
-    (branch,) = git("branch", "--list", "compat/*", "--format=%(refname:short)", cwd=guarded.origin).split()
-    kept = git("ls-tree", "-r", "--name-only", branch, "matrices/ferry/records", cwd=guarded.origin).split()
+    (branch,) = git(
+        "branch", "--list", "compat/*", "--format=%(refname:short)", cwd=guarded.origin
+    ).split()
+    kept = git(
+        "ls-tree", "-r", "--name-only", branch, "matrices/ferry/records", cwd=guarded.origin
+    ).split()
     assert len(kept) == len(cells_of(night))
     asked = (guarded.place / "pretended").read_text(encoding="utf-8")
     assert f"gh pr create --base main --head {branch} --title What was learnt of ferry" in asked
@@ -243,11 +292,14 @@ def test_a_plan_that_hands_on_more_than_sound_locks_is_found_out_and_nothing_els
     assert "overwritten" not in git("show", "main:matrices/ferry/catalogue.json", cwd=forged.origin)
 
 
-def test_the_records_are_committed_and_the_pages_are_published(night: Forge, tmp_path: Path) -> None:
+def test_the_records_are_committed_and_the_pages_are_published(
+    night: Forge, tmp_path: Path
+) -> None:
     night.run_all(WORKFLOW, ["record"])
     assert night.jobs["record"].result == "success", night.jobs["record"].said
-    assert git("log", "-1", "--format=%s%n%an", "main", cwd=night.origin) == (
-        "What was learnt of ferry\ngithub-actions[bot]\n"
+    assert (
+        git("log", "-1", "--format=%s%n%an", "main", cwd=night.origin)
+        == "What was learnt of ferry\ngithub-actions[bot]\n"
     )
     changed = git("diff", "--name-only", "main~1", "main", cwd=night.origin).split()
     assert {name.split("/")[2] for name in changed} == {"catalogue.json", "locks", "records"}
@@ -255,7 +307,9 @@ def test_the_records_are_committed_and_the_pages_are_published(night: Forge, tmp
     git("clone", "--quiet", str(night.origin), str(clone), cwd=tmp_path)
     store = RecordFiles(clone / "matrices" / "ferry")
     assert sorted(store.cells()) == sorted(cells_of(night))
-    outcomes = {cell: str(record.outcome) for cell in store.cells() for record in store.records(cell)}
+    outcomes = {
+        cell: str(record.outcome) for cell in store.cells() for record in store.records(cell)
+    }
     red = {cell for cell, outcome in outcomes.items() if outcome.startswith("test-fail:assertion")}
     assert {record.run_url for cell in store.cells() for record in store.records(cell)} == {
         "https://github.com/someone/compat/actions/runs/7"
@@ -267,7 +321,9 @@ def test_the_records_are_committed_and_the_pages_are_published(night: Forge, tmp
     assert night.jobs["deploy"].result == "success"
 
 
-def test_the_weekly_workflow_runs_what_proposals_wait_for_unless_it_ran_today(night: Forge, tmp_path: Path) -> None:
+def test_the_weekly_workflow_runs_what_proposals_wait_for_unless_it_ran_today(
+    night: Forge, tmp_path: Path
+) -> None:
     bump = read(HERE / ".github" / "workflows" / "bump.yml")
     week = Forge(tmp_path, night.origin, night.environ, night.inputs)
     week.run_all(bump, ["plan"])
@@ -275,7 +331,9 @@ def test_the_weekly_workflow_runs_what_proposals_wait_for_unless_it_ran_today(ni
     assert not set(cells_of(week)) & set(cells_of(night))
 
 
-def test_the_next_night_plans_what_was_left_out_and_knows_how_long_it_takes(night: Forge, tmp_path: Path) -> None:
+def test_the_next_night_plans_what_was_left_out_and_knows_how_long_it_takes(
+    night: Forge, tmp_path: Path
+) -> None:
     done = set(cells_of(night))
     later = Forge(tmp_path, night.origin, night.environ, night.inputs)
     later.run_all(WORKFLOW, ["plan"])

@@ -1,4 +1,6 @@
-"""The sessions that workflows call, with a `gh` that answers what it is told and a repository of a few lines."""
+"""The sessions that workflows call, with a `gh` that answers what it is told and a repository of a
+few lines.
+"""
 
 import datetime
 import os
@@ -25,9 +27,14 @@ def session(place: Path, *words: str, **environ: str) -> tuple[int, str]:
     shutil.copy(HERE / "noxfile.py", place)
     path = os.pathsep.join([str(tools), str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
-        [sys.executable, "-m", "nox", "-s", *words], cwd=place, env={**os.environ, "PATH": path, **environ},
-        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-    )  # fmt: skip
+        [sys.executable, "-m", "nox", "-s", *words],
+        cwd=place,
+        env={**os.environ, "PATH": path, **environ},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
     return done.returncode, done.stdout
 
 
@@ -59,7 +66,9 @@ def test_the_watchdog_barks_when_the_schedule_is_off_or_late(
     assert said in out
 
 
-WHO = {f"GIT_{role}_{key}": "someone" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")}
+WHO = {
+    f"GIT_{role}_{key}": "someone" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")
+}
 RECORD = "matrices/ferry/records/one.json"
 # Somebody else's push comes between our fetch and our push, as often as the file says.
 FASTER = """#!/bin/sh
@@ -70,17 +79,27 @@ unset GIT_QUARANTINE_PATH
 new=$(git commit-tree "$2^{tree}" -p "$2" -m "meanwhile $left")
 git update-ref refs/heads/main "$new"
 """
-PROTECTED = '#!/bin/sh\n[ "$1" != refs/heads/main ] || { echo "GH006: Protected branch update failed"; exit 1; }\n'
+PROTECTED = (
+    '#!/bin/sh\n[ "$1" != refs/heads/main ] || { echo "GH006: Protected branch update failed"; exit'
+    " 1; }\n"
+)
 
 
 def git(*words: str, cwd: Path) -> str:
     return subprocess.run(
-        ["git", *words], cwd=cwd, env={**os.environ, **WHO}, capture_output=True, text=True, check=True
+        ["git", *words],
+        cwd=cwd,
+        env={**os.environ, **WHO},
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
 
 
 class Origin:
-    """A repository at `place` with something learnt, and the one that it was cloned from, with a hook for pushes."""
+    """A repository at `place` with something learnt, and the one that it was cloned from, with a
+    hook for pushes.
+    """
 
     def __init__(self, place: Path) -> None:
         self.place, self.bare = place, place.parent / "origin.git"
@@ -111,7 +130,9 @@ class Origin:
         return git("log", "--format=%s", branch, cwd=self.bare).splitlines()
 
     def branches(self) -> list[str]:
-        return git("branch", "--list", "compat/*", "--format=%(refname:short)", cwd=self.bare).split()
+        return git(
+            "branch", "--list", "compat/*", "--format=%(refname:short)", cwd=self.bare
+        ).split()
 
 
 @pytest.fixture
@@ -119,7 +140,9 @@ def origin(place: Path) -> Origin:
     return Origin(place)
 
 
-def test_what_was_learnt_is_committed_and_pushed_onto_what_others_pushed_meanwhile(origin: Origin) -> None:
+def test_what_was_learnt_is_committed_and_pushed_onto_what_others_pushed_meanwhile(
+    origin: Origin,
+) -> None:
     origin.push_meanwhile()
     assert "nothing new" in session(origin.place, "keep", "--", "ferry", **WHO)[1]
     origin.learn()
@@ -162,16 +185,23 @@ def test_what_does_not_go_together_with_what_others_pushed_gets_one_too(origin: 
     assert git("show", f"main:{RECORD}", cwd=origin.bare) == "theirs"
 
 
-def test_where_no_pull_request_may_be_opened_the_branch_is_named_and_the_job_fails(origin: Origin) -> None:
+def test_where_no_pull_request_may_be_opened_the_branch_is_named_and_the_job_fails(
+    origin: Origin,
+) -> None:
     origin.learn()
     origin.hook(PROTECTED)
     code, out = session(origin.place, "keep", "--", "ferry", "main", **WHO, NO_PULLS="1")
     assert code == 1
-    assert f"{origin.branches()[0]} is pushed, and no pull request could be opened: open one from it to main" in out
+    assert (
+        f"{origin.branches()[0]} is pushed, and no pull request could be opened: open one from it"
+        " to main" in out
+    )
 
 
 def test_an_interpreter_that_cannot_be_had_does_not_stop_the_others(place: Path) -> None:
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
-    code, out = session(place, "interpreters", "--", "3.1", here, UV_OFFLINE="1", UV_PYTHON_DOWNLOADS="never")
+    code, out = session(
+        place, "interpreters", "--", "3.1", here, UV_OFFLINE="1", UV_PYTHON_DOWNLOADS="never"
+    )
     assert code == 0, out
     assert f"python find {here}" in out

@@ -1,4 +1,6 @@
-"""Keeps the zoo: builds each animal's package, serves it from an index on this machine, and says where all of it is."""
+"""Keeps the zoo: builds each animal's package, serves it from an index on this machine, and says
+where all of it is.
+"""
 
 import base64
 import hashlib
@@ -35,7 +37,9 @@ axes = [
 
 @dataclass
 class Animal:
-    """A package that fails in one way: its story, its module, its suite, and what a run of it must come to."""
+    """A package that fails in one way: its story, its module, its suite, and what a run of it must
+    come to.
+    """
 
     name: str
     story: str
@@ -58,10 +62,15 @@ class Animal:
 
 def animals() -> list[Animal]:
     """Return all animals, by name."""
-    return [Animal(name=path.stem, **toml.decode(path.read_bytes())) for path in sorted(ANIMALS.glob("*.toml"))]
+    return [
+        Animal(name=path.stem, **toml.decode(path.read_bytes()))
+        for path in sorted(ANIMALS.glob("*.toml"))
+    ]
 
 
-def wheel(name: str, version: str, files: dict[str, str], requires: list[str], tag: str = "py3-none-any") -> bytes:
+def wheel(
+    name: str, version: str, files: dict[str, str], requires: list[str], tag: str = "py3-none-any"
+) -> bytes:
     """Return a wheel with those files."""
     info = f"{name}-{version}.dist-info"
     lines = [
@@ -80,7 +89,11 @@ def wheel(name: str, version: str, files: dict[str, str], requires: list[str], t
         record = []
         for path, text in whole.items():
             archive.writestr(path, text)
-            digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+            digest = (
+                base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest())
+                .rstrip(b"=")
+                .decode()
+            )
             record.append(f"{path},sha256={digest},{len(text.encode())}\n")
         archive.writestr(f"{info}/RECORD", "".join(record))
     return packed.getvalue()
@@ -92,7 +105,9 @@ def repacked(name: str) -> tuple[str, str, bytes]:
     files = {
         str(path): Path(str(found.locate_file(path))).read_text(encoding="utf-8")
         for path in found.files or ()
-        if path.suffix in (".py", ".pyi", ".txt") and ".." not in path.parts and "dist-info" not in path.parts[0]
+        if path.suffix in (".py", ".pyi", ".txt")
+        and ".." not in path.parts
+        and "dist-info" not in path.parts[0]
     }
     requires = [text for text in found.requires or () if "extra ==" not in text]
     plain = name.replace("-", "_")
@@ -115,7 +130,9 @@ def pytest_and_its_needs() -> list[tuple[str, str, bytes]]:
     return list(found.values())
 
 
-def open_gates(index: FakeIndex, animal: Animal, root: Path, tools: list[tuple[str, str, bytes]]) -> str:
+def open_gates(
+    index: FakeIndex, animal: Animal, root: Path, tools: list[tuple[str, str, bytes]]
+) -> str:
     """Serve the animal and the tools, write its matrix under `root`, and return its cell's id."""
     package = f"zoo{animal.name.replace('-', '')}"
     served: dict[str, list[tuple[str, bytes, str]]] = {}
@@ -141,7 +158,9 @@ def open_gates(index: FakeIndex, animal: Animal, root: Path, tools: list[tuple[s
     }
     python = ".".join(str(part) for part in sys.version_info[:3])
     matrix = MATRIX.format(python=python, name=package).replace('short = ""', 'short = "a"')
-    (folder / "matrix.toml").write_text(matrix + written({"suite": suite}).decode(), encoding="utf-8")
+    (folder / "matrix.toml").write_text(
+        matrix + written({"suite": suite}).decode(), encoding="utf-8"
+    )
     (folder / "suite" / animal.test_file).write_text(animal.suite, encoding="utf-8")
     if animal.settings:
         (folder / "suite" / "pytest.ini").write_text(animal.settings, encoding="utf-8")
@@ -155,7 +174,9 @@ def serve(index: FakeIndex, name: str, releases: list[tuple[str, bytes, str]]) -
         filename = f"{name}-{version}-{tag}.whl"
         index.answers(f"/files/{filename}", body(content, "application/octet-stream"))
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            metadata = archive.read(next(entry for entry in archive.namelist() if entry.endswith("/METADATA")))
+            metadata = archive.read(
+                next(entry for entry in archive.namelist() if entry.endswith("/METADATA"))
+            )
         metadata = metadata.replace(b"Version: 2.0\n", f"Version: {version}\n".encode())
         index.answers(f"/files/{filename}.metadata", body(metadata, "application/octet-stream"))
         digest = hashlib.sha256(content).hexdigest()
@@ -167,22 +188,35 @@ class Repository:
     """A repository with one animal, and a process for each command."""
 
     def __init__(
-        self, root: Path, cache: Path, index: FakeIndex, animal: Animal, tools: list[tuple[str, str, bytes]]
+        self,
+        root: Path,
+        cache: Path,
+        index: FakeIndex,
+        animal: Animal,
+        tools: list[tuple[str, str, bytes]],
     ) -> None:
         self.root = root
         self.cache = cache
         self.cell = open_gates(index, animal, root, tools)
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "UV_"))}
+        kept = {
+            key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "UV_"))
+        }
         self.environ = kept | {
-            "COMPAT_CACHE_DIR": str(cache), "PIP_CONFIG_FILE": "/dev/null", "PIP_INDEX_URL": index.url,
-            "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", "UV_HTTP_RETRIES": "0",
-        }  # fmt: skip
+            "COMPAT_CACHE_DIR": str(cache),
+            "PIP_CONFIG_FILE": "/dev/null",
+            "PIP_INDEX_URL": index.url,
+            "NO_PROXY": "127.0.0.1",
+            "no_proxy": "127.0.0.1",
+            "UV_HTTP_RETRIES": "0",
+        }
 
     def start(self, *words: str) -> "subprocess.Popen[str]":
         """Start `compat` with these words."""
         command = [sys.executable, "-c", "from compat.cli.app import main; main()", *words]
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, cwd=self.root, env=self.environ, text=True, stdout=pipe, stderr=pipe)
+        return subprocess.Popen(
+            command, cwd=self.root, env=self.environ, text=True, stdout=pipe, stderr=pipe
+        )
 
     def run(self, *words: str) -> tuple[int, str, str]:
         """Run `compat` with these words; return its exit code and what it said."""
@@ -200,7 +234,8 @@ class Repository:
         return [
             process.pid
             for process in psutil.process_iter(["cmdline", "cwd"])
-            if marker in " ".join(process.info["cmdline"] or ()) or marker in (process.info["cwd"] or "")
+            if marker in " ".join(process.info["cmdline"] or ())
+            or marker in (process.info["cwd"] or "")
         ]
 
 

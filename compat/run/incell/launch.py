@@ -1,7 +1,9 @@
-"""Starts pytest inside a cell as it was asked, whatever an installed package has put into the environment before.
+"""Starts pytest inside a cell as it was asked, whatever an installed package has put into the
+environment before.
 
-`python launch.py ARGUMENT...`: pytest reads further options and plugins from the environment, and a `.pth` file of any
-installed package may have set them: https://docs.pytest.org/en/stable/reference/reference.html#environment-variables
+`python launch.py ARGUMENT...`: pytest reads further options and plugins from the environment, and a
+`.pth` file of any installed package may have set them:
+https://docs.pytest.org/en/stable/reference/reference.html#environment-variables
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ def main(arguments: list[str]) -> int:
             raise
         print("No module named pytest", file=sys.stderr)
         return 1
-    # They lie beside this file. Once they are loaded, neither they nor their folder must hide the suite's own modules.
+    # They lie beside this file. Once they are loaded, neither they nor their folder must hide the
+    # suite's own modules.
     import compat_plugin  # type: ignore[import-not-found]  # noqa: F401
     import probe  # type: ignore[import-not-found]
 

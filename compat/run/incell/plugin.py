@@ -1,10 +1,12 @@
-"""A pytest plugin that runs inside a cell and streams one JSON line per event to the file named by COMPAT_EVENTS.
+"""A pytest plugin that runs inside a cell and streams one JSON line per event to the file named by
+COMPAT_EVENTS.
 
-Load a copy of it by `python -m pytest -p <its name>`. A line goes out before and after each test, so the last `start`
-without an `end` names the test that killed the process, and only a session that reached its end writes `finish`.
-What a suite tells it: `@pytest.mark.capability(id)`, with `of="helper"` where the test looks at a file of the suite
-alone; an exception with an attribute `missing` (names that this version does not have);
-`record_property("spelling", name)`; `record_property("metric", {name, value, unit, better})`.
+Load a copy of it by `python -m pytest -p <its name>`. A line goes out before and after each test,
+so the last `start` without an `end` names the test that killed the process, and only a session that
+reached its end writes `finish`. What a suite tells it: `@pytest.mark.capability(id)`, with
+`of="helper"` where the test looks at a file of the suite alone; an exception with an attribute
+`missing` (names that this version does not have); `record_property("spelling", name)`;
+`record_property("metric", {name, value, unit, better})`.
 """
 
 from __future__ import annotations
@@ -43,7 +45,10 @@ class Stream:
         """Write one event. A test that forks must not double what its parent says."""
         if os.getpid() != self.owner:
             return
-        line = json.dumps(dict(facts, event=event), ensure_ascii=True, sort_keys=True, allow_nan=False) + "\n"
+        line = (
+            json.dumps(dict(facts, event=event), ensure_ascii=True, sort_keys=True, allow_nan=False)
+            + "\n"
+        )
         left = line.encode("ascii")
         while left:
             left = left[os.write(self.file, left) :]
@@ -92,7 +97,9 @@ class Reporter:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, None]:
-        """Report a file that could not be collected, by what it raised rather than by pytest's account of it."""
+        """Report a file that could not be collected, by what it raised rather than by pytest's
+        account of it.
+        """
         outcome = yield
         if outcome.excinfo is not None:
             return
@@ -101,12 +108,20 @@ class Reporter:
             return
         call = getattr(report, "call", None)
         error = call.excinfo.value if call is not None and call.excinfo is not None else None
-        self.stream.send("collect-error", raised=self.collect_failure(error, report, collector.nodeid))
+        self.stream.send(
+            "collect-error", raised=self.collect_failure(error, report, collector.nodeid)
+        )
 
-    def collect_failure(self, error: BaseException | None, report: Any, nodeid: str) -> dict[str, Any]:
+    def collect_failure(
+        self, error: BaseException | None, report: Any, nodeid: str
+    ) -> dict[str, Any]:
         """Return what stands behind a failed collection: pytest wraps it in an error of its own."""
         if error is None:
-            return {"type": "CollectError", "message": last_line(report), "where": text(nodeid, MESSAGE)}
+            return {
+                "type": "CollectError",
+                "message": last_line(report),
+                "where": text(nodeid, MESSAGE),
+            }
         return self.describe(error.__cause__ or error, otherwise=nodeid)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -139,9 +154,15 @@ class Reporter:
             return
         seconds = round(time.perf_counter() - attempt.start, 6)
         try:
-            metrics = [metric(value) for value in properties(item, "metric")] if attempt.status == "passed" else []
+            metrics = (
+                [metric(value) for value in properties(item, "metric")]
+                if attempt.status == "passed"
+                else []
+            )
         except (KeyError, TypeError, ValueError) as error:
-            attempt.fail({"type": "MalformedMetric", "message": first_line(error), "where": test_line(item)})
+            attempt.fail(
+                {"type": "MalformedMetric", "message": first_line(error), "where": test_line(item)}
+            )
             metrics = []
         for facts in metrics:
             self.stream.send("metric", **facts)
@@ -154,7 +175,11 @@ class Reporter:
             status=attempt.status,
             seconds=seconds,
             raised=attempt.raised,
-            missing=[text(name, IDENTIFIER) for name in attempt.missing] if attempt.status == "absent" else [],
+            missing=(
+                [text(name, IDENTIFIER) for name in attempt.missing]
+                if attempt.status == "absent"
+                else []
+            ),
             spelling=", ".join(spellings)[:MESSAGE],
         )
 
@@ -192,7 +217,9 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
     if outcome.excinfo is not None:
         error = outcome.excinfo[1]
         cause = error.__cause__ or error
-        suites = [suite_folder(argument) for argument in early_config.known_args_namespace.file_or_dir]
+        suites = [
+            suite_folder(argument) for argument in early_config.known_args_namespace.file_or_dir
+        ]
         opened().send("collect-error", raised=facts_of(cause, suites))
 
 
@@ -203,10 +230,13 @@ def pytest_configure(config: pytest.Config) -> None:
         pytest.UsageError: COMPAT_EVENTS is not set.
     """
     faulthandler.register(signal.SIGUSR1, file=STDERR, all_threads=True)
-    # Inherited as ignored from a shell's background job, and handed down to workers that are stopped by it.
+    # Inherited as ignored from a shell's background job, and handed down to workers that are
+    # stopped by it.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.addinivalue_line("markers", "capability(id, title, says): what of the subject this test shows")
+    config.addinivalue_line(
+        "markers", "capability(id, title, says): what of the subject this test shows"
+    )
     config.pluginmanager.register(Reporter(config, opened()), "compat-events")
 
 
@@ -225,7 +255,9 @@ def capability_of(item: pytest.Item) -> str:
 
 
 def is_of_helper(item: pytest.Item) -> bool:
-    """Return whether a test looks at a file of the suite alone, and says nothing about the subject."""
+    """Return whether a test looks at a file of the suite alone, and says nothing about the
+    subject.
+    """
     marker = item.get_closest_marker("capability")
     return marker is not None and marker.kwargs.get("of") == "helper"
 
@@ -241,12 +273,16 @@ def properties(item: pytest.Item, name: str) -> Iterator[Any]:
 
 
 def metric(value: Any) -> dict[str, Any]:
-    """Return a metric as it is sent; raise KeyError, TypeError or ValueError for one that is none."""
+    """Return a metric as it is sent; raise KeyError, TypeError or ValueError for one that is
+    none.
+    """
     number = float(value["value"])
     if not math.isfinite(number):
         raise ValueError("metric {} is {}".format(value["name"], number))
     if value["better"] not in ("lower", "higher"):
-        raise ValueError("metric {} is better {!r}, not lower or higher".format(value["name"], value["better"]))
+        raise ValueError(
+            "metric {} is better {!r}, not lower or higher".format(value["name"], value["better"])
+        )
     return {
         "name": text(value["name"], IDENTIFIER),
         "value": number,
@@ -256,12 +292,16 @@ def metric(value: Any) -> dict[str, Any]:
 
 
 def text(value: Any, limit: int) -> str:
-    """Return a string that every JSON reader takes: no lone surrogates, at most `limit` characters."""
+    """Return a string that every JSON reader takes: no lone surrogates, at most `limit`
+    characters.
+    """
     return str(value).encode("utf-8", "backslashreplace").decode("utf-8")[:limit]
 
 
 def identifier(nodeid: str) -> str:
-    """Return a test's id; a long one is cut and ends in a digest, so that two of them stay apart."""
+    """Return a test's id; a long one is cut and ends in a digest, so that two of them stay
+    apart.
+    """
     whole = text(nodeid, len(nodeid) * 10)
     if len(whole) <= IDENTIFIER:
         return whole
@@ -297,7 +337,9 @@ def suite_folder(argument: Any) -> str:
 
 
 def facts_of(error: BaseException, suites: list[str], otherwise: str = "") -> dict[str, Any]:
-    """Return type, first line and place of an exception, and whether the suite's own code raised it."""
+    """Return type, first line and place of an exception, and whether the suite's own code raised
+    it.
+    """
     outside, inside = places(error, suites)
     return {
         "type": type(error).__name__,
@@ -308,10 +350,12 @@ def facts_of(error: BaseException, suites: list[str], otherwise: str = "") -> di
 
 
 def places(error: BaseException, suites: list[str]) -> tuple[str, str]:
-    """Return `file:line` of the innermost frame that the suite led to outside itself, and inside it.
+    """Return `file:line` of the innermost frame that the suite led to outside itself, and inside
+    it.
 
-    Frames before the suite's first are pytest's own. Frames that ask to be hidden (assertion helpers), those of
-    importlib and those of code generated at run time, whose names change, say nothing.
+    Frames before the suite's first are pytest's own. Frames that ask to be hidden (assertion
+    helpers), those of importlib and those of code generated at run time, whose names change, say
+    nothing.
     """
     if isinstance(error, SyntaxError) and error.filename:
         where = f"{shortened(error.filename, suites)}:{error.lineno or 0}"
@@ -322,7 +366,9 @@ def places(error: BaseException, suites: list[str]) -> tuple[str, str]:
         file = trace.tb_frame.f_code.co_filename
         where = f"{source(file, trace.tb_frame.f_globals, suites)}:{trace.tb_lineno}"
         if is_of(file, suites):
-            inside = inside if inside and trace.tb_frame.f_locals.get("__tracebackhide__") else where
+            inside = (
+                inside if inside and trace.tb_frame.f_locals.get("__tracebackhide__") else where
+            )
         elif (inside or not suites) and not is_noise(file, trace.tb_frame.f_locals):
             outside = where
         trace = trace.tb_next
@@ -331,13 +377,17 @@ def places(error: BaseException, suites: list[str]) -> tuple[str, str]:
 
 def is_of(file: str, suites: list[str]) -> bool:
     """Return whether a file belongs to the suite and not to something installed below it."""
-    return "/site-packages/" not in file and any(os.path.realpath(file).startswith(suite) for suite in suites)
+    return "/site-packages/" not in file and any(
+        os.path.realpath(file).startswith(suite) for suite in suites
+    )
 
 
 def is_noise(file: str, local: dict[str, Any]) -> bool:
     """Return whether a frame says nothing about the subject."""
     short = shortened(file, [])
-    generated = short.startswith("<") or (short == file and file.startswith(tempfile.gettempdir() + os.sep))
+    generated = short.startswith("<") or (
+        short == file and file.startswith(tempfile.gettempdir() + os.sep)
+    )
     return generated or bool(local.get("__tracebackhide__")) or bool(_MACHINERY.match(short))
 
 
@@ -353,7 +403,9 @@ def source(file: str, names: dict[str, Any], suites: list[str]) -> str:
 
 
 def shortened(file: str, suites: list[str]) -> str:
-    """Return the path below site-packages, the folder of the standard library or the suite, or else as it is."""
+    """Return the path below site-packages, the folder of the standard library or the suite, or else
+    as it is.
+    """
     for folder in ("/site-packages/", "/dist-packages/"):
         if folder in file:
             return file.rpartition(folder)[2]

@@ -1,7 +1,8 @@
-"""Imports the subject inside a cell and writes what that took, or what it raised: `python -I probe.py OUT.json MODULE`.
+"""Imports the subject inside a cell and writes what that took, or what it raised: `python -I
+probe.py OUT.json MODULE`.
 
-The file is written in one step after the import. A process that dies on the way leaves none, which is evidence too.
-It exits with 0 after an import that worked and with 1 after one that raised.
+The file is written in one step after the import. A process that dies on the way leaves none, which
+is evidence too. It exits with 0 after an import that worked and with 1 after one that raised.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def main(out: str, module: str) -> int:
 def watch_signals() -> None:
     """Let a supervisor ask for all stacks by SIGUSR1, and let children be stopped by SIGINT.
 
-    A process started in the background of a shell inherits an ignored SIGINT and hands it down to its children.
+    A process started in the background of a shell inherits an ignored SIGINT and hands it down to
+    its children.
     """
     faulthandler.enable(all_threads=True)
     faulthandler.register(signal.SIGUSR1, all_threads=True)
@@ -68,7 +70,9 @@ def first_line(error: BaseException) -> str:
 
 
 def place(error: BaseException) -> str:
-    """Return `file:line` of the syntax error, or of the innermost frame that is neither ours nor the importer's."""
+    """Return `file:line` of the syntax error, or of the innermost frame that is neither ours nor
+    the importer's.
+    """
     if isinstance(error, SyntaxError) and error.filename:
         return f"{shortened(error.filename)}:{error.lineno or 0}"
     where = ""
@@ -85,7 +89,9 @@ def place(error: BaseException) -> str:
 
 
 def is_importer(file: str) -> bool:
-    """Return whether the file belongs to importlib: who asked for the import is what one wants to know."""
+    """Return whether the file belongs to importlib: who asked for the import is what one wants to
+    know.
+    """
     return os.path.basename(os.path.dirname(file)) == "importlib"
 
 
@@ -101,7 +107,9 @@ def source(file: str, names: dict[str, Any]) -> str:
 
 
 def shortened(file: str) -> str:
-    """Return the path below site-packages, or below the folder of the standard library, or as it is."""
+    """Return the path below site-packages, or below the folder of the standard library, or as it
+    is.
+    """
     for folder in ("/site-packages/", "/dist-packages/"):
         if folder in file:
             return file.rpartition(folder)[2]
