@@ -28,13 +28,13 @@ from compat.lock.recipe import locked_cell
 from compat.lock.text import decode_lock
 from compat.plan.cell import Cell, form, parse_cell
 from compat.plan.feasible import Feasibility
-from compat.plan.plan import Fate, Infeasible, Plan, cells, fate_of, plan
+from compat.plan.plan import Fate, Infeasible, Plan, every_cell, fate_of, plan
 from compat.plan.product import axis_coordinates
 
 CATALOGUE = "catalogue.json"
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class LockAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What locking a cell came to: a Lock, the resolver's Refusal, or the plan's Infeasible."""
 
     cell: Cell
@@ -107,7 +107,7 @@ def planned(ask: Declared, catalogue: Catalogue, here: frozenset[Version] | None
 def product_of(ask: Declared, catalogue: Catalogue) -> tuple[Cell, ...]:
     """Return every cell of the matrix, feasible or not. Raises NothingToDo when there is none."""
     refuse_empty(ask, catalogue)
-    return tuple(cells(Feasibility(ask.matrix, catalogue)))
+    return tuple(every_cell(Feasibility(ask.matrix, catalogue)))
 
 
 def refuse_empty(ask: Declared, catalogue: Catalogue) -> None:
@@ -139,12 +139,12 @@ def chosen(ask: Declared, catalogue: Catalogue, patterns: Iterable[str]) -> tupl
     return tuple(found.values())
 
 
-def locked(facts: Feasibility, cell: Cell, locker: Locker, source: ReleaseSource) -> Answer:
+def locked(facts: Feasibility, cell: Cell, locker: Locker, source: ReleaseSource) -> LockAnswer:
     """Lock: turn one cell into exact pins, or say why not."""
     fate: Fate = fate_of(facts, cell)
     if isinstance(fate, Infeasible):
-        return Answer(cell=cell, result=fate)
-    return Answer(cell=cell, result=locked_cell(facts, cell, locker, source.package))
+        return LockAnswer(cell=cell, result=fate)
+    return LockAnswer(cell=cell, result=locked_cell(facts, cell, locker, source.package))
 
 
 def lock_path(folder: Path, cell_id: str) -> Path:

@@ -18,9 +18,9 @@ from compat.declare.matrix import Floor
 from compat.declare.policy import Hold, KnownBad, Policy, Window
 from compat.index.release import Artifact, Catalogue, Package, Published, Release
 from compat.plan.plan import Fate, plan
-from compat.results.picture import Picture, picture
 from compat.results.record import Attempt, Capability, Record
-from compat.results.verdict import Present
+from compat.results.snapshot import Snapshot, snapshot
+from compat.results.verdict import EvaluationContext
 from compat.run.outcome import parse_outcome
 
 DAY = datetime.date(2026, 6, 15)
@@ -125,7 +125,7 @@ def seen(
     day: datetime.date = DAY,
     locked: Iterable[str] = (),
     has_locks: bool = True,
-) -> Picture:
+) -> Snapshot:
     """What is known on that day.
 
     Cells that ran have a lock, and so have those that are `locked`.
@@ -134,8 +134,8 @@ def seen(
     for run in runs:
         by_cell.setdefault(run.cell, []).append(run)
     locks = dict.fromkeys([*by_cell, *locked] if has_locks else locked, LOCK)
-    present = Present(suite_digest=SUITE, day=day, asked=frozenset(("demo", "dep")))
-    return picture(ask or declared(), catalogue(), fates(), locks, by_cell, present)
+    present = EvaluationContext(suite_digest=SUITE, day=day, asked=frozenset(("demo", "dep")))
+    return snapshot(ask or declared(), catalogue(), fates(), locks, by_cell, present)
 
 
 def ran(cell: str, told: str = "pass", days_ago: int = 1, **more: Any) -> Record:

@@ -26,8 +26,8 @@ from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.lock.text import encode_lock
 from compat.plan.cell import RECIPES, Cell, Coordinate
 from compat.plan.feasible import Feasibility
-from compat.plan.plan import cells
-from compat.results.record import Capability, Record, digest_of, encode_record
+from compat.plan.plan import every_cell
+from compat.results.record import Capability, Record, encode_record, record_digest
 from compat.run.outcome import Passed, parse_outcome
 from compat.run.suitefiles import suite_digest
 
@@ -150,7 +150,7 @@ class Repository:
             text = encode_record(record)
             place = folder / "records" / record.cell
             place.mkdir(parents=True, exist_ok=True)
-            name = f"{record.started:%Y%m%dT%H%M%SZ}-{digest_of(text)[:8]}.json"
+            name = f"{record.started:%Y%m%dT%H%M%SZ}-{record_digest(text)[:8]}.json"
             (place / name).write_text(text, encoding="utf-8")
 
 
@@ -183,7 +183,7 @@ def repositories(draw: st.DrawFn, today_suite: str) -> Repository:
         catalogue=catalogue,
         has_suite=draw(st.integers(0, 9)) > 0,
     )
-    places = list(cells(Feasibility(repository.declared, catalogue))) + draw(
+    places = list(every_cell(Feasibility(repository.declared, catalogue))) + draw(
         _strays(repository.declared)
     )
     if places:

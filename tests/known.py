@@ -23,9 +23,9 @@ from compat.lock.text import encode_lock
 from compat.plan.cell import Cell, parse_cell
 from compat.plan.plan import plan
 from compat.results.files import RecordFiles
-from compat.results.picture import Picture, picture
 from compat.results.record import Capability, Record
-from compat.results.verdict import Present
+from compat.results.snapshot import Snapshot, snapshot
+from compat.results.verdict import EvaluationContext
 from compat.run.outcome import parse_outcome
 
 UTC = datetime.timezone.utc
@@ -75,11 +75,11 @@ class Shelf:
         """Return the text of a cell's lock; None when it has none."""
         return encode_lock(self.locks[cell]) if cell in self.locks else None
 
-    def picture(self, day: datetime.date = DAY, matrix: Any = MATRIX) -> Picture:
+    def picture(self, day: datetime.date = DAY, matrix: Any = MATRIX) -> Snapshot:
         """Return what follows from it."""
         digests = {cell: lock.digest for cell, lock in self.locks.items()}
-        present = Present(suite_digest=SUITE, day=day, helpers=self.helpers)
-        return picture(
+        present = EvaluationContext(suite_digest=SUITE, day=day, helpers=self.helpers)
+        return snapshot(
             Declared(matrix=matrix, policy=self.policy),
             CATALOGUE,
             FATES,

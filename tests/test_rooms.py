@@ -12,7 +12,7 @@ HOUSE = Path(__file__).parent.parent / "compat"
 # Left to right: a module imports its own room and those before it.
 ROOMS = (
     *("errors", "files", "loopback", "declare", "index", "plan", "lock", "run", "results"),
-    *("search", "advise", "policy", "site", "pipeline", "fleet", "cli"),
+    *("advise", "policy", "rewrite", "github", "site", "pipeline", "fleet", "cli"),
 )
 WORLD = frozenset(
     [
@@ -32,7 +32,7 @@ WORLD = frozenset(
     ]
 )
 EDGES = {
-    "compat/site/download.py": {"pathlib", "sqlite3", "tempfile"},
+    "compat/site/exports/database.py": {"pathlib", "sqlite3", "tempfile"},
     "compat/loopback.py": {"http"},
     "compat/files.py": {"os", "shutil", "tempfile", "pathlib"},
     "compat/pipeline.py": {"pathlib"},
@@ -48,7 +48,7 @@ EDGES = {
     "compat/lock/tool.py": {"pathlib", "subprocess"},
     "compat/lock/uv.py": {"pathlib", "tempfile"},
     "compat/lock/view.py": {"http"},
-    "compat/policy/rest.py": {"requests", "time"},
+    "compat/github/rest.py": {"requests", "time"},
     "compat/run/foreign.py": {"os", "pathlib"},
     "compat/run/incell/launch.py": {"os"},
     "compat/run/installed.py": {"os", "pathlib"},
@@ -66,27 +66,27 @@ EDGES = {
     "compat/run/meter.py": {"os", "pathlib", "time"},
     "compat/run/supervise.py": {"os", "pathlib", "subprocess", "tempfile", "time"},
     "compat/results/files.py": {"os", "pathlib"},
-    "compat/results/handed.py": {"os", "pathlib"},
+    "compat/results/intake.py": {"os", "pathlib"},
     "compat/results/index.py": {"pathlib", "sqlite3"},
     "compat/run/canary.py": {"pathlib"},
     "compat/run/events.py": {"pathlib"},
     "compat/run/interpreter.py": {"subprocess"},
     "compat/run/scratch.py": {"os", "pathlib", "tempfile"},
     "compat/run/session.py": {"pathlib", "shutil", "time"},
-    "compat/site/folder.py": {"os", "pathlib"},
-    "compat/site/render.py": {"pathlib"},
+    "compat/site/writer.py": {"os", "pathlib"},
+    "compat/site/pages/render.py": {"pathlib"},
     "compat/site/serve.py": {"http", "pathlib"},
-    "compat/site/verified.py": {"os", "pathlib"},
+    "compat/site/verify.py": {"os", "pathlib"},
     "compat/cli/app.py": {"os"},
     "compat/cli/benches.py": {"os", "pathlib", "shutil"},
-    "compat/cli/handed_locks.py": {"os", "pathlib"},
-    "compat/cli/handing.py": {"pathlib"},
+    "compat/cli/lock_intake.py": {"os", "pathlib"},
+    "compat/cli/shard_intake.py": {"pathlib"},
     "compat/cli/progress.py": {"time"},
     "compat/cli/publish.py": {"os", "pathlib", "time"},
     "compat/cli/runs.py": {"os"},
     "compat/cli/shows.py": {"pathlib"},
     "compat/cli/proposals.py": {"pathlib"},
-    "compat/cli/standing.py": {"requests"},
+    "compat/cli/pull_requests.py": {"requests"},
     "compat/cli/setting.py": {"os", "pathlib", "platformdirs"},
 }
 CLOCKS = {"now", "today", "utcnow", "environ", "getenv"}

@@ -7,13 +7,13 @@ from functools import cached_property
 
 from compat.advise.compared import alternatives, trade_off
 from compat.advise.lifted import Lifted, lifted
-from compat.advise.obstruction import in_the_way
-from compat.advise.proof import Proof, Ranks, fitting, proofs
+from compat.advise.obstruction import obstructions
+from compat.advise.proof import Ranks, TestedCombination, matching, proofs
 from compat.advise.published import AsPublished, as_published
-from compat.advise.request import Request, Value, label, wanted
+from compat.advise.request import Request, Value, label, wanted_coordinates
 from compat.lock.lockfile import Lock
 from compat.plan.feasible import Feasibility
-from compat.results.picture import Picture
+from compat.results.snapshot import Snapshot
 
 
 class Card(Value, frozen=True):
@@ -21,7 +21,7 @@ class Card(Value, frozen=True):
     install does.
     """
 
-    proof: Proof
+    proof: TestedCombination
     lock: Lock
     lifted: tuple[Lifted, ...]
     published: AsPublished
@@ -60,7 +60,7 @@ class Unproven(Value, frozen=True):
 class Advisor:
     """Answers requests about one picture."""
 
-    def __init__(self, picture: Picture, locks: Mapping[str, Lock]) -> None:
+    def __init__(self, picture: Snapshot, locks: Mapping[str, Lock]) -> None:
         """Take what is known, and the lock of each cell that has one; only those of proven cells
         are looked at.
         """
@@ -68,7 +68,7 @@ class Advisor:
         self._locks = locks
 
     @cached_property
-    def proofs(self) -> tuple[Proof, ...]:
+    def proofs(self) -> tuple[TestedCombination, ...]:
         """Every proof, in the order of the plan."""
         return proofs(self.picture, self._locks)
 
@@ -98,11 +98,13 @@ class Advisor:
             ),
         )
 
-    def fitting(self, request: Request) -> list[Proof]:
+    def fitting(self, request: Request) -> list[TestedCombination]:
         """Return the proofs that meet the request, the best first."""
-        return sorted(fitting(self.proofs, request), key=lambda one: self.ranks.order(one, request))
+        return sorted(
+            matching(self.proofs, request), key=lambda one: self.ranks.order(one, request)
+        )
 
-    def card(self, proof: Proof) -> Card:
+    def card(self, proof: TestedCombination) -> Card:
         """Return a proof with all that is told of it."""
         lock = self._locks[proof.id]
         return Card(
@@ -113,10 +115,10 @@ class Advisor:
         )
 
     def _unproven(self, request: Request) -> Unproven:
-        ways = in_the_way(self.picture, request, self.proofs)
+        ways = obstructions(self.picture, request, self.proofs)
         if not self.proofs:
             return Unproven(request=request, in_the_way=ways, nearest=None, changes=())
-        asked = wanted(request, self.ranks.positions, self.picture.catalogue)
+        asked = wanted_coordinates(request, self.ranks.positions, self.picture.catalogue)
         nearest = min(self.proofs, key=lambda one: self.ranks.distance(one, request, asked))
         changes = tuple(_changes(nearest, request))
         return Unproven(
@@ -124,7 +126,7 @@ class Advisor:
         )
 
 
-def _changes(proof: Proof, request: Request) -> Iterator[str]:
+def _changes(proof: TestedCombination, request: Request) -> Iterator[str]:
     for want in proof.unmet(request):
         yield f"{label(want.axis)} {proof.version(want.axis.name)} instead of {want.specifier}"
     for need in proof.lacking(request):

@@ -4,15 +4,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from packaging.version import Version
 
-from compat.advise.proof import Proof, is_current, positions
-from compat.advise.request import Request, label, wanted
+from compat.advise.proof import TestedCombination, is_current, positions
+from compat.advise.request import Request, label, wanted_coordinates
 from compat.plan.cell import Cell
 from compat.plan.obstacle import Obstacle
-from compat.results.picture import Entry, Picture
+from compat.results.snapshot import Entry, Snapshot
 from compat.results.verdict import Verdict
 
 
-def in_the_way(picture: Picture, request: Request, proofs: Iterable[Proof]) -> tuple[str, ...]:
+def obstructions(
+    picture: Snapshot, request: Request, proofs: Iterable[TestedCombination]
+) -> tuple[str, ...]:
     """Return what is in the way of a request that no proof meets, as sentences, the most telling
     first.
 
@@ -20,7 +22,7 @@ def in_the_way(picture: Picture, request: Request, proofs: Iterable[Proof]) -> t
     never run.
     """
     known = positions(picture)
-    asked = wanted(request, known, picture.catalogue)
+    asked = wanted_coordinates(request, known, picture.catalogue)
     matching = [
         entry
         for entry in picture.entries
@@ -39,7 +41,7 @@ def in_the_way(picture: Picture, request: Request, proofs: Iterable[Proof]) -> t
     )
 
 
-def _order(picture: Picture) -> tuple[str, ...]:
+def _order(picture: Snapshot) -> tuple[str, ...]:
     subject = picture.matrix.subject
     return subject, *(axis.name for axis in picture.matrix.axes if axis.name != subject)
 
@@ -51,7 +53,10 @@ def _nowhere(request: Request, asked: Mapping[str, Collection[Version]]) -> Iter
 
 
 def _of_runs(
-    picture: Picture, matching: Sequence[Entry], request: Request, proofs: Mapping[str, Proof]
+    picture: Snapshot,
+    matching: Sequence[Entry],
+    request: Request,
+    proofs: Mapping[str, TestedCombination],
 ) -> Iterator[str]:
     """The newest tested combination of such versions, why it does not do, and how many more do
     not.
@@ -70,7 +75,9 @@ def _more(others: int) -> str:
     return f"; {others:,} more were run and do not do"
 
 
-def _failure(picture: Picture, entry: Entry, request: Request, proof: Proof | None) -> str:
+def _failure(
+    picture: Snapshot, entry: Entry, request: Request, proof: TestedCombination | None
+) -> str:
     found = entry.verdict
     if found.kind in ("works", "partial"):
         if entry.lock_digest is None:
@@ -95,13 +102,13 @@ def _lacking(found: Verdict, request: Request) -> Iterator[str]:
             yield f"{need} {said.get(statuses.get(need, ''), 'was not tested')}"
 
 
-def _other_versions(proof: Proof, request: Request) -> Iterator[str]:
+def _other_versions(proof: TestedCombination, request: Request) -> Iterator[str]:
     """What its lock installs where a certain release was asked for."""
     for want in proof.unmet(request):
         yield f"with {label(want.axis)} {proof.version(want.axis.name)}, not {want.specifier}"
 
 
-def _of_metadata(picture: Picture, matching: Sequence[Entry], request: Request) -> Iterator[str]:
+def _of_metadata(picture: Snapshot, matching: Sequence[Entry], request: Request) -> Iterator[str]:
     """Why the plan rules out all that fits as published; the obstacle that speaks of what was asked
     is the one told.
     """
@@ -117,7 +124,7 @@ def _of_metadata(picture: Picture, matching: Sequence[Entry], request: Request) 
     yield f"{obstacle.because}{others}"
 
 
-def _beside(picture: Picture, request: Request, entry: Entry, obstacle: Obstacle) -> int:
+def _beside(picture: Snapshot, request: Request, entry: Entry, obstacle: Obstacle) -> int:
     """How many coordinates an obstacle speaks of that nobody asked about."""
     asked = {picture.matrix.subject, *(want.axis.name for want in request.wants)}
     return sum(_axis_of(entry.cell, text) not in (None, *asked) for text in obstacle.between)

@@ -15,12 +15,12 @@ from compat.declare.matrix import Axis, InterpreterAxis
 from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES, Cell
 from compat.plan.product import axis_coordinates
-from compat.results.picture import Entry, Picture
+from compat.results.snapshot import Entry, Snapshot
 from compat.results.verdict import is_other_suite, staleness
 from compat.run.evidence import Isolation
 
 
-class Proof(Value, frozen=True):
+class TestedCombination(Value, frozen=True):
     """A combination that ran. `fails` are the capabilities that do not work, `has` those that do.
 
     `versions` has, for each axis, what the lock installs; of an interpreter, the series. `tested`
@@ -76,7 +76,7 @@ class Ranks:
     their data.
     """
 
-    def __init__(self, picture: Picture, proofs: tuple[Proof, ...]) -> None:
+    def __init__(self, picture: Snapshot, proofs: tuple[TestedCombination, ...]) -> None:
         """Take all proofs of the picture."""
         self.positions = positions(picture)
         subject, python = picture.matrix.subject, picture.matrix.interpreters.name
@@ -97,18 +97,18 @@ class Ranks:
             for goal in GOALS
         }
 
-    def of(self, proof: Proof, goal: Goal) -> int:
+    def of(self, proof: TestedCombination, goal: Goal) -> int:
         """Return the place of a proof among all, 0 for the best, whether or not it works wholly."""
         return self._ranks[goal][proof.id]
 
-    def order(self, proof: Proof, request: Request) -> tuple[int, int]:
+    def order(self, proof: TestedCombination, request: Request) -> tuple[int, int]:
         """Return what proofs are sorted by: what works wholly comes first, unless it was said what
         must work.
         """
         return 0 if request.needs else proof.tier, self.of(proof, request.goal)
 
     def distance(
-        self, proof: Proof, request: Request, asked: Mapping[str, Collection[Version]]
+        self, proof: TestedCombination, request: Request, asked: Mapping[str, Collection[Version]]
     ) -> tuple[int, int, int, int, int]:
         """Return how far a proof is from a request: needs it lacks, wants it leaves unmet,
         coordinates off, its order.
@@ -120,13 +120,13 @@ class Ranks:
         steps = sum(self._steps(proof, want.axis.name, asked[want.axis.name]) for want in unmet)
         return len(proof.lacking(request)), len(unmet), steps, *self.order(proof, request)
 
-    def _steps(self, proof: Proof, axis: str, asked: Collection[Version]) -> int:
+    def _steps(self, proof: TestedCombination, axis: str, asked: Collection[Version]) -> int:
         places = self.positions[axis]
         at = places[proof.cell.on(axis).version]
         return min((abs(at - places[one]) for one in asked), default=len(places))
 
 
-def positions(picture: Picture) -> dict[str, dict[Version, int]]:
+def positions(picture: Snapshot) -> dict[str, dict[Version, int]]:
     """Return the number of each coordinate on its axis, oldest first; those that only records know
     are among them.
     """
@@ -138,7 +138,7 @@ def positions(picture: Picture) -> dict[str, dict[Version, int]]:
     return found
 
 
-def proofs(picture: Picture, locks: Mapping[str, Lock]) -> tuple[Proof, ...]:
+def proofs(picture: Snapshot, locks: Mapping[str, Lock]) -> tuple[TestedCombination, ...]:
     """Return the proofs of a picture, in the order of the plan; `locks` has the lock of each cell
     that has one.
 
@@ -148,14 +148,14 @@ def proofs(picture: Picture, locks: Mapping[str, Lock]) -> tuple[Proof, ...]:
     return tuple(_proofs(picture, locks))
 
 
-def _proofs(picture: Picture, locks: Mapping[str, Lock]) -> Iterator[Proof]:
+def _proofs(picture: Snapshot, locks: Mapping[str, Lock]) -> Iterator[TestedCombination]:
     packages = [(one.name, _package(one)) for one in picture.matrix.axes]
     for entry in picture.known:
         kind, latest = entry.verdict.kind, entry.verdict.latest
         if (kind == "works" or kind == "partial") and latest is not None and is_current(entry):
             counted = [one.run for one in entry.counted if one.run.lock_digest == entry.lock_digest]
             statuses = {one.id: one.status for one in entry.verdict.capabilities}
-            yield Proof(
+            yield TestedCombination(
                 id=entry.verdict.cell,
                 cell=entry.cell,
                 kind=kind,
@@ -171,7 +171,7 @@ def _proofs(picture: Picture, locks: Mapping[str, Lock]) -> Iterator[Proof]:
             )
 
 
-def fitting(proofs: Iterable[Proof], request: Request) -> list[Proof]:
+def matching(proofs: Iterable[TestedCombination], request: Request) -> list[TestedCombination]:
     """Return the proofs that meet a request; each pair of versions is held against a want once."""
     found = [one for one in proofs if not one.lacking(request)]
     for want in request.wants:
@@ -204,7 +204,7 @@ def _versions(
         yield axis, pins.get(package) or cell.on(axis).version
 
 
-def _key(goal: Goal, placed: tuple[tuple[int, ...], Proof]) -> tuple[object, ...]:
+def _key(goal: Goal, placed: tuple[tuple[int, ...], TestedCombination]) -> tuple[object, ...]:
     """What proofs are ordered by; each comes with its places on the axes, the subject's first."""
     (subject, *others), proof = placed
     doubts = (not proof.is_published, bool(proof.stale))

@@ -7,7 +7,7 @@ from typing import Literal
 from compat.advise.request import Value
 from compat.declare.matrix import PackageAxis
 from compat.plan.cell import Cell
-from compat.results.picture import Entry, Picture
+from compat.results.snapshot import Entry, Snapshot
 
 
 class AsPublished(Value, frozen=True):
@@ -18,7 +18,7 @@ class AsPublished(Value, frozen=True):
     sentence: str
 
 
-def as_published(picture: Picture, cell: Cell) -> AsPublished:
+def as_published(picture: Snapshot, cell: Cell) -> AsPublished:
     """Return what a plain install of the cell's versions does, by the fresh cell of its place."""
     command = f"pip install {' '.join(_pin(axis, cell) for axis in picture.matrix.packages)}"
     entry = picture.by_id.get(cell.id.partition("+")[0])

@@ -101,7 +101,7 @@ def releases_of(axis: Axis, at: Version, catalogue: Catalogue) -> tuple[Version,
     )
 
 
-def wanted(
+def wanted_coordinates(
     request: Request, known: Mapping[str, Iterable[Version]], catalogue: Catalogue
 ) -> dict[str, frozenset[Version]]:
     """Return, for each axis that something is asked of, which of its known coordinates may be what

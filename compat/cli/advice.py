@@ -12,7 +12,7 @@ from compat.advise.request import Goal, label, request_of
 from compat.cli.output import envelope, note, say
 from compat.cli.setting import Json, MatrixName, Root, Setting
 from compat.cli.stand import Stand
-from compat.site.words import listed
+from compat.site.wording import listed
 
 Words = Annotated[
     list[str] | None,
@@ -32,7 +32,7 @@ GoalOption = Annotated[
 ]
 
 
-def advise(
+def advise_command(
     matrix: MatrixName,
     words: Words = None,
     goal: GoalOption = "newest",

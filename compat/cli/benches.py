@@ -132,7 +132,7 @@ def host_class() -> str:
     )
 
 
-def fitting(asked: int, setting: Setting) -> int:
+def workers_that_fit(asked: int, setting: Setting) -> int:
     """Return how many cells may run at once: what was asked, as far as free memory and disk allow;
     at least one.
     """

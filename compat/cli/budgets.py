@@ -22,7 +22,7 @@ from compat.plan.budget import Budget, Packing, Task, packed, rounds
 from compat.plan.cell import parse_cell
 from compat.plan.plan import Infeasible
 from compat.results.due import Due, agenda
-from compat.site.words import count
+from compat.site.wording import count
 
 # Checking out, installing compat and interpreters, the canary, handing the records on: about three
 # minutes on a hosted runner, before the first cell and after the last.
@@ -35,7 +35,7 @@ Shown = Literal["table", "json", "github", "cells"]
 _TIME = re.compile(r"(?:(?P<hours>\d{1,3})h)?(?:(?P<minutes>\d{1,4})m)?")
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class PlanOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Cells that come `first`, the `only` ones to come, and the `pythons` that the machines can
     get; empty is all.
     """
@@ -45,7 +45,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     pythons: tuple[str, ...] = ()
 
 
-class Night(msgspec.Struct, frozen=True, kw_only=True):
+class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What is due, what of it runs now, and in which run each of the others would come: None is
     never.
 
@@ -75,7 +75,7 @@ def budget_of(text: str, shards: int) -> Budget:
     return Budget(seconds=float(seconds), shards=shards, overhead=OVERHEAD_SECONDS)
 
 
-def night(stand: Stand, budget: Budget, wish: Wish) -> Night:
+def run_plan(stand: Stand, budget: Budget, wish: PlanOptions) -> RunPlan:
     """Return what to run within the budget."""
     ask, matrix = stand.setting.ask, stand.setting.ask.matrix
     only, wanted = (
@@ -105,7 +105,7 @@ def night(stand: Stand, budget: Budget, wish: Wish) -> Night:
     when = {cell: number for number, one in enumerate(runs, 1) for cell in one}
     now = packed([tasks[cell] for cell in runs[0]], budget) if runs else Packing()
     later = {cell: when.get(cell) for cell in agenda_now if when.get(cell) != 1}
-    return Night(
+    return RunPlan(
         agenda=agenda_now,
         homeless=homeless,
         infeasible=infeasible,
@@ -117,7 +117,7 @@ def night(stand: Stand, budget: Budget, wish: Wish) -> Night:
     )
 
 
-def print_night(stand: Stand, found: Night, shown: Shown) -> int:
+def print_run_plan(stand: Stand, found: RunPlan, shown: Shown) -> int:
     """Print the shards: as a table, as JSON, as one line for a GitHub job's matrix, or only the
     ids.
 
@@ -138,7 +138,7 @@ def print_night(stand: Stand, found: Night, shown: Shown) -> int:
     return 1 if found.agenda and not found.packing.shards else 0
 
 
-def _remarks(stand: Stand, found: Night) -> Iterator[str]:
+def _remarks(stand: Stand, found: RunPlan) -> Iterator[str]:
     """Whatever was printed: why nothing runs, what is ruled out, and that times are assumed."""
     if found.infeasible:
         yield outside(found.infeasible)
@@ -180,7 +180,7 @@ def _unknown(stand: Stand) -> NothingToDo:
     )
 
 
-def _github(found: Night) -> str:
+def _github(found: RunPlan) -> str:
     since = now()
     include = [
         {
@@ -198,12 +198,12 @@ def _github(found: Night) -> str:
     return msgspec.json.encode({"include": include}).decode()
 
 
-def _now(found: Night) -> list[str]:
+def _now(found: RunPlan) -> list[str]:
     """The cells to run now, the most telling first."""
     return [cell for cell in found.agenda if cell not in found.later]
 
 
-def _print_json(matrix: str, found: Night) -> None:
+def _print_json(matrix: str, found: RunPlan) -> None:
     packing = found.packing
     shards = [
         {
@@ -221,7 +221,7 @@ def _print_json(matrix: str, found: Night) -> None:
     )
 
 
-def _print_table(found: Night) -> None:
+def _print_table(found: RunPlan) -> None:
     """Which cells run, why and for how long, and what was left out."""
     packing = found.packing
     shard_of = {
@@ -249,7 +249,7 @@ def _print_table(found: Night) -> None:
     _print_later(found)
 
 
-def _print_later(found: Night) -> None:
+def _print_later(found: RunPlan) -> None:
     """How many cells of each kind come in which run."""
     kinds = Counter(
         (run, found.agenda[cell].place, found.agenda[cell].reason)
@@ -271,7 +271,7 @@ def _print_later(found: Night) -> None:
         )
 
 
-def _row(found: Night, cell: str) -> dict[str, Any]:
+def _row(found: RunPlan, cell: str) -> dict[str, Any]:
     due = found.agenda[cell]
     return {
         "id": cell,

@@ -13,7 +13,7 @@ from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import Feasible, Infeasible, fate_of
 from compat.results.due import due
-from compat.site.words import count
+from compat.site.wording import count
 
 # A first run of at most so many cells begins unasked. At five seconds a cell, which is usual for a
 # small library, that is about four minutes; thousands of cells would be days. Chosen on 2026-11-22.

@@ -23,7 +23,7 @@ from compat.errors import DeclarationError, Fault
 from compat.results.refuted import refuted
 
 
-def check(
+def check_command(
     matrix: Annotated[
         str, typer.Argument(metavar="[MATRIX]", help="One matrix; without it, all.")
     ] = "",
@@ -61,7 +61,7 @@ def _refuted(setting: Setting) -> tuple[Fault, ...]:
     return faults_of(f"matrices/{setting.folder.name}/matrix.toml", refuted(matrix, verdicts))
 
 
-def schema(
+def schema_command(
     write: Annotated[
         bool, typer.Option("--write", help="Write the schemas into matrices/.")
     ] = False,

@@ -10,12 +10,12 @@ import typer
 from compat.cli.output import envelope, note, report, say
 from compat.cli.setting import Json, MatrixName, Root, Setting, now
 from compat.cli.stand import Stand
-from compat.results.picture import Entry
+from compat.results.snapshot import Entry
 
 STATES = ("ruled out before any run", "tested", "run without an answer", "never run")
 
 
-def health(
+def health_command(
     matrix: MatrixName,
     days: Annotated[
         int, typer.Option("--days", min=0, help="How long a stale verdict may wait for its run.")

@@ -25,16 +25,16 @@ from compat.errors import CompatError, NothingToDo
 from compat.lock.drift import drift
 from compat.lock.lockfile import Lock, Refusal
 from compat.lock.text import encode_lock
-from compat.pipeline import Answer
+from compat.pipeline import LockAnswer
 from compat.plan.cell import Cell
 from compat.plan.plan import Infeasible
-from compat.plan.plan import cells as cells_of
-from compat.site.words import count
+from compat.plan.plan import every_cell as cells_of
+from compat.site.wording import count
 
 _SAID = {"plan-fail": "infeasible", "lock-fail": "refused", "not-locked": "not locked"}
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class LockLine(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one cell, as it is printed."""
 
     id: str
@@ -49,7 +49,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     builds: tuple[str, ...] = ()
 
 
-def lock(
+def lock_command(
     matrix: MatrixName,
     words: Annotated[
         list[str] | None, typer.Argument(metavar="[CELL]...", help="Cell ids or globs.")
@@ -88,13 +88,13 @@ def lock(
         raise NothingToDo.of(f"matrix {name!r} has no locks yet", hint=hint)
     facts, resolver = setting.facts, locker_of(setting, locker)
 
-    def locked(cell: Cell) -> Line | CompatError:
+    def locked(cell: Cell) -> LockLine | CompatError:
         try:
             return _settled(setting, pipeline.locked(facts, cell, resolver, setting.source), check)
         except CompatError as error:
             return error
 
-    lines: list[Line] = []
+    lines: list[LockLine] = []
     errors: list[CompatError] = []
     with ThreadPoolExecutor(jobs, thread_name_prefix="locker") as pool:
         for line in pool.map(locked, cells):
@@ -118,19 +118,19 @@ def _locked(setting: Setting) -> tuple[Cell, ...]:
     return tuple(planned[name] for name in names if name in planned)
 
 
-def _settled(setting: Setting, answer: Answer, check: bool) -> Line:
+def _settled(setting: Setting, answer: LockAnswer, check: bool) -> LockLine:
     """Write the lock, or compare it, and say what that came to."""
     match answer.result:
         case Infeasible(obstacle=obstacle):
             outcome = f"plan-fail:{obstacle.kind}({', '.join(obstacle.between)})"
-            return Line(id=answer.cell.id, outcome=outcome, because=obstacle.because)
+            return LockLine(id=answer.cell.id, outcome=outcome, because=obstacle.because)
         case Refusal() as refusal:
-            return Line(id=answer.cell.id, outcome=str(refusal), because=refusal.because)
+            return LockLine(id=answer.cell.id, outcome=str(refusal), because=refusal.because)
         case Lock() as made:
             return _kept(setting, answer.cell, made, check)
 
 
-def _kept(setting: Setting, cell: Cell, made: Lock, check: bool) -> Line:
+def _kept(setting: Setting, cell: Cell, made: Lock, check: bool) -> LockLine:
     path = pipeline.lock_path(setting.folder, cell.id)
     before = pipeline.kept_lock(path) if path.exists() else None
     found = None if before is None else drift(before, made)
@@ -147,7 +147,7 @@ def _kept(setting: Setting, cell: Cell, made: Lock, check: bool) -> Line:
     taken = lifted(setting.facts, cell, made) if cell.recipe == "relaxed" else ()
     changed = {package for requirement in taken for package in requirement.packages}
     offered = setting.facts.rules.relaxations(cell)
-    return Line(
+    return LockLine(
         id=cell.id,
         outcome=outcome,
         pins=len(made.pins),
@@ -162,7 +162,7 @@ def _kept(setting: Setting, cell: Cell, made: Lock, check: bool) -> Line:
     )
 
 
-def _print(line: Line) -> None:
+def _print(line: LockLine) -> None:
     tail = f": {line.because}" if line.because else f" ({line.pins} pins)"
     say(f"{line.id}  {line.outcome}{tail}")
     for sentence in line.relaxed:
@@ -177,7 +177,7 @@ def _print(line: Line) -> None:
         say(f"    because of {reason}")
 
 
-def _end(lines: list[Line], errors: list[CompatError], as_json: bool) -> None:
+def _end(lines: list[LockLine], errors: list[CompatError], as_json: bool) -> None:
     if as_json:
         envelope({"cells": lines}, [fault for error in errors for fault in error.faults])
     else:

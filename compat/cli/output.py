@@ -8,7 +8,7 @@ import msgspec
 from rich.console import Console
 
 from compat.errors import Fault, one_line
-from compat.site.words import count
+from compat.site.wording import count
 
 SCHEMA = 1
 

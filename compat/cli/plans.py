@@ -6,7 +6,7 @@ import typer
 from rich.table import Table
 
 from compat import files, pipeline
-from compat.cli.budgets import Shown, Wish, budget_of, night, print_night
+from compat.cli.budgets import PlanOptions, Shown, budget_of, print_run_plan, run_plan
 from compat.cli.output import console, envelope, note, report, say
 from compat.cli.setting import (
     ExtraIndexUrl,
@@ -29,7 +29,7 @@ from compat.plan.plan import Fate, Infeasible, Plan, counts, unneeded_faults
 from compat.plan.product import axis_coordinates
 
 
-def discover(
+def discover_command(
     matrix: MatrixName,
     write: Annotated[
         bool, typer.Option("--write", help="Keep the catalogue beside the matrix.")
@@ -94,7 +94,7 @@ def _against_kept(here: Setting, write: bool) -> None:
         )
 
 
-def plan(
+def plan_command(
     matrix: MatrixName,
     explained: Annotated[
         str, typer.Option("--explain", metavar="CELL", help="The arithmetic of one cell.")
@@ -139,12 +139,12 @@ def plan(
     """
     setting = Setting(matrix, root, index_url, extra_index_url, refresh)
     if budget:
-        wish = Wish(
+        wish = PlanOptions(
             first=tuple(first.split()), only=tuple(only.split()), pythons=tuple(pythons.split())
         )
         stand = Stand(setting)
-        found = night(stand, budget_of(budget, shards), wish)
-        raise typer.Exit(print_night(stand, found, "json" if as_json else shown))
+        found = run_plan(stand, budget_of(budget, shards), wish)
+        raise typer.Exit(print_run_plan(stand, found, "json" if as_json else shown))
     if first or only or pythons or shards > 1 or shown != "table":
         raise UsageError.of(
             "--shards, --first, --only, --pythons and --print need --budget",

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from compat.cli.output import about, note
 from compat.errors import one_line
-from compat.fleet.local import Attempt
+from compat.fleet.local import JudgedRun
 from compat.run.job import Job
 
 
@@ -50,7 +50,7 @@ class Progress:
         with self._lock:
             self._at[worker] = (job.cell, time.monotonic())
 
-    def ended(self, worker: int, job: Job, attempts: tuple[Attempt, ...]) -> None:
+    def ended(self, worker: int, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         """A cell ended."""
         seconds = sum(attempt.evidence.seconds for attempt in attempts)
         with self._lock:

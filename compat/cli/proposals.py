@@ -11,22 +11,22 @@ from rich.table import Table
 
 from compat import files, pipeline
 from compat.cli.output import console, envelope, note, say
+from compat.cli.pull_requests import GitHubTarget, print_outcome, sync
 from compat.cli.setting import Json, MatrixName, Root, Setting
 from compat.cli.stand import Stand
-from compat.cli.standing import Desk, make_stand, show
 from compat.declare.matrix import InterpreterAxis, Matrix
 from compat.errors import UsageError
+from compat.github.description import affected
+from compat.github.pull_request import RepositoryFile
 from compat.policy.calendar import Schedule
 from compat.policy.calendar import schedule as scheduled
-from compat.policy.describe import affected
 from compat.policy.ical import ical
-from compat.policy.proposal import Floor, Proposal, row
+from compat.policy.proposal import AxisFloor, Proposal, proposal_row
 from compat.policy.propose import floors, proposals
-from compat.policy.ranges import Move, Unsatisfiable
-from compat.policy.rewrite import rewritten
-from compat.policy.rewrite_toml import rewritten_matrix
-from compat.policy.standing import File
-from compat.results.picture import Picture, picture
+from compat.results.snapshot import Snapshot, snapshot
+from compat.rewrite.file import rewritten
+from compat.rewrite.ranges import Move, Unsatisfiable
+from compat.rewrite.toml_values import rewritten_matrix
 
 Today = Annotated[
     str,
@@ -40,7 +40,7 @@ Target = Annotated[
 ]
 
 
-def propose(
+def propose_command(
     matrix: MatrixName,
     day: Today = "",
     cells: Annotated[
@@ -103,19 +103,19 @@ def propose(
     else:
         _shown(seen, when, found, changed)
     if open_:
-        desk = Desk(
+        desk = GitHubTarget(
             repository=repository,
             base=base,
             site=f"{site.rstrip('/')}/{matrix}/" if site else "",
             dry_run=dry_run,
         )
-        outcomes = make_stand(desk, seen, found, changed)
+        outcomes = sync(desk, seen, found, changed)
         for what, outcome in zip(("pull request", "issue"), outcomes, strict=True):
-            show(what, outcome)
+            print_outcome(what, outcome)
     raise typer.Exit(1 if opened else 0)
 
 
-def schedule(
+def schedule_command(
     matrix: MatrixName,
     day: Today = "",
     ics: Annotated[
@@ -154,30 +154,32 @@ def _day(text: str, stand: Stand) -> datetime.date:
         raise UsageError.of(f"{text!r} is not a date such as 2027-04-01", path="--today") from None
 
 
-def _picture(stand: Stand, day: datetime.date) -> Picture:
+def _picture(stand: Stand, day: datetime.date) -> Snapshot:
     """What is known on that day; of a day in the past, what is known today."""
     if day <= stand.present.day:
         return stand.picture
     ask, kept = stand.setting.ask, stand.setting.kept
     then = msgspec.structs.replace(stand.present, day=day)
-    return picture(ask, kept, pipeline.planned(ask, kept).fates, stand.locks, stand.rows, then)
+    return snapshot(ask, kept, pipeline.planned(ask, kept).fates, stand.locks, stand.rows, then)
 
 
 def _moved(
     setting: Setting, opened: Sequence[Proposal], targets: Sequence[Path]
-) -> dict[Path, File]:
+) -> dict[Path, RepositoryFile]:
     """The matrix and the targets, as they are and after the open moves, by where they are."""
     here = setting.folder / "matrix.toml"
     before = after = files.read(here).decode(errors="replace")
     for one in opened:
         after = rewritten_matrix(after, one.axis, one.proposed, one.because)
     found = {
-        here: File(path=f"matrices/{setting.folder.name}/matrix.toml", before=before, after=after)
+        here: RepositoryFile(
+            path=f"matrices/{setting.folder.name}/matrix.toml", before=before, after=after
+        )
     }
     for target in targets:
         text = files.read(target).decode(errors="replace")
         after = _rewritten(setting.ask.matrix, str(target), text, opened)
-        found[target] = File(
+        found[target] = RepositoryFile(
             path=_below(target, setting.folder.parents[1]), before=text, after=after
         )
     return found
@@ -208,7 +210,7 @@ def _rewritten(matrix: Matrix, path: str, text: str, opened: Sequence[Proposal])
 
 
 def _as_json(
-    seen: Picture, day: datetime.date, found: Sequence[Proposal], changed: Sequence[File]
+    seen: Snapshot, day: datetime.date, found: Sequence[Proposal], changed: Sequence[RepositoryFile]
 ) -> None:
     envelope(
         {
@@ -216,14 +218,14 @@ def _as_json(
             "day": day,
             "looks_back": day < seen.day,
             "floors": floors(seen, day),
-            "proposals": [row(one) for one in found],
+            "proposals": [proposal_row(one) for one in found],
             "diffs": [files.unified_diff(file.path, file.before, file.after) for file in changed],
         }
     )
 
 
 def _shown(
-    seen: Picture, day: datetime.date, found: Sequence[Proposal], changed: Sequence[File]
+    seen: Snapshot, day: datetime.date, found: Sequence[Proposal], changed: Sequence[RepositoryFile]
 ) -> None:
     opened = sum(one.is_open for one in found)
     say(f"{seen.matrix.title} on {day}: {opened} open, {len(found) - opened} waiting")
@@ -242,7 +244,7 @@ def _shown(
         )
 
 
-def _floor_shown(floor: Floor, found: Sequence[Proposal]) -> None:
+def _floor_shown(floor: AxisFloor, found: Sequence[Proposal]) -> None:
     say()
     say(f"{floor.package}")
     for line in floor.arithmetic:

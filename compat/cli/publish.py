@@ -16,16 +16,16 @@ from compat.cli.setting import Json, Root, Setting, environ, matrices_folder, ma
 from compat.cli.stand import Stand
 from compat.declare.capabilities import described
 from compat.errors import CompatError, UsageError, reason
-from compat.policy.rest import owner_and_name
+from compat.github.rest import owner_and_name
 from compat.results.record import Record
-from compat.site.budgets import Weight, weights
-from compat.site.edition import Edition, File, Listing, Made, Volume
-from compat.site.folder import URLS, Written, read_urls, write_edition
+from compat.site.edition import DigestListing, Edition, Made, MatrixReport, SiteFile
+from compat.site.pages.render import Printer, assets, generation
+from compat.site.pages.weights import Weight, weights
 from compat.site.producers import PRODUCERS
-from compat.site.render import Printer, assets, generation
 from compat.site.serve import Preview, watch
-from compat.site.verified import verified
-from compat.site.words import count
+from compat.site.verify import verified
+from compat.site.wording import count
+from compat.site.writer import URLS, Written, read_urls, write_edition
 
 PREVIEW_URL = "http://127.0.0.1:8000/"
 Names = Annotated[
@@ -60,7 +60,7 @@ class Shelf:
         return path.read_text(encoding="utf-8") if path.exists() else None
 
 
-def publish(
+def publish_command(
     matrix: Names = None,
     out: Out = Path("public"),
     base_url: Annotated[
@@ -80,7 +80,7 @@ def publish(
     --out public
     """
     began = time.monotonic()
-    written = write(matrix, out, base_url, _day(day), root, _repository(repository))
+    written = write_site(matrix, out, base_url, _day(day), root, _repository(repository))
     found = weights({path: known.gzipped for path, known in written.files.items() if known.gzipped})
     heavy = [one for one in found if one.is_over]
     if keep_urls:
@@ -112,7 +112,7 @@ def publish(
     raise typer.Exit(1 if heavy else 0)
 
 
-def serve(
+def serve_command(
     matrix: Names = None,
     out: Out = Path("public"),
     port: Annotated[int, typer.Option("--port", help="The port on the loopback.")] = 8000,
@@ -128,7 +128,7 @@ def serve(
     def rebuild() -> None:
         began = time.monotonic()
         try:
-            written = write(matrix, out, PREVIEW_URL, _day(day), root, _repository(""))
+            written = write_site(matrix, out, PREVIEW_URL, _day(day), root, _repository(""))
         except CompatError as error:
             note(f"compat: {error}")
             return
@@ -163,7 +163,7 @@ def edition_of(
     return Edition(volumes, base_url, day, repository)
 
 
-def verify(
+def verify_command(
     folder: Annotated[Path, typer.Argument(help="A published site, or a copy of it.")],
     as_json: Json = False,
 ) -> None:
@@ -190,12 +190,12 @@ def verify(
     raise typer.Exit(1 if checked.faults else 0)
 
 
-def _volume(stand: Stand) -> Volume:
+def _volume(stand: Stand) -> MatrixReport:
     suite = pipeline.suite_texts(stand.setting.folder, stand.setting.ask.matrix)
-    return Volume(stand.picture, Shelf(stand), suite, described(suite))
+    return MatrixReport(stand.picture, Shelf(stand), suite, described(suite))
 
 
-def write(
+def write_site(
     names: list[str] | None,
     out: Path,
     base_url: str,
@@ -243,7 +243,7 @@ def _kept_urls(path: Path) -> tuple[str, ...]:
         ) from None
 
 
-def _files(edition: Edition, printer: Printer) -> Iterator[File | Made | Listing]:
+def _files(edition: Edition, printer: Printer) -> Iterator[SiteFile | Made | DigestListing]:
     yield from printer.files()
     for producer in PRODUCERS:
         yield from producer(edition)

@@ -12,7 +12,14 @@ from typing import Annotated
 import typer
 
 from compat import files, pipeline
-from compat.cli.benches import bench_of, fitting, host_class, job_of, level_of, missing_interpreter
+from compat.cli.benches import (
+    bench_of,
+    host_class,
+    job_of,
+    level_of,
+    missing_interpreter,
+    workers_that_fit,
+)
 from compat.cli.choices import CellToRun, choose, outside
 from compat.cli.lockers import locker_of
 from compat.cli.output import about, envelope, note, say
@@ -32,22 +39,22 @@ from compat.cli.setting import (
 from compat.cli.shows import table_of
 from compat.cli.stand import Stand
 from compat.errors import CompatError, DeclarationError, UsageError
-from compat.fleet.local import Attempt, Local
+from compat.fleet.local import JudgedRun, Local
 from compat.lock.lockfile import Lock, Refusal
 from compat.lock.text import encode_lock
-from compat.pipeline import Answer
+from compat.pipeline import LockAnswer
 from compat.plan.cell import parse_cell
 from compat.plan.plan import Infeasible
-from compat.results.judged import Refused, record_of, record_of_refusal
+from compat.results.judged import RefusedCell, record_of, record_of_refusal
 from compat.run.canary import canary
 from compat.run.evidence import Isolation
 from compat.run.job import Bench, Job
 from compat.run.outcome import Failed, is_spurious, is_suite_fault
-from compat.run.scratch import Scratch, sweep
-from compat.site.words import count
+from compat.run.scratch import Scratch, remove_dead_folders
+from compat.site.wording import count
 
 
-def run(
+def run_command(
     matrix: MatrixName,
     words: Annotated[
         list[str] | None, typer.Argument(metavar="[CELL]...", help="Cell ids or globs.")
@@ -111,7 +118,7 @@ def run(
             envelope({"cells": []})
         return
     work = Work(setting, stand, level_of(isolation), keep, attempts)
-    code = work.run(chosen, fitting(jobs, setting))
+    code = work.run(chosen, workers_that_fit(jobs, setting))
     stand.refresh()
     if as_json:
         cells = [choice.cell for choice in chosen]
@@ -162,7 +169,7 @@ class Work:
         locks = self._locks(chosen)
         unlocked = [choice.cell for choice in chosen if choice.cell not in locks]
         cells = sandbox_folder() / "cells"
-        if dead := sweep(cells):
+        if dead := remove_dead_folders(cells):
             note(f"compat: removed {count(dead, 'folder')} of runs that were killed")
         self.scratch = Scratch(cells, keep=self.keep)
         try:
@@ -256,7 +263,7 @@ class Work:
         setting = self.setting
         facts, resolver = setting.facts, locker_of(setting, "uv", self.level)
 
-        def answer(cell: str) -> Answer | CompatError | None:
+        def answer(cell: str) -> LockAnswer | CompatError | None:
             if self.cancel.is_set() or fleet.is_spent:
                 return None
             try:
@@ -274,7 +281,7 @@ class Work:
                     yield answers[future], lock
 
     def _settled(
-        self, cell: str, answer: Answer | CompatError | None, progress: Progress
+        self, cell: str, answer: LockAnswer | CompatError | None, progress: Progress
     ) -> Lock | None:
         """Keep the lock and return it; tell and keep the reason where there is none."""
         if answer is None or (isinstance(answer, CompatError) and self.cancel.is_set()):
@@ -303,7 +310,7 @@ class Work:
         return None
 
     def _refused(self, cell: str, failed: Failed, because: str) -> None:
-        refused = Refused(outcome=failed, because=without_places(because), at=now())
+        refused = RefusedCell(outcome=failed, because=without_places(because), at=now())
         self.stand.store.add(
             record_of_refusal(
                 cell, self.setting.folder.name, refused, self.stand.present, host_class(), run_url()
@@ -320,7 +327,7 @@ class Work:
     def _canary(self, job: Job) -> Job:
         return canary(self.scratch.folder / "canary", job.lock.inputs.python)
 
-    def _keep(self, job: Job, attempts: tuple[Attempt, ...]) -> None:
+    def _keep(self, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         fault = next(
             (attempt.outcome for attempt in attempts if is_suite_fault(attempt.outcome)), None
         )
@@ -376,7 +383,7 @@ def _seconds(stand: Stand, chosen: Sequence[CellToRun], workers: int) -> float |
 def _dry(
     setting: Setting, stand: Stand, chosen: Sequence[CellToRun], jobs: int, as_json: bool
 ) -> None:
-    workers = fitting(jobs, setting)
+    workers = workers_that_fit(jobs, setting)
     megabytes = min(workers, len(chosen)) * setting.ask.matrix.suite.disk_mb
     if as_json:
         cells = [{"id": choice.cell, "reason": choice.reason} for choice in chosen]

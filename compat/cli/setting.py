@@ -110,7 +110,7 @@ def sandbox_folder() -> Path:
 
 
 @cache
-def places() -> tuple[str, ...]:
+def machine_places() -> tuple[str, ...]:
     """Return the folders that tell this machine from others: what stands at its root, and where
     compat works.
     """
@@ -124,7 +124,7 @@ def places() -> tuple[str, ...]:
 
 def without_places(text: str) -> str:
     """Return the text as it may be published from this machine."""
-    return redacted(text, places=places())
+    return redacted(text, places=machine_places())
 
 
 def matrices_folder(root: Path | None) -> Path:

@@ -9,21 +9,21 @@ from rich.text import Text
 
 from compat import files, pipeline
 from compat.advise.commands import FOLDER, Whereabouts, uv_lines
-from compat.cli.handed_locks import take_locks
-from compat.cli.handing import take
+from compat.cli.lock_intake import take_locks
 from compat.cli.output import console, envelope, note, say
 from compat.cli.setting import Json, MatrixName, Root, Setting, cache_folder, now, without_places
+from compat.cli.shard_intake import take
 from compat.cli.stand import Stand
 from compat.declare.capabilities import with_table
 from compat.errors import UsageError
 from compat.results.judged import record_of
 from compat.results.record import Capability, Record
-from compat.results.table import markdown, unexplained
+from compat.results.table import capability_table, unexplained
 from compat.run.evidence import decode_evidence
 from compat.run.outcome import is_suite_fault
 
 
-def show(
+def show_command(
     matrix: MatrixName,
     cell: Annotated[str, typer.Argument(metavar="[CELL]", help="One cell, with its proof.")] = "",
     table: Annotated[
@@ -67,7 +67,7 @@ def _capabilities(stand: Stand, path: Path | None) -> int:
     explanation.
     """
     found = stand.picture
-    text = markdown(found, stand.described)
+    text = capability_table(found, stand.described)
     if path is None:
         print(text, end="")
     else:
@@ -154,7 +154,7 @@ def reproduction(setting: Setting, cell: str) -> list[str]:
     return ["reproduce:", *(f"  {line}" for line in (*lines, suite))]
 
 
-def record(
+def record_command(
     matrix: MatrixName,
     rejudge: Annotated[
         bool, typer.Option("--rejudge", help="Judge the kept evidence again.")

@@ -45,7 +45,7 @@ def faults_of(source: str, findings: Iterable[Finding]) -> tuple[Fault, ...]:
     return tuple(
         Fault(
             code=finding.code,
-            path=place(source, finding.path),
+            path=fault_place(source, finding.path),
             message=finding.message,
             hint=finding.hint,
         )
@@ -90,7 +90,7 @@ def key_path(parts: Iterable[Part]) -> str:
     return path
 
 
-def place(source: str, parts: Iterable[Part] = ()) -> str:
+def fault_place(source: str, parts: Iterable[Part] = ()) -> str:
     """Return a fault's place: the file, and after a colon the key inside it."""
     path = key_path(parts)
     return f"{source}: {path}" if path else source

@@ -6,7 +6,7 @@ import re
 import sys
 from typing import Any
 
-from compat.declare.faults import Path, place
+from compat.declare.faults import Path, fault_place
 from compat.errors import DeclarationError, Fault
 
 if sys.version_info >= (3, 11):
@@ -90,7 +90,9 @@ def _refuse_extremes(parsed: dict[str, Any], source: str) -> None:
             case list():
                 waiting += [((*path, index), inner) for index, inner in enumerate(value)]
             case int() if abs(value) >= 2**63:
-                raise _refusal("bad-value", place(source, path), "is an integer beyond 64 bits")
+                raise _refusal(
+                    "bad-value", fault_place(source, path), "is an integer beyond 64 bits"
+                )
 
 
 def _too_deep(source: str) -> DeclarationError:

@@ -29,7 +29,7 @@ _PATIENCE_SECONDS = 0.2
 RunCell = Callable[[Job, Bench, datetime.datetime, threading.Event], Evidence]
 
 
-class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+class JudgedRun(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a cell: what it left behind and what that means."""
 
     evidence: Evidence
@@ -42,7 +42,7 @@ class Reporter(Protocol):
     def began(self, worker: int, job: Job) -> None:
         """A cell began."""
 
-    def ended(self, worker: int, job: Job, attempts: tuple[Attempt, ...]) -> None:
+    def ended(self, worker: int, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         """A cell ended; the attempts are all that were made."""
 
     def faulted(self, worker: int, job: Job, why: str) -> None:
@@ -58,7 +58,7 @@ class SilentReporter:
     def began(self, worker: int, job: Job) -> None:
         """Say nothing."""
 
-    def ended(self, worker: int, job: Job, attempts: tuple[Attempt, ...]) -> None:
+    def ended(self, worker: int, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         """Say nothing."""
 
     def faulted(self, worker: int, job: Job, why: str) -> None:
@@ -112,7 +112,7 @@ class _Fault:
         return self._text
 
 
-_Held = tuple[Job, tuple[Attempt, ...] | _Fault]
+_Held = tuple[Job, tuple[JudgedRun, ...] | _Fault]
 
 
 class Local:
@@ -159,7 +159,7 @@ class Local:
         self,
         jobs: Iterable[Job],
         canary: Callable[[Job], Job],
-        keep: Callable[[Job, tuple[Attempt, ...]], None],
+        keep: Callable[[Job, tuple[JudgedRun, ...]], None],
         reporter: Reporter,
     ) -> int:
         """Run the jobs as they come; `keep` is called once for each that ended, in its worker.
@@ -193,7 +193,7 @@ class Local:
         number: int,
         waiting: _Waiting,
         canary: Callable[[Job], Job],
-        keep: Callable[[Job, tuple[Attempt, ...]], None],
+        keep: Callable[[Job, tuple[JudgedRun, ...]], None],
         reporter: Reporter,
     ) -> None:
         bad = 0
@@ -233,7 +233,7 @@ class Local:
         self._stopped[number] = why
         reporter.stopped(number, why)
 
-    def _attempted(self, number: int, job: Job) -> tuple[Attempt, ...] | _Fault:
+    def _attempted(self, number: int, job: Job) -> tuple[JudgedRun, ...] | _Fault:
         """Run a cell as often as asked; once more when what ended it says nothing about the cell
         and may pass.
 
@@ -245,7 +245,7 @@ class Local:
         except Exception as fault:
             return _Fault(fault)
 
-    def _runs(self, number: int, job: Job) -> tuple[Attempt, ...]:
+    def _runs(self, number: int, job: Job) -> tuple[JudgedRun, ...]:
         attempts = [self._once(number, job)]
         while not self._cancel.is_set() and len(attempts) < self._attempts:
             attempts.append(self._once(number, job))
@@ -258,7 +258,7 @@ class Local:
         self,
         held: list[_Held],
         number: int,
-        keep: Callable[[Job, tuple[Attempt, ...]], None],
+        keep: Callable[[Job, tuple[JudgedRun, ...]], None],
         reporter: Reporter,
     ) -> None:
         """Let go of what was held back while the breaker might have opened; what has no result that
@@ -277,9 +277,9 @@ class Local:
                 reporter.faulted(number, job, f"its result could not be kept: {fault}")
         held.clear()
 
-    def _once(self, number: int, job: Job) -> Attempt:
+    def _once(self, number: int, job: Job) -> JudgedRun:
         evidence = self._run_cell(job, self._benches(number, job), self._now(), self._cancel)
-        return Attempt(evidence=evidence, outcome=classify(evidence))
+        return JudgedRun(evidence=evidence, outcome=classify(evidence))
 
 
 def _of_worker(canary: Job, number: int) -> Job:

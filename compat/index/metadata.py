@@ -25,7 +25,7 @@ from compat import files
 from compat.errors import CompatError, IndexUnreachable, UnsoundFile
 from compat.index.release import Artifact, Published, Value
 from compat.index.settings import IndexSettings
-from compat.index.transport import Limits, Refused, TooLarge, Web, whole_wheel_limits
+from compat.index.transport import BadStatus, ResponseLimits, TooLarge, Web, whole_wheel_limits
 from compat.index.trouble import unreachable
 
 NO_SUCH_FILE = (
@@ -49,7 +49,7 @@ DAMAGED = (
 )
 
 
-class Kept(Value, frozen=True):
+class SavedMetadata(Value, frozen=True):
     """What is kept of a wheel's METADATA: its own texts, so that a file of another time reads the
     same.
     """
@@ -67,7 +67,9 @@ class MetadataReader:
     never expires.
     """
 
-    def __init__(self, settings: IndexSettings, limits: Limits, folder: Path | None) -> None:
+    def __init__(
+        self, settings: IndexSettings, limits: ResponseLimits, folder: Path | None
+    ) -> None:
         """Open no connection yet; keep metadata below the folder, if there is one."""
         self._limits = limits
         self._web = Web(settings, limits)
@@ -97,7 +99,7 @@ class MetadataReader:
         self._web.close()
         self._wheels.close()
 
-    def _asked(self, artifact: Artifact) -> Kept:
+    def _asked(self, artifact: Artifact) -> SavedMetadata:
         wanted = f"the metadata of {artifact.filename}"
         try:
             text = self._metadata_file(artifact)
@@ -124,7 +126,7 @@ class MetadataReader:
             return None
         try:
             text = self._web.get(f"{artifact.url}.metadata").content
-        except Refused as refusal:
+        except BadStatus as refusal:
             if refusal.status not in NO_SUCH_FILE:
                 raise
             if artifact.has_metadata is None:
@@ -148,7 +150,7 @@ class MetadataReader:
             # RemoteZip wraps what our session raised; a network that is down would not deliver the
             # wheel either.
             if isinstance(error.__context__, requests.RequestException) and not isinstance(
-                error.__context__, Refused
+                error.__context__, BadStatus
             ):
                 raise error.__context__ from None
             return None
@@ -174,17 +176,17 @@ class MetadataReader:
                     raise
                 raise NotMetadata("it is not a readable wheel") from error
 
-    def _read_kept(self, artifact: Artifact) -> Kept | None:
+    def _read_kept(self, artifact: Artifact) -> SavedMetadata | None:
         if self._folder is None or artifact.sha256 is None:
             return None
         try:
             return msgspec.json.decode(
-                (self._folder / f"{artifact.sha256}.json").read_bytes(), type=Kept
+                (self._folder / f"{artifact.sha256}.json").read_bytes(), type=SavedMetadata
             )
         except (OSError, ValueError, RecursionError):
             return None
 
-    def _keep(self, artifact: Artifact, kept: Kept) -> None:
+    def _keep(self, artifact: Artifact, kept: SavedMetadata) -> None:
         """Keep it if that can be done; a folder that cannot be written costs the next run its
         speed, no more.
         """
@@ -202,7 +204,7 @@ def published_in(wheel: Path) -> Published:
     """
     try:
         with zipfile.ZipFile(wheel) as archive:
-            kept = _parsed(_metadata_member(archive, wheel.name, Limits()), wheel.name)
+            kept = _parsed(_metadata_member(archive, wheel.name, ResponseLimits()), wheel.name)
     except (*DAMAGED, OSError) as error:
         told = str(error) if isinstance(error, NotMetadata) else "it is not a readable wheel"
         raise UnsoundFile.of(f"{wheel.name}: {told}", hint="do not trust this file") from error
@@ -211,7 +213,7 @@ def published_in(wheel: Path) -> Published:
     )
 
 
-def _metadata_member(wheel: zipfile.ZipFile, filename: str, limits: Limits) -> bytes:
+def _metadata_member(wheel: zipfile.ZipFile, filename: str, limits: ResponseLimits) -> bytes:
     """Return the text of the one METADATA that a wheel must have (PEP 427), read only when its size
     allows.
     """
@@ -228,7 +230,7 @@ def _is_metadata(member: str) -> bool:
     return folder.endswith(".dist-info") and name == "METADATA"
 
 
-def _parsed(text: bytes, filename: str) -> Kept:
+def _parsed(text: bytes, filename: str) -> SavedMetadata:
     """Return what METADATA asks for, each requirement as it is written; refuse another wheel's
     METADATA.
     """
@@ -244,7 +246,7 @@ def _parsed(text: bytes, filename: str) -> Kept:
     if not same:
         told = f"{raw.get('name', 'nothing')} {raw.get('version', '')}".strip()
         raise NotMetadata(f"its METADATA speaks of {told}")
-    return Kept(
+    return SavedMetadata(
         requires_python=raw.get("requires_python"),
         requires_dist=tuple(raw.get("requires_dist", ())),
     )

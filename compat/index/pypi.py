@@ -30,7 +30,7 @@ from compat.index.metadata import MetadataReader
 from compat.index.pages import KeptPages
 from compat.index.release import Artifact, Package, Published, Release, Value
 from compat.index.settings import IndexSettings, is_remote
-from compat.index.transport import Limits, Refused, Web, without_login
+from compat.index.transport import BadStatus, ResponseLimits, Web, without_login
 from compat.index.trouble import unreachable
 
 # What requests, pypi-simple and pydantic raise over a page: the last two have ValueError and
@@ -65,7 +65,7 @@ class PyPISource:
         self,
         settings: IndexSettings,
         cache_dir: Path | None = None,
-        limits: Limits | None = None,
+        limits: ResponseLimits | None = None,
         *,
         refresh: bool = False,
     ) -> None:
@@ -74,7 +74,7 @@ class PyPISource:
         Pages and metadata are kept in `cache_dir`, if there is one; `refresh` asks even for pages
         that are fresh.
         """
-        limits = limits or Limits()
+        limits = limits or ResponseLimits()
         self._urls = settings.urls
         self._merged = settings.merged
         self._refresh = refresh
@@ -138,7 +138,7 @@ class PyPISource:
         except UNREADABLE as error:
             if kept is not None and before is not None:
                 return Files(files=before.files, stale_since=_utc(kept.created_at))
-            if isinstance(error, Refused) and error.status == requests.codes.not_found:
+            if isinstance(error, BadStatus) and error.status == requests.codes.not_found:
                 return None
             raise unreachable(error, f"its page of {name!r}") from error
         self._pages.keep(url, response)

@@ -43,7 +43,7 @@ class IndexSettings(Value, frozen=True):
 
     def __repr__(self) -> str:
         """Return what may stand in a traceback: an address can hold a password."""
-        return f"IndexSettings({', '.join(redacted(url) for url in self.urls)})"
+        return f"IndexSettings({', '.join(without_credentials(url) for url in self.urls)})"
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ def settings(
     for given in (*([] if index_url is None else [index_url]), *extra_index_urls):
         if not is_remote(given):
             raise UsageError.of(
-                f"{redacted(given)!r} is not the address of a package index",
+                f"{without_credentials(given)!r} is not the address of a package index",
                 hint="an index address starts with https:// or http://",
             )
     listed = read_listing(_pip_config_list())
@@ -105,7 +105,7 @@ def read_listing(text: str) -> dict[str, str]:
     return {key: value for section in _SECTIONS for key, value in sections[section].items()}
 
 
-def redacted(url: str) -> str:
+def without_credentials(url: str) -> str:
     """Return the URL without user name and password, cutting too much rather than too little where
     it is malformed.
     """

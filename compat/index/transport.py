@@ -29,7 +29,7 @@ THREAD_NAME = "compat-index"
 GRACE = 0.5  # seconds by which an exchange may overrun its deadline to report its own trouble
 
 
-class Limits(Value, frozen=True):
+class ResponseLimits(Value, frozen=True):
     """How long and how large an answer may be, in seconds and bytes.
 
     `silence` is the longest pause within an answer, `total` the time for the whole of it with all
@@ -62,7 +62,7 @@ class BrokenOff(requests.RequestException):
     """The answer ended early, or could not be decoded."""
 
 
-class Refused(requests.RequestException):
+class BadStatus(requests.RequestException):
     """The answer is a status that says no."""
 
     def __init__(self, status: int) -> None:
@@ -77,7 +77,7 @@ class Web:
     Serves as the session of RemoteZip, too: every request keeps the limits.
     """
 
-    def __init__(self, settings: IndexSettings, limits: Limits) -> None:
+    def __init__(self, settings: IndexSettings, limits: ResponseLimits) -> None:
         """Open nothing yet. The user names and passwords of the indexes are sent to their own hosts
         only.
         """
@@ -109,7 +109,7 @@ class Web:
             auth=self._logins.get(_origin(url)),
         )
         if response.status_code not in (200, 206):
-            raise Refused(response.status_code)
+            raise BadStatus(response.status_code)
         return response
 
     def close(self) -> None:
@@ -126,7 +126,7 @@ class BoundedAdapter(HTTPAdapter):
     cannot hang.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ResponseLimits) -> None:
         """Take the limits of every request sent through this adapter."""
         self._limits = limits
         retry = Retry(
@@ -213,7 +213,7 @@ def without_login(url: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
-def whole_wheel_limits(limits: Limits) -> Limits:
+def whole_wheel_limits(limits: ResponseLimits) -> ResponseLimits:
     """Return the limits of a request for a whole wheel."""
     return msgspec.structs.replace(
         limits, total=limits.wheel_total, max_bytes=limits.max_wheel_bytes

@@ -5,7 +5,7 @@ credential.
 import requests
 
 from compat.errors import IndexUnreachable
-from compat.index.transport import BrokenOff, Refused, TooLarge, TooSlow
+from compat.index.transport import BadStatus, BrokenOff, TooLarge, TooSlow
 
 
 def unreachable(error: Exception, wanted: str) -> IndexUnreachable:
@@ -23,7 +23,7 @@ def _told(error: Exception) -> tuple[str, str]:
     match error:
         case requests.exceptions.JSONDecodeError():
             return unreadable
-        case Refused():
+        case BadStatus():
             return _told_status(error.status)
         case TooLarge():
             return f"the package index answered with more than {error}", "check the index address"

@@ -6,7 +6,7 @@ from packaging.version import Version
 from compat.lock.lockfile import Inputs, Lock, Pin
 
 
-class Moved(msgspec.Struct, frozen=True, kw_only=True):
+class ChangedPin(msgspec.Struct, frozen=True, kw_only=True):
     """A package whose pin differs: another version, other files (same version), or there on one
     side only (None).
     """
@@ -32,7 +32,7 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
     `reasons` name the inputs that differ; none: only the index has changed.
     """
 
-    moved: tuple[Moved, ...]
+    moved: tuple[ChangedPin, ...]
     reasons: tuple[str, ...]
 
 
@@ -41,7 +41,7 @@ def drift(before: Lock, after: Lock) -> Drift:
     old = {pin.name: pin for pin in before.pins}
     new = {pin.name: pin for pin in after.pins}
     moved = tuple(
-        Moved(package=name, before=_version(old.get(name)), after=_version(new.get(name)))
+        ChangedPin(package=name, before=_version(old.get(name)), after=_version(new.get(name)))
         for name in sorted(old.keys() | new.keys())
         if old.get(name) != new.get(name)
     )

@@ -96,10 +96,10 @@ class Lock(Value, frozen=True):
         """The sha256 over names, versions and hashes: locks with the same digest install the same
         files.
         """
-        return digest_of(self.pins)
+        return lock_digest(self.pins)
 
 
-def digest_of(pins: Iterable[Pin]) -> str:
+def lock_digest(pins: Iterable[Pin]) -> str:
     """Return the digest of a lock with these pins."""
     lines = (f"{pin.name}=={pin.version} {' '.join(pin.hashes)}\n" for pin in pins)
     return hashlib.sha256("".join(lines).encode()).hexdigest()

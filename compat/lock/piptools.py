@@ -14,9 +14,9 @@ from compat.errors import IndexUnreachable, ToolFailed
 from compat.index.settings import IndexSettings
 from compat.index.source import ReleaseSource
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
-from compat.lock.refusals import refusal_of_pip, told
+from compat.lock.refusals import refusal_of_pip, tool_message
 from compat.lock.text import parse_exact
-from compat.lock.tool import Done, run
+from compat.lock.tool import Done, run_resolver
 from compat.lock.uv import FindPython
 from compat.lock.view import IndexView
 
@@ -79,7 +79,7 @@ class PipToolsLocker:
         refusal = refusal_of_pip(done.stderr)
         if refusal is None:
             raise ToolFailed.of(
-                f"pip-compile could not lock {inputs.cell}: {told(done.stderr[-600:])[-300:]}"
+                f"pip-compile could not lock {inputs.cell}: {tool_message(done.stderr[-600:])[-300:]}"
             )
         return _with_hidden(refusal, view.hidden)
 
@@ -105,7 +105,7 @@ class PipToolsLocker:
             f"--index-url={url}",
             "--pip-args=--only-binary=:all:",
         ]
-        return run(command, folder, self._environ, _SECONDS)
+        return run_resolver(command, folder, self._environ, _SECONDS)
 
     def _lock(self, compiler: Path, inputs: Inputs, text: str) -> Lock:
         exact = (
@@ -115,7 +115,7 @@ class PipToolsLocker:
         )
         given = () if inputs.given is None else (inputs.given,)
         pins = (*(self._pin(inputs, name, version) for name, version in exact), *given)
-        version = run(
+        version = run_resolver(
             [str(compiler), "-c", _VERSION], self._cache, self._environ, _SECONDS
         ).stdout.strip()
         return Lock(
@@ -170,10 +170,10 @@ class PipToolsLocker:
 
     def _made(self, command: list[str]) -> None:
         self._cache.mkdir(parents=True, exist_ok=True)
-        done = run(command, self._cache, self._environ, _SECONDS)
+        done = run_resolver(command, self._cache, self._environ, _SECONDS)
         if done.returncode != 0:
             raise IndexUnreachable.of(
-                f"pip-tools could not be installed: {told(done.stderr)[-300:]}"
+                f"pip-tools could not be installed: {tool_message(done.stderr)[-300:]}"
             )
 
 

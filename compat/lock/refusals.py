@@ -99,7 +99,7 @@ def _built(refusal: Refusal, text: str) -> Refusal:
     """The refusal with the builder's own words, and of a cause that says when its tool is at
     fault.
     """
-    tool, own = tool_at_fault(text), told(own_error(text))
+    tool, own = tool_at_fault(text), tool_message(own_error(text))
     because = f"{refusal.because}: {own}" if own else refusal.because
     return msgspec.structs.replace(
         refusal, cause="build-tool" if tool else "build", because=because
@@ -122,18 +122,20 @@ def refusal_of_pip(text: str) -> Refusal | None:
     if not exact or f"{version} Requires-Python" not in ignored["versions"]:
         return refusal
     return msgspec.structs.replace(
-        refusal, cause="requires-python", because=told(f"{refusal.subject} asks for another Python")
+        refusal,
+        cause="requires-python",
+        because=tool_message(f"{refusal.subject} asks for another Python"),
     )
 
 
-def told(text: str) -> str:
+def tool_message(text: str) -> str:
     """Return a tool's words fit for print and record: one line, without addresses of indexes and
     paths of a machine.
     """
     return " ".join(_PATH.sub("<path>", _URL.sub("<url>", text)).split())
 
 
-def shortened(text: str) -> str:
+def cut_reason(text: str) -> str:
     """Return the text, cut at the end of a word where it is longer than a record's reason should
     be.
     """
@@ -178,4 +180,4 @@ def _because(story: str, match: re.Match[str]) -> str:
         ),
         default=len(story),
     )
-    return shortened(told(story[begin:end]))
+    return cut_reason(tool_message(story[begin:end]))

@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from compat.errors import DeclarationError
-from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, digest_of
+from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, lock_digest
 
 FORMAT = "1"
 NOW = "now"
@@ -90,7 +90,7 @@ def _own_pins(body: str, digest: str) -> tuple[Pin, ...]:
     if hashlib.sha256(lines.encode()).hexdigest() == digest:
         return tuple(map(_own_pin, lines.splitlines()))
     pins = tuple(decode_pins(body))
-    if digest_of(pins) != digest:
+    if lock_digest(pins) != digest:
         raise ValueError("its pins are not those that were locked: the digest differs")
     return pins
 

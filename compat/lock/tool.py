@@ -9,7 +9,9 @@ from compat.errors import ToolFailed
 Done = subprocess.CompletedProcess[str]
 
 
-def run(command: list[str], folder: Path, environ: Mapping[str, str], seconds: int) -> Done:
+def run_resolver(
+    command: list[str], folder: Path, environ: Mapping[str, str], seconds: int
+) -> Done:
     """Return what the process came to, whatever its exit code; raise ToolFailed when it had no
     answer in time.
     """

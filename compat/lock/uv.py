@@ -15,10 +15,10 @@ from uv import find_uv_bin
 from compat.errors import IndexUnreachable, ToolFailed
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
-from compat.lock.refusals import refusal_of_uv, shortened, told
+from compat.lock.refusals import cut_reason, refusal_of_uv, tool_message
 from compat.lock.sources import NamedBuilds, SourceRelease, shelved
 from compat.lock.text import decode_pins
-from compat.lock.tool import run
+from compat.lock.tool import run_resolver
 
 # Generous: locks take seconds, but an index without metadata files makes uv read every wheel by
 # ranges.
@@ -102,7 +102,7 @@ class UvLocker:
                 shelf.mkdir()
                 shelved(releases, shelf)
                 arguments.append("--find-links=shelf")
-            done = run(arguments, Path(folder), self._environ, _SECONDS)
+            done = run_resolver(arguments, Path(folder), self._environ, _SECONDS)
         return (
             decode_pins(done.stdout) if done.returncode == 0 else refused(inputs.cell, done.stderr)
         )
@@ -174,7 +174,7 @@ def refused(subject: str, stderr: str) -> Refusal:
     refusal = None if any(sign in errors for sign in _NETWORK) else refusal_of_uv(stderr)
     if refusal is not None:
         return refusal
-    words = shortened(told(errors))
+    words = cut_reason(tool_message(errors))
     if any(sign in stderr for sign in _NETWORK):
         hint = "check the network and the index, then again"
         raise IndexUnreachable.of(f"uv could not lock {subject}: {words}", hint=hint)

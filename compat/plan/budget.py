@@ -109,7 +109,7 @@ def packed(tasks: Sequence[Task], budget: Budget) -> Packing:
     return _packing(_assigned(tasks, budget), budget)
 
 
-def fitting(tasks: Iterable[Task], budget: Budget) -> tuple[Task, ...]:
+def tasks_that_fit(tasks: Iterable[Task], budget: Budget) -> tuple[Task, ...]:
     """Return those that fit, where the first ones choose first; a short one may find room where a
     long one did not.
     """
@@ -121,7 +121,7 @@ def rounds(tasks: Sequence[Task], budget: Budget) -> Iterator[tuple[Task, ...]]:
     long ones are left.
     """
     waiting = tasks
-    while taken := set(fitting(waiting, budget)):
+    while taken := set(tasks_that_fit(waiting, budget)):
         yield tuple(task for task in waiting if task in taken)
         waiting = [task for task in waiting if task not in taken]
 

@@ -15,7 +15,7 @@ from compat.index.release import Catalogue, Published, Release
 from compat.plan.cell import Cell
 from compat.plan.dependencies import Dependencies, Question
 from compat.plan.installable import Installable
-from compat.plan.obstacle import Obstacle, Refused, conflict
+from compat.plan.obstacle import Obstacle, RefusingAxis, conflict
 from compat.plan.platform import admits, marker_values
 from compat.plan.product import axis_coordinates
 from compat.plan.requirements import Asked, active, named
@@ -146,11 +146,11 @@ class Feasibility:
         dates = (self._together(cell, release) for release in self.fitting(cell))
         return min((date for date in dates if date is not None), default=None)
 
-    def refused(self, cell: Cell, release: Release) -> tuple[Refused, ...]:
+    def refused(self, cell: Cell, release: Release) -> tuple[RefusingAxis, ...]:
         """Return the axes whose coordinates a release of the subject refuses."""
         relaxations = self.rules.relaxations(cell)
         return tuple(
-            Refused(axis=axis, pin=self._asked_of(cell, axis, release, relaxations))
+            RefusingAxis(axis=axis, pin=self._asked_of(cell, axis, release, relaxations))
             for axis in self._others
             if not self._admitted(cell, axis, release, relaxations)
         )

@@ -34,7 +34,7 @@ class Obstacle(msgspec.Struct, frozen=True, kw_only=True):
     because: str
 
 
-class Refused(msgspec.Struct, frozen=True, kw_only=True):
+class RefusingAxis(msgspec.Struct, frozen=True, kw_only=True):
     """An axis whose coordinate a release of the subject refuses, and the requirement by which it
     does.
     """
@@ -46,7 +46,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
 def conflict(
     cell: Cell,
     subject: PackageAxis,
-    refused: Mapping[Version, Sequence[Refused]],
+    refused: Mapping[Version, Sequence[RefusingAxis]],
     unusable: Mapping[Version, str],
 ) -> Obstacle:
     """Return the obstacle of a cell in which each usable release of the subject refuses some

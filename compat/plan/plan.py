@@ -50,11 +50,11 @@ def plan(matrix: Matrix, catalogue: Catalogue, here: frozenset[Version] | None =
     is infeasible too.
     """
     facts = Feasibility(matrix, catalogue)
-    fates = tuple(fate_of(facts, cell, here) for cell in cells(facts))
+    fates = tuple(fate_of(facts, cell, here) for cell in every_cell(facts))
     return Plan(matrix=matrix.name, fates=fates, unneeded=_unneeded(facts, fates))
 
 
-def cells(facts: Feasibility) -> Iterator[Cell]:
+def every_cell(facts: Feasibility) -> Iterator[Cell]:
     """Yield every cell once: places in axis order, at each place the recipes.
 
     Where no rule relaxes anything, `relaxed` would ask what `dated` asks, so there is no such cell.

@@ -5,8 +5,8 @@ what it gives them.
 from packaging.version import Version
 
 from compat.declare.matrix import Axis
+from compat.policy.as_of import package_words
 from compat.policy.guard import Guard
-from compat.policy.moment import package_of
 from compat.policy.proposal import Affected
 
 
@@ -47,7 +47,7 @@ def _affected(guard: Guard, axis: Axis, versions: list[Version]) -> Affected:
     releases = [release for version in versions for release in guard.moment.releases(axis, version)]
     return Affected(
         axis=axis.name,
-        package=package_of(axis),
+        package=package_words(axis),
         versions=tuple(versions),
         releases=() if releases == versions else tuple(releases),
     )

@@ -14,16 +14,16 @@ from packaging.version import Version
 from compat.declare.matrix import Axis
 from compat.declare.text import Name
 from compat.policy.affected import lost
+from compat.policy.as_of import AsOf, package_words
 from compat.policy.guard import Guard
-from compat.policy.moment import Moment, package_of
 from compat.policy.proposal import Affected, Value
 from compat.policy.window import Slot, hold_words, rule_of, window_of
-from compat.results.picture import Picture
+from compat.results.snapshot import Snapshot
 
 State = Literal["due", "announced", "planned"]
 
 
-class Coming(Value, frozen=True, kw_only=True):
+class ScheduledMove(Value, frozen=True, kw_only=True):
     """A coming move: a floor may rise to `to` with the first release after `on`.
 
     `allowed` is the day on which the window lets it, `on` the first day of the cadence from then
@@ -61,7 +61,7 @@ class Coming(Value, frozen=True, kw_only=True):
         return f"first release after {self.on}"
 
 
-class Minimum(Value, frozen=True, kw_only=True):
+class MinimumVersions(Value, frozen=True, kw_only=True):
     """The floors from a day on, by axis: by the rules, and with the moves that are proven now."""
 
     on: datetime.date
@@ -94,12 +94,12 @@ class Schedule(Value, frozen=True, kw_only=True):
     title: str
     day: datetime.date
     until: datetime.date
-    moves: tuple[Coming, ...]
-    minimums: tuple[Minimum, ...]
+    moves: tuple[ScheduledMove, ...]
+    minimums: tuple[MinimumVersions, ...]
     bars: tuple[Bar, ...]
 
 
-def schedule(picture: Picture, day: datetime.date, years: int = 3) -> Schedule:
+def schedule(picture: Snapshot, day: datetime.date, years: int = 3) -> Schedule:
     """Return the schedule of a matrix from that day on; without a policy nothing moves.
 
     A move that is due shows only the newest version that the calendar allows. Of packages only what
@@ -107,11 +107,11 @@ def schedule(picture: Picture, day: datetime.date, years: int = 3) -> Schedule:
     """
     until = day + relativedelta(years=years)
     policy = picture.ask.policy
-    coming: list[Coming] = []
+    coming: list[ScheduledMove] = []
     bars: list[Bar] = []
-    minimums: tuple[Minimum, ...] = ()
+    minimums: tuple[MinimumVersions, ...] = ()
     if policy is not None:
-        guard = Guard(Moment(picture, policy, day))
+        guard = Guard(AsOf(picture, policy, day))
         axes = [axis for axis in guard.moment.others if axis.name in guard.moment.floors]
         for axis in axes:
             coming += (one for one in _coming(guard, axis) if one.on <= until)
@@ -130,7 +130,7 @@ def schedule(picture: Picture, day: datetime.date, years: int = 3) -> Schedule:
     )
 
 
-def _coming(guard: Guard, axis: Axis) -> Iterator[Coming]:
+def _coming(guard: Guard, axis: Axis) -> Iterator[ScheduledMove]:
     moment = guard.moment
     floor, bad = moment.floors[axis.name], moment.bad(axis.name)
     later = [
@@ -149,7 +149,7 @@ def _coming(guard: Guard, axis: Axis) -> Iterator[Coming]:
             before = move.to
 
 
-def _move(guard: Guard, axis: Axis, slot: Slot) -> Coming:
+def _move(guard: Guard, axis: Axis, slot: Slot) -> ScheduledMove:
     moment = guard.moment
     policy, version = moment.policy, slot.version
     assert slot.on is not None
@@ -158,9 +158,9 @@ def _move(guard: Guard, axis: Axis, slot: Slot) -> Coming:
     on = max(slot.on, moment.lifted(axis.name, version) or slot.on)
     announced = on - datetime.timedelta(days=policy.notice_days)
     proof = guard.raised(axis.name, version)
-    return Coming(
+    return ScheduledMove(
         axis=axis.name,
-        package=package_of(axis),
+        package=package_words(axis),
         floor=moment.floors[axis.name],
         to=version,
         released=slot.came.released,
@@ -181,8 +181,8 @@ def _move(guard: Guard, axis: Axis, slot: Slot) -> Coming:
 
 
 def _minimums(
-    floors: Mapping[str, Version], moves: Sequence[Coming], day: datetime.date
-) -> tuple[Minimum, ...]:
+    floors: Mapping[str, Version], moves: Sequence[ScheduledMove], day: datetime.date
+) -> tuple[MinimumVersions, ...]:
     def at(on: datetime.date, proven: bool) -> tuple[tuple[str, Version], ...]:
         reached = [move for move in moves if move.on <= on and (move.proven or not proven)]
         return tuple(
@@ -191,10 +191,10 @@ def _minimums(
         )
 
     days = sorted({day, *(move.on for move in moves if move.on > day)})
-    return tuple(Minimum(on=on, floors=at(on, False), proven=at(on, True)) for on in days)
+    return tuple(MinimumVersions(on=on, floors=at(on, False), proven=at(on, True)) for on in days)
 
 
-def _bars(moment: Moment, axis: Axis) -> Iterator[Bar]:
+def _bars(moment: AsOf, axis: Axis) -> Iterator[Bar]:
     known = moment.slots[axis.name]
     for slot, after in zip_longest(known, known[1:]):
         yield Bar(

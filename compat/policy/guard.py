@@ -23,10 +23,10 @@ from typing import Literal
 from packaging.version import Version
 
 from compat.plan.cell import RECIPES, Recipe
-from compat.policy.moment import Moment, package_of
-from compat.policy.proposal import Against, Evidence, Objection, Value
-from compat.results.picture import Entry
+from compat.policy.as_of import AsOf, package_words
+from compat.policy.proposal import Against, CellEvidence, Objection, Value
 from compat.results.record import Ran, Status
+from compat.results.snapshot import Entry
 from compat.results.verdict import History, Verdict, verdict_of
 from compat.run.outcome import Failed
 
@@ -34,7 +34,7 @@ Place = tuple[Version, ...]
 State = Literal["proven", "green", "red", "open"]
 
 
-class Proof(Value, frozen=True, kw_only=True):
+class FloorEvidence(Value, frozen=True, kw_only=True):
     """What is known of a floor at one version.
 
     `proven`: every corner is green with enough witnesses; `green`: green, with too few; `red`:
@@ -44,7 +44,7 @@ class Proof(Value, frozen=True, kw_only=True):
 
     version: Version
     state: State
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[CellEvidence, ...]
     objections: tuple[Objection, ...]
     needs: tuple[str, ...]
     red_days: int = 0
@@ -63,12 +63,12 @@ class Proof(Value, frozen=True, kw_only=True):
 class Guard:
     """What supports or forbids a floor, on one day; each version is judged once."""
 
-    def __init__(self, moment: Moment) -> None:
+    def __init__(self, moment: AsOf) -> None:
         """Take the day."""
         self.moment = moment
         self._names = tuple(axis.name for axis in moment.others)
         self._axes = {axis.name: axis for axis in moment.others}
-        self._proofs: dict[tuple[str, Version], Proof] = {}
+        self._proofs: dict[tuple[str, Version], FloorEvidence] = {}
 
     @cached_property
     def _places(self) -> dict[Place, dict[Recipe, Entry]]:
@@ -118,14 +118,14 @@ class Guard:
             place for place in itertools.product(*map(sorted, spans)) if self._can_be_had(place)
         )
 
-    def proof(self, axis: str, at: Version) -> Proof:
+    def proof(self, axis: str, at: Version) -> FloorEvidence:
         """Return what is known of a floor of the axis at that version."""
         key = (axis, at)
         if key not in self._proofs:
             self._proofs[key] = self._proof(axis, at)
         return self._proofs[key]
 
-    def raised(self, axis: str, at: Version) -> Proof:
+    def raised(self, axis: str, at: Version) -> FloorEvidence:
         """Return what is known of a raise to that version: the newest release must be had with it
         as published.
         """
@@ -168,7 +168,7 @@ class Guard:
         recipes = self._places.get(place, {}).values()
         return any(entry.obstacle is None or entry.is_tested for entry in recipes)
 
-    def _proof(self, axis: str, at: Version) -> Proof:
+    def _proof(self, axis: str, at: Version) -> FloorEvidence:
         witnesses = self.moment.policy.witnesses
         if because := self.absent(axis, at):
             return _unknown(at, because)
@@ -180,7 +180,7 @@ class Guard:
             state = "green" if objections else "proven"
         elif all(_is_red(one) for one in deciding):
             state = "red"
-        return Proof(
+        return FloorEvidence(
             version=at,
             state=state,
             evidence=tuple(itertools.chain.from_iterable(corners)),
@@ -191,7 +191,7 @@ class Guard:
             red_days=min(len(one.days) for one in deciding) if state == "red" else 0,
         )
 
-    def _corner(self, place: Place) -> list[Evidence]:
+    def _corner(self, place: Place) -> list[CellEvidence]:
         """The evidence of a place that can be had: its representative cell, then others that
         ran.
         """
@@ -206,7 +206,7 @@ class Guard:
         speaking = self._speaking(able, locked)
         return [speaking, *(one for one in able if one is not speaking and one.latest is not None)]
 
-    def _speaking(self, able: Sequence[Evidence], locked: frozenset[Recipe]) -> Evidence:
+    def _speaking(self, able: Sequence[CellEvidence], locked: frozenset[Recipe]) -> CellEvidence:
         """The representative cell among those of a place that can be had, strictest recipe first.
 
         It is one that supports the floor, with enough runs before one with too few; then one that
@@ -237,7 +237,7 @@ class Guard:
         refused = {e.cell.recipe for e in self.moment.cells if _is_refused(e)} - {"relaxed"}
         return frozenset(refused if self.moment.looks_back else {*refused, "dated"})
 
-    def _evidence(self, entry: Entry) -> Evidence:
+    def _evidence(self, entry: Entry) -> CellEvidence:
         found = self._untroubled(entry)
         unexplained = [
             one.id
@@ -252,7 +252,7 @@ class Guard:
         if found.kind == "partial" and unexplained:
             because = f"no explanation is declared of why these fail: {', '.join(unexplained)}"
         days = self._days(entry)
-        return Evidence(
+        return CellEvidence(
             cell=entry.cell.id,
             recipe=entry.cell.recipe,
             verdict=found.kind,
@@ -290,7 +290,7 @@ class Guard:
         """
         return run.lock_digest == "" or run.isolation >= self.moment.policy.isolation
 
-    def _objection(self, one: Evidence) -> Objection | None:
+    def _objection(self, one: CellEvidence) -> Objection | None:
         def says(against: Against, because: str) -> Objection:
             return Objection(against=against, because=because, cells=(one.cell,))
 
@@ -314,7 +314,7 @@ class Guard:
             return says("red", f"{one.cell} works only in part: {one.because}")
         return says("red", f"{one.cell} does not work: {one.because}")
 
-    def _too_few(self, one: Evidence) -> Objection | None:
+    def _too_few(self, one: CellEvidence) -> Objection | None:
         wanted = self.moment.policy.witnesses
         if len(one.days) >= wanted:
             return None
@@ -328,7 +328,7 @@ class Guard:
         )
 
     def _called(self, axis: str, at: Version) -> str:
-        return f"{package_of(self._axes[axis])} {at}"
+        return f"{package_words(self._axes[axis])} {at}"
 
     def _ruled_out(self, axis: str, at: Version, as_published: bool) -> str:
         """Why the plan has no cell of the newest release with that version, by one such cell."""
@@ -365,7 +365,7 @@ class Guard:
     def _unpromised(self, besides: str) -> str:
         """Which other axis promises nothing that exists."""
         empty = [
-            (package_of(axis), self.moment.floors.get(axis.name))
+            (package_words(axis), self.moment.floors.get(axis.name))
             for axis in self.moment.others
             if axis.name != besides
             and self.promised(axis.name).isdisjoint(self.moment.existing[axis.name])
@@ -382,9 +382,9 @@ class Guard:
         return all(version in self.promised(name) for name, version in others)
 
 
-def _unknown(at: Version, because: str) -> Proof:
+def _unknown(at: Version, because: str) -> FloorEvidence:
     against = Objection(against="missing", because=because)
-    return Proof(version=at, state="open", evidence=(), objections=(against,), needs=())
+    return FloorEvidence(version=at, state="open", evidence=(), objections=(against,), needs=())
 
 
 def _is_refused(entry: Entry) -> bool:
@@ -392,13 +392,13 @@ def _is_refused(entry: Entry) -> bool:
     return isinstance(outcome, Failed) and outcome.stage == "lock"
 
 
-def _is_red(one: Evidence) -> bool:
+def _is_red(one: CellEvidence) -> bool:
     return one.verdict == "broken" and bool(one.days) and not one.stale
 
 
 def merged(
-    proofs: Iterable[Proof],
-) -> tuple[tuple[Evidence, ...], tuple[Objection, ...], tuple[str, ...]]:
+    proofs: Iterable[FloorEvidence],
+) -> tuple[tuple[CellEvidence, ...], tuple[Objection, ...], tuple[str, ...]]:
     """Return the evidence, the objections and the needs of several proofs, each once."""
     several = tuple(proofs)
     return (

@@ -6,8 +6,8 @@ import datetime
 
 from icalendar import Alarm, Calendar, Event
 
-from compat.policy.calendar import Coming, Schedule
-from compat.policy.prose import plain
+from compat.github.markdown import plain
+from compat.policy.calendar import Schedule, ScheduledMove
 
 REMINDERS = (90, 30, 7)
 
@@ -28,7 +28,7 @@ def ical(schedule: Schedule) -> str:
     return text
 
 
-def _event(schedule: Schedule, move: Coming) -> Event:
+def _event(schedule: Schedule, move: ScheduledMove) -> Event:
     event = Event()
     event.add("uid", f"{schedule.matrix}-{move.id}@compat")
     # No clock: what an event says was true from the day on which the version came out.
@@ -51,7 +51,7 @@ def _event(schedule: Schedule, move: Coming) -> Event:
     return event
 
 
-def _lines(schedule: Schedule, move: Coming) -> list[str]:
+def _lines(schedule: Schedule, move: ScheduledMove) -> list[str]:
     came = "comes" if move.released > schedule.day else "came"
     lines = [
         (

@@ -36,7 +36,7 @@ class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Base of the policy room's values."""
 
 
-class Evidence(Value, frozen=True, kw_only=True):
+class CellEvidence(Value, frozen=True, kw_only=True):
     """What is known of one cell that a move depends on, and since when.
 
     `latest` is the day of its newest run that counts, `days` are those of the runs that its verdict
@@ -98,7 +98,7 @@ class Affected(Value, frozen=True, kw_only=True):
     releases: tuple[Version, ...] = ()
 
 
-class Floor(Value, frozen=True, kw_only=True):
+class AxisFloor(Value, frozen=True, kw_only=True):
     """Where the floor of an axis is, and the lines that lead from dates to what the calendar
     allows.
     """
@@ -129,7 +129,7 @@ class Proposal(Value, frozen=True, kw_only=True):
     grounds: tuple[str, ...]
     objections: tuple[Objection, ...]
     arithmetic: tuple[str, ...]
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[CellEvidence, ...]
     lost: tuple[Affected, ...] = ()
     gained: tuple[Affected, ...] = ()
     needs: tuple[str, ...] = ()
@@ -205,7 +205,7 @@ class Proposal(Value, frozen=True, kw_only=True):
         return hashlib.sha256("\n".join(told).encode()).hexdigest()
 
 
-def row(proposal: Proposal) -> dict[str, Any]:
+def proposal_row(proposal: Proposal) -> dict[str, Any]:
     """Return a proposal as machines read it: its fields, and what follows from them."""
     own = msgspec.structs.asdict(proposal)
     own["evidence"] = [

@@ -17,15 +17,23 @@ from packaging.version import Version
 
 from compat.declare.matrix import Axis
 from compat.policy.affected import gained, lost
-from compat.policy.arithmetic import named, told
-from compat.policy.guard import Guard, Proof, merged
-from compat.policy.moment import Moment, package_of
-from compat.policy.proposal import Against, Evidence, Floor, Kind, Objection, Proposal, Value
+from compat.policy.arithmetic import floor_arithmetic, package_and_version
+from compat.policy.as_of import AsOf, package_words
+from compat.policy.guard import FloorEvidence, Guard, merged
+from compat.policy.proposal import (
+    Against,
+    AxisFloor,
+    CellEvidence,
+    Kind,
+    Objection,
+    Proposal,
+    Value,
+)
 from compat.policy.window import hold_words
-from compat.results.picture import Picture
+from compat.results.snapshot import Snapshot
 
 
-def proposals(picture: Picture, day: datetime.date) -> tuple[Proposal, ...]:
+def proposals(picture: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
     """Return the moves to propose on that day, open and objected ones, in the order of the axes.
 
     For a day before the picture's own this is what a maintainer would have been told then; see
@@ -41,7 +49,7 @@ def proposals(picture: Picture, day: datetime.date) -> tuple[Proposal, ...]:
     return tuple(found)
 
 
-def floors(picture: Picture, day: datetime.date) -> tuple[Floor, ...]:
+def floors(picture: Snapshot, day: datetime.date) -> tuple[AxisFloor, ...]:
     """Return the floors that can move, and what the calendar allows them on that day; none without
     a policy.
     """
@@ -50,22 +58,22 @@ def floors(picture: Picture, day: datetime.date) -> tuple[Floor, ...]:
         return ()
     moment = guard.moment
     return tuple(
-        Floor(
+        AxisFloor(
             axis=axis.name,
-            package=package_of(axis),
+            package=package_words(axis),
             at=moment.floors[axis.name],
-            arithmetic=told(moment, axis),
+            arithmetic=floor_arithmetic(moment, axis),
         )
         for axis in _moving(moment)
     )
 
 
-def _guard(picture: Picture, day: datetime.date) -> Guard | None:
+def _guard(picture: Snapshot, day: datetime.date) -> Guard | None:
     policy = picture.ask.policy
-    return None if policy is None else Guard(Moment(picture, policy, day))
+    return None if policy is None else Guard(AsOf(picture, policy, day))
 
 
-def _moving(moment: Moment) -> list[Axis]:
+def _moving(moment: AsOf) -> list[Axis]:
     return [axis for axis in moment.others if axis.name in moment.floors]
 
 
@@ -100,7 +108,7 @@ class _Mover:
         if lower is not None:
             yield lower
 
-    def proof(self, version: Version) -> Proof:
+    def proof(self, version: Version) -> FloorEvidence:
         return self.guard.proof(self.axis.name, version)
 
     def _higher(self) -> list[Version]:
@@ -160,7 +168,11 @@ class _Mover:
 
     def _held(self, to: Version) -> Iterator[Objection]:
         if self.hold is not None and to > self.hold.at:
-            step = "nothing above the floor" if self.step is None else named(self.axis, self.step)
+            step = (
+                "nothing above the floor"
+                if self.step is None
+                else package_and_version(self.axis, self.step)
+            )
             yield _says("hold", f"{hold_words(self.hold)}; now calendar and hold allow {step}")
 
     def _early_held(self, to: Version) -> Iterator[Objection]:
@@ -204,7 +216,7 @@ class _Mover:
         against = []
         back = self._pull()
         if back is not None and back > to:
-            package = package_of(self.axis)
+            package = package_words(self.axis)
             because = (
                 f"the calendar would raise it again: it allows {package} {back}, which the runs"
                 " support"
@@ -267,7 +279,7 @@ class _Mover:
         return Proposal(
             matrix=self.moment.matrix.name,
             axis=self.axis.name,
-            package=package_of(self.axis),
+            package=package_words(self.axis),
             kind=draft.kind,
             release=self.moment.called,
             current=self.at,
@@ -276,7 +288,7 @@ class _Mover:
             grounds=(self._ground(draft), *self._lapsed(draft), *self._failing(draft.to)),
             objections=(*draft.against, *objections),
             arithmetic=(
-                *told(self.moment, self.axis),
+                *floor_arithmetic(self.moment, self.axis),
                 self._conclusion(draft, not (draft.against or objections)),
             ),
             evidence=(*_leaving(draft.broken), *evidence),
@@ -291,7 +303,7 @@ class _Mover:
         return max((day for day in (draft.allowed, lifted) if day is not None), default=None)
 
     def _ground(self, draft: "_Draft") -> str:
-        release, to, at = self.moment.called, named(self.axis, draft.to), self.at
+        release, to, at = self.moment.called, package_and_version(self.axis, draft.to), self.at
         match draft.kind:
             case "raise":
                 return f"the calendar allows {to} from {draft.allowed} on, and the floor is {at}"
@@ -299,7 +311,7 @@ class _Mover:
                 return f"it is declared from {at} on, and {release} may work from {to} on"
             case "early":
                 return (
-                    f"every representative cell of {release} at the floor, {named(self.axis, at)},"
+                    f"every representative cell of {release} at the floor, {package_and_version(self.axis, at)},"
                     " is broken"
                 )
 
@@ -334,13 +346,13 @@ class _Draft(Value, frozen=True, kw_only=True):
 
     kind: Kind
     to: Version
-    proofs: tuple[Proof, ...]
+    proofs: tuple[FloorEvidence, ...]
     against: tuple[Objection, ...]
     allowed: datetime.date | None = None
-    broken: Proof | None = None
+    broken: FloorEvidence | None = None
 
 
-def _leaving(broken: Proof | None) -> Iterator[Evidence]:
+def _leaving(broken: FloorEvidence | None) -> Iterator[CellEvidence]:
     """The cells of the floor that an early move leaves: that they are broken supports it."""
     for cell in () if broken is None else broken.evidence:
         yield msgspec.structs.replace(

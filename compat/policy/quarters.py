@@ -9,7 +9,7 @@ from dateutil.relativedelta import relativedelta
 from packaging.version import Version
 
 from compat.declare.text import Name
-from compat.policy.calendar import Coming, Schedule
+from compat.policy.calendar import Schedule, ScheduledMove
 from compat.policy.proposal import Value
 from compat.policy.window import DAY
 
@@ -29,7 +29,7 @@ class Quarter(Value, frozen=True, kw_only=True):
     on: datetime.date
     floors: tuple[tuple[Name, Version], ...]
     proven: tuple[tuple[Name, Version], ...]
-    moves: tuple[Coming, ...]
+    moves: tuple[ScheduledMove, ...]
 
     @property
     def id(self) -> str:

@@ -26,7 +26,7 @@ CADENCES = {
 }
 
 
-class Came(Value, frozen=True, kw_only=True):
+class VersionRelease(Value, frozen=True, kw_only=True):
     """A version of an axis, and when it came out; `ends` is upstream's last day for it, where one
     is known.
     """
@@ -44,7 +44,7 @@ class Slot(Value, frozen=True, kw_only=True):
     are None when nobody can know yet: what decides has not come out.
     """
 
-    came: Came
+    came: VersionRelease
     allowed: datetime.date | None
     on: datetime.date | None
 
@@ -73,7 +73,7 @@ def rule_of(window: Window) -> str:
     return "the oldest that upstream still looks after"
 
 
-def came_of(axis: Axis, catalogue: Catalogue) -> tuple[Came, ...]:
+def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, ...]:
     """Return the versions of an axis whose release date is known, oldest first.
 
     Of the interpreter axis these are the series from the axis's oldest on, also those that upstream
@@ -82,7 +82,9 @@ def came_of(axis: Axis, catalogue: Catalogue) -> tuple[Came, ...]:
     if isinstance(axis, InterpreterAxis):
         oldest = min(Version(f"{one.major}.{one.minor}") for one in axis.releases)
         return tuple(
-            Came(version=one.version, released=one.released, source=one.source, ends=one.ends)
+            VersionRelease(
+                version=one.version, released=one.released, source=one.source, ends=one.ends
+            )
             for one in PYTHONS
             if one.version >= oldest
         )
@@ -93,7 +95,7 @@ def came_of(axis: Axis, catalogue: Catalogue) -> tuple[Came, ...]:
     )
     source = f"upload time of {axis.package} on the package index"
     return tuple(
-        Came(version=version, released=day, source=source)
+        VersionRelease(version=version, released=day, source=source)
         for version, day in dated
         if day is not None
     )
@@ -106,7 +108,7 @@ def released_on(axis: PackageAxis, version: Version, package: Package) -> dateti
     return None if first is None else first.date()
 
 
-def slots(came: Sequence[Came], window: Window, policy: Policy) -> tuple[Slot, ...]:
+def slots(came: Sequence[VersionRelease], window: Window, policy: Policy) -> tuple[Slot, ...]:
     """Return when the window lets the floor rise to each version, oldest version first."""
     found = []
     for index, one in enumerate(came):
@@ -153,7 +155,7 @@ def known_bad(policy: Policy, axis: str) -> frozenset[Version]:
     return frozenset(bad.version for bad in policy.known_bad if bad.axis == axis)
 
 
-def _allowed(came: Sequence[Came], index: int, window: Window) -> datetime.date | None:
+def _allowed(came: Sequence[VersionRelease], index: int, window: Window) -> datetime.date | None:
     one = came[index]
     if window.months is not None:
         day: datetime.date = one.released + relativedelta(months=window.months)

@@ -14,9 +14,16 @@ from compat.declare.matrix import PackageAxis
 from compat.index.select import members
 from compat.plan.cell import Cell
 from compat.plan.product import axis_coordinates
-from compat.results.picture import Entry, Picture
 from compat.results.record import Ran, Value
-from compat.results.verdict import History, Present, in_order, is_other_suite, staleness, verdict
+from compat.results.snapshot import Entry, Snapshot
+from compat.results.verdict import (
+    EvaluationContext,
+    History,
+    in_order,
+    is_other_suite,
+    staleness,
+    verdict,
+)
 
 Reason = Literal[
     "never-run", "lock-changed", "suite-changed", "flaky", "spurious-last", "stale", "asked"
@@ -49,7 +56,7 @@ class Due(Value, frozen=True, kw_only=True):
 def due(
     locks: Mapping[str, str | None],
     runs: Iterable[Ran],
-    present: Present,
+    present: EvaluationContext,
     places: Mapping[str, Place] | None = None,
 ) -> tuple[Due, ...]:
     """Return the cells to run, the most telling first: by their place, by the reason, then by id.
@@ -70,7 +77,7 @@ def due(
 
 
 def agenda(
-    picture: Picture, others: Iterable[str] = (), proposed: Iterable[str] = ()
+    picture: Snapshot, others: Iterable[str] = (), proposed: Iterable[str] = ()
 ) -> tuple[Due, ...]:
     """Return the due cells of a matrix: those with locks or runs, `others`, and the untested ones
     in telling places.
@@ -88,7 +95,7 @@ def _order(one: Due) -> tuple[int, int, str]:
 
 
 def _due(
-    cell: str, runs: list[Ran], present: Present, lock: str | None, place: Place
+    cell: str, runs: list[Ran], present: EvaluationContext, lock: str | None, place: Place
 ) -> Due | None:
     if not runs:
         return Due(cell=cell, reason="never-run", place=place)
@@ -100,7 +107,9 @@ def _due(
     return None if reason is None else Due(cell=cell, reason=reason, last=day, place=place)
 
 
-def _reason(last: Ran, runs: list[Ran], present: Present, lock: str | None) -> Reason | None:
+def _reason(
+    last: Ran, runs: list[Ran], present: EvaluationContext, lock: str | None
+) -> Reason | None:
     if lock is not None and last.lock_digest != lock:
         return "lock-changed"
     if is_other_suite(last, present):
@@ -115,7 +124,7 @@ def _reason(last: Ran, runs: list[Ran], present: Present, lock: str | None) -> R
     return "stale" if staleness(history, present, lock) else None
 
 
-def _places(picture: Picture) -> Iterator[tuple[str, Place]]:
+def _places(picture: Snapshot) -> Iterator[tuple[str, Place]]:
     """The feasible cells in telling places; where a cell lies in two, the more telling one comes
     last.
     """
@@ -131,7 +140,7 @@ def _places(picture: Picture) -> Iterator[tuple[str, Place]]:
             yield entry.cell.id, "floor"
 
 
-def _newest(picture: Picture) -> Version | None:
+def _newest(picture: Snapshot) -> Version | None:
     at = axis_coordinates(picture.matrix.subject_axis, picture.catalogue)
     return at[-1].version if at else None
 
@@ -142,7 +151,7 @@ def _lies_in(floors: Mapping[str, Sequence[Version]], cell: Cell) -> bool:
     )
 
 
-def _around_floors(picture: Picture) -> dict[str, Sequence[Version]]:
+def _around_floors(picture: Snapshot) -> dict[str, Sequence[Version]]:
     """The coordinates at each declared floor and one step beside it: what it rests on, and where it
     could move.
     """
@@ -171,7 +180,7 @@ def _asks_about(
     return at[subject] == newest and any(at[axis] in versions for axis, versions in arrived.items())
 
 
-def _new_releases(picture: Picture) -> dict[str, frozenset[Version]]:
+def _new_releases(picture: Snapshot) -> dict[str, frozenset[Version]]:
     """The coordinates of each package axis that came out after the first run of the matrix: they
     came since.
     """
@@ -188,7 +197,7 @@ def _new_releases(picture: Picture) -> dict[str, frozenset[Version]]:
     }
 
 
-def _came_out(axis: PackageAxis, at: Version, picture: Picture) -> datetime.datetime | None:
+def _came_out(axis: PackageAxis, at: Version, picture: Snapshot) -> datetime.datetime | None:
     releases = members(at, axis.select, picture.catalogue.package(canonicalize_name(axis.package)))
     return min(
         (release.uploaded for release in releases if release.uploaded is not None), default=None

@@ -16,9 +16,9 @@ from compat.results.record import (
     MOST_BYTES,
     Record,
     decode_record,
-    digest_of,
     encode_record,
     is_cell_id,
+    record_digest,
 )
 
 # A writer that was killed leaves its temporary file; no writer takes an hour.
@@ -167,7 +167,7 @@ class RecordFiles:
         one of them.
         """
         temporary = folder / f".{os.getpid()}-{os.urandom(8).hex()}.tmp"
-        wanted = [folder / name for name in names(record, digest_of(data.decode()))]
+        wanted = [folder / name for name in record_names(record, record_digest(data.decode()))]
         if any(_holds(path, data) for path in wanted):
             return False
         try:
@@ -198,12 +198,12 @@ def read_record(path: Path, matrix: str, name: str) -> Record | Fault:
         return _fault(name, f"cannot be read: {_reason(fault)}")
     if (record.matrix, record.cell) != (matrix, path.parent.name):
         return _fault(name, f"is a record of {record.matrix}, {record.cell}")
-    if path.name not in names(record, digest_of(text)):
+    if path.name not in record_names(record, record_digest(text)):
         return _fault(name, "has not the name that its content asks for")
     return record
 
 
-def names(record: Record, digest: str) -> tuple[str, ...]:
+def record_names(record: Record, digest: str) -> tuple[str, ...]:
     """Return the names that a record's file may have, the usual one first."""
     started = f"{record.started:%Y%m%dT%H%M%SZ}"
     return tuple(f"{started}-{digest[:digits]}.json" for digits in _DIGITS)

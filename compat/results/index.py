@@ -53,7 +53,7 @@ T = TypeVar("T")
 _outcome = lru_cache(maxsize=10_000)(parse_outcome)
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     """A run as the index has it: enough for a verdict, without its file.
 
     `told` is decoded when it is asked for.
@@ -93,7 +93,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return _told.decode(self.told)[2]
 
 
-class Index:
+class RecordIndex:
     """The records of any number of matrices.
 
     Where the file cannot be used, the index is made anew in memory.
@@ -117,18 +117,18 @@ class Index:
                 self._renew(place, keep="locked" in str(fault))
         return self._refresh(store)
 
-    def runs(self, store: RecordFiles) -> tuple[Row, ...]:
+    def runs(self, store: RecordFiles) -> tuple[RunRow, ...]:
         """Return all runs of the matrix, by cell and time.
 
         An index that lies about them is made anew.
         """
         return self._sound(store, lambda: self._rows(store, ""))
 
-    def runs_of(self, store: RecordFiles, cell: str) -> tuple[Row, ...]:
+    def runs_of(self, store: RecordFiles, cell: str) -> tuple[RunRow, ...]:
         """Return the runs of one cell, by time."""
         return self._sound(store, lambda: self._rows(store, f"{cell}/"))
 
-    def latest(self, store: RecordFiles) -> tuple[Row, ...]:
+    def latest(self, store: RecordFiles) -> tuple[RunRow, ...]:
         """Return the newest run of each cell, by cell."""
         newest = {row.cell: row for row in self.runs(store)}
         return tuple(newest.values())
@@ -164,7 +164,7 @@ class Index:
             self.refresh(store)
         return read()
 
-    def _rows(self, store: RecordFiles, below: str) -> tuple[Row, ...]:
+    def _rows(self, store: RecordFiles, below: str) -> tuple[RunRow, ...]:
         """The rows whose path begins so; raises sqlite3.Error when one is damaged or lacking."""
         where = "root = ? AND path >= ? AND path < ?"
         values = (_root(store), below, f"{below}\x7f")
@@ -253,14 +253,14 @@ def _root(store: RecordFiles) -> str:
     return hashlib.sha256(str(store.folder.absolute()).encode(errors="surrogateescape")).hexdigest()
 
 
-def _row(*columns: Any) -> Row:
+def _row(*columns: Any) -> RunRow:
     *known, told_sum = columns
     if _sum(*known) != told_sum:
         raise sqlite3.DatabaseError("a row of the index is damaged")
     path, cell, started, outcome, seconds, lock_digest, suite_digest, attempts, isolation, told = (
         known
     )
-    return Row(
+    return RunRow(
         path=path,
         cell=cell,
         started=datetime.datetime.fromisoformat(started),

@@ -45,7 +45,7 @@ def involved_in_refusal(subject: str, because: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*_of_requirements(subject), *_of_requirements(because)]))
 
 
-def in_the_way(packages: Iterable[str], asked: frozenset[str]) -> str:
+def third_package(packages: Iterable[str], asked: frozenset[str]) -> str:
     """Return the first of the packages that is neither the subject's nor a coordinate's; empty when
     there is none.
     """

@@ -11,11 +11,11 @@ from compat.lock.builders import own_error
 from compat.results.involved import involved, involved_in_refusal
 from compat.results.record import Attempt, Capability, Record, StepSeconds, decisive
 from compat.results.redact import redacted
-from compat.results.verdict import Present
+from compat.results.verdict import EvaluationContext
 from compat.run.classify import classify
 from compat.run.evidence import Evidence, Metric, StepName, Trial
 from compat.run.outcome import Failed, Outcome, Passed, is_untrusted
-from compat.run.signatures import EXCEPTIONS, read
+from compat.run.signatures import EXCEPTIONS, match_signature
 
 # How a text loses what may not be published: `redact.redacted`, told which folders the machine has.
 Redact = Callable[[str], str]
@@ -24,7 +24,7 @@ _MOST_CAPABILITIES = 2000
 _MOST_REMARKS = 50
 
 
-class Refused(msgspec.Struct, frozen=True, kw_only=True):
+class RefusedCell(msgspec.Struct, frozen=True, kw_only=True):
     """A cell that came to nothing before anything could run: what it came to, why in one sentence,
     and when.
     """
@@ -72,7 +72,12 @@ def record_of(
 
 
 def record_of_refusal(
-    cell: str, matrix: str, refused: Refused, present: Present, host: str, run_url: str = ""
+    cell: str,
+    matrix: str,
+    refused: RefusedCell,
+    present: EvaluationContext,
+    host: str,
+    run_url: str = "",
 ) -> Record:
     """Return the record of a cell that could not be locked, so that nothing could be run."""
     return Record(
@@ -144,7 +149,7 @@ def _capability(name: str, trial: Trial, redacted: Redact) -> Capability:
     raised = trial.raised
     if raised is None:
         return Capability(id=name, status="no", cause="error")
-    cause, _ = read(EXCEPTIONS, f"{raised.type}: {raised.message}") or ("error", "")
+    cause, _ = match_signature(EXCEPTIONS, f"{raised.type}: {raised.message}") or ("error", "")
     subject = (
         f"{redacted(f'{raised.type}: {raised.message}')[:500]} ({redacted(raised.where)[:400]})"
     )

@@ -24,7 +24,7 @@ from compat.run.outcome import (
     is_spurious,
     parse_outcome,
 )
-from compat.run.signatures import EXCEPTIONS, read
+from compat.run.signatures import EXCEPTIONS, match_signature
 
 FORMAT = 3
 Raw = dict[str, Any]
@@ -46,7 +46,7 @@ _TOLD = re.compile(r"(?P<message>.*) \((?P<at>[^()]*)\)", re.DOTALL)
 Status = Literal["yes", "no", "absent"]
 Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
-Moment = Annotated[datetime.datetime, msgspec.Meta(tz=True)]
+UtcDatetime = Annotated[datetime.datetime, msgspec.Meta(tz=True)]
 Digest = Annotated[
     str,
     msgspec.Meta(
@@ -89,7 +89,10 @@ class Capability(Value, frozen=True, kw_only=True):
         if self.status != "no":
             return None
         text = _TOLD.fullmatch(self.subject)
-        _, thing = read(EXCEPTIONS, text["message"] if text else self.subject) or ("", "")
+        _, thing = match_signature(EXCEPTIONS, text["message"] if text else self.subject) or (
+            "",
+            "",
+        )
         at = text["at"] if text else ""
         return Failed(stage="test", cause=self.cause or "error", subject=self.id, by=thing, at=at)
 
@@ -108,7 +111,7 @@ class StepSeconds(Value, frozen=True, kw_only=True):
 
 class _Try(Value, frozen=True, kw_only=True):
     seconds: Seconds
-    started: Moment
+    started: UtcDatetime
     isolation: Isolation
 
 
@@ -123,7 +126,7 @@ class _Run(Value, frozen=True, kw_only=True):
     matrix: Name
     lock_digest: Digest
     suite_digest: Digest
-    started: Moment
+    started: UtcDatetime
     seconds: Seconds
     host: HostClass
     isolation: Isolation
@@ -294,7 +297,7 @@ def decode_record(
         found = raw.pop("format", None)
         if not isinstance(found, int) or isinstance(found, bool) or not 1 <= found <= newest:
             raise ValueError(f"has format {found!r}; this version of compat reads 1 to {newest}")
-        if raw.pop("digest", None) != digest_of(text):
+        if raw.pop("digest", None) != record_digest(text):
             raise ValueError("is not as it was written: its digest differs")
         record = _record(_upgraded(raw, range(found, newest), upgrades))
         _refuse_unsound(record)
@@ -303,7 +306,7 @@ def decode_record(
         raise RecordError(_fault(source, str(fault))) from None
 
 
-def digest_of(text: str) -> str:
+def record_digest(text: str) -> str:
     """Return the sha256 of a record's text without the line that holds it; empty when there is no
     such line.
     """

@@ -8,7 +8,7 @@ from compat.declare.faults import Finding
 from compat.declare.matrix import Matrix
 from compat.errors import UsageError
 from compat.plan.cell import parse_cell
-from compat.results.picture import holds
+from compat.results.snapshot import holds
 from compat.results.verdict import Verdict
 
 

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from compat.results.record import Record, digest_of, encode_record
+from compat.results.record import Record, encode_record, record_digest
 
 
 class RecordStore(Protocol):
@@ -41,7 +41,7 @@ class MemoryStore:
 
     def add(self, record: Record) -> bool:
         """Keep the record; False when the identical one is there already."""
-        digest = digest_of(encode_record(record))
+        digest = record_digest(encode_record(record))
         kept = self._kept.setdefault(record.cell, {})
         if digest in kept:
             return False

@@ -7,8 +7,8 @@ from packaging.version import Version
 
 from compat.declare.capabilities import Described
 from compat.declare.matrix import KnownIssue
-from compat.results.picture import Entry, Picture
 from compat.results.record import Capability, Status, Value
+from compat.results.snapshot import Entry, Snapshot
 from compat.run.outcome import Failed
 
 # Yes in the representative cell, but not in the one on the newest versions.
@@ -16,7 +16,7 @@ NOT_WITH_THE_NEWEST = "◐"
 SIGNS: dict[Status | None, str] = {"yes": "✓", "no": "✗", "absent": "∅", None: "?"}
 
 
-class Column(Value, frozen=True, kw_only=True):
+class ReleaseColumn(Value, frozen=True, kw_only=True):
     """A release of the subject: its representative cell, and the other cells that reached the
     suite.
 
@@ -51,7 +51,7 @@ class Column(Value, frozen=True, kw_only=True):
         return SIGNS[None if here is None else here.status]
 
 
-def columns(picture: Picture) -> tuple[Column, ...]:
+def columns(picture: Snapshot) -> tuple[ReleaseColumn, ...]:
     """Return a column for each release that a run reached the suite of, oldest first.
 
     The representative cell is the one with the most capabilities; among equals the one on the
@@ -68,11 +68,13 @@ def columns(picture: Picture) -> tuple[Column, ...]:
             *others, entry = ranked
             peers = (e for e in entries if e.cell.recipe == entry.cell.recipe and _was_installed(e))
             newest = max(peers, key=_versions, default=entry)
-            found.append(Column(version=version, entry=entry, newest=newest, others=tuple(others)))
+            found.append(
+                ReleaseColumn(version=version, entry=entry, newest=newest, others=tuple(others))
+            )
     return tuple(found)
 
 
-def markdown(picture: Picture, described: Sequence[Described]) -> str:
+def capability_table(picture: Snapshot, described: Sequence[Described]) -> str:
     """Return the table with its legend, where other cells differ, and the explanations; rows in the
     suite's order.
     """
@@ -115,7 +117,7 @@ def markdown(picture: Picture, described: Sequence[Described]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def unexplained(picture: Picture) -> tuple[tuple[str, str], ...]:
+def unexplained(picture: Snapshot) -> tuple[tuple[str, str], ...]:
     """Return cell and capability of each `no` for which nobody has declared why."""
     return tuple(
         (entry.cell.id, capability.id)
@@ -130,7 +132,7 @@ def _section(title: str, lines: Iterable[str]) -> list[str]:
     return ["", title, "", *told] if told else []
 
 
-def _helpers(shown: Sequence[Column], titles: Mapping[str, str]) -> Iterable[str]:
+def _helpers(shown: Sequence[ReleaseColumn], titles: Mapping[str, str]) -> Iterable[str]:
     for name in sorted(titles):
         came = Counter(
             one.status for column in shown for one in column.entry.verdict.helpers if one.id == name
@@ -141,13 +143,13 @@ def _helpers(shown: Sequence[Column], titles: Mapping[str, str]) -> Iterable[str
         yield f"- {titles[name]} `{_plain(name)}`: {counts or 'not asked'}"
 
 
-def _newest(shown: Sequence[Column]) -> Iterable[str]:
+def _newest(shown: Sequence[ReleaseColumn]) -> Iterable[str]:
     for column in shown:
         if not column.newest.verdict.capabilities:
             yield f"- `{column.newest.cell.id}`: {_plain(str(column.newest.verdict.outcome))}"
 
 
-def _differences(shown: Sequence[Column]) -> Iterable[str]:
+def _differences(shown: Sequence[ReleaseColumn]) -> Iterable[str]:
     for column in shown:
         for other in column.others:
             own = {one.id: one.status for one in column.entry.verdict.capabilities}
@@ -161,7 +163,7 @@ def _differences(shown: Sequence[Column]) -> Iterable[str]:
                 yield f"- `{other.cell.id}`: {', '.join(differ)}"
 
 
-def _reasons(picture: Picture, shown: Sequence[Column]) -> Iterable[str]:
+def _reasons(picture: Snapshot, shown: Sequence[ReleaseColumn]) -> Iterable[str]:
     found: dict[tuple[str, KnownIssue | None], list[str]] = {}
     for column in shown:
         for entry in (column.entry, *column.others):

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Literal, get_args
 
 from compat.plan.obstacle import Obstacle
-from compat.results.involved import in_the_way
+from compat.results.involved import third_package
 from compat.results.record import Capability, Ran, Status, Value
 from compat.run.outcome import Failed, Outcome, Passed, brief, is_doubtful, is_spurious
 
@@ -22,7 +22,7 @@ FRESH_DAYS = 90
 WITNESSES = 2
 
 
-class Present(Value, frozen=True, kw_only=True):
+class EvaluationContext(Value, frozen=True, kw_only=True):
     """What holds at the moment of asking: the suite as it is now, the day, and how many days a
     record stays fresh.
 
@@ -62,7 +62,7 @@ class Verdict(Value, frozen=True, kw_only=True):
 def verdict(
     cell: str,
     runs: Iterable[Ran],
-    present: Present,
+    present: EvaluationContext,
     *,
     lock_digest: str | None = None,
     obstacle: Obstacle | None = None,
@@ -80,7 +80,7 @@ def verdict(
 def verdict_of(
     cell: str,
     history: "History",
-    present: Present,
+    present: EvaluationContext,
     lock_digest: str | None,
     obstacle: Obstacle | None,
 ) -> Verdict:
@@ -177,7 +177,9 @@ def in_order(runs: Iterable[Ran]) -> list[Ran]:
     return sorted(ordered, key=lambda run: (*_place(run), repr(run.capabilities)))
 
 
-def staleness(history: History, present: Present, lock_digest: str | None) -> tuple[str, ...]:
+def staleness(
+    history: History, present: EvaluationContext, lock_digest: str | None
+) -> tuple[str, ...]:
     """Return why the newest run that counts no longer answers today's question; empty when it
     does.
     """
@@ -198,14 +200,14 @@ def _is_cancelled(run: Ran) -> bool:
     return isinstance(last, Failed) and last.cause == "cancelled"
 
 
-def is_other_suite(run: Ran, present: Present) -> bool:
+def is_other_suite(run: Ran, present: EvaluationContext) -> bool:
     """Return whether the run was of another suite than today's; one without a lock, or without a
     suite, was of none.
     """
     return run.lock_digest != "" and run.suite_digest not in ("", present.suite_digest)
 
 
-def _outdated(run: Ran, present: Present, lock_digest: str | None) -> Iterator[str]:
+def _outdated(run: Ran, present: EvaluationContext, lock_digest: str | None) -> Iterator[str]:
     if lock_digest is not None and run.lock_digest != lock_digest:
         yield "the cell's lock has changed since"
     if is_other_suite(run, present):
@@ -275,7 +277,7 @@ class _Group:
         """The package, neither subject nor coordinate, by which the newest run failed; empty when
         it was none.
         """
-        return in_the_way(self.newest.involved, self._asked)
+        return third_package(self.newest.involved, self._asked)
 
     @property
     def outcome(self) -> Outcome:

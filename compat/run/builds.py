@@ -28,7 +28,7 @@ from compat.lock.text import encode_pin
 from compat.lock.uv import index_arguments, moment_text, refused
 from compat.run.evidence import Ended, Isolation, Limits, Value
 from compat.run.isolation import Room
-from compat.run.supervise import run
+from compat.run.supervise import run_limited
 
 BUILD_SECONDS = 1800  # compiled packages of many thousand lines take many minutes
 _DEPTH = 12  # folders of uv's cache above a built wheel: 6 in uv 0.13
@@ -115,7 +115,7 @@ def build(
         hidden=tuple(map(Path, shop.hidden)),
         network=True,
     )
-    return run(command, room, shop.limits, level=shop.level, cancel=cancel)
+    return run_limited(command, room, shop.limits, level=shop.level, cancel=cancel)
 
 
 def build_all(

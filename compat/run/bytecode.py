@@ -19,7 +19,7 @@ from pathlib import Path
 from compat.run import compiling
 from compat.run.evidence import Limits, Value
 from compat.run.isolation import Room
-from compat.run.supervise import run
+from compat.run.supervise import run_limited
 
 _HASH_BYTES = 32
 _MOST_RECORD_BYTES = 64 << 20
@@ -106,7 +106,7 @@ def harvest(
             writable=(place,),
             network=False,
         )
-        run(command, room, _COMPILING, level="L1")
+        run_limited(command, room, _COMPILING, level="L1")
     return len(_known(place) & wanted.keys())
 
 

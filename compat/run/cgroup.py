@@ -92,7 +92,7 @@ def tasks(limits: Limits) -> int:
 
 
 @functools.cache
-def homes() -> tuple[Home, ...]:
+def group_homes() -> tuple[Home, ...]:
     """Return where this process may make groups, after removing those of processes that are gone.
 
     Only where that is ours to do: below a group that was delegated to us, or at the root of a
@@ -101,7 +101,7 @@ def homes() -> tuple[Home, ...]:
     """
     found = tuple(homes_of(_ROOT, Path("/proc/self/cgroup").read_text(encoding="utf-8")))
     for home in found:
-        sweep(home.folder)
+        remove_dead_groups(home.folder)
     return found
 
 
@@ -133,7 +133,7 @@ def homes_of(root: Path, memberships: str) -> list[Home]:
     return found
 
 
-def sweep(home: Path) -> int:
+def remove_dead_groups(home: Path) -> int:
     """Remove the groups of processes that are gone; return how many."""
     count = 0
     for folder in home.glob("compat-*"):

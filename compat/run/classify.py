@@ -5,7 +5,7 @@ import signal
 from compat.lock.builders import tool_at_fault
 from compat.run.evidence import Evidence, Installed, Raised, Step, StepName, Trial
 from compat.run.outcome import PLACED, Cause, Failed, Outcome, Passed, Stage
-from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, read
+from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, match_signature
 from compat.run.suitefault import (
     failing_helper,
     misspelt_module,
@@ -46,7 +46,7 @@ def _install(evidence: Evidence) -> Failed | None:
         return None
     if (killed := _killed("install", step, "")) is not None:
         return killed
-    cause, subject = read(INSTALL, step.log) or ("error", "")
+    cause, subject = match_signature(INSTALL, step.log) or ("error", "")
     tool = tool_at_fault(step.log) if cause == "build" else ""
     if tool:
         return Failed(stage="install", cause="build-tool", subject=subject, by=tool)
@@ -95,7 +95,7 @@ def _suite_end(evidence: Evidence) -> Failed | None:
     ):
         return fault
     if evidence.collected is None and step.ended.exit_code is not None:
-        died = read(DEATHS, step.log) or _killed(stage, step, "")
+        died = match_signature(DEATHS, step.log) or _killed(stage, step, "")
         return (
             _death(stage, step, "")
             if died
@@ -175,7 +175,7 @@ def _raised(stage: Stage, raised: Raised, name: str) -> Failed:
     """Return what an exception means; its subject is the name given, else the thing or the
     place.
     """
-    cause, thing = read(EXCEPTIONS, f"{raised.type}: {raised.message}") or ("error", "")
+    cause, thing = match_signature(EXCEPTIONS, f"{raised.type}: {raised.message}") or ("error", "")
     # A path that lies below no package is a path of this machine: equal failures have equal places.
     place = raised.where.rpartition("/")[2] if raised.where.startswith("/") else raised.where
     if name:
@@ -194,7 +194,7 @@ def _death(stage: Stage, step: Step, subject: str) -> Failed:
         return Failed(stage=stage, cause=_SIGNALS[number], subject=subject)
     if (killed := _killed(stage, step, subject)) is not None:
         return killed
-    found = read(DEATHS, step.log)
+    found = match_signature(DEATHS, step.log)
     if found is not None:
         return Failed(stage=stage, cause=found[0], subject=subject or found[1])
     return Failed(stage=stage, cause="premature-exit", subject=subject)

@@ -54,7 +54,7 @@ def keep(store: str, sha256: str, content: bytes) -> None:
     os.replace(temporary, os.path.join(folder, sha256))
 
 
-def main(wanted: str, store: str, magic: str) -> None:
+def compile_listed(wanted: str, store: str, magic: str) -> None:
     """Compile what the file `wanted` names into the store, if this interpreter has that magic
     number.
     """
@@ -72,4 +72,4 @@ def main(wanted: str, store: str, magic: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    compile_listed(*sys.argv[1:])

@@ -16,7 +16,7 @@ _LONGEST = 500
 _MOST_MODULES = 100_000
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class SuiteReport(msgspec.Struct, frozen=True, kw_only=True):
     """What the plugin streamed: the part of Evidence that comes from the suite."""
 
     collected: int | None = None
@@ -52,7 +52,7 @@ def read_modules(cell: Path, name: str) -> frozenset[str]:
     return frozenset(name for name in names[:_MOST_MODULES] if isinstance(name, str))
 
 
-def read_report(events: bytes) -> Report:
+def read_report(events: bytes) -> SuiteReport:
     """Return what the events tell, and the first thing about them that no sound run of pytest can
     come to.
 
@@ -66,7 +66,7 @@ def read_report(events: bytes) -> Report:
     reading = _Reading()
     for line in lines:
         reading.take(_object(line))
-    return Report(
+    return SuiteReport(
         collected=reading.collected,
         # 0: all passed; 1: some failed; 5: none collected. Others mean that pytest itself was
         # stopped.

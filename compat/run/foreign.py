@@ -14,7 +14,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def opened(folder: Path, name: str) -> int:
+def open_plain(folder: Path, name: str) -> int:
     """Return a descriptor of the plain file `name`, a path below the folder; raise OSError for
     anything else.
 
@@ -41,5 +41,5 @@ def read_bytes(folder: Path, name: str, most: int) -> bytes:
     """Return the first `most` bytes of the file; raise OSError when it is not a plain file below
     the folder.
     """
-    with open(opened(folder, name), "rb") as file:
+    with open(open_plain(folder, name), "rb") as file:
         return file.read(most)

@@ -22,7 +22,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from compat.run.evidence import Installed
-from compat.run.foreign import opened, read_bytes
+from compat.run.foreign import open_plain, read_bytes
 
 _MOST_METADATA = 4 << 20
 _MOST_RECORD = 64 << 20
@@ -47,7 +47,7 @@ class Distribution(NamedTuple):
     files: Mapping[str, str]
 
 
-class State(NamedTuple):
+class FileState(NamedTuple):
     """What the kernel says of a file.
 
     A program can set back `mtime`, but not `ctime`; a new hard link changes it.
@@ -85,7 +85,7 @@ class Environment:
         self.distributions: tuple[Distribution, ...] = ()
         self._bare: frozenset[str] = frozenset()
         self._hashes: dict[str, str] = {}
-        self._states: dict[str, State] = {}
+        self._states: dict[str, FileState] = {}
         self._compiled: frozenset[str] = frozenset()
 
     def is_bare(self) -> None:
@@ -186,17 +186,17 @@ class Environment:
             return False
         return any(line.startswith((b"import ", b"import\t")) for line in lines)
 
-    def _is_as_before(self, path: str, state: State) -> bool:
+    def _is_as_before(self, path: str, state: FileState) -> bool:
         before, known = self._states[path], self._hashes.get(path)
         if not known or (before.size, before.mode) != (state.size, state.mode):
             return False
         try:
-            return _hash(opened(self.cell, path), known) == known
+            return _hash(open_plain(self.cell, path), known) == known
         except OSError:
             return False
 
 
-def is_known(folder: Path, wrong: Iterable[Wrong]) -> bool:
+def is_known_misrecorded(folder: Path, wrong: Iterable[Wrong]) -> bool:
     """Return whether all that differs from RECORD is what a fresh download brought before, see
     `remember`.
     """
@@ -327,14 +327,14 @@ def _is_cached(path: str) -> bool:
     return path.endswith(".pyc") and "/__pycache__/" in path
 
 
-def _states(cell: Path, folders: Iterable[str]) -> dict[str, State]:
+def _states(cell: Path, folders: Iterable[str]) -> dict[str, FileState]:
     """Return the state of all files in these folders of the cell, by path; links stand for
     themselves.
 
     What cannot be listed, such as a path that is too long, is left out: what stood there then
     counts as removed.
     """
-    states: dict[str, State] = {}
+    states: dict[str, FileState] = {}
     waiting = list(folders)
     while waiting:
         folder = waiting.pop()
@@ -347,7 +347,7 @@ def _states(cell: Path, folders: Iterable[str]) -> dict[str, State]:
                         continue
                     seen = entry.stat(follow_symlinks=False)
                     mode = stat.S_IFMT(seen.st_mode) | stat.S_IMODE(seen.st_mode)
-                    states[path] = State(
+                    states[path] = FileState(
                         seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, mode
                     )
         except OSError:

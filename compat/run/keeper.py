@@ -153,7 +153,7 @@ def send(members: Iterable[Process], *numbers: int) -> None:
                     os.kill(member.pid, number)
 
 
-def sweep(root: int, known: Known | None = None) -> int:
+def kill_descendants(root: int, known: Known | None = None) -> int:
     """Kill the descendants of another process until none is seen; return how many still are after
     `SWEEP_SECONDS`.
 
@@ -314,7 +314,7 @@ class Keeper:
         if self.known is None:
             kill_children()
         else:
-            sweep(os.getpid(), self.known)
+            kill_descendants(os.getpid(), self.known)
         return survivors
 
 
@@ -419,7 +419,7 @@ def _report(keeper: Keeper, survivors: int) -> bytes:
     ).encode() + f" {survivors}\n".encode()
 
 
-def main(level: str, network: str, bounds: str, *command: str) -> None:
+def keep_command(level: str, network: str, bounds: str, *command: str) -> None:
     """Run the command at the level, with the network "on" or "off", within the bounds, see
     `supervise._bounds`.
     """
@@ -437,4 +437,4 @@ def main(level: str, network: str, bounds: str, *command: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    keep_command(*sys.argv[1:])

@@ -8,7 +8,7 @@ from pathlib import Path
 _CHUNK = 1 << 20
 
 
-def opened(path: Path) -> int:
+def open_log(path: Path) -> int:
     """Return a descriptor of the empty log.
 
     It only appends, so processes that share it do not overwrite each other.

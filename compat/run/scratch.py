@@ -44,7 +44,7 @@ class Scratch:
             os.close(self._handle)
 
 
-def sweep(cells: Path) -> int:
+def remove_dead_folders(cells: Path) -> int:
     """Remove the folders of processes that are gone, and return how many there were.
 
     What cannot be removed is left for the next sweep.

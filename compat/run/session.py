@@ -21,14 +21,14 @@ from compat.lock.uv import index_arguments
 from compat.run import incell
 from compat.run.builds import BUILD_SECONDS, Order, Workshop, build_all
 from compat.run.bytecode import harvest, lend
-from compat.run.events import LARGEST, Report, read_modules, read_probe, read_report
+from compat.run.events import LARGEST, SuiteReport, read_modules, read_probe, read_report
 from compat.run.evidence import Ended, Evidence, Installed, Limits, Raised, Step, StepName
 from compat.run.foreign import read_bytes
 from compat.run.installed import (
     Environment,
     Wrong,
     installed,
-    is_known,
+    is_known_misrecorded,
     remember,
     renamed_modules,
     top_modules,
@@ -36,7 +36,7 @@ from compat.run.installed import (
 from compat.run.isolation import Room
 from compat.run.job import Bench, Job
 from compat.run.suitefiles import suite_digest, suite_tests
-from compat.run.supervise import run
+from compat.run.supervise import run_limited
 
 _INSTALL_SECONDS = BUILD_SECONDS  # a source build of an old package may take many
 _LOG_TAIL = 200_000
@@ -266,7 +266,7 @@ class CellRun:
             return False
         known = Path(self.bench.sandbox) / "misrecorded"
         self.misrecorded = wrong = self.environment.compare()
-        if not is_known(known, wrong):
+        if not is_known_misrecorded(known, wrong):
             pins, packages = (
                 {pin.name for pin in self.job.lock.pins},
                 {item.package.partition("=")[0] for item in wrong},
@@ -370,7 +370,7 @@ class CellRun:
         self._step("import", command, self._environment(), network=False)
         return read_probe(self.cell, "home/import.json")
 
-    def _suite(self) -> Report:
+    def _suite(self) -> SuiteReport:
         suite = self.cell / "suite"
         environment = self._environment() | {
             "COMPAT_EVENTS": str(self.cell / "home" / "events.jsonl")
@@ -393,7 +393,7 @@ class CellRun:
         try:
             events = read_bytes(self.cell, "home/events.jsonl", LARGEST)
         except OSError:
-            return Report()
+            return SuiteReport()
         (self.evidence / "events.jsonl").write_bytes(events)
         return read_report(events)
 
@@ -435,7 +435,9 @@ class CellRun:
             hidden=tuple(Path(folder) for folder in self.bench.hidden),
             network=network,
         )
-        ended = run(command, room, self._limits(name), level=self.bench.level, cancel=self.cancel)
+        ended = run_limited(
+            command, room, self._limits(name), level=self.bench.level, cancel=self.cancel
+        )
         with log.open("ab") as whole, part.open("rb") as piece:
             shutil.copyfileobj(piece, whole)
         part.unlink()

@@ -231,7 +231,7 @@ DEATHS = (
 )
 
 
-def read(signatures: tuple[Signature, ...], text: str) -> tuple[Cause, str] | None:
+def match_signature(signatures: tuple[Signature, ...], text: str) -> tuple[Cause, str] | None:
     """Return the cause and subject of the first signature that matches; None when none does."""
     for signature in signatures:
         match = signature.pattern.search(text)

@@ -46,7 +46,7 @@ def levels(environ: Mapping[str, str]) -> tuple[Isolation, ...]:
         )
 
 
-def run(
+def run_limited(
     command: Sequence[str],
     room: Room,
     limits: Limits,
@@ -61,9 +61,9 @@ def run(
     shell. A log that outgrew its limit keeps head and tail. Raises OSError when the log cannot be
     written.
     """
-    log = logfile.opened(room.log)
+    log = logfile.open_log(room.log)
     try:
-        group = cgroup.Group(limits, cgroup.homes())
+        group = cgroup.Group(limits, cgroup.group_homes())
         try:
             meter = Meter(level, log, room.writable, limits, group)
             tree = _Tree()
@@ -113,7 +113,9 @@ def _works(level: Isolation, folder: Path, environ: Mapping[str, str]) -> bool:
         writable=(folder,),
         network=level == "L1",
     )
-    ended = run(["/bin/sh", "-c", f"test -e {folder} && exit 42"], room, _PROBE, level=level)
+    ended = run_limited(
+        ["/bin/sh", "-c", f"test -e {folder} && exit 42"], room, _PROBE, level=level
+    )
     return ended.by == "exit" and ended.exit_code == 42
 
 
@@ -185,11 +187,11 @@ class _Tree:
             self.order(keeper.KILL)
             if not self.has_ended(_KILL_SECONDS):
                 if level in ("L1", "L0"):
-                    keeper.sweep(self.root, known)
+                    keeper.kill_descendants(self.root, known)
                 self.outer.kill()
                 self.has_ended(_GONE_SECONDS)
         if known is not None:
-            keeper.sweep(self.root, known)
+            keeper.kill_descendants(self.root, known)
         for pipe in (self.outer.stdin, self.outer.stdout):
             if pipe:
                 pipe.close()

@@ -28,7 +28,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.advise.answer import Advisor, Recommended, Unproven
-from compat.advise.proof import Proof
+from compat.advise.proof import TestedCombination
 from compat.advise.request import Goal, Request
 from compat.declare.capabilities import Described
 from compat.index.select import members
@@ -39,9 +39,9 @@ from compat.plan.feasible import Feasibility
 from compat.policy.calendar import Schedule, schedule
 from compat.policy.proposal import Proposal
 from compat.policy.propose import proposals
-from compat.results.picture import Entry, Picture
 from compat.results.record import RESERVED, Capability, Record, Status
-from compat.results.table import Column, columns
+from compat.results.snapshot import Entry, Snapshot
+from compat.results.table import ReleaseColumn, columns
 from compat.site.history import Event, events
 from compat.site.tokens import Tokens
 
@@ -51,7 +51,7 @@ _TAKEN = frozenset(("index.html", "index.json"))
 _PLAIN = re.compile(r"[a-z0-9_.+-]")
 
 
-class File(msgspec.Struct, frozen=True, kw_only=True):
+class SiteFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file of the site with its content."""
 
     path: str
@@ -78,7 +78,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
 
 
-class Listing(msgspec.Struct, frozen=True, kw_only=True):
+class DigestListing(msgspec.Struct, frozen=True, kw_only=True):
     """A file made from the digests of all that came before it and whose paths begin with `below`,
     sorted by path.
     """
@@ -88,7 +88,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     make: Callable[[tuple[Listed, ...]], bytes]
 
 
-class Kept(Protocol):
+class PartSource(Protocol):
     """Where the parts of a matrix are read from when a page needs them whole."""
 
     def records(self, cell: str) -> tuple[Record, ...]:
@@ -98,7 +98,7 @@ class Kept(Protocol):
         """Return the text of a cell's lock; None when it has none."""
 
 
-class Volume:
+class MatrixReport:
     """What an edition tells of one matrix.
 
     `capabilities` are those that the suite describes; `suite` has the texts of its files, helpers
@@ -106,7 +106,11 @@ class Volume:
     """
 
     def __init__(
-        self, picture: Picture, kept: Kept, suite: Mapping[str, str], told: Iterable[Described]
+        self,
+        picture: Snapshot,
+        kept: PartSource,
+        suite: Mapping[str, str],
+        told: Iterable[Described],
     ) -> None:
         """Take what is known of every cell, where whole records are read, and the suite."""
         self.picture = picture
@@ -114,7 +118,7 @@ class Volume:
         self.suite = dict(suite)
         self.capabilities = tuple(told)
         self._answers: dict[Request, Recommended | Unproven] = {}
-        self._ordered: dict[Goal, list[Proof]] = {}
+        self._ordered: dict[Goal, list[TestedCombination]] = {}
         self._released: dict[tuple[str, Version], datetime.date | None] = {}
 
     @property
@@ -154,7 +158,7 @@ class Volume:
         return tuple(sorted(self.picture.present.helpers))
 
     @cached_property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[ReleaseColumn, ...]:
         """The releases whose suite a run reached, oldest first, each with the cell that speaks for
         it.
         """
@@ -214,7 +218,7 @@ class Volume:
                     told.setdefault(one.id, set()).add(one.status)
         return found
 
-    def ordered(self, goal: Goal) -> list[Proof]:
+    def ordered(self, goal: Goal) -> list[TestedCombination]:
         """Return all proofs, the best for the goal first."""
         if goal not in self._ordered:
             self._ordered[goal] = self.advisor.fitting(Request(goal=goal))
@@ -255,7 +259,7 @@ class Volume:
 class Locks(Mapping[str, Lock]):
     """The locks of a volume's cells by id, each read when it is first asked for."""
 
-    def __init__(self, volume: Volume) -> None:
+    def __init__(self, volume: MatrixReport) -> None:
         """Take the volume."""
         self._volume = volume
         self._ids = [
@@ -289,7 +293,11 @@ class Edition:
     """
 
     def __init__(
-        self, volumes: Iterable[Volume], base_url: str, day: datetime.date, repository: str = ""
+        self,
+        volumes: Iterable[MatrixReport],
+        base_url: str,
+        day: datetime.date,
+        repository: str = "",
     ) -> None:
         """Take at least one volume, and the address under which the site will stand."""
         self.volumes = tuple(volumes)
@@ -298,14 +306,14 @@ class Edition:
         self.repository = repository
         self._tokens: dict[str, Tokens] = {}
 
-    def volume(self, matrix: str) -> Volume:
+    def volume(self, matrix: str) -> MatrixReport:
         """Return the volume of that matrix; KeyError when the edition has none."""
         for volume in self.volumes:
             if volume.name == matrix:
                 return volume
         raise KeyError(matrix)
 
-    def tokens(self, volume: Volume) -> Tokens:
+    def tokens(self, volume: MatrixReport) -> Tokens:
         """Return what the files about a volume depend on, as digests."""
         if volume.name not in self._tokens:
             titles = [(one.name, one.picture.matrix.title) for one in self.volumes]

@@ -9,9 +9,9 @@ from typing import Literal
 import msgspec
 
 from compat.results.compare import Change, compare
-from compat.results.picture import Entry, Picture
 from compat.results.record import Ran
-from compat.results.verdict import Present, Verdict, in_order, verdict
+from compat.results.snapshot import Entry, Snapshot
+from compat.results.verdict import EvaluationContext, Verdict, in_order, verdict
 
 Beside = Literal["lock", "suite"]
 
@@ -31,7 +31,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     beside: tuple[Beside, ...] = ()
 
 
-def events(picture: Picture) -> tuple[Event, ...]:
+def events(picture: Snapshot) -> tuple[Event, ...]:
     """Return every change up to the picture's day, the newest first; a cell's first verdict is a
     change of kind `new`.
 
@@ -41,7 +41,7 @@ def events(picture: Picture) -> tuple[Event, ...]:
     return tuple(sorted(found, key=lambda one: (-one.moment.timestamp(), one.entry.cell.id)))
 
 
-def of_cell(entry: Entry, present: Present) -> Iterator[Event]:
+def of_cell(entry: Entry, present: EvaluationContext) -> Iterator[Event]:
     """Yield the changes of one cell, the oldest first; what all its runs come to is known."""
     if not entry.is_tested:
         return

@@ -7,7 +7,7 @@ import hashlib
 
 import msgspec
 
-from compat.results.picture import Entry, Picture
+from compat.results.snapshot import Entry, Snapshot
 
 
 class Tokens:
@@ -15,7 +15,7 @@ class Tokens:
     each known cell.
     """
 
-    def __init__(self, picture: Picture, day: datetime.date, *parts: object) -> None:
+    def __init__(self, picture: Snapshot, day: datetime.date, *parts: object) -> None:
         """Take what is known, the day, and whatever else every page depends on, such as the suite
         and the address.
         """

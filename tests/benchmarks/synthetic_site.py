@@ -24,16 +24,16 @@ from compat.index.release import Artifact, Catalogue, Package, Published, Releas
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.lock.text import encode_lock
 from compat.plan.plan import plan
-from compat.results.index import Row
-from compat.results.picture import picture
+from compat.results.index import RunRow
 from compat.results.record import Capability, Record, decode_record, encode_record
-from compat.results.verdict import Present
+from compat.results.snapshot import snapshot
+from compat.results.verdict import EvaluationContext
 from compat.run.evidence import Installed, Metric
 from compat.run.outcome import parse_outcome
-from compat.site.edition import Edition, Volume
-from compat.site.folder import write_edition
+from compat.site.edition import Edition, MatrixReport
+from compat.site.pages.render import Printer, assets
 from compat.site.producers import PRODUCERS
-from compat.site.render import Printer, assets
+from compat.site.writer import write_edition
 
 ROOT = Path(__file__).parent.parent.parent
 DAY, SUITE = datetime.date(2026, 11, 20), "a" * 64
@@ -96,7 +96,7 @@ class Shelf:
         self.read = 0
         self.texts: dict[str, list[str]] = {}
         self.locks = {cell: encode_lock(self.lock(cell)) for cell in ids}
-        self.rows: dict[str, list[Row]] = {}
+        self.rows: dict[str, list[RunRow]] = {}
         for number, cell in enumerate(ids):
             self.add(cell, OUTCOMES[number * 7 % len(OUTCOMES)])
 
@@ -155,7 +155,7 @@ class Shelf:
             log="" if ran else "ModuleNotFoundError: No module named 'dep'\n" * 30,
         )
         self.texts.setdefault(cell, []).append(encode_record(record))
-        row = Row(
+        row = RunRow(
             path=f"{cell}/{number}",
             cell=cell,
             started=record.started,
@@ -189,13 +189,13 @@ def publish(shelf: Shelf, out: Path) -> Figure:
     """Everything from the rows to the files."""
     begin, busy = time.perf_counter(), time.process_time()
     digests = {cell: text.partition("# digest: ")[2][:64] for cell, text in shelf.locks.items()}
-    present = Present(suite_digest=SUITE, day=DAY)
-    seen = picture(Declared(matrix=MATRIX), CATALOGUE, FATES, digests, shelf.rows, present)
+    present = EvaluationContext(suite_digest=SUITE, day=DAY)
+    seen = snapshot(Declared(matrix=MATRIX), CATALOGUE, FATES, digests, shelf.rows, present)
     told = [
         Described(id=n, title=n, says="", file="test_a.py", line=1, code="def test(): ...\n")
         for n in NAMES
     ]
-    edition = Edition([Volume(seen, shelf, {}, told)], "https://compat.example/", DAY)
+    edition = Edition([MatrixReport(seen, shelf, {}, told)], "https://compat.example/", DAY)
     printer = Printer(edition, assets())
     files = chain(printer.files(), *(producer(edition) for producer in PRODUCERS))
     written = write_edition(out, files, "1", (), printer.moved)

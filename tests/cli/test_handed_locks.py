@@ -8,7 +8,7 @@ from fake_index import FakeIndex
 from local_index import DEMO, fill
 from ran import Run
 
-from compat.lock.lockfile import digest_of
+from compat.lock.lockfile import lock_digest
 from compat.lock.text import decode_lock, decode_pins, encode_lock
 
 CELLS = ("py3.11-dep1-demo1.0", "py3.11-dep2-demo2.0+relaxed")
@@ -35,7 +35,7 @@ def changed(path: Path, before: str, after: str) -> None:
         line for line in text.replace(before, after).splitlines() if not line.startswith("# digest")
     ]
     pins = "\n".join(lines)
-    whole = f"# digest: {digest_of(decode_pins(pins))}\n{pins}\n"
+    whole = f"# digest: {lock_digest(decode_pins(pins))}\n{pins}\n"
     path.write_text(encode_lock(decode_lock(whole, path.name)), encoding="utf-8")
 
 

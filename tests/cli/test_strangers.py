@@ -16,7 +16,7 @@ import pytest
 from fake_index import FakeIndex
 from ran import Run
 
-from compat.site.render import assets
+from compat.site.pages.render import assets
 
 HERE = Path(__file__).parent.parent.parent
 MOVED = "This page has moved"

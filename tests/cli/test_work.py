@@ -123,9 +123,9 @@ def test_a_refusal_is_counted_and_remembered_while_the_others_run(
     refusal = Refusal(cause="conflict", subject="deep<2", because="dep 1.1 depends on deep<2")
     plainly = pipeline.locked
 
-    def answer(facts: Feasibility, cell: Cell, *more: Any) -> pipeline.Answer:
+    def answer(facts: Feasibility, cell: Cell, *more: Any) -> pipeline.LockAnswer:
         return (
-            pipeline.Answer(cell=cell, result=refusal)
+            pipeline.LockAnswer(cell=cell, result=refusal)
             if cell.id == OLD
             else plainly(facts, cell, *more)
         )
@@ -203,7 +203,7 @@ class Resolvers:
         self.now = 0
         self.most = 0
         self.lock = threading.Lock()
-        self.tool = tool.run
+        self.tool = tool.run_resolver
         monkeypatch.setattr("compat.lock.uv.run", self)
 
     def __call__(self, command: list[str], *more: object) -> tool.Done:

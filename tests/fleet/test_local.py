@@ -12,7 +12,7 @@ import pytest
 from packaging.version import Version
 
 from compat.declare.matrix import Suite
-from compat.fleet.local import BREAKER, Attempt, Local, SilentReporter
+from compat.fleet.local import BREAKER, JudgedRun, Local, SilentReporter
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock
 from compat.run.evidence import Ended, Evidence, Installed, Step
@@ -123,7 +123,7 @@ def run(
     kept: dict[str, list[str]] = {}
     told = Told()
 
-    def keep(job: Job, attempts: tuple[Attempt, ...]) -> None:
+    def keep(job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         kept[job.cell] = [str(attempt.outcome) for attempt in attempts]
 
     fleet = Local(lambda number, job: BENCH, lambda: NOW, threading.Event(), run_cell=runs, **more)
@@ -229,7 +229,7 @@ def test_a_fleet_says_which_workers_stopped_and_why() -> None:
 
 
 def test_what_cannot_be_kept_counts_as_not_run() -> None:
-    def keep(job: Job, attempts: tuple[Attempt, ...]) -> None:
+    def keep(job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         raise OSError("disk full")
 
     fleet = Local(lambda number, job: BENCH, lambda: NOW, threading.Event(), run_cell=Runs({}))
@@ -278,7 +278,7 @@ def test_cells_run_while_the_next_jobs_are_still_being_made() -> None:
 
     kept: list[str] = []
 
-    def keep(job: Job, attempts: tuple[Attempt, ...]) -> None:
+    def keep(job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         kept.append(job.cell)
         first_kept.set()
 

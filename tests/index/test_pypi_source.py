@@ -17,7 +17,7 @@ from compat.index import pages
 from compat.index.pypi import PyPISource
 from compat.index.release import Package
 from compat.index.settings import IndexSettings
-from compat.index.transport import Limits
+from compat.index.transport import ResponseLimits
 
 UTC = datetime.timezone.utc
 SHA = "ab" * 32
@@ -31,7 +31,7 @@ FILES = [
 
 
 def source(
-    index: FakeIndex, limits: Limits, folder: Path | None = None, refresh: bool = False
+    index: FakeIndex, limits: ResponseLimits, folder: Path | None = None, refresh: bool = False
 ) -> PyPISource:
     return PyPISource(IndexSettings(index_url=index.url), folder, limits, refresh=refresh)
 
@@ -40,7 +40,9 @@ def versions(package: Package) -> list[str]:
     return [str(release.version) for release in package.releases]
 
 
-def test_releases_stand_by_version_and_files_by_name(index: FakeIndex, quick: Limits) -> None:
+def test_releases_stand_by_version_and_files_by_name(
+    index: FakeIndex, quick: ResponseLimits
+) -> None:
     index.page("thing", in_json(FILES))
     package = source(index, quick).package("Thing")
     assert package.name == "thing"
@@ -62,13 +64,15 @@ def test_releases_stand_by_version_and_files_by_name(index: FakeIndex, quick: Li
 
 
 @pytest.mark.parametrize("kind", [HTML, "text/html", "text/html; charset=utf-8"])
-def test_html_and_json_give_the_same_package(index: FakeIndex, quick: Limits, kind: str) -> None:
+def test_html_and_json_give_the_same_package(
+    index: FakeIndex, quick: ResponseLimits, kind: str
+) -> None:
     index.page("thing", in_json(FILES), in_html(FILES, kind))
     asked = source(index, quick)
     assert asked.package("thing") == asked.package("thing")
 
 
-def test_json_is_asked_for_first(index: FakeIndex, quick: Limits) -> None:
+def test_json_is_asked_for_first(index: FakeIndex, quick: ResponseLimits) -> None:
     index.page("thing", in_json(FILES))
     source(index, quick).package("thing")
     assert index.asked[0].headers["Accept"].startswith(JSON + ",")
@@ -76,7 +80,7 @@ def test_json_is_asked_for_first(index: FakeIndex, quick: Limits) -> None:
 
 @pytest.mark.parametrize("form", [in_json, in_html])
 def test_upload_times_are_read_where_there_are_any_and_are_utc(
-    index: FakeIndex, quick: Limits, form: Callable[[list[File]], Reply]
+    index: FakeIndex, quick: ResponseLimits, form: Callable[[list[File]], Reply]
 ) -> None:
     index.page(
         "thing",
@@ -97,7 +101,7 @@ def test_upload_times_are_read_where_there_are_any_and_are_utc(
 
 
 def test_an_upload_time_in_html_that_cannot_be_read_is_none(
-    index: FakeIndex, quick: Limits
+    index: FakeIndex, quick: ResponseLimits
 ) -> None:
     index.page("thing", in_html([File("thing-1.0.tar.gz", uploaded="yesterday")]))
     assert source(index, quick).package("thing").releases[0].uploaded is None
@@ -105,7 +109,7 @@ def test_an_upload_time_in_html_that_cannot_be_read_is_none(
 
 @pytest.mark.parametrize("text", ["", "nonsense", "3.x", ">=3.9,,<", None])
 def test_a_requires_python_that_cannot_be_read_is_none(
-    index: FakeIndex, quick: Limits, text: str | None
+    index: FakeIndex, quick: ResponseLimits, text: str | None
 ) -> None:
     index.page("thing", in_json([File("thing-1.0.tar.gz", requires_python=text)]))
     assert source(index, quick).package("thing").releases[0].artifacts[0].requires_python is None
@@ -128,7 +132,7 @@ def test_a_requires_python_that_cannot_be_read_is_none(
 )
 @pytest.mark.parametrize("form", [in_json, in_html])
 def test_a_file_that_cannot_be_used_is_passed_over(
-    index: FakeIndex, quick: Limits, bad: File, form: object
+    index: FakeIndex, quick: ResponseLimits, bad: File, form: object
 ) -> None:
     assert callable(form)
     index.page("thing", form([File("thing-1.0.tar.gz"), bad]))
@@ -136,21 +140,21 @@ def test_a_file_that_cannot_be_used_is_passed_over(
 
 
 def test_a_hash_that_is_none_is_left_out_because_it_becomes_a_file_name(
-    index: FakeIndex, quick: Limits
+    index: FakeIndex, quick: ResponseLimits
 ) -> None:
     index.page("thing", in_json([File("thing-1.0.tar.gz", sha256="../../etc/passwd")]))
     assert source(index, quick).package("thing").releases[0].artifacts[0].sha256 is None
 
 
 def test_equal_versions_written_differently_are_one_release(
-    index: FakeIndex, quick: Limits
+    index: FakeIndex, quick: ResponseLimits
 ) -> None:
     index.page("thing", in_json([File("thing-1.0.0.tar.gz"), File("thing-1.0-py3-none-any.whl")]))
     assert len(source(index, quick).package("thing").releases) == 1
 
 
 def test_a_fresh_page_is_not_asked_for_again(
-    index: FakeIndex, quick: Limits, tmp_path: Path
+    index: FakeIndex, quick: ResponseLimits, tmp_path: Path
 ) -> None:
     index.page("thing", in_json(FILES))
     first = source(index, quick, tmp_path).package("thing")
@@ -160,7 +164,9 @@ def test_a_fresh_page_is_not_asked_for_again(
     assert len(index.asked) == 1
 
 
-def test_refresh_asks_for_a_fresh_page_too(index: FakeIndex, quick: Limits, tmp_path: Path) -> None:
+def test_refresh_asks_for_a_fresh_page_too(
+    index: FakeIndex, quick: ResponseLimits, tmp_path: Path
+) -> None:
     index.page("thing", in_json(FILES[:1]), in_json(FILES))
     source(index, quick, tmp_path).package("thing")
     assert len(source(index, quick, tmp_path, refresh=True).package("thing").releases) == 3
@@ -179,7 +185,7 @@ def test_refresh_asks_for_a_fresh_page_too(index: FakeIndex, quick: Limits, tmp_
     ids=["404", "500", "truncated", "wrong JSON", "portal page"],
 )
 def test_an_old_page_serves_when_the_index_fails_and_says_how_old_it_is(
-    index: FakeIndex, quick: Limits, tmp_path: Path, reply: Reply
+    index: FakeIndex, quick: ResponseLimits, tmp_path: Path, reply: Reply
 ) -> None:
     index.page("thing", in_json(FILES), reply)
     before = datetime.datetime.now(UTC)
@@ -193,7 +199,7 @@ def test_an_old_page_serves_when_the_index_fails_and_says_how_old_it_is(
 
 
 def test_an_old_page_serves_when_the_index_is_down(
-    index: FakeIndex, quick: Limits, tmp_path: Path
+    index: FakeIndex, quick: ResponseLimits, tmp_path: Path
 ) -> None:
     index.page("thing", in_json(FILES))
     good = source(index, quick, tmp_path).package("thing")
@@ -205,7 +211,7 @@ def test_an_old_page_serves_when_the_index_is_down(
 
 def test_a_page_past_its_time_is_asked_for_again(index: FakeIndex, tmp_path: Path) -> None:
     index.page("thing", in_json(FILES[:1]), in_json(FILES))
-    limits = Limits(fresh=0)
+    limits = ResponseLimits(fresh=0)
     source(index, limits, tmp_path).package("thing")
     served = source(index, limits, tmp_path).package("thing")
     assert len(served.releases) == 3
@@ -216,7 +222,7 @@ def test_a_page_past_its_time_is_asked_for_again(index: FakeIndex, tmp_path: Pat
     "contents", [b"not a database", b"SQLite format 3\x00" + b"\xff" * 5000, b""]
 )
 def test_a_broken_cache_does_not_break_a_run_and_is_made_anew(
-    index: FakeIndex, quick: Limits, tmp_path: Path, contents: bytes
+    index: FakeIndex, quick: ResponseLimits, tmp_path: Path, contents: bytes
 ) -> None:
     (tmp_path / "pages.sqlite").write_bytes(contents)
     index.page("thing", in_json(FILES))
@@ -226,7 +232,7 @@ def test_a_broken_cache_does_not_break_a_run_and_is_made_anew(
 
 
 def test_a_cache_that_breaks_in_the_middle_of_a_run_does_not_break_the_run(
-    index: FakeIndex, quick: Limits, tmp_path: Path
+    index: FakeIndex, quick: ResponseLimits, tmp_path: Path
 ) -> None:
     index.page("thing", in_json(FILES))
     asked = source(index, quick, tmp_path)
@@ -237,7 +243,7 @@ def test_a_cache_that_breaks_in_the_middle_of_a_run_does_not_break_the_run(
 
 
 def test_a_cache_that_another_program_laid_out_does_not_break_a_run(
-    index: FakeIndex, quick: Limits, tmp_path: Path
+    index: FakeIndex, quick: ResponseLimits, tmp_path: Path
 ) -> None:
     with contextlib.closing(sqlite3.connect(tmp_path / "pages.sqlite")) as connection:
         connection.execute("CREATE TABLE responses (something TEXT)")
@@ -247,7 +253,11 @@ def test_a_cache_that_another_program_laid_out_does_not_break_a_run(
 
 @pytest.mark.parametrize("lock", ["IMMEDIATE", "EXCLUSIVE"])
 def test_a_cache_that_another_process_holds_does_not_hold_this_one(
-    index: FakeIndex, quick: Limits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock: str
+    index: FakeIndex,
+    quick: ResponseLimits,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    lock: str,
 ) -> None:
     monkeypatch.setattr(pages, "LOCK_SECONDS", 0.1)
     index.page("thing", in_json(FILES))
@@ -270,7 +280,11 @@ def test_a_cache_that_another_process_holds_does_not_hold_this_one(
     ],
 )
 def test_a_kept_page_that_cannot_be_read_is_asked_for_again_without_a_word(
-    index: FakeIndex, quick: Limits, tmp_path: Path, capfd: pytest.CaptureFixture[str], value: str
+    index: FakeIndex,
+    quick: ResponseLimits,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    value: str,
 ) -> None:
     index.page("thing", in_json(FILES))
     source(index, quick, tmp_path).package("thing")
@@ -282,7 +296,7 @@ def test_a_kept_page_that_cannot_be_read_is_asked_for_again_without_a_word(
 
 
 def test_a_cache_folder_that_cannot_be_made_does_not_break_a_run(
-    index: FakeIndex, quick: Limits, tmp_path: Path
+    index: FakeIndex, quick: ResponseLimits, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     index.page("thing", in_json(FILES))
@@ -293,7 +307,7 @@ def test_a_cache_folder_that_cannot_be_made_does_not_break_a_run(
 
 
 def test_an_extra_index_wins_over_the_main_one_whatever_that_has(
-    index: FakeIndex, other_index: FakeIndex, quick: Limits
+    index: FakeIndex, other_index: FakeIndex, quick: ResponseLimits
 ) -> None:
     index.page("thing", in_json([File("thing-99.0.tar.gz")]))
     index.page("other", in_json([File("other-2.0.tar.gz")]))
@@ -308,7 +322,7 @@ def test_an_extra_index_wins_over_the_main_one_whatever_that_has(
 
 
 def test_merged_indexes_add_up_and_the_extra_one_counts_first(
-    index: FakeIndex, other_index: FakeIndex, quick: Limits
+    index: FakeIndex, other_index: FakeIndex, quick: ResponseLimits
 ) -> None:
     other_index.page(
         "thing", in_json([File("thing-1.0.tar.gz", sha256="aa" * 32), File("thing-3.0.tar.gz")])
@@ -323,7 +337,7 @@ def test_merged_indexes_add_up_and_the_extra_one_counts_first(
 
 
 def test_one_of_several_indexes_may_lack_the_page(
-    index: FakeIndex, other_index: FakeIndex, quick: Limits
+    index: FakeIndex, other_index: FakeIndex, quick: ResponseLimits
 ) -> None:
     other_index.page("thing", in_json(FILES))
     settings = IndexSettings(index_url=index.url, extra_index_urls=(other_index.url,))
@@ -331,7 +345,7 @@ def test_one_of_several_indexes_may_lack_the_page(
 
 
 def test_one_of_several_indexes_may_not_be_down(
-    index: FakeIndex, other_index: FakeIndex, quick: Limits
+    index: FakeIndex, other_index: FakeIndex, quick: ResponseLimits
 ) -> None:
     index.page("thing", in_json(FILES))
     other_index.stop()
@@ -341,7 +355,7 @@ def test_one_of_several_indexes_may_not_be_down(
 
 
 def test_a_login_goes_to_its_own_index_and_into_nothing_else(
-    index: FakeIndex, other_index: FakeIndex, quick: Limits, tmp_path: Path
+    index: FakeIndex, other_index: FakeIndex, quick: ResponseLimits, tmp_path: Path
 ) -> None:
     index.page("thing", in_json(FILES))
     other_index.page("thing", in_json(FILES))
@@ -360,7 +374,7 @@ def test_a_login_goes_to_its_own_index_and_into_nothing_else(
 
 
 def test_a_password_inside_a_page_does_not_get_into_the_package(
-    index: FakeIndex, quick: Limits
+    index: FakeIndex, quick: ResponseLimits
 ) -> None:
     index.page(
         "thing",

@@ -6,7 +6,7 @@ import pypi_simple
 import pytest
 
 from compat.errors import UsageError
-from compat.index.settings import IndexSettings, read_listing, redacted, settings
+from compat.index.settings import IndexSettings, read_listing, settings, without_credentials
 
 LISTING = """\
 global.cert='/etc/bundle.pem'
@@ -108,7 +108,7 @@ def test_a_given_address_must_be_http(url: str) -> None:
     ],
 )
 def test_a_password_is_never_shown(url: str) -> None:
-    assert "s3cret" not in redacted(url)
+    assert "s3cret" not in without_credentials(url)
     assert "s3cret" not in repr(IndexSettings(index_url=url))
     if not url.startswith("https"):
         with pytest.raises(UsageError) as caught:
@@ -117,4 +117,7 @@ def test_a_password_is_never_shown(url: str) -> None:
 
 
 def test_an_address_without_a_password_is_shown_as_it_is() -> None:
-    assert redacted("https://x.example:8080/simple?a=b") == "https://x.example:8080/simple?a=b"
+    assert (
+        without_credentials("https://x.example:8080/simple?a=b")
+        == "https://x.example:8080/simple?a=b"
+    )

@@ -24,7 +24,7 @@ from compat.errors import IndexUnreachable
 from compat.index.pypi import PyPISource
 from compat.index.release import Artifact, Published
 from compat.index.settings import IndexSettings
-from compat.index.transport import Limits
+from compat.index.transport import ResponseLimits
 
 NAME = "thing-1.0-py3-none-any.whl"
 PATH = f"/files/{NAME}"
@@ -54,7 +54,7 @@ def artifact(
     )
 
 
-def source(index: FakeIndex, limits: Limits, folder: Path | None = None) -> PyPISource:
+def source(index: FakeIndex, limits: ResponseLimits, folder: Path | None = None) -> PyPISource:
     return PyPISource(IndexSettings(index_url=index.url), folder, limits)
 
 
@@ -62,7 +62,9 @@ def octets(contents: bytes) -> Reply:
     return body(contents, "application/octet-stream")
 
 
-def test_the_metadata_file_beside_a_wheel_is_enough(index: FakeIndex, quick: Limits) -> None:
+def test_the_metadata_file_beside_a_wheel_is_enough(
+    index: FakeIndex, quick: ResponseLimits
+) -> None:
     index.answers(f"{PATH}.metadata", octets(TEXT))
     assert source(index, quick).published(artifact(index, has_metadata=True)) == PUBLISHED
     assert index.paths() == [f"{PATH}.metadata"]
@@ -70,7 +72,7 @@ def test_the_metadata_file_beside_a_wheel_is_enough(index: FakeIndex, quick: Lim
 
 
 def test_a_metadata_file_is_tried_where_the_index_says_nothing(
-    index: FakeIndex, quick: Limits
+    index: FakeIndex, quick: ResponseLimits
 ) -> None:
     index.answers(f"{PATH}.metadata", octets(TEXT))
     assert source(index, quick).published(artifact(index)) == PUBLISHED
@@ -78,7 +80,7 @@ def test_a_metadata_file_is_tried_where_the_index_says_nothing(
 
 
 def test_a_metadata_file_is_not_tried_where_the_index_says_no(
-    index: FakeIndex, quick: Limits
+    index: FakeIndex, quick: ResponseLimits
 ) -> None:
     index.answers(PATH, ranges(WHEEL))
     assert source(index, quick).published(artifact(index, has_metadata=False)) == PUBLISHED
@@ -86,7 +88,7 @@ def test_a_metadata_file_is_not_tried_where_the_index_says_no(
 
 
 def test_after_one_refusal_metadata_files_are_not_tried_again(
-    index: FakeIndex, quick: Limits
+    index: FakeIndex, quick: ResponseLimits
 ) -> None:
     index.answers(PATH, ranges(WHEEL))
     asked = source(index, quick)
@@ -94,7 +96,9 @@ def test_after_one_refusal_metadata_files_are_not_tried_again(
     assert index.paths().count(f"{PATH}.metadata") == 1
 
 
-def test_range_requests_take_a_fraction_of_the_wheel(index: FakeIndex, quick: Limits) -> None:
+def test_range_requests_take_a_fraction_of_the_wheel(
+    index: FakeIndex, quick: ResponseLimits
+) -> None:
     index.answers(PATH, ranges(WHEEL))
     assert source(index, quick).published(artifact(index, has_metadata=False)) == PUBLISHED
     assert len(WHEEL) > 400_000
@@ -103,7 +107,7 @@ def test_range_requests_take_a_fraction_of_the_wheel(index: FakeIndex, quick: Li
 
 
 def test_a_server_without_ranges_sends_the_whole_wheel_once(
-    index: FakeIndex, quick: Limits
+    index: FakeIndex, quick: ResponseLimits
 ) -> None:
     index.answers(PATH, octets(WHEEL))
     assert source(index, quick).published(artifact(index, has_metadata=False)) == PUBLISHED
@@ -113,19 +117,21 @@ def test_a_server_without_ranges_sends_the_whole_wheel_once(
 
 @pytest.mark.parametrize("refusal", [status(416), status(501), status(403)])
 def test_a_server_that_refuses_ranges_sends_the_whole_wheel(
-    index: FakeIndex, quick: Limits, refusal: Reply
+    index: FakeIndex, quick: ResponseLimits, refusal: Reply
 ) -> None:
     index.answers(PATH, refusal, octets(WHEEL))
     assert source(index, quick).published(artifact(index, has_metadata=False)) == PUBLISHED
 
 
-def test_ranges_that_make_no_zip_send_for_the_whole_wheel(index: FakeIndex, quick: Limits) -> None:
+def test_ranges_that_make_no_zip_send_for_the_whole_wheel(
+    index: FakeIndex, quick: ResponseLimits
+) -> None:
     index.answers(PATH, by_request(ranges(b"x" * 100_000), octets(WHEEL)))
     assert source(index, quick).published(artifact(index, has_metadata=False)) == PUBLISHED
 
 
 def test_a_range_that_breaks_off_does_not_send_for_the_whole_wheel(
-    index: FakeIndex, quick: Limits
+    index: FakeIndex, quick: ResponseLimits
 ) -> None:
     index.answers(PATH, truncated(b"x", code=206))
     with pytest.raises(IndexUnreachable, match="broke off"):
@@ -134,7 +140,7 @@ def test_a_range_that_breaks_off_does_not_send_for_the_whole_wheel(
 
 
 def test_what_was_read_once_is_read_again_without_a_request(
-    index: FakeIndex, quick: Limits, tmp_path: Path
+    index: FakeIndex, quick: ResponseLimits, tmp_path: Path
 ) -> None:
     index.answers(PATH, ranges(WHEEL))
     first = source(index, quick, tmp_path).published(artifact(index))
@@ -146,7 +152,7 @@ def test_what_was_read_once_is_read_again_without_a_request(
 
 @pytest.mark.parametrize("damage", [b"", b"{", b'{"requires_python": 3}', b"[" * 100_000])
 def test_a_damaged_store_is_read_over_and_mended(
-    index: FakeIndex, quick: Limits, tmp_path: Path, damage: bytes
+    index: FakeIndex, quick: ResponseLimits, tmp_path: Path, damage: bytes
 ) -> None:
     index.answers(f"{PATH}.metadata", octets(TEXT))
     kept = tmp_path / "metadata" / f"{artifact(index).sha256}.json"
@@ -158,14 +164,14 @@ def test_a_damaged_store_is_read_over_and_mended(
 
 
 def test_a_store_that_cannot_be_written_does_not_break_a_run(
-    index: FakeIndex, quick: Limits, tmp_path: Path
+    index: FakeIndex, quick: ResponseLimits, tmp_path: Path
 ) -> None:
     (tmp_path / "metadata").write_text("in the way")
     index.answers(f"{PATH}.metadata", octets(TEXT))
     assert source(index, quick, tmp_path).published(artifact(index)) == PUBLISHED
 
 
-def test_an_sdist_has_no_metadata_to_rely_on(index: FakeIndex, quick: Limits) -> None:
+def test_an_sdist_has_no_metadata_to_rely_on(index: FakeIndex, quick: ResponseLimits) -> None:
     sdist = Artifact(
         filename="thing-1.0.tar.gz", url=f"{index.root}/files/thing-1.0.tar.gz", tags=frozenset()
     )
@@ -173,21 +179,25 @@ def test_an_sdist_has_no_metadata_to_rely_on(index: FakeIndex, quick: Limits) ->
     assert index.asked == []
 
 
-def test_a_requires_python_that_cannot_be_read_is_none(index: FakeIndex, quick: Limits) -> None:
+def test_a_requires_python_that_cannot_be_read_is_none(
+    index: FakeIndex, quick: ResponseLimits
+) -> None:
     index.answers(f"{PATH}.metadata", octets(metadata("thing", "1.0", "Requires-Python: whatever")))
     published = source(index, quick).published(artifact(index))
     assert published == Published(requires_python=None, requires_dist=())
 
 
 def test_a_page_in_place_of_the_metadata_file_is_no_metadata(
-    index: FakeIndex, quick: Limits
+    index: FakeIndex, quick: ResponseLimits
 ) -> None:
     index.answers(f"{PATH}.metadata", body(b"<html>Welcome</html>", "text/html"))
     index.answers(PATH, ranges(WHEEL))
     assert source(index, quick).published(artifact(index)) == PUBLISHED
 
 
-def refusal(index: FakeIndex, limits: Limits, contents: bytes, stated: bytes | None = None) -> str:
+def refusal(
+    index: FakeIndex, limits: ResponseLimits, contents: bytes, stated: bytes | None = None
+) -> str:
     """Return what is told about a wheel that cannot be trusted; whole or by ranges, it must be the
     same.
     """
@@ -212,18 +222,22 @@ def refusal(index: FakeIndex, limits: Limits, contents: bytes, stated: bytes | N
     ],
 )
 def test_the_metadata_of_another_wheel_is_refused(
-    index: FakeIndex, quick: Limits, text: bytes
+    index: FakeIndex, quick: ResponseLimits, text: bytes
 ) -> None:
     assert "its METADATA speaks of" in refusal(index, quick, wheel(text))
 
 
-def test_a_metadata_file_of_another_wheel_is_refused(index: FakeIndex, quick: Limits) -> None:
+def test_a_metadata_file_of_another_wheel_is_refused(
+    index: FakeIndex, quick: ResponseLimits
+) -> None:
     index.answers(f"{PATH}.metadata", octets(metadata("other")))
     with pytest.raises(IndexUnreachable, match=r"speaks of other 1\.0"):
         source(index, quick).published(artifact(index, has_metadata=True))
 
 
-def test_a_refused_metadata_is_not_kept(index: FakeIndex, quick: Limits, tmp_path: Path) -> None:
+def test_a_refused_metadata_is_not_kept(
+    index: FakeIndex, quick: ResponseLimits, tmp_path: Path
+) -> None:
     index.answers(f"{PATH}.metadata", octets(metadata("other")), octets(TEXT))
     with pytest.raises(IndexUnreachable):
         source(index, quick, tmp_path).published(artifact(index, has_metadata=True))
@@ -231,29 +245,31 @@ def test_a_refused_metadata_is_not_kept(index: FakeIndex, quick: Limits, tmp_pat
 
 
 def test_a_metadata_that_unpacks_to_very_much_is_refused_unread(
-    index: FakeIndex, quick: Limits
+    index: FakeIndex, quick: ResponseLimits
 ) -> None:
     assert "larger than 20000 bytes" in refusal(index, quick, wheel(metadata() + b"x" * 10_000_000))
 
 
-def test_a_metadata_file_that_is_very_large_is_refused(index: FakeIndex, quick: Limits) -> None:
+def test_a_metadata_file_that_is_very_large_is_refused(
+    index: FakeIndex, quick: ResponseLimits
+) -> None:
     index.answers(f"{PATH}.metadata", octets(metadata() + b"x" * 30_000))
     with pytest.raises(IndexUnreachable, match="more than 20000 bytes"):
         source(index, quick).published(artifact(index, has_metadata=True))
 
 
-def test_a_wheel_without_metadata_is_refused(index: FakeIndex, quick: Limits) -> None:
+def test_a_wheel_without_metadata_is_refused(index: FakeIndex, quick: ResponseLimits) -> None:
     assert "0 METADATA files" in refusal(index, quick, wheel(None))
 
 
-def test_a_wheel_with_two_metadata_is_refused(index: FakeIndex, quick: Limits) -> None:
+def test_a_wheel_with_two_metadata_is_refused(index: FakeIndex, quick: ResponseLimits) -> None:
     packed = io.BytesIO(wheel(TEXT))
     with zipfile.ZipFile(packed, "a") as archive:
         archive.writestr("other-1.0.dist-info/METADATA", metadata("other"))
     assert "2 METADATA files" in refusal(index, quick, packed.getvalue())
 
 
-def test_a_whole_wheel_of_another_hash_is_refused(index: FakeIndex, quick: Limits) -> None:
+def test_a_whole_wheel_of_another_hash_is_refused(index: FakeIndex, quick: ResponseLimits) -> None:
     index.answers(PATH, octets(WHEEL))
     with pytest.raises(IndexUnreachable, match="hash is not the one"):
         source(index, quick).published(artifact(index, b"another wheel", has_metadata=False))
@@ -263,7 +279,7 @@ def test_a_whole_wheel_of_another_hash_is_refused(index: FakeIndex, quick: Limit
     "reply", [octets(b"no zip at all"), truncated(WHEEL), status(404), octets(b"x" * 2_100_000)]
 )
 def test_a_wheel_that_cannot_be_read_is_no_answer(
-    index: FakeIndex, quick: Limits, reply: Reply
+    index: FakeIndex, quick: ResponseLimits, reply: Reply
 ) -> None:
     index.answers(PATH, reply)
     no_hash = Artifact(
@@ -275,7 +291,9 @@ def test_a_wheel_that_cannot_be_read_is_no_answer(
     assert "127.0.0.1" not in str(caught.value)
 
 
-def test_a_wheel_on_a_server_that_is_down_is_no_answer(index: FakeIndex, quick: Limits) -> None:
+def test_a_wheel_on_a_server_that_is_down_is_no_answer(
+    index: FakeIndex, quick: ResponseLimits
+) -> None:
     index.stop()
     for has_metadata in (False, True):
         with pytest.raises(IndexUnreachable, match="cannot be reached"):

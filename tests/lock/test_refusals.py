@@ -5,7 +5,7 @@ pattern.
 
 import pytest
 
-from compat.lock.refusals import refusal_of_pip, refusal_of_uv, told
+from compat.lock.refusals import refusal_of_pip, refusal_of_uv, tool_message
 
 # uv 0.13.9 and 0.9 differ in frame only; both are read.
 UV = [
@@ -191,4 +191,4 @@ def test_a_broken_tool_is_not_a_refusal(text: str) -> None:
 
 def test_what_is_told_names_neither_indexes_nor_paths_of_the_machine() -> None:
     text = "Failed to fetch https://user:secret@index.example/simple/x/ into /home/somebody/.cache/uv/x \n  again"
-    assert told(text) == "Failed to fetch <url> into <path> again"
+    assert tool_message(text) == "Failed to fetch <url> into <path> again"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from compat.plan.budget import MOST_SHARDS, Budget, Packing, Task, fitting, packed, rounds
+from compat.plan.budget import MOST_SHARDS, Budget, Packing, Task, packed, rounds, tasks_that_fit
 
 WIDE = 1e9
 
@@ -27,7 +27,7 @@ budgets = st.builds(
 
 
 def night(tasks: Sequence[Task], budget: Budget) -> Packing:
-    return packed(fitting(tasks, budget), budget)
+    return packed(tasks_that_fit(tasks, budget), budget)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -65,7 +65,7 @@ class TestLaws:
     def test_each_cell_that_fits_runs_once_no_shard_is_empty_and_each_ends_in_time(
         self, tasks: list[Task], budget: Budget
     ) -> None:
-        chosen = fitting(tasks, budget)
+        chosen = tasks_that_fit(tasks, budget)
         found = packed(chosen, budget)
         assert sorted(task.cell for task in found.tasks) == sorted(task.cell for task in chosen)
         assert len(found.shards) <= min(budget.shards, MOST_SHARDS)
@@ -101,7 +101,7 @@ class TestLaws:
 
 def test_the_most_telling_cells_get_the_room_and_a_short_one_fills_what_is_left() -> None:
     budget = Budget(seconds=100, shards=1)
-    assert [task.seconds for task in fitting(tasks_of([60, 50, 30, 20]), budget)] == [60, 30]
+    assert [task.seconds for task in tasks_that_fit(tasks_of([60, 50, 30, 20]), budget)] == [60, 30]
     assert [
         [task.seconds for task in one] for one in rounds(tasks_of([60, 50, 30, 20]), budget)
     ] == [

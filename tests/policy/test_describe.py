@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compat.declare.load import Declared
-from compat.policy.describe import requested, section, waiting
+from compat.github.description import requested, section, waiting
+from compat.github.markdown import faults, title_faults
 from compat.policy.proposal import Proposal
 from compat.policy.propose import floors, proposals
-from compat.policy.prose import faults, title_faults
 from compat.results.record import Record
 
 GOLDEN = Path(__file__).parent / "golden"

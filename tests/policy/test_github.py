@@ -14,29 +14,37 @@ import requests
 from github_server import BOT, GITHUB, NAME, TOKEN, Fault, Repository, Server, serving
 
 from compat.errors import AuthenticationError, CompatError, ServiceUnreachable, UsageError
-from compat.policy.github import GitHub
-from compat.policy.rest import Answer, Rest
-from compat.policy.stand import Done, LeftAlone, Outcome, Unchanged, WouldDo, stand, stand_issue
-from compat.policy.standing import Branches, File, Standing
-from compat.policy.standing_issue import StandingIssue, Thread
+from compat.github.client import GitHub
+from compat.github.issue import DesiredIssue, IssueKey
+from compat.github.pull_request import Branches, DesiredPullRequest, RepositoryFile
+from compat.github.rest import Reply, Rest
+from compat.github.sync import (
+    Done,
+    LeftAlone,
+    Outcome,
+    Unchanged,
+    WouldDo,
+    sync_issue,
+    sync_pull_request,
+)
 
 BEFORE, AFTER = 'at = "3.9"\n', 'at = "3.10"\n'
 BRANCHES = Branches(own="compat/floors", base="main")
-THREAD = Thread(key="floors", label="compat")
-WANTED = Standing(
+THREAD = IssueKey(key="floors", label="compat")
+WANTED = DesiredPullRequest(
     title="Raise the floor of python to 3.10",
     body="Every cell is green.\n",
     digest="evidence-1",
-    files=(File(path="matrix.toml", before=BEFORE, after=AFTER),),
+    files=(RepositoryFile(path="matrix.toml", before=BEFORE, after=AFTER),),
 )
-NEWER = Standing(
+NEWER = DesiredPullRequest(
     title="Raise the floor of python to 3.11",
     body="Every newer cell is green.",
     digest="evidence-2",
-    files=(File(path="matrix.toml", before=BEFORE, after='at = "3.11"\n'),),
+    files=(RepositoryFile(path="matrix.toml", before=BEFORE, after='at = "3.11"\n'),),
 )
-ISSUE = StandingIssue(title="The schedule is late", body="The last run is old.", digest="late-1")
-LATER = StandingIssue(
+ISSUE = DesiredIssue(title="The schedule is late", body="The last run is old.", digest="late-1")
+LATER = DesiredIssue(
     title="The schedule is later still", body="The last run is older.", digest="late-2"
 )
 
@@ -65,12 +73,12 @@ def github(server: Server, token: str | None = TOKEN, waited: list[float] | None
     )
 
 
-def run(server: Server, wanted: Standing | None = WANTED, **options: Any) -> Outcome:
-    return stand(github(server), BRANCHES, wanted, **options)
+def run(server: Server, wanted: DesiredPullRequest | None = WANTED, **options: Any) -> Outcome:
+    return sync_pull_request(github(server), BRANCHES, wanted, **options)
 
 
-def run_issue(server: Server, wanted: StandingIssue | None = ISSUE, **options: Any) -> Outcome:
-    return stand_issue(github(server), THREAD, wanted, **options)
+def run_issue(server: Server, wanted: DesiredIssue | None = ISSUE, **options: Any) -> Outcome:
+    return sync_issue(github(server), THREAD, wanted, **options)
 
 
 def the_pull(there: Repository) -> dict[str, Any]:
@@ -215,11 +223,11 @@ class TestThePullRequest:
         run(server)
         there.merge(1, squash=squash)
         assert isinstance(run(server), Unchanged)
-        later = Standing(
+        later = DesiredPullRequest(
             title=NEWER.title,
             body="x",
             digest="e3",
-            files=(File(path="matrix.toml", before=AFTER, after="at=3\n"),),
+            files=(RepositoryFile(path="matrix.toml", before=AFTER, after="at=3\n"),),
         )
         assert run(server, later).sentence == "opened"
         assert the_pull(there)["number"] == 2
@@ -238,11 +246,12 @@ class TestThePullRequest:
     def test_is_found_on_a_later_page(self, server: Server, there: Repository) -> None:
         server.page_size = 1
         for digest in ("a", "b", "c"):
-            run(server, Standing(title="T", body="B", digest=digest, files=WANTED.files))
+            run(server, DesiredPullRequest(title="T", body="B", digest=digest, files=WANTED.files))
             run(server, None)
         there.threads[1] |= {"body": there.threads[1]["body"].replace(" withdrawn", "")}
         assert isinstance(
-            run(server, Standing(title="T", body="B", digest="a", files=WANTED.files)), LeftAlone
+            run(server, DesiredPullRequest(title="T", body="B", digest="a", files=WANTED.files)),
+            LeftAlone,
         )
         assert there.pulls("open") == []
 
@@ -556,15 +565,15 @@ class TestADryRun:
     def test_without_a_token_shows_what_would_be_written_and_asks_nothing(
         self, server: Server
     ) -> None:
-        shown = stand(github(server, token=None), BRANCHES, WANTED, dry_run=True)
+        shown = sync_pull_request(github(server, token=None), BRANCHES, WANTED, dry_run=True)
         assert isinstance(shown, WouldDo)
         assert (shown.title, shown.body) == (WANTED.title, WANTED.body)
         assert "+at" in shown.diff
         assert isinstance(
-            stand(github(server, token=None), BRANCHES, None, dry_run=True), Unchanged
+            sync_pull_request(github(server, token=None), BRANCHES, None, dry_run=True), Unchanged
         )
         assert isinstance(
-            stand_issue(github(server, token=None), THREAD, ISSUE, dry_run=True), WouldDo
+            sync_issue(github(server, token=None), THREAD, ISSUE, dry_run=True), WouldDo
         )
         assert server.requests == []
 
@@ -572,7 +581,7 @@ class TestADryRun:
 def refused(server: Server, **options: Any) -> CompatError:
     """What a run is stopped by; it never shows the token."""
     with pytest.raises(CompatError) as trouble:
-        stand(github(server, **options), BRANCHES, WANTED)
+        sync_pull_request(github(server, **options), BRANCHES, WANTED)
     assert TOKEN not in str(trouble.value)
     return trouble.value
 
@@ -582,7 +591,7 @@ class TestTokens:
         trouble = refused(server, token=None)
         assert (type(trouble), trouble.exit_code) == (AuthenticationError, 4)
         with pytest.raises(AuthenticationError):
-            stand_issue(github(server, token=None), THREAD, ISSUE)
+            sync_issue(github(server, token=None), THREAD, ISSUE)
         assert server.requests == []
 
     def test_wrong_is_exit_4_and_not_shown(self, server: Server) -> None:
@@ -660,7 +669,7 @@ class TestTroubleOnTheWay:
             Fault("GET", "/pulls", 403, Retry_After="7"),
             Fault("POST", "/git/trees", 429, Retry_After="5"),
         ]
-        stand(github(server, waited=waited), BRANCHES, WANTED)
+        sync_pull_request(github(server, waited=waited), BRANCHES, WANTED)
         assert waited == [7.0, 5.0]
         the_pull(there)
 
@@ -762,7 +771,7 @@ class TestTroubleOnTheWay:
             Rest("http://127.0.0.1:9", NAME, TOKEN, requests.Session(), lambda seconds: None)
         )
         with pytest.raises(ServiceUnreachable):
-            stand(nowhere, BRANCHES, WANTED)
+            sync_pull_request(nowhere, BRANCHES, WANTED)
 
     def test_a_next_page_outside_the_api_is_not_asked_for(
         self, server: Server, there: Repository
@@ -773,7 +782,7 @@ class TestTroubleOnTheWay:
         reader, server.page_size = github(server), 1
         server.url = "http://127.0.0.1:9"
         with pytest.raises(ServiceUnreachable, match="outside its API"):
-            stand(reader, BRANCHES, WANTED)
+            sync_pull_request(reader, BRANCHES, WANTED)
 
     def test_a_file_too_large_to_be_told_is_exit_2(self, server: Server, there: Repository) -> None:
         there.too_large.add("matrix.toml")
@@ -782,11 +791,11 @@ class TestTroubleOnTheWay:
 
     @pytest.mark.parametrize("content", [b"[1]", b"<html>", b"\xff", b"3"])
     def test_an_error_that_is_not_json_is_told_by_its_status(self, content: bytes) -> None:
-        assert Answer(status=418, content=content, following=None).message == "status 418"
+        assert Reply(status=418, content=content, following=None).message == "status 418"
 
     def test_no_such_base_is_exit_2(self, server: Server) -> None:
         with pytest.raises(UsageError, match="no branch absent"):
-            stand(github(server), Branches(own="compat/floors", base="absent"), WANTED)
+            sync_pull_request(github(server), Branches(own="compat/floors", base="absent"), WANTED)
 
 
 class TestTheDescription:

@@ -7,8 +7,8 @@ from floors import DAY, OTHER_LOCK, bad, cell, declared, green, policy, ran, red
 from packaging.version import Version
 
 from compat.declare.policy import Policy
+from compat.policy.as_of import AsOf
 from compat.policy.guard import Guard
-from compat.policy.moment import Moment
 from compat.results.record import Record
 
 
@@ -17,7 +17,7 @@ def guard(
 ) -> Guard:
     known = seen(runs, declared({"python": "3.9", "dep": "1.2"} | floors, rules), has_locks=locked)
     assert known.ask.policy is not None
-    return Guard(Moment(known, known.ask.policy, DAY))
+    return Guard(AsOf(known, known.ask.policy, DAY))
 
 
 def corners(found: Guard, axis: str, at: str) -> list[tuple[str, ...]]:
@@ -150,7 +150,7 @@ def test_a_version_that_the_matrix_does_not_ask_about_has_no_cell() -> None:
 def test_a_bad_version_may_still_be_judged() -> None:
     known = seen([], declared(rules=policy(known_bad=(bad("dep", "1.3"),))))
     assert known.ask.policy is not None
-    assert Guard(Moment(known, known.ask.policy, DAY)).proof("dep", Version("1.3")).state == "open"
+    assert Guard(AsOf(known, known.ask.policy, DAY)).proof("dep", Version("1.3")).state == "open"
 
 
 def test_a_relaxed_cell_with_a_third_package_in_the_way_neither_supports_nor_contradicts() -> None:

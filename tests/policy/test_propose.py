@@ -34,8 +34,8 @@ from packaging.version import Version
 from compat.declare.load import Declared
 from compat.policy.proposal import Proposal
 from compat.policy.propose import floors, proposals
-from compat.results.picture import Picture
 from compat.results.record import Capability, Record
+from compat.results.snapshot import Snapshot
 
 # dep 1.3 came out on 2023-02-10, so at the end of two years and with the next quarter it may be the
 # floor: 2025-04-01. dep 1.4 follows on 2026-04-01. Python 3.11 came out on 2022-10-24: from
@@ -351,7 +351,7 @@ asks = st.builds(
 worlds = st.tuples(st.one_of(runs(), columns()), asks)
 
 
-def proven_at(known: Picture, axis: str, version: Version, witnesses: int) -> bool:
+def proven_at(known: Snapshot, axis: str, version: Version, witnesses: int) -> bool:
     """Whether some cell there is green, fresh, and was so on enough days: told apart from the guard
     on purpose.
     """

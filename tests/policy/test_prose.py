@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from compat.policy import prose
+from compat.github import markdown
 
 SEEDS = [
     "<script>alert(1)</script>",
@@ -97,7 +97,7 @@ WRAPS: list[Callable[[str], str]] = [
 ]
 CORPUS = [wrap(seed) for seed, wrap in itertools.product(SEEDS, WRAPS)]
 HARMLESS = {"p", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "code", "pre"}
-FORMS = [prose.inline, prose.code, prose.block]
+FORMS = [markdown.inline, markdown.code, markdown.block]
 hostile = st.lists(
     st.sampled_from(
         [
@@ -121,7 +121,7 @@ def document(form: Callable[[str], str], text: str) -> str:
     """A body as the proposals write them: at the start of a line, within one, in a list and in a
     table.
     """
-    if form is prose.block:
+    if form is markdown.block:
         return f"Log:\n\n{form(text)}\n\nEnd.\n"
     shown = form(text)
     return (
@@ -148,7 +148,7 @@ class TestTwoHundredHostileStrings:
     def test_bring_nothing_to_life(self, form: Callable[[str], str]) -> None:
         for text in CORPUS:
             body = document(form, text)
-            assert prose.faults(body) == (), text[:100]
+            assert markdown.faults(body) == (), text[:100]
             assert elements(rendered(body)) <= HARMLESS, text[:100]
 
     @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
@@ -165,30 +165,30 @@ class TestTwoHundredHostileStrings:
     ) -> None:
         for text in CORPUS:
             html = rendered(document(form, text))
-            assert html.count("<td>") == (0 if form is prose.block else 2), text[:100]
-            assert html.endswith("<p>End.</p>\n" if form is prose.block else "</table>\n"), text[
+            assert html.count("<td>") == (0 if form is markdown.block else 2), text[:100]
+            assert html.endswith("<p>End.</p>\n" if form is markdown.block else "</table>\n"), text[
                 :100
             ]
 
     def test_make_harmless_titles(self) -> None:
         for text in CORPUS:
-            title = prose.plain(text)
-            assert prose.title_faults(title) == (), text[:100]
+            title = markdown.plain(text)
+            assert markdown.title_faults(title) == (), text[:100]
             assert len(title) <= 400
 
     def test_make_no_link(self) -> None:
         for text in CORPUS:
-            assert "<a" not in rendered(prose.link(text, "javascript:alert(1)"))
-            assert rendered(prose.link(text, "https://x.example/a_b?c=d")).count("<a ") == 1
+            assert "<a" not in rendered(markdown.link(text, "javascript:alert(1)"))
+            assert rendered(markdown.link(text, "https://x.example/a_b?c=d")).count("<a ") == 1
 
     @given(hostile, st.sampled_from(FORMS))
     def test_of_any_making_bring_nothing_to_life(
         self, text: str, form: Callable[[str], str]
     ) -> None:
         body = document(form, text)
-        assert prose.faults(body) == ()
+        assert markdown.faults(body) == ()
         assert elements(rendered(body)) <= HARMLESS
-        assert prose.title_faults(prose.plain(text)) == ()
+        assert markdown.title_faults(markdown.plain(text)) == ()
 
 
 class TestHarmlessText:
@@ -196,7 +196,7 @@ class TestHarmlessText:
         "text", ["2.14.1", "numpy>=1.21,<2", "py3.9-tf2.10-tff0.36.0+relaxed", "a_b [x] *y* #z"]
     )
     def test_is_shown_as_it_is(self, text: str) -> None:
-        for form in (prose.inline, prose.code):
+        for form in (markdown.inline, markdown.code):
             html = rendered(form(text)).replace("<code>", "").replace("</code>", "")
             assert (
                 html
@@ -204,11 +204,11 @@ class TestHarmlessText:
             )
 
     def test_keeps_its_lines_and_tabs_in_a_block(self) -> None:
-        assert prose.block("a\n\tb@c.org\n", "diff") == "```diff\na\n\tb@c.org\n```"
+        assert markdown.block("a\n\tb@c.org\n", "diff") == "```diff\na\n\tb@c.org\n```"
 
     def test_that_is_long_is_cut_visibly(self) -> None:
-        assert prose.plain("x" * 300).endswith("x…")
-        assert len(prose.inline("x" * 300)) == 200
+        assert markdown.plain("x" * 300).endswith("x…")
+        assert len(markdown.inline("x" * 300)) == 200
 
 
 class TestTheGuard:
@@ -231,7 +231,7 @@ class TestTheGuard:
         ],
     )
     def test_finds_what_would_come_alive(self, markdown: str, fault: str) -> None:
-        assert any(found.startswith(fault) for found in prose.faults(markdown)), prose.faults(
+        assert any(found.startswith(fault) for found in markdown.faults(markdown)), markdown.faults(
             markdown
         )
 
@@ -240,5 +240,5 @@ class TestTheGuard:
             "# A title\n\nSee [cell](https://x.example/a) `a@b`, 12:30:45:\n\n```diff\n@@ -1 +1"
             " @@\n-a\n+b\n```\n"
         )
-        assert prose.faults(body) == ()
-        assert prose.title_faults("Raise the floor of python to 3.10") == ()
+        assert markdown.faults(body) == ()
+        assert markdown.title_faults("Raise the floor of python to 3.10") == ()

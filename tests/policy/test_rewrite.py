@@ -11,9 +11,9 @@ from packaging.version import Version
 
 from compat.declare.toml import document as parsed_toml
 from compat.errors import DeclarationError, UsageError
-from compat.policy.ranges import Move, Unsatisfiable, with_floor
-from compat.policy.rewrite import rewritten
-from compat.policy.rewrite_toml import Rewritten, rewritten_matrix
+from compat.rewrite.file import rewritten
+from compat.rewrite.ranges import Move, Unsatisfiable, with_floor
+from compat.rewrite.toml_values import Rewritten, rewritten_matrix
 
 GRID = [
     Version(f"{major}.{minor}.{patch}")

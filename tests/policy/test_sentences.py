@@ -33,16 +33,16 @@ from compat.policy.calendar import schedule
 from compat.policy.ical import ical
 from compat.policy.proposal import Proposal
 from compat.policy.propose import floors, proposals
-from compat.results.picture import Picture, picture
 from compat.results.record import Record
-from compat.results.verdict import Present
-from compat.site.views_policy import proposal_list
+from compat.results.snapshot import Snapshot, snapshot
+from compat.results.verdict import EvaluationContext
+from compat.site.pages.policy_view import proposal_list
 
 AT_12, AT_13, AT_14 = ((cell("3.9", dep), cell("3.11", dep)) for dep in ("1.2", "1.3", "1.4"))
 LATER = datetime.date(2028, 1, 1)
 
 
-def strict(runs: list[Record], ask: Declared) -> Picture:
+def strict(runs: list[Record], ask: Declared) -> Snapshot:
     """What is known where no rule lifts a pin: demo 2.0 cannot be had with Python 3.8, nor with dep
     below 1.2.
     """
@@ -50,9 +50,9 @@ def strict(runs: list[Record], ask: Declared) -> Picture:
     by_cell: dict[str, list[Record]] = {}
     for run in runs:
         by_cell.setdefault(run.cell, []).append(run)
-    present = Present(suite_digest=SUITE, day=DAY)
+    present = EvaluationContext(suite_digest=SUITE, day=DAY)
     fates = plan(ask.matrix, catalogue()).fates
-    return picture(ask, catalogue(), fates, dict.fromkeys(by_cell, LOCK), by_cell, present)
+    return snapshot(ask, catalogue(), fates, dict.fromkeys(by_cell, LOCK), by_cell, present)
 
 
 def named(found: tuple[Proposal, ...]) -> dict[str, Proposal]:
@@ -212,7 +212,9 @@ class TestTheArithmetic:
 
 
 def test_where_there_is_no_cell_to_ask_the_page_says_so() -> None:
-    known = picture(declared(), catalogue(), (), {}, {}, Present(suite_digest=SUITE, day=DAY))
+    known = snapshot(
+        declared(), catalogue(), (), {}, {}, EvaluationContext(suite_digest=SUITE, day=DAY)
+    )
     lines = proposal_list(volume(Shelf(), known)).proposals
     assert lines
     assert {one.evidence for one in lines} == {"there is no cell to ask"}
@@ -241,7 +243,7 @@ def test_what_a_release_asks_is_read_for_the_newest_python_that_it_admits() -> N
         requires_dist=("dep>=1.1; python_version<'3.10'",),
     )
     demo = Package(name="demo", releases=(release("demo", "2.0", "2024-05-05", admitted),))
-    other = Picture(
+    other = Snapshot(
         known.ask,
         Catalogue(packages=(demo, known.catalogue.package("dep"))),
         known.entries,

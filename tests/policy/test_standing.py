@@ -12,34 +12,34 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from compat.policy.github import GitHub
-from compat.policy.rest import Rest
-from compat.policy.stand import Unchanged, WouldDo, stand, stand_issue
-from compat.policy.standing import (
+from compat.github.client import GitHub
+from compat.github.issue import DesiredIssue, IssueKey
+from compat.github.marker import first_body, marked, withdrawn
+from compat.github.pull_request import (
     Branches,
     Close,
     Commit,
-    File,
-    LeaveAlone,
-    Nothing,
+    DeferToHuman,
+    DesiredPullRequest,
+    NoChange,
     Open,
     Pull,
-    Standing,
-    State,
+    RepositoryFile,
+    RepositoryState,
     decision,
     message,
     sealed,
 )
-from compat.policy.standing_issue import StandingIssue, Thread
-from compat.policy.words import first_body, marked, withdrawn
+from compat.github.rest import Rest
+from compat.github.sync import Unchanged, WouldDo, sync_issue, sync_pull_request
 
 BRANCHES = Branches(own="compat/floors", base="main")
-BEFORE, THREAD = "at = 1\n", Thread(key="floors", label="compat")
+BEFORE, THREAD = "at = 1\n", IssueKey(key="floors", label="compat")
 
 
-def wanted(number: int) -> Standing:
-    file = File(path="matrix.toml", before=BEFORE, after=f"at = {number + 2}\n")
-    return Standing(
+def wanted(number: int) -> DesiredPullRequest:
+    file = RepositoryFile(path="matrix.toml", before=BEFORE, after=f"at = {number + 2}\n")
+    return DesiredPullRequest(
         title=f"Floor {number}", body=f"Because of {number}.", digest=f"d{number}", files=(file,)
     )
 
@@ -78,8 +78,8 @@ def pull(number: int = 1, **changes: Any) -> Pull:
     return Pull(**{**told, "body": first_body(wanted(number), "floors"), **changes})
 
 
-def state(head: Commit | None, *pulls: Pull, text: str | None = BEFORE) -> State:
-    return State(base=BASE, texts=(text,), head=head, pulls=pulls)
+def state(head: Commit | None, *pulls: Pull, text: str | None = BEFORE) -> RepositoryState:
+    return RepositoryState(base=BASE, texts=(text,), head=head, pulls=pulls)
 
 
 class TestADecision:
@@ -93,21 +93,21 @@ class TestADecision:
         assert not step.replant
 
     def test_does_nothing_when_all_is_said(self) -> None:
-        assert isinstance(decision(wanted(1), BRANCHES, state(ours(), pull())), Nothing)
+        assert isinstance(decision(wanted(1), BRANCHES, state(ours(), pull())), NoChange)
 
     def test_does_nothing_when_the_base_has_it(self) -> None:
-        assert isinstance(decision(wanted(1), BRANCHES, state(None, text="at = 3\n")), Nothing)
+        assert isinstance(decision(wanted(1), BRANCHES, state(None, text="at = 3\n")), NoChange)
         assert isinstance(
             decision(wanted(1), BRANCHES, state(ours(), pull(), text="at = 3\n")), Close
         )
 
     def test_leaves_a_file_alone_that_is_gone_from_the_base(self) -> None:
-        assert isinstance(decision(wanted(1), BRANCHES, state(None, text=None)), LeaveAlone)
+        assert isinstance(decision(wanted(1), BRANCHES, state(None, text=None)), DeferToHuman)
 
     def test_names_a_person_without_calling_them(self) -> None:
         theirs = commit(author="@someone fixes #1 <b>")
         step = decision(wanted(1), BRANCHES, state(theirs, pull()))
-        assert isinstance(step, LeaveAlone)
+        assert isinstance(step, DeferToHuman)
         assert step.comment is not None
         assert "@someone" not in step.comment
         assert "#1" not in step.comment
@@ -163,7 +163,7 @@ class TestWords:
     )
     def test_that_would_come_alive_or_hide_are_refused(self, change: dict[str, str]) -> None:
         with pytest.raises(ValueError, match=r"text holds|characters|digest"):
-            StandingIssue(**{"title": "t", "body": "b", "digest": "d", **change})
+            DesiredIssue(**{"title": "t", "body": "b", "digest": "d", **change})
 
     @pytest.mark.parametrize("name", ["", "-x", "a..b", "a b", "/a", "a/", "a//b", "main", "a~b"])
     def test_of_a_branch_are_plain_and_not_the_base(self, name: str) -> None:
@@ -175,7 +175,7 @@ class TestWords:
     )
     def test_of_a_thread_fit_its_mark_and_label(self, key: str, label: str) -> None:
         with pytest.raises(ValueError, match="thread"):
-            Thread(key=key, label=label)
+            IssueKey(key=key, label=label)
 
 
 class Direct(requests.adapters.BaseAdapter):
@@ -232,21 +232,21 @@ class Histories(RuleBasedStateMachine):
         issue = (
             None
             if number is None
-            else StandingIssue(title="t", body=f"b{number}", digest=f"d{number}")
+            else DesiredIssue(title="t", body=f"b{number}", digest=f"d{number}")
         )
-        stand_issue(self.github, THREAD, issue)
+        sync_issue(self.github, THREAD, issue)
         written = len(self.server.writes)
-        stand_issue(self.github, THREAD, issue)
+        sync_issue(self.github, THREAD, issue)
         assert len(self.server.writes) == written
 
-    def _run(self, proposal: Standing | None) -> None:
-        shown = stand(self.github, BRANCHES, proposal, dry_run=True)
-        outcome = stand(self.github, BRANCHES, proposal)
+    def _run(self, proposal: DesiredPullRequest | None) -> None:
+        shown = sync_pull_request(self.github, BRANCHES, proposal, dry_run=True)
+        outcome = sync_pull_request(self.github, BRANCHES, proposal)
         assert isinstance(shown, WouldDo) is outcome.sentence.startswith(
             ("opened", "updated", "closed:")
         )
         written = len(self.server.writes)
-        again = stand(self.github, BRANCHES, proposal)
+        again = sync_pull_request(self.github, BRANCHES, proposal)
         assert len(self.server.writes) == written
         assert isinstance(again, Unchanged) or again.sentence == outcome.sentence
 

@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 from packaging.version import Version
 
 from compat.declare.policy import Policy
+from compat.policy.as_of import until
 from compat.policy.eol import PYTHONS
-from compat.policy.moment import until
 from compat.policy.window import (
     CADENCES,
     STEPS,
-    Came,
     Slot,
+    VersionRelease,
     allowed_on,
-    came_of,
     hold_on,
     move_day,
     slots,
+    version_releases,
 )
 
 DATE = datetime.date
@@ -35,9 +35,9 @@ def date(text: str) -> datetime.date:
     return datetime.date.fromisoformat(text)
 
 
-def came(**released: str) -> list[Came]:
+def came(**released: str) -> list[VersionRelease]:
     return [
-        Came(version=Version(v[1:].replace("_", ".")), released=date(d), source="x")
+        VersionRelease(version=Version(v[1:].replace("_", ".")), released=date(d), source="x")
         for v, d in released.items()
     ]
 
@@ -48,7 +48,7 @@ def on(found: Iterable[Slot]) -> list[tuple[str, str]]:
 
 def slot_of(rules: Policy, axis: str, version: str, **rule: Any) -> Slot:
     axes = {one.name: one for one in declared().matrix.axes}
-    found = slots(came_of(axes[axis], catalogue()), window(axis, **rule), rules)
+    found = slots(version_releases(axes[axis], catalogue()), window(axis, **rule), rules)
     return next(slot for slot in found if slot.version == Version(version))
 
 
@@ -76,7 +76,10 @@ def test_the_safe_rule_lets_a_floor_rise_only_to_what_is_old_enough_itself() -> 
     # On 2022-09-22 Python 3.8 was 35 months old: it is the oldest inside a window of 36, and not
     # what the rule allows.
     day, rules = date("2022-09-22"), policy(cadence="monthly")
-    known = [Came(version=one.version, released=one.released, source=one.source) for one in PYTHONS]
+    known = [
+        VersionRelease(version=one.version, released=one.released, source=one.source)
+        for one in PYTHONS
+    ]
     reached = allowed_on(day, slots(known, window("python", months=36), rules))
     assert reached is not None
     assert str(reached.version) == "3.7"
@@ -152,7 +155,10 @@ cadences = st.sampled_from(sorted(STEPS))
 def test_what_the_calendar_allows_is_old_enough(
     out: list[datetime.date], months: int, cadence: str, day: datetime.date
 ) -> None:
-    known = [Came(version=Version(str(i)), released=one, source="x") for i, one in enumerate(out)]
+    known = [
+        VersionRelease(version=Version(str(i)), released=one, source="x")
+        for i, one in enumerate(out)
+    ]
     reached = allowed_on(day, slots(known, window("dep", months=months), policy(cadence=cadence)))
     if reached is not None:
         out_on = reached.came.released
@@ -167,7 +173,8 @@ def test_the_calendar_never_goes_back(
     out: list[datetime.date], minors: int, one: DATE, other: DATE
 ) -> None:
     known = [
-        Came(version=Version(str(i)), released=day, source="x") for i, day in enumerate(sorted(out))
+        VersionRelease(version=Version(str(i)), released=day, source="x")
+        for i, day in enumerate(sorted(out))
     ]
     for rule in ({"minors": minors}, {"months": minors}):
         made = slots(known, window("dep", **rule), policy())

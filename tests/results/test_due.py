@@ -9,13 +9,15 @@ from made_records import CELL, LOCK, OTHER_LOCK, OTHER_SUITE, START, SUITE, ran,
 
 from compat.results.due import Due, due
 from compat.results.record import Record
-from compat.results.verdict import Present, verdict
+from compat.results.verdict import EvaluationContext, verdict
 
 TODAY = START.date() + datetime.timedelta(days=10)
-PRESENT = Present(suite_digest=SUITE, day=TODAY)
+PRESENT = EvaluationContext(suite_digest=SUITE, day=TODAY)
 
 
-def reasons(*records: Record, lock: str | None = LOCK, present: Present = PRESENT) -> list[str]:
+def reasons(
+    *records: Record, lock: str | None = LOCK, present: EvaluationContext = PRESENT
+) -> list[str]:
     return [one.reason for one in due({CELL: lock}, records, present)]
 
 
@@ -61,7 +63,7 @@ def test_when_nothing_has_changed_nothing_is_due(records: list[Record]) -> None:
 def test_a_refused_cell_is_due_only_when_it_is_stale() -> None:
     refused = ran("lock-fail:conflict(numpy)", lock="", suite="")
     assert reasons(refused, lock=None) == []
-    later = Present(suite_digest=OTHER_SUITE, day=TODAY + datetime.timedelta(days=100))
+    later = EvaluationContext(suite_digest=OTHER_SUITE, day=TODAY + datetime.timedelta(days=100))
     assert reasons(refused, lock=None, present=later) == ["stale"]
 
 

@@ -13,14 +13,14 @@ from world import BEGINNING, catalogue_of, matrix_of, world
 from compat.declare.load import Declared
 from compat.plan.plan import plan
 from compat.results.due import Due, agenda
-from compat.results.picture import picture
 from compat.results.record import Record
-from compat.results.verdict import Present
+from compat.results.snapshot import snapshot
+from compat.results.verdict import EvaluationContext
 
 WORLD = world("floors")
 MATRIX, CATALOGUE = matrix_of(WORLD), catalogue_of(WORLD)
 FATES = plan(MATRIX, CATALOGUE).fates
-PRESENT = Present(suite_digest=SUITE, day=START.date() + datetime.timedelta(days=2))
+PRESENT = EvaluationContext(suite_digest=SUITE, day=START.date() + datetime.timedelta(days=2))
 # A release of a world comes out thirty days after the one before it.
 BEFORE_THE_THIRD = (BEGINNING - START).days + 45
 
@@ -28,7 +28,7 @@ BEFORE_THE_THIRD = (BEGINNING - START).days + 45
 def due(*runs: Record, others: Iterable[str] = (), proposed: Iterable[str] = ()) -> dict[str, Due]:
     by_cell = {run.cell: [run] for run in runs}
     locks = dict.fromkeys(by_cell, LOCK)
-    found = picture(Declared(matrix=MATRIX), CATALOGUE, FATES, locks, by_cell, PRESENT)
+    found = snapshot(Declared(matrix=MATRIX), CATALOGUE, FATES, locks, by_cell, PRESENT)
     return {one.cell: one for one in agenda(found, others, proposed)}
 
 
@@ -95,5 +95,5 @@ def test_an_infeasible_cell_is_not_due_but_a_cell_that_somebody_named_is() -> No
 @pytest.mark.parametrize("floors", [(), MATRIX.floors[:1]])
 def test_without_floors_no_cell_lies_near_one(floors: tuple[object, ...]) -> None:
     matrix = msgspec.structs.replace(MATRIX, floors=floors)
-    found = agenda(picture(Declared(matrix=matrix), CATALOGUE, FATES, {}, {}, PRESENT))
+    found = agenda(snapshot(Declared(matrix=matrix), CATALOGUE, FATES, {}, {}, PRESENT))
     assert {one.place for one in found} == ({"floor"} if floors else set())

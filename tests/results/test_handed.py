@@ -26,10 +26,10 @@ from packaging.version import Version
 from compat.declare.capabilities import SuiteIds, suite_ids
 from compat.errors import Fault
 from compat.lock.lockfile import Inputs, Lock, Pin
-from compat.results import handed as gate
-from compat.results.files import names
-from compat.results.handed import Checkout, handed
-from compat.results.record import MOST_BYTES, Capability, Record, digest_of, encode_record
+from compat.results import intake as gate
+from compat.results.files import record_names
+from compat.results.intake import Checkout, handed
+from compat.results.record import MOST_BYTES, Capability, Record, encode_record, record_digest
 from compat.run.evidence import Installed
 
 LOCKED = Lock(
@@ -65,7 +65,9 @@ TODAY = (NOW - BEGAN).days - 1
 def put(folder: Path, record: Record, text: str = "", name: str = "") -> Path:
     """Lay a record down as a shard hands it over."""
     text = text or encode_record(record)
-    path = folder / "records-1" / record.cell / (name or names(record, digest_of(text))[0])
+    path = (
+        folder / "records-1" / record.cell / (name or record_names(record, record_digest(text))[0])
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return path
@@ -275,7 +277,7 @@ def test_a_damaged_or_forged_text_is_refused(
 ) -> None:
     record = sound()
     text = encode_record(record)
-    put(tmp_path, record, spoil(text), names(record, digest_of(text))[0])
+    put(tmp_path, record, spoil(text), record_names(record, record_digest(text))[0])
     assert why in complaint(tmp_path)
 
 

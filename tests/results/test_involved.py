@@ -2,7 +2,7 @@
 
 import pytest
 
-from compat.results.involved import in_the_way, involved, involved_in_refusal
+from compat.results.involved import involved, involved_in_refusal, third_package
 from compat.run.outcome import parse_outcome
 
 INSTALLED = ("demo", "dep", "scikit-learn", "demo-extras")
@@ -42,6 +42,6 @@ def test_a_refusal_speaks_of_each_package_in_its_sentence() -> None:
 
 def test_the_first_package_that_was_not_asked_about_is_in_the_way() -> None:
     asked = frozenset(("demo", "dep"))
-    assert in_the_way(("dep", "third", "fourth"), asked) == "third"
-    assert in_the_way(("dep", "python"), asked) == ""
-    assert in_the_way(("third",), frozenset()) == ""
+    assert third_package(("dep", "third", "fourth"), asked) == "third"
+    assert third_package(("dep", "python"), asked) == ""
+    assert third_package(("third",), frozenset()) == ""

@@ -11,24 +11,24 @@ from compat.declare.capabilities import Described, with_table
 from compat.declare.load import Declared
 from compat.declare.matrix import KnownIssue, Matrix, When
 from compat.plan.plan import plan
-from compat.results.picture import Picture, picture
 from compat.results.record import Record
 from compat.results.refuted import refuted
-from compat.results.table import markdown, unexplained
-from compat.results.verdict import Present
+from compat.results.snapshot import Snapshot, snapshot
+from compat.results.table import capability_table, unexplained
+from compat.results.verdict import EvaluationContext
 
 WORLD = world("platforms")
-PRESENT = Present(suite_digest=SUITE, day=START.date() + datetime.timedelta(days=10))
+PRESENT = EvaluationContext(suite_digest=SUITE, day=START.date() + datetime.timedelta(days=10))
 
 
-def pictured(*runs: Record, matrix: Matrix | None = None) -> Picture:
+def pictured(*runs: Record, matrix: Matrix | None = None) -> Snapshot:
     matrix = matrix or matrix_of(WORLD)
     catalogue = catalogue_of(WORLD)
     by_cell: dict[str, list[Record]] = {}
     for run in runs:
         by_cell.setdefault(run.cell, []).append(run)
     locks = dict.fromkeys(by_cell, LOCK)
-    return picture(
+    return snapshot(
         Declared(matrix=matrix), catalogue, plan(matrix, catalogue).fates, locks, by_cell, PRESENT
     )
 
@@ -82,19 +82,19 @@ def test_the_table_shows_each_capability_and_why_it_is_red() -> None:
     )
     described = [Described(id="sum", title="Sum | of `two`", says="", file="", line=1, code="")]
     bare = pictured(run)
-    text = markdown(bare, described)
+    text = capability_table(bare, described)
     assert "| Sum  of two `sum` | ✓ |" in text
     assert "\n| `mean` | ✗ |" in text
     assert "`new` | ∅ |" in text
     assert "not explained yet" in text
     assert unexplained(bare) == ((LAST, "mean"),)
     told = pictured(run, matrix=with_known(capability="mean"))
-    assert "the compiler of that year" in markdown(told, described)
+    assert "the compiler of that year" in capability_table(told, described)
     assert unexplained(told) == ()
 
 
 def test_a_table_without_runs_says_so() -> None:
-    assert markdown(pictured(), []) == "No cell has reached the suite yet.\n"
+    assert capability_table(pictured(), []) == "No cell has reached the suite yet.\n"
 
 
 def test_the_table_takes_its_place_between_the_marks_and_touches_nothing_else() -> None:
@@ -118,14 +118,14 @@ def test_a_release_that_fails_with_the_newest_versions_is_not_shown_as_good() ->
     )
     assert old != new
     good = ran("pass", cell=old, capabilities=capabilities(sum="yes"))
-    assert "| `sum` | ✓ |" in markdown(pictured(good), [])
+    assert "| `sum` | ✓ |" in capability_table(pictured(good), [])
     fallen = ran("import-fail:binary-incompatible(dep; at library/core.pyx:1)", cell=new)
-    text = markdown(pictured(good, fallen), [])
+    text = capability_table(pictured(good, fallen), [])
     assert "| `sum` | ◐ |" in text
     assert "◐ yes, but not with the newest versions that were tested" in text
     assert f"- `{new}`: import-fail:binary-incompatible(dep; at library/core.pyx:1)" in text
     refused = ran("lock-fail:conflict(dep)", cell=new)
-    assert "| `sum` | ✓ |" in markdown(pictured(good, refused), [])
+    assert "| `sum` | ✓ |" in capability_table(pictured(good, refused), [])
 
 
 def test_an_explanation_to_the_closing_bracket_holds_with_the_place_beside_it() -> None:

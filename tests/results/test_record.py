@@ -28,9 +28,9 @@ from compat.results.record import (
     Record,
     decisive,
     decode_record,
-    digest_of,
     encode_record,
     is_cell_id,
+    record_digest,
 )
 from compat.run.evidence import Installed
 
@@ -91,7 +91,7 @@ class TestDamage:
     def test_a_key_twice_is_refused_even_with_a_digest_that_fits(self) -> None:
         text = encode_record(full())
         twice = text.replace('  "cell":', '  "cell": "py3.7-tf2.3-tff0.17.0",\n  "cell":', 1)
-        twice = twice.replace(raw_of(full())["digest"], digest_of(twice))
+        twice = twice.replace(raw_of(full())["digest"], record_digest(twice))
         with pytest.raises(RecordError, match="the key 'cell' twice"):
             decode_record(twice, "f.json")
 

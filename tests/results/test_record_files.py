@@ -15,8 +15,8 @@ from made_records import CELL, NOW, OTHER_LOCK, full, ran
 
 import compat.results.files as module
 from compat.errors import CompatError, RecordError
-from compat.results.files import RecordFiles, names
-from compat.results.record import Record, digest_of, encode_record
+from compat.results.files import RecordFiles, record_names
+from compat.results.record import Record, encode_record, record_digest
 from compat.results.store import MemoryStore, RecordStore
 
 LATER = NOW + datetime.timedelta(days=365)
@@ -74,7 +74,7 @@ class TestBothStores:
 class TestFiles:
     def test_a_file_is_named_by_when_and_what(self, store: RecordFiles) -> None:
         store.add(full())
-        digest = digest_of(encode_record(full()))
+        digest = record_digest(encode_record(full()))
         assert (
             store.name(only_file(store))
             == f"matrices/tff/records/{CELL}/20261101T120000Z-{digest[:8]}.json"
@@ -110,7 +110,7 @@ class TestFiles:
 
     def test_where_every_name_is_taken_by_damage_it_says_so(self, store: RecordFiles) -> None:
         (store.folder / CELL).mkdir(parents=True)
-        for name in names(full(), digest_of(encode_record(full()))):
+        for name in record_names(full(), record_digest(encode_record(full()))):
             (store.folder / CELL / name).write_text("damage")
         with pytest.raises(CompatError, match="stands where the record belongs"):
             store.add(full())

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from compat.cli.setting import places
+from compat.cli.setting import machine_places
 from compat.results.judged import record_of
 from compat.results.record import encode_record
 from compat.results.redact import redacted
@@ -199,9 +199,9 @@ def test_this_machine_names_its_own_folders(
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    places.cache_clear()
-    named = places()
-    places.cache_clear()
+    machine_places.cache_clear()
+    named = machine_places()
+    machine_places.cache_clear()
     assert str(tmp_path) in named
     assert f"/{Path(__file__).parts[1]}" in named
     assert (

@@ -22,11 +22,11 @@ from made_records import (
 
 from compat.plan.obstacle import Obstacle
 from compat.results.record import Record
-from compat.results.verdict import Present, Verdict, verdict
+from compat.results.verdict import EvaluationContext, Verdict, verdict
 from compat.run.outcome import Passed, is_doubtful, is_spurious
 
 DAY = START.date()
-PRESENT = Present(suite_digest=SUITE, day=DAY + datetime.timedelta(days=10))
+PRESENT = EvaluationContext(suite_digest=SUITE, day=DAY + datetime.timedelta(days=10))
 DOUBTFUL = (
     "import-fail:wall-time",
     "import-fail:silence",
@@ -41,7 +41,7 @@ OBSTACLE = Obstacle(
 def judged(
     *records: Record, lock: str | None = LOCK, obstacle: Obstacle | None = None, day: int = 10
 ) -> Verdict:
-    present = Present(suite_digest=SUITE, day=DAY + datetime.timedelta(days=day))
+    present = EvaluationContext(suite_digest=SUITE, day=DAY + datetime.timedelta(days=day))
     return verdict(CELL, records, present, lock_digest=lock, obstacle=obstacle)
 
 
@@ -58,7 +58,9 @@ class TestHelpersOfTheSuite:
     """What a test of the suite's own files comes to says nothing about the subject."""
 
     def judged(self, *records: Record) -> Verdict:
-        present = Present(suite_digest=SUITE, day=PRESENT.day, helpers=frozenset(["queue"]))
+        present = EvaluationContext(
+            suite_digest=SUITE, day=PRESENT.day, helpers=frozenset(["queue"])
+        )
         return verdict(CELL, records, present, lock_digest=LOCK)
 
     def test_they_are_named_apart_from_the_capabilities(self) -> None:
@@ -167,7 +169,7 @@ class TestInTheWay:
     def judged(
         self, *involved: str, cell: str = RELAXED, outcome: str = "import-fail:missing-attribute(x)"
     ) -> Verdict:
-        present = Present(suite_digest=SUITE, day=DAY, asked=frozenset(("demo", "dep")))
+        present = EvaluationContext(suite_digest=SUITE, day=DAY, asked=frozenset(("demo", "dep")))
         return verdict(
             cell, [ran(outcome, cell=cell, involved=involved)], present, lock_digest=LOCK
         )
@@ -202,7 +204,7 @@ class TestInTheWay:
             involved=("third",),
             capabilities=capabilities(sum="no", mean="yes"),
         )
-        present = Present(suite_digest=SUITE, day=DAY, asked=frozenset(("demo", "dep")))
+        present = EvaluationContext(suite_digest=SUITE, day=DAY, asked=frozenset(("demo", "dep")))
         assert verdict(self.RELAXED, [run], present).kind == "partial"
 
 

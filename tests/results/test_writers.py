@@ -10,7 +10,7 @@ from pathlib import Path
 from made_records import CELL, NOW
 
 from compat.results.files import RecordFiles
-from compat.results.record import digest_of, encode_record
+from compat.results.record import encode_record, record_digest
 
 # COMPAT_KILLS=1000 is for the night.
 KILLS = int(os.environ.get("COMPAT_KILLS", "100"))
@@ -36,7 +36,7 @@ def test_a_killed_writer_tears_no_file_and_loses_nothing_that_it_acknowledged(
     write("kill", tmp_path, KILLS, seed)
     store = RecordFiles(tmp_path / "tff")
     acknowledged = (tmp_path / "acknowledged").read_text().split()
-    kept = {digest_of(encode_record(record)) for record in store.records(CELL)}
+    kept = {record_digest(encode_record(record)) for record in store.records(CELL)}
     left_over = [name for name in os.listdir(store.folder / CELL) if name.endswith(".tmp")]
     print(
         f"seed {seed}: {KILLS} kills, {len(acknowledged)} acknowledged, {len(kept)} kept,"

@@ -16,7 +16,7 @@ from pathlib import Path
 from made_records import ran
 
 from compat.results.files import RecordFiles
-from compat.results.record import digest_of, encode_record
+from compat.results.record import encode_record, record_digest
 
 
 def kill(folder: Path, times: int, seed: int) -> None:
@@ -36,7 +36,7 @@ def _write_for_ever(folder: Path, number: int) -> None:
     for second in range(1_000_000):
         record = ran("pass", second=number * 1000 + second % 1000, log=f"{number}.{second} " * 200)
         store.add(record)
-        os.write(notes, f"{digest_of(encode_record(record))}\n".encode())
+        os.write(notes, f"{record_digest(encode_record(record))}\n".encode())
 
 
 def crowd(folder: Path, writers: int, distinct: int, identical: int) -> None:

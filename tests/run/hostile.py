@@ -15,7 +15,7 @@ import pytest
 from compat.run.evidence import Ended, Isolation, Limits
 from compat.run.isolation import HIGHEST_FIRST, Room
 from compat.run.keeper import processes
-from compat.run.supervise import levels, run
+from compat.run.supervise import levels, run_limited
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 PLENTY = Limits(
@@ -86,7 +86,7 @@ class Place:
     def run(self, text: str, cancel: threading.Event | None = None, **limits: float) -> Ended:
         """Run the program in the room, with these limits changed."""
         fields = {name: getattr(PLENTY, name) for name in PLENTY.__struct_fields__} | limits
-        return run(
+        return run_limited(
             self.script(text), self.room(), Limits(**fields), level=self.level, cancel=cancel
         )
 

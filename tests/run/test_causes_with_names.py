@@ -11,7 +11,7 @@ from compat.results.judged import record_of
 from compat.run.classify import classify
 from compat.run.evidence import Raised
 from compat.run.outcome import CAUSES, STAGES, Failed, Passed, brief, parse_outcome
-from compat.run.signatures import EXCEPTIONS, read
+from compat.run.signatures import EXCEPTIONS, match_signature
 
 # Parts of labels and of escapes come up often, so that a wrong escape is found.
 PARTS = st.lists(
@@ -177,7 +177,7 @@ def test_an_outcome_from_before_there_were_labels_means_what_it_meant(text: str)
 def test_an_exception_names_what_is_missing_or_incompatible(
     kind: str, message: str, cause: str, thing: str
 ) -> None:
-    assert read(EXCEPTIONS, f"{kind}: {message}") == (cause, thing)
+    assert match_signature(EXCEPTIONS, f"{kind}: {message}") == (cause, thing)
     raised = Raised(type=kind, message=message, where="dep/core.py:3")
     at_import = classify(but(imported=raised))
     assert isinstance(at_import, Failed)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from compat.run import cgroup
-from compat.run.cgroup import Group, Home, homes_of, sweep
+from compat.run.cgroup import Group, Home, homes_of, remove_dead_groups
 from compat.run.evidence import Limits
 
 LIMITS = Limits(
@@ -133,7 +133,7 @@ def test_groups_of_the_dead_are_swept_and_those_of_the_living_stay(tmp_path: Pat
         tmp_path / "another",
     ):
         folder.mkdir()
-    assert sweep(tmp_path) == 2
+    assert remove_dead_groups(tmp_path) == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(("another", mine.name))
 
 

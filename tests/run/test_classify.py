@@ -19,7 +19,7 @@ from compat.run.outcome import (
     is_spurious,
     parse_outcome,
 )
-from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, Signature, read
+from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, Signature, match_signature
 
 OUTCOMES = st.just(Passed()) | st.builds(
     Failed,
@@ -47,7 +47,7 @@ def test_what_is_no_outcome_is_refused(text: str) -> None:
 )
 def test_each_signature_is_the_first_to_match_its_own_example(table: tuple[Signature, ...]) -> None:
     for signature in table:
-        assert read(table, signature.example) == (
+        assert match_signature(table, signature.example) == (
             signature.cause,
             signature.subject,
         ), signature.example
@@ -72,7 +72,7 @@ REAL = [
 
 @pytest.mark.parametrize(("text", "meaning"), REAL, ids=[meaning[0] for _, meaning in REAL])
 def test_what_real_cells_raised_is_understood(text: str, meaning: tuple[str, str]) -> None:
-    assert read(EXCEPTIONS, text) == meaning
+    assert match_signature(EXCEPTIONS, text) == meaning
 
 
 def test_causes_of_the_machine_are_spurious_and_what_a_cell_may_have_done_itself_is_doubtful() -> (

@@ -10,7 +10,7 @@ from hostile import EACH_LEVEL, PATH, PLENTY, Place
 
 from compat.run import cgroup, keeper, meter
 from compat.run.disk import Disk, taken
-from compat.run.supervise import levels, run
+from compat.run.supervise import levels, run_limited
 
 
 @pytest.fixture(params=EACH_LEVEL)
@@ -50,7 +50,7 @@ class TestACommandThatEndsByItself:
         assert place.log.read_text() == f"{ignored}\n[] (0, 0)\n"
 
     def test_sees_the_variables_of_the_room_and_no_other(self, place: Place) -> None:
-        ended = run(["/usr/bin/env"], place.room(), PLENTY, level=place.level)
+        ended = run_limited(["/usr/bin/env"], place.room(), PLENTY, level=place.level)
         names = {line.partition("=")[0] for line in place.log.read_text().splitlines()}
         # Bubblewrap says where the program stands; at L0 a mark tells whose orphan it is.
         assert names - {"PWD"} == ({"PATH", "COMPAT_CELL"} if place.level == "L0" else {"PATH"})
@@ -61,7 +61,7 @@ class TestACommandThatEndsByItself:
         assert place.log.read_text() == "'' 4\n"
 
     def test_that_cannot_be_started_ends_as_in_a_shell(self, place: Place) -> None:
-        ended = run(["/no/such/program"], place.room(), PLENTY, level=place.level)
+        ended = run_limited(["/no/such/program"], place.room(), PLENTY, level=place.level)
         assert (ended.by, ended.exit_code) == ("exit", 127)
         assert "/no/such/program could not be started" in place.log.read_text()
 
@@ -345,7 +345,7 @@ class TestProcesses:
     def test_the_kernel_refuses_what_a_starved_supervisor_does_not_see(
         self, place: Place, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        if not any("pids" in home.controllers for home in cgroup.homes()):
+        if not any("pids" in home.controllers for home in cgroup.group_homes()):
             pytest.skip("this machine gives no control group for processes")
         monkeypatch.setattr(meter.Meter, "_looked", lambda self: None)
         monkeypatch.setattr(meter.Meter, "broken", lambda self: None)

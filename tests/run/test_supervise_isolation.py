@@ -8,7 +8,7 @@ import hostile
 import pytest
 from hostile import EACH_LEVEL, NAMESPACED, PLENTY, Place
 
-from compat.run.supervise import run
+from compat.run.supervise import run_limited
 
 
 @pytest.fixture(params=EACH_LEVEL)
@@ -67,7 +67,9 @@ class TestTheNetwork:
                 import socket
                 print(socket.create_connection(("127.0.0.1", {outside.getsockname()[1]}), timeout=2).recv(5))
                 """
-            ended = run(place.script(text), place.room(network=True), PLENTY, level=place.level)
+            ended = run_limited(
+                place.script(text), place.room(network=True), PLENTY, level=place.level
+            )
         assert (ended.exit_code, place.log.read_text()) == (0, "b'hello'\n")
 
 
@@ -136,7 +138,7 @@ class TestASandbox:
                 except OSError:
                     pass
             """
-        ended = run(sandboxed.script(text), room, PLENTY, level="L3")
+        ended = run_limited(sandboxed.script(text), room, PLENTY, level="L3")
         assert ended.exit_code == 0, sandboxed.log.read_text()
         assert sandboxed.log.read_text().splitlines() == [
             "['cells', 'tools'] ['lib'] ['one']",
@@ -147,7 +149,7 @@ class TestASandbox:
     def test_runs_even_when_the_interpreter_of_compat_is_hidden(self, sandboxed: Place) -> None:
         home = Path(sys.prefix).parent
         room = sandboxed.room(hidden=(home,), writable=(sandboxed.folder,))
-        ended = run(["/bin/echo", "hello"], room, PLENTY, level="L3")
+        ended = run_limited(["/bin/echo", "hello"], room, PLENTY, level="L3")
         assert (ended.exit_code, sandboxed.log.read_text()) == (0, "hello\n")
 
     def test_cannot_undo_its_mounts(self, sandboxed: Place) -> None:

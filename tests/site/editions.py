@@ -12,12 +12,12 @@ from packaging.version import Version
 from compat.declare.capabilities import Described
 from compat.declare.matrix import Floor
 from compat.declare.policy import Policy
-from compat.results.picture import Picture
-from compat.site.edition import Edition, File, Listed, Listing, Made, Volume
+from compat.results.snapshot import Snapshot
+from compat.site.edition import DigestListing, Edition, Listed, Made, MatrixReport, SiteFile
 from compat.site.producers import PRODUCERS
 
 URL = "https://compat.example/"
-Files = Callable[[Edition], Iterator[File | Made | Listing]]
+Files = Callable[[Edition], Iterator[SiteFile | Made | DigestListing]]
 TOLD = (
     Described(
         id="sum",
@@ -58,10 +58,10 @@ def edition(
     return Edition([volume(shelf, shelf.picture(day, matrix), told)], base_url, day)
 
 
-def volume(shelf: Shelf, picture: Picture, told: Iterable[Described] = TOLD) -> Volume:
+def volume(shelf: Shelf, picture: Snapshot, told: Iterable[Described] = TOLD) -> MatrixReport:
     """Return the volume of a shelf and the picture of it."""
     assert picture.present.suite_digest == SUITE
-    return Volume(picture, shelf, {"test_sum.py": "def test_sum(): ...\n"}, told)
+    return MatrixReport(picture, shelf, {"test_sum.py": "def test_sum(): ...\n"}, told)
 
 
 def files(of: Edition, *producers: Files) -> dict[str, bytes]:
@@ -74,13 +74,13 @@ def files(of: Edition, *producers: Files) -> dict[str, bytes]:
     return found
 
 
-def _content(file: File | Made | Listing, found: dict[str, bytes]) -> bytes:
+def _content(file: SiteFile | Made | DigestListing, found: dict[str, bytes]) -> bytes:
     match file:
-        case File():
+        case SiteFile():
             return file.content
         case Made():
             return file.make()
-        case Listing():
+        case DigestListing():
             below = sorted(path for path in found if path.startswith(file.below))
             return file.make(tuple(listed(path, found[path]) for path in below))
 

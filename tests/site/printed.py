@@ -10,7 +10,7 @@ from editions import edition, files
 from known import Shelf, lock_of, ran, statuses
 
 from compat.site.edition import Edition, Made
-from compat.site.render import Printer, assets
+from compat.site.pages.render import Printer, assets
 
 SITE = assets()
 LOG = "Traceback (most recent call last):\nModuleNotFoundError: No module named 'dep'"

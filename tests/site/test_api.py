@@ -14,10 +14,14 @@ from known import CELLS, DAY, Shelf, lock_of, proven, ran, shelves, statuses
 from referencing import Registry, Resource
 
 from compat.plan.cell import RECIPES
-from compat.results.table import markdown
-from compat.site.api import api, api_path
-from compat.site.openapi import DOCUMENTS, PATHS
-from compat.site.views_capability import capability_ids, capability_list, capability_view
+from compat.results.table import capability_table
+from compat.site.api.documents import api, api_path
+from compat.site.api.openapi import DOCUMENTS, PATHS
+from compat.site.pages.capability_view import (
+    capability_ids,
+    capability_list,
+    capability_view,
+)
 
 NEW = "py3.9-dep2-demo2.0"
 OLD = "py3.8-dep1-demo1.0"
@@ -108,7 +112,7 @@ class TestBytes:
         assert len(found["api/v1/demo/index.json"]) < 40 * 1024
 
     def test_many_cells_are_told_in_several_files(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("compat.site.api_cells.ROWS", 2)
+        monkeypatch.setattr("compat.site.api.cell_documents.ROWS", 2)
         found = documents(proven(*(cell.id for cell in CELLS[:5])))
         seen, path = [], "api/v1/demo/cells.json"
         while path is not None:
@@ -236,7 +240,7 @@ def test_pages_name_the_tests_of_helpers_apart_and_count_the_others() -> None:
     assert capability_view(volume, "sum", ()).of_helper
     assert capability_view(volume, "sum", ()).statements == ("Works in every tested release.",)
     assert "sum" in capability_ids(volume)
-    text = markdown(volume.picture, volume.capabilities)
+    text = capability_table(volume.picture, volume.capabilities)
     table, _, helpers = text.partition("Tests of the suite's own helpers")
     assert "`sum`" not in table
     assert "- Sums `sum`: 1 yes" in helpers

@@ -6,7 +6,7 @@ from editions import EARLY, MOVING, POLICY, edition, files
 from icalendar import Calendar
 from known import Shelf
 
-from compat.site.calendars import calendars
+from compat.site.exports.calendars import calendars
 
 
 def calendar(

@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from known import Shelf, lock_of, proven, ran, shelves, statuses
 
 from compat.run.evidence import Metric
-from compat.site.card import cards
-from compat.site.download import downloads
-from compat.site.edition import Listing
-from compat.site.installs import files as installs
-from compat.site.sitemap import sitemap
+from compat.site.edition import DigestListing
+from compat.site.exports.card import cards
+from compat.site.exports.database import downloads
+from compat.site.exports.lock_files import files as installs
+from compat.site.exports.sitemap import sitemap
 
 NEW, OLD = "py3.9-dep2-demo2.0", "py3.8-dep1-demo1.0"
 RUN = ran(
@@ -80,7 +80,7 @@ def test_it_agrees_with_the_picture_and_is_the_same_each_time(shelf: Shelf, tmp_
 
 def test_the_sitemap_names_the_pages_that_came_before_it() -> None:
     robots, listing = sitemap(edition(Shelf()))
-    assert isinstance(listing, Listing)
+    assert isinstance(listing, DigestListing)
     made = listing.make(
         (listed("demo/index.html", b""), listed("index.html", b""), listed("a.json", b""))
     )

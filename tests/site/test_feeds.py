@@ -8,7 +8,7 @@ from editions import URL, edition, files
 from hypothesis import given, settings
 from known import DAY, Shelf, lock_of, proven, ran, shelves
 
-from compat.site.feeds import feeds
+from compat.site.exports.feeds import feeds
 
 NEW = "py3.9-dep2-demo2.0"
 ATOM = "{http://www.w3.org/2005/Atom}"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from compat.errors import CompatError
-from compat.site.edition import File, Listed, Listing, Made
-from compat.site.folder import Written, nearest, read_urls, write_edition
+from compat.site.edition import DigestListing, Listed, Made, SiteFile
+from compat.site.writer import Written, nearest, read_urls, write_edition
 
 
 def made(path: str, inputs: str, text: str = "x") -> Made:
@@ -17,7 +17,7 @@ def made(path: str, inputs: str, text: str = "x") -> Made:
 
 def write(
     folder: Path,
-    *files: File | Made | Listing,
+    *files: SiteFile | Made | DigestListing,
     generation: str = "1",
     earlier: tuple[str, ...] = (),
 ) -> Written:
@@ -92,7 +92,7 @@ def test_a_listing_names_the_files_before_it(tmp_path: Path) -> None:
     files = (
         made("api/a.json", "1", "aa"),
         made("index.html", "1"),
-        Listing(path="list", below="api/", make=listing),
+        DigestListing(path="list", below="api/", make=listing),
     )
     write(tmp_path, *files)
     assert [(one.path, one.bytes) for one in told[0]] == [("api/a.json", 2)]

@@ -25,13 +25,13 @@ from compat.declare.policy import Policy
 from compat.results.record import Capability
 from compat.run.evidence import Metric
 from compat.run.outcome import Failed
-from compat.site.api import api
-from compat.site.badges import Badge, badges, endpoint, svg
-from compat.site.calendars import calendars
-from compat.site.card import cards
-from compat.site.feeds import feeds
-from compat.site.installs import files as installs
-from compat.site.text import fit
+from compat.site.api.documents import api
+from compat.site.encode import fit
+from compat.site.exports.badges import Badge, badges, endpoint, svg
+from compat.site.exports.calendars import calendars
+from compat.site.exports.card import cards
+from compat.site.exports.feeds import feeds
+from compat.site.exports.lock_files import files as installs
 
 NEW = "py3.9-dep2-demo2.0"
 RELAXED = "py3.8-dep2-demo1.0+relaxed"

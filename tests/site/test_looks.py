@@ -4,12 +4,12 @@ from editions import edition
 from known import Shelf, lock_of, ran
 from printed import every_state
 
-from compat.site.looks import BLOCKED, DECLARED, LOOKS, REFUSED, Look, place_look
+from compat.site.status import BLOCKED, DECLARED, LOOKS, REFUSED, StatusStyle, place_look
 
 PLACE = "py3.8-dep1-demo1.0"
 
 
-def look(*records: object, place: str = PLACE) -> Look:
+def look(*records: object, place: str = PLACE) -> StatusStyle:
     (volume,) = edition(Shelf(records)).volumes  # type: ignore[arg-type]
     return place_look(volume.places[place])
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from known import DAY, Shelf, lock_of, ran, shelves
 from printed import SITE, every_state
 
-from compat.site import api_cells
-from compat.site.folder import Written, write_edition
+from compat.site.api import cell_documents
+from compat.site.pages.render import Printer
 from compat.site.producers import PRODUCERS
-from compat.site.render import Printer
+from compat.site.writer import Written, write_edition
 
 BROKEN = "py3.8-dep2-demo2.0+relaxed"
 
@@ -51,7 +51,7 @@ def test_a_mended_site_is_the_one_that_is_made_at_once(
         TemporaryDirectory() as other,
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr(api_cells, "ROWS", 2)
+        patch.setattr(cell_documents, "ROWS", 2)
         mended, fresh = Path(one), Path(other)
         publish(before, mended, DAY - datetime.timedelta(days=days))
         found, whole = publish(after, mended), publish(after, fresh)

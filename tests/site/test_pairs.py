@@ -13,10 +13,10 @@ from packaging.version import Version
 from printed import Addresses, printed
 
 from compat.results.record import Capability
-from compat.site.api import api
+from compat.site.api.documents import api
 from compat.site.edition import Edition
-from compat.site.pages import pages
-from compat.site.views_pair import Pairs, statements
+from compat.site.pages.page_list import pages
+from compat.site.pages.pair_view import Pairs, pair_statements
 
 OLD, ALSO_OLD, NEW = (
     "py3.8-dep1-demo1.0+relaxed",
@@ -121,7 +121,7 @@ def test_the_two_link_it_under_compare_with() -> None:
 def test_the_releases_are_told_as_ranges(
     told: list[tuple[str, str, str]], expected: tuple[str, ...]
 ) -> None:
-    assert statements([(Version(at), (one, two)) for at, one, two in told], TITLES) == expected  # type: ignore[misc]
+    assert pair_statements([(Version(at), (one, two)) for at, one, two in told], TITLES) == expected  # type: ignore[misc]
 
 
 def test_it_is_made_again_only_when_one_of_its_two_changes() -> None:

@@ -10,7 +10,7 @@ from editions import EARLY, MOVING, POLICY, edition, files
 from known import Shelf
 from printed import Addresses, broken_links, printed, whole
 
-from compat.site.api import api
+from compat.site.api.documents import api
 from compat.site.edition import Edition
 
 QUARTER = re.compile(r"demo/schedule/(\d{4}-q[1-4])/index\.html")

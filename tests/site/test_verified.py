@@ -10,9 +10,9 @@ import pytest
 from editions import edition, files
 from known import Shelf, proven
 
-from compat.site.edition import File
-from compat.site.folder import FILES, URLS, write_edition
-from compat.site.verified import verified
+from compat.site.edition import SiteFile
+from compat.site.verify import verified
+from compat.site.writer import FILES, URLS, write_edition
 
 CELL = "py3.9-dep2-demo2.0"
 DOCUMENT = f"api/v1/demo/cells/{CELL}.json"
@@ -28,7 +28,7 @@ def put(folder: Path, shelf: Shelf) -> int:
         PAGE: f"<p>{sorted(shelf.locks)}</p>".encode(),
         "index.html": b"home",
     }
-    all_files = [File(path=path, content=content) for path, content in made.items()]
+    all_files = [SiteFile(path=path, content=content) for path, content in made.items()]
     write_edition(
         folder, all_files, "1", [OLD_PAGE], lambda path, to: f"{path} is now {to}".encode()
     )

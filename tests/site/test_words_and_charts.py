@@ -11,10 +11,20 @@ from markupsafe import Markup
 
 from compat.results.record import Capability
 from compat.run.outcome import CAUSES, STAGES, Failed
-from compat.site.charts import HEIGHT_OF_ROW, WIDTH, Dot, Point, Span, Table, bars, nice, timeline
-from compat.site.render import printable, sentence, ticked
-from compat.site.views_capability import statements, stretches
-from compat.site.words import cause_sentence, count, day, listed, ranges
+from compat.site.pages.capability_view import capability_statements, stretches
+from compat.site.pages.charts import (
+    HEIGHT_OF_ROW,
+    WIDTH,
+    Dot,
+    Point,
+    Span,
+    Table,
+    bars,
+    nice,
+    timeline,
+)
+from compat.site.pages.render import printable, sentence, ticked
+from compat.site.wording import cause_sentence, count, day, listed, ranges
 
 TABLE = Table(heads=("what",), rows=(("this",),))
 DAY = datetime.date(2026, 11, 3)
@@ -73,13 +83,13 @@ def test_a_capability_is_told_as_a_browser_support_table_tells_it() -> None:
         ("0.6", capability("no")),
         ("0.7", capability("yes", "demo.sum")),
     ]
-    assert statements(stretches(told)) == (  # type: ignore[arg-type]
+    assert capability_statements(stretches(told)) == (  # type: ignore[arg-type]
         "Not there until 0.1: looked for demo.sum.",
         "Works in 0.2 to 0.5, called demo.add until 0.4; then called demo.sum.",
         "Fails in 0.6.",
         "Works since 0.7, called demo.sum.",
     )
-    assert statements(()) == ("No tested release was asked for it yet.",)
+    assert capability_statements(()) == ("No tested release was asked for it yet.",)
 
 
 @given(st.lists(st.floats(0, 1e9), min_size=1, max_size=90))

@@ -17,7 +17,7 @@ from actions import HERE, Forge, read
 from fake_index import FakeIndex
 from keeper import SERIES, pytest_and_its_needs, serve, wheel
 
-from compat.lock.lockfile import digest_of
+from compat.lock.lockfile import lock_digest
 from compat.lock.text import decode_pins
 from compat.results.files import RecordFiles
 from compat.results.record import decode_record
@@ -280,7 +280,7 @@ def test_a_plan_that_hands_on_more_than_sound_locks_is_found_out_and_nothing_els
     digest = text[text.index("sha256:") + 7 :][:64]
     pins = text[text.index("\n", text.index("# digest")) + 1 :].replace(digest, "ab" * 32)
     head = text[: text.index("# digest")]
-    first.write_text(f"{head}# digest: {digest_of(decode_pins(pins))}\n{pins}", encoding="utf-8")
+    first.write_text(f"{head}# digest: {lock_digest(decode_pins(pins))}\n{pins}", encoding="utf-8")
     forged.run_all(WORKFLOW, ["record"])
     assert forged.jobs["record"].result == "failure"
     said = forged.jobs["record"].said

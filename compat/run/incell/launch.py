@@ -12,7 +12,7 @@ import os
 import sys
 
 
-def main(arguments: list[str]) -> int:
+def run_pytest(arguments: list[str]) -> int:
     """Run pytest with these arguments, and return its exit code."""
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DEBUG"):
         os.environ.pop(name, None)
@@ -36,4 +36,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_pytest(sys.argv[1:]))

@@ -54,7 +54,7 @@ class Stream:
             left = left[os.write(self.file, left) :]
 
 
-class Attempt:
+class RunningTest:
     """One test while it runs: what its phases came to."""
 
     def __init__(self, item: pytest.Item) -> None:
@@ -81,14 +81,14 @@ class Attempt:
         return "skipped" if self.skipped else "passed"
 
 
-class Reporter:
+class EventHooks:
     """The hooks of pytest that become events."""
 
     def __init__(self, config: pytest.Config, stream: Stream) -> None:
         """Remember which folders hold the suite."""
         self.stream = stream
         self.suites = [suite_folder(argument) for argument in config.args]
-        self.attempt: Attempt | None = None
+        self.attempt: RunningTest | None = None
         self.running = False
 
     def describe(self, error: BaseException, otherwise: str = "") -> dict[str, Any]:
@@ -147,7 +147,7 @@ class Reporter:
         """Report the start of a test, and its end unless the whole session is being torn down."""
         test, capability = identifier(item.nodeid), capability_of(item)
         self.stream.send("start", test=test, capability=capability)
-        self.attempt = attempt = Attempt(item)
+        self.attempt = attempt = RunningTest(item)
         outcome = yield
         self.attempt = None
         if outcome.excinfo is not None:
@@ -161,7 +161,11 @@ class Reporter:
             )
         except (KeyError, TypeError, ValueError) as error:
             attempt.fail(
-                {"type": "MalformedMetric", "message": first_line(error), "where": test_line(item)}
+                {
+                    "type": "MalformedMetric",
+                    "message": exception_line(error),
+                    "where": test_line(item),
+                }
             )
             metrics = []
         for facts in metrics:
@@ -196,7 +200,7 @@ class Reporter:
             attempt.fail(self.describe(error, otherwise=test_line(item)))
         elif report.skipped:
             attempt.skipped = True
-            attempt.missing = attempt.missing or names(getattr(error, "missing", None))
+            attempt.missing = attempt.missing or absent_names(getattr(error, "missing", None))
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Note a failure that came as a report only, such as that of a part of a test."""
@@ -220,7 +224,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
         suites = [
             suite_folder(argument) for argument in early_config.known_args_namespace.file_or_dir
         ]
-        opened().send("collect-error", raised=facts_of(cause, suites))
+        open_events().send("collect-error", raised=facts_of(cause, suites))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -237,10 +241,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "capability(id, title, says): what of the subject this test shows"
     )
-    config.pluginmanager.register(Reporter(config, opened()), "compat-events")
+    config.pluginmanager.register(EventHooks(config, open_events()), "compat-events")
 
 
-def opened() -> Stream:
+def open_events() -> Stream:
     """Return the events file, opened."""
     path = os.environ.get("COMPAT_EVENTS")
     if not path:
@@ -262,7 +266,7 @@ def is_of_helper(item: pytest.Item) -> bool:
     return marker is not None and marker.kwargs.get("of") == "helper"
 
 
-def names(missing: Any) -> tuple[str, ...]:
+def absent_names(missing: Any) -> tuple[str, ...]:
     """Return the names that an absence carries, or none."""
     return (missing,) if isinstance(missing, str) else tuple(missing or ())
 
@@ -309,7 +313,7 @@ def identifier(nodeid: str) -> str:
     return f"{whole[: IDENTIFIER - 9]}~{digest}"
 
 
-def first_line(error: BaseException) -> str:
+def exception_line(error: BaseException) -> str:
     """Return the first line of what an exception says, which may itself go wrong."""
     try:
         lines = str(error).strip().splitlines()
@@ -340,16 +344,16 @@ def facts_of(error: BaseException, suites: list[str], otherwise: str = "") -> di
     """Return type, first line and place of an exception, and whether the suite's own code raised
     it.
     """
-    outside, inside = places(error, suites)
+    outside, inside = frame_places(error, suites)
     return {
         "type": type(error).__name__,
-        "message": first_line(error),
+        "message": exception_line(error),
         "where": text(outside or inside or otherwise, MESSAGE),
         "of_suite": bool(inside and not outside),
     }
 
 
-def places(error: BaseException, suites: list[str]) -> tuple[str, str]:
+def frame_places(error: BaseException, suites: list[str]) -> tuple[str, str]:
     """Return `file:line` of the innermost frame that the suite led to outside itself, and inside
     it.
 
@@ -358,13 +362,13 @@ def places(error: BaseException, suites: list[str]) -> tuple[str, str]:
     nothing.
     """
     if isinstance(error, SyntaxError) and error.filename:
-        where = f"{shortened(error.filename, suites)}:{error.lineno or 0}"
+        where = f"{shown_path(error.filename, suites)}:{error.lineno or 0}"
         return ("", where) if is_of(error.filename, suites) else (where, "")
     inside = outside = ""
     trace = error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        where = f"{source(file, trace.tb_frame.f_globals, suites)}:{trace.tb_lineno}"
+        where = f"{shown_source(file, trace.tb_frame.f_globals, suites)}:{trace.tb_lineno}"
         if is_of(file, suites):
             inside = (
                 inside if inside and trace.tb_frame.f_locals.get("__tracebackhide__") else where
@@ -384,25 +388,25 @@ def is_of(file: str, suites: list[str]) -> bool:
 
 def is_noise(file: str, local: dict[str, Any]) -> bool:
     """Return whether a frame says nothing about the subject."""
-    short = shortened(file, [])
+    short = shown_path(file, [])
     generated = short.startswith("<") or (
         short == file and file.startswith(tempfile.gettempdir() + os.sep)
     )
     return generated or bool(local.get("__tracebackhide__")) or bool(_MACHINERY.match(short))
 
 
-def source(file: str, names: dict[str, Any], suites: list[str]) -> str:
+def shown_source(file: str, names: dict[str, Any], suites: list[str]) -> str:
     """Return the shortened path; that of a compiled module's source always below its own package.
 
     Its frames name files of the machine that built it, or a header of another package.
     """
-    short, module = shortened(file, suites), str(names.get("__name__", ""))
+    short, module = shown_path(file, suites), str(names.get("__name__", ""))
     if file.endswith((".py", ">")) or not module or short.split("/")[0] == module.split(".")[0]:
         return short
     return "/".join([*module.split(".")[:-1], os.path.basename(file)])
 
 
-def shortened(file: str, suites: list[str]) -> str:
+def shown_path(file: str, suites: list[str]) -> str:
     """Return the path below site-packages, the folder of the standard library or the suite, or else
     as it is.
     """

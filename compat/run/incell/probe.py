@@ -19,7 +19,7 @@ from typing import Any
 MESSAGE = 500
 
 
-def main(out: str, module: str) -> int:
+def probe(out: str, module: str) -> int:
     """Import `module`, write the facts to `out`, and return the exit code."""
     watch_signals()
     if os.path.exists(out):
@@ -37,8 +37,8 @@ def main(out: str, module: str) -> int:
         "python": "{}.{}.{}".format(*sys.version_info[:3]),
         "peak_memory_mb": peak_memory_mb(),
     }
-    write(out, facts)
-    write(out + ".modules", loaded())
+    write_facts(out, facts)
+    write_facts(out + ".modules", loaded())
     return 0 if raised is None else 1
 
 
@@ -56,7 +56,7 @@ def watch_signals() -> None:
 
 def describe(error: BaseException) -> dict[str, str]:
     """Return the type, the first line and the innermost place of an exception."""
-    return {"type": type(error).__name__, "message": first_line(error), "where": place(error)}
+    return {"type": type(error).__name__, "message": first_line(error), "where": frame_place(error)}
 
 
 def first_line(error: BaseException) -> str:
@@ -69,19 +69,19 @@ def first_line(error: BaseException) -> str:
     return line.encode("utf-8", "backslashreplace").decode("utf-8")[:MESSAGE]
 
 
-def place(error: BaseException) -> str:
+def frame_place(error: BaseException) -> str:
     """Return `file:line` of the syntax error, or of the innermost frame that is neither ours nor
     the importer's.
     """
     if isinstance(error, SyntaxError) and error.filename:
-        return f"{shortened(error.filename)}:{error.lineno or 0}"
+        return f"{short_path(error.filename)}:{error.lineno or 0}"
     where = ""
     # Code that was generated at run time has another name each time.
     temporary = os.environ.get("TMPDIR", "/tmp") + os.sep
     trace = error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        short = source(file, trace.tb_frame.f_globals)
+        short = short_source(file, trace.tb_frame.f_globals)
         if not (file == __file__ or short.startswith(("<", temporary)) or is_importer(file)):
             where = f"{short}:{trace.tb_lineno}"
         trace = trace.tb_next
@@ -95,18 +95,18 @@ def is_importer(file: str) -> bool:
     return os.path.basename(os.path.dirname(file)) == "importlib"
 
 
-def source(file: str, names: dict[str, Any]) -> str:
+def short_source(file: str, names: dict[str, Any]) -> str:
     """Return the shortened path; that of a compiled module's source always below its own package.
 
     Its frames name files of the machine that built it, or a header of another package.
     """
-    short, module = shortened(file), str(names.get("__name__", ""))
+    short, module = short_path(file), str(names.get("__name__", ""))
     if file.endswith((".py", ">")) or not module or short.split("/")[0] == module.split(".")[0]:
         return short
     return "/".join([*module.split(".")[:-1], os.path.basename(file)])
 
 
-def shortened(file: str) -> str:
+def short_path(file: str) -> str:
     """Return the path below site-packages, or below the folder of the standard library, or as it
     is.
     """
@@ -146,7 +146,7 @@ def loaded() -> list[str]:
     return sorted(names)
 
 
-def write(out: str, facts: Any) -> None:
+def write_facts(out: str, facts: Any) -> None:
     """Write the facts to a temporary name beside `out`, then rename."""
     part = f"{out}.{os.getpid()}.part"
     with open(part, "w", encoding="ascii") as file:
@@ -156,4 +156,4 @@ def write(out: str, facts: Any) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2]))
+    sys.exit(probe(sys.argv[1], sys.argv[2]))
