@@ -2,10 +2,10 @@
 
 from typing import ClassVar, TypeVar
 
-import msgspec
+from compat.value import Value
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True):
+class Fault(Value, frozen=True, kw_only=True):
     """One thing that is wrong, told in one line.
 
     `code` is stable and meant for programs. `path` is the place: a file, and after a colon the key

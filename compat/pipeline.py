@@ -30,11 +30,12 @@ from compat.plan.cell import Cell, form, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import Fate, Infeasible, Plan, every_cell, fate_of, plan
 from compat.plan.product import axis_coordinates
+from compat.value import Value
 
 CATALOGUE = "catalogue.json"
 
 
-class LockAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class LockAnswer(Value, frozen=True, kw_only=True):
     """What locking a cell came to: a Lock, the resolver's Refusal, or the plan's Infeasible."""
 
     cell: Cell

@@ -10,10 +10,11 @@ from compat.advise.lifted import Lifted, lifted
 from compat.advise.obstruction import obstructions
 from compat.advise.proof import Ranks, TestedCombination, matching, proofs
 from compat.advise.published import AsPublished, as_published
-from compat.advise.request import Request, Value, label, wanted_coordinates
+from compat.advise.request import Request, label, wanted_coordinates
 from compat.lock.lockfile import Lock
 from compat.plan.feasible import Feasibility
 from compat.results.snapshot import Snapshot
+from compat.value import Value
 
 
 class Card(Value, frozen=True):

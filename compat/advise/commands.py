@@ -2,9 +2,9 @@
 
 from shlex import quote
 
-from compat.advise.request import Value
 from compat.lock.lockfile import Lock
 from compat.lock.text import encode_pin
+from compat.value import Value
 
 FOLDER = "cell"
 

@@ -9,12 +9,12 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.advise.request import Value
 from compat.declare.matrix import NOTHING, Rule
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.requirements import Asked, named
+from compat.value import Value
 
 
 class Lifted(Value, frozen=True):

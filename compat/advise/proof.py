@@ -10,7 +10,7 @@ from typing import Literal
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.advise.request import GOALS, Goal, Request, Value, Want, meets, patches
+from compat.advise.request import GOALS, Goal, Request, Want, meets, patches
 from compat.declare.matrix import Axis, InterpreterAxis
 from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES, Cell
@@ -18,6 +18,7 @@ from compat.plan.product import axis_coordinates
 from compat.results.snapshot import Entry, Snapshot
 from compat.results.verdict import is_other_suite, staleness
 from compat.run.evidence import Isolation
+from compat.value import Value
 
 
 class TestedCombination(Value, frozen=True):

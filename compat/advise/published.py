@@ -4,10 +4,10 @@ is known.
 
 from typing import Literal
 
-from compat.advise.request import Value
 from compat.declare.matrix import PackageAxis
 from compat.plan.cell import Cell
 from compat.results.snapshot import Entry, Snapshot
+from compat.value import Value
 
 
 class AsPublished(Value, frozen=True):

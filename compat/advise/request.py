@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Literal, get_args
 
-import msgspec
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import Specifier, SpecifierSet
 from packaging.utils import canonicalize_name
@@ -17,15 +16,12 @@ from compat.declare.matrix import Axis, InterpreterAxis, Matrix
 from compat.errors import UsageError
 from compat.index.release import Catalogue
 from compat.index.select import members
+from compat.value import Value
 
 Goal = Literal["newest", "stable", "minimum"]
 GOALS: tuple[Goal, ...] = get_args(Goal)
 # More patches than any interpreter series has had.
 _PATCHES = 60
-
-
-class Value(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of the advise room's values."""
 
 
 class Want(Value, frozen=True):

@@ -12,9 +12,10 @@ from collections.abc import Callable
 
 from compat.advise.answer import Advisor, Card
 from compat.advise.commands import Whereabouts, commands
-from compat.advise.request import GOALS, Goal, Value, label
+from compat.advise.request import GOALS, Goal, label
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Recipe
+from compat.value import Value
 
 
 class AdviceAxis(Value, frozen=True):

@@ -23,6 +23,7 @@ from compat.plan.cell import parse_cell
 from compat.plan.plan import Infeasible
 from compat.results.due import Due, agenda
 from compat.site.wording import count
+from compat.value import Value
 
 # Checking out, installing compat and interpreters, the canary, handing the records on: about three
 # minutes on a hosted runner, before the first cell and after the last.
@@ -35,7 +36,7 @@ Shown = Literal["table", "json", "github", "cells"]
 _TIME = re.compile(r"(?:(?P<hours>\d{1,3})h)?(?:(?P<minutes>\d{1,4})m)?")
 
 
-class PlanOptions(msgspec.Struct, frozen=True, kw_only=True):
+class PlanOptions(Value, frozen=True, kw_only=True):
     """Cells that come `first`, the `only` ones to come, and the `pythons` that the machines can
     get; empty is all.
     """
@@ -45,7 +46,7 @@ class PlanOptions(msgspec.Struct, frozen=True, kw_only=True):
     pythons: tuple[str, ...] = ()
 
 
-class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
+class RunPlan(Value, frozen=True, kw_only=True):
     """What is due, what of it runs now, and in which run each of the others would come: None is
     never.
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
-import msgspec
-
 from compat import pipeline
 from compat.cli.stand import Stand
 from compat.declare.matrix import Matrix
@@ -14,20 +12,21 @@ from compat.plan.feasible import Feasibility
 from compat.plan.plan import Feasible, Infeasible, fate_of
 from compat.results.due import due
 from compat.site.wording import count
+from compat.value import Value
 
 # A first run of at most so many cells begins unasked. At five seconds a cell, which is usual for a
 # small library, that is about four minutes; thousands of cells would be days. Chosen on 2026-11-22.
 MOST_UNASKED = 50
 
 
-class CellToRun(msgspec.Struct, frozen=True, kw_only=True):
+class CellToRun(Value, frozen=True, kw_only=True):
     """A cell that is to be run, and why."""
 
     cell: str
     reason: str
 
 
-class CellsToRun(msgspec.Struct, frozen=True, kw_only=True):
+class CellsToRun(Value, frozen=True, kw_only=True):
     """The cells to run, the infeasible ones that were meant, too, and what else is to be said."""
 
     cells: tuple[CellToRun, ...]

@@ -4,7 +4,6 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 
-import msgspec
 import typer
 
 from compat import files, pipeline
@@ -30,11 +29,12 @@ from compat.plan.cell import Cell
 from compat.plan.plan import Infeasible
 from compat.plan.plan import every_cell as cells_of
 from compat.site.wording import count
+from compat.value import Value
 
 _SAID = {"plan-fail": "infeasible", "lock-fail": "refused", "not-locked": "not locked"}
 
 
-class LockLine(msgspec.Struct, frozen=True, kw_only=True):
+class LockLine(Value, frozen=True, kw_only=True):
     """What became of one cell, as it is printed."""
 
     id: str

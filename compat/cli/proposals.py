@@ -20,13 +20,13 @@ from compat.github.description import affected
 from compat.github.pull_request import RepositoryFile
 from compat.policy.calendar import Schedule
 from compat.policy.calendar import schedule as scheduled
-from compat.policy.ical import ical
 from compat.policy.proposal import AxisFloor, Proposal, proposal_row
 from compat.policy.propose import floors, proposals
 from compat.results.snapshot import Snapshot, snapshot
 from compat.rewrite.file import rewritten
 from compat.rewrite.ranges import Move, Unsatisfiable
 from compat.rewrite.toml_values import rewritten_matrix
+from compat.site.exports.ical import ical
 
 Today = Annotated[
     str,

@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Sequence
 
-import msgspec
 import requests
 
 from compat.cli.output import say
@@ -20,12 +19,13 @@ from compat.github.rest import Rest
 from compat.github.sync import LeftAlone, Outcome, WouldDo, sync_issue, sync_pull_request
 from compat.policy.proposal import Proposal
 from compat.results.snapshot import Snapshot
+from compat.value import Value
 
 API = "https://api.github.com"
 LABEL = "minimum versions"
 
 
-class GitHubTarget(msgspec.Struct, frozen=True, kw_only=True):
+class GitHubTarget(Value, frozen=True, kw_only=True):
     """Where the pull request and the issue go; `site` is the address of the published pages, if
     there are any.
     """

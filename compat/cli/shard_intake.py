@@ -19,12 +19,13 @@ from compat.plan.feasible import Feasibility
 from compat.plan.plan import every_cell
 from compat.results.intake import OLDEST, Checkout, handed
 from compat.site.wording import count
+from compat.value import Value
 
 
-class Shards(msgspec.Struct, frozen=True):
+class Shards(Value, frozen=True):
     """What `compat plan --print github` prints: which cells each shard was given, and when."""
 
-    class Row(msgspec.Struct, frozen=True):
+    class Row(Value, frozen=True):
         """A shard; it hands its records over in the folder `records-<shard>`."""
 
         shard: Annotated[int, msgspec.Meta(ge=1)]

@@ -8,7 +8,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from compat.declare.matrix import Value
+from compat.value import StrictValue
 
 # With these a suite collects tests of its own making.
 # https://docs.pytest.org/en/stable/reference/reference.html#collection-hooks
@@ -17,7 +17,7 @@ _COLLECTING = ("pytest_collect_file", "pytest_pycollect_makeitem", "pytest_pycol
 BEGIN, END = "<!-- capabilities -->", "<!-- /capabilities -->"
 
 
-class Described(Value, frozen=True):
+class Described(StrictValue, frozen=True):
     """A capability as its test declares it.
 
     `code` is the test's source; `helper` names the suite's file to copy.
@@ -44,7 +44,7 @@ class Described(Value, frozen=True):
         return self.id.partition(".")[0]
 
 
-class SuiteIds(Value, frozen=True):
+class SuiteIds(StrictValue, frozen=True):
     """The ids under which the tests of a suite report.
 
     `ids` are those of its markers. A test without one reports as `file::test`, so `files` and

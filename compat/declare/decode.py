@@ -6,12 +6,13 @@ from typing import TypeVar
 
 import msgspec
 
-from compat.declare.matrix import Matrix, Value, decode_custom
+from compat.declare.matrix import Matrix, decode_custom
 from compat.declare.policy import Policy
 from compat.declare.toml import document
 from compat.errors import DeclarationError
+from compat.value import StrictValue
 
-Declaration = TypeVar("Declaration", bound=Value)
+Declaration = TypeVar("Declaration", bound=StrictValue)
 
 
 def decode_matrix(text: bytes, source: str) -> Matrix:

@@ -15,10 +15,11 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
 from compat.declare.faults import Finding, Part, Path, capped, choice, faults_of, kind_of, shown
-from compat.declare.matrix import Value, decode_custom, parse_condition, parse_pin
+from compat.declare.matrix import decode_custom, parse_condition, parse_pin
 from compat.declare.schema import REFERENCE, definitions
 from compat.declare.text import parse_requirement, parse_specifier, parse_version
 from compat.errors import Fault
+from compat.value import StrictValue
 
 # Enough to fill a screen several times; a hostile document would have tens of thousands.
 MOST_FOUND = 500
@@ -54,7 +55,7 @@ _MSGSPEC_PATH = re.compile(r" - at `\$(?P<path>[^`]*)`$")
 _MSGSPEC_PART = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>[0-9]+)\]")
 
 
-def explained(document: dict[str, Any], kind: type[Value], source: str) -> tuple[Fault, ...]:
+def explained(document: dict[str, Any], kind: type[StrictValue], source: str) -> tuple[Fault, ...]:
     """Return the faults of a document that is not of that kind: at most one a key, sorted by
     place.
     """
@@ -117,7 +118,7 @@ def _remedy(error: ValidationError, path: Path) -> str:
 
 
 @cache
-def _validator(kind: type[Value]) -> Validator:
+def _validator(kind: type[StrictValue]) -> Validator:
     keywords = {
         "$ref": _reference,
         "additionalProperties": _additional_properties,
@@ -156,7 +157,7 @@ def _reference(validator: Any, reference: str, instance: Any, schema: Any) -> Er
 
 
 def _misfit(name: str, instance: Any) -> Errors:
-    kind = next(kind for kind in Value.__subclasses__() if kind.__name__ == name)
+    kind = next(kind for kind in StrictValue.__subclasses__() if kind.__name__ == name)
     try:
         msgspec.convert(instance, kind, dec_hook=decode_custom)
     except msgspec.ValidationError as error:

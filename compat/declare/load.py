@@ -4,8 +4,6 @@ together.
 
 import datetime
 
-import msgspec
-
 from compat.declare.decode import decode_matrix, decode_policy
 from compat.declare.faults import capped
 from compat.declare.lint import lint_matrix
@@ -13,9 +11,10 @@ from compat.declare.lint_policy import lint_policy
 from compat.declare.matrix import Matrix
 from compat.declare.policy import Policy
 from compat.errors import DeclarationError, Fault
+from compat.value import Value
 
 
-class Declared(msgspec.Struct, frozen=True, kw_only=True):
+class Declared(Value, frozen=True, kw_only=True):
     """What people declared about one matrix; `policy` is None when its folder has none."""
 
     matrix: Matrix

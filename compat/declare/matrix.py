@@ -28,6 +28,7 @@ from compat.declare.text import (
     parse_specifier,
     parse_version,
 )
+from compat.value import StrictValue
 
 # Where a coordinate can lie outside what the subject's published requirement admits: anywhere,
 # below or above it.
@@ -47,11 +48,7 @@ Pin = Annotated[
 ]
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of all declared values: frozen, keyword-only, refusing unknown keys."""
-
-
-class Selector(Value, frozen=True):
+class Selector(StrictValue, frozen=True):
     """Which releases of a package become coordinates.
 
     `keep` is `each` release, or the series of each `minor` (X.Y) or `major` (X); a series is locked
@@ -64,7 +61,7 @@ class Selector(Value, frozen=True):
     prereleases: bool = False
 
 
-class InterpreterAxis(Value, frozen=True, tag_field="kind", tag="interpreter"):
+class InterpreterAxis(StrictValue, frozen=True, tag_field="kind", tag="interpreter"):
     """CPython series: `3.11.7` is the oldest patch of its series that a lock must still install on.
 
     `3.11` leaves the patch open: locks are made for the newest one that this edition of compat
@@ -81,7 +78,7 @@ class InterpreterAxis(Value, frozen=True, tag_field="kind", tag="interpreter"):
         return tuple(map(patch_of, self.releases))
 
 
-class PackageAxis(Value, frozen=True, tag_field="kind", tag="package"):
+class PackageAxis(StrictValue, frozen=True, tag_field="kind", tag="package"):
     """Releases of one package of the index."""
 
     name: Name
@@ -125,7 +122,7 @@ class When:
         return {axis: str(condition) for axis, condition in self.conditions}
 
 
-class Relaxation(Value, frozen=True):
+class Relaxation(StrictValue, frozen=True):
     """One pin of the subject that a rule lifts, replaces or drops; with `everywhere`, anybody's pin
     in the tree.
 
@@ -163,7 +160,7 @@ class Relaxation(Value, frozen=True):
         return parse_pin(self.to or ANY)
 
 
-class Rule(Value, frozen=True):
+class Rule(StrictValue, frozen=True):
     """A decision of people about cells, with its reason: `exclude` cells, or `relax` pins in
     relaxed cells.
     """
@@ -182,7 +179,7 @@ class Rule(Value, frozen=True):
             raise ValueError("`relaxations` belong to the effect `relax`, and only to it")
 
 
-class KnownIssue(Value, frozen=True):
+class KnownIssue(StrictValue, frozen=True):
     """Why something is not green, found out by people: shown beside each run that it explains.
 
     It names a capability, or the start of an outcome such as
@@ -201,7 +198,7 @@ class KnownIssue(Value, frozen=True):
             raise ValueError("needs either `capability` or `outcome`")
 
 
-class Suite(Value, frozen=True):
+class Suite(StrictValue, frozen=True):
     """The tests that run inside each cell, what they need installed besides the subject, and what a
     run may take.
 
@@ -225,7 +222,7 @@ class Suite(Value, frozen=True):
             parse_requirement(text)
 
 
-class Floor(Value, frozen=True):
+class Floor(StrictValue, frozen=True):
     """The oldest coordinate of an axis that is supported now, and why."""
 
     axis: Name
@@ -233,7 +230,7 @@ class Floor(Value, frozen=True):
     because: Reason
 
 
-class Matrix(Value, frozen=True):
+class Matrix(StrictValue, frozen=True):
     """A declared matrix.
 
     `subject` names the axis of the library asked about. `platform` is

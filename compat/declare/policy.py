@@ -8,13 +8,13 @@ from typing import Annotated, Literal
 import msgspec
 from packaging.version import Version
 
-from compat.declare.matrix import Value
 from compat.declare.text import Link, Name, Reason
+from compat.value import StrictValue
 
 Months = Annotated[int, msgspec.Meta(ge=1, le=240)]
 
 
-class Window(Value, frozen=True):
+class Window(StrictValue, frozen=True):
     """How long an axis keeps a version, by exactly one rule; the floor may rise when the rule lets
     the version go.
 
@@ -35,7 +35,7 @@ class Window(Value, frozen=True):
             raise ValueError("needs exactly one of `months`, `minors` and `end_of_life = true`")
 
 
-class Hold(Value, frozen=True):
+class Hold(StrictValue, frozen=True):
     """A floor that is kept low for now: it may not pass `at` before the day after `until`, and may
     come back to it.
     """
@@ -47,7 +47,7 @@ class Hold(Value, frozen=True):
     link: Link | None = None
 
 
-class KnownBad(Value, frozen=True):
+class KnownBad(StrictValue, frozen=True):
     """A release that is never proposed as a floor."""
 
     axis: Name
@@ -56,7 +56,7 @@ class KnownBad(Value, frozen=True):
     link: Link | None = None
 
 
-class Policy(Value, frozen=True):
+class Policy(StrictValue, frozen=True):
     """How floors move.
 
     `default_months` is the window of an axis without its own. `cadence` is how often a floor rises:

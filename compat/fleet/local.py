@@ -15,6 +15,7 @@ from compat.run.evidence import Evidence
 from compat.run.job import Bench, Job
 from compat.run.outcome import Failed, Outcome, Passed, is_spurious
 from compat.run.session import CellRun
+from compat.value import Value
 
 # So many cells in a row that fail before their import say more about the worker than about the
 # cells.
@@ -29,7 +30,7 @@ _PATIENCE_SECONDS = 0.2
 RunCell = Callable[[Job, Bench, datetime.datetime, threading.Event], Evidence]
 
 
-class JudgedRun(msgspec.Struct, frozen=True, kw_only=True):
+class JudgedRun(Value, frozen=True, kw_only=True):
     """One run of a cell: what it left behind and what that means."""
 
     evidence: Evidence

@@ -5,13 +5,14 @@ about the others.
 from collections.abc import Iterable, Sequence
 
 from compat.github.markdown import block, code, inline, link, plain
-from compat.policy.proposal import Affected, CellEvidence, Proposal, Value
+from compat.policy.proposal import Affected, CellEvidence, Proposal
+from compat.value import StrictValue
 
 MOST_ROWS = 40
 VERBS = {"raise": "Raise", "lower": "Lower", "early": "Raise ahead of the calendar:"}
 
 
-class Text(Value, frozen=True, kw_only=True):
+class Text(StrictValue, frozen=True, kw_only=True):
     """A title, and a body in Markdown; nothing in them mentions, links or closes anything that they
     do not mean to.
     """

@@ -4,12 +4,11 @@ here.
 
 import re
 
-import msgspec
-
 from compat.github.marker import Marked, Words, first_body, marked, new_words, withdrawn
+from compat.value import Value
 
 
-class IssueKey(msgspec.Struct, frozen=True, kw_only=True):
+class IssueKey(Value, frozen=True, kw_only=True):
     """By what a standing issue is known: the key in its mark, and its label.
 
     Without the label it is a person's own.
@@ -30,7 +29,7 @@ class DesiredIssue(Words, frozen=True, kw_only=True):
     """The issue that should stand."""
 
 
-class Issue(msgspec.Struct, frozen=True, kw_only=True):
+class Issue(Value, frozen=True, kw_only=True):
     """An issue with the label of the thread."""
 
     number: int
@@ -40,14 +39,14 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True):
     open: bool
 
 
-class OpenIssue(msgspec.Struct, frozen=True, kw_only=True):
+class OpenIssue(Value, frozen=True, kw_only=True):
     """Open an issue; there is none of this thread."""
 
     title: str
     body: str
 
 
-class UpdateIssue(msgspec.Struct, frozen=True, kw_only=True):
+class UpdateIssue(Value, frozen=True, kw_only=True):
     """Bring an issue up to date, and open it again if it was closed; None leaves the title or the
     body as it is.
     """
@@ -57,7 +56,7 @@ class UpdateIssue(msgspec.Struct, frozen=True, kw_only=True):
     body: str | None
 
 
-class CloseIssue(msgspec.Struct, frozen=True, kw_only=True):
+class CloseIssue(Value, frozen=True, kw_only=True):
     """Close an issue with a sentence."""
 
     issue: Issue
@@ -65,14 +64,14 @@ class CloseIssue(msgspec.Struct, frozen=True, kw_only=True):
     comment: str
 
 
-class LeaveIssue(msgspec.Struct, frozen=True, kw_only=True):
+class LeaveIssue(Value, frozen=True, kw_only=True):
     """Respect that a person closed it, or opened it again."""
 
     because: str
     issue: Issue
 
 
-class NoIssue(msgspec.Struct, frozen=True, kw_only=True):
+class NoIssue(Value, frozen=True, kw_only=True):
     """All is as it should be."""
 
     because: str

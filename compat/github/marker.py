@@ -8,9 +8,10 @@ import re
 import msgspec
 
 from compat.github import markdown
+from compat.value import Value
 
 
-class Words(msgspec.Struct, frozen=True, kw_only=True):
+class Words(Value, frozen=True, kw_only=True):
     """A title, a Markdown body, and the digest of the evidence behind them; the same digest has
     nothing new to say.
     """
@@ -31,7 +32,7 @@ class Words(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"the text holds {alive[0]}")
 
 
-class Marked(msgspec.Struct, frozen=True, kw_only=True):
+class Marked(Value, frozen=True, kw_only=True):
     """A body with our text in it, between two marks; what people wrote around it is theirs.
 
     `title` is the digest of the title that we set, so that an edited one is known. `withdrawn` says

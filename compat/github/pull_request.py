@@ -6,14 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-import msgspec
-
 from compat.files import unified_diff
 from compat.github import markdown
 from compat.github.marker import Words, first_body, marked, new_words, short_digest, withdrawn
+from compat.value import Value
 
 
-class Branches(msgspec.Struct, frozen=True, kw_only=True):
+class Branches(Value, frozen=True, kw_only=True):
     """Where a standing pull request lives: its own branch, which nobody else should use, and the
     branch it is for.
     """
@@ -37,7 +36,7 @@ class Branches(msgspec.Struct, frozen=True, kw_only=True):
             )
 
 
-class RepositoryFile(msgspec.Struct, frozen=True, kw_only=True):
+class RepositoryFile(Value, frozen=True, kw_only=True):
     """A file of the repository as it was read, and as it should be."""
 
     path: str
@@ -56,7 +55,7 @@ class DesiredPullRequest(Words, frozen=True, kw_only=True):
         return "".join(unified_diff(file.path, file.before, file.after) for file in self.files)
 
 
-class Commit(msgspec.Struct, frozen=True, kw_only=True):
+class Commit(Value, frozen=True, kw_only=True):
     """A commit as GitHub tells it."""
 
     sha: str
@@ -68,14 +67,14 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     committer_email: str
 
 
-class Sealed(msgspec.Struct, frozen=True, kw_only=True):
+class Sealed(Value, frozen=True, kw_only=True):
     """What the trailers of a commit of ours say."""
 
     evidence: str
     files: str
 
 
-class Pull(msgspec.Struct, frozen=True, kw_only=True):
+class Pull(Value, frozen=True, kw_only=True):
     """A pull request from the standing branch.
 
     `sealed` is the evidence that its commit names, if it is ours.
@@ -91,7 +90,7 @@ class Pull(msgspec.Struct, frozen=True, kw_only=True):
     sealed: str | None = None
 
 
-class RepositoryState(msgspec.Struct, frozen=True, kw_only=True):
+class RepositoryState(Value, frozen=True, kw_only=True):
     """What is there: the base's head, the texts on it, the standing branch's head, and its pull
     requests.
     """
@@ -102,7 +101,7 @@ class RepositoryState(msgspec.Struct, frozen=True, kw_only=True):
     pulls: tuple[Pull, ...]
 
 
-class Open(msgspec.Struct, frozen=True, kw_only=True):
+class Open(Value, frozen=True, kw_only=True):
     """Open a pull request; first make the branch, or make it anew, unless it is as it should be."""
 
     title: str
@@ -110,7 +109,7 @@ class Open(msgspec.Struct, frozen=True, kw_only=True):
     replant: bool
 
 
-class Update(msgspec.Struct, frozen=True, kw_only=True):
+class Update(Value, frozen=True, kw_only=True):
     """Bring the open pull request up to date; None leaves the title or the body as it is."""
 
     pull: Pull
@@ -119,7 +118,7 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
     replant: bool
 
 
-class Close(msgspec.Struct, frozen=True, kw_only=True):
+class Close(Value, frozen=True, kw_only=True):
     """Close the open pull request, which has nothing to propose any more, with a sentence."""
 
     pull: Pull
@@ -127,7 +126,7 @@ class Close(msgspec.Struct, frozen=True, kw_only=True):
     comment: str
 
 
-class DeferToHuman(msgspec.Struct, frozen=True, kw_only=True):
+class DeferToHuman(Value, frozen=True, kw_only=True):
     """Respect what a person did. `comment` is what to say, once, on the open pull request."""
 
     because: str
@@ -135,7 +134,7 @@ class DeferToHuman(msgspec.Struct, frozen=True, kw_only=True):
     comment: str | None = None
 
 
-class NoChange(msgspec.Struct, frozen=True, kw_only=True):
+class NoChange(Value, frozen=True, kw_only=True):
     """All is as it should be."""
 
     because: str

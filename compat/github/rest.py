@@ -15,6 +15,7 @@ import requests
 from requests.auth import AuthBase
 
 from compat.errors import AuthenticationError, ServiceUnreachable, UsageError, one_line
+from compat.value import Value
 
 VERSION = "2022-11-28"
 TRIES = 3
@@ -31,7 +32,7 @@ class Again(Exception):
     """
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
+class Reply(Value, frozen=True, kw_only=True):
     """What GitHub answered: the status, the JSON text, and the address of the next page if there is
     one.
     """

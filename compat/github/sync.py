@@ -4,8 +4,6 @@ however many.
 
 from collections.abc import Callable
 
-import msgspec
-
 from compat.errors import AuthenticationError, ServiceUnreachable
 from compat.github.client import GitHub
 from compat.github.issue import (
@@ -33,6 +31,7 @@ from compat.github.pull_request import (
     decision,
 )
 from compat.github.rest import Again
+from compat.value import Value
 
 ROUNDS = 6
 _NO_TOKEN = (
@@ -41,28 +40,28 @@ _NO_TOKEN = (
 )
 
 
-class Done(msgspec.Struct, frozen=True, kw_only=True):
+class Done(Value, frozen=True, kw_only=True):
     """Something was written, and what."""
 
     url: str | None
     sentence: str
 
 
-class Unchanged(msgspec.Struct, frozen=True, kw_only=True):
+class Unchanged(Value, frozen=True, kw_only=True):
     """Nothing was to be done, and why."""
 
     url: str | None
     sentence: str
 
 
-class LeftAlone(msgspec.Struct, frozen=True, kw_only=True):
+class LeftAlone(Value, frozen=True, kw_only=True):
     """What a person did was respected, and why that stops compat."""
 
     url: str | None
     sentence: str
 
 
-class WouldDo(msgspec.Struct, frozen=True, kw_only=True):
+class WouldDo(Value, frozen=True, kw_only=True):
     """What a run that writes would do: the exact title and body (empty where they stay), and the
     diff.
     """

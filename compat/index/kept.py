@@ -24,13 +24,12 @@ from compat.declare.matrix import Matrix
 from compat.errors import DeclarationError
 from compat.index.release import Artifact, Catalogue, Package, Published, Release, Required
 from compat.index.select import selected
+from compat.value import StrictValue, Value
 
 FORMAT = 2  # 2 keeps what the subject's releases require
 
 
-class _File(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
-):
+class _File(Value, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     name: str
     uploaded: datetime.datetime | None = None
     python: str = ""
@@ -38,36 +37,30 @@ class _File(
     set_aside: str = ""
 
 
-class _Asks(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
-):
+class _Asks(Value, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     python: str = ""
     requires: tuple[str, ...] = ()
 
 
-class _Release(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
-):
+class _Release(Value, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     version: str
     files: tuple[_File, ...] = ()
     asks: _Asks | None = None
 
 
-class _Package(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _Package(StrictValue, frozen=True, kw_only=True):
     name: str
     releases: tuple[_Release, ...]
 
 
-class _Required(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
-):
+class _Required(Value, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     name: str
     releases: tuple[_Release, ...]
     pins: tuple[str, ...] = ()
     whole: bool = False
 
 
-class _Kept(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _Kept(StrictValue, frozen=True, kw_only=True):
     format: Annotated[int, msgspec.Meta(ge=FORMAT, le=FORMAT)]
     packages: tuple[_Package, ...]
     required: tuple[_Required, ...]

@@ -23,10 +23,11 @@ from urllib3.exceptions import HTTPError
 
 from compat import files
 from compat.errors import CompatError, IndexUnreachable, UnsoundFile
-from compat.index.release import Artifact, Published, Value
+from compat.index.release import Artifact, Published
 from compat.index.settings import IndexSettings
 from compat.index.transport import BadStatus, ResponseLimits, TooLarge, Web, whole_wheel_limits
 from compat.index.trouble import unreachable
+from compat.value import Value
 
 NO_SUCH_FILE = (
     400,

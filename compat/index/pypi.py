@@ -28,10 +28,11 @@ from urllib3.exceptions import HTTPError
 from compat.errors import NoPage
 from compat.index.metadata import MetadataReader
 from compat.index.pages import KeptPages
-from compat.index.release import Artifact, Package, Published, Release, Value
+from compat.index.release import Artifact, Package, Published, Release
 from compat.index.settings import IndexSettings, is_remote
 from compat.index.transport import BadStatus, ResponseLimits, Web, without_login
 from compat.index.trouble import unreachable
+from compat.value import Value
 
 # What requests, pypi-simple and pydantic raise over a page: the last two have ValueError and
 # RecursionError in common.

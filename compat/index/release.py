@@ -4,14 +4,11 @@ moment.
 
 import datetime
 
-import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag
 from packaging.version import Version
 
-
-class Value(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of the index's values."""
+from compat.value import Value
 
 
 class Artifact(Value, frozen=True):

@@ -19,13 +19,14 @@ from compat.index.metadata import DAMAGED
 from compat.index.release import Artifact, Package, Published, Release, Required
 from compat.index.select import selected
 from compat.index.source import ReleaseSource
+from compat.value import Value
 
 _PINS = ("==", "===", "~=")
 
 Each = Callable[[Callable[[str], Required | None], Iterable[str]], Iterable[Required | None]]
 
 
-class Pins(msgspec.Struct, frozen=True, kw_only=True):
+class Pins(Value, frozen=True, kw_only=True):
     """What the subject's releases ask of other packages: pins by name, and the names that rules set
     free.
     """

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pypi_simple
 
 from compat.errors import UsageError
-from compat.index.release import Value
+from compat.value import Value
 
 PIP_SECONDS = 10  # `pip config list` takes 0.2 s; a file system that hangs must not hang us
 

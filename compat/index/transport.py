@@ -17,8 +17,8 @@ from urllib3.exceptions import ReadTimeoutError
 from urllib3.response import BaseHTTPResponse, HTTPResponse
 from urllib3.util import Retry
 
-from compat.index.release import Value
 from compat.index.settings import IndexSettings
+from compat.value import Value
 
 CONNECTIONS = 8  # as many as `discover` has threads
 CHUNK = 64 * 1024  # bytes

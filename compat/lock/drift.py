@@ -4,9 +4,10 @@ import msgspec
 from packaging.version import Version
 
 from compat.lock.lockfile import Inputs, Lock, Pin
+from compat.value import Value
 
 
-class ChangedPin(msgspec.Struct, frozen=True, kw_only=True):
+class ChangedPin(Value, frozen=True, kw_only=True):
     """A package whose pin differs: another version, other files (same version), or there on one
     side only (None).
     """
@@ -26,7 +27,7 @@ class ChangedPin(msgspec.Struct, frozen=True, kw_only=True):
         return f"~ {self.package} {self.before} -> {self.after}"
 
 
-class Drift(msgspec.Struct, frozen=True, kw_only=True):
+class Drift(Value, frozen=True, kw_only=True):
     """The difference of two locks.
 
     `reasons` name the inputs that differ; none: only the index has changed.

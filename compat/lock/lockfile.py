@@ -7,8 +7,9 @@ import hashlib
 from collections.abc import Iterable
 from typing import Literal
 
-import msgspec
 from packaging.version import Version
+
+from compat.value import Value
 
 Cause = Literal[
     "no-artifact",
@@ -20,10 +21,6 @@ Cause = Literal[
     "unsupported",
     "source-only",
 ]
-
-
-class Value(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of the lock room's values."""
 
 
 class Pin(Value, frozen=True):

@@ -10,7 +10,6 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
@@ -19,11 +18,12 @@ from compat.index.release import Artifact, Published, Release
 from compat.index.source import ReleaseSource
 from compat.lock.lockfile import Inputs, Pin, Refusal
 from compat.plan.platform import accepted_tags
+from compat.value import Value
 
 Build = Callable[[Inputs, Pin], Published | Refusal]
 
 
-class SourceRelease(msgspec.Struct, frozen=True, kw_only=True):
+class SourceRelease(Value, frozen=True, kw_only=True):
     """A release that a cell can have only by a build, as a pin; `asks` is what is known of its
     requirements.
     """

@@ -8,21 +8,21 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
-import msgspec
+from compat.value import Value
 
 # GitHub starts at most so many jobs from one matrix:
 # https://docs.github.com/en/actions/reference/limits
 MOST_SHARDS = 256
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
+class Task(Value, frozen=True, kw_only=True):
     """A cell to run, and how many seconds it is expected to take."""
 
     cell: str
     seconds: float
 
 
-class Budget(msgspec.Struct, frozen=True, kw_only=True):
+class Budget(Value, frozen=True, kw_only=True):
     """At most so many shards at once, each done within so many seconds, of which `overhead` passes
     before its cells.
     """
@@ -42,7 +42,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
         return max(1, min(self.shards, MOST_SHARDS))
 
 
-class Shard(msgspec.Struct, frozen=True, kw_only=True):
+class Shard(Value, frozen=True, kw_only=True):
     """The cells of one machine, longest first, and what the machine needs besides."""
 
     tasks: tuple[Task, ...]
@@ -54,7 +54,7 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
         return self.overhead + sum(task.seconds for task in self.tasks)
 
 
-class Packing(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+class Packing(Value, frozen=True, kw_only=True, dict=True):
     """Shards that run side by side; none is empty."""
 
     shards: tuple[Shard, ...] = ()

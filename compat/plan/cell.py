@@ -4,17 +4,17 @@ import difflib
 from functools import cached_property
 from typing import Literal, get_args
 
-import msgspec
 from packaging.version import InvalidVersion, Version
 
 from compat.declare.matrix import Axis, Matrix
 from compat.errors import UsageError
+from compat.value import Value
 
 Recipe = Literal["fresh", "dated", "relaxed"]
 RECIPES: tuple[Recipe, ...] = get_args(Recipe)
 
 
-class Coordinate(msgspec.Struct, frozen=True, kw_only=True):
+class Coordinate(Value, frozen=True, kw_only=True):
     """A place on an axis: an exact version, or a series (`2.14` stands for `==2.14.*`) where the
     axis keeps series.
     """
@@ -29,7 +29,7 @@ class Coordinate(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.short}{self.version}"
 
 
-class Cell(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+class Cell(Value, frozen=True, kw_only=True, dict=True):
     """One question: do these versions work together, locked by this recipe? Coordinates stand in
     axis order.
     """

@@ -23,12 +23,13 @@ from compat.plan.installable import Installable, required_python
 from compat.plan.obstacle import Kind, Obstacle, by_reason
 from compat.plan.platform import is_too_old, marker_values
 from compat.plan.requirements import Asked, active, parsed
+from compat.value import Value
 
 Versions = tuple[Version, ...]
 _KINDS: tuple[Kind, ...] = ("conflicting-pin", "no-artifact", "requires-python")
 
 
-class Pinned(msgspec.Struct, frozen=True, kw_only=True):
+class Pinned(Value, frozen=True, kw_only=True):
     """A requirement of which every admitted release is known.
 
     `text` is the requirement as it stands in an obstacle, `by` the rule that put it there, if one
@@ -47,7 +48,7 @@ class Pinned(msgspec.Struct, frozen=True, kw_only=True):
         return f"{subject}{rule} requires {self.name} {self.specifier}".rstrip()
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
+class Question(Value, frozen=True, kw_only=True):
     """What one release of the subject asks in one cell.
 
     `rules` and `relaxations` are those of the cell, `coordinates` the releases that the cell can
@@ -71,7 +72,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         return frozenset(name for name, r in self.relaxations.items() if r.everywhere)
 
 
-class _Refusal(msgspec.Struct, frozen=True, kw_only=True):
+class _Refusal(Value, frozen=True, kw_only=True):
     """Why a release cannot be taken: the kind, the end of a sentence about it, and the other
     side.
     """

@@ -5,12 +5,12 @@ why.
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from compat.declare.matrix import PackageAxis
 from compat.plan.cell import Cell
+from compat.value import Value
 
 Kind = Literal[
     "excluded",
@@ -24,7 +24,7 @@ Kind = Literal[
 _FEW = 4  # releases that a sentence names one by one
 
 
-class Obstacle(msgspec.Struct, frozen=True, kw_only=True):
+class Obstacle(Value, frozen=True, kw_only=True):
     """Why a cell cannot work: the kind, the coordinates or rules it stands between, and one
     sentence.
     """
@@ -34,7 +34,7 @@ class Obstacle(msgspec.Struct, frozen=True, kw_only=True):
     because: str
 
 
-class RefusingAxis(msgspec.Struct, frozen=True, kw_only=True):
+class RefusingAxis(Value, frozen=True, kw_only=True):
     """An axis whose coordinate a release of the subject refuses, and the requirement by which it
     does.
     """

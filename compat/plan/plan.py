@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-import msgspec
 from packaging.version import Version
 
 from compat.declare.matrix import Matrix, Rule
@@ -13,15 +12,16 @@ from compat.plan.cell import RECIPES, Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.obstacle import Obstacle
 from compat.plan.product import product
+from compat.value import Value
 
 
-class Feasible(msgspec.Struct, frozen=True, kw_only=True):
+class Feasible(Value, frozen=True, kw_only=True):
     """A cell that no known fact rules out."""
 
     cell: Cell
 
 
-class Infeasible(msgspec.Struct, frozen=True, kw_only=True):
+class Infeasible(Value, frozen=True, kw_only=True):
     """A cell that was ruled out before anything ran, with its first obstacle."""
 
     cell: Cell
@@ -31,7 +31,7 @@ class Infeasible(msgspec.Struct, frozen=True, kw_only=True):
 Fate = Feasible | Infeasible
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class Plan(Value, frozen=True, kw_only=True):
     """A partition of the cells: each has exactly one fate.
 
     `unneeded` names rules that no cell needs.

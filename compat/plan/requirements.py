@@ -2,15 +2,15 @@
 
 from functools import lru_cache
 
-import msgspec
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from compat.index.release import Published
+from compat.value import Value
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class Asked(Value, frozen=True, kw_only=True):
     """One requirement that holds, its marker gone.
 
     `name` is normalised (PEP 503); `url` is empty for a release.

@@ -16,14 +16,15 @@ from compat.declare.text import Name
 from compat.policy.affected import lost
 from compat.policy.as_of import AsOf, package_words
 from compat.policy.guard import Guard
-from compat.policy.proposal import Affected, Value
+from compat.policy.proposal import Affected
 from compat.policy.window import Slot, hold_words, rule_of, window_of
 from compat.results.snapshot import Snapshot
+from compat.value import StrictValue
 
 State = Literal["due", "announced", "planned"]
 
 
-class ScheduledMove(Value, frozen=True, kw_only=True):
+class ScheduledMove(StrictValue, frozen=True, kw_only=True):
     """A coming move: a floor may rise to `to` with the first release after `on`.
 
     `allowed` is the day on which the window lets it, `on` the first day of the cadence from then
@@ -61,7 +62,7 @@ class ScheduledMove(Value, frozen=True, kw_only=True):
         return f"first release after {self.on}"
 
 
-class MinimumVersions(Value, frozen=True, kw_only=True):
+class MinimumVersions(StrictValue, frozen=True, kw_only=True):
     """The floors from a day on, by axis: by the rules, and with the moves that are proven now."""
 
     on: datetime.date
@@ -69,7 +70,7 @@ class MinimumVersions(Value, frozen=True, kw_only=True):
     proven: tuple[tuple[Name, Version], ...]
 
 
-class Bar(Value, frozen=True, kw_only=True):
+class Bar(StrictValue, frozen=True, kw_only=True):
     """A version of an axis for a chart: when it came out, when its window ends, and upstream's end
     of life.
 
@@ -85,7 +86,7 @@ class Bar(Value, frozen=True, kw_only=True):
     is_floor: bool
 
 
-class Schedule(Value, frozen=True, kw_only=True):
+class Schedule(StrictValue, frozen=True, kw_only=True):
     """The coming moves of a matrix, by day; the minimum versions from each of these days on; and a
     chart's values.
     """

@@ -10,12 +10,12 @@ import datetime
 
 from packaging.version import Version
 
-from compat.policy.proposal import Value
+from compat.value import StrictValue
 
 _DAY = datetime.date
 
 
-class Series(Value, frozen=True, kw_only=True):
+class Series(StrictValue, frozen=True, kw_only=True):
     """A series of Python: its first release, the last day of upstream's care, and the PEP that says
     so.
     """

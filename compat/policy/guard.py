@@ -24,17 +24,18 @@ from packaging.version import Version
 
 from compat.plan.cell import RECIPES, Recipe
 from compat.policy.as_of import AsOf, package_words
-from compat.policy.proposal import Against, CellEvidence, Objection, Value
+from compat.policy.proposal import Against, CellEvidence, Objection
 from compat.results.record import Ran, Status
 from compat.results.snapshot import Entry
 from compat.results.verdict import History, Verdict, verdict_of
 from compat.run.outcome import Failed
+from compat.value import StrictValue
 
 Place = tuple[Version, ...]
 State = Literal["proven", "green", "red", "open"]
 
 
-class FloorEvidence(Value, frozen=True, kw_only=True):
+class FloorEvidence(StrictValue, frozen=True, kw_only=True):
     """What is known of a floor at one version.
 
     `proven`: every corner is green with enough witnesses; `green`: green, with too few; `red`:

@@ -12,6 +12,7 @@ from packaging.version import Version
 from compat.declare.text import Name
 from compat.plan.cell import Recipe
 from compat.results.verdict import Kind as VerdictKind
+from compat.value import StrictValue
 
 Kind = Literal["raise", "lower", "early"]
 # What is said against the proof itself; anything else says that a supported move waits for its
@@ -32,11 +33,7 @@ Against = Literal[
 ]
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of the policy room's values."""
-
-
-class CellEvidence(Value, frozen=True, kw_only=True):
+class CellEvidence(StrictValue, frozen=True, kw_only=True):
     """What is known of one cell that a move depends on, and since when.
 
     `latest` is the day of its newest run that counts, `days` are those of the runs that its verdict
@@ -79,7 +76,7 @@ class CellEvidence(Value, frozen=True, kw_only=True):
         return f"cell/{self.cell}/"
 
 
-class Objection(Value, frozen=True, kw_only=True):
+class Objection(StrictValue, frozen=True, kw_only=True):
     """Why a move is not opened: its kind, one sentence, and the cells that it speaks of."""
 
     against: Against
@@ -87,7 +84,7 @@ class Objection(Value, frozen=True, kw_only=True):
     cells: tuple[str, ...] = ()
 
 
-class Affected(Value, frozen=True, kw_only=True):
+class Affected(StrictValue, frozen=True, kw_only=True):
     """Coordinates of one axis that a move drops or adds; `releases` are the versions on the index
     under them.
     """
@@ -98,7 +95,7 @@ class Affected(Value, frozen=True, kw_only=True):
     releases: tuple[Version, ...] = ()
 
 
-class AxisFloor(Value, frozen=True, kw_only=True):
+class AxisFloor(StrictValue, frozen=True, kw_only=True):
     """Where the floor of an axis is, and the lines that lead from dates to what the calendar
     allows.
     """
@@ -109,7 +106,7 @@ class AxisFloor(Value, frozen=True, kw_only=True):
     arithmetic: tuple[str, ...]
 
 
-class Proposal(Value, frozen=True, kw_only=True):
+class Proposal(StrictValue, frozen=True, kw_only=True):
     """A move of one floor of the subject's `release`, its newest.
 
     `arithmetic` are the lines that a person can follow from the dates to the floor. `earliest` is

@@ -27,10 +27,10 @@ from compat.policy.proposal import (
     Kind,
     Objection,
     Proposal,
-    Value,
 )
 from compat.policy.window import hold_words
 from compat.results.snapshot import Snapshot
+from compat.value import StrictValue
 
 
 def proposals(picture: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
@@ -339,7 +339,7 @@ class _Mover:
         )
 
 
-class _Draft(Value, frozen=True, kw_only=True):
+class _Draft(StrictValue, frozen=True, kw_only=True):
     """A move before it is told: what it rests on, what speaks against it besides, and the broken
     floor it leaves.
     """

@@ -10,11 +10,11 @@ from packaging.version import Version
 
 from compat.declare.text import Name
 from compat.policy.calendar import Schedule, ScheduledMove
-from compat.policy.proposal import Value
 from compat.policy.window import DAY
+from compat.value import StrictValue
 
 
-class Quarter(Value, frozen=True, kw_only=True):
+class Quarter(StrictValue, frozen=True, kw_only=True):
     """Three months of a schedule.
 
     Of the present quarter `on` is the schedule's day, of any other its first day.

@@ -14,7 +14,7 @@ from compat.declare.policy import Hold, Policy, Window
 from compat.index.release import Catalogue, Package
 from compat.index.select import coordinates, members
 from compat.policy.eol import PYTHONS
-from compat.policy.proposal import Value
+from compat.value import StrictValue
 
 DAY = datetime.timedelta(days=1)
 STEPS = {"monthly": 1, "quarterly": 3, "half-yearly": 6, "yearly": 12}
@@ -26,7 +26,7 @@ CADENCES = {
 }
 
 
-class VersionRelease(Value, frozen=True, kw_only=True):
+class VersionRelease(StrictValue, frozen=True, kw_only=True):
     """A version of an axis, and when it came out; `ends` is upstream's last day for it, where one
     is known.
     """
@@ -37,7 +37,7 @@ class VersionRelease(Value, frozen=True, kw_only=True):
     ends: datetime.date | None = None
 
 
-class Slot(Value, frozen=True, kw_only=True):
+class Slot(StrictValue, frozen=True, kw_only=True):
     """A version of an axis, and when the axis's window lets the floor rise to it.
 
     `allowed` is the first day by the window, `on` the first day of the cadence from then on; both

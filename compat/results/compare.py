@@ -4,8 +4,8 @@ is.
 
 from typing import Literal, get_args
 
-from compat.results.record import Value
 from compat.results.verdict import Kind, Verdict
+from compat.value import StrictValue
 
 ChangeKind = Literal["regressed", "fixed", "spurious", "new", "gone", "same"]
 CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
@@ -33,7 +33,7 @@ _TABLE: dict[Kind | None, tuple[ChangeKind, ...]] = {
 # fmt: on
 
 
-class Change(Value, frozen=True, kw_only=True):
+class Change(StrictValue, frozen=True, kw_only=True):
     """What became of a cell's verdict.
 
     `lost` and `gained` are capabilities that ceased or began to be `yes`.

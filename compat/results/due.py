@@ -14,7 +14,7 @@ from compat.declare.matrix import PackageAxis
 from compat.index.select import members
 from compat.plan.cell import Cell
 from compat.plan.product import axis_coordinates
-from compat.results.record import Ran, Value
+from compat.results.record import Ran
 from compat.results.snapshot import Entry, Snapshot
 from compat.results.verdict import (
     EvaluationContext,
@@ -24,6 +24,7 @@ from compat.results.verdict import (
     staleness,
     verdict,
 )
+from compat.value import StrictValue
 
 Reason = Literal[
     "never-run", "lock-changed", "suite-changed", "flaky", "spurious-last", "stale", "asked"
@@ -40,7 +41,7 @@ _RANK: dict[Reason, int] = {reason: number for number, reason in enumerate(REASO
 AGAIN_DAYS = 7
 
 
-class Due(Value, frozen=True, kw_only=True):
+class Due(StrictValue, frozen=True, kw_only=True):
     """A cell that is worth a run now, why, and where it lies; `last` is the day of its newest run.
 
     `asked` is for a cell in which nothing has changed, but for whose run on another day a proposal

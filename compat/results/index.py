@@ -19,6 +19,7 @@ from compat.results.files import RecordFiles
 from compat.results.record import Capability, Record
 from compat.run.evidence import Isolation, Metric
 from compat.run.outcome import Outcome, Passed, parse_outcome
+from compat.value import Value
 
 VERSION = 4
 LOCK_SECONDS = 10.0  # how long another run may hold the index before this one does without
@@ -53,7 +54,7 @@ T = TypeVar("T")
 _outcome = lru_cache(maxsize=10_000)(parse_outcome)
 
 
-class RunRow(msgspec.Struct, frozen=True, kw_only=True):
+class RunRow(Value, frozen=True, kw_only=True):
     """A run as the index has it: enough for a verdict, without its file.
 
     `told` is decoded when it is asked for.

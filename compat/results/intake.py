@@ -9,14 +9,13 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-import msgspec
-
 from compat.declare.capabilities import SuiteIds
 from compat.errors import Fault, RecordError
 from compat.lock.lockfile import Lock
 from compat.results.files import read_record
 from compat.results.record import Record
 from compat.run.outcome import Cause, Passed
+from compat.value import Value
 
 MOST_FILES = 20_000
 MOST_DEPTH = 5
@@ -33,7 +32,7 @@ _OF_TESTS: frozenset[Cause] = frozenset(
 )
 
 
-class Checkout(msgspec.Struct, frozen=True, kw_only=True):
+class Checkout(Value, frozen=True, kw_only=True):
     """What records must be about: cells, locks and the suite as they are now and here, and the run
     that was asked for.
 

@@ -5,8 +5,6 @@ to size.
 import datetime
 from collections.abc import Callable, Sequence
 
-import msgspec
-
 from compat.lock.builders import own_error
 from compat.results.involved import involved, involved_in_refusal
 from compat.results.record import Attempt, Capability, Record, StepSeconds, decisive
@@ -16,6 +14,7 @@ from compat.run.classify import classify
 from compat.run.evidence import Evidence, Metric, StepName, Trial
 from compat.run.outcome import Failed, Outcome, Passed, is_untrusted
 from compat.run.signatures import EXCEPTIONS, match_signature
+from compat.value import Value
 
 # How a text loses what may not be published: `redact.redacted`, told which folders the machine has.
 Redact = Callable[[str], str]
@@ -24,7 +23,7 @@ _MOST_CAPABILITIES = 2000
 _MOST_REMARKS = 50
 
 
-class RefusedCell(msgspec.Struct, frozen=True, kw_only=True):
+class RefusedCell(Value, frozen=True, kw_only=True):
     """A cell that came to nothing before anything could run: what it came to, why in one sentence,
     and when.
     """

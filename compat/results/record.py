@@ -25,6 +25,7 @@ from compat.run.outcome import (
     parse_outcome,
 )
 from compat.run.signatures import EXCEPTIONS, match_signature
+from compat.value import StrictValue
 
 FORMAT = 3
 Raw = dict[str, Any]
@@ -64,11 +65,7 @@ HostClass = Annotated[
 RunUrl = Annotated[str, msgspec.Meta(pattern=r"^(https://[!#-;=?-~]+)?$(?!\n)", max_length=500)]
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of the results room's values."""
-
-
-class Capability(Value, frozen=True, kw_only=True):
+class Capability(StrictValue, frozen=True, kw_only=True):
     """What one capability came to.
 
     `cause` and `subject` say why not; `missing` is the API that an absent one lacks.
@@ -97,7 +94,7 @@ class Capability(Value, frozen=True, kw_only=True):
         return Failed(stage="test", cause=self.cause or "error", subject=self.id, by=thing, at=at)
 
 
-class StepSeconds(Value, frozen=True, kw_only=True):
+class StepSeconds(StrictValue, frozen=True, kw_only=True):
     """How long each step took; None when it was not reached.
 
     `ours` is what compat itself took besides.
@@ -109,7 +106,7 @@ class StepSeconds(Value, frozen=True, kw_only=True):
     ours: Seconds | None = None
 
 
-class _Try(Value, frozen=True, kw_only=True):
+class _Try(StrictValue, frozen=True, kw_only=True):
     seconds: Seconds
     started: UtcDatetime
     isolation: Isolation
@@ -121,7 +118,7 @@ class Attempt(_Try, frozen=True, kw_only=True):
     outcome: Outcome
 
 
-class _Run(Value, frozen=True, kw_only=True):
+class _Run(StrictValue, frozen=True, kw_only=True):
     cell: str
     matrix: Name
     lock_digest: Digest

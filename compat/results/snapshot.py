@@ -13,12 +13,13 @@ from compat.index.release import Catalogue
 from compat.plan.cell import Cell, parse_cell
 from compat.plan.obstacle import Obstacle
 from compat.plan.plan import Fate, Infeasible
-from compat.results.record import Capability, Ran, Value
+from compat.results.record import Capability, Ran
 from compat.results.verdict import Counted, EvaluationContext, History, Verdict, verdict_of
 from compat.run.outcome import Failed, brief
+from compat.value import StrictValue
 
 
-class Entry(Value, frozen=True, kw_only=True):
+class Entry(StrictValue, frozen=True, kw_only=True):
     """A cell, what is known of it, and from which runs, oldest first.
 
     `lock_digest` is None when it has no lock now.

@@ -7,16 +7,17 @@ from packaging.version import Version
 
 from compat.declare.capabilities import Described
 from compat.declare.matrix import KnownIssue
-from compat.results.record import Capability, Status, Value
+from compat.results.record import Capability, Status
 from compat.results.snapshot import Entry, Snapshot
 from compat.run.outcome import Failed
+from compat.value import StrictValue
 
 # Yes in the representative cell, but not in the one on the newest versions.
 NOT_WITH_THE_NEWEST = "◐"
 SIGNS: dict[Status | None, str] = {"yes": "✓", "no": "✗", "absent": "∅", None: "?"}
 
 
-class ReleaseColumn(Value, frozen=True, kw_only=True):
+class ReleaseColumn(StrictValue, frozen=True, kw_only=True):
     """A release of the subject: its representative cell, and the other cells that reached the
     suite.
 

@@ -11,8 +11,9 @@ from typing import Literal, get_args
 
 from compat.plan.obstacle import Obstacle
 from compat.results.involved import third_package
-from compat.results.record import Capability, Ran, Status, Value
+from compat.results.record import Capability, Ran, Status
 from compat.run.outcome import Failed, Outcome, Passed, brief, is_doubtful, is_spurious
+from compat.value import StrictValue
 
 Kind = Literal["works", "partial", "broken", "flaky", "infeasible", "unknown"]
 EvidenceKind = Literal["tested", "inferred", "declared", "none"]
@@ -22,7 +23,7 @@ FRESH_DAYS = 90
 WITNESSES = 2
 
 
-class EvaluationContext(Value, frozen=True, kw_only=True):
+class EvaluationContext(StrictValue, frozen=True, kw_only=True):
     """What holds at the moment of asking: the suite as it is now, the day, and how many days a
     record stays fresh.
 
@@ -38,7 +39,7 @@ class EvaluationContext(Value, frozen=True, kw_only=True):
     helpers: frozenset[str] = frozenset()
 
 
-class Verdict(Value, frozen=True, kw_only=True):
+class Verdict(StrictValue, frozen=True, kw_only=True):
     """What is known of a cell, and from what.
 
     `since` is the day since when the kind holds without interruption, `latest` that of the newest
@@ -108,14 +109,14 @@ def verdict_of(
     )
 
 
-class Counted(Value, frozen=True, kw_only=True):
+class Counted(StrictValue, frozen=True, kw_only=True):
     """A run that says something about the versions, and those of its outcomes that do."""
 
     run: Ran
     outcomes: tuple[Outcome, ...]
 
 
-class History(Value, frozen=True, kw_only=True):
+class History(StrictValue, frozen=True, kw_only=True):
     """The runs of a cell that count, oldest first, and the newest run of all where it came after
     them and does not.
 

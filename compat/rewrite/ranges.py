@@ -5,16 +5,16 @@ rewrite rests on.
 import re
 from collections.abc import Sequence
 
-import msgspec
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.satisfiable import satisfiable
+from compat.value import Value
 
 
-class Move(msgspec.Struct, frozen=True, kw_only=True):
+class Move(Value, frozen=True, kw_only=True):
     """A floor that goes to `floor`, up or down: of one package, or of Python when `package` is
     None.
     """
@@ -28,14 +28,14 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"a floor has no local part: {self.floor}")
 
 
-class RangePlace(msgspec.Struct, frozen=True, kw_only=True):
+class RangePlace(Value, frozen=True, kw_only=True):
     """Where a range stands, and the text there: a requirement, or for Python a bare specifier."""
 
     name: str
     text: str
 
 
-class Edit(msgspec.Struct, frozen=True, kw_only=True):
+class Edit(Value, frozen=True, kw_only=True):
     """One value that a rewrite changed."""
 
     place: str
@@ -43,7 +43,7 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     after: str
 
 
-class Skipped(msgspec.Struct, frozen=True, kw_only=True):
+class Skipped(Value, frozen=True, kw_only=True):
     """A value that speaks of the package, was not changed, and why."""
 
     place: str
@@ -51,7 +51,7 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
     because: str
 
 
-class Unsatisfiable(msgspec.Struct, frozen=True, kw_only=True):
+class Unsatisfiable(Value, frozen=True, kw_only=True):
     """The move would leave a place with a range that admits nothing; so nothing at all is
     rewritten.
     """
@@ -61,7 +61,7 @@ class Unsatisfiable(msgspec.Struct, frozen=True, kw_only=True):
     because: str
 
 
-class RewrittenRanges(msgspec.Struct, frozen=True, kw_only=True):
+class RewrittenRanges(Value, frozen=True, kw_only=True):
     """The new text of each place, in the order given, and what was left alone."""
 
     texts: tuple[str, ...]
@@ -71,7 +71,7 @@ class RewrittenRanges(msgspec.Struct, frozen=True, kw_only=True):
 Bound = tuple[Version, bool]
 
 
-class _Clause(msgspec.Struct, frozen=True):
+class _Clause(Value, frozen=True):
     start: int
     end: int
     operator: str
@@ -86,7 +86,7 @@ class _Clause(msgspec.Struct, frozen=True):
         return None
 
 
-class _Range(msgspec.Struct, frozen=True):
+class _Range(Value, frozen=True):
     head: str
     text: str
     tail: str

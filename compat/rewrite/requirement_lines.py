@@ -4,8 +4,6 @@ import configparser
 import re
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from compat.errors import DeclarationError
 from compat.rewrite.ranges import (
     Edit,
@@ -17,9 +15,10 @@ from compat.rewrite.ranges import (
     names_package,
 )
 from compat.rewrite.toml_values import Rewritten
+from compat.value import Value
 
 
-class _Piece(msgspec.Struct, frozen=True):
+class _Piece(Value, frozen=True):
     """A stretch of a text that holds one requirement or one specifier, or that cannot be moved
     because of something.
     """
@@ -30,13 +29,13 @@ class _Piece(msgspec.Struct, frozen=True):
     because: str = ""
 
 
-class _Line(msgspec.Struct, frozen=True):
+class _Line(Value, frozen=True):
     number: int
     start: int
     text: str
 
 
-class _Value(msgspec.Struct, frozen=True):
+class _Value(Value, frozen=True):
     """A key of setup.cfg and the lines of its value, the first without the key."""
 
     section: str

@@ -5,7 +5,6 @@ declaration.
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
 import tomlkit
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
@@ -15,9 +14,10 @@ from tomlkit.items import String
 from compat.declare.faults import choice
 from compat.errors import DeclarationError, UsageError
 from compat.rewrite.ranges import Edit, Move, RangePlace, Skipped, Unsatisfiable, moved
+from compat.value import Value
 
 
-class Rewritten(msgspec.Struct, frozen=True, kw_only=True):
+class Rewritten(Value, frozen=True, kw_only=True):
     """The text after a move, what changed in it, and what speaks of the package and was left
     alone.
     """
@@ -27,7 +27,7 @@ class Rewritten(msgspec.Struct, frozen=True, kw_only=True):
     left: tuple[Skipped, ...] = ()
 
 
-class _Slot(msgspec.Struct, frozen=True):
+class _Slot(Value, frozen=True):
     """A string of a document: its place, and the table or array and the key under which it
     stands.
     """

@@ -26,9 +26,10 @@ from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Pin, Refusal
 from compat.lock.text import encode_pin
 from compat.lock.uv import index_arguments, moment_text, refused
-from compat.run.evidence import Ended, Isolation, Limits, Value
+from compat.run.evidence import Ended, Isolation, Limits
 from compat.run.isolation import Room
 from compat.run.supervise import run_limited
+from compat.value import Value
 
 BUILD_SECONDS = 1800  # compiled packages of many thousand lines take many minutes
 _DEPTH = 12  # folders of uv's cache above a built wheel: 6 in uv 0.13

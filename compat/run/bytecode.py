@@ -17,9 +17,10 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from compat.run import compiling
-from compat.run.evidence import Limits, Value
+from compat.run.evidence import Limits
 from compat.run.isolation import Room
 from compat.run.supervise import run_limited
+from compat.value import Value
 
 _HASH_BYTES = 32
 _MOST_RECORD_BYTES = 64 << 20

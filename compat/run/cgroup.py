@@ -11,8 +11,9 @@ import time
 from pathlib import Path
 
 from compat.run.disk import MIB
-from compat.run.evidence import EndedBy, Limits, Value
+from compat.run.evidence import EndedBy, Limits
 from compat.run.keeper import process
+from compat.value import Value
 
 _ROOT = Path("/sys/fs/cgroup")
 _CONTROLLERS = ("pids", "memory")

@@ -6,17 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from compat.run.evidence import Metric, Raised, Trial
 from compat.run.foreign import read_bytes
+from compat.value import Value
 
 LARGEST = 20_000_000
 _LONGEST = 500
 _MOST_MODULES = 100_000
 
 
-class SuiteReport(msgspec.Struct, frozen=True, kw_only=True):
+class SuiteReport(Value, frozen=True, kw_only=True):
     """What the plugin streamed: the part of Evidence that comes from the suite."""
 
     collected: int | None = None

@@ -7,16 +7,14 @@ from typing import Literal
 
 import msgspec
 
+from compat.value import Value
+
 StepName = Literal["install", "import", "suite"]
 EndedBy = Literal[
     "exit", "wall-time", "silence", "memory", "processes", "output", "disk", "cancelled", "sandbox"
 ]
 TestStatus = Literal["passed", "failed", "skipped", "absent"]
 Isolation = Literal["L3", "L2", "L1", "L0"]
-
-
-class Value(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of the facts."""
 
 
 class Limits(Value, frozen=True):

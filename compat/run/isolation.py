@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from compat.run import keeper
-from compat.run.evidence import Isolation, Value
+from compat.run.evidence import Isolation
+from compat.value import Value
 
 HIGHEST_FIRST: tuple[Isolation, ...] = get_args(Isolation)
 # Never the caller's PATH: it may begin with the folder of a cell, and hostile code may have put a

@@ -1,14 +1,13 @@
 """What a worker is given: the job, which says what to run, and the bench, which says with what."""
 
-import msgspec
-
 from compat.declare.matrix import Suite
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Lock
 from compat.run.evidence import Isolation
+from compat.value import Value
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class Job(Value, frozen=True, kw_only=True):
     """What is to be run: a lock, the suite, the subject's package and module, and where the suite
     stands.
 
@@ -28,7 +27,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     builds: tuple[str, ...] = ()
 
 
-class Bench(msgspec.Struct, frozen=True, kw_only=True):
+class Bench(Value, frozen=True, kw_only=True):
     """What a worker runs cells with: its folders, the interpreter, the isolation level, and how it
     reaches the index.
 

@@ -5,7 +5,7 @@ code.
 import re
 from typing import Literal, get_args
 
-import msgspec
+from compat.value import Value
 
 Stage = Literal["plan", "lock", "install", "import", "collect", "test"]
 Cause = Literal[
@@ -78,7 +78,7 @@ _LABEL = re.compile(r";(\\*)(?= (?:by|at) )")
 _ESCAPED = re.compile(r";\\(\\*)(?= (?:by|at) )")
 
 
-class Passed(msgspec.Struct, frozen=True, kw_only=True):
+class Passed(Value, frozen=True, kw_only=True):
     """The only green outcome: tests ran, and none failed."""
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class Passed(msgspec.Struct, frozen=True, kw_only=True):
         return "pass"
 
 
-class Failed(msgspec.Struct, frozen=True, kw_only=True):
+class Failed(Value, frozen=True, kw_only=True):
     """A run that did not pass: its stage, the cause, and the subject; each text may be empty.
 
     The subject is the test or capability at stage `test`; else the package or attribute that is

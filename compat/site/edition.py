@@ -23,7 +23,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import Protocol
 
-import msgspec
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -44,6 +43,7 @@ from compat.results.snapshot import Entry, Snapshot
 from compat.results.table import ReleaseColumn, columns
 from compat.site.history import Event, events
 from compat.site.tokens import Tokens
+from compat.value import Value
 
 Versions = tuple[Version, ...]
 _LONGEST = 150
@@ -51,14 +51,14 @@ _TAKEN = frozenset(("index.html", "index.json"))
 _PLAIN = re.compile(r"[a-z0-9_.+-]")
 
 
-class SiteFile(msgspec.Struct, frozen=True, kw_only=True):
+class SiteFile(Value, frozen=True, kw_only=True):
     """A file of the site with its content."""
 
     path: str
     content: bytes
 
 
-class Made(msgspec.Struct, frozen=True, kw_only=True):
+class Made(Value, frozen=True, kw_only=True):
     """A file that is made only when it must be: `inputs` is a digest of everything that `make`
     reads.
 
@@ -70,7 +70,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     make: Callable[[], bytes]
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True):
+class Listed(Value, frozen=True, kw_only=True):
     """A file as a listing names it: its sha256, and its size in bytes."""
 
     path: str
@@ -78,7 +78,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
 
 
-class DigestListing(msgspec.Struct, frozen=True, kw_only=True):
+class DigestListing(Value, frozen=True, kw_only=True):
     """A file made from the digests of all that came before it and whose paths begin with `below`,
     sorted by path.
     """

@@ -6,17 +6,16 @@ import datetime
 from collections.abc import Iterator
 from typing import Literal
 
-import msgspec
-
 from compat.results.compare import Change, compare
 from compat.results.record import Ran
 from compat.results.snapshot import Entry, Snapshot
 from compat.results.verdict import EvaluationContext, Verdict, in_order, verdict
+from compat.value import Value
 
 Beside = Literal["lock", "suite"]
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
+class Event(Value, frozen=True, kw_only=True):
     """A change of a cell's verdict: the moment of the run that brought it, and the verdict from
     then on.
 

@@ -5,12 +5,11 @@ pages, badges and API.
 from collections.abc import Sequence
 from typing import Literal, get_args
 
-import msgspec
-
 from compat.plan.cell import Recipe
 from compat.results.snapshot import Entry
 from compat.results.verdict import Kind
 from compat.run.outcome import Failed
+from compat.value import Value
 
 State = Literal[
     "works", "decayed", "relaxed", "partial", "flaky", "broken", "unknown", "infeasible"
@@ -18,7 +17,7 @@ State = Literal[
 STATES: tuple[State, ...] = get_args(State)
 
 
-class StatusStyle(msgspec.Struct, frozen=True, kw_only=True):
+class StatusStyle(Value, frozen=True, kw_only=True):
     """How a state is shown.
 
     `sentence` completes "These versions ..."; `css` is the class of an element in it.

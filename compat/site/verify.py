@@ -14,18 +14,19 @@ import msgspec
 from compat.errors import Fault, reason
 from compat.site.edition import Listed
 from compat.site.writer import FILES, MANIFEST, refuse_unsafe
+from compat.value import Value
 
 AGAIN = "publish the whole site again, or fetch it whole"
 
 
-class Checked(msgspec.Struct, frozen=True, kw_only=True):
+class Checked(Value, frozen=True, kw_only=True):
     """What a copy came to: how many files its list has, and what is wrong."""
 
     listed: int
     faults: tuple[Fault, ...]
 
 
-class _List(msgspec.Struct, frozen=True):
+class _List(Value, frozen=True):
     files: tuple[Listed, ...]
 
 

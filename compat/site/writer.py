@@ -14,6 +14,7 @@ import msgspec
 
 from compat.errors import CompatError, reason
 from compat.site.edition import DigestListing, Listed, Made, SiteFile
+from compat.value import Value
 
 MANIFEST = ".edition.json"
 URLS = "urls.json"
@@ -24,7 +25,7 @@ PAGE = "index.html"
 _MADE = 200
 
 
-class Known(msgspec.Struct, frozen=True, array_like=True):
+class Known(Value, frozen=True, array_like=True):
     """A file as it was last written: the inputs that it was made from, its sha256 and size, of a
     page also gzipped.
     """
@@ -35,14 +36,14 @@ class Known(msgspec.Struct, frozen=True, array_like=True):
     size: int = 0
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class Manifest(Value, frozen=True):
     """What an earlier edition left: by which generation of code and templates, and each file."""
 
     generation: str = ""
-    files: dict[str, Known] = {}
+    files: dict[str, Known] = msgspec.field(default_factory=dict)
 
 
-class Written(msgspec.Struct, frozen=True, kw_only=True):
+class Written(Value, frozen=True, kw_only=True):
     """What writing an edition came to: the paths that changed, how many did not, and which
     addresses now redirect.
     """

@@ -9,7 +9,7 @@ from icalendar import Calendar
 
 from compat.declare.load import Declared
 from compat.policy.calendar import Schedule, schedule
-from compat.policy.ical import ical
+from compat.site.exports.ical import ical
 
 DATE = datetime.date
 

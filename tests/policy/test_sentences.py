@@ -30,12 +30,12 @@ from compat.declare.load import Declared
 from compat.index.release import Catalogue, Package, Published
 from compat.plan.plan import plan
 from compat.policy.calendar import schedule
-from compat.policy.ical import ical
 from compat.policy.proposal import Proposal
 from compat.policy.propose import floors, proposals
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot, snapshot
 from compat.results.verdict import EvaluationContext
+from compat.site.exports.ical import ical
 from compat.site.pages.policy_view import proposal_list
 
 AT_12, AT_13, AT_14 = ((cell("3.9", dep), cell("3.11", dep)) for dep in ("1.2", "1.3", "1.4"))

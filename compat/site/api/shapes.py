@@ -13,6 +13,7 @@ import msgspec
 from compat.plan.cell import Recipe
 from compat.results.verdict import EvidenceKind, Kind
 from compat.site.status import State
+from compat.value import Value
 
 SCHEMA_VERSION = 1
 Date = datetime.date
@@ -24,7 +25,7 @@ Site = Annotated[
 ]
 
 
-class ApiShape(msgspec.Struct, frozen=True, kw_only=True):
+class ApiShape(Value, frozen=True, kw_only=True):
     """Base of all parts."""
 
 

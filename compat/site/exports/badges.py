@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
-import msgspec
 from packaging.version import Version
 
 from compat.advise.request import label
@@ -17,6 +16,7 @@ from compat.site.edition import Edition, MatrixReport, SiteFile, place_of, segme
 from compat.site.encode import json, line, written
 from compat.site.status import State, representative, style_of
 from compat.site.wording import day, ranges
+from compat.value import Value
 
 SVG = "http://www.w3.org/2000/svg"
 CACHE_SECONDS = 3600
@@ -38,7 +38,7 @@ _LONGEST = 80
 _PADDING, _HEIGHT = 6, 20
 
 
-class Badge(msgspec.Struct, frozen=True, kw_only=True):
+class Badge(Value, frozen=True, kw_only=True):
     """A badge: what it is about, the fact, and a colour that adds nothing to the words."""
 
     label: str

@@ -11,9 +11,9 @@ from icalendar import Alarm, Calendar, Event
 from compat.advise.request import label
 from compat.github.markdown import plain
 from compat.policy.calendar import MinimumVersions, Schedule
-from compat.policy.ical import REMINDERS, ical
 from compat.site.edition import Edition, MatrixReport, SiteFile, segment
 from compat.site.encode import moment
+from compat.site.exports.ical import REMINDERS, ical
 
 
 def calendars(edition: Edition) -> Iterator[SiteFile]:

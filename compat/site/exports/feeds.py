@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from xml.etree import ElementTree
 
-import msgspec
 from packaging.utils import canonicalize_name
 
 from compat.advise.request import label
@@ -20,6 +19,7 @@ from compat.site.edition import Edition, MatrixReport, SiteFile, cell_page, page
 from compat.site.encode import fit, moment, written
 from compat.site.history import Event
 from compat.site.wording import cause_sentence, day, listed, place_words
+from compat.value import Value
 
 ATOM = "http://www.w3.org/2005/Atom"
 MOST_ENTRIES = 100
@@ -32,7 +32,7 @@ _TITLES = {
 }
 
 
-class Happening(msgspec.Struct, frozen=True, kw_only=True):
+class Happening(Value, frozen=True, kw_only=True):
     """Something that happened: the feeds that tell of it, a name that nothing else will ever have,
     and the words.
     """

@@ -7,7 +7,6 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-import msgspec
 from packaging.version import Version
 
 from compat.policy.quarters import quarters
@@ -42,9 +41,10 @@ from compat.site.pages.reports import ProblemReport
 from compat.site.status import style_of
 from compat.site.tokens import Tokens, digest
 from compat.site.wording import place_words
+from compat.value import Value
 
 
-class Page(msgspec.Struct, frozen=True, kw_only=True):
+class Page(Value, frozen=True, kw_only=True):
     """A page: its path, its template, its title, a sentence for search engines, and its view, made
     when needed.
 

@@ -4,17 +4,16 @@ sentence and a link.
 
 from collections.abc import Sequence
 
-import msgspec
-
 from compat.declare.matrix import Matrix
 from compat.plan.cell import Cell
 from compat.results.snapshot import Entry
 from compat.site.edition import cell_page
 from compat.site.status import STALE, StatusStyle, place_look, representative, style_of
 from compat.site.wording import RECIPES, day, listed, place_words, python_of
+from compat.value import Value
 
 
-class View(msgspec.Struct, frozen=True, kw_only=True):
+class View(Value, frozen=True, kw_only=True):
     """Base of all views: what a template shows, and nothing that it has to work out."""
 
 

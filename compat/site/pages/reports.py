@@ -5,15 +5,14 @@ filled in before.
 from collections.abc import Iterator
 from urllib.parse import quote, urlencode
 
-import msgspec
-
 from compat.github.markdown import code, link, plain
 from compat.site.edition import Edition
+from compat.value import Value
 
 ASKED = "What is wrong, and how do you know?"
 
 
-class ProblemReport(msgspec.Struct, frozen=True, kw_only=True):
+class ProblemReport(Value, frozen=True, kw_only=True):
     """What a report about a page names: facts such as ("cell", its id), and the paths of the data
     that it is about.
     """

@@ -4,7 +4,7 @@ heavier.
 
 from collections.abc import Iterator, Mapping
 
-import msgspec
+from compat.value import Value
 
 KIB = 1024
 # Kind of file by the folder below its matrix, and the most that it may weigh, gzipped; 60 KiB for
@@ -13,7 +13,7 @@ _BUDGETS = {"grid": 50, "cell": 12}
 _PAGE, _CSS, _JS = 60, 12, 15
 
 
-class Weight(msgspec.Struct, frozen=True, kw_only=True):
+class Weight(Value, frozen=True, kw_only=True):
     """The heaviest file of a kind: how many there are, and its size and the most allowed, in bytes
     after gzip.
     """
