@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 import requests
-from fake_index import FakeIndex
-from local_index import DEMO, fill
-from untested import untested
+from support.fake_index import FakeIndex
+from support.local_index import DEMO, fill
+from support.untested import untested
 
 from compat.index.settings import settings
 

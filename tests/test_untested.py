@@ -1,7 +1,7 @@
 """The last lines of the tests: what this machine did not test, and the one command that adds it."""
 
 import pytest
-from untested import untested
+from support.untested import untested
 
 
 def test_what_was_not_tested_is_told_with_the_command_that_adds_it(

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from known import (
+from support.known import (
     CAPABILITIES,
     DAY,
     MATRIX,

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from known import DAY, Shelf, lock_of, proven, ran, repository, statuses
-from ran import Ran
+from support.known import DAY, Shelf, lock_of, proven, ran, repository, statuses
+from support.ran import Ran
 
 from compat.cli import app
 

@@ -2,7 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from known import lock_of
+from support.known import lock_of
 
 from compat.advise.commands import Whereabouts, commands, parts
 from compat.lock.text import decode_pins

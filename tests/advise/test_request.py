@@ -1,9 +1,9 @@
 """What a user asks for, in words."""
 
 import pytest
-from known import CATALOGUE, MATRIX
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
+from support.known import CATALOGUE, MATRIX
 
 from compat.advise.request import meets, patches, releases_of, request_of
 from compat.errors import UsageError

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from editions import edition
 from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, sync_playwright
-from printed import every_state, put, whole
+from support.editions import edition
+from support.printed import every_state, put, whole
 
 from compat.cli import publish
 from compat.site.serve import Preview

@@ -5,7 +5,7 @@ script.
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from conftest import Open
-from kinds import REAL, STATES
+from support.kinds import REAL, STATES
 
 WIDTHS = (320, 768, 1440)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 from conftest import Open
-from editions import URL, volume
-from hostile_texts import STRINGS
-from known import DAY, MATRIX, Shelf, lock_of, proven, ran
-from printed import put, whole
+from support.editions import URL, volume
+from support.hostile_texts import STRINGS
+from support.known import DAY, MATRIX, Shelf, lock_of, proven, ran
+from support.printed import put, whole
 
 from compat.declare.capabilities import Described
 from compat.declare.matrix import KnownIssue

@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from printed import every_state, page_of
+from support.printed import every_state, page_of
 
 GOLDEN = Path(__file__).parent / "golden" / "grid.txt"
 # Wide enough that no row of the table is broken, so that a line is a row in every version of the

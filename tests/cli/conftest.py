@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fake_index import FakeIndex
-from local_index import MATRIX
-from ran import Ran, Run
+from support.fake_index import FakeIndex
+from support.local_index import MATRIX
+from support.ran import Ran, Run
 
 from compat.cli import app
 from compat.cli.setting import Setting, now

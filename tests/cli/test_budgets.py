@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ran import Run
+from support.ran import Run
 
 Remember = Callable[..., None]
 

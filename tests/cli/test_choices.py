@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fake_index import FakeIndex
-from local_index import fill
-from ran import Run
+from support.fake_index import FakeIndex
+from support.local_index import fill
+from support.ran import Run
 
 from compat.cli import choices
 from compat.cli.output import about

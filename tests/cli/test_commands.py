@@ -4,8 +4,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from fake_index import FakeIndex, status
-from ran import Run
+from support.fake_index import FakeIndex, status
+from support.ran import Run
 
 CELL = "py3.11-dep1-demo1.0"
 

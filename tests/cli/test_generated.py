@@ -13,11 +13,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import floors
 import pytest
-from generated import DAY, Repository, digest_of_suite, lock_of, repositories
 from hypothesis import Phase, given, settings
-from ran import Ran
+from support import floors
+from support.generated import DAY, Repository, digest_of_suite, lock_of, repositories
+from support.ran import Ran
 
 from compat.cli import app, publish, setting, stand
 from compat.index.release import Catalogue, Package

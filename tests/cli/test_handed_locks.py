@@ -4,9 +4,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from fake_index import FakeIndex
-from local_index import DEMO, fill
-from ran import Run
+from support.fake_index import FakeIndex
+from support.local_index import DEMO, fill
+from support.ran import Run
 
 from compat.lock.lockfile import lock_digest
 from compat.lock.text import decode_lock, decode_pins, encode_lock

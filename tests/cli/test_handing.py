@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from ran import Run
+from support.ran import Run
 
 from compat.cli import setting
 from compat.lock.text import decode_lock, read_digest

@@ -6,7 +6,7 @@ import pwd
 from pathlib import Path
 
 import pytest
-from ran import Run
+from support.ran import Run
 
 CELL = "py3.11-dep1-demo1.0"
 

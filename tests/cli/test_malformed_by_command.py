@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from malformed import corpus, handmade, policy_corpus
-from ran import Run
+from support.malformed import corpus, handmade, policy_corpus
+from support.ran import Run
 
 CORPUS = [
     *(

@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-import floors
 import pytest
-from floors import cell
 from icalendar import Calendar
-from ran import Run
+from support import floors
+from support.floors import cell
+from support.ran import Run
 
 from compat.cli import setting, stand
 from compat.declare.decode import decode_matrix

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from ran import Run
+from support.ran import Run
 
 from compat import files
 from compat.cli import publish

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_index import FakeIndex
-from keeper import Animal, Repository, pytest_and_its_needs
+from support.fake_index import FakeIndex
+from support.zoo import Animal, Repository, pytest_and_its_needs
 
 GOOD = Animal(name="good", story="It works.", outcome="pass")
 SLOW = Animal(

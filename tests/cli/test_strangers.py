@@ -13,8 +13,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from fake_index import FakeIndex
-from ran import Run
+from support.fake_index import FakeIndex
+from support.ran import Run
 
 from compat.site.pages.render import assets
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
-from fake_index import FakeIndex, status
-from local_index import fill
-from ran import Run
+from support.fake_index import FakeIndex, status
+from support.local_index import fill
+from support.ran import Run
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from ran import Run
+from support.ran import Run
 
 from compat import pipeline
 from compat.errors import IndexUnreachable

@@ -4,9 +4,9 @@ import datetime
 from typing import Any
 
 import pytest
-from documents import MATRIX, POLICY, TODAY, Document, changed, places, toml
 from hypothesis import given
 from hypothesis import strategies as st
+from support.documents import MATRIX, POLICY, TODAY, Document, changed, places, toml
 
 from compat.declare.decode import decode_matrix, decode_policy
 from compat.declare.load import load

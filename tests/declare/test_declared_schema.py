@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from documents import MATRIX, POLICY, changed
 from jsonschema import Draft202012Validator
+from support.documents import MATRIX, POLICY, changed
 
 from compat.declare.schema import matrix_schema, policy_schema, schema_text
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from documents import MATRIX, POLICY, Document, Path, changed, toml, without
 from hypothesis import given
 from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
+from support.documents import MATRIX, POLICY, Document, Path, changed, toml, without
 
 from compat.declare.decode import decode_matrix, decode_policy
 from compat.declare.matrix import (

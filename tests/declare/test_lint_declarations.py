@@ -6,7 +6,7 @@ import datetime
 from typing import Any
 
 import pytest
-from documents import MATRIX, POLICY, TODAY, Document, Path, changed, toml, without
+from support.documents import MATRIX, POLICY, TODAY, Document, Path, changed, toml, without
 
 from compat.declare.decode import decode_matrix, decode_policy
 from compat.declare.lint import lint_matrix

@@ -3,8 +3,8 @@ slowly.
 """
 
 import pytest
-from documents import MATRIX, POLICY, TODAY, places, toml, without
-from malformed import OPTIONAL, corpus, policy_corpus
+from support.documents import MATRIX, POLICY, TODAY, places, toml, without
+from support.malformed import OPTIONAL, corpus, policy_corpus
 
 from compat.declare.load import load
 from compat.errors import DeclarationError

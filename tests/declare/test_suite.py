@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from world import matrix_of, world
+from support.world import matrix_of, world
 
 from compat.declare.matrix import Matrix
 from compat.declare.suite import suite_faults

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from fake_index import FakeIndex
+from support.fake_index import FakeIndex
 
 from compat.index.transport import ResponseLimits
 

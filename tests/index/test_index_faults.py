@@ -6,7 +6,7 @@ import socket
 import threading
 
 import pytest
-from fake_index import (
+from support.fake_index import (
     HTML,
     JSON,
     FakeIndex,

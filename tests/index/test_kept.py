@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from world import WORLDS, catalogue_of, matrix_of, world
+from support.world import WORLDS, catalogue_of, matrix_of, world
 
 from compat.errors import DeclarationError
 from compat.index.kept import decode_catalogue, encode_catalogue

@@ -7,10 +7,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fake_index import HTML, JSON, FakeIndex, File, Reply, body, in_html, in_json, status, truncated
 from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag
 from packaging.version import Version
+from support.fake_index import (
+    HTML,
+    JSON,
+    FakeIndex,
+    File,
+    Reply,
+    body,
+    in_html,
+    in_json,
+    status,
+    truncated,
+)
 
 from compat.errors import IndexUnreachable
 from compat.index import pages

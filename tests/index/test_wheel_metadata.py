@@ -6,7 +6,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from fake_index import (
+from packaging.specifiers import SpecifierSet
+from packaging.tags import Tag
+from support.fake_index import (
     FakeIndex,
     Reply,
     body,
@@ -17,8 +19,6 @@ from fake_index import (
     truncated,
     wheel,
 )
-from packaging.specifiers import SpecifierSet
-from packaging.tags import Tag
 
 from compat.errors import IndexUnreachable
 from compat.index.pypi import PyPISource

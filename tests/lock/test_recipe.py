@@ -6,7 +6,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 from packaging.version import Version
-from world import catalogue_of, matrix_of, source_of, world
+from support.world import catalogue_of, matrix_of, source_of, world
 
 from compat.lock.locker import MemoryLocker
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Refusal

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake_index import FakeIndex
-from local_index import fill
 from packaging.version import Version
+from support.fake_index import FakeIndex
+from support.local_index import fill
 
 from compat.index.pypi import PyPISource
 from compat.index.settings import IndexSettings

@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 
 import pytest
-from fake_index import FakeIndex, status
 from packaging.version import Version
+from support.fake_index import FakeIndex, status
 
 from compat.errors import IndexUnreachable
 from compat.index.settings import IndexSettings

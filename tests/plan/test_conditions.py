@@ -3,7 +3,7 @@ admits.
 """
 
 import pytest
-from world import catalogue_of, matrix_of, world
+from support.world import catalogue_of, matrix_of, world
 
 from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility

@@ -4,7 +4,7 @@ out.
 
 import msgspec
 import pytest
-from world import catalogue_of, matrix_of, source_of, world
+from support.world import catalogue_of, matrix_of, source_of, world
 
 from compat.index.discover import discover
 from compat.index.release import Catalogue

@@ -6,7 +6,7 @@ import datetime
 
 import pytest
 from packaging.version import Version
-from world import catalogue_of, matrix_of, source_of, world
+from support.world import catalogue_of, matrix_of, source_of, world
 
 from compat.declare.patches import NEWEST
 from compat.lock.locker import MemoryLocker

@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.tags import parse_tag
 from packaging.version import Version
-from world import catalogue_of, matrix_of, world
+from support.world import catalogue_of, matrix_of, world
 
 from compat.declare.matrix import (
     InterpreterAxis,

@@ -2,10 +2,10 @@
 
 import datetime
 
-from floors import DAY, FLOORS, bad, cell, declared, green, hold, policy, seen, window
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icalendar import Calendar
+from support.floors import DAY, FLOORS, bad, cell, declared, green, hold, policy, seen, window
 
 from compat.declare.load import Declared
 from compat.policy.calendar import Schedule, schedule

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from floors import DAY, bad, cell, declared, green, hold, policy, ran, red, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.floors import DAY, bad, cell, declared, green, hold, policy, ran, red, seen
 
 from compat.declare.load import Declared
 from compat.github.description import requested, section, waiting

@@ -8,10 +8,10 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-import github_openapi
 import pytest
 import requests
-from github_server import BOT, GITHUB, NAME, TOKEN, Fault, Repository, Server, serving
+from support import github_openapi
+from support.github_server import BOT, GITHUB, NAME, TOKEN, Fault, Repository, Server, serving
 
 from compat.errors import AuthenticationError, CompatError, ServiceUnreachable, UsageError
 from compat.github.client import GitHub

@@ -3,8 +3,8 @@
 import datetime
 
 import pytest
-from floors import DAY, OTHER_LOCK, bad, cell, declared, green, policy, ran, red, seen
 from packaging.version import Version
+from support.floors import DAY, OTHER_LOCK, bad, cell, declared, green, policy, ran, red, seen
 
 from compat.declare.policy import Policy
 from compat.policy.as_of import AsOf

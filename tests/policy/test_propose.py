@@ -5,7 +5,10 @@ import random
 from typing import Any
 
 import pytest
-from floors import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from packaging.version import Version
+from support.floors import (
     DAY,
     DEP,
     DEPS,
@@ -27,9 +30,6 @@ from floors import (
     seen,
     window,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from packaging.version import Version
 
 from compat.declare.load import Declared
 from compat.policy.proposal import Proposal

@@ -4,10 +4,10 @@ import datetime
 import itertools
 
 import msgspec
-from floors import DAY, DEPS, FLOORS, declared, policy, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.version import Version
+from support.floors import DAY, DEPS, FLOORS, declared, policy, seen
 
 from compat.declare.load import Declared
 from compat.policy.calendar import Schedule, schedule

@@ -3,8 +3,10 @@
 import datetime
 
 import msgspec
-from editions import volume
-from floors import (
+from hypothesis import given, settings
+from packaging.specifiers import SpecifierSet
+from support.editions import volume
+from support.floors import (
     DAY,
     LOCK,
     SUITE,
@@ -21,9 +23,7 @@ from floors import (
     release,
     seen,
 )
-from hypothesis import given, settings
-from known import Shelf
-from packaging.specifiers import SpecifierSet
+from support.known import Shelf
 from test_propose import worlds
 
 from compat.declare.load import Declared

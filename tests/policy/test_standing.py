@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 import requests
-from github_server import NAME, TOKEN, Repository, Server
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from support.github_server import NAME, TOKEN, Repository, Server
 
 from compat.github.client import GitHub
 from compat.github.issue import DesiredIssue, IssueKey

@@ -8,10 +8,10 @@ from itertools import pairwise
 from typing import Any, get_args
 
 import pytest
-from floors import catalogue, declared, hold, policy, window
 from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
+from support.floors import catalogue, declared, hold, policy, window
 
 from compat.declare.policy import Policy
 from compat.policy.as_of import until

@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from made_records import CELL, capabilities
+from support.made_records import CELL, capabilities
 
 from compat.results.compare import CHANGE_KINDS, change_kind, compare
 from compat.results.verdict import KINDS, Kind, Verdict

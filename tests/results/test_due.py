@@ -5,7 +5,7 @@ import datetime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_records import CELL, LOCK, OTHER_LOCK, OTHER_SUITE, START, SUITE, ran, runs
+from support.made_records import CELL, LOCK, OTHER_LOCK, OTHER_SUITE, START, SUITE, ran, runs
 
 from compat.results.due import Due, due
 from compat.results.record import Record

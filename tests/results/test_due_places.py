@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import msgspec
 import pytest
-from made_records import LOCK, START, SUITE, ran
-from world import BEGINNING, catalogue_of, matrix_of, world
+from support.made_records import LOCK, START, SUITE, ran
+from support.world import BEGINNING, catalogue_of, matrix_of, world
 
 from compat.declare.load import Declared
 from compat.plan.plan import plan

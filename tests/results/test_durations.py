@@ -1,7 +1,7 @@
 """How long a cell will take."""
 
-from made_records import ran
-from world import matrix_of, world
+from support.made_records import ran
+from support.world import matrix_of, world
 
 from compat.plan.cell import Cell, parse_cell
 from compat.results.durations import Durations, durations

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from made_records import (
+from packaging.version import Version
+from support.made_records import (
     CELL,
     NOW,
     OTHER_LOCK,
@@ -20,8 +21,7 @@ from made_records import (
     raw_of,
     signed,
 )
-from made_records import START as BEGAN
-from packaging.version import Version
+from support.made_records import START as BEGAN
 
 from compat.declare.capabilities import SuiteIds, suite_ids
 from compat.errors import Fault

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from made_records import CELL, LOCK, OTHER_LOCK, START, SUITE, capabilities, full, ran, runs
+from support.made_records import CELL, LOCK, OTHER_LOCK, START, SUITE, capabilities, full, ran, runs
 
 import compat.results.index as module
 from compat.results.due import due

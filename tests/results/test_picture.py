@@ -3,9 +3,9 @@
 import datetime
 
 import msgspec
-from made_records import LOCK, START, SUITE, capabilities, ran
 from packaging.specifiers import SpecifierSet
-from world import catalogue_of, matrix_of, world
+from support.made_records import LOCK, START, SUITE, capabilities, ran
+from support.world import catalogue_of, matrix_of, world
 
 from compat.declare.capabilities import Described, with_table
 from compat.declare.load import Declared

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from made_records import (
+from support.made_records import (
     NOW,
     START,
     UTC,

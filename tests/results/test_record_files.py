@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_records import CELL, NOW, OTHER_LOCK, full, ran
+from support.made_records import CELL, NOW, OTHER_LOCK, full, ran
 
 import compat.results.files as module
 from compat.errors import CompatError, RecordError

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_records import (
+from support.made_records import (
     CELL,
     LOCK,
     OTHER_LOCK,

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from made_records import CELL, NOW
+from support.made_records import CELL, NOW
 
 from compat.results.files import RecordFiles
 from compat.results.record import encode_record, record_digest

@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from made_records import ran
+from support.made_records import ran
 
 from compat.results.files import RecordFiles
 from compat.results.record import encode_record, record_digest

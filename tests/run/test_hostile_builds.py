@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake_index import FakeIndex, File, body, in_json
 from packaging.version import Version
+from support.fake_index import FakeIndex, File, body, in_json
 
 from compat.declare.matrix import Suite
 from compat.index.settings import IndexSettings

@@ -13,9 +13,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hostile import allowed
-from keeper import pytest_and_its_needs, wheel
 from packaging.version import Version
+from support.hostile import allowed
+from support.zoo import pytest_and_its_needs, wheel
 
 from compat.declare.matrix import Suite
 from compat.index.settings import IndexSettings

@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from fake_index import FakeIndex, File, body, in_json, metadata
-from keeper import wheel
 from packaging.version import Version
+from support.fake_index import FakeIndex, File, body, in_json, metadata
+from support.zoo import wheel
 from test_classify import but, step
 
 from compat.declare.matrix import Suite

@@ -4,9 +4,9 @@ import threading
 import time
 from pathlib import Path
 
-import hostile
 import pytest
-from hostile import EACH_LEVEL, PATH, PLENTY, Place
+from support import hostile
+from support.hostile import EACH_LEVEL, PATH, PLENTY, Place
 
 from compat.run import cgroup, keeper, meter
 from compat.run.disk import Disk, taken

@@ -4,9 +4,9 @@ import sys
 import threading
 from pathlib import Path
 
-import hostile
 import pytest
-from hostile import EACH_LEVEL, NAMESPACED, PLENTY, Place
+from support import hostile
+from support.hostile import EACH_LEVEL, NAMESPACED, PLENTY, Place
 
 from compat.run.supervise import run_limited
 

@@ -6,9 +6,9 @@ import textwrap
 import time
 from pathlib import Path
 
-import hostile
 import pytest
-from hostile import CONTAINED, EACH_LEVEL, NAMESPACED, ORPHANS, PATH, Place
+from support import hostile
+from support.hostile import CONTAINED, EACH_LEVEL, NAMESPACED, ORPHANS, PATH, Place
 
 from compat.run import meter
 from compat.run.keeper import process
@@ -167,14 +167,14 @@ def supervised(place: Place, text: str, **limits: float) -> "subprocess.Popen[by
     """Return a supervisor as a process of its own, once its program runs."""
     program = f"""
 from pathlib import Path
-from hostile import PLENTY, Place
+from support.hostile import PLENTY, Place
 place = Place(Path({str(place.folder)!r}), {place.level!r})
 place.mark = {place.mark!r}
 print(place.run({text!r}, **{limits!r}).by)
 """
     found = subprocess.Popen(
         [sys.executable, "-c", program],
-        env={"PATH": PATH, "PYTHONPATH": str(Path(hostile.__file__).parent)},
+        env={"PATH": PATH, "PYTHONPATH": str(Path(hostile.__file__).parent.parent)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

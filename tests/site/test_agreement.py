@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from editions import edition, files
 from hypothesis import HealthCheck, given, settings
-from known import DAY, MATRIX, SUITE, Shelf, repository, shelves
+from support.editions import edition, files
+from support.known import DAY, MATRIX, SUITE, Shelf, repository, shelves
 
 from compat.advise.answer import Recommended
 from compat.advise.proof import is_current

@@ -7,11 +7,11 @@ import re
 from typing import Any
 
 import pytest
-from editions import URL, edition, files
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator, FormatChecker
-from known import CELLS, DAY, Shelf, lock_of, proven, ran, shelves, statuses
 from referencing import Registry, Resource
+from support.editions import URL, edition, files
+from support.known import CELLS, DAY, Shelf, lock_of, proven, ran, shelves, statuses
 
 from compat.plan.cell import RECIPES
 from compat.results.table import capability_table

@@ -6,8 +6,8 @@ import json
 from xml.etree import ElementTree
 
 import pytest
-from editions import edition, files, volume
-from known import Shelf, lock_of, proven, ran
+from support.editions import edition, files, volume
+from support.known import Shelf, lock_of, proven, ran
 
 from compat.site.exports.badges import (
     AMBER,

@@ -2,9 +2,9 @@
 
 import datetime
 
-from editions import EARLY, MOVING, POLICY, edition, files
 from icalendar import Calendar
-from known import Shelf
+from support.editions import EARLY, MOVING, POLICY, edition, files
+from support.known import Shelf
 
 from compat.site.exports.calendars import calendars
 

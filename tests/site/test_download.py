@@ -6,9 +6,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from editions import URL, edition, files, listed
 from hypothesis import HealthCheck, given, settings
-from known import Shelf, lock_of, proven, ran, shelves, statuses
+from support.editions import URL, edition, files, listed
+from support.known import Shelf, lock_of, proven, ran, shelves, statuses
 
 from compat.run.evidence import Metric
 from compat.site.edition import DigestListing

@@ -2,9 +2,9 @@
 
 import posixpath
 
-from hostile_texts import HUGE, STRINGS
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support.hostile_texts import HUGE, STRINGS
 
 from compat.results.record import RESERVED
 from compat.site.edition import page, segment

@@ -4,9 +4,9 @@ import datetime
 from collections import Counter
 from xml.etree import ElementTree
 
-from editions import URL, edition, files
 from hypothesis import given, settings
-from known import DAY, Shelf, lock_of, proven, ran, shelves
+from support.editions import URL, edition, files
+from support.known import DAY, Shelf, lock_of, proven, ran, shelves
 
 from compat.site.exports.feeds import feeds
 

@@ -2,9 +2,9 @@
 besides.
 """
 
-from editions import edition
-from known import OTHER_SUITE, Shelf, lock_of, ran
-from printed import printed
+from support.editions import edition
+from support.known import OTHER_SUITE, Shelf, lock_of, ran
+from support.printed import printed
 
 from compat.site.history import events
 

@@ -11,12 +11,12 @@ from xml.etree import ElementTree
 
 import msgspec
 import pytest
-from editions import edition, files
-from hostile_texts import HUGE, STRINGS
 from icalendar import Calendar
 from jsonschema import Draft202012Validator
-from known import MATRIX, Shelf, lock_of, ran
 from packaging.version import Version
+from support.editions import edition, files
+from support.hostile_texts import HUGE, STRINGS
+from support.known import MATRIX, Shelf, lock_of, ran
 from test_api import schema_of
 
 from compat.declare.capabilities import Described

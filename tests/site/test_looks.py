@@ -1,8 +1,8 @@
 """How states look: three recipes of a place fold into one, and no two states look alike."""
 
-from editions import edition
-from known import Shelf, lock_of, ran
-from printed import every_state
+from support.editions import edition
+from support.known import Shelf, lock_of, ran
+from support.printed import every_state
 
 from compat.site.status import BLOCKED, DECLARED, LOOKS, REFUSED, StatusStyle, place_look
 

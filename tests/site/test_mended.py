@@ -8,11 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from editions import edition
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from known import DAY, Shelf, lock_of, ran, shelves
-from printed import SITE, every_state
+from support.editions import edition
+from support.known import DAY, Shelf, lock_of, ran, shelves
+from support.printed import SITE, every_state
 
 from compat.site.api import cell_documents
 from compat.site.pages.render import Printer

@@ -5,12 +5,12 @@ for its own two.
 import json
 
 import pytest
-from editions import edition, files
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from known import Shelf, lock_of, ran, statuses
 from packaging.version import Version
-from printed import Addresses, printed
+from support.editions import edition, files
+from support.known import Shelf, lock_of, ran, statuses
+from support.printed import Addresses, printed
 
 from compat.results.record import Capability
 from compat.site.api.documents import api

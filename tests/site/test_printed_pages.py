@@ -5,10 +5,10 @@ gives the same.
 import re
 
 import pytest
-from editions import edition
 from hypothesis import given, settings
-from known import Shelf, proven, shelves
-from printed import Addresses, broken_links, every_state, page_of, printed, whole
+from support.editions import edition
+from support.known import Shelf, proven, shelves
+from support.printed import Addresses, broken_links, every_state, page_of, printed, whole
 
 from compat.site.edition import Edition
 

@@ -6,9 +6,9 @@ import json
 import re
 
 import pytest
-from editions import EARLY, MOVING, POLICY, edition, files
-from known import Shelf
-from printed import Addresses, broken_links, printed, whole
+from support.editions import EARLY, MOVING, POLICY, edition, files
+from support.known import Shelf
+from support.printed import Addresses, broken_links, printed, whole
 
 from compat.site.api.documents import api
 from compat.site.edition import Edition

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from printed import broken_links
+from support.printed import broken_links
 
 from compat.cli import publish
 from compat.site.pages.weights import KIB, weights

@@ -7,12 +7,12 @@ from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from editions import URL, volume
-from hostile_texts import STRINGS
 from hypothesis import given
 from hypothesis import strategies as st
-from known import DAY, Shelf
-from printed import every_state, printed
+from support.editions import URL, volume
+from support.hostile_texts import STRINGS
+from support.known import DAY, Shelf
+from support.printed import every_state, printed
 
 from compat.github.markdown import faults, title_faults
 from compat.site.edition import Edition

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 import pytest
-from editions import edition, files
-from known import Shelf, proven
+from support.editions import edition, files
+from support.known import Shelf, proven
 
 from compat.site.edition import SiteFile
 from compat.site.verify import verified

@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from actions import HERE, Forge, read
-from fake_index import FakeIndex
-from keeper import SERIES, pytest_and_its_needs, serve, wheel
+from support.fake_index import FakeIndex
+from support.zoo import SERIES, pytest_and_its_needs, serve, wheel
 
 from compat.lock.lockfile import lock_digest
 from compat.lock.text import decode_pins

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake_index import FakeIndex
-from keeper import Animal, Repository, animals, described, pytest_and_its_needs
+from support.fake_index import FakeIndex
+from support.zoo import Animal, Repository, animals, described, pytest_and_its_needs
 
 FAULTY = [
     animal

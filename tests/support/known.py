@@ -12,7 +12,6 @@ from typing import Any
 
 from hypothesis import strategies as st
 from packaging.version import Version
-from world import catalogue_of, matrix_of, world
 
 from compat import files
 from compat.declare.load import Declared
@@ -27,6 +26,7 @@ from compat.results.record import Capability, Record
 from compat.results.snapshot import Snapshot, snapshot
 from compat.results.verdict import EvaluationContext
 from compat.run.outcome import parse_outcome
+from support.world import catalogue_of, matrix_of, world
 
 UTC = datetime.timezone.utc
 DAY = datetime.date(2026, 11, 20)

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-import github_openapi
+from support import github_openapi
 
 NAME = "owner/repo"
 TOKEN = "token-of-the-tests"

@@ -16,7 +16,7 @@ from compat.index.discover import discover
 from compat.index.release import Artifact, Catalogue, Package, Published, Release
 from compat.index.source import MemorySource
 
-WORLDS = Path(__file__).parent / "worlds"
+WORLDS = Path(__file__).parent.parent / "worlds"
 BEGINNING = datetime.datetime(2020, 1, 1, 12, tzinfo=datetime.timezone.utc)
 
 

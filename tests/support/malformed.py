@@ -4,7 +4,7 @@ line a fault.
 
 import datetime
 
-from documents import MATRIX, POLICY, Document, Path, changed, places, toml, without
+from support.documents import MATRIX, POLICY, Document, Path, changed, places, toml, without
 
 Named = tuple[str, bytes]
 

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from html.parser import HTMLParser
 from pathlib import Path
 
-from editions import edition, files
-from known import Shelf, lock_of, ran, statuses
-
 from compat.site.edition import Edition, Made
 from compat.site.pages.render import Printer, assets
+from support.editions import edition, files
+from support.known import Shelf, lock_of, ran, statuses
 
 SITE = assets()
 LOG = "Traceback (most recent call last):\nModuleNotFoundError: No module named 'dep'"

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from documents import toml as written
-from fake_index import FakeIndex, File, body, in_json
 from msgspec import toml
 from packaging.requirements import Requirement
 
-ANIMALS = Path(__file__).parent / "animals"
+from support.documents import toml as written
+from support.fake_index import FakeIndex, File, body, in_json
+
+ANIMALS = Path(__file__).parent.parent / "zoo" / "animals"
 SERIES = f"{sys.version_info.major}.{sys.version_info.minor}"
 MATRIX = """\
 name = "zoo"

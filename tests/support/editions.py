@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
-from known import DAY, MATRIX, SUITE, Shelf
 from packaging.version import Version
 
 from compat.declare.capabilities import Described
@@ -15,6 +14,7 @@ from compat.declare.policy import Policy
 from compat.results.snapshot import Snapshot
 from compat.site.edition import DigestListing, Edition, Listed, Made, MatrixReport, SiteFile
 from compat.site.producers import PRODUCERS
+from support.known import DAY, MATRIX, SUITE, Shelf
 
 URL = "https://compat.example/"
 Files = Callable[[Edition], Iterator[SiteFile | Made | DigestListing]]

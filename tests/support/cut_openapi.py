@@ -4,7 +4,7 @@ jsonschema reads.
 Run by hand when a call is added or GitHub's description moves on:
 
     npm pack @octokit/openapi && tar xzf octokit-openapi-*.tgz
-    python tests/policy/cut_openapi.py package tests/policy/github_openapi.json
+    python tests/support/cut_openapi.py package tests/policy/github_openapi.json
 
 The package is under the MIT licence; the file names its version. Descriptions and examples of
 single fields are dropped, references stay, `nullable` becomes a type. What is sent may hold no key

@@ -4,7 +4,7 @@ without a network.
 
 import hashlib
 
-from fake_index import FakeIndex, File, body, in_json, metadata, wheel
+from support.fake_index import FakeIndex, File, body, in_json, metadata, wheel
 
 WHEN = "2024-01-{day:02}T12:00:00Z"
 

@@ -1,0 +1,1 @@
+"""What tests are made from: worlds, records, editions, an index, hostile texts. No test stands here."""
