@@ -7,7 +7,7 @@ A producer is `files(edition) -> Iterator[File | Made | Listing]`. Paths have no
                                        release/<version>/ schedule/ proposals/ changes/ reliability/
     lock/<matrix>/<cell-id>.txt        the hash-locked requirements of a cell
     api/v1/<matrix>/... badge/<matrix>/... feed/<matrix>/... cal/<matrix>/... schema/v1/...
-    about/method/ about/glossary/ about/accessibility/ about/data/
+    about/ about/<page>/               the documentation, from docs/*.md
 
 A page at `a/b/` is the file `a/b/index.html`. Every part that comes from outside goes through `segment`.
 """

@@ -2,6 +2,7 @@
 
 import datetime
 import hashlib
+import re
 from collections.abc import Iterator
 from functools import partial
 from importlib import resources
@@ -26,6 +27,10 @@ _UNPRINTABLE: dict[int, str] = {
 }
 # Marks that turn the reading direction are shown by their number, so that no name can look like another one.
 _BIDI = {code: f"\\u{code:04x}" for code in (0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x061C)}
+
+# The file of the documentation that lists the others; forges show a file of this name beside a folder.
+CONTENTS = "README.md"
+_BETWEEN_FILES = re.compile(r'href="(?P<name>[A-Za-z][A-Za-z-]*\.md)"')
 
 
 class Printer:
@@ -55,15 +60,19 @@ class Printer:
             yield Made(path=one.path, inputs=digest(one.inputs, one.title, one.path), make=partial(self.html, one))
 
     def _about(self) -> Iterator[Page]:
-        """The site's own texts: each Markdown file of `pages/`, whose first line is its title."""
+        """The documentation: each Markdown file of `pages/`, whose first line is its title; README.md has the contents.
+
+        `pages/` is a link to `docs/`, where the same files are read on a forge.
+        """
         for path in sorted((self.folder / "pages").glob("*.md")):
             first, _, text = path.read_text(encoding="utf-8").partition("\n")
+            page_path = about_path(path.name)
             yield Page(
-                path=f"about/{path.stem}/index.html",
+                path=page_path,
                 template="about.html",
                 title=first.removeprefix("# "),
-                about=f"{first.removeprefix('# ')}: about this site.",
-                view=partial(markdown, text),
+                about=f"{first.removeprefix('# ')}: documentation of compat.",
+                view=partial(document, text, page_path),
                 inputs=digest(self.edition.base_url, text, [one.picture.matrix.title for one in self.edition.volumes]),
             )
 
@@ -97,10 +106,28 @@ def markdown(text: str) -> Markup:
     return Markup(rendered.replace("<table>", begun).replace("</table>", "</table></div>"))
 
 
+def about_path(name: str) -> str:
+    """Return the path of the page that a file of the documentation becomes."""
+    return "about/index.html" if name == CONTENTS else f"about/{name.removesuffix('.md')}/index.html"
+
+
+def document(text: str, path: str) -> Markup:
+    """Return a text of the documentation as HTML for the page at the path; links between its files lead to pages."""
+    prefix = "../" * path.count("/")
+
+    def address(match: re.Match[str]) -> str:
+        return f'href="{prefix}{about_path(match["name"]).removesuffix("index.html")}"'
+
+    # Long lines scroll inside their block, and what scrolls must be reachable by keyboard.
+    # https://dequeuniversity.com/rules/axe/4.10/scrollable-region-focusable
+    rendered = markdown(text).replace("<pre>", '<pre tabindex="0">')
+    return Markup(_BETWEEN_FILES.sub(address, rendered))
+
+
 def assets() -> Path:
     """Return the folder with `templates/`, `static/` and `pages/`, which is a part of the package `compat`.
 
-    In the repository it is a link to `site/`; a wheel holds the files themselves.
+    In the repository it is a link to `site/`, and `pages/` in it one to `docs/`; a wheel holds the files themselves.
     """
     return Path(str(resources.files("compat.site"))) / "assets"
 
