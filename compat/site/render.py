@@ -102,8 +102,13 @@ def printable(value: Any) -> Any:
 def markdown(text: str) -> Markup:
     """Return a text of ours as HTML; what looks like HTML in it stays text."""
     rendered = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
-    begun = '<div class="scroll" role="region" aria-label="Table" tabindex="0"><table>'
-    return Markup(rendered.replace("<table>", begun).replace("</table>", "</table></div>"))
+    first, *rest = rendered.replace("</table>", "</table></div>").split("<table>")
+    # Each region of a page needs a name of its own. https://dequeuniversity.com/rules/axe/4.10/landmark-unique
+    tables = (
+        f'<div class="scroll" role="region" aria-label="Table {number}" tabindex="0"><table>{part}'
+        for number, part in enumerate(rest, start=1)
+    )
+    return Markup("".join((first, *tables)))
 
 
 def about_path(name: str) -> str:

@@ -25,6 +25,7 @@ STATES = (
     "about/",
     "about/tutorial/",
     "about/how-verdicts-are-made/",
+    "about/operations/",
     "about/glossary/",
     "about/accessibility/",
     "about/data/",
