@@ -1,4 +1,5 @@
-"""Measure the shape of the house: `python tests/measure.py [FOLDER ...]` prints one column a checkout.
+"""Measure the shape of the house: `python tests/measure.py [FOLDER ...]` prints one column a
+checkout.
 
 The figures show drift; they are no goal in themselves. What each one counts stands in its function.
 """
@@ -63,7 +64,9 @@ def lines(checkout: Checkout) -> int:
 
 
 def characters(checkout: Checkout) -> int:
-    """Count what is neither blank nor indentation: unlike lines, it does not change with the width."""
+    """Count what is neither blank nor indentation: unlike lines, it does not change with the
+    width.
+    """
     return sum(len("".join(text.split())) for text in checkout.text.values())
 
 

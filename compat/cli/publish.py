@@ -141,7 +141,9 @@ def serve_command(
         raise UsageError.of(f"port {port} is taken", hint="--port takes another one") from None
     with preview:
         say(f"{preview.url} shows {out}; Ctrl+C ends it")
-        watch((matrices_folder(root), assets()), rebuild, _a_second_later)
+        # In the repository the pages are a link, which a walk of the folder above it does not
+        # follow.
+        watch((matrices_folder(root), assets(), assets() / "pages"), rebuild, _a_second_later)
 
 
 def edition_of(

@@ -10,7 +10,7 @@ use `/`. The scheme:
                                        release/<version>/ schedule/ proposals/ changes/ reliability/
     lock/<matrix>/<cell-id>.txt        the hash-locked requirements of a cell
     api/v1/<matrix>/... badge/<matrix>/... feed/<matrix>/... cal/<matrix>/... schema/v1/...
-    about/method/ about/glossary/ about/accessibility/ about/data/
+    about/ about/<page>/               the documentation, from docs/*.md
 
 A page at `a/b/` is the file `a/b/index.html`. Every part that comes from outside goes through
 `segment`.

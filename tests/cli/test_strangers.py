@@ -16,7 +16,7 @@ import pytest
 from support.fake_index import FakeIndex
 from support.ran import Run
 
-from compat.site.pages.render import assets
+from compat.site.pages.render import about_path, assets
 
 HERE = Path(__file__).parent.parent.parent
 MOVED = "This page has moved"
@@ -155,9 +155,7 @@ def test_an_installed_wheel_publishes_a_site_and_writes_nowhere_else(
     pages = files_below(root / "public")
     assert "demo/grid/index.html" in pages
     assert pages["static/style.css"] == (HERE / "site/static/style.css").read_bytes()
-    assert {
-        f"about/{text.stem}/index.html" for text in (HERE / "site/pages").glob("*.md")
-    } <= pages.keys()
+    assert {about_path(text.name) for text in (HERE / "docs").glob("*.md")} <= pages.keys()
     assert not [path for path in pages if path.startswith(("tff/", "pip-tools/"))]
     assert json.loads(compat("publish", "--out", "public", "--json"))["data"]["changed"] == []
     assert sorted(path.name for path in root.iterdir()) == ["matrices", "public"]

@@ -71,7 +71,7 @@ def test_pages_that_show_data_have_one_and_others_none(links: dict[str, list[str
 
 def test_without_a_repository_there_is_none() -> None:
     for path, html in printed(of(every_state(), "")).items():
-        assert "github.com" not in html, path
+        assert "//github.com" not in html, path
 
 
 @given(

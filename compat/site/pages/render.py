@@ -4,6 +4,7 @@ them.
 
 import datetime
 import hashlib
+import re
 from collections.abc import Iterator
 from functools import partial
 from importlib import resources
@@ -32,6 +33,11 @@ _BIDI = {
     code: f"\\u{code:04x}"
     for code in (0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x061C)
 }
+
+# The file of the documentation that lists the others; forges show a file of this name beside a
+# folder.
+CONTENTS = "README.md"
+_BETWEEN_FILES = re.compile(r'href="(?P<name>[A-Za-z][A-Za-z-]*\.md)"')
 
 
 class Printer:
@@ -69,15 +75,20 @@ class Printer:
             )
 
     def _about(self) -> Iterator[Page]:
-        """The site's own texts: each Markdown file of `pages/`, whose first line is its title."""
+        """The documentation: each Markdown file of `pages/`, whose first line is its title;
+        README.md has the contents.
+
+        `pages/` is a link to `docs/`, where the same files are read on a forge.
+        """
         for path in sorted((self.folder / "pages").glob("*.md")):
             first, _, text = path.read_text(encoding="utf-8").partition("\n")
+            page_path = about_path(path.name)
             yield Page(
-                path=f"about/{path.stem}/index.html",
+                path=page_path,
                 template="about.html",
                 title=first.removeprefix("# "),
-                about=f"{first.removeprefix('# ')}: about this site.",
-                view=partial(html_of_markdown, text),
+                about=f"{first.removeprefix('# ')}: documentation of compat.",
+                view=partial(document, text, page_path),
                 inputs=digest(
                     self.edition.base_url,
                     text,
@@ -121,15 +132,44 @@ def printable(value: Any) -> Any:
 def html_of_markdown(text: str) -> Markup:
     """Return a text of ours as HTML; what looks like HTML in it stays text."""
     rendered = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
-    begun = '<div class="scroll" role="region" aria-label="Table" tabindex="0"><table>'
-    return Markup(rendered.replace("<table>", begun).replace("</table>", "</table></div>"))
+    first, *rest = rendered.replace("</table>", "</table></div>").split("<table>")
+    # Each region of a page needs a name of its own.
+    # https://dequeuniversity.com/rules/axe/4.10/landmark-unique
+    tables = (
+        f'<div class="scroll" role="region" aria-label="Table {number}" tabindex="0"><table>{part}'
+        for number, part in enumerate(rest, start=1)
+    )
+    return Markup("".join((first, *tables)))
+
+
+def about_path(name: str) -> str:
+    """Return the path of the page that a file of the documentation becomes."""
+    return (
+        "about/index.html" if name == CONTENTS else f"about/{name.removesuffix('.md')}/index.html"
+    )
+
+
+def document(text: str, path: str) -> Markup:
+    """Return a text of the documentation as HTML for the page at the path; links between its
+    files lead to pages.
+    """
+    prefix = "../" * path.count("/")
+
+    def address(match: re.Match[str]) -> str:
+        return f'href="{prefix}{about_path(match["name"]).removesuffix("index.html")}"'
+
+    # Long lines scroll inside their block, and what scrolls must be reachable by keyboard.
+    # https://dequeuniversity.com/rules/axe/4.10/scrollable-region-focusable
+    rendered = html_of_markdown(text).replace("<pre>", '<pre tabindex="0">')
+    return Markup(_BETWEEN_FILES.sub(address, rendered))
 
 
 def assets() -> Path:
-    """Return the folder with `templates/`, `static/` and `pages/`, which is a part of the package
-    `compat`.
+    """Return the folder with `templates/`, `static/` and `pages/`, which is a part of the
+    package `compat`.
 
-    In the repository it is a link to `site/`; a wheel holds the files themselves.
+    In the repository it is a link to `site/`, and `pages/` in it one to `docs/`; a wheel holds the
+    files themselves.
     """
     return Path(str(resources.files("compat.site"))) / "assets"
 
