@@ -92,7 +92,7 @@ class Packing(Value, frozen=True, kw_only=True, dict=True):
 
 def packed(tasks: Sequence[Task], budget: Budget) -> Packing:
     """Return the tasks in balanced shards that each end in time; the tasks must be some that
-    `fitting` returned.
+    `tasks_that_fit` returned.
 
     There are no more shards than it takes to give each as much work as it has overhead: a machine
     costs its set-up.
@@ -112,8 +112,12 @@ def packed(tasks: Sequence[Task], budget: Budget) -> Packing:
 def tasks_that_fit(tasks: Iterable[Task], budget: Budget) -> tuple[Task, ...]:
     """Return those that fit, where the first ones choose first; a short one may find room where a
     long one did not.
+
+    They keep their order, in which `packed` finds room for each of them again.
     """
-    return tuple(itertools.chain.from_iterable(_assigned(tasks, budget)))
+    listed = tuple(tasks)
+    fitting = set(itertools.chain.from_iterable(_assigned(listed, budget)))
+    return tuple(task for task in listed if task in fitting)
 
 
 def rounds(tasks: Sequence[Task], budget: Budget) -> Iterator[tuple[Task, ...]]:

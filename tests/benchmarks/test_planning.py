@@ -23,9 +23,11 @@ from compat.plan.product import product
 WHEN = datetime.datetime(2024, 5, 1, tzinfo=datetime.timezone.utc)
 
 def release(name, version, number, pins=()):
-    tags = [f"cp3{minor}-cp3{minor}-manylinux_2_17_x86_64" for minor in range(7, 14) if (minor + number) % 4]
+    tags = [f"cp3{minor}-cp3{minor}-manylinux_2_17_x86_64" for minor in range(7, 14) if (minor + \
+number) % 4]
     artifacts = tuple(
-        Artifact(filename=f"{name}-{version}-{tag}.whl", url="x", tags=parse_tag(tag), uploaded=WHEN) for tag in tags
+        Artifact(filename=f"{name}-{version}-{tag}.whl", url="x", tags=parse_tag(tag), \
+uploaded=WHEN) for tag in tags
     )
     published = Published(requires_python=None, requires_dist=pins)
     return Release(version=Version(version), artifacts=artifacts, published=published)
@@ -45,15 +47,20 @@ axes = [
   { kind = "package", name = "demo", short = "demo", package = "demo" },
 ]
 rules = [
-  { name = "moved", effect = "relax", because = "dep keeps its promises", when = { dep = "moved" }, relaxations = [
+  { name = "moved", effect = "relax", because = "dep keeps its promises", when = { dep = "moved" \
+}, relaxations = [
     { package = "dep", to = "any" },
   ] },
-  { name = "odd", effect = "exclude", because = "it never built there", when = { demo = "<0.3", dep = ">=1.60" } },
+  { name = "odd", effect = "exclude", because = "it never built there", when = { demo = "<0.3", \
+dep = ">=1.60" } },
 ]
 ''', "demo")
-deps = tuple(release("dep", f"1.{minor}.{patch}", minor) for minor in range(68) for patch in range(3))
-demos = tuple(release("demo", f"0.{n}.0", n, (f"dep>=1.{n // 2},<1.{n // 2 + 30}", "other~=2.0")) for n in range(70))
-catalogue = Catalogue(packages=(Package(name="dep", releases=deps), Package(name="demo", releases=demos)))
+deps = tuple(release("dep", f"1.{minor}.{patch}", minor) for minor in range(68) for patch in \
+range(3))
+demos = tuple(release("demo", f"0.{n}.0", n, (f"dep>=1.{n // 2},<1.{n // 2 + 30}", "other~=2.0")) \
+for n in range(70))
+catalogue = Catalogue(packages=(Package(name="dep", releases=deps), Package(name="demo", \
+releases=demos)))
 
 begin = time.perf_counter()
 plain = [(place, recipe) for place in product(matrix, catalogue) for recipe in range(3)]
@@ -61,7 +68,8 @@ middle = time.perf_counter()
 made = plan(matrix, catalogue)
 end = time.perf_counter()
 print(json.dumps({
-    "cells": len(made.fates), "plain": len(plain), "plain_seconds": middle - begin, "seconds": end - middle,
+    "cells": len(made.fates), "plain": len(plain), "plain_seconds": middle - begin, "seconds": \
+end - middle,
     "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
 }))
 """

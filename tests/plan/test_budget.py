@@ -62,6 +62,10 @@ class TestLaws:
 
     @settings(max_examples=200, deadline=None)
     @given(some_tasks, budgets)
+    @example(
+        tasks_of([15.0, 544.0, 530.0, 759.0, 745.0]),
+        Budget(seconds=1370.0, shards=2, overhead=67.0),
+    )
     def test_each_cell_that_fits_runs_once_no_shard_is_empty_and_each_ends_in_time(
         self, tasks: list[Task], budget: Budget
     ) -> None:

@@ -48,9 +48,7 @@ def test_a_coordinate_that_a_later_patch_admits_is_not_moved() -> None:
     assert not FACTS.moved(parse_cell("py3.10-dep2-tool1-demo1.2", MATRIX), "dep")
 
 
-def test_a_relaxed_cell_is_given_the_newest_patch_that_admits_it_and_asks_for_what_that_one_asks() -> (
-    None
-):
+def test_a_relaxed_cell_is_given_the_newest_patch_that_admits_it_and_what_that_asks() -> None:
     assert given("py3.9-dep2-tool1-demo1.0+relaxed") == "1.0.2"
     assert inputs("py3.9-dep2-tool1-demo1.0+relaxed").requirements == (
         "dep==2.*",

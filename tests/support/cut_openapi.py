@@ -93,12 +93,11 @@ def _operation(operation: dict[str, Any], description: dict[str, Any]) -> dict[s
 
 
 def _resolved(item: dict[str, Any], description: dict[str, Any]) -> dict[str, Any]:
-    found: Any = item
-    while "$ref" in found:
-        target, found = found["$ref"], description
+    while "$ref" in item:
+        target, item = item["$ref"], description
         for key in target.removeprefix("#/").split("/"):
-            found = found[key]
-    return found
+            item = item[key]
+    return item
 
 
 def _schema(schema: Any) -> Any:

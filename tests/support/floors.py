@@ -33,15 +33,18 @@ platform = "x86_64-manylinux_2_28"
 margin_days = 10
 suite = { path = "suite", requirements = ["pytest"] }
 axes = [
-  { kind = "interpreter", name = "python", short = "py", releases = ["3.8.18", "3.9.18", "3.10.13", "3.11.7"] },
+  { kind = "interpreter", name = "python", short = "py", releases = ["3.8.18", "3.9.18", \
+"3.10.13", "3.11.7"] },
   { kind = "package", name = "dep", short = "dep", package = "dep", select = { keep = "minor" } },
   { kind = "package", name = "demo", short = "demo", package = "demo" },
 ]
 rules = [
-  { name = "dep-moved", effect = "relax", because = "dep keeps its promises", when = { dep = "moved" }, relaxations = [
+  { name = "dep-moved", effect = "relax", because = "dep keeps its promises", when = { dep = \
+"moved" }, relaxations = [
     { package = "dep", to = "any" },
   ] },
-  { name = "python-undeclared", effect = "relax", because = "nobody tried an older one", relaxations = [
+  { name = "python-undeclared", effect = "relax", because = "nobody tried an older one", \
+relaxations = [
     { package = "demo", ignore_requires_python = true },
   ] },
   { name = "deep", effect = "relax", because = "so each place has a relaxed cell", relaxations = [
@@ -104,9 +107,13 @@ def fates() -> tuple[Fate, ...]:
 
 def policy(**more: Any) -> Policy:
     """Two years, two witnesses, moves at the beginning of a quarter, a month of notice."""
-    return Policy(
-        **{"default_months": 24, "cadence": "quarterly", "notice_days": 30, "witnesses": 2} | more
-    )
+    usual: dict[str, Any] = {
+        "default_months": 24,
+        "cadence": "quarterly",
+        "notice_days": 30,
+        "witnesses": 2,
+    }
+    return Policy(**usual | more)
 
 
 def declared(floors: Mapping[str, str | Version] = FLOORS, rules: Policy | None = None) -> Declared:

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
@@ -392,6 +392,9 @@ def lock_of(cell: Cell, matrix: Matrix) -> Lock:
     return Lock(inputs=inputs, pins=pins, tool="uv 0.13.9")
 
 
+STATUSES: tuple[Literal["yes", "no", "absent"], ...] = ("yes", "no", "absent")
+
+
 @st.composite
 def _runs(draw: st.DrawFn, cell: Cell, lock: Lock, today_suite: str) -> list[Record]:
     usual = draw(st.sampled_from(OUTCOMES))
@@ -407,9 +410,7 @@ def _runs(draw: st.DrawFn, cell: Cell, lock: Lock, today_suite: str) -> list[Rec
             else ""
         )
         statuses = draw(
-            st.dictionaries(
-                st.sampled_from(["sum", "printing"]), st.sampled_from(["yes", "no", "absent"])
-            )
+            st.dictionaries(st.sampled_from(["sum", "printing"]), st.sampled_from(STATUSES))
         )
         started = datetime.datetime.combine(DAY, datetime.time(9), UTC) - datetime.timedelta(
             days=ago

@@ -68,7 +68,7 @@ def _body(described: dict[str, Any], body: Any) -> Iterator[str]:
 
 
 def _answer(described: dict[str, Any], status: int) -> dict[str, Any]:
-    listed = described["answers"].get(str(status))
+    listed: dict[str, Any] | None = described["answers"].get(str(status))
     if listed:
         return listed
     if status < 400:

@@ -435,7 +435,7 @@ class Server:
         }
 
     def _pull(self, item: dict[str, Any], example: str) -> dict[str, Any]:
-        told = copy.deepcopy(github_openapi.DESCRIPTION["examples"][example])
+        told: dict[str, Any] = copy.deepcopy(github_openapi.DESCRIPTION["examples"][example])
         told = told[0] if isinstance(told, list) else told
         refs = self.repository.refs
         told |= {key: item[key] for key in ("number", "title", "body", "state", "merged_at")} | {
@@ -452,7 +452,7 @@ class Server:
         return told
 
     def _issue(self, item: dict[str, Any]) -> dict[str, Any]:
-        told = copy.deepcopy(github_openapi.DESCRIPTION["examples"]["issue"])
+        told: dict[str, Any] = copy.deepcopy(github_openapi.DESCRIPTION["examples"]["issue"])
         if "head" not in item:
             del told["pull_request"]
         told |= {key: item[key] for key in ("number", "title", "body", "state")}
@@ -462,9 +462,10 @@ class Server:
         return told | {"html_url": f"https://github.com/{NAME}/issues/{item['number']}"}
 
     def _comment(self, text: str) -> dict[str, Any]:
-        return copy.deepcopy(github_openapi.DESCRIPTION["examples"]["issue-comment"]) | {
-            "body": text
-        }
+        comment: dict[str, Any] = copy.deepcopy(
+            github_openapi.DESCRIPTION["examples"]["issue-comment"]
+        )
+        return comment | {"body": text}
 
 
 @contextmanager

@@ -59,10 +59,12 @@ axes = [
   { kind = "package", name = "demo", short = "demo", package = "demo" },
 ]
 rules = [
-  { name = "gone", effect = "relax", because = "the index lost 4.1", when = { demo = ">=2" }, relaxations = [
+  { name = "gone", effect = "relax", because = "the index lost 4.1", when = { demo = ">=2" }, \
+relaxations = [
     { package = "gone", to = "==4.2" },
   ] },
-  { name = "moved", effect = "relax", because = "dep keeps its promises", when = { dep = "moved" }, relaxations = [
+  { name = "moved", effect = "relax", because = "dep keeps its promises", when = { dep = "moved" \
+}, relaxations = [
     { package = "dep", to = "any", as_of = "dep" },
   ] },
 ]

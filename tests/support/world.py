@@ -22,7 +22,7 @@ BEGINNING = datetime.datetime(2020, 1, 1, 12, tzinfo=datetime.timezone.utc)
 
 def world(name: str) -> dict[str, Any]:
     """Return the document of a world."""
-    return msgspec.toml.decode((WORLDS / f"{name}.toml").read_bytes())
+    return msgspec.toml.decode((WORLDS / f"{name}.toml").read_bytes(), type=dict[str, Any])
 
 
 def matrix_of(document: dict[str, Any]) -> Matrix:
@@ -35,7 +35,8 @@ def source_of(document: dict[str, Any]) -> MemorySource:
 
     A release comes out thirty days after the one before it, unless its time is unknown.
     """
-    packages, published = {}, {}
+    packages: dict[str, Package] = {}
+    published: dict[str, Published] = {}
     for listed in document["packages"]:
         releases = []
         for number, release in enumerate(listed["releases"]):
