@@ -10,7 +10,7 @@ HOUSE = Path(__file__).parent.parent / "compat"
 # Left to right: a module imports its own room and those before it.
 ROOMS = (
     *("errors", "files", "loopback", "declare", "index", "plan", "lock", "run", "results"),
-    *("search", "advise", "policy", "site", "pipeline", "fleet", "cli"),
+    *("search", "advise", "policy", "github", "site", "pipeline", "fleet", "cli", "__main__"),
 )
 WORLD = frozenset(
     [
@@ -46,6 +46,7 @@ EDGES = {
     "compat/lock/tool.py": {"pathlib", "subprocess"},
     "compat/lock/uv.py": {"pathlib", "tempfile"},
     "compat/lock/view.py": {"http"},
+    "compat/github/repository.py": {"pathlib", "subprocess"},
     "compat/policy/rest.py": {"requests", "time"},
     "compat/run/foreign.py": {"os", "pathlib"},
     "compat/run/incell/launch.py": {"os"},

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from compat.cli import advice, declarations, health, locks, plans, proposals, publish, runs, shows
+from compat.cli import advice, declarations, health, locks, plans, proposals, publish, runs, shows, upkeep, version
 from compat.cli.output import envelope, report
 from compat.errors import CompatError, Fault
 
@@ -14,12 +14,12 @@ from compat.errors import CompatError, Fault
 WrongUsage: type[Exception] = typer.BadParameter.__bases__[0]
 
 app = typer.Typer(
-    help="Which versions work together: declare a matrix, plan its cells, lock them, run them.",
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.callback()(version.options)
 app.command(name="check")(declarations.check)
 app.command(name="schema")(declarations.schema)
 app.command(name="discover")(plans.discover)
@@ -32,6 +32,8 @@ app.command(name="propose")(proposals.propose)
 app.command(name="schedule")(proposals.schedule)
 app.command(name="record")(shows.record)
 app.command(name="health")(health.health)
+app.command(name="keep")(upkeep.keep)
+app.command(name="watchdog")(upkeep.watchdog)
 app.command(name="publish")(publish.publish)
 app.command(name="serve")(publish.serve)
 app.command(name="verify")(publish.verify)

@@ -33,12 +33,17 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
 
     def github(self) -> GitHub:
         """Return the repository on GitHub, signed with the token of the environment."""
-        repository = self.repository or environ().get("GITHUB_REPOSITORY", "")
-        if not repository:
-            hint = "name it with --repository owner/name, or in the environment as GITHUB_REPOSITORY"
-            raise UsageError.of("which repository is not said", hint=hint)
-        address = environ().get("GITHUB_API_URL") or API
-        return GitHub(Rest(address, repository, environ().get("GITHUB_TOKEN") or None, requests.Session()))
+        return github_of(self.repository)
+
+
+def github_of(repository: str) -> GitHub:
+    """Return a repository on GitHub, signed with the token of the environment, which also names it where "" does."""
+    repository = repository or environ().get("GITHUB_REPOSITORY", "")
+    if not repository:
+        hint = "name it with --repository owner/name, or in the environment as GITHUB_REPOSITORY"
+        raise UsageError.of("which repository is not said", hint=hint)
+    address = environ().get("GITHUB_API_URL") or API
+    return GitHub(Rest(address, repository, environ().get("GITHUB_TOKEN") or None, requests.Session()))
 
 
 def make_stand(desk: Desk, seen: Picture, found: Sequence[Proposal], files: Sequence[File]) -> tuple[Outcome, Outcome]:
