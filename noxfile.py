@@ -1,9 +1,9 @@
 # /// script
 # dependencies = ["nox>=2025.2.9"]
 # ///
-"""Sessions: `nox -s matrix` is the main job, `nox -s tests` the tests, `nox -s "cell(...)"` one cell.
+"""Sessions: `nox` plans and runs the first matrix, `nox -s tests` tests, `nox -l` lists them all.
 
-The script block names all that this file imports, so a plain `nox` runs it as it is, offline, and lists it at once.
+The script block names all that this file imports, so it runs offline and lists them at once.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.error_on_external_run = True
 
 HERE = Path(__file__).parent
-LOCKED = sorted((path.parent.parent.name, path.stem) for path in HERE.glob("matrices/*/locks/*.txt"))
+LOCKS = sorted((path.parts[-3], path.stem) for path in HERE.glob("matrices/*/locks/*.txt"))
 
 
 def groups(*names: str) -> list[str]:
@@ -28,36 +28,39 @@ def groups(*names: str) -> list[str]:
 
 
 def compat(session: nox.Session) -> str:
-    """Return the command `compat`, from an environment of its own that is made again when pyproject.toml changes."""
-    place = HERE / ".nox" / "compat"
-    stamp, wanted = place / "stamp", hashlib.sha256((HERE / "pyproject.toml").read_bytes()).hexdigest()
-    if not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted:
+    """Return the command `compat`, from an environment that pyproject.toml's changes renew."""
+    environment = HERE / ".nox" / "compat"
+    stamp = environment / "stamp"
+    digest = hashlib.sha256((HERE / "pyproject.toml").read_bytes()).hexdigest()
+    if not stamp.exists() or stamp.read_text(encoding="utf-8") != digest:
         session.log("making the environment of compat itself; this is needed once")
-        session.run(sys.executable, "-m", "venv", "--clear", str(place), external=True)
-        session.run(str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "-e", str(HERE), external=True)
-        stamp.write_text(wanted, encoding="utf-8")
-    return str(place / "bin" / "compat")
+        session.run(sys.executable, "-m", "venv", "--clear", str(environment), external=True)
+        pip = (str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet")
+        session.run(*pip, "-e", str(HERE), external=True)
+        stamp.write_text(digest, encoding="utf-8")
+    return str(environment / "bin" / "compat")
 
 
 @nox.session(venv_backend="none")
 def matrix(session: nox.Session) -> None:
-    """Plan a matrix on the real index and run its telling cells: nox -s matrix [-- MATRIX [options of compat run]]."""
+    """Plan a matrix on the real index and run its smoke cells: [-- MATRIX [OPTION of run...]]."""
     name, *options = session.posargs or ["tff"]
     command = compat(session)
     session.run(command, "plan", name, external=True)
-    session.run(command, "run", name, *(options or ["--quick"]), external=True, success_codes=[0, 1])
+    options = options or ["--quick"]
+    session.run(command, "run", name, *options, external=True, success_codes=[0, 1])
 
 
 @nox.session(venv_backend="none")
-@nox.parametrize("matrix,cell", [nox.param(matrix, cell, id=cell) for matrix, cell in LOCKED])
+@nox.parametrize("matrix,cell", [nox.param(*lock, id=lock[1]) for lock in LOCKS])
 def cell(session: nox.Session, matrix: str, cell: str) -> None:
-    """Install one locked cell and run its suite; it succeeds when the cell passes. Options go to `compat run`."""
+    """Install one locked cell and run its suite; it succeeds when the cell passes."""
     session.run(compat(session), "run", matrix, cell, *session.posargs, external=True)
 
 
 @nox.session(venv_backend="none")
 def site(session: nox.Session) -> None:
-    """Publish the site into public/ and show it until Ctrl+C: nox -s site [-- --no-serve]; in CI it only publishes."""
+    """Publish the site into public/ and show it; in CI, or with -- --no-serve, only publish."""
     options = [option for option in session.posargs if option != "--no-serve"]
     verb = "publish" if "CI" in os.environ or "--no-serve" in session.posargs else "serve"
     session.run(compat(session), verb, "--out", str(HERE / "public"), *options, external=True)
@@ -65,19 +68,20 @@ def site(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run all tests but the benchmarks; those on the real index are skipped where it cannot be reached."""
+    """Run all tests but the benchmarks; without the real index, those that ask it are skipped."""
     session.install("-e", ".", *groups("test"))
     session.run("pytest", "-n", "2", "-m", "not benchmark", *session.posargs)
 
 
 @nox.session
 def hard(session: nox.Session) -> None:
-    """Repeat what the tests try a few times: kills, orphans, generated declarations, hostile cells; about an hour."""
+    """Repeat kills, orphans, generated declarations and hostile cells; about an hour."""
     session.install("-e", ".", *groups("test"), "pytest-repeat>=0.9.4")
-    often = {"COMPAT_KILLS": "1000", "COMPAT_EXAMPLES": "300"}
-    session.run("pytest", "-n", "2", "tests/results/test_writers.py", "tests/cli/test_generated.py", env=often)
-    session.run("pytest", "-n", "2", "--count", "20", "tests/run/test_supervise_orphans.py")
-    session.run("pytest", "-n", "2", "--count", "3", "tests/run/test_hostile_cells.py", "tests/zoo", *session.posargs)
+    often, pytest = {"COMPAT_KILLS": "1000", "COMPAT_EXAMPLES": "300"}, ("pytest", "-n", "2")
+    session.run(*pytest, "tests/results/test_writers.py", "tests/cli/test_generated.py", env=often)
+    session.run(*pytest, "--count", "20", "tests/run/test_supervise_orphans.py")
+    hostile = ("tests/run/test_hostile_cells.py", "tests/zoo")
+    session.run(*pytest, "--count", "3", *hostile, *session.posargs)
 
 
 @nox.session
@@ -89,7 +93,7 @@ def benchmarks(session: nox.Session) -> None:
 
 @nox.session
 def check(session: nox.Session) -> None:
-    """Lint, format and types, and the declarations and their schemas."""
+    """Lint, format and types; the declarations and their schemas; the workflows."""
     session.install("-e", ".", *groups("check"))
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
@@ -97,27 +101,30 @@ def check(session: nox.Session) -> None:
     session.run("compat", "check")
     session.run("compat", "schema")
     session.run("zizmor", "--quiet", "--offline", "--pedantic", ".github")
-    workflows = sorted(str(path) for path in HERE.glob(".github/workflows/*.yml"))
-    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
-    actions = sorted(str(path) for path in HERE.glob(".github/actions/*/action.yml"))
-    session.run("check-jsonschema", "--builtin-schema", "vendor.github-actions", *actions)
-    session.run("check-jsonschema", "--builtin-schema", "vendor.dependabot", ".github/dependabot.yml")
+    for schema, pattern in (
+        ("github-workflows", "workflows/*.yml"),
+        ("github-actions", "actions/*/action.yml"),
+        ("dependabot", "dependabot.yml"),
+    ):
+        paths = sorted(str(path) for path in HERE.glob(f".github/{pattern}"))
+        session.run("check-jsonschema", "--builtin-schema", f"vendor.{schema}", *paths)
 
 
 @nox.session(venv_backend="none")
 def requirements(session: nox.Session) -> None:
-    """Renew .ci/requirements.txt, the pinned and hashed needs of compat that the workflows install."""
+    """Renew .ci/requirements.txt, the pinned and hashed dependencies that workflows install."""
     output = (".ci/requirements.txt", "--no-header", "--quiet", "--upgrade", *session.posargs)
-    needs = ("pyproject.toml", "--group", "build", "--group", "sessions")
-    given = (*needs, "--universal", "--python-version", "3.10", "--generate-hashes")
-    session.run("uv", "pip", "compile", *given, "--output-file", *output, external=True)
+    inputs = ("pyproject.toml", "--group", "build", "--group", "sessions")
+    form = ("--universal", "--python-version", "3.10", "--generate-hashes")
+    session.run("uv", "pip", "compile", *inputs, *form, "--output-file", *output, external=True)
 
 
 @nox.session(venv_backend="none")
 def interpreters(session: nox.Session) -> None:
-    """Get the interpreters that this machine lacks: nox -s interpreters -- 3.8 3.11."""
+    """Install the interpreters that this machine lacks: nox -s interpreters -- 3.8 3.11."""
+    uv = ("uv", "python")
     for series in session.posargs:
-        found = session.run("uv", "python", "find", series, external=True, silent=True, success_codes=[0, 2])
-        if not Path(str(found).strip()).is_file():
-            # One that cannot be had is told by `compat run`, which runs the other cells.
-            session.run("uv", "python", "install", series, external=True, success_codes=[0, 1, 2])
+        path = session.run(*uv, "find", series, external=True, silent=True, success_codes=[0, 2])
+        if not Path(str(path).strip()).is_file():
+            # `compat run` names one that cannot be installed, and runs the other cells.
+            session.run(*uv, "install", series, external=True, success_codes=[0, 1, 2])

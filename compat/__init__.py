@@ -1,4 +1,5 @@
 """Tells which versions of a library work together, because it ran them.
 
-What comes in: matrices declared in TOML, and a package index. What goes out: plans, locks and proven verdicts.
+What comes in: matrices declared in TOML, and a package index. What goes out: plans, locks and
+proven verdicts.
 """

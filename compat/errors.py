@@ -2,14 +2,14 @@
 
 from typing import ClassVar, TypeVar
 
-import msgspec
+from compat.value import Value
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True):
+class Fault(Value, frozen=True, kw_only=True):
     """One thing that is wrong, told in one line.
 
-    `code` is stable and meant for programs. `path` is the place: a file, and after a colon the key inside it.
-    `hint` is the remedy; empty when the message says it all.
+    `code` is stable and meant for programs. `path` is the place: a file, and after a colon the key
+    inside it. `hint` is the remedy; empty when the message says it all.
     """
 
     code: str
@@ -27,7 +27,10 @@ E = TypeVar("E", bound="CompatError")
 
 
 class CompatError(Exception):
-    """What the caller did wrong, or machinery that broke. Expected trouble is a value, not an exception."""
+    """What the caller did wrong, or machinery that broke.
+
+    Expected trouble is a value, not an exception.
+    """
 
     exit_code: ClassVar[int] = 3
     code: ClassVar[str] = "broken"
@@ -65,7 +68,9 @@ class DeclarationError(CompatError):
 
 
 class RecordError(CompatError):
-    """A record cannot be stored, or a text is not a record: it is damaged, forged, or of a format that is not known."""
+    """A record cannot be stored, or a text is not a record: it is damaged, forged, or of a format
+    that is not known.
+    """
 
     exit_code = 2
     code = "record"
@@ -79,33 +84,44 @@ class IndexUnreachable(CompatError):
 
 
 class NoPage(IndexUnreachable):
-    """The index has no page for a package: its name is wrong, or the index's address is; both look the same."""
+    """The index has no page for a package: its name is wrong, or the index's address is; both look
+    the same.
+    """
 
     code = "no-page"
 
 
 class UnsoundFile(IndexUnreachable):
-    """A file of the index is not what its name says. Where other files will do, it is set aside with this reason."""
+    """A file of the index is not what its name says.
+
+    Where other files will do, it is set aside with this reason.
+    """
 
     code = "unsound-file"
 
 
 class ToolFailed(CompatError):
-    """A tool that compat starts (a resolver, an interpreter) is missing or broke down without an answer."""
+    """A tool that compat starts (a resolver, an interpreter) is missing or broke down without an
+    answer.
+    """
 
     exit_code = 3
     code = "tool-failed"
 
 
 class AuthenticationError(CompatError):
-    """A service needs a token, refuses the one that it got, or the token may not do what was asked."""
+    """A service needs a token, refuses the one that it got, or the token may not do what was
+    asked.
+    """
 
     exit_code = 4
     code = "authentication"
 
 
 class ServiceUnreachable(CompatError):
-    """A service that compat writes to gave no usable answer, or asks to wait longer than a run should."""
+    """A service that compat writes to gave no usable answer, or asks to wait longer than a run
+    should.
+    """
 
     exit_code = 3
     code = "service-unreachable"
@@ -117,9 +133,14 @@ def reason(fault: OSError) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return `text` with every control character, line breaks included, made visible, cut at 500 characters.
+    """Return `text` with every control character, line breaks included, made visible, cut at 500
+    characters.
 
-    Text from files and indexes is hostile: escape sequences and bidirectional overrides must not reach a terminal.
+    Text from files and indexes is hostile: escape sequences and bidirectional overrides must not
+    reach a terminal.
     """
-    shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+    shown = "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )
     return shown if len(shown) <= 500 else f"{shown[:497]}..."

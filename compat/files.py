@@ -1,4 +1,6 @@
-"""Reads, compares and atomically writes files, locks them, and removes folders whatever is in them."""
+"""Reads, compares and atomically writes files, locks them, and removes folders whatever is in
+them.
+"""
 
 import contextlib
 import difflib
@@ -27,9 +29,11 @@ def read_if_there(path: Path) -> bytes | None:
 
 
 def write(path: Path, text: str | bytes) -> bool:
-    """Write the text so that a reader sees the old file or the new one, never a part; return whether it changed.
+    """Write the text so that a reader sees the old file or the new one, never a part; return
+    whether it changed.
 
-    The text goes to a temporary name beside the file, is synced, and takes the file's place by a rename.
+    The text goes to a temporary name beside the file, is synced, and takes the file's place by a
+    rename.
     """
     data = text.encode() if isinstance(text, str) else text
     if path.exists() and path.read_bytes() == data:
@@ -61,7 +65,9 @@ def unified_diff(name: str, before: str, after: str) -> str:
 
 
 def new_folder(path: Path) -> Path:
-    """Make a folder that nobody else has: the path, or where that is taken the path with `-2` and so on."""
+    """Make a folder that nobody else has: the path, or where that is taken the path with `-2` and
+    so on.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     for number in itertools.count(1):
         folder = path if number == 1 else path.with_name(f"{path.name}-{number}")
@@ -72,10 +78,11 @@ def new_folder(path: Path) -> Path:
 
 
 def lock(path: Path) -> int | None:
-    """Return a descriptor that holds the lock of a file or folder until it is closed; None when another has it.
+    """Return a descriptor that holds the lock of a file or folder until it is closed; None when
+    another has it.
 
-    A folder that is there is locked itself; else the file is made if need be. The kernel frees the lock
-    when its process ends, however it ends.
+    A folder that is there is locked itself; else the file is made if need be. The kernel frees the
+    lock when its process ends, however it ends.
     """
     how = os.O_RDONLY | os.O_DIRECTORY if path.is_dir() else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
     handle = os.open(path, how | os.O_CLOEXEC, 0o600)
@@ -149,7 +156,9 @@ def _dissolve(name: str, top: int, names: Iterator[str]) -> None:
 
 
 def _opened(name: str, parent: int | None) -> int:
-    """Return a descriptor of a folder, after its owner may do everything with it; never of a link's target."""
+    """Return a descriptor of a folder, after its owner may do everything with it; never of a link's
+    target.
+    """
     flags = os.O_DIRECTORY | os.O_CLOEXEC
     handle = os.open(name, flags | os.O_PATH | os.O_NOFOLLOW, dir_fd=parent)
     try:

@@ -6,12 +6,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeVar
 
 Served = TypeVar("Served", bound="Loopback")
-# A browser opens 6 connections to a host, a resolver up to 50 (uv's default of concurrent downloads, 2026).
+# A browser opens 6 connections to a host, a resolver up to 50 (uv's default of concurrent
+# downloads, 2026).
 MOST_CONNECTIONS = 64
 
 
 class Loopback:
-    """Answers on the loopback until it is closed; port 0 takes any free one. Use it as a context."""
+    """Answers on the loopback until it is closed; port 0 takes any free one.
+
+    Use it as a context.
+    """
 
     def __init__(self, handler: Callable[..., BaseHTTPRequestHandler], port: int = 0) -> None:
         """Take what answers; the port is bound at once, an OSError says that it is taken."""

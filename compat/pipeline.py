@@ -1,4 +1,7 @@
-"""The journey on one page: declare -> discover -> plan -> lock. Each step takes what the step before it made."""
+"""The journey on one page: declare -> discover -> plan -> lock.
+
+Each step takes what the step before it made.
+"""
 
 import datetime
 import difflib
@@ -25,13 +28,14 @@ from compat.lock.recipe import locked_cell
 from compat.lock.text import decode_lock
 from compat.plan.cell import Cell, form, parse_cell
 from compat.plan.feasible import Feasibility
-from compat.plan.plan import Fate, Infeasible, Plan, cells, fate_of, plan
+from compat.plan.plan import Fate, Infeasible, Plan, every_cell, fate_of, plan
 from compat.plan.product import axis_coordinates
+from compat.value import Value
 
 CATALOGUE = "catalogue.json"
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class LockAnswer(Value, frozen=True, kw_only=True):
     """What locking a cell came to: a Lock, the resolver's Refusal, or the plan's Infeasible."""
 
     cell: Cell
@@ -45,7 +49,9 @@ def declared(folder: Path, today: datetime.date) -> Declared:
 
 
 def discovered(ask: Declared, source: ReleaseSource, kept: Catalogue | None = None) -> Catalogue:
-    """Discover: ask the index for what the matrix speaks of; what the subject pins is taken from `kept`, if given."""
+    """Discover: ask the index for what the matrix speaks of; what the subject pins is taken from
+    `kept`, if given.
+    """
     return discover(ask.matrix, source, None if kept is None else kept.required)
 
 
@@ -59,7 +65,9 @@ def kept_catalogue(folder: Path, matrix: Matrix) -> Catalogue | None:
         return None
     catalogue = decode_catalogue(text.decode(errors="replace"), source)
     known = {package.name for package in catalogue.packages}
-    lacking = [axis.package for axis in matrix.packages if canonicalize_name(axis.package) not in known]
+    lacking = [
+        axis.package for axis in matrix.packages if canonicalize_name(axis.package) not in known
+    ]
     if lacking:
         hint = f"compat discover {folder.name} --write asks the index for it"
         raise DeclarationError.of(f"lacks {', '.join(lacking)}", path=source, hint=hint)
@@ -100,7 +108,7 @@ def planned(ask: Declared, catalogue: Catalogue, here: frozenset[Version] | None
 def product_of(ask: Declared, catalogue: Catalogue) -> tuple[Cell, ...]:
     """Return every cell of the matrix, feasible or not. Raises NothingToDo when there is none."""
     refuse_empty(ask, catalogue)
-    return tuple(cells(Feasibility(ask.matrix, catalogue)))
+    return tuple(every_cell(Feasibility(ask.matrix, catalogue)))
 
 
 def refuse_empty(ask: Declared, catalogue: Catalogue) -> None:
@@ -113,10 +121,11 @@ def refuse_empty(ask: Declared, catalogue: Catalogue) -> None:
 
 
 def chosen(ask: Declared, catalogue: Catalogue, patterns: Iterable[str]) -> tuple[Cell, ...]:
-    """Return the cells that ids and globs name, each once, in the order of the words, then of the plan.
+    """Return the cells that ids and globs name, each once, in the order of the words, then of the
+    plan.
 
-    Raises UsageError for an id outside the product, and for a glob that matches nothing; NothingToDo
-    when the matrix has no cells at all.
+    Raises UsageError for an id outside the product, and for a glob that matches nothing;
+    NothingToDo when the matrix has no cells at all.
     """
     found: dict[str, Cell] = {}
     every = {cell.id: cell for cell in product_of(ask, catalogue)}
@@ -131,12 +140,12 @@ def chosen(ask: Declared, catalogue: Catalogue, patterns: Iterable[str]) -> tupl
     return tuple(found.values())
 
 
-def locked(facts: Feasibility, cell: Cell, locker: Locker, source: ReleaseSource) -> Answer:
+def locked(facts: Feasibility, cell: Cell, locker: Locker, source: ReleaseSource) -> LockAnswer:
     """Lock: turn one cell into exact pins, or say why not."""
     fate: Fate = fate_of(facts, cell)
     if isinstance(fate, Infeasible):
-        return Answer(cell=cell, result=fate)
-    return Answer(cell=cell, result=locked_cell(facts, cell, locker, source.package))
+        return LockAnswer(cell=cell, result=fate)
+    return LockAnswer(cell=cell, result=locked_cell(facts, cell, locker, source.package))
 
 
 def lock_path(folder: Path, cell_id: str) -> Path:

@@ -1,4 +1,6 @@
-"""What all tests share: what a test that needs the real index does where there is none, and no test is timed."""
+"""What all tests share: what a test that needs the real index does where there is none, and no test
+is timed.
+"""
 
 import os
 from collections.abc import Iterator
@@ -6,14 +8,16 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 import requests
-from fake_index import FakeIndex
-from local_index import DEMO, fill
-from untested import untested
+from support.fake_index import FakeIndex
+from support.local_index import DEMO, fill
+from support.untested import untested
 
 from compat.index.settings import settings
 
 # In CI Hypothesis takes such settings by itself. A busy machine is no fault of the code.
-hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 if "CI" not in os.environ:
     hypothesis.settings.load_profile("patient")
 
@@ -22,13 +26,17 @@ def index_answers() -> bool:
     """Whether the package index that pip is configured for answers at all."""
     found = settings()
     try:
-        return requests.head(found.index_url, timeout=20, verify=found.cert or True).status_code < 500
+        return (
+            requests.head(found.index_url, timeout=20, verify=found.cert or True).status_code < 500
+        )
     except requests.RequestException:
         return False
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests on the real index where it cannot be reached; in CI they run, and fail, instead."""
+    """Skip tests on the real index where it cannot be reached; in CI they run, and fail,
+    instead.
+    """
     asking = [item for item in items if item.get_closest_marker("real_index")]
     if not asking or os.environ.get("CI") or index_answers():
         return

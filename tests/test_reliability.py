@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "site" / "pages" / "checks.md"
+PAGE = ROOT / "docs" / "checks.md"
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]
     for line in PAGE.read_text(encoding="utf-8").splitlines()
@@ -21,9 +21,13 @@ def test_there_is_a_line_for_each_of_the_checks() -> None:
 
 def test_the_page_counts_its_lines_right() -> None:
     scores = [row[3] for row in ROWS]
-    counted = re.search(r"holds in (\d+) of them, in part in (\d+), and (\d+) is", PAGE.read_text(encoding="utf-8"))
+    counted = re.search(
+        r"holds in (\d+) of them, in part in (\d+), and (\d+) is", PAGE.read_text(encoding="utf-8")
+    )
     assert counted is not None
-    assert tuple(map(int, counted.groups())) == tuple(map(scores.count, ("holds", "in part", "not tested")))
+    assert tuple(map(int, counted.groups())) == tuple(
+        map(scores.count, ("holds", "in part", "not tested"))
+    )
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])

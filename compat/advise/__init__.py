@@ -1,1 +1,3 @@
-"""The `advise` room: a request and what is known of every cell in, the proven combination to install out."""
+"""The `advise` room: a request and what is known of every cell in, the proven combination to
+install out.
+"""

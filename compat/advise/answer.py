@@ -1,30 +1,37 @@
-"""The `advise` room's answer: the best proven combination for a request, or the nearest one and what is in the way."""
+"""The `advise` room's answer: the best proven combination for a request, or the nearest one and
+what is in the way.
+"""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from compat.advise.compared import alternatives, trade_off
 from compat.advise.lifted import Lifted, lifted
-from compat.advise.obstruction import in_the_way
-from compat.advise.proof import Proof, Ranks, fitting, proofs
+from compat.advise.obstruction import obstructions
+from compat.advise.proof import Ranks, TestedCombination, matching, proofs
 from compat.advise.published import AsPublished, as_published
-from compat.advise.request import Request, Value, label, wanted
+from compat.advise.request import Request, label, wanted_coordinates
 from compat.lock.lockfile import Lock
 from compat.plan.feasible import Feasibility
-from compat.results.picture import Picture
+from compat.results.snapshot import Snapshot
+from compat.value import Value
 
 
 class Card(Value, frozen=True):
-    """A proven combination as it is recommended: the proof, its lock, what was lifted, what a plain install does."""
+    """A proven combination as it is recommended: the proof, its lock, what was lifted, what a plain
+    install does.
+    """
 
-    proof: Proof
+    proof: TestedCombination
     lock: Lock
     lifted: tuple[Lifted, ...]
     published: AsPublished
 
 
 class Alternative(Value, frozen=True):
-    """Another proven combination, and in one sentence what it gains and loses against the recommended one."""
+    """Another proven combination, and in one sentence what it gains and loses against the
+    recommended one.
+    """
 
     card: Card
     trade_off: str
@@ -39,7 +46,8 @@ class Recommended(Value, frozen=True):
 
 
 class Unproven(Value, frozen=True):
-    """Nothing that meets the request is proven: why, and the nearest proof with what is not as asked, if there is one.
+    """Nothing that meets the request is proven: why, and the nearest proof with what is not as
+    asked, if there is one.
 
     `changes` is the smallest change of the request that makes it provable.
     """
@@ -53,13 +61,15 @@ class Unproven(Value, frozen=True):
 class Advisor:
     """Answers requests about one picture."""
 
-    def __init__(self, picture: Picture, locks: Mapping[str, Lock]) -> None:
-        """Take what is known, and the lock of each cell that has one; only those of proven cells are looked at."""
+    def __init__(self, picture: Snapshot, locks: Mapping[str, Lock]) -> None:
+        """Take what is known, and the lock of each cell that has one; only those of proven cells
+        are looked at.
+        """
         self.picture = picture
         self._locks = locks
 
     @cached_property
-    def proofs(self) -> tuple[Proof, ...]:
+    def proofs(self) -> tuple[TestedCombination, ...]:
         """Every proof, in the order of the plan."""
         return proofs(self.picture, self._locks)
 
@@ -73,7 +83,9 @@ class Advisor:
         return Feasibility(self.picture.matrix, self.picture.catalogue)
 
     def answer(self, request: Request) -> Recommended | Unproven:
-        """Return the best proven combination that meets the request, or what is in the way of one."""
+        """Return the best proven combination that meets the request, or what is in the way of
+        one.
+        """
         fitting, matrix = self.fitting(request), self.picture.matrix
         if not fitting:
             return self._unproven(request)
@@ -87,11 +99,13 @@ class Advisor:
             ),
         )
 
-    def fitting(self, request: Request) -> list[Proof]:
+    def fitting(self, request: Request) -> list[TestedCombination]:
         """Return the proofs that meet the request, the best first."""
-        return sorted(fitting(self.proofs, request), key=lambda one: self.ranks.order(one, request))
+        return sorted(
+            matching(self.proofs, request), key=lambda one: self.ranks.order(one, request)
+        )
 
-    def card(self, proof: Proof) -> Card:
+    def card(self, proof: TestedCombination) -> Card:
         """Return a proof with all that is told of it."""
         lock = self._locks[proof.id]
         return Card(
@@ -102,16 +116,18 @@ class Advisor:
         )
 
     def _unproven(self, request: Request) -> Unproven:
-        ways = in_the_way(self.picture, request, self.proofs)
+        ways = obstructions(self.picture, request, self.proofs)
         if not self.proofs:
             return Unproven(request=request, in_the_way=ways, nearest=None, changes=())
-        asked = wanted(request, self.ranks.positions, self.picture.catalogue)
+        asked = wanted_coordinates(request, self.ranks.positions, self.picture.catalogue)
         nearest = min(self.proofs, key=lambda one: self.ranks.distance(one, request, asked))
         changes = tuple(_changes(nearest, request))
-        return Unproven(request=request, in_the_way=ways, nearest=self.card(nearest), changes=changes)
+        return Unproven(
+            request=request, in_the_way=ways, nearest=self.card(nearest), changes=changes
+        )
 
 
-def _changes(proof: Proof, request: Request) -> Iterator[str]:
+def _changes(proof: TestedCombination, request: Request) -> Iterator[str]:
     for want in proof.unmet(request):
         yield f"{label(want.axis)} {proof.version(want.axis.name)} instead of {want.specifier}"
     for need in proof.lacking(request):

@@ -2,17 +2,20 @@
 
 from shlex import quote
 
-from compat.advise.request import Value
 from compat.lock.lockfile import Lock
 from compat.lock.text import encode_pin
+from compat.value import Value
 
 FOLDER = "cell"
 
 
 class Whereabouts(Value, frozen=True):
-    """Where a lock file is: a path or an address. `pins` and `given` are its two parts, where they are kept apart.
+    """Where a lock file is: a path or an address.
 
-    A lock with a `given_python` is installed in two steps by uv: its subject as if for that Python, the rest as usual.
+    `pins` and `given` are its two parts, where they are kept apart.
+
+    A lock with a `given_python` is installed in two steps by uv: its subject as if for that Python,
+    the rest as usual.
     """
 
     lock: str
@@ -48,11 +51,16 @@ def uv_lines(lock: Lock, at: Whereabouts) -> tuple[str, ...]:
 
 
 def pip_lines(lock: Lock, at: Whereabouts) -> tuple[str, ...]:
-    """Return the commands with pip; what declares no such Python is let in, and exact pins leave no choice."""
+    """Return the commands with pip; what declares no such Python is let in, and exact pins leave no
+    choice.
+    """
     ignoring = " --ignore-requires-python" if in_two_steps(lock) else ""
     return (
         f"python{series(lock)} -m venv {FOLDER}",
-        f"{FOLDER}/bin/python -m pip install --no-deps --require-hashes{ignoring} -r {quote(at.lock)}",
+        (
+            f"{FOLDER}/bin/python -m pip install --no-deps --require-hashes{ignoring} -r"
+            f" {quote(at.lock)}"
+        ),
     )
 
 
@@ -67,14 +75,22 @@ def in_two_steps(lock: Lock) -> bool:
 
 
 def parts(lock: Lock) -> tuple[str, str]:
-    """Return the two requirements files of a lock: everything but the given subject, and that alone."""
+    """Return the two requirements files of a lock: everything but the given subject, and that
+    alone.
+    """
     given = "" if lock.inputs.given is None else lock.inputs.given.name
     texts = [(pin.name == given, encode_pin(pin)) for pin in lock.pins]
-    rest, subject = ("".join(f"{text}\n" for is_given, text in texts if is_given is side) for side in (False, True))
+    rest, subject = (
+        "".join(f"{text}\n" for is_given, text in texts if is_given is side)
+        for side in (False, True)
+    )
     return rest, subject
 
 
 def _split(lock: Lock, path: str) -> tuple[str, ...]:
     name = "" if lock.inputs.given is None else lock.inputs.given.name
     mark = f"/^[a-z0-9]/ {{ given = /^{name}==/ }}"
-    return f"awk '{mark} given' {quote(path)} > given.txt", f"awk '{mark} !given' {quote(path)} > pins.txt"
+    return (
+        f"awk '{mark} given' {quote(path)} > given.txt",
+        f"awk '{mark} !given' {quote(path)} > pins.txt",
+    )

@@ -1,17 +1,23 @@
-"""The `advise` room's comparison: what another proven combination gains and loses against the recommended one."""
+"""The `advise` room's comparison: what another proven combination gains and loses against the
+recommended one.
+"""
 
 from collections.abc import Iterator, Sequence
 
-from compat.advise.proof import Proof
+from compat.advise.proof import TestedCombination
 from compat.advise.request import label
 from compat.declare.matrix import Axis, Matrix
 
 MOST_ALTERNATIVES = 2
 
 
-def alternatives(matrix: Matrix, best: Proof, others: Sequence[Proof]) -> tuple[Proof, ...]:
-    """Return up to two others that are better in something, each in another respect; then the next best."""
-    chosen: list[Proof] = []
+def alternatives(
+    matrix: Matrix, best: TestedCombination, others: Sequence[TestedCombination]
+) -> tuple[TestedCombination, ...]:
+    """Return up to two others that are better in something, each in another respect; then the next
+    best.
+    """
+    chosen: list[TestedCombination] = []
     offered: set[str] = set()
     for other in others:
         if len(chosen) == MOST_ALTERNATIVES:
@@ -24,21 +30,27 @@ def alternatives(matrix: Matrix, best: Proof, others: Sequence[Proof]) -> tuple[
     return tuple(chosen)
 
 
-def trade_off(matrix: Matrix, best: Proof, other: Proof) -> str:
+def trade_off(matrix: Matrix, best: TestedCombination, other: TestedCombination) -> str:
     """Return in one sentence what the other one gains and loses."""
     gained = ", ".join(_gain(matrix, other, respect) for respect in better_in(matrix, other, best))
     worse = (respect for respect in better_in(matrix, best, other) if respect != "days")
     lost = ", ".join(_loss(matrix, other, respect) for respect in worse)
-    said = f"{gained}, but {lost}" if gained and lost else gained or lost or "the same, locked another way"
+    said = (
+        f"{gained}, but {lost}"
+        if gained and lost
+        else gained or lost or "the same, locked another way"
+    )
     return f"{said[0].upper()}{said[1:]}."
 
 
-def better_in(matrix: Matrix, one: Proof, other: Proof) -> tuple[str, ...]:
-    """Return in what the first is better: `kind`, `recipe`, `stale`, `days`, or the name of an axis."""
+def better_in(matrix: Matrix, one: TestedCombination, other: TestedCombination) -> tuple[str, ...]:
+    """Return in what the first is better: `kind`, `recipe`, `stale`, `days`, or the name of an
+    axis.
+    """
     return tuple(_respects(matrix, one, other))
 
 
-def _respects(matrix: Matrix, one: Proof, other: Proof) -> Iterator[str]:
+def _respects(matrix: Matrix, one: TestedCombination, other: TestedCombination) -> Iterator[str]:
     if len(one.fails) < len(other.fails):
         yield "kind"
     if one.is_published and not other.is_published:
@@ -54,7 +66,7 @@ def _respects(matrix: Matrix, one: Proof, other: Proof) -> Iterator[str]:
         yield "days"
 
 
-def _gain(matrix: Matrix, proof: Proof, respect: str) -> str:
+def _gain(matrix: Matrix, proof: TestedCombination, respect: str) -> str:
     match respect:
         case "kind":
             return "nothing that was asked of it fails" if not proof.fails else "less fails"
@@ -67,7 +79,7 @@ def _gain(matrix: Matrix, proof: Proof, respect: str) -> str:
     return f"newer {_version(matrix, proof, respect)}"
 
 
-def _loss(matrix: Matrix, proof: Proof, respect: str) -> str:
+def _loss(matrix: Matrix, proof: TestedCombination, respect: str) -> str:
     match respect:
         case "kind":
             verb = "fail" if proof.fails[1:] else "fails"
@@ -79,7 +91,7 @@ def _loss(matrix: Matrix, proof: Proof, respect: str) -> str:
     return f"older {_version(matrix, proof, respect)}"
 
 
-def tested(proof: Proof) -> str:
+def tested(proof: TestedCombination) -> str:
     """Return how often and on how many days: `tested once`, `tested twice on 1 day`."""
     if proof.tested == 1:
         return "tested once"
@@ -87,6 +99,6 @@ def tested(proof: Proof) -> str:
     return f"tested {times} on {proof.days} {'day' if proof.days == 1 else 'days'}"
 
 
-def _version(matrix: Matrix, proof: Proof, name: str) -> str:
+def _version(matrix: Matrix, proof: TestedCombination, name: str) -> str:
     axis: Axis = next(axis for axis in matrix.axes if axis.name == name)
     return f"{label(axis)} {proof.version(name)}"

@@ -4,25 +4,35 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from packaging.version import Version
 
-from compat.advise.proof import Proof, is_current, positions
-from compat.advise.request import Request, label, wanted
+from compat.advise.proof import TestedCombination, is_current, positions
+from compat.advise.request import Request, label, wanted_coordinates
 from compat.plan.cell import Cell
 from compat.plan.obstacle import Obstacle
-from compat.results.picture import Entry, Picture
+from compat.results.snapshot import Entry, Snapshot
 from compat.results.verdict import Verdict
 
 
-def in_the_way(picture: Picture, request: Request, proofs: Iterable[Proof]) -> tuple[str, ...]:
-    """Return what is in the way of a request that no proof meets, as sentences, the most telling first.
+def obstructions(
+    picture: Snapshot, request: Request, proofs: Iterable[TestedCombination]
+) -> tuple[str, ...]:
+    """Return what is in the way of a request that no proof meets, as sentences, the most telling
+    first.
 
-    Runs speak first, then what metadata and rules say of the cells as published, then what was never run.
+    Runs speak first, then what metadata and rules say of the cells as published, then what was
+    never run.
     """
     known = positions(picture)
-    asked = wanted(request, known, picture.catalogue)
-    matching = [entry for entry in picture.entries if all(entry.cell.on(axis).version in asked[axis] for axis in asked)]
+    asked = wanted_coordinates(request, known, picture.catalogue)
+    matching = [
+        entry
+        for entry in picture.entries
+        if all(entry.cell.on(axis).version in asked[axis] for axis in asked)
+    ]
     if not matching:
         return tuple(_nowhere(request, asked))
-    matching.sort(key=lambda entry: [-known[axis][entry.cell.on(axis).version] for axis in _order(picture)])
+    matching.sort(
+        key=lambda entry: [-known[axis][entry.cell.on(axis).version] for axis in _order(picture)]
+    )
     by_id = {proof.id: proof for proof in proofs}
     return (
         *_of_runs(picture, matching, request, by_id),
@@ -31,7 +41,7 @@ def in_the_way(picture: Picture, request: Request, proofs: Iterable[Proof]) -> t
     )
 
 
-def _order(picture: Picture) -> tuple[str, ...]:
+def _order(picture: Snapshot) -> tuple[str, ...]:
     subject = picture.matrix.subject
     return subject, *(axis.name for axis in picture.matrix.axes if axis.name != subject)
 
@@ -43,9 +53,14 @@ def _nowhere(request: Request, asked: Mapping[str, Collection[Version]]) -> Iter
 
 
 def _of_runs(
-    picture: Picture, matching: Sequence[Entry], request: Request, proofs: Mapping[str, Proof]
+    picture: Snapshot,
+    matching: Sequence[Entry],
+    request: Request,
+    proofs: Mapping[str, TestedCombination],
 ) -> Iterator[str]:
-    """The newest tested combination of such versions, why it does not do, and how many more do not."""
+    """The newest tested combination of such versions, why it does not do, and how many more do
+    not.
+    """
     failing = [entry for entry in matching if entry.is_tested]
     if not failing:
         return
@@ -60,7 +75,9 @@ def _more(others: int) -> str:
     return f"; {others:,} more were run and do not do"
 
 
-def _failure(picture: Picture, entry: Entry, request: Request, proof: Proof | None) -> str:
+def _failure(
+    picture: Snapshot, entry: Entry, request: Request, proof: TestedCombination | None
+) -> str:
     found = entry.verdict
     if found.kind in ("works", "partial"):
         if entry.lock_digest is None:
@@ -68,7 +85,10 @@ def _failure(picture: Picture, entry: Entry, request: Request, proof: Proof | No
         if proof is None or not is_current(entry):
             return "worked on another lock than it has now, and was not run since"
         works = "works" if found.kind == "works" else "works in part"
-        return f"{works}, but {', '.join((*_lacking(found, request), *_other_versions(proof, request)))}"
+        return (
+            f"{works}, but"
+            f" {', '.join((*_lacking(found, request), *_other_versions(proof, request)))}"
+        )
     issue = picture.explained(entry)
     because = f" ({issue.because})" if issue is not None else ""
     return f"is {found.kind}: {found.outcome}, tested on {found.latest}{because}"
@@ -82,25 +102,29 @@ def _lacking(found: Verdict, request: Request) -> Iterator[str]:
             yield f"{need} {said.get(statuses.get(need, ''), 'was not tested')}"
 
 
-def _other_versions(proof: Proof, request: Request) -> Iterator[str]:
+def _other_versions(proof: TestedCombination, request: Request) -> Iterator[str]:
     """What its lock installs where a certain release was asked for."""
     for want in proof.unmet(request):
         yield f"with {label(want.axis)} {proof.version(want.axis.name)}, not {want.specifier}"
 
 
-def _of_metadata(picture: Picture, matching: Sequence[Entry], request: Request) -> Iterator[str]:
-    """Why the plan rules out all that fits as published; the obstacle that speaks of what was asked is the one told."""
+def _of_metadata(picture: Snapshot, matching: Sequence[Entry], request: Request) -> Iterator[str]:
+    """Why the plan rules out all that fits as published; the obstacle that speaks of what was asked
+    is the one told.
+    """
     published = [entry for entry in matching if entry.cell.recipe != "relaxed"]
     ruled_out = [(entry, entry.obstacle) for entry in published if entry.obstacle is not None]
     if not ruled_out or len(ruled_out) < len(published):
         return
     _, obstacle = min(ruled_out, key=lambda pair: _beside(picture, request, *pair))
     releases = len({entry.cell.on(picture.matrix.subject).version for entry, _ in ruled_out})
-    others = f"; as published none of the {releases - 1} other releases fits" if releases > 1 else ""
+    others = (
+        f"; as published none of the {releases - 1} other releases fits" if releases > 1 else ""
+    )
     yield f"{obstacle.because}{others}"
 
 
-def _beside(picture: Picture, request: Request, entry: Entry, obstacle: Obstacle) -> int:
+def _beside(picture: Snapshot, request: Request, entry: Entry, obstacle: Obstacle) -> int:
     """How many coordinates an obstacle speaks of that nobody asked about."""
     asked = {picture.matrix.subject, *(want.axis.name for want in request.wants)}
     return sum(_axis_of(entry.cell, text) not in (None, *asked) for text in obstacle.between)
@@ -111,8 +135,18 @@ def _axis_of(cell: Cell, text: str) -> str | None:
 
 
 def _of_nobody(matching: Sequence[Entry]) -> Iterator[str]:
-    untested = [entry for entry in matching if entry.verdict.kind == "unknown" and not entry.counted]
+    untested = [
+        entry for entry in matching if entry.verdict.kind == "unknown" and not entry.counted
+    ]
     if untested:
-        many = "1 combination that fits" if len(untested) == 1 else f"{len(untested):,} combinations that fit"
-        relaxed = " once pins are lifted" if all(entry.cell.recipe == "relaxed" for entry in untested) else ""
+        many = (
+            "1 combination that fits"
+            if len(untested) == 1
+            else f"{len(untested):,} combinations that fit"
+        )
+        relaxed = (
+            " once pins are lifted"
+            if all(entry.cell.recipe == "relaxed" for entry in untested)
+            else ""
+        )
         yield f"{many}{relaxed} could work and were never run, such as {untested[0].cell.id}"

@@ -1,4 +1,6 @@
-"""The `advise` room's material: every combination that ran on the lock it has now, and works, wholly or in part."""
+"""The `advise` room's material: every combination that ran on the lock it has now, and works,
+wholly or in part.
+"""
 
 import datetime
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -8,23 +10,24 @@ from typing import Literal
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.advise.request import GOALS, Goal, Request, Value, Want, meets, patches
+from compat.advise.request import GOALS, Goal, Request, Want, meets, patches
 from compat.declare.matrix import Axis, InterpreterAxis
 from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES, Cell
 from compat.plan.product import axis_coordinates
-from compat.results.picture import Entry, Picture
+from compat.results.snapshot import Entry, Snapshot
 from compat.results.verdict import is_other_suite, staleness
 from compat.run.evidence import Isolation
+from compat.value import Value
 
 
-class Proof(Value, frozen=True):
+class TestedCombination(Value, frozen=True):
     """A combination that ran. `fails` are the capabilities that do not work, `has` those that do.
 
-    `versions` has, for each axis, what the lock installs; of an interpreter, the series. `tested` is
-    how many runs on this lock count, `days` on how many days they were: runs of one day share what
-    that day had. `stale` says why the evidence is old; empty when it is not. `is_of_today` says that
-    today's suite was run: an older one may have asked less.
+    `versions` has, for each axis, what the lock installs; of an interpreter, the series. `tested`
+    is how many runs on this lock count, `days` on how many days they were: runs of one day share
+    what that day had. `stale` says why the evidence is old; empty when it is not. `is_of_today`
+    says that today's suite was run: an older one may have asked less.
     """
 
     id: str
@@ -42,7 +45,9 @@ class Proof(Value, frozen=True):
 
     @property
     def tier(self) -> int:
-        """What is recommended first: 0 where all works that today's suite asks; 1 for each doubt about that."""
+        """What is recommended first: 0 where all works that today's suite asks; 1 for each doubt
+        about that.
+        """
         return int(self.kind == "partial") + int(not self.is_of_today)
 
     @property
@@ -68,46 +73,64 @@ class Proof(Value, frozen=True):
 
 
 class Ranks:
-    """The order in which proofs are recommended, by goal; the same for the command, the pages and their data."""
+    """The order in which proofs are recommended, by goal; the same for the command, the pages and
+    their data.
+    """
 
-    def __init__(self, picture: Picture, proofs: tuple[Proof, ...]) -> None:
+    def __init__(self, picture: Snapshot, proofs: tuple[TestedCombination, ...]) -> None:
         """Take all proofs of the picture."""
         self.positions = positions(picture)
         subject, python = picture.matrix.subject, picture.matrix.interpreters.name
-        axes = (subject, *(axis.name for axis in picture.matrix.packages if axis.name != subject), python)
-        placed = [(tuple(self.positions[axis][one.cell.on(axis).version] for axis in axes), one) for one in proofs]
+        axes = (
+            subject,
+            *(axis.name for axis in picture.matrix.packages if axis.name != subject),
+            python,
+        )
+        placed = [
+            (tuple(self.positions[axis][one.cell.on(axis).version] for axis in axes), one)
+            for one in proofs
+        ]
         self._ranks: dict[Goal, dict[str, int]] = {
-            goal: {one.id: rank for rank, (_, one) in enumerate(sorted(placed, key=partial(_key, goal)))}
+            goal: {
+                one.id: rank
+                for rank, (_, one) in enumerate(sorted(placed, key=partial(_key, goal)))
+            }
             for goal in GOALS
         }
 
-    def of(self, proof: Proof, goal: Goal) -> int:
+    def of(self, proof: TestedCombination, goal: Goal) -> int:
         """Return the place of a proof among all, 0 for the best, whether or not it works wholly."""
         return self._ranks[goal][proof.id]
 
-    def order(self, proof: Proof, request: Request) -> tuple[int, int]:
-        """Return what proofs are sorted by: what works wholly comes first, unless it was said what must work."""
+    def order(self, proof: TestedCombination, request: Request) -> tuple[int, int]:
+        """Return what proofs are sorted by: what works wholly comes first, unless it was said what
+        must work.
+        """
         return 0 if request.needs else proof.tier, self.of(proof, request.goal)
 
     def distance(
-        self, proof: Proof, request: Request, asked: Mapping[str, Collection[Version]]
+        self, proof: TestedCombination, request: Request, asked: Mapping[str, Collection[Version]]
     ) -> tuple[int, int, int, int, int]:
-        """Return how far a proof is from a request: needs it lacks, wants it leaves unmet, coordinates off, its order.
+        """Return how far a proof is from a request: needs it lacks, wants it leaves unmet,
+        coordinates off, its order.
 
-        `asked` has the coordinates that are wanted of each axis. Where none is, all of its coordinates count.
+        `asked` has the coordinates that are wanted of each axis. Where none is, all of its
+        coordinates count.
         """
         unmet = proof.unmet(request)
         steps = sum(self._steps(proof, want.axis.name, asked[want.axis.name]) for want in unmet)
         return len(proof.lacking(request)), len(unmet), steps, *self.order(proof, request)
 
-    def _steps(self, proof: Proof, axis: str, asked: Collection[Version]) -> int:
+    def _steps(self, proof: TestedCombination, axis: str, asked: Collection[Version]) -> int:
         places = self.positions[axis]
         at = places[proof.cell.on(axis).version]
         return min((abs(at - places[one]) for one in asked), default=len(places))
 
 
-def positions(picture: Picture) -> dict[str, dict[Version, int]]:
-    """Return the number of each coordinate on its axis, oldest first; those that only records know are among them."""
+def positions(picture: Snapshot) -> dict[str, dict[Version, int]]:
+    """Return the number of each coordinate on its axis, oldest first; those that only records know
+    are among them.
+    """
     found: dict[str, dict[Version, int]] = {}
     for axis in picture.matrix.axes:
         known = {coordinate.version for coordinate in axis_coordinates(axis, picture.catalogue)}
@@ -116,22 +139,24 @@ def positions(picture: Picture) -> dict[str, dict[Version, int]]:
     return found
 
 
-def proofs(picture: Picture, locks: Mapping[str, Lock]) -> tuple[Proof, ...]:
-    """Return the proofs of a picture, in the order of the plan; `locks` has the lock of each cell that has one.
+def proofs(picture: Snapshot, locks: Mapping[str, Lock]) -> tuple[TestedCombination, ...]:
+    """Return the proofs of a picture, in the order of the plan; `locks` has the lock of each cell
+    that has one.
 
-    A cell whose newest run was on another lock than it has now proves nothing about what would be installed.
+    A cell whose newest run was on another lock than it has now proves nothing about what would be
+    installed.
     """
     return tuple(_proofs(picture, locks))
 
 
-def _proofs(picture: Picture, locks: Mapping[str, Lock]) -> Iterator[Proof]:
+def _proofs(picture: Snapshot, locks: Mapping[str, Lock]) -> Iterator[TestedCombination]:
     packages = [(one.name, _package(one)) for one in picture.matrix.axes]
     for entry in picture.known:
         kind, latest = entry.verdict.kind, entry.verdict.latest
         if (kind == "works" or kind == "partial") and latest is not None and is_current(entry):
             counted = [one.run for one in entry.counted if one.run.lock_digest == entry.lock_digest]
             statuses = {one.id: one.status for one in entry.verdict.capabilities}
-            yield Proof(
+            yield TestedCombination(
                 id=entry.verdict.cell,
                 cell=entry.cell,
                 kind=kind,
@@ -147,7 +172,7 @@ def _proofs(picture: Picture, locks: Mapping[str, Lock]) -> Iterator[Proof]:
             )
 
 
-def fitting(proofs: Iterable[Proof], request: Request) -> list[Proof]:
+def matching(proofs: Iterable[TestedCombination], request: Request) -> list[TestedCombination]:
     """Return the proofs that meet a request; each pair of versions is held against a want once."""
     found = [one for one in proofs if not one.lacking(request)]
     for want in request.wants:
@@ -163,20 +188,24 @@ def is_current(entry: Entry) -> bool:
 
 
 def _meets(want: Want, at: Version, locked: Version) -> bool:
-    return meets(want.specifier, at, patches(at) if isinstance(want.axis, InterpreterAxis) else [locked])
+    return meets(
+        want.specifier, at, patches(at) if isinstance(want.axis, InterpreterAxis) else [locked]
+    )
 
 
 def _package(axis: Axis) -> str:
     return "" if isinstance(axis, InterpreterAxis) else canonicalize_name(axis.package)
 
 
-def _versions(packages: Iterable[tuple[str, str]], cell: Cell, lock: Lock) -> Iterator[tuple[str, Version]]:
+def _versions(
+    packages: Iterable[tuple[str, str]], cell: Cell, lock: Lock
+) -> Iterator[tuple[str, Version]]:
     pins = {pin.name: pin.version for pin in lock.pins}
     for axis, package in packages:
         yield axis, pins.get(package) or cell.on(axis).version
 
 
-def _key(goal: Goal, placed: tuple[tuple[int, ...], Proof]) -> tuple[object, ...]:
+def _key(goal: Goal, placed: tuple[tuple[int, ...], TestedCombination]) -> tuple[object, ...]:
     """What proofs are ordered by; each comes with its places on the axes, the subject's first."""
     (subject, *others), proof = placed
     doubts = (not proof.is_published, bool(proof.stale))

@@ -1,11 +1,13 @@
-"""The `advise` room's plain statement: what a plain install of these versions does today, where it is known."""
+"""The `advise` room's plain statement: what a plain install of these versions does today, where it
+is known.
+"""
 
 from typing import Literal
 
-from compat.advise.request import Value
 from compat.declare.matrix import PackageAxis
 from compat.plan.cell import Cell
-from compat.results.picture import Entry, Picture
+from compat.results.snapshot import Entry, Snapshot
+from compat.value import Value
 
 
 class AsPublished(Value, frozen=True):
@@ -16,7 +18,7 @@ class AsPublished(Value, frozen=True):
     sentence: str
 
 
-def as_published(picture: Picture, cell: Cell) -> AsPublished:
+def as_published(picture: Snapshot, cell: Cell) -> AsPublished:
     """Return what a plain install of the cell's versions does, by the fresh cell of its place."""
     command = f"pip install {' '.join(_pin(axis, cell) for axis in picture.matrix.packages)}"
     entry = picture.by_id.get(cell.id.partition("+")[0])
@@ -24,7 +26,9 @@ def as_published(picture: Picture, cell: Cell) -> AsPublished:
     if entry is None or kind == "unknown":
         return AsPublished(command=command, state="unknown", sentence="not tried so far")
     if kind == "works":
-        return AsPublished(command=command, state="works", sentence=f"works, tested on {entry.verdict.latest}")
+        return AsPublished(
+            command=command, state="works", sentence=f"works, tested on {entry.verdict.latest}"
+        )
     return AsPublished(command=command, state="fails", sentence=_failure(entry))
 
 
@@ -37,4 +41,8 @@ def _failure(entry: Entry) -> str:
 
 def _pin(axis: PackageAxis, cell: Cell) -> str:
     version = cell.on(axis.name).version
-    return f"'{axis.package}=={version}'" if axis.select.keep == "each" else f"'{axis.package}=={version}.*'"
+    return (
+        f"'{axis.package}=={version}'"
+        if axis.select.keep == "each"
+        else f"'{axis.package}=={version}.*'"
+    )

@@ -1,11 +1,12 @@
-"""The `advise` room's question: what a user has and needs, in words such as `python==3.10`, read against a matrix."""
+"""The `advise` room's question: what a user has and needs, in words such as `python==3.10`, read
+against a matrix.
+"""
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Literal, get_args
 
-import msgspec
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import Specifier, SpecifierSet
 from packaging.utils import canonicalize_name
@@ -15,15 +16,12 @@ from compat.declare.matrix import Axis, InterpreterAxis, Matrix
 from compat.errors import UsageError
 from compat.index.release import Catalogue
 from compat.index.select import members
+from compat.value import Value
 
 Goal = Literal["newest", "stable", "minimum"]
 GOALS: tuple[Goal, ...] = get_args(Goal)
 # More patches than any interpreter series has had.
 _PATCHES = 60
-
-
-class Value(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of the advise room's values."""
 
 
 class Want(Value, frozen=True):
@@ -34,7 +32,9 @@ class Want(Value, frozen=True):
 
 
 class Request(Value, frozen=True):
-    """What a user has (`wants`, at most one an axis, in axis order), which capabilities are needed, and the goal."""
+    """What a user has (`wants`, at most one an axis, in axis order), which capabilities are needed,
+    and the goal.
+    """
 
     wants: tuple[Want, ...] = ()
     needs: tuple[str, ...] = ()
@@ -42,48 +42,72 @@ class Request(Value, frozen=True):
 
 
 def request_of(
-    words: Iterable[str], matrix: Matrix, capabilities: Sequence[str], needs: Iterable[str] = (), goal: Goal = "newest"
+    words: Iterable[str],
+    matrix: Matrix,
+    capabilities: Sequence[str],
+    needs: Iterable[str] = (),
+    goal: Goal = "newest",
 ) -> Request:
-    """Return the request that the words make; an axis goes by its name, its short name or its package's.
+    """Return the request that the words make; an axis goes by its name, its short name or its
+    package's.
 
-    Raises UsageError for what is no requirement, and for an unknown axis or capability, with the nearest known one.
+    Raises UsageError for what is no requirement, and for an unknown axis or capability, with the
+    nearest known one.
     """
     asked: dict[str, SpecifierSet] = {}
     for word in words:
         requirement = _requirement(word)
         axis = _axis(requirement.name, matrix)
         asked[axis.name] = asked.get(axis.name, SpecifierSet()) & requirement.specifier
-    wants = tuple(Want(axis=axis, specifier=asked[axis.name]) for axis in matrix.axes if axis.name in asked)
-    return Request(wants=wants, needs=tuple(_need(need, capabilities) for need in dict.fromkeys(needs)), goal=goal)
+    wants = tuple(
+        Want(axis=axis, specifier=asked[axis.name]) for axis in matrix.axes if axis.name in asked
+    )
+    return Request(
+        wants=wants,
+        needs=tuple(_need(need, capabilities) for need in dict.fromkeys(needs)),
+        goal=goal,
+    )
 
 
 def meets(specifier: SpecifierSet, at: Version, releases: Iterable[Version]) -> bool:
-    """Return whether a coordinate is what is asked; `releases` are those that it stands for, or the one that is locked.
+    """Return whether a coordinate is what is asked; `releases` are those that it stands for, or the
+    one that is locked.
 
-    A specifier with no more numbers than the coordinate speaks of the coordinate, so that `==2.11`, `<=2.11` and
-    `!=2.11` mean the series 2.11; one with more numbers speaks of releases.
+    A specifier with no more numbers than the coordinate speaks of the coordinate, so that `==2.11`,
+    `<=2.11` and `!=2.11` mean the series 2.11; one with more numbers speaks of releases.
     """
     coarse = [one for one in specifier if _numbers(one) <= len(at.release)]
     fine = [one for one in specifier if _numbers(one) > len(at.release)]
     if not all(one.contains(at, prereleases=True) for one in coarse):
         return False
-    return not fine or any(all(one.contains(release, prereleases=True) for one in fine) for release in releases)
+    return not fine or any(
+        all(one.contains(release, prereleases=True) for one in fine) for release in releases
+    )
 
 
 def releases_of(axis: Axis, at: Version, catalogue: Catalogue) -> tuple[Version, ...]:
-    """Return the releases that a coordinate stands for; of an interpreter, any patch that its series may have."""
+    """Return the releases that a coordinate stands for; of an interpreter, any patch that its
+    series may have.
+    """
     if isinstance(axis, InterpreterAxis):
         return patches(at)
-    return tuple(one.version for one in members(at, axis.select, catalogue.package(canonicalize_name(axis.package))))
+    return tuple(
+        one.version
+        for one in members(at, axis.select, catalogue.package(canonicalize_name(axis.package)))
+    )
 
 
-def wanted(
+def wanted_coordinates(
     request: Request, known: Mapping[str, Iterable[Version]], catalogue: Catalogue
 ) -> dict[str, frozenset[Version]]:
-    """Return, for each axis that something is asked of, which of its known coordinates may be what is asked."""
+    """Return, for each axis that something is asked of, which of its known coordinates may be what
+    is asked.
+    """
     return {
         want.axis.name: frozenset(
-            at for at in known[want.axis.name] if meets(want.specifier, at, releases_of(want.axis, at, catalogue))
+            at
+            for at in known[want.axis.name]
+            if meets(want.specifier, at, releases_of(want.axis, at, catalogue))
         )
         for want in request.wants
     }
@@ -107,7 +131,9 @@ def _requirement(word: str) -> Requirement:
         hint = "requirements look like python==3.10 or 'name>=1,<2'"
         raise UsageError.of(f"{word[:80]!r} is not a requirement", hint=hint) from None
     if requirement.extras or requirement.marker is not None or requirement.url:
-        raise UsageError.of(f"{word[:80]!r} has more than a name and versions", hint="leave out extras and markers")
+        raise UsageError.of(
+            f"{word[:80]!r} has more than a name and versions", hint="leave out extras and markers"
+        )
     return requirement
 
 
@@ -119,7 +145,11 @@ def _axis(name: str, matrix: Matrix) -> Axis:
     found = names.get(canonicalize_name(name))
     if found is None:
         near = difflib.get_close_matches(canonicalize_name(name), names, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(label(axis) for axis in matrix.axes)}"
+        hint = (
+            f"did you mean {near[0]}?"
+            if near
+            else f"it has {', '.join(label(axis) for axis in matrix.axes)}"
+        )
         raise UsageError.of(f"matrix {matrix.name!r} has no axis {name!r}", hint=hint)
     return found
 
@@ -143,7 +173,9 @@ def _known(capabilities: Sequence[str]) -> str:
 
 
 def _numbers(specifier: Specifier) -> int:
-    """How many numbers a specifier's version has; what is no version, as `===` takes, has more than any."""
+    """How many numbers a specifier's version has; what is no version, as `===` takes, has more than
+    any.
+    """
     try:
         return len(Version(specifier.version.removesuffix(".*")).release)
     except InvalidVersion:

@@ -1,9 +1,10 @@
-"""The `advise` room's table: all that a page needs to answer requests by itself, as the command would.
+"""The `advise` room's table: all that a page needs to answer requests by itself, as the command
+would.
 
-A request that names coordinates and capabilities is answered so: keep the rows whose `at` is as asked and whose `lacks`
-names no needed capability; of these take the first by (`tier`, or 0 where a capability was needed; `rank` of the goal).
-Where no row is left, the nearest is the first by (needs lacking; axes not as asked; coordinates off, all axes together;
-that order).
+A request that names coordinates and capabilities is answered so: keep the rows whose `at` is as
+asked and whose `lacks` names no needed capability; of these take the first by (`tier`, or 0 where a
+capability was needed; `rank` of the goal). Where no row is left, the nearest is the first by (needs
+lacking; axes not as asked; coordinates off, all axes together; that order).
 """
 
 import datetime
@@ -11,13 +12,16 @@ from collections.abc import Callable
 
 from compat.advise.answer import Advisor, Card
 from compat.advise.commands import Whereabouts, commands
-from compat.advise.request import GOALS, Goal, Value, label
+from compat.advise.request import GOALS, Goal, label
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Recipe
+from compat.value import Value
 
 
 class AdviceAxis(Value, frozen=True):
-    """An axis: its name and short name in ids, what people call it, and its coordinates, oldest first."""
+    """An axis: its name and short name in ids, what people call it, and its coordinates, oldest
+    first.
+    """
 
     name: str
     short: str
@@ -34,12 +38,15 @@ class Rank(Value, frozen=True):
 
 
 class AdviceRow(Value, frozen=True):
-    """A proven combination. Numbers point into the table's lists: `at` into the coordinates of each axis, `fails` and
-    `lacks` into `capabilities` (`lacks` has all that it was not seen to have), the others into `sentences`.
+    """A proven combination.
 
-    `tested` is how many runs count, `days` on how many days they were. `stale` says why its evidence
-    is old, `lifted` which requirements are not kept, `published` what a plain install does; `uv` and
-    `pip` are the lines that install it.
+    Numbers point into the table's lists: `at` into the coordinates of each axis, `fails` and
+    `lacks` into `capabilities` (`lacks` has all that it was not seen to have), the others into
+    `sentences`.
+
+    `tested` is how many runs count, `days` on how many days they were. `stale` says why its
+    evidence is old, `lifted` which requirements are not kept, `published` what a plain install
+    does; `uv` and `pip` are the lines that install it.
     """
 
     id: str
@@ -63,7 +70,9 @@ class AdviceRow(Value, frozen=True):
 
 
 class AdviceTable(Value, frozen=True):
-    """The proven combinations of a matrix, the newest first, with the lists that their numbers point into."""
+    """The proven combinations of a matrix, the newest first, with the lists that their numbers
+    point into.
+    """
 
     matrix: str
     subject: str
@@ -114,12 +123,16 @@ def advise_rows(advisor: Advisor, at: Callable[[Lock], Whereabouts]) -> AdviceTa
             for axis in picture.matrix.axes
         ),
         capabilities=tuple(capabilities),
-        rows=tuple(_row(advisor, _Told(advisor.card(one), at), numbers, sentences) for one in ordered),
+        rows=tuple(
+            _row(advisor, _Told(advisor.card(one), at), numbers, sentences) for one in ordered
+        ),
         sentences=tuple(sentences.numbers),
     )
 
 
-def _row(advisor: Advisor, told: _Told, numbers: dict[str, int], sentences: _Sentences) -> AdviceRow:
+def _row(
+    advisor: Advisor, told: _Told, numbers: dict[str, int], sentences: _Sentences
+) -> AdviceRow:
     card, proof, has = told.card, told.card.proof, frozenset(told.card.proof.has)
     return AdviceRow(
         id=proof.id,

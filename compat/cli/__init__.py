@@ -1,1 +1,3 @@
-"""The command line. In come words and the clock; out go answers on stdout, prose on stderr, and an exit code."""
+"""The command line. In come words and the clock; out go answers on stdout, prose on stderr, and an
+exit code.
+"""

@@ -12,19 +12,27 @@ from compat.advise.request import Goal, label, request_of
 from compat.cli.output import envelope, note, say
 from compat.cli.setting import Json, MatrixName, Root, Setting
 from compat.cli.stand import Stand
-from compat.site.words import listed
+from compat.site.wording import listed
 
 Words = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[REQUIREMENT]...", help="What you have or must keep: python==3.10 'name<2.14'."),
+    typer.Argument(
+        metavar="[REQUIREMENT]...", help="What you have or must keep: python==3.10 'name<2.14'."
+    ),
 ]
-Needs = Annotated[list[str] | None, typer.Option("--need", metavar="CAPABILITY", help="What must work; repeatable.")]
+Needs = Annotated[
+    list[str] | None,
+    typer.Option("--need", metavar="CAPABILITY", help="What must work; repeatable."),
+]
 GoalOption = Annotated[
-    Goal, typer.Option("--goal", help="The newest, those tested on the most days, or the oldest versions.")
+    Goal,
+    typer.Option(
+        "--goal", help="The newest, those tested on the most days, or the oldest versions."
+    ),
 ]
 
 
-def advise(
+def advise_command(
     matrix: MatrixName,
     words: Words = None,
     goal: GoalOption = "newest",
@@ -35,13 +43,16 @@ def advise(
     """Tell which proven combination to install, and how. Asks no index.
 
     Ends with 0 when what was asked for works: all of it, or with --need each capability that is
-    needed; with 1 when the best works only in part, and what fails is said, or when nothing that fits
-    is proven and the nearest is shown.
+    needed; with 1 when the best works only in part, and what fails is said, or when nothing that
+    fits is proven and the nearest is shown.
 
-    Examples: compat advise tff; compat advise tff python==3.10 'tf<2.14' --goal stable; compat advise tff --need import
+    Examples: compat advise tff; compat advise tff python==3.10 'tf<2.14' --goal stable; compat
+    advise tff --need import
     """
     stand = Stand(Setting(matrix, root))
-    asked = request_of(words or (), stand.setting.ask.matrix, _capabilities(stand), need or (), goal)
+    asked = request_of(
+        words or (), stand.setting.ask.matrix, _capabilities(stand), need or (), goal
+    )
     answer = advisor_of(stand).answer(asked)
     lacking = _lacking(stand, answer) if isinstance(answer, Recommended) else ""
     if as_json:
@@ -57,9 +68,14 @@ def advise(
 
 def advisor_of(stand: Stand) -> Advisor:
     """Return the advisor about where a matrix stands."""
-    ids = [entry.cell.id for entry in stand.picture.known if entry.verdict.kind in ("works", "partial")]
+    ids = [
+        entry.cell.id for entry in stand.picture.known if entry.verdict.kind in ("works", "partial")
+    ]
     paths = {cell: pipeline.lock_path(stand.setting.folder, cell) for cell in ids}
-    return Advisor(stand.picture, {cell: pipeline.kept_lock(path) for cell, path in paths.items() if path.exists()})
+    return Advisor(
+        stand.picture,
+        {cell: pipeline.kept_lock(path) for cell, path in paths.items() if path.exists()},
+    )
 
 
 def _capabilities(stand: Stand) -> list[str]:
@@ -119,7 +135,9 @@ def _say_card(stand: Stand, card: Card) -> None:
 
 
 def _named(stand: Stand, card: Card) -> str:
-    return ", ".join(f"{label(axis)} {card.proof.version(axis.name)}" for axis in stand.picture.matrix.axes)
+    return ", ".join(
+        f"{label(axis)} {card.proof.version(axis.name)}" for axis in stand.picture.matrix.axes
+    )
 
 
 def _evidence(card: Card) -> str:
@@ -150,7 +168,9 @@ def _told(stand: Stand, answer: Recommended | Unproven) -> dict[str, Any]:
         "in_the_way": answer.in_the_way if isinstance(answer, Unproven) else (),
         "changes": answer.changes if isinstance(answer, Unproven) else (),
         "best": None if best is None else _card(stand, best),
-        "alternatives": [{**_card(stand, one.card), "trade_off": one.trade_off} for one in alternatives],
+        "alternatives": [
+            {**_card(stand, one.card), "trade_off": one.trade_off} for one in alternatives
+        ],
     }
 
 
@@ -168,7 +188,10 @@ def _card(stand: Stand, card: Card) -> dict[str, Any]:
         "last": proof.last,
         "isolation": proof.isolation,
         "stale": proof.stale,
-        "lifted": [{"sentence": one.sentence, "rule": one.rule, "because": one.because} for one in card.lifted],
+        "lifted": [
+            {"sentence": one.sentence, "rule": one.rule, "because": one.because}
+            for one in card.lifted
+        ],
         "as_published": card.published,
         "commands": lines,
     }

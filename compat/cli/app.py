@@ -6,11 +6,24 @@ from collections.abc import Sequence
 
 import typer
 
-from compat.cli import advice, declarations, health, locks, plans, proposals, publish, runs, shows, upkeep, version
+from compat.cli import (
+    advice,
+    declarations,
+    health,
+    locks,
+    plans,
+    proposals,
+    publish,
+    runs,
+    shows,
+    upkeep,
+    version,
+)
 from compat.cli.output import envelope, report
 from compat.errors import CompatError, Fault
 
-# typer may bring click along or use the installed one; the base of its own class is right in both cases.
+# typer may bring click along or use the installed one; the base of its own class is right in both
+# cases.
 WrongUsage: type[Exception] = typer.BadParameter.__bases__[0]
 
 app = typer.Typer(
@@ -20,23 +33,23 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.callback()(version.options)
-app.command(name="check")(declarations.check)
-app.command(name="schema")(declarations.schema)
-app.command(name="discover")(plans.discover)
-app.command(name="plan")(plans.plan)
-app.command(name="lock")(locks.lock)
-app.command(name="run")(runs.run)
-app.command(name="show")(shows.show)
-app.command(name="advise")(advice.advise)
-app.command(name="propose")(proposals.propose)
-app.command(name="schedule")(proposals.schedule)
-app.command(name="record")(shows.record)
-app.command(name="health")(health.health)
-app.command(name="keep")(upkeep.keep)
-app.command(name="watchdog")(upkeep.watchdog)
-app.command(name="publish")(publish.publish)
-app.command(name="serve")(publish.serve)
-app.command(name="verify")(publish.verify)
+app.command(name="check")(declarations.check_command)
+app.command(name="schema")(declarations.schema_command)
+app.command(name="discover")(plans.discover_command)
+app.command(name="plan")(plans.plan_command)
+app.command(name="lock")(locks.lock_command)
+app.command(name="run")(runs.run_command)
+app.command(name="show")(shows.show_command)
+app.command(name="advise")(advice.advise_command)
+app.command(name="propose")(proposals.propose_command)
+app.command(name="schedule")(proposals.schedule_command)
+app.command(name="record")(shows.record_command)
+app.command(name="health")(health.health_command)
+app.command(name="keep")(upkeep.keep_command)
+app.command(name="watchdog")(upkeep.watchdog_command)
+app.command(name="publish")(publish.publish_command)
+app.command(name="serve")(publish.serve_command)
+app.command(name="verify")(publish.verify_command)
 
 
 def main() -> None:
@@ -53,7 +66,9 @@ def main() -> None:
         code = error.exit_code
     except WrongUsage as error:
         message = str(getattr(error, "format_message", error.__str__)())
-        _tell([Fault(code="usage", path="", message=message, hint="compat --help shows the commands")])
+        _tell(
+            [Fault(code="usage", path="", message=message, hint="compat --help shows the commands")]
+        )
         code = 2
     except (KeyboardInterrupt, typer.Abort):
         print("compat: interrupted", file=sys.stderr)

@@ -1,4 +1,6 @@
-"""What this machine gives to runs: folders, interpreters, the isolation level, and how many cells fit at once."""
+"""What this machine gives to runs: folders, interpreters, the isolation level, and how many cells
+fit at once.
+"""
 
 import os
 import platform
@@ -18,7 +20,15 @@ from compat.run.interpreter import bytecode_of
 from compat.run.job import Bench, Job
 from compat.run.supervise import levels
 
-_INSTALL_SEES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "no_proxy", "https_proxy")
+_INSTALL_SEES = (
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "no_proxy",
+    "https_proxy",
+)
 
 
 def job_of(setting: Setting, cell: str, lock: Lock) -> Job:
@@ -38,14 +48,18 @@ def job_of(setting: Setting, cell: str, lock: Lock) -> Job:
 
 
 def level_of(asked: str) -> Isolation:
-    """Return the isolation level to use: the one asked for, else the highest that this machine allows."""
+    """Return the isolation level to use: the one asked for, else the highest that this machine
+    allows.
+    """
     allowed = levels(environ())
     if not asked:
         return allowed[0]
     for level in allowed:
         if level == asked.upper():
             return level
-    raise UsageError.of(f"this machine does not allow isolation {asked!r}; it allows {', '.join(allowed)}")
+    raise UsageError.of(
+        f"this machine does not allow isolation {asked!r}; it allows {', '.join(allowed)}"
+    )
 
 
 def bench_of(job: Job, worker: str, index: IndexSettings, level: Isolation, keep: bool) -> Bench:
@@ -82,11 +96,17 @@ def install_variables(index: IndexSettings) -> tuple[tuple[str, str], ...]:
     seen = {key: environ()[key] for key in _INSTALL_SEES if key in environ()}
     if index.cert is not None:
         seen["SSL_CERT_FILE"] = index.cert
-    return tuple(sorted((seen | {"PATH": "/usr/bin:/bin", "UV_CACHE_DIR": str(sandbox_folder() / "uv")}).items()))
+    return tuple(
+        sorted(
+            (seen | {"PATH": "/usr/bin:/bin", "UV_CACHE_DIR": str(sandbox_folder() / "uv")}).items()
+        )
+    )
 
 
 def hidden_places() -> tuple[str, ...]:
-    """Return what cells do not see, where the level allows: the user's home folder, if there is one."""
+    """Return what cells do not see, where the level allows: the user's home folder, if there is
+    one.
+    """
     try:
         return (str(Path.home()),)
     except RuntimeError:
@@ -107,11 +127,15 @@ def missing_interpreter(lock: Lock) -> Version | None:
 def host_class() -> str:
     """Return the class of this machine, never its name."""
     gigabytes = round(psutil.virtual_memory().total / 2**30)
-    return f"{platform.system().lower()}-{platform.machine()}-{os.cpu_count() or 1}cpu-{gigabytes}gb"
+    return (
+        f"{platform.system().lower()}-{platform.machine()}-{os.cpu_count() or 1}cpu-{gigabytes}gb"
+    )
 
 
-def fitting(asked: int, setting: Setting) -> int:
-    """Return how many cells may run at once: what was asked, as far as free memory and disk allow; at least one."""
+def workers_that_fit(asked: int, setting: Setting) -> int:
+    """Return how many cells may run at once: what was asked, as far as free memory and disk allow;
+    at least one.
+    """
     suite = setting.ask.matrix.suite
     by_memory = int(psutil.virtual_memory().available / 2**20 // suite.memory_mb)
     by_disk = int(shutil.disk_usage(sandbox_folder()).free / 2**20 // suite.disk_mb)

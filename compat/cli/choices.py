@@ -2,8 +2,6 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
-import msgspec
-
 from compat import pipeline
 from compat.cli.stand import Stand
 from compat.declare.matrix import Matrix
@@ -13,21 +11,22 @@ from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import Feasible, Infeasible, fate_of
 from compat.results.due import due
-from compat.site.words import count
+from compat.site.wording import count
+from compat.value import Value
 
 # A first run of at most so many cells begins unasked. At five seconds a cell, which is usual for a
 # small library, that is about four minutes; thousands of cells would be days. Chosen on 2026-11-22.
 MOST_UNASKED = 50
 
 
-class CellToRun(msgspec.Struct, frozen=True, kw_only=True):
+class CellToRun(Value, frozen=True, kw_only=True):
     """A cell that is to be run, and why."""
 
     cell: str
     reason: str
 
 
-class CellsToRun(msgspec.Struct, frozen=True, kw_only=True):
+class CellsToRun(Value, frozen=True, kw_only=True):
     """The cells to run, the infeasible ones that were meant, too, and what else is to be said."""
 
     cells: tuple[CellToRun, ...]
@@ -63,13 +62,19 @@ def outside(choices: Sequence[Infeasible]) -> str:
     first = choices[0]
     if len(choices) == 1:
         return f"left out, because it is infeasible: {first.cell.id}: {first.obstacle.because}"
-    return f"left out, because they are infeasible: {len(choices):,} cells; {first.cell.id}: {first.obstacle.because}"
+    return (
+        f"left out, because they are infeasible: {len(choices):,} cells; {first.cell.id}:"
+        f" {first.obstacle.because}"
+    )
 
 
 def _quick(stand: Stand) -> CellsToRun:
     name, quick = stand.setting.folder.name, stand.setting.ask.matrix.quick
     if not quick:
-        hint = f"compat run {name} 'GLOB' runs cells by their ids; `quick = [...]` in its matrix.toml would name some"
+        hint = (
+            f"compat run {name} 'GLOB' runs cells by their ids; `quick = [...]` in its matrix.toml"
+            " would name some"
+        )
         raise NothingToDo.of(f"matrix {name!r} names no quick cells", hint=hint)
     _, cells = _cells(stand, quick)
     return CellsToRun(cells=tuple(CellToRun(cell=cell.id, reason="quick") for cell in cells))
@@ -82,18 +87,25 @@ def _named(stand: Stand, words: Sequence[str]) -> CellsToRun:
     if not wanted:
         hint = f"compat plan {stand.setting.folder.name} --explain CELL shows the arithmetic of one"
         raise NothingToDo.of(f"no cell to run is left; {outside(infeasible)}", hint=hint)
-    return CellsToRun(cells=tuple(CellToRun(cell=cell.id, reason="named") for cell in wanted), infeasible=infeasible)
+    return CellsToRun(
+        cells=tuple(CellToRun(cell=cell.id, reason="named") for cell in wanted),
+        infeasible=infeasible,
+    )
 
 
 def _due(stand: Stand) -> CellsToRun:
     setting = stand.setting
-    reasons = {entry.cell: entry.reason for entry in due(stand.candidates(), stand.runs(), stand.present)}
+    reasons = {
+        entry.cell: entry.reason for entry in due(stand.candidates(), stand.runs(), stand.present)
+    }
     catalogue, cells = _inside(stand, reasons)
     gone = [cell for cell in reasons if cell not in cells]
     wanted, infeasible = _sifted(stand, catalogue, cells.values(), stand.locks)
     remarks = []
     if gone:
-        which = f"{gone[0]} is" if len(gone) == 1 else f"{len(gone):,} cells, such as {gone[0]}, are"
+        which = (
+            f"{gone[0]} is" if len(gone) == 1 else f"{len(gone):,} cells, such as {gone[0]}, are"
+        )
         remarks.append(f"left out: {which} not in matrix {setting.folder.name!r} any more")
     if not wanted:
         remarks.append("nothing else is due" if gone or infeasible else up_to_date(stand))
@@ -103,7 +115,9 @@ def _due(stand: Stand) -> CellsToRun:
 
 
 def _first(stand: Stand) -> CellsToRun:
-    """Of a matrix of which nothing is known: all that a plain install could give, if it is little."""
+    """Of a matrix of which nothing is known: all that a plain install could give, if it is
+    little.
+    """
     setting = stand.setting
     name, matrix = setting.folder.name, setting.ask.matrix
     every = pipeline.product_of(setting.ask, setting.kept)
@@ -116,12 +130,16 @@ def _first(stand: Stand) -> CellsToRun:
     if len(feasible) <= MOST_UNASKED:
         quick = _quick(stand).cells if matrix.quick else ()
         others = (cell.id for cell in feasible if cell.id not in matrix.quick)
-        return CellsToRun(cells=(*quick, *(CellToRun(cell=cell, reason="never-run") for cell in others)))
+        return CellsToRun(
+            cells=(*quick, *(CellToRun(cell=cell, reason="never-run") for cell in others))
+        )
     glob, matching = _newest_of(feasible, matrix)
     ways = [f"compat run {name} {glob!r} runs {count(matching, 'cell')}"]
     if matrix.quick:
         ways.insert(0, f"compat run {name} --quick runs {count(len(matrix.quick), 'telling cell')}")
-    raise NothingToDo.of(f"{len(feasible):,} cells of {name} are feasible and none is locked", hint="; ".join(ways))
+    raise NothingToDo.of(
+        f"{len(feasible):,} cells of {name} are feasible and none is locked", hint="; ".join(ways)
+    )
 
 
 def _never_locked(stand: Stand) -> list[str]:
@@ -135,14 +153,21 @@ def _never_locked(stand: Stand) -> list[str]:
         return []
     glob, _ = _newest_of(feasible, setting.ask.matrix)
     which = count(len(feasible), "more cell is", "more cells are")
-    return [f"{which} feasible and never locked: compat run {setting.folder.name} {glob!r} runs the newest"]
+    return [
+        f"{which} feasible and never locked: compat run {setting.folder.name} {glob!r} runs the"
+        " newest"
+    ]
 
 
 def _newest_of(cells: Sequence[Cell], matrix: Matrix) -> tuple[str, int]:
     """A glob for the cells with the newest release of the subject, and how many it names."""
-    newest = max((cell.on(matrix.subject) for cell in cells), key=lambda coordinate: coordinate.version)
+    newest = max(
+        (cell.on(matrix.subject) for cell in cells), key=lambda coordinate: coordinate.version
+    )
     found = [cell for cell in cells if cell.on(matrix.subject) == newest]
-    parts = (newest.text if axis.name == matrix.subject else f"{axis.short}*" for axis in matrix.axes)
+    parts = (
+        newest.text if axis.name == matrix.subject else f"{axis.short}*" for axis in matrix.axes
+    )
     # A version ends with a digit and the name of a recipe does not: only fresh cells are named.
     ending = "" if matrix.axes[-1].name == matrix.subject else "[0-9]"
     return "-".join(parts) + ending, len(found)
@@ -162,7 +187,10 @@ def _cells(stand: Stand, words: Sequence[str]) -> tuple[Catalogue, tuple[Cell, .
 
 def _inside(stand: Stand, ids: Collection[str]) -> tuple[Catalogue, dict[str, Cell]]:
     """Those of the ids that are cells of the matrix, in order; by the catalogues as for words."""
-    ask, kept = stand.setting.ask, pipeline.kept_catalogue(stand.setting.folder, stand.setting.ask.matrix)
+    ask, kept = (
+        stand.setting.ask,
+        pipeline.kept_catalogue(stand.setting.folder, stand.setting.ask.matrix),
+    )
     if kept is not None:
         inside = _among(pipeline.product_of(ask, kept), ids)
         if len(inside) == len(ids):

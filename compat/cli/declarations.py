@@ -6,7 +6,15 @@ import typer
 
 from compat import files, pipeline
 from compat.cli.output import envelope, note, say
-from compat.cli.setting import ExtraIndexUrl, IndexUrl, Json, Root, Setting, matrices_folder, matrix_names
+from compat.cli.setting import (
+    ExtraIndexUrl,
+    IndexUrl,
+    Json,
+    Root,
+    Setting,
+    matrices_folder,
+    matrix_names,
+)
 from compat.cli.stand import Stand
 from compat.cli.twice import twice
 from compat.declare.faults import faults_of
@@ -15,8 +23,10 @@ from compat.errors import DeclarationError, Fault
 from compat.results.refuted import refuted
 
 
-def check(
-    matrix: Annotated[str, typer.Argument(metavar="[MATRIX]", help="One matrix; without it, all.")] = "",
+def check_command(
+    matrix: Annotated[
+        str, typer.Argument(metavar="[MATRIX]", help="One matrix; without it, all.")
+    ] = "",
     as_json: Json = False,
     root: Root = None,
     index_url: IndexUrl = None,
@@ -24,15 +34,17 @@ def check(
 ) -> None:
     """Check declarations and their suites, and hold what [[known]] says against the records.
 
-    An index is asked only where extra ones are configured: then each package of a matrix or its locks
-    that stands on two of them is told, with the one that counts.
+    An index is asked only where extra ones are configured: then each package of a matrix or its
+    locks that stands on two of them is told, with the one that counts.
 
     Examples: compat check; compat check tff
     """
     names = [matrix] if matrix else matrix_names(matrices_folder(root))
     settings = [Setting(name, root, index_url, extra_index_url) for name in names]
     checked = [setting.ask.matrix.name for setting in settings]
-    faults = [f for s in settings for f in (*pipeline.suite_trouble(s.folder, s.ask.matrix), *_refuted(s))]
+    faults = [
+        f for s in settings for f in (*pipeline.suite_trouble(s.folder, s.ask.matrix), *_refuted(s))
+    ]
     if faults:
         raise DeclarationError(*faults)
     for line in dict.fromkeys(line for setting in settings for line in twice(setting)):
@@ -49,8 +61,10 @@ def _refuted(setting: Setting) -> tuple[Fault, ...]:
     return faults_of(f"matrices/{setting.folder.name}/matrix.toml", refuted(matrix, verdicts))
 
 
-def schema(
-    write: Annotated[bool, typer.Option("--write", help="Write the schemas into matrices/.")] = False,
+def schema_command(
+    write: Annotated[
+        bool, typer.Option("--write", help="Write the schemas into matrices/.")
+    ] = False,
     root: Root = None,
 ) -> None:
     """Show how the JSON schemas of the declarations would change; write them with --write.
@@ -59,12 +73,19 @@ def schema(
     """
     folder = matrices_folder(root)
     changed = False
-    for name, content in (("matrix.schema.json", matrix_schema()), ("policy.schema.json", policy_schema())):
+    for name, content in (
+        ("matrix.schema.json", matrix_schema()),
+        ("policy.schema.json", policy_schema()),
+    ):
         text = schema_text(content)
         before = (files.read_if_there(folder / name) or b"").decode(errors="replace")
         print(files.unified_diff(f"matrices/{name}", before, text), end="")
         changed = changed or before != text
         if write:
             files.write(folder / name, text)
-    note("compat: schemas are current" if not changed else f"compat: schemas {'written' if write else 'would change'}")
+    note(
+        "compat: schemas are current"
+        if not changed
+        else f"compat: schemas {'written' if write else 'would change'}"
+    )
     raise typer.Exit(1 if changed and not write else 0)

@@ -1,4 +1,6 @@
-"""The command that says whether what is known of a matrix is still renewed: a schedule watches another with it."""
+"""The command that says whether what is known of a matrix is still renewed: a schedule watches
+another with it.
+"""
 
 from collections import Counter
 from typing import Annotated
@@ -8,18 +10,22 @@ import typer
 from compat.cli.output import envelope, note, report, say
 from compat.cli.setting import Json, MatrixName, Root, Setting, now
 from compat.cli.stand import Stand
-from compat.results.picture import Entry
+from compat.results.snapshot import Entry
 
 STATES = ("ruled out before any run", "tested", "run without an answer", "never run")
 
 
-def health(
+def health_command(
     matrix: MatrixName,
-    days: Annotated[int, typer.Option("--days", min=0, help="How long a stale verdict may wait for its run.")] = 14,
+    days: Annotated[
+        int, typer.Option("--days", min=0, help="How long a stale verdict may wait for its run.")
+    ] = 14,
     as_json: Json = False,
     root: Root = None,
 ) -> None:
-    """Tell how old the verdicts are. Exit code 1 when one is overdue, a record is damaged, or none is there.
+    """Tell how old the verdicts are.
+
+    Exit code 1 when one is overdue, a record is damaged, or none is there.
 
     Each planned cell is counted once: ruled out before any run, tested, run without an answer, or
     never run. A verdict is overdue when it has been stale by its age for more than so many days:

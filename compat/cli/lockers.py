@@ -3,7 +3,14 @@
 from packaging.version import Version
 
 from compat.cli.benches import hidden_places, install_variables, level_of, readable_places
-from compat.cli.setting import LockerName, Setting, cache_folder, environ, interpreter, sandbox_folder
+from compat.cli.setting import (
+    LockerName,
+    Setting,
+    cache_folder,
+    environ,
+    interpreter,
+    sandbox_folder,
+)
 from compat.declare.text import parse_release
 from compat.errors import ToolFailed
 from compat.lock.locker import Locker
@@ -15,13 +22,17 @@ from compat.run.evidence import Isolation, Limits
 
 
 def locker_of(setting: Setting, name: LockerName, level: Isolation | None = None) -> Locker:
-    """Return the locker of that name; builds run at the isolation level, else at the highest that there is."""
+    """Return the locker of that name; builds run at the isolation level, else at the highest that
+    there is.
+    """
     if name == "pip-tools":
         return PipToolsLocker(setting.index, setting.source, environ(), interpreter, cache_folder())
     environment = {"UV_CACHE_DIR": str(sandbox_folder() / "uv"), **environ()}
     named = tuple(map(parse_release, setting.ask.matrix.builds))
     builder = Builder(lambda python: _workshop(setting, python, level or level_of("")))
-    return UvLocker(setting.index, environment, interpreter, NamedBuilds(named, setting.source, builder))
+    return UvLocker(
+        setting.index, environment, interpreter, NamedBuilds(named, setting.source, builder)
+    )
 
 
 def _workshop(setting: Setting, patch: Version, level: Isolation) -> Workshop:
@@ -29,17 +40,23 @@ def _workshop(setting: Setting, patch: Version, level: Isolation) -> Workshop:
     if python is None:
         series = f"{patch.major}.{patch.minor}"
         hint = f"`uv python install {series}` gets one"
-        raise ToolFailed.of(f"a build for Python {series} needs that Python, and this machine has none", hint=hint)
+        raise ToolFailed.of(
+            f"a build for Python {series} needs that Python, and this machine has none", hint=hint
+        )
     return Workshop(
         python=python,
         level=level,
         index=setting.index,
         variables=install_variables(setting.index),
         limits=Limits(
-            wall_seconds=BUILD_SECONDS, silence_seconds=BUILD_SECONDS, memory_mb=suite.memory_mb, processes=500,
-            output_mb=5, disk_mb=suite.disk_mb,
+            wall_seconds=BUILD_SECONDS,
+            silence_seconds=BUILD_SECONDS,
+            memory_mb=suite.memory_mb,
+            processes=500,
+            output_mb=5,
+            disk_mb=suite.disk_mb,
         ),
         shelf=str(sandbox_folder() / "builds"),
         hidden=hidden_places(),
         readable=readable_places(python),
-    )  # fmt: skip
+    )

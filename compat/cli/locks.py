@@ -4,7 +4,6 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 
-import msgspec
 import typer
 
 from compat import files, pipeline
@@ -25,16 +24,17 @@ from compat.errors import CompatError, NothingToDo
 from compat.lock.drift import drift
 from compat.lock.lockfile import Lock, Refusal
 from compat.lock.text import encode_lock
-from compat.pipeline import Answer
+from compat.pipeline import LockAnswer
 from compat.plan.cell import Cell
 from compat.plan.plan import Infeasible
-from compat.plan.plan import cells as cells_of
-from compat.site.words import count
+from compat.plan.plan import every_cell as cells_of
+from compat.site.wording import count
+from compat.value import Value
 
 _SAID = {"plan-fail": "infeasible", "lock-fail": "refused", "not-locked": "not locked"}
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class LockLine(Value, frozen=True, kw_only=True):
     """What became of one cell, as it is printed."""
 
     id: str
@@ -49,12 +49,18 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     builds: tuple[str, ...] = ()
 
 
-def lock(
+def lock_command(
     matrix: MatrixName,
-    words: Annotated[list[str] | None, typer.Argument(metavar="[CELL]...", help="Cell ids or globs.")] = None,
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; say what would drift, and why.")] = False,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[CELL]...", help="Cell ids or globs.")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; say what would drift, and why.")
+    ] = False,
     locker: Annotated[LockerName, typer.Option("--locker", help="Who resolves.")] = "uv",
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Cells to lock at once.")] = 1,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, max=64, help="Cells to lock at once.")
+    ] = 1,
     as_json: Json = False,
     root: Root = None,
     index_url: IndexUrl = None,
@@ -66,8 +72,8 @@ def lock(
     Without cells: every cell that has a lock. What is printed has the order of the cells, whatever
     --jobs is.
 
-    Ends with 0 when all are locked; 1 when some are refused, infeasible or would drift, or there is no
-    cell to lock; 3 when some got no answer.
+    Ends with 0 when all are locked; 1 when some are refused, infeasible or would drift, or there is
+    no cell to lock; 3 when some got no answer.
 
     Examples: compat lock tff py3.11-tf2.14-tff0.87.0+relaxed; compat lock tff --check;
     compat lock tff 'py3.9-*-tff0.33.0+relaxed' --jobs 4
@@ -76,17 +82,19 @@ def lock(
     cells = pipeline.chosen(setting.ask, setting.catalogue, words) if words else _locked(setting)
     if not cells:
         name = setting.folder.name
-        hint = f"compat lock {name} 'GLOB' locks cells by their ids; compat run {name} locks and runs"
+        hint = (
+            f"compat lock {name} 'GLOB' locks cells by their ids; compat run {name} locks and runs"
+        )
         raise NothingToDo.of(f"matrix {name!r} has no locks yet", hint=hint)
     facts, resolver = setting.facts, locker_of(setting, locker)
 
-    def locked(cell: Cell) -> Line | CompatError:
+    def locked(cell: Cell) -> LockLine | CompatError:
         try:
             return _settled(setting, pipeline.locked(facts, cell, resolver, setting.source), check)
         except CompatError as error:
             return error
 
-    lines: list[Line] = []
+    lines: list[LockLine] = []
     errors: list[CompatError] = []
     with ThreadPoolExecutor(jobs, thread_name_prefix="locker") as pool:
         for line in pool.map(locked, cells):
@@ -110,19 +118,19 @@ def _locked(setting: Setting) -> tuple[Cell, ...]:
     return tuple(planned[name] for name in names if name in planned)
 
 
-def _settled(setting: Setting, answer: Answer, check: bool) -> Line:
+def _settled(setting: Setting, answer: LockAnswer, check: bool) -> LockLine:
     """Write the lock, or compare it, and say what that came to."""
     match answer.result:
         case Infeasible(obstacle=obstacle):
             outcome = f"plan-fail:{obstacle.kind}({', '.join(obstacle.between)})"
-            return Line(id=answer.cell.id, outcome=outcome, because=obstacle.because)
+            return LockLine(id=answer.cell.id, outcome=outcome, because=obstacle.because)
         case Refusal() as refusal:
-            return Line(id=answer.cell.id, outcome=str(refusal), because=refusal.because)
+            return LockLine(id=answer.cell.id, outcome=str(refusal), because=refusal.because)
         case Lock() as made:
             return _kept(setting, answer.cell, made, check)
 
 
-def _kept(setting: Setting, cell: Cell, made: Lock, check: bool) -> Line:
+def _kept(setting: Setting, cell: Cell, made: Lock, check: bool) -> LockLine:
     path = pipeline.lock_path(setting.folder, cell.id)
     before = pipeline.kept_lock(path) if path.exists() else None
     found = None if before is None else drift(before, made)
@@ -139,7 +147,7 @@ def _kept(setting: Setting, cell: Cell, made: Lock, check: bool) -> Line:
     taken = lifted(setting.facts, cell, made) if cell.recipe == "relaxed" else ()
     changed = {package for requirement in taken for package in requirement.packages}
     offered = setting.facts.rules.relaxations(cell)
-    return Line(
+    return LockLine(
         id=cell.id,
         outcome=outcome,
         pins=len(made.pins),
@@ -147,12 +155,14 @@ def _kept(setting: Setting, cell: Cell, made: Lock, check: bool) -> Line:
         changes=changes,
         reasons=reasons,
         relaxed=tuple(f"{requirement.sentence} (rule {requirement.rule})" for requirement in taken),
-        kept=tuple(pin.name for pin in made.pins if pin.name in offered and pin.name not in changed),
+        kept=tuple(
+            pin.name for pin in made.pins if pin.name in offered and pin.name not in changed
+        ),
         builds=made.builds,
     )
 
 
-def _print(line: Line) -> None:
+def _print(line: LockLine) -> None:
     tail = f": {line.because}" if line.because else f" ({line.pins} pins)"
     say(f"{line.id}  {line.outcome}{tail}")
     for sentence in line.relaxed:
@@ -167,7 +177,7 @@ def _print(line: Line) -> None:
         say(f"    because of {reason}")
 
 
-def _end(lines: list[Line], errors: list[CompatError], as_json: bool) -> None:
+def _end(lines: list[LockLine], errors: list[CompatError], as_json: bool) -> None:
     if as_json:
         envelope({"cells": lines}, [fault for error in errors for fault in error.faults])
     else:

@@ -8,7 +8,7 @@ import msgspec
 from rich.console import Console
 
 from compat.errors import Fault, one_line
-from compat.site.words import count
+from compat.site.wording import count
 
 SCHEMA = 1
 
@@ -28,19 +28,27 @@ def about(seconds: float) -> str:
     if seconds < 59.5:
         return f"about {count(max(1, round(seconds)), 'second')}"
     minutes = round(seconds / 60)
-    return f"about {count(minutes, 'minute') if minutes < 120 else count(round(minutes / 60), 'hour')}"
+    return (
+        f"about {count(minutes, 'minute') if minutes < 120 else count(round(minutes / 60), 'hour')}"
+    )
 
 
 def console() -> Console:
-    """Return a console on stdout: colour only on a terminal, NO_COLOR obeyed, never less than 100 columns in a pipe."""
+    """Return a console on stdout: colour only on a terminal, NO_COLOR obeyed, never less than 100
+    columns in a pipe.
+    """
     out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
-    return out if out.is_terminal else Console(highlight=False, markup=False, emoji=False, width=120)
+    return (
+        out if out.is_terminal else Console(highlight=False, markup=False, emoji=False, width=120)
+    )
 
 
 def envelope(data: Any, faults: Iterable[Fault] = ()) -> None:
     """Print the one JSON object of `--json`: schema, ok, data, errors."""
     errors = [msgspec.structs.asdict(fault) for fault in faults]
-    text = msgspec.json.encode({"schema": SCHEMA, "ok": not errors, "data": data, "errors": errors}, enc_hook=str)
+    text = msgspec.json.encode(
+        {"schema": SCHEMA, "ok": not errors, "data": data, "errors": errors}, enc_hook=str
+    )
     sys.stdout.write(text.decode(errors="replace") + "\n")
 
 

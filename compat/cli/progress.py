@@ -1,4 +1,6 @@
-"""How a run goes on, on stderr: a line for each worker on a terminal, else a line for each cell that ends."""
+"""How a run goes on, on stderr: a line for each worker on a terminal, else a line for each cell
+that ends.
+"""
 
 import threading
 import time
@@ -10,7 +12,7 @@ from rich.text import Text
 
 from compat.cli.output import about, note
 from compat.errors import one_line
-from compat.fleet.local import Attempt
+from compat.fleet.local import JudgedRun
 from compat.run.job import Job
 
 
@@ -27,7 +29,9 @@ class Progress:
         self._lock = threading.Lock()
         console = Console(stderr=True, highlight=False, markup=False, emoji=False)
         self._live = (
-            Live(console=console, get_renderable=self._lines, refresh_per_second=4) if console.is_terminal else None
+            Live(console=console, get_renderable=self._lines, refresh_per_second=4)
+            if console.is_terminal
+            else None
         )
 
     def __enter__(self) -> "Progress":
@@ -46,7 +50,7 @@ class Progress:
         with self._lock:
             self._at[worker] = (job.cell, time.monotonic())
 
-    def ended(self, worker: int, job: Job, attempts: tuple[Attempt, ...]) -> None:
+    def ended(self, worker: int, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         """A cell ended."""
         seconds = sum(attempt.evidence.seconds for attempt in attempts)
         with self._lock:
@@ -84,7 +88,11 @@ class Progress:
             for worker, (cell, since) in sorted(self._at.items()):
                 grid.add_row(f"worker {worker}", cell, f"{now - since:.0f} s")
             left = self._left(now)
-            grid.add_row("", f"{self._ended} of {self._total} cells", "" if left is None else f"{about(left)} left")
+            grid.add_row(
+                "",
+                f"{self._ended} of {self._total} cells",
+                "" if left is None else f"{about(left)} left",
+            )
         return grid
 
     def _left(self, now: float) -> float | None:

@@ -12,7 +12,14 @@ from typing import Annotated
 import typer
 
 from compat import files, pipeline
-from compat.cli.benches import bench_of, fitting, host_class, job_of, level_of, missing_interpreter
+from compat.cli.benches import (
+    bench_of,
+    host_class,
+    job_of,
+    level_of,
+    missing_interpreter,
+    workers_that_fit,
+)
 from compat.cli.choices import CellToRun, choose, outside
 from compat.cli.lockers import locker_of
 from compat.cli.output import about, envelope, note, say
@@ -32,30 +39,44 @@ from compat.cli.setting import (
 from compat.cli.shows import table_of
 from compat.cli.stand import Stand
 from compat.errors import CompatError, DeclarationError, UsageError
-from compat.fleet.local import Attempt, Local
+from compat.fleet.local import JudgedRun, Local
 from compat.lock.lockfile import Lock, Refusal
 from compat.lock.text import encode_lock
-from compat.pipeline import Answer
+from compat.pipeline import LockAnswer
 from compat.plan.cell import parse_cell
 from compat.plan.plan import Infeasible
-from compat.results.judged import Refused, record_of, record_of_refusal
+from compat.results.judged import RefusedCell, record_of, record_of_refusal
 from compat.run.canary import canary
 from compat.run.evidence import Isolation
 from compat.run.job import Bench, Job
 from compat.run.outcome import Failed, is_spurious, is_suite_fault
-from compat.run.scratch import Scratch, sweep
-from compat.site.words import count
+from compat.run.scratch import Scratch, remove_dead_folders
+from compat.site.wording import count
 
 
-def run(
+def run_command(
     matrix: MatrixName,
-    words: Annotated[list[str] | None, typer.Argument(metavar="[CELL]...", help="Cell ids or globs.")] = None,
-    due: Annotated[bool, typer.Option("--due", help="Cells whose result is missing or stale (the default).")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="The handful of telling cells that the matrix names.")] = False,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Cells at once, as memory and disk allow.")] = 1,
-    attempts: Annotated[int, typer.Option("--attempts", min=1, max=100, help="Run each cell so often.")] = 1,
-    isolation: Annotated[str, typer.Option("--isolation", help="L3, L2, L1 or L0; else the highest allowed.")] = "",
-    keep: Annotated[bool, typer.Option("--keep", help="Leave the cells' folders in place.")] = False,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[CELL]...", help="Cell ids or globs.")
+    ] = None,
+    due: Annotated[
+        bool, typer.Option("--due", help="Cells whose result is missing or stale (the default).")
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="The handful of telling cells that the matrix names.")
+    ] = False,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, help="Cells at once, as memory and disk allow.")
+    ] = 1,
+    attempts: Annotated[
+        int, typer.Option("--attempts", min=1, max=100, help="Run each cell so often.")
+    ] = 1,
+    isolation: Annotated[
+        str, typer.Option("--isolation", help="L3, L2, L1 or L0; else the highest allowed.")
+    ] = "",
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave the cells' folders in place.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be run.")] = False,
     as_json: Json = False,
     root: Root = None,
@@ -68,11 +89,12 @@ def run(
     the feasible fresh cells run, if they are few. A glob names cells of the plan; those that are
     infeasible are left out and counted.
 
-    Ends with 0 when all passed or nothing is due, 1 when some did not pass or there is no cell to run,
-    2 when the suite or its declaration is at fault (nothing is recorded then), 3 when some could not
-    be run, 130 or 143 when it was interrupted.
+    Ends with 0 when all passed or nothing is due, 1 when some did not pass or there is no cell to
+    run, 2 when the suite or its declaration is at fault (nothing is recorded then), 3 when some
+    could not be run, 130 or 143 when it was interrupted.
 
-    Examples: compat run tff --quick; compat run tff --due --dry-run; compat run tff 'py3.9-*-tff0.33.0+relaxed'
+    Examples: compat run tff --quick; compat run tff --due --dry-run; compat run tff
+    'py3.9-*-tff0.33.0+relaxed'
     """
     if sum((bool(words), due, quick)) > 1:
         raise UsageError.of("name cells, or --due, or --quick: one of the three")
@@ -83,7 +105,10 @@ def run(
     stand = Stand(setting)
     choices = choose(stand, words or (), quick)
     chosen = choices.cells
-    for remark in (*choices.remarks, *([outside(choices.infeasible)] if choices.infeasible else [])):
+    for remark in (
+        *choices.remarks,
+        *([outside(choices.infeasible)] if choices.infeasible else []),
+    ):
         note(remark)
     if dry_run:
         _dry(setting, stand, chosen, jobs, as_json)
@@ -93,23 +118,32 @@ def run(
             envelope({"cells": []})
         return
     work = Work(setting, stand, level_of(isolation), keep, attempts)
-    code = work.run(chosen, fitting(jobs, setting))
+    code = work.run(chosen, workers_that_fit(jobs, setting))
     stand.refresh()
     if as_json:
         cells = [choice.cell for choice in chosen]
-        envelope({"cells": [{**stand.row(cell), "result": work.outcomes.get(cell)} for cell in cells]})
+        envelope(
+            {"cells": [{**stand.row(cell), "result": work.outcomes.get(cell)} for cell in cells]}
+        )
     else:
         table_of(stand, [choice.cell for choice in chosen])
         _tell_times(stand, [choice.cell for choice in chosen])
-        note(f"Next: compat show {setting.folder.name} CELL shows a cell's proof and how to reproduce it.")
+        note(
+            f"Next: compat show {setting.folder.name} CELL shows a cell's proof and how to"
+            " reproduce it."
+        )
     work.tell_troubles()
     raise typer.Exit(code)
 
 
 class Work:
-    """One run of chosen cells: locks what has no lock, runs what can be run, keeps every record as it comes."""
+    """One run of chosen cells: locks what has no lock, runs what can be run, keeps every record as
+    it comes.
+    """
 
-    def __init__(self, setting: Setting, stand: Stand, level: Isolation, keep: bool, attempts: int) -> None:
+    def __init__(
+        self, setting: Setting, stand: Stand, level: Isolation, keep: bool, attempts: int
+    ) -> None:
         """Take where we stand, and how cells are to be run."""
         self.setting = setting
         self.stand = stand
@@ -135,7 +169,7 @@ class Work:
         locks = self._locks(chosen)
         unlocked = [choice.cell for choice in chosen if choice.cell not in locks]
         cells = sandbox_folder() / "cells"
-        if dead := sweep(cells):
+        if dead := remove_dead_folders(cells):
             note(f"compat: removed {count(dead, 'folder')} of runs that were killed")
         self.scratch = Scratch(cells, keep=self.keep)
         try:
@@ -150,7 +184,9 @@ class Work:
             return 3
         return 0 if all(outcome == "pass" for outcome in self.outcomes.values()) else 1
 
-    def _run(self, locks: dict[str, Lock], unlocked: list[str], chosen: Sequence[CellToRun], workers: int) -> None:
+    def _run(
+        self, locks: dict[str, Lock], unlocked: list[str], chosen: Sequence[CellToRun], workers: int
+    ) -> None:
         fleet = Local(self._bench, now, self.cancel, workers=workers, attempts=self.attempts)
         note(f"{_workload(self.stand, chosen, workers)}; isolation {self.level}")
         with Progress(len(chosen), _seconds(self.stand, chosen, workers)) as progress:
@@ -159,23 +195,34 @@ class Work:
         self.lost_workers = fleet.stopped
 
     def tell_troubles(self) -> None:
-        """Say last what a reader of the end of a log must not miss: workers that stopped, cells without a result."""
+        """Say last what a reader of the end of a log must not miss: workers that stopped, cells
+        without a result.
+        """
         for worker, why in self.lost_workers.items():
             note(f"compat: worker {worker} stopped and took no more cells: {why}")
         if self.unrun:
             note(
-                f"compat: {count(self.unrun, 'cell has', 'cells have')} no result, as compat could not run all of them"
+                f"compat: {count(self.unrun, 'cell has', 'cells have')} no result, as compat could"
+                " not run all of them"
             )
         if self.unanswered:
             cells = count(len(self.unanswered), "cell has", "cells have")
-            note(f"compat: {cells} no answer: the network, the disk or the sandbox failed; run them again")
+            note(
+                f"compat: {cells} no answer: the network, the disk or the sandbox failed; run them"
+                " again"
+            )
         if self.keep:
-            note(f"compat: the cells are in {self.scratch.folder}; remove the folder when you are done")
+            note(
+                f"compat: the cells are in {self.scratch.folder}; remove the folder when you are"
+                " done"
+            )
 
     def _stop(self, number: int, _: object) -> None:
-        """Order the end; the second time end at once: the keepers kill their cells, the next run sweeps the folders.
+        """Order the end; the second time end at once: the keepers kill their cells, the next run
+        sweeps the folders.
 
-        Writes past Python's own streams, as the signal may have come while they were being written to.
+        Writes past Python's own streams, as the signal may have come while they were being written
+        to.
         """
         if self.signal:
             # The progress on a terminal hides the cursor.
@@ -183,14 +230,20 @@ class Work:
             os._exit(128 + number)
         self.signal = number
         self.cancel.set()
-        os.write(2, b"compat: ending the cells that run; the same signal again ends compat at once\n")
+        os.write(
+            2, b"compat: ending the cells that run; the same signal again ends compat at once\n"
+        )
 
     def _locks(self, chosen: Sequence[CellToRun]) -> dict[str, Lock]:
         """The locks that there are already, in the order of the cells."""
-        paths = {choice.cell: pipeline.lock_path(self.setting.folder, choice.cell) for choice in chosen}
+        paths = {
+            choice.cell: pipeline.lock_path(self.setting.folder, choice.cell) for choice in chosen
+        }
         return {cell: pipeline.kept_lock(path) for cell, path in paths.items() if path.exists()}
 
-    def _jobs(self, locks: dict[str, Lock], locked: Iterator[tuple[str, Lock]], progress: Progress) -> Iterator[Job]:
+    def _jobs(
+        self, locks: dict[str, Lock], locked: Iterator[tuple[str, Lock]], progress: Progress
+    ) -> Iterator[Job]:
         """Yield a job for each cell that can run here: those with locks, then as locks are made."""
         for cell, lock in chain(locks.items(), locked):
             missing = missing_interpreter(lock)
@@ -210,11 +263,13 @@ class Work:
         setting = self.setting
         facts, resolver = setting.facts, locker_of(setting, "uv", self.level)
 
-        def answer(cell: str) -> Answer | CompatError | None:
+        def answer(cell: str) -> LockAnswer | CompatError | None:
             if self.cancel.is_set() or fleet.is_spent:
                 return None
             try:
-                return pipeline.locked(facts, parse_cell(cell, facts.matrix), resolver, setting.source)
+                return pipeline.locked(
+                    facts, parse_cell(cell, facts.matrix), resolver, setting.source
+                )
             except CompatError as error:
                 return error
 
@@ -225,7 +280,9 @@ class Work:
                 if lock is not None:
                     yield answers[future], lock
 
-    def _settled(self, cell: str, answer: Answer | CompatError | None, progress: Progress) -> Lock | None:
+    def _settled(
+        self, cell: str, answer: LockAnswer | CompatError | None, progress: Progress
+    ) -> Lock | None:
         """Keep the lock and return it; tell and keep the reason where there is none."""
         if answer is None or (isinstance(answer, CompatError) and self.cancel.is_set()):
             self.unlocked += 1
@@ -241,7 +298,9 @@ class Work:
                 return lock
             case Infeasible(obstacle=obstacle):
                 # Nothing ran, so there is nothing to remember: the plan says it each time.
-                failed = Failed(stage="plan", cause=obstacle.kind, subject=", ".join(obstacle.between))
+                failed = Failed(
+                    stage="plan", cause=obstacle.kind, subject=", ".join(obstacle.between)
+                )
                 self.outcomes[cell] = str(failed)
                 progress.counted(f"{cell}  {failed}: {obstacle.because}")
             case Refusal() as refusal:
@@ -251,24 +310,33 @@ class Work:
         return None
 
     def _refused(self, cell: str, failed: Failed, because: str) -> None:
-        refused = Refused(outcome=failed, because=without_places(because), at=now())
+        refused = RefusedCell(outcome=failed, because=without_places(because), at=now())
         self.stand.store.add(
-            record_of_refusal(cell, self.setting.folder.name, refused, self.stand.present, host_class(), run_url())
+            record_of_refusal(
+                cell, self.setting.folder.name, refused, self.stand.present, host_class(), run_url()
+            )
         )
         self.outcomes[cell] = str(failed)
 
     def _bench(self, worker: int, job: Job) -> Bench:
         is_kept = self.keep and job.matrix != "canary"
-        return bench_of(job, f"{self.scratch.folder.name}/{worker}", self.setting.index, self.level, is_kept)
+        return bench_of(
+            job, f"{self.scratch.folder.name}/{worker}", self.setting.index, self.level, is_kept
+        )
 
     def _canary(self, job: Job) -> Job:
         return canary(self.scratch.folder / "canary", job.lock.inputs.python)
 
-    def _keep(self, job: Job, attempts: tuple[Attempt, ...]) -> None:
-        fault = next((attempt.outcome for attempt in attempts if is_suite_fault(attempt.outcome)), None)
+    def _keep(self, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
+        fault = next(
+            (attempt.outcome for attempt in attempts if is_suite_fault(attempt.outcome)), None
+        )
         if fault is not None:
             self.suite_faults += 1
-            note(f"compat: {job.cell} has no record, the suite or its declaration is at fault: {fault}")
+            note(
+                f"compat: {job.cell} has no record, the suite or its declaration is at fault:"
+                f" {fault}"
+            )
             return
         evidence = [attempt.evidence for attempt in attempts]
         record = record_of(evidence, tool=job.lock.tool, run_url=run_url(), redacted=without_places)
@@ -289,7 +357,10 @@ def _tell_times(stand: Stand, cells: Sequence[str]) -> None:
     }
     whole = sum(parts.values())
     if whole:
-        told = ", ".join(f"{name} {seconds:.0f} s ({100 * seconds / whole:.0f} %)" for name, seconds in parts.items())
+        told = ", ".join(
+            f"{name} {seconds:.0f} s ({100 * seconds / whole:.0f} %)"
+            for name, seconds in parts.items()
+        )
         note(f"Time in cells: {told}")
 
 
@@ -309,8 +380,10 @@ def _seconds(stand: Stand, chosen: Sequence[CellToRun], workers: int) -> float |
     return stand.durations.together(cells, workers)
 
 
-def _dry(setting: Setting, stand: Stand, chosen: Sequence[CellToRun], jobs: int, as_json: bool) -> None:
-    workers = fitting(jobs, setting)
+def _dry(
+    setting: Setting, stand: Stand, chosen: Sequence[CellToRun], jobs: int, as_json: bool
+) -> None:
+    workers = workers_that_fit(jobs, setting)
     megabytes = min(workers, len(chosen)) * setting.ask.matrix.suite.disk_mb
     if as_json:
         cells = [{"id": choice.cell, "reason": choice.reason} for choice in chosen]

@@ -9,40 +9,49 @@ from rich.text import Text
 
 from compat import files, pipeline
 from compat.advise.commands import FOLDER, Whereabouts, uv_lines
-from compat.cli.handed_locks import take_locks
-from compat.cli.handing import take
+from compat.cli.lock_intake import take_locks
 from compat.cli.output import console, envelope, note, say
 from compat.cli.setting import Json, MatrixName, Root, Setting, cache_folder, now, without_places
+from compat.cli.shard_intake import take
 from compat.cli.stand import Stand
 from compat.declare.capabilities import with_table
 from compat.errors import UsageError
 from compat.results.judged import record_of
 from compat.results.record import Capability, Record
-from compat.results.table import markdown, unexplained
+from compat.results.table import capability_table, unexplained
 from compat.run.evidence import decode_evidence
 from compat.run.outcome import is_suite_fault
 
 
-def show(
+def show_command(
     matrix: MatrixName,
     cell: Annotated[str, typer.Argument(metavar="[CELL]", help="One cell, with its proof.")] = "",
-    table: Annotated[bool, typer.Option("--table", help="Capability by release, as Markdown.")] = False,
-    write: Annotated[Path | None, typer.Option("--write", help="Put the table between its marks in this file.")] = None,
+    table: Annotated[
+        bool, typer.Option("--table", help="Capability by release, as Markdown.")
+    ] = False,
+    write: Annotated[
+        Path | None, typer.Option("--write", help="Put the table between its marks in this file.")
+    ] = None,
     as_json: Json = False,
     root: Root = None,
 ) -> None:
     """Show the stored verdicts, or one cell's proof and how to reproduce it by hand. Asks no index.
 
-    Examples: compat show tff; compat show tff py3.9-tf2.9-tff0.33.0+relaxed; compat show tff --table
+    Examples: compat show tff; compat show tff py3.9-tf2.9-tff0.33.0+relaxed; compat show tff
+    --table
     """
     stand = Stand(Setting(matrix, root))
     if table or write is not None:
         raise typer.Exit(_capabilities(stand, write))
     cells = sorted(stand.candidates())
     if cell and cell not in cells:
-        raise UsageError.of(f"nothing is known of cell {cell!r}", hint=f"compat run {matrix} {cell} finds out")
+        raise UsageError.of(
+            f"nothing is known of cell {cell!r}", hint=f"compat run {matrix} {cell} finds out"
+        )
     if as_json:
-        envelope({"matrix": matrix, "cells": [stand.row(one) for one in ([cell] if cell else cells)]})
+        envelope(
+            {"matrix": matrix, "cells": [stand.row(one) for one in ([cell] if cell else cells)]}
+        )
     elif cell:
         _proof(stand, cell)
     else:
@@ -54,9 +63,11 @@ def show(
 
 
 def _capabilities(stand: Stand, path: Path | None) -> int:
-    """Print the table of capabilities, or put it into a file; 1 when a `no` has no declared explanation."""
+    """Print the table of capabilities, or put it into a file; 1 when a `no` has no declared
+    explanation.
+    """
     found = stand.picture
-    text = markdown(found, stand.described)
+    text = capability_table(found, stand.described)
     if path is None:
         print(text, end="")
     else:
@@ -64,11 +75,16 @@ def _capabilities(stand: Stand, path: Path | None) -> int:
         try:
             after = with_table(before, text)
         except ValueError as fault:
-            raise UsageError.of(str(fault), path=str(path), hint="put the two marks where the table is to be") from None
+            raise UsageError.of(
+                str(fault), path=str(path), hint="put the two marks where the table is to be"
+            ) from None
         note(f"{path}: {'written' if files.write(path, after) else 'current'}")
     bare = unexplained(found)
     for cell, name in bare:
-        note(f"compat: {name} is 'no' in {cell}, and no [[known]] entry of {found.matrix.name} says why")
+        note(
+            f"compat: {name} is 'no' in {cell}, and no [[known]] entry of {found.matrix.name}"
+            " says why"
+        )
     return 1 if bare else 0
 
 
@@ -79,10 +95,15 @@ def table_of(stand: Stand, cells: list[str]) -> None:
         found = stand.verdict(cell)
         counted = [capability.status for capability in found.capabilities]
         told = (
-            f"{counted.count('yes')} yes, {counted.count('no')} no, {counted.count('absent')} absent" if counted else ""
+            f"{counted.count('yes')} yes, {counted.count('no')} no, {counted.count('absent')}"
+            " absent"
+            if counted
+            else ""
         )
         last = stand.last(cell)
-        outcome = str(found.outcome) if found.outcome is not None else f"last run: {last}" if last else ""
+        outcome = (
+            str(found.outcome) if found.outcome is not None else f"last run: {last}" if last else ""
+        )
         latest = f"{found.latest}{' (stale)' if found.stale else ''}" if found.latest else "never"
         table.add_row(cell, found.kind, told, latest, Text(outcome, overflow="fold"))
     console().print(table)
@@ -90,7 +111,10 @@ def table_of(stand: Stand, cells: list[str]) -> None:
 
 def _proof(stand: Stand, cell: str) -> None:
     found = stand.verdict(cell)
-    say(f"{cell}: {found.kind}, {found.evidence}" + (f", since {found.since}" if found.since else ""))
+    say(
+        f"{cell}: {found.kind}, {found.evidence}"
+        + (f", since {found.since}" if found.since else "")
+    )
     for reason in found.reasons:
         say(f"  {reason}")
     for capability in found.capabilities:
@@ -130,31 +154,47 @@ def reproduction(setting: Setting, cell: str) -> list[str]:
     return ["reproduce:", *(f"  {line}" for line in (*lines, suite))]
 
 
-def record(
+def record_command(
     matrix: MatrixName,
-    rejudge: Annotated[bool, typer.Option("--rejudge", help="Judge the kept evidence again.")] = False,
-    source: Annotated[Path | None, typer.Option("--from", help="Take the sound records below this folder.")] = None,
-    plan: Annotated[Path | None, typer.Option("--plan", help="What `compat plan --print github` printed.")] = None,
+    rejudge: Annotated[
+        bool, typer.Option("--rejudge", help="Judge the kept evidence again.")
+    ] = False,
+    source: Annotated[
+        Path | None, typer.Option("--from", help="Take the sound records below this folder.")
+    ] = None,
+    plan: Annotated[
+        Path | None, typer.Option("--plan", help="What `compat plan --print github` printed.")
+    ] = None,
     made_by: Annotated[
-        str, typer.Option("--run-url", help="The run that made the records; else this run of GitHub Actions.")
+        str,
+        typer.Option(
+            "--run-url", help="The run that made the records; else this run of GitHub Actions."
+        ),
     ] = "",
-    locks: Annotated[Path | None, typer.Option("--locks", help="Take the sound locks of this folder.")] = None,
+    locks: Annotated[
+        Path | None, typer.Option("--locks", help="Take the sound locks of this folder.")
+    ] = None,
     as_json: Json = False,
     root: Root = None,
 ) -> None:
-    """Judge evidence that this machine has kept again, or take records that other machines made with this checkout.
+    """Judge evidence that this machine has kept again, or take records that other machines made
+    with this checkout.
 
-    A record from elsewhere is taken when it is whole, new, of a cell, a lock and the suite as they are here, and as a
-    run of them can leave it; one of a cell. With --plan it was also started since that plan was made, of a cell that
-    the plan gives to the shard in whose folder, records-SHARD, it lies; without, it is at most 7 days old. Where no
-    run is named, it names none. A lock is taken when this checkout asks for it and the index lists each of its
-    hashes. The others are named and refused (exit 1).
+    A record from elsewhere is taken when it is whole, new, of a cell, a lock and the suite as they
+    are here, and as a run of them can leave it; one of a cell. With --plan it was also started
+    since that plan was made, of a cell that the plan gives to the shard in whose folder,
+    records-SHARD, it lies; without, it is at most 7 days old. Where no run is named, it names none.
+    A lock is taken when this checkout asks for it and the index lists each of its hashes. The
+    others are named and refused (exit 1).
 
     Examples: compat record tff --rejudge; compat record tff --from handed --plan plan.json;
     compat record tff --locks planned
     """
     if sum((rejudge, source is not None, locks is not None)) != 1:
-        ways = "--rejudge judges the kept evidence again, --from FOLDER takes records, --locks FOLDER takes locks"
+        ways = (
+            "--rejudge judges the kept evidence again, --from FOLDER takes records, --locks FOLDER"
+            " takes locks"
+        )
         raise UsageError.of(f"{ways}: one of the three")
     if source is None and (plan is not None or made_by):
         raise UsageError.of("--plan and --run-url need --from FOLDER, whose records they are about")
@@ -164,7 +204,9 @@ def record(
     if source is not None:
         raise typer.Exit(take(stand, source, as_json, plan, made_by))
     changed: list[Record] = []
-    for path in sorted((cache_folder() / "evidence" / stand.setting.folder.name).glob("*/*/evidence.json")):
+    for path in sorted(
+        (cache_folder() / "evidence" / stand.setting.folder.name).glob("*/*/evidence.json")
+    ):
         evidence = decode_evidence(Path(path).read_bytes())
         judged = record_of([evidence], tool="rejudged", redacted=without_places)
         if is_suite_fault(judged.outcome):

@@ -1,4 +1,6 @@
-"""Where a matrix stands: its locks, its records, its suite as it is now, and the verdicts that follow."""
+"""Where a matrix stands: its locks, its records, its suite as it is now, and the verdicts that
+follow.
+"""
 
 import datetime
 from collections.abc import Sequence
@@ -18,10 +20,10 @@ from compat.plan.obstacle import Obstacle
 from compat.plan.product import axis_coordinates
 from compat.results.durations import Durations, durations
 from compat.results.files import RecordFiles
-from compat.results.index import Index, Row
-from compat.results.picture import Picture, picture
+from compat.results.index import RecordIndex, RunRow
 from compat.results.record import Ran, Record
-from compat.results.verdict import Present, Verdict, verdict
+from compat.results.snapshot import Snapshot, snapshot
+from compat.results.verdict import EvaluationContext, Verdict, verdict
 from compat.run.suitefiles import suite_digest
 
 
@@ -36,15 +38,19 @@ class Stand:
         self.setting = setting
         self.day = day or today()
         self.store = RecordFiles(setting.folder)
-        self._index = Index(cache_folder() / "records.sqlite")
+        self._index = RecordIndex(cache_folder() / "records.sqlite")
 
     @cached_property
-    def present(self) -> Present:
+    def present(self) -> EvaluationContext:
         """The suite as it is now, and the day."""
         folder = self.setting.folder / self.setting.ask.matrix.suite.path
-        packages = frozenset(canonicalize_name(axis.package) for axis in self.setting.ask.matrix.packages)
+        packages = frozenset(
+            canonicalize_name(axis.package) for axis in self.setting.ask.matrix.packages
+        )
         helpers = helper_ids(self.described)
-        return Present(suite_digest=suite_digest(folder), day=self.day, asked=packages, helpers=helpers)
+        return EvaluationContext(
+            suite_digest=suite_digest(folder), day=self.day, asked=packages, helpers=helpers
+        )
 
     @cached_property
     def described(self) -> tuple[Described, ...]:
@@ -58,19 +64,21 @@ class Stand:
         return {cell: read_digest(path.read_text(encoding="utf-8")) for cell, path in paths}
 
     @cached_property
-    def rows(self) -> dict[str, list[Row]]:
+    def rows(self) -> dict[str, list[RunRow]]:
         """The runs of each cell, oldest first."""
         self._index.refresh(self.store)
-        found: dict[str, list[Row]] = {}
+        found: dict[str, list[RunRow]] = {}
         for row in self._index.runs(self.store):
             found.setdefault(row.cell, []).append(row)
         return found
 
     @cached_property
-    def picture(self) -> Picture:
+    def picture(self) -> Snapshot:
         """What is known of every cell of the plan, by the kept catalogue."""
         ask, kept = self.setting.ask, self.setting.kept
-        return picture(ask, kept, pipeline.planned(ask, kept).fates, self.locks, self.rows, self.present)
+        return snapshot(
+            ask, kept, pipeline.planned(ask, kept).fates, self.locks, self.rows, self.present
+        )
 
     @property
     def durations(self) -> Durations:
@@ -83,7 +91,9 @@ class Stand:
             self.__dict__.pop(name, None)
 
     def candidates(self) -> dict[str, str | None]:
-        """Return every cell that could be due: those with locks, the quick ones, and those with records."""
+        """Return every cell that could be due: those with locks, the quick ones, and those with
+        records.
+        """
         others = {*self.setting.ask.matrix.quick, *self.rows}
         return dict.fromkeys(sorted(others)) | self.locks
 
@@ -101,7 +111,9 @@ class Stand:
         return verdict(cell, rows, self.present, lock_digest=lock, obstacle=self._obstacle(cell))
 
     def _obstacle(self, cell: str) -> Obstacle | None:
-        """What the plan says against a cell, by the kept catalogue; nothing without one, or where the plan lacks it."""
+        """What the plan says against a cell, by the kept catalogue; nothing without one, or where
+        the plan lacks it.
+        """
         if self._facts is None:
             return None
         try:
@@ -138,6 +150,8 @@ class Stand:
         }
 
     def last(self, cell: str) -> str | None:
-        """Return what the newest run came to, whether or not it says anything about the versions."""
+        """Return what the newest run came to, whether or not it says anything about the
+        versions.
+        """
         rows = self.rows.get(cell)
         return str(rows[-1].outcome) if rows else None

@@ -16,7 +16,8 @@ Places = tuple[tuple[int, Version], ...]
 
 
 def twice(setting: Setting) -> Iterator[str]:
-    """Yield one line for each package of the matrix or its locks that several indexes have, and none without extras.
+    """Yield one line for each package of the matrix or its locks that several indexes have, and
+    none without extras.
 
     An index that does not answer is a line, too: the declarations are sound whatever it says.
     """
@@ -37,8 +38,13 @@ def twice(setting: Setting) -> Iterator[str]:
         if isinstance(answer, IndexUnreachable):
             yield f"whether {name} stands on two indexes is not known: {answer.faults[0].message}"
         elif len(answer) > 1:
-            listed = ", ".join(f"{version} on {_place(number, len(urls))}" for number, version in answer)
-            merged = 'the newest version of all of them counts, because of indexes = "all" in matrix.toml'
+            listed = ", ".join(
+                f"{version} on {_place(number, len(urls))}" for number, version in answer
+            )
+            merged = (
+                'the newest version of all of them counts, because of indexes = "all" in'
+                " matrix.toml"
+            )
             rule = merged if setting.index.merged else f"{_place(answer[0][0], len(urls))} counts"
             yield f"{name} stands on {len(answer)} indexes (newest: {listed}); {rule}"
 
@@ -55,5 +61,7 @@ def _names(setting: Setting) -> set[str]:
 
 
 def _place(number: int, count: int) -> str:
-    """An index by its place: its address may hold a password, or a name that is nobody's business."""
+    """An index by its place: its address may hold a password, or a name that is nobody's
+    business.
+    """
     return "the main index" if number == count - 1 else f"extra index {number + 1}"

@@ -1,4 +1,4 @@
-"""Commands that keep a repository's matrices going unattended: keep what a run measured, watch that runs happen."""
+"""Commands for repositories that run unattended: keep what a run measured, watch that it ran."""
 
 from typing import Annotated
 
@@ -6,22 +6,25 @@ import msgspec
 import typer
 
 from compat.cli.output import envelope, note, say
+from compat.cli.pull_requests import github_of
 from compat.cli.setting import Json, MatrixName, Root, Setting, now
-from compat.cli.standing import github_of
 from compat.errors import ServiceUnreachable
 from compat.github.measured import Committed, NothingNew, Offered, Pushed, PushResult, push_measured
+from compat.github.pull_request import Branches
 from compat.github.repository import GitRepository
+from compat.github.rest import Again
 from compat.github.workflow import activity, overdue
-from compat.policy.rest import Again
-from compat.policy.standing import Branches
 
-RepositoryName = Annotated[str, typer.Option("--repository", help="owner/name on GitHub; else GITHUB_REPOSITORY.")]
+RepositoryName = Annotated[
+    str, typer.Option("--repository", help="owner/name on GitHub; else GITHUB_REPOSITORY.")
+]
 
 
-def keep(
+def keep_command(
     matrix: MatrixName,
     branch: Annotated[
-        str, typer.Option("--branch", help="Push to this branch of origin; without it, only commit.")
+        str,
+        typer.Option("--branch", help="Push to this branch of origin; without it, only commit."),
     ] = "",
     repository: RepositoryName = "",
     as_json: Json = False,
@@ -64,9 +67,12 @@ def _show(matrix: str, result: PushResult) -> None:
             say(f"{matrix}: pull request {result.url} from {result.head} to {result.branch}")
 
 
-def watchdog(
+def watchdog_command(
     workflow: Annotated[
-        str, typer.Argument(metavar="WORKFLOW", help="A file of .github/workflows, for example matrix.yml.")
+        str,
+        typer.Argument(
+            metavar="WORKFLOW", help="A file of .github/workflows, for example matrix.yml."
+        ),
     ],
     days: Annotated[int, typer.Option("--days", min=1, help="How old its newest success may be.")],
     repository: RepositoryName = "",
@@ -74,8 +80,8 @@ def watchdog(
 ) -> None:
     """Look whether a scheduled workflow of GitHub Actions still runs. Exit code 1 when it does not.
 
-    GitHub disables schedules after 60 days without a commit, and a schedule that is off reports nothing.
-    Run it from another workflow; GITHUB_TOKEN needs the permission actions=read.
+    GitHub disables schedules after 60 days without a commit, and a schedule that is off reports
+    nothing. Run it from another workflow; GITHUB_TOKEN needs the permission actions=read.
 
     Example: compat watchdog matrix.yml --days 3
     """

@@ -16,7 +16,8 @@ def _show(wanted: bool) -> None:
 
 def options(
     is_version: Annotated[
-        bool, typer.Option("--version", callback=_show, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option("--version", callback=_show, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
     """Which versions work together: declare a matrix, plan its cells, lock them, run them."""

@@ -1,1 +1,4 @@
-"""Declarations: what people ask for. In come the TOML texts under `matrices/`; out go frozen values."""
+"""Declarations: what people ask for.
+
+In come the TOML texts under `matrices/`; out go frozen values.
+"""

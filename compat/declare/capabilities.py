@@ -1,4 +1,5 @@
-"""The `declare` room's reading of a suite: each test's capability, with its title, its sentence and its code.
+"""The `declare` room's reading of a suite: each test's capability, with its title, its sentence and
+its code.
 
 The suite is read, never imported: its imports are those of a cell.
 """
@@ -7,7 +8,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from compat.declare.matrix import Value
+from compat.value import StrictValue
 
 # With these a suite collects tests of its own making.
 # https://docs.pytest.org/en/stable/reference/reference.html#collection-hooks
@@ -16,11 +17,14 @@ _COLLECTING = ("pytest_collect_file", "pytest_pycollect_makeitem", "pytest_pycol
 BEGIN, END = "<!-- capabilities -->", "<!-- /capabilities -->"
 
 
-class Described(Value, frozen=True):
-    """A capability as its test declares it. `code` is the test's source; `helper` names the suite's file to copy.
+class Described(StrictValue, frozen=True):
+    """A capability as its test declares it.
 
-    `looks_for` has, for each thing that changed its name, its spellings in the order in which they are tried. `of` says
-    whose it is: the subject's, or, where it is "helper", that of a file of the suite alone.
+    `code` is the test's source; `helper` names the suite's file to copy.
+
+    `looks_for` has, for each thing that changed its name, its spellings in the order in which they
+    are tried. `of` says whose it is: the subject's, or, where it is "helper", that of a file of the
+    suite alone.
     """
 
     id: str
@@ -40,11 +44,12 @@ class Described(Value, frozen=True):
         return self.id.partition(".")[0]
 
 
-class SuiteIds(Value, frozen=True):
+class SuiteIds(StrictValue, frozen=True):
     """The ids under which the tests of a suite report.
 
-    `ids` are those of its markers. A test without one reports as `file::test`, so `files` and `functions` have those
-    names. `unreadable` is a place, `file:line`, where the suite makes ids that only a run can tell; else it is empty.
+    `ids` are those of its markers. A test without one reports as `file::test`, so `files` and
+    `functions` have those names. `unreadable` is a place, `file:line`, where the suite makes ids
+    that only a run can tell; else it is empty.
     """
 
     ids: frozenset[str] = frozenset()
@@ -53,7 +58,9 @@ class SuiteIds(Value, frozen=True):
     unreadable: str = ""
 
     def has(self, capability: str) -> bool:
-        """Return whether a test of the suite can report under that id, as far as can be known without a run."""
+        """Return whether a test of the suite can report under that id, as far as can be known
+        without a run.
+        """
         if self.unreadable or capability in self.ids:
             return True
         file, *names = capability.partition("[")[0].split("::")
@@ -69,24 +76,37 @@ def suite_ids(files: Mapping[str, str]) -> SuiteIds:
         except (SyntaxError, ValueError, RecursionError):
             unreadable = unreadable or f"{name}:1"
             continue
-        functions |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+        functions |= {
+            node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        }
         for call in (node for node in nodes if isinstance(node, ast.Call)):
             kind, arguments = _marker(call) or ("", {})
             if kind == "capability" and isinstance(arguments.get("id"), str):
                 ids.add(arguments["id"])
             elif kind == "capability" or _sets_marker_by_name(call):
                 unreadable = unreadable or f"{name}:{call.lineno}"
-        unreadable = unreadable or next((f"{name}:1" for hook in _COLLECTING if hook in functions), "")
-    return SuiteIds(ids=frozenset(ids), files=frozenset(files), functions=frozenset(functions), unreadable=unreadable)
+        unreadable = unreadable or next(
+            (f"{name}:1" for hook in _COLLECTING if hook in functions), ""
+        )
+    return SuiteIds(
+        ids=frozenset(ids),
+        files=frozenset(files),
+        functions=frozenset(functions),
+        unreadable=unreadable,
+    )
 
 
 def helper_ids(capabilities: Iterable[Described]) -> frozenset[str]:
-    """Return the ids of the tests that look at the suite's own files, and say nothing about the subject."""
+    """Return the ids of the tests that look at the suite's own files, and say nothing about the
+    subject.
+    """
     return frozenset(capability.id for capability in capabilities if capability.of == "helper")
 
 
 def with_table(document: str, table: str) -> str:
-    """Return the document with the table between its two marks; raise ValueError when it has no such pair."""
+    """Return the document with the table between its two marks; raise ValueError when it has no
+    such pair.
+    """
     before, begun, rest = document.partition(BEGIN)
     _, ended, after = rest.partition(END)
     if not begun or not ended:
@@ -95,7 +115,8 @@ def with_table(document: str, table: str) -> str:
 
 
 def described(files: Mapping[str, str]) -> tuple[Described, ...]:
-    """Return the capabilities that the suite's files declare, sorted by id; the first test of an id speaks for it.
+    """Return the capabilities that the suite's files declare, sorted by id; the first test of an id
+    speaks for it.
 
     A file that is not Python, and a marker whose values are not literals, declare nothing.
     """
@@ -115,7 +136,9 @@ def _of_file(name: str, text: str) -> Iterator[Described]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
-        marks = [mark for decorator in node.decorator_list if (mark := _mark(decorator)) is not None]
+        marks = [
+            mark for decorator in node.decorator_list if (mark := _mark(decorator)) is not None
+        ]
         for kind, arguments in marks:
             if kind != "capability" or not isinstance(arguments.get("id"), str):
                 continue
@@ -134,14 +157,22 @@ def _of_file(name: str, text: str) -> Iterator[Described]:
 
 
 def _mark(decorator: ast.expr) -> tuple[str, dict[str, Any]] | None:
-    """The name and the literal arguments of `@pytest.mark.<name>(...)`; None for any other decorator."""
+    """The name and the literal arguments of `@pytest.mark.<name>(...)`; None for any other
+    decorator.
+    """
     if isinstance(decorator, ast.Call):
         return _marker(decorator)
-    return (decorator.attr, {}) if isinstance(decorator, ast.Attribute) and _is_mark(decorator.value) else None
+    return (
+        (decorator.attr, {})
+        if isinstance(decorator, ast.Attribute) and _is_mark(decorator.value)
+        else None
+    )
 
 
 def _marker(call: ast.Call) -> tuple[str, dict[str, Any]] | None:
-    """The name and the literal arguments of the call `pytest.mark.<name>(...)`; None for any other call."""
+    """The name and the literal arguments of the call `pytest.mark.<name>(...)`; None for any other
+    call.
+    """
     if not (isinstance(call.func, ast.Attribute) and _is_mark(call.func.value)):
         return None
     arguments: dict[str, Any] = {}
@@ -160,7 +191,9 @@ def _is_mark(node: ast.expr) -> bool:
 
 
 def _sets_marker_by_name(call: ast.Call) -> bool:
-    """Whether a call makes a marker whose name is a value: `getattr(pytest.mark, name)`, `item.add_marker(name)`."""
+    """Whether a call makes a marker whose name is a value: `getattr(pytest.mark, name)`,
+    `item.add_marker(name)`.
+    """
     if isinstance(call.func, ast.Name):
         return call.func.id == "getattr" and bool(call.args) and _is_mark(call.args[0])
     return isinstance(call.func, ast.Attribute) and call.func.attr == "add_marker"
@@ -174,4 +207,6 @@ def _groups(value: object) -> tuple[tuple[str, ...], ...]:
     if not isinstance(value, list | tuple):
         return ()
     groups = ((one,) if isinstance(one, str) else one for one in value)
-    return tuple(tuple(str(name) for name in group) for group in groups if isinstance(group, list | tuple))
+    return tuple(
+        tuple(str(name) for name in group) for group in groups if isinstance(group, list | tuple)
+    )

@@ -1,15 +1,18 @@
-"""The `declare` room's decoding: the text of a matrix or a policy -> its value, or every fault of the text at once."""
+"""The `declare` room's decoding: the text of a matrix or a policy -> its value, or every fault of
+the text at once.
+"""
 
 from typing import TypeVar
 
 import msgspec
 
-from compat.declare.matrix import Matrix, Value, decode_custom
+from compat.declare.matrix import Matrix, decode_custom
 from compat.declare.policy import Policy
 from compat.declare.toml import document
 from compat.errors import DeclarationError
+from compat.value import StrictValue
 
-Declaration = TypeVar("Declaration", bound=Value)
+Declaration = TypeVar("Declaration", bound=StrictValue)
 
 
 def decode_matrix(text: bytes, source: str) -> Matrix:
@@ -21,7 +24,9 @@ def decode_matrix(text: bytes, source: str) -> Matrix:
 
 
 def decode_policy(text: bytes, source: str) -> Policy:
-    """Return the policy that a `policy.toml` declares; raise DeclarationError with all its faults."""
+    """Return the policy that a `policy.toml` declares; raise DeclarationError with all its
+    faults.
+    """
     return _decode(text, source, Policy)
 
 
@@ -30,7 +35,8 @@ def _decode(text: bytes, source: str, kind: type[Declaration]) -> Declaration:
     try:
         return msgspec.convert(parsed, kind, dec_hook=decode_custom)
     except msgspec.ValidationError:
-        # Imported here because it brings jsonschema along: a tenth of a second that sound declarations never need.
+        # Imported here because it brings jsonschema along: a tenth of a second that sound
+        # declarations never need.
         from compat.declare.explain import explained
 
         raise DeclarationError(*explained(parsed, kind, source)) from None

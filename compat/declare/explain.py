@@ -1,4 +1,6 @@
-"""The `declare` room's explanation of a document that does not decode: every fault of it, found by its JSON schema."""
+"""The `declare` room's explanation of a document that does not decode: every fault of it, found by
+its JSON schema.
+"""
 
 import datetime
 import re
@@ -13,10 +15,11 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
 from compat.declare.faults import Finding, Part, Path, capped, choice, faults_of, kind_of, shown
-from compat.declare.matrix import Value, decode_custom, parse_condition, parse_pin
+from compat.declare.matrix import decode_custom, parse_condition, parse_pin
 from compat.declare.schema import REFERENCE, definitions
 from compat.declare.text import parse_requirement, parse_specifier, parse_version
 from compat.errors import Fault
+from compat.value import StrictValue
 
 # Enough to fill a screen several times; a hostile document would have tens of thousands.
 MOST_FOUND = 500
@@ -52,8 +55,10 @@ _MSGSPEC_PATH = re.compile(r" - at `\$(?P<path>[^`]*)`$")
 _MSGSPEC_PART = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>[0-9]+)\]")
 
 
-def explained(document: dict[str, Any], kind: type[Value], source: str) -> tuple[Fault, ...]:
-    """Return the faults of a document that is not of that kind: at most one a key, sorted by place."""
+def explained(document: dict[str, Any], kind: type[StrictValue], source: str) -> tuple[Fault, ...]:
+    """Return the faults of a document that is not of that kind: at most one a key, sorted by
+    place.
+    """
     errors = _validator(kind).iter_errors(document)
     found = list(islice(errors, MOST_FOUND))
     first: dict[Path, ValidationError] = {}
@@ -107,12 +112,13 @@ def _remedy(error: ValidationError, path: Path) -> str:
     return ""
 
 
-# The keywords below differ from jsonschema's own: they name the very key, follow the one branch that was meant, and
-# do not repeat for every entry what is wrong with the whole. The code stands in the error's `validator`.
+# The keywords below differ from jsonschema's own: they name the very key, follow the one branch
+# that was meant, and do not repeat for every entry what is wrong with the whole. The code stands in
+# the error's `validator`.
 
 
 @cache
-def _validator(kind: type[Value]) -> Validator:
+def _validator(kind: type[StrictValue]) -> Validator:
     keywords = {
         "$ref": _reference,
         "additionalProperties": _additional_properties,
@@ -138,7 +144,9 @@ def _check(parse: Callable[[str], object]) -> Callable[[object], bool]:
 
 
 def _reference(validator: Any, reference: str, instance: Any, schema: Any) -> Errors:
-    """Follow a reference; where the schema finds nothing, ask the type itself, which knows its invariants."""
+    """Follow a reference; where the schema finds nothing, ask the type itself, which knows its
+    invariants.
+    """
     name = reference.removeprefix(REFERENCE)
     sound = True
     for error in validator.descend(instance, definitions()[name]):
@@ -149,7 +157,7 @@ def _reference(validator: Any, reference: str, instance: Any, schema: Any) -> Er
 
 
 def _misfit(name: str, instance: Any) -> Errors:
-    kind = next(kind for kind in Value.__subclasses__() if kind.__name__ == name)
+    kind = next(kind for kind in StrictValue.__subclasses__() if kind.__name__ == name)
     try:
         msgspec.convert(instance, kind, dec_hook=decode_custom)
     except msgspec.ValidationError as error:
@@ -164,7 +172,9 @@ def _misfit(name: str, instance: Any) -> Errors:
 
 
 def _any_of(validator: Any, branches: list[dict[str, Any]], instance: Any, schema: Any) -> Errors:
-    """Follow the branch that the discriminator names, or else the first: the others are null, which TOML has not."""
+    """Follow the branch that the discriminator names, or else the first: the others are null, which
+    TOML has not.
+    """
     if "discriminator" not in schema:
         yield from validator.descend(instance, branches[0])
     elif not isinstance(instance, dict):
@@ -212,11 +222,15 @@ def _type(validator: Any, name: str, instance: Any, schema: Any) -> Errors:
     if schema.get("format") == "date" and not isinstance(instance, str):
         if type(instance) is not datetime.date:
             yield _wrong_type("date", instance)
-    elif not validator.is_type(instance, name) or (name == "integer" and isinstance(instance, float)):
+    elif not validator.is_type(instance, name) or (
+        name == "integer" and isinstance(instance, float)
+    ):
         yield _wrong_type(name, instance)
 
 
 def _wrong_type(name: str, instance: Any, *path: Part) -> ValidationError:
     got = shown(instance) if isinstance(instance, bool | int | float | str) else kind_of(instance)
     message = f"expected {_KIND_NAMES[name]}, got {got}"
-    return ValidationError(message, validator="wrong-type", validator_value=name, instance=instance, path=path)
+    return ValidationError(
+        message, validator="wrong-type", validator_value=name, instance=instance, path=path
+    )

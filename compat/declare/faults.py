@@ -1,4 +1,6 @@
-"""The `declare` room's way to tell what is wrong: where it stands, what is allowed, and what was probably meant."""
+"""The `declare` room's way to tell what is wrong: where it stands, what is allowed, and what was
+probably meant.
+"""
 
 import datetime
 import difflib
@@ -41,7 +43,12 @@ class Finding(NamedTuple):
 def faults_of(source: str, findings: Iterable[Finding]) -> tuple[Fault, ...]:
     """Return the findings as faults of that file, sorted by place."""
     return tuple(
-        Fault(code=finding.code, path=place(source, finding.path), message=finding.message, hint=finding.hint)
+        Fault(
+            code=finding.code,
+            path=fault_place(source, finding.path),
+            message=finding.message,
+            hint=finding.hint,
+        )
         for finding in sorted(findings, key=lambda finding: order(finding.path))
     )
 
@@ -53,7 +60,11 @@ def order(path: Path) -> list[tuple[int, int, str]]:
 
 def unknown_axis(path: Path, name: str, allowed: Iterable[str], kind: str = "axis") -> Finding:
     """Return the finding that a name is no axis, or no axis of that kind."""
-    return Finding("unknown-axis", path, f"{shown(name)} is no {kind} of the matrix; {choice(name, sorted(allowed))}")
+    return Finding(
+        "unknown-axis",
+        path,
+        f"{shown(name)} is no {kind} of the matrix; {choice(name, sorted(allowed))}",
+    )
 
 
 def repeated(keys: Iterable[tuple[Path, str]]) -> Iterator[Finding]:
@@ -61,7 +72,9 @@ def repeated(keys: Iterable[tuple[Path, str]]) -> Iterator[Finding]:
     first: dict[str, Path] = {}
     for path, key in keys:
         if first.setdefault(key, path) != path:
-            yield Finding("duplicate", path, f"{shown(key)} stands at {key_path(first[key])} already")
+            yield Finding(
+                "duplicate", path, f"{shown(key)} stands at {key_path(first[key])} already"
+            )
 
 
 def key_path(parts: Iterable[Part]) -> str:
@@ -71,18 +84,22 @@ def key_path(parts: Iterable[Part]) -> str:
         if isinstance(part, int):
             path += f"[{part}]"
             continue
-        path += ("." if path else "") + (part if _BARE_KEY.fullmatch(part) else json.dumps(_cut(part)))
+        path += ("." if path else "") + (
+            part if _BARE_KEY.fullmatch(part) else json.dumps(_cut(part))
+        )
     return path
 
 
-def place(source: str, parts: Iterable[Part] = ()) -> str:
+def fault_place(source: str, parts: Iterable[Part] = ()) -> str:
     """Return a fault's place: the file, and after a colon the key inside it."""
     path = key_path(parts)
     return f"{source}: {path}" if path else source
 
 
 def shown(value: object) -> str:
-    """Return a declared value as a message may show it: short, quoted, every strange character escaped."""
+    """Return a declared value as a message may show it: short, quoted, every strange character
+    escaped.
+    """
     match value:
         case str():
             return repr(_cut(value))
@@ -111,7 +128,9 @@ def choice(word: str, allowed: Iterable[str]) -> str:
 
 
 def capped(faults: Sequence[Fault], source: str, *, complete: bool = True) -> tuple[Fault, ...]:
-    """Return at most 50 faults of a document, and how many more there are; `complete` says whether all were found."""
+    """Return at most 50 faults of a document, and how many more there are; `complete` says whether
+    all were found.
+    """
     if len(faults) <= MOST_FAULTS:
         return tuple(faults)
     rest = len(faults) - MOST_FAULTS

@@ -1,4 +1,6 @@
-"""The `declare` room's lint of a matrix: faults of a matrix that decodes, visible only across its keys."""
+"""The `declare` room's lint of a matrix: faults of a matrix that decodes, visible only across its
+keys.
+"""
 
 import datetime
 from collections.abc import Iterator
@@ -9,20 +11,36 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.faults import Finding, Path, choice, faults_of, repeated, shown, unknown_axis
-from compat.declare.matrix import ANY, Axis, InterpreterAxis, Matrix, Outside, PackageAxis, parse_pin
+from compat.declare.matrix import (
+    ANY,
+    Axis,
+    InterpreterAxis,
+    Matrix,
+    Outside,
+    PackageAxis,
+    parse_pin,
+)
 from compat.declare.satisfiable import satisfiable
 from compat.declare.text import parse_requirement
 from compat.errors import Fault
 
 
-def lint_matrix(matrix: Matrix, source: str, *, folder: str, today: datetime.date) -> tuple[Fault, ...]:
-    """Return what is wrong with a matrix, sorted by place; `folder` is the name of the folder that it stands in."""
+def lint_matrix(
+    matrix: Matrix, source: str, *, folder: str, today: datetime.date
+) -> tuple[Fault, ...]:
+    """Return what is wrong with a matrix, sorted by place; `folder` is the name of the folder that
+    it stands in.
+    """
     return faults_of(
         source,
         chain(
             _identity(matrix, folder),
             _axes(matrix),
-            *(_series(axis, i) for i, axis in enumerate(matrix.axes) if isinstance(axis, InterpreterAxis)),
+            *(
+                _series(axis, i)
+                for i, axis in enumerate(matrix.axes)
+                if isinstance(axis, InterpreterAxis)
+            ),
             _specifiers(matrix),
             _conditions(matrix),
             _repeated_rules(matrix),
@@ -46,9 +64,15 @@ def _identity(matrix: Matrix, folder: str) -> Iterator[Finding]:
 def _axes(matrix: Matrix) -> Iterator[Finding]:
     count = sum(isinstance(axis, InterpreterAxis) for axis in matrix.axes)
     if count != 1:
-        yield Finding("interpreter-axis", ("axes",), f"has {count} axes of kind 'interpreter'; allowed: exactly one")
+        yield Finding(
+            "interpreter-axis",
+            ("axes",),
+            f"has {count} axes of kind 'interpreter'; allowed: exactly one",
+        )
     for key in ("name", "short"):
-        yield from repeated((("axes", i, key), getattr(axis, key)) for i, axis in enumerate(matrix.axes))
+        yield from repeated(
+            (("axes", i, key), getattr(axis, key)) for i, axis in enumerate(matrix.axes)
+        )
     yield from repeated(
         (("axes", i, "package"), canonicalize_name(axis.package))
         for i, axis in enumerate(matrix.axes)
@@ -59,12 +83,19 @@ def _axes(matrix: Matrix) -> Iterator[Finding]:
 def _series(axis: InterpreterAxis, index: int) -> Iterator[Finding]:
     path = ("axes", index, "releases")
     for i, release in enumerate(axis.releases):
-        if len(release.release) not in (2, 3) or str(release) != release.base_version or release.epoch:
+        if (
+            len(release.release) not in (2, 3)
+            or str(release) != release.base_version
+            or release.epoch
+        ):
             message = (
-                f"{shown(str(release))} is not a series of Python such as '3.11', or a final patch such as '3.11.4'"
+                f"{shown(str(release))} is not a series of Python such as '3.11', or a final patch"
+                " such as '3.11.4'"
             )
             yield Finding("bad-version", (*path, i), message)
-    yield from repeated(((*path, i), _series_of(release)) for i, release in enumerate(axis.releases))
+    yield from repeated(
+        ((*path, i), _series_of(release)) for i, release in enumerate(axis.releases)
+    )
 
 
 def _specifiers(matrix: Matrix) -> Iterator[Finding]:
@@ -75,7 +106,9 @@ def _specifiers(matrix: Matrix) -> Iterator[Finding]:
         for name, specifier in rule.when.conditions:
             yield from _unsatisfiable(("rules", i, "when", name), specifier)
         for j, relaxation in enumerate(rule.relaxations):
-            yield from _unsatisfiable(("rules", i, "relaxations", j, "to"), parse_pin(relaxation.to or ANY))
+            yield from _unsatisfiable(
+                ("rules", i, "relaxations", j, "to"), parse_pin(relaxation.to or ANY)
+            )
 
 
 def _unsatisfiable(path: Path, specifier: SpecifierSet | Outside) -> Iterator[Finding]:
@@ -91,7 +124,9 @@ def _known(matrix: Matrix) -> Iterator[Finding]:
             if name not in axes:
                 yield unknown_axis(path, name, axes)
             elif isinstance(specifier, str):
-                yield Finding("meaningless", path, f"{specifier!r} has no meaning here: say which versions")
+                yield Finding(
+                    "meaningless", path, f"{specifier!r} has no meaning here: say which versions"
+                )
             else:
                 yield from _unsatisfiable(path, specifier)
 
@@ -100,7 +135,11 @@ def _conditions(matrix: Matrix) -> Iterator[Finding]:
     axes = {axis.name: axis for axis in matrix.axes}
     for i, rule in enumerate(matrix.rules):
         if rule.effect == "exclude" and not rule.when.conditions:
-            yield Finding("excludes-all", ("rules", i, "when"), "an exclusion without conditions excludes every cell")
+            yield Finding(
+                "excludes-all",
+                ("rules", i, "when"),
+                "an exclusion without conditions excludes every cell",
+            )
         for name, specifier in rule.when.conditions:
             path = ("rules", i, "when", name)
             if name not in axes:
@@ -114,7 +153,10 @@ def _conditions(matrix: Matrix) -> Iterator[Finding]:
 def _moved(matrix: Matrix, name: str, word: Outside, path: Path) -> Iterator[Finding]:
     movable = _package_names(matrix) - {matrix.subject}
     if name not in movable:
-        message = f"{word!r} has no meaning on axis {name!r}: the subject pins the packages of other axes only"
+        message = (
+            f"{word!r} has no meaning on axis {name!r}: the subject pins the packages of other axes"
+            " only"
+        )
         yield Finding("meaningless", path, f"{message}; {choice(name, sorted(movable))}")
 
 
@@ -124,7 +166,9 @@ def _unmet(axis: Axis, specifier: SpecifierSet, path: Path) -> Iterator[Finding]
     series = _all_series(axis)
     if not any(specifier.contains(version, prereleases=True) for version in series):
         message = f"{shown(str(specifier))} holds for no series of axis {axis.name!r}"
-        yield Finding("unneeded", path, f"{message}: {', '.join(map(str, series))}", "delete the rule")
+        yield Finding(
+            "unneeded", path, f"{message}: {', '.join(map(str, series))}", "delete the rule"
+        )
 
 
 def _repeated_rules(matrix: Matrix) -> Iterator[Finding]:
@@ -133,7 +177,10 @@ def _repeated_rules(matrix: Matrix) -> Iterator[Finding]:
     for i, rule in enumerate(matrix.rules):
         same = first.setdefault((rule.effect, rule.when, frozenset(rule.relaxations)), rule.name)
         if same != rule.name:
-            message = f"rule {rule.name!r} does what rule {same!r} does already, under the same conditions"
+            message = (
+                f"rule {rule.name!r} does what rule {same!r} does already, under the same"
+                " conditions"
+            )
             yield Finding("unneeded", ("rules", i), message, "delete one of them")
 
 
@@ -141,12 +188,19 @@ def _expired(matrix: Matrix, today: datetime.date) -> Iterator[Finding]:
     for i, rule in enumerate(matrix.rules):
         if rule.until is not None and rule.until < today:
             message = f"rule {rule.name!r} expired after {rule.until}"
-            yield Finding("expired", ("rules", i, "until"), message, "renew it with a new reason, or delete it")
+            yield Finding(
+                "expired",
+                ("rules", i, "until"),
+                message,
+                "renew it with a new reason, or delete it",
+            )
 
 
 def _relaxations(matrix: Matrix) -> Iterator[Finding]:
     names = _package_names(matrix)
-    subject = {canonicalize_name(axis.package) for axis in matrix.packages if axis.name == matrix.subject}
+    subject = {
+        canonicalize_name(axis.package) for axis in matrix.packages if axis.name == matrix.subject
+    }
     for i, rule in enumerate(matrix.rules):
         yield from repeated(
             (("rules", i, "relaxations", j, "package"), canonicalize_name(relaxation.package))
@@ -155,16 +209,30 @@ def _relaxations(matrix: Matrix) -> Iterator[Finding]:
         )
         for j, relaxation in enumerate(rule.relaxations):
             path = ("rules", i, "relaxations", j)
-            if subject and relaxation.ignore_requires_python and canonicalize_name(relaxation.package) not in subject:
-                message = f"{shown(relaxation.package)} is not the subject's package; {choice('', subject)}"
-                yield Finding("not-subject", (*path, "package"), message, "only its requires-python can be ignored")
+            if (
+                subject
+                and relaxation.ignore_requires_python
+                and canonicalize_name(relaxation.package) not in subject
+            ):
+                message = (
+                    f"{shown(relaxation.package)} is not the subject's package;"
+                    f" {choice('', subject)}"
+                )
+                yield Finding(
+                    "not-subject",
+                    (*path, "package"),
+                    message,
+                    "only its requires-python can be ignored",
+                )
             if relaxation.as_of is not None and relaxation.as_of not in names:
                 yield unknown_axis((*path, "as_of"), relaxation.as_of, names, "package axis")
 
 
 def _floors(matrix: Matrix) -> Iterator[Finding]:
     axes = {axis.name: axis for axis in matrix.axes}
-    yield from repeated((("floors", i, "axis"), floor.axis) for i, floor in enumerate(matrix.floors))
+    yield from repeated(
+        (("floors", i, "axis"), floor.axis) for i, floor in enumerate(matrix.floors)
+    )
     for i, floor in enumerate(matrix.floors):
         axis = axes.get(floor.axis)
         if axis is None:
@@ -172,7 +240,10 @@ def _floors(matrix: Matrix) -> Iterator[Finding]:
         elif isinstance(axis, InterpreterAxis):
             series = [str(version) for version in _all_series(axis)]
             if str(floor.at) not in series:
-                message = f"{shown(str(floor.at))} is no series of axis {axis.name!r}; {choice(str(floor.at), series)}"
+                message = (
+                    f"{shown(str(floor.at))} is no series of axis {axis.name!r};"
+                    f" {choice(str(floor.at), series)}"
+                )
                 yield Finding("unknown-series", ("floors", i, "at"), message)
 
 
@@ -186,7 +257,10 @@ def _requirements(matrix: Matrix) -> Iterator[Finding]:
         for i, text in enumerate(requirements):
             axis = axes.get(canonicalize_name(parse_requirement(text).name))
             if axis is not None:
-                message = f"{shown(text)} names the package of axis {axis!r}, whose version is the cell's to choose"
+                message = (
+                    f"{shown(text)} names the package of axis {axis!r}, whose version is the cell's"
+                    " to choose"
+                )
                 yield Finding("coordinate-package", (*path, i), message, "delete it")
 
 

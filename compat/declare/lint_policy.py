@@ -1,4 +1,6 @@
-"""The `declare` room's lint of a policy: faults of a policy that decodes, visible only beside its matrix."""
+"""The `declare` room's lint of a policy: faults of a policy that decodes, visible only beside its
+matrix.
+"""
 
 import datetime
 from collections.abc import Iterator
@@ -10,7 +12,9 @@ from compat.declare.policy import Policy
 from compat.errors import Fault
 
 
-def lint_policy(policy: Policy, matrix: Matrix, source: str, *, today: datetime.date) -> tuple[Fault, ...]:
+def lint_policy(
+    policy: Policy, matrix: Matrix, source: str, *, today: datetime.date
+) -> tuple[Fault, ...]:
     """Return what is wrong with a policy beside its matrix, sorted by place."""
     return faults_of(
         source,
@@ -33,16 +37,27 @@ def _axes(policy: Policy, matrix: Matrix) -> Iterator[Finding]:
 
 
 def _repeated(policy: Policy) -> Iterator[Finding]:
-    yield from repeated((("windows", i, "axis"), window.axis) for i, window in enumerate(policy.windows))
-    yield from repeated((("holds", i), f"{hold.axis} {hold.at}") for i, hold in enumerate(policy.holds))
-    yield from repeated((("known_bad", i), f"{bad.axis} {bad.version}") for i, bad in enumerate(policy.known_bad))
+    yield from repeated(
+        (("windows", i, "axis"), window.axis) for i, window in enumerate(policy.windows)
+    )
+    yield from repeated(
+        (("holds", i), f"{hold.axis} {hold.at}") for i, hold in enumerate(policy.holds)
+    )
+    yield from repeated(
+        (("known_bad", i), f"{bad.axis} {bad.version}") for i, bad in enumerate(policy.known_bad)
+    )
 
 
 def _expired(policy: Policy, today: datetime.date) -> Iterator[Finding]:
     for i, hold in enumerate(policy.holds):
         if hold.until < today:
             message = f"the hold on axis {hold.axis!r} expired after {hold.until}"
-            yield Finding("expired", ("holds", i, "until"), message, "renew it with a new reason, or delete it")
+            yield Finding(
+                "expired",
+                ("holds", i, "until"),
+                message,
+                "renew it with a new reason, or delete it",
+            )
 
 
 def _dead(policy: Policy, matrix: Matrix) -> Iterator[Finding]:
@@ -51,12 +66,25 @@ def _dead(policy: Policy, matrix: Matrix) -> Iterator[Finding]:
         for i, entry in enumerate(getattr(policy, key)):
             if entry.axis in names - floors:
                 message = f"{does} nothing: the matrix declares no floor of axis {entry.axis!r}"
-                yield Finding(f"dead-{kept}", (key, i, "axis"), message, f"declare the floor, or delete the {kept}")
+                yield Finding(
+                    f"dead-{kept}",
+                    (key, i, "axis"),
+                    message,
+                    f"declare the floor, or delete the {kept}",
+                )
 
 
 def _ends(policy: Policy, matrix: Matrix) -> Iterator[Finding]:
     known = {axis.name for axis in matrix.packages}
     for i, window in enumerate(policy.windows):
         if window.end_of_life and window.axis in known:
-            message = f"no end of life is known of the packages of axis {window.axis!r}, only of interpreters"
-            yield Finding("no-end-of-life", ("windows", i, "end_of_life"), message, "give it `months` or `minors`")
+            message = (
+                f"no end of life is known of the packages of axis {window.axis!r}, only of"
+                " interpreters"
+            )
+            yield Finding(
+                "no-end-of-life",
+                ("windows", i, "end_of_life"),
+                message,
+                "give it `months` or `minors`",
+            )

@@ -28,8 +28,10 @@ from compat.declare.text import (
     parse_specifier,
     parse_version,
 )
+from compat.value import StrictValue
 
-# Where a coordinate can lie outside what the subject's published requirement admits: anywhere, below or above it.
+# Where a coordinate can lie outside what the subject's published requirement admits: anywhere,
+# below or above it.
 Outside = Literal["moved", "older", "newer"]
 OUTSIDE: tuple[Outside, ...] = get_args(Outside)
 ANY = "any"
@@ -46,15 +48,12 @@ Pin = Annotated[
 ]
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of all declared values: frozen, keyword-only, refusing unknown keys."""
-
-
-class Selector(Value, frozen=True):
+class Selector(StrictValue, frozen=True):
     """Which releases of a package become coordinates.
 
-    `keep` is `each` release, or the series of each `minor` (X.Y) or `major` (X); a series is locked to the newest
-    patch that the recipe allows. `prereleases` lets in alphas, betas, candidates and development releases.
+    `keep` is `each` release, or the series of each `minor` (X.Y) or `major` (X); a series is locked
+    to the newest patch that the recipe allows. `prereleases` lets in alphas, betas, candidates and
+    development releases.
     """
 
     specifier: SpecifierSet = msgspec.field(default_factory=SpecifierSet)
@@ -62,11 +61,11 @@ class Selector(Value, frozen=True):
     prereleases: bool = False
 
 
-class InterpreterAxis(Value, frozen=True, tag_field="kind", tag="interpreter"):
+class InterpreterAxis(StrictValue, frozen=True, tag_field="kind", tag="interpreter"):
     """CPython series: `3.11.7` is the oldest patch of its series that a lock must still install on.
 
-    `3.11` leaves the patch open: locks are made for the newest one that this edition of compat knows,
-    which is the same on every machine.
+    `3.11` leaves the patch open: locks are made for the newest one that this edition of compat
+    knows, which is the same on every machine.
     """
 
     name: Name
@@ -79,7 +78,7 @@ class InterpreterAxis(Value, frozen=True, tag_field="kind", tag="interpreter"):
         return tuple(map(patch_of, self.releases))
 
 
-class PackageAxis(Value, frozen=True, tag_field="kind", tag="package"):
+class PackageAxis(StrictValue, frozen=True, tag_field="kind", tag="package"):
     """Releases of one package of the index."""
 
     name: Name
@@ -92,11 +91,12 @@ Axis = InterpreterAxis | PackageAxis
 
 
 class When:
-    """Conditions on coordinates, all of which must hold: axis name -> specifier, `moved`, `older` or `newer`.
+    """Conditions on coordinates, all of which must hold: axis name -> specifier, `moved`, `older`
+    or `newer`.
 
-    `moved` holds when the coordinate lies outside what the subject's published requirement admits, `older` and `newer`
-    when it lies below or above all of that. A plain class because msgspec would read a Struct's keys as fields, and
-    these keys are the matrix's own axis names.
+    `moved` holds when the coordinate lies outside what the subject's published requirement admits,
+    `older` and `newer` when it lies below or above all of that. A plain class because msgspec would
+    read a Struct's keys as fields, and these keys are the matrix's own axis names.
     """
 
     __slots__ = ("conditions",)
@@ -122,14 +122,15 @@ class When:
         return {axis: str(condition) for axis, condition in self.conditions}
 
 
-class Relaxation(Value, frozen=True):
-    """One pin of the subject that a rule lifts, replaces or drops; with `everywhere`, anybody's pin in the tree.
+class Relaxation(StrictValue, frozen=True):
+    """One pin of the subject that a rule lifts, replaces or drops; with `everywhere`, anybody's pin
+    in the tree.
 
-    `to` is a specifier (the pin is replaced), `any` (lifted) or `nothing` (the package is dropped). `as_of` names an
-    axis: the package is resolved as of that coordinate's release instead of the cell's. It is an offer: where the cell
-    can be locked with the published pin, the lock keeps that. With `always` it is taken even there, for a need that no
-    metadata tells, such as a check at import. `ignore_requires_python` is for the subject's own package and stands
-    alone.
+    `to` is a specifier (the pin is replaced), `any` (lifted) or `nothing` (the package is dropped).
+    `as_of` names an axis: the package is resolved as of that coordinate's release instead of the
+    cell's. It is an offer: where the cell can be locked with the published pin, the lock keeps
+    that. With `always` it is taken even there, for a need that no metadata tells, such as a check
+    at import. `ignore_requires_python` is for the subject's own package and stands alone.
     """
 
     package: PackageName
@@ -140,13 +141,17 @@ class Relaxation(Value, frozen=True):
     ignore_requires_python: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a relaxation that asks for nothing, for two things at once, or for no known specifier."""
+        """Refuse a relaxation that asks for nothing, for two things at once, or for no known
+        specifier.
+        """
         if (self.to is None) is not self.ignore_requires_python:
             raise ValueError("needs either `to` or `ignore_requires_python = true`")
         if self.as_of is not None and self.to in (None, NOTHING):
             raise ValueError("`as_of` goes with a `to` that keeps the package")
         if self.ignore_requires_python and (self.everywhere or self.always):
-            raise ValueError("`ignore_requires_python` stands alone, without `everywhere` or `always`")
+            raise ValueError(
+                "`ignore_requires_python` stands alone, without `everywhere` or `always`"
+            )
         parse_pin(self.to or ANY)
 
     @property
@@ -155,8 +160,10 @@ class Relaxation(Value, frozen=True):
         return parse_pin(self.to or ANY)
 
 
-class Rule(Value, frozen=True):
-    """A decision of people about cells, with its reason: `exclude` cells, or `relax` pins in relaxed cells."""
+class Rule(StrictValue, frozen=True):
+    """A decision of people about cells, with its reason: `exclude` cells, or `relax` pins in
+    relaxed cells.
+    """
 
     name: Name
     effect: Literal["exclude", "relax"]
@@ -172,11 +179,11 @@ class Rule(Value, frozen=True):
             raise ValueError("`relaxations` belong to the effect `relax`, and only to it")
 
 
-class KnownIssue(Value, frozen=True):
+class KnownIssue(StrictValue, frozen=True):
     """Why something is not green, found out by people: shown beside each run that it explains.
 
-    It names a capability, or the start of an outcome such as `import-fail:type-error(package/module.py`, and when it
-    holds.
+    It names a capability, or the start of an outcome such as
+    `import-fail:type-error(package/module.py`, and when it holds.
     """
 
     because: Reason
@@ -191,12 +198,13 @@ class KnownIssue(Value, frozen=True):
             raise ValueError("needs either `capability` or `outcome`")
 
 
-class Suite(Value, frozen=True):
-    """The tests that run inside each cell, what they need installed besides the subject, and what a run may take.
+class Suite(StrictValue, frozen=True):
+    """The tests that run inside each cell, what they need installed besides the subject, and what a
+    run may take.
 
-    `module` is what must import before any test; empty means the package's name with underscores. `environment`
-    holds variables that the cell sees besides compat's own short list. Limits: seconds of wall time and of silence
-    for a step, MiB of memory and of disk.
+    `module` is what must import before any test; empty means the package's name with underscores.
+    `environment` holds variables that the cell sees besides compat's own short list. Limits:
+    seconds of wall time and of silence for a step, MiB of memory and of disk.
     """
 
     path: SuitePath
@@ -214,7 +222,7 @@ class Suite(Value, frozen=True):
             parse_requirement(text)
 
 
-class Floor(Value, frozen=True):
+class Floor(StrictValue, frozen=True):
     """The oldest coordinate of an axis that is supported now, and why."""
 
     axis: Name
@@ -222,18 +230,20 @@ class Floor(Value, frozen=True):
     because: Reason
 
 
-class Matrix(Value, frozen=True):
+class Matrix(StrictValue, frozen=True):
     """A declared matrix.
 
-    `subject` names the axis of the library asked about. `platform` is `<architecture>-manylinux_<glibc>`: locks
-    install on any Linux of that architecture with that glibc or a newer one. `margin_days` is what recipe `dated`
-    adds to the newest coordinate's release, so that companions that came out just after it are seen. `quick` names
-    the few cells that tell most, for a look at the state of things; `known` explains what is not green.
+    `subject` names the axis of the library asked about. `platform` is
+    `<architecture>-manylinux_<glibc>`: locks install on any Linux of that architecture with that
+    glibc or a newer one. `margin_days` is what recipe `dated` adds to the newest coordinate's
+    release, so that companions that came out just after it are seen. `quick` names the few cells
+    that tell most, for a look at the state of things; `known` explains what is not green.
 
-    `builds` names the releases, each as `name==version`, whose source distribution may be built where no wheel fits;
-    of everything else only wheels are taken, because a build runs other people's code. `indexes` says what holds where
-    several package indexes are configured: of each package only the `first` index that has it is asked, extra indexes
-    before the main one, or `all` are, and the newest version of any of them wins.
+    `builds` names the releases, each as `name==version`, whose source distribution may be built
+    where no wheel fits; of everything else only wheels are taken, because a build runs other
+    people's code. `indexes` says what holds where several package indexes are configured: of each
+    package only the `first` index that has it is asked, extra indexes before the main one, or `all`
+    are, and the newest version of any of them wins.
     """
 
     name: Name
@@ -284,7 +294,9 @@ def parse_condition(text: str) -> SpecifierSet | Outside:
 
 
 def parse_pin(text: str) -> SpecifierSet:
-    """Return what `to` makes of a pin, the empty specifier for `any` and `nothing`, or raise ValueError."""
+    """Return what `to` makes of a pin, the empty specifier for `any` and `nothing`, or raise
+    ValueError.
+    """
     return SpecifierSet() if text in (ANY, NOTHING) else _specifier_or(text, ANY, NOTHING)
 
 
@@ -302,7 +314,9 @@ def decode_custom(kind: type, raw: Any) -> Any:
 
 
 def encode_custom(value: Any) -> Any:
-    """Encode the types that msgspec does not know as they stand in the TOML; the `enc_hook` of every declaration."""
+    """Encode the types that msgspec does not know as they stand in the TOML; the `enc_hook` of
+    every declaration.
+    """
     if isinstance(value, When):
         return value.as_table()
     if isinstance(value, SpecifierSet | Version):
@@ -311,7 +325,9 @@ def encode_custom(value: Any) -> Any:
 
 
 def schema_custom(kind: type) -> dict[str, Any]:
-    """Return the JSON schema of the types that msgspec does not know; the `schema_hook` of every declaration."""
+    """Return the JSON schema of the types that msgspec does not know; the `schema_hook` of every
+    declaration.
+    """
     if kind is When:
         return {"type": "object", "additionalProperties": {"type": "string", "format": "condition"}}
     if kind is SpecifierSet:

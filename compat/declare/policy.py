@@ -1,4 +1,6 @@
-"""The declared policy: how fast floors may move, what holds them, and how much proof a move needs."""
+"""The declared policy: how fast floors may move, what holds them, and how much proof a move
+needs.
+"""
 
 import datetime
 from typing import Annotated, Literal
@@ -6,17 +8,19 @@ from typing import Annotated, Literal
 import msgspec
 from packaging.version import Version
 
-from compat.declare.matrix import Value
 from compat.declare.text import Link, Name, Reason
+from compat.value import StrictValue
 
 Months = Annotated[int, msgspec.Meta(ge=1, le=240)]
 
 
-class Window(Value, frozen=True):
-    """How long an axis keeps a version, by exactly one rule; the floor may rise when the rule lets the version go.
+class Window(StrictValue, frozen=True):
+    """How long an axis keeps a version, by exactly one rule; the floor may rise when the rule lets
+    the version go.
 
-    With `months` the floor may rise to the newest version that is at least so old, with `minors` to the oldest of the
-    so many newest, with `end_of_life`, on the interpreter axis, to the oldest that upstream still looks after.
+    With `months` the floor may rise to the newest version that is at least so old, with `minors` to
+    the oldest of the so many newest, with `end_of_life`, on the interpreter axis, to the oldest
+    that upstream still looks after.
     """
 
     axis: Name
@@ -31,8 +35,10 @@ class Window(Value, frozen=True):
             raise ValueError("needs exactly one of `months`, `minors` and `end_of_life = true`")
 
 
-class Hold(Value, frozen=True):
-    """A floor that is kept low for now: it may not pass `at` before the day after `until`, and may come back to it."""
+class Hold(StrictValue, frozen=True):
+    """A floor that is kept low for now: it may not pass `at` before the day after `until`, and may
+    come back to it.
+    """
 
     axis: Name
     at: Version
@@ -41,7 +47,7 @@ class Hold(Value, frozen=True):
     link: Link | None = None
 
 
-class KnownBad(Value, frozen=True):
+class KnownBad(StrictValue, frozen=True):
     """A release that is never proposed as a floor."""
 
     axis: Name
@@ -50,13 +56,14 @@ class KnownBad(Value, frozen=True):
     link: Link | None = None
 
 
-class Policy(Value, frozen=True):
+class Policy(StrictValue, frozen=True):
     """How floors move.
 
-    `default_months` is the window of an axis without its own. `cadence` is how often a floor rises: on the first day
-    of each month, quarter, half-year or year. `notice_days` is how long before that day the move is announced,
-    `witnesses` how many green runs on different days it needs. `isolation` is the least that those runs had: at L3
-    alone a cell cannot write what other cells use.
+    `default_months` is the window of an axis without its own. `cadence` is how often a floor rises:
+    on the first day of each month, quarter, half-year or year. `notice_days` is how long before
+    that day the move is announced, `witnesses` how many green runs on different days it needs.
+    `isolation` is the least that those runs had: at L3 alone a cell cannot write what other cells
+    use.
     """
 
     default_months: Months

@@ -9,12 +9,15 @@ from packaging.version import Version
 def satisfiable(specifier: SpecifierSet) -> bool:
     """Return whether some version can satisfy the specifier; in doubt, True.
 
-    A specifier's truth changes only at the versions that it names, so it is enough to try those, what comes just
-    above each, and the next of each of their series. Doubt is left where a pre-release or the like is named.
+    A specifier's truth changes only at the versions that it names, so it is enough to try those,
+    what comes just above each, and the next of each of their series. Doubt is left where a
+    pre-release or the like is named.
     """
     parts = [part for part in specifier if part.operator != "==="]
     named = [Version(part.version.removesuffix(".*")) for part in parts]
-    if len(parts) < len(specifier) or any(str(version) != version.base_version or version.epoch for version in named):
+    if len(parts) < len(specifier) or any(
+        str(version) != version.base_version or version.epoch for version in named
+    ):
         return True
     return any(specifier.contains(version, prereleases=True) for version in _tried(named))
 

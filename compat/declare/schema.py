@@ -1,4 +1,6 @@
-"""The `declare` room's JSON schemas (draft 2020-12): what editors and the list of all faults go by."""
+"""The `declare` room's JSON schemas (draft 2020-12): what editors and the list of all faults go
+by.
+"""
 
 import inspect
 import json
@@ -42,8 +44,11 @@ def _schema(kind: type, title: str) -> dict[str, Any]:
 
 
 def _derived(kind: type) -> dict[str, Any]:
-    """Return msgspec's schema, its descriptions without the indentation of docstrings."""
+    """Return msgspec's schema, its descriptions without the indentation and wrapping of
+    docstrings.
+    """
     derived = msgspec.json.schema(kind, schema_hook=schema_custom)
     for definition in derived["$defs"].values():
-        definition["description"] = inspect.cleandoc(definition["description"])
+        paragraphs = inspect.cleandoc(definition["description"]).split("\n\n")
+        definition["description"] = "\n\n".join(" ".join(text.split()) for text in paragraphs)
     return derived

@@ -1,4 +1,6 @@
-"""The `declare` room's look at a suite: what can be known to be wrong with it before any cell is made."""
+"""The `declare` room's look at a suite: what can be known to be wrong with it before any cell is
+made.
+"""
 
 import ast
 import configparser
@@ -18,9 +20,16 @@ SETTINGS = "pytest.ini"
 # What pytest collects by itself: https://docs.pytest.org/en/stable/explanation/goodpractices.html
 _TESTS = ("test_*.py", "*_test.py")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-# A suite with one of these chooses among its tests, or finds them in a way of its own; and so do such settings.
+# A suite with one of these chooses among its tests, or finds them in a way of its own; and so do
+# such settings.
 _CHOOSING = (
-    *("collect_ignore", "pytest_ignore_collect", "pytest_collect", "pytest_pycollect", "pytest_itemcollected"),
+    *(
+        "collect_ignore",
+        "pytest_ignore_collect",
+        "pytest_collect",
+        "pytest_pycollect",
+        "pytest_itemcollected",
+    ),
     *("importorskip", "allow_module_level", "__test__"),
 )
 _CHOSEN = re.compile(
@@ -47,10 +56,12 @@ def suite_faults(matrix: Matrix, texts: Mapping[str, str] | None, source: str) -
 
 
 def collectable_tests(texts: Mapping[str, str]) -> frozenset[str]:
-    """Return the tests that pytest has to collect from the suite whatever is installed, as `file::class::function`.
+    """Return the tests that pytest has to collect from the suite whatever is installed, as
+    `file::class::function`.
 
-    `texts` are its files by their path below it. Only what nothing can leave out is named: plain test functions and
-    methods at the top of their file, where no setting, no hook and no module-level skip or deletion has a say.
+    `texts` are its files by their path below it. Only what nothing can leave out is named: plain
+    test functions and methods at the top of their file, where no setting, no hook and no
+    module-level skip or deletion has a say.
     """
     chooses = any(word in text for text in texts.values() for word in _CHOOSING)
     if chooses or _CHOSEN.search(texts.get(SETTINGS, "")):
@@ -68,24 +79,37 @@ def _plain_tests(text: str) -> Iterator[str]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
         return
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del)}
+    names = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del)
+    }
     for node in tree.body:
         if isinstance(node, _FUNCTIONS) and _is_plain(node, "test") and node.name not in names:
             yield node.name
         if isinstance(node, ast.ClassDef) and _is_plain(node, "Test") and not _has_init(node):
             methods = (inner for inner in node.body if isinstance(inner, _FUNCTIONS))
-            yield from (f"{node.name}::{method.name}" for method in methods if _is_plain(method, "test"))
+            yield from (
+                f"{node.name}::{method.name}" for method in methods if _is_plain(method, "test")
+            )
 
 
 def _is_plain(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, prefix: str) -> bool:
     """Whether it is called like a test and nothing but marks of pytest stands above it."""
-    marks = (ast.unparse(decorator).startswith(("pytest.mark.", "mark.")) for decorator in node.decorator_list)
+    marks = (
+        ast.unparse(decorator).startswith(("pytest.mark.", "mark."))
+        for decorator in node.decorator_list
+    )
     return node.name.startswith(prefix) and all(marks)
 
 
 def _has_init(node: ast.ClassDef) -> bool:
-    """Whether pytest passes over the class, or may: it has a constructor, its own or one that it inherits."""
-    return bool(node.bases) or any(isinstance(inner, _FUNCTIONS) and inner.name == "__init__" for inner in node.body)
+    """Whether pytest passes over the class, or may: it has a constructor, its own or one that it
+    inherits.
+    """
+    return bool(node.bases) or any(
+        isinstance(inner, _FUNCTIONS) and inner.name == "__init__" for inner in node.body
+    )
 
 
 def _without_pytest(matrix: Matrix, source: str) -> tuple[Fault, ...]:
@@ -97,7 +121,9 @@ def _without_pytest(matrix: Matrix, source: str) -> tuple[Fault, ...]:
 
 
 def _unparsable(matrix: Matrix, texts: Mapping[str, str], folder: str) -> Iterator[Fault]:
-    """Yield the files that the matrix's oldest interpreter cannot parse, as far as this one can tell."""
+    """Yield the files that the matrix's oldest interpreter cannot parse, as far as this one can
+    tell.
+    """
     oldest = min(release.release[:2] for release in matrix.interpreters.releases)
     here = sys.version_info[:2]
     if oldest > here or any("collect_ignore" in text for text in texts.values()):
@@ -110,7 +136,9 @@ def _unparsable(matrix: Matrix, texts: Mapping[str, str], folder: str) -> Iterat
         except (SyntaxError, ValueError) as fault:
             line = f":{fault.lineno}" if isinstance(fault, SyntaxError) and fault.lineno else ""
             reason = fault.msg if isinstance(fault, SyntaxError) else str(fault)
-            message = f"does not parse on Python {oldest[0]}.{oldest[1]}, the matrix's oldest: {reason}"
+            message = (
+                f"does not parse on Python {oldest[0]}.{oldest[1]}, the matrix's oldest: {reason}"
+            )
             yield Fault(code="suite", path=f"{folder}/{name}{line}", message=message)
 
 
@@ -121,7 +149,9 @@ def _settings(texts: Mapping[str, str], folder: str) -> Iterator[Fault]:
         configparser.RawConfigParser(allow_no_value=True).read_string(texts[SETTINGS])
     except configparser.Error as fault:
         reason = str(fault).replace("\n", " ").replace("'<string>', ", "")
-        yield Fault(code="suite", path=f"{folder}/{SETTINGS}", message=f"is not valid INI: {reason}")
+        yield Fault(
+            code="suite", path=f"{folder}/{SETTINGS}", message=f"is not valid INI: {reason}"
+        )
 
 
 def _declared(source: str, key: str, message: str, hint: str) -> tuple[Fault, ...]:

@@ -10,14 +10,16 @@ from packaging.version import InvalidVersion, Version
 
 from compat.declare.faults import shown
 
-# Beyond this no real version or specifier goes, and integers of thousands of digits are refused by Python itself.
+# Beyond this no real version or specifier goes, and integers of thousands of digits are refused by
+# Python itself.
 LONGEST_VERSION = 100
 LONGEST_SPECIFIER = 200
 LONGEST_REQUIREMENT = 300
 
 # `$` alone lets a trailing line break pass.
 _END = r"$(?!\n)"
-# Neither control characters nor line separators nor bidirectional overrides: these texts reach terminals and pages.
+# Neither control characters nor line separators nor bidirectional overrides: these texts reach
+# terminals and pages.
 _LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]*" + _END
 
 Name = Annotated[
@@ -28,24 +30,34 @@ Name = Annotated[
     ),
 ]
 Short = Annotated[
-    str, msgspec.Meta(pattern=rf"^[a-z]{{1,12}}{_END}", description="a short name: 1 to 12 lower-case letters")
+    str,
+    msgspec.Meta(
+        pattern=rf"^[a-z]{{1,12}}{_END}", description="a short name: 1 to 12 lower-case letters"
+    ),
 ]
 PackageName = Annotated[
     str,
     msgspec.Meta(
-        pattern=rf"^[A-Za-z0-9]([A-Za-z0-9._-]{{0,98}}[A-Za-z0-9])?{_END}", description="a package name of the index"
+        pattern=rf"^[A-Za-z0-9]([A-Za-z0-9._-]{{0,98}}[A-Za-z0-9])?{_END}",
+        description="a package name of the index",
     ),
 ]
 Reason = Annotated[
     str,
     msgspec.Meta(
-        min_length=10, max_length=600, pattern=_LINE, description="a reason: one line without control characters"
+        min_length=10,
+        max_length=600,
+        pattern=_LINE,
+        description="a reason: one line without control characters",
     ),
 ]
 Title = Annotated[
     str,
     msgspec.Meta(
-        min_length=1, max_length=80, pattern=_LINE, description="a title: one line without control characters"
+        min_length=1,
+        max_length=80,
+        pattern=_LINE,
+        description="a title: one line without control characters",
     ),
 ]
 RequirementText = Annotated[
@@ -83,7 +95,10 @@ ModuleName = Annotated[
     msgspec.Meta(
         pattern=rf"^([A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){{0,9}})?{_END}",
         max_length=100,
-        description="a module that can be imported, such as 'demo' or 'demo.core'; empty: the package's own name",
+        description=(
+            "a module that can be imported, such as 'demo' or 'demo.core'; empty: the package's own"
+            " name"
+        ),
     ),
 ]
 Setting = Annotated[
@@ -96,7 +111,8 @@ Setting = Annotated[
 CellText = Annotated[
     str,
     msgspec.Meta(
-        pattern=rf"^[a-z0-9][a-z0-9.+!-]{{0,199}}{_END}", description="the id of a cell, such as 'py3.9-dep2-demo1.0'"
+        pattern=rf"^[a-z0-9][a-z0-9.+!-]{{0,199}}{_END}",
+        description="the id of a cell, such as 'py3.9-dep2-demo1.0'",
     ),
 ]
 SuitePath = Annotated[
@@ -128,7 +144,9 @@ def parse_version(text: str) -> Version:
 
 
 def parse_release(text: str) -> tuple[str, Version]:
-    """Return the normalised name and the version of `name==version`, or raise ValueError with an example."""
+    """Return the normalised name and the version of `name==version`, or raise ValueError with an
+    example.
+    """
     name, _, version = text.partition("==")
     return canonicalize_name(name), parse_version(version)
 
@@ -154,5 +172,8 @@ def parse_requirement(text: str) -> Requirement:
     except InvalidRequirement:
         raise ValueError(f"{shown(text)} is not a requirement such as 'pytest>=7'") from None
     if requirement.url is not None:
-        raise ValueError(f"{shown(text)} names a URL; only releases of the index can be required, as in 'pytest>=7'")
+        raise ValueError(
+            f"{shown(text)} names a URL; only releases of the index can be required, as in"
+            " 'pytest>=7'"
+        )
     return requirement

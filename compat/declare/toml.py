@@ -1,10 +1,12 @@
-"""The `declare` room's reading of TOML: bytes -> a plain document, or the fault that keeps it from being one."""
+"""The `declare` room's reading of TOML: bytes -> a plain document, or the fault that keeps it from
+being one.
+"""
 
 import re
 import sys
 from typing import Any
 
-from compat.declare.faults import Path, place
+from compat.declare.faults import Path, fault_place
 from compat.errors import DeclarationError, Fault
 
 if sys.version_info >= (3, 11):
@@ -21,7 +23,8 @@ _BYTE_ORDER_MARKS = (
     (b"\xff\xfe", "UTF-16 or UTF-32"),
     (b"\xfe\xff", "UTF-16 or UTF-32"),
 )
-# A text up to its closing quote, or to the end of its line: no more is needed to tell keys from texts.
+# A text up to its closing quote, or to the end of its line: no more is needed to tell keys from
+# texts.
 _QUOTED = re.compile(r""""(?:[^"\\\n]+|\\.)*(?:"|\\?$)|'[^'\n]*(?:'|$)""", re.MULTILINE)
 # tomllib takes quadratic time and memory in the parts of a dotted key (CPython 3.11).
 _LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{DEEPEST + 1}}}")
@@ -30,10 +33,13 @@ _LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{DEEPEST + 1}}}")
 def document(content: bytes, source: str) -> dict[str, Any]:
     """Return the TOML document (version 1.0), or raise DeclarationError.
 
-    Refused besides what TOML itself refuses: more than 256 KiB, nesting deeper than 16, integers beyond 64 bits.
+    Refused besides what TOML itself refuses: more than 256 KiB, nesting deeper than 16, integers
+    beyond 64 bits.
     """
     if len(content) > MOST_BYTES:
-        raise _refusal("too-large", source, f"has {len(content)} bytes; allowed: at most {MOST_BYTES}")
+        raise _refusal(
+            "too-large", source, f"has {len(content)} bytes; allowed: at most {MOST_BYTES}"
+        )
     text = _text(content, source)
     if not text.strip():
         raise _refusal("empty", source, "is empty")
@@ -57,16 +63,22 @@ def document(content: bytes, source: str) -> dict[str, Any]:
 def _text(content: bytes, source: str) -> str:
     for mark, encoding in _BYTE_ORDER_MARKS:
         if content.startswith(mark):
-            raise _refusal("encoding", source, f"is {encoding}; allowed: UTF-8 without a byte order mark")
+            raise _refusal(
+                "encoding", source, f"is {encoding}; allowed: UTF-8 without a byte order mark"
+            )
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise _refusal("encoding", source, f"is not UTF-8: byte 0x{content[error.start]:02x} in line {line}") from None
+        raise _refusal(
+            "encoding", source, f"is not UTF-8: byte 0x{content[error.start]:02x} in line {line}"
+        ) from None
 
 
 def _refuse_extremes(parsed: dict[str, Any], source: str) -> None:
-    """Refuse what later readers would choke on; a stack of its own, because the document may be deep."""
+    """Refuse what later readers would choke on; a stack of its own, because the document may be
+    deep.
+    """
     waiting: list[tuple[Path, Any]] = [((), parsed)]
     while waiting:
         path, value = waiting.pop()
@@ -78,7 +90,9 @@ def _refuse_extremes(parsed: dict[str, Any], source: str) -> None:
             case list():
                 waiting += [((*path, index), inner) for index, inner in enumerate(value)]
             case int() if abs(value) >= 2**63:
-                raise _refusal("bad-value", place(source, path), "is an integer beyond 64 bits")
+                raise _refusal(
+                    "bad-value", fault_place(source, path), "is an integer beyond 64 bits"
+                )
 
 
 def _too_deep(source: str) -> DeclarationError:

@@ -1,4 +1,6 @@
-"""This machine as a fleet: a few workers, each with its canary and its circuit breaker, and one order to stop."""
+"""This machine as a fleet: a few workers, each with its canary and its circuit breaker, and one
+order to stop.
+"""
 
 import datetime
 import queue
@@ -13,8 +15,10 @@ from compat.run.evidence import Evidence
 from compat.run.job import Bench, Job
 from compat.run.outcome import Failed, Outcome, Passed, is_spurious
 from compat.run.session import CellRun
+from compat.value import Value
 
-# So many cells in a row that fail before their import say more about the worker than about the cells.
+# So many cells in a row that fail before their import say more about the worker than about the
+# cells.
 BREAKER = 5
 _RETRIED = frozenset(("network", "index", "sandbox", "worker", "killed"))
 # By these a machine that is short of memory ends every cell; one alone may be the cell's own doing.
@@ -26,7 +30,7 @@ _PATIENCE_SECONDS = 0.2
 RunCell = Callable[[Job, Bench, datetime.datetime, threading.Event], Evidence]
 
 
-class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+class JudgedRun(Value, frozen=True, kw_only=True):
     """One run of a cell: what it left behind and what that means."""
 
     evidence: Evidence
@@ -39,7 +43,7 @@ class Reporter(Protocol):
     def began(self, worker: int, job: Job) -> None:
         """A cell began."""
 
-    def ended(self, worker: int, job: Job, attempts: tuple[Attempt, ...]) -> None:
+    def ended(self, worker: int, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         """A cell ended; the attempts are all that were made."""
 
     def faulted(self, worker: int, job: Job, why: str) -> None:
@@ -55,7 +59,7 @@ class SilentReporter:
     def began(self, worker: int, job: Job) -> None:
         """Say nothing."""
 
-    def ended(self, worker: int, job: Job, attempts: tuple[Attempt, ...]) -> None:
+    def ended(self, worker: int, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         """Say nothing."""
 
     def faulted(self, worker: int, job: Job, why: str) -> None:
@@ -81,7 +85,9 @@ class _Waiting:
         self._closed.set()
 
     def take(self, cancel: threading.Event) -> Job | None:
-        """Return the next job when there is one; None when none will come, or at the order to stop."""
+        """Return the next job when there is one; None when none will come, or at the order to
+        stop.
+        """
         while not cancel.is_set():
             # Asked before the queue: what came just before the end is still seen.
             is_closed = self._closed.is_set()
@@ -107,11 +113,14 @@ class _Fault:
         return self._text
 
 
-_Held = tuple[Job, tuple[Attempt, ...] | _Fault]
+_Held = tuple[Job, tuple[JudgedRun, ...] | _Fault]
 
 
 class Local:
-    """Workers that take jobs from one queue. A worker whose canary dies, or whose breaker opens, takes no more."""
+    """Workers that take jobs from one queue.
+
+    A worker whose canary dies, or whose breaker opens, takes no more.
+    """
 
     def __init__(
         self,
@@ -125,7 +134,8 @@ class Local:
     ) -> None:
         """Take what gives each worker its bench for a job, the clock, and the order to stop.
 
-        `attempts` is how often each cell is run; 1, but for asking whether equal runs end equally. `run_cell` is how.
+        `attempts` is how often each cell is run; 1, but for asking whether equal runs end equally.
+        `run_cell` is how.
         """
         self._benches = benches
         self._now = now
@@ -150,14 +160,14 @@ class Local:
         self,
         jobs: Iterable[Job],
         canary: Callable[[Job], Job],
-        keep: Callable[[Job, tuple[Attempt, ...]], None],
+        keep: Callable[[Job, tuple[JudgedRun, ...]], None],
         reporter: Reporter,
     ) -> int:
         """Run the jobs as they come; `keep` is called once for each that ended, in its worker.
 
-        Making the next job may take its time: the cells before it run meanwhile. A worker starts when
-        a job comes for it, so that there are never more workers than jobs. Return how many have no
-        result that was kept.
+        Making the next job may take its time: the cells before it run meanwhile. A worker starts
+        when a job comes for it, so that there are never more workers than jobs. Return how many
+        have no result that was kept.
         """
         waiting = _Waiting()
         threads: list[threading.Thread] = []
@@ -166,7 +176,11 @@ class Local:
                 waiting.put(job)
                 if len(threads) < self._workers:
                     work = (len(threads), waiting, canary, keep, reporter)
-                    threads.append(threading.Thread(target=self._work, args=work, name=f"worker-{len(threads)}"))
+                    threads.append(
+                        threading.Thread(
+                            target=self._work, args=work, name=f"worker-{len(threads)}"
+                        )
+                    )
                     threads[-1].start()
         finally:
             waiting.close()
@@ -180,7 +194,7 @@ class Local:
         number: int,
         waiting: _Waiting,
         canary: Callable[[Job], Job],
-        keep: Callable[[Job, tuple[Attempt, ...]], None],
+        keep: Callable[[Job, tuple[JudgedRun, ...]], None],
         reporter: Reporter,
     ) -> None:
         bad = 0
@@ -220,17 +234,19 @@ class Local:
         self._stopped[number] = why
         reporter.stopped(number, why)
 
-    def _attempted(self, number: int, job: Job) -> tuple[Attempt, ...] | _Fault:
-        """Run a cell as often as asked; once more when what ended it says nothing about the cell and may pass.
+    def _attempted(self, number: int, job: Job) -> tuple[JudgedRun, ...] | _Fault:
+        """Run a cell as often as asked; once more when what ended it says nothing about the cell
+        and may pass.
 
-        A fault of compat itself ends this cell and no other: what a package left behind may have caused it.
+        A fault of compat itself ends this cell and no other: what a package left behind may have
+        caused it.
         """
         try:
             return self._runs(number, job)
         except Exception as fault:
             return _Fault(fault)
 
-    def _runs(self, number: int, job: Job) -> tuple[Attempt, ...]:
+    def _runs(self, number: int, job: Job) -> tuple[JudgedRun, ...]:
         attempts = [self._once(number, job)]
         while not self._cancel.is_set() and len(attempts) < self._attempts:
             attempts.append(self._once(number, job))
@@ -243,10 +259,12 @@ class Local:
         self,
         held: list[_Held],
         number: int,
-        keep: Callable[[Job, tuple[Attempt, ...]], None],
+        keep: Callable[[Job, tuple[JudgedRun, ...]], None],
         reporter: Reporter,
     ) -> None:
-        """Let go of what was held back while the breaker might have opened; what has no result that is kept is told."""
+        """Let go of what was held back while the breaker might have opened; what has no result that
+        is kept is told.
+        """
         for job, attempts in held:
             if isinstance(attempts, _Fault):
                 self._lost += 1
@@ -260,17 +278,21 @@ class Local:
                 reporter.faulted(number, job, f"its result could not be kept: {fault}")
         held.clear()
 
-    def _once(self, number: int, job: Job) -> Attempt:
+    def _once(self, number: int, job: Job) -> JudgedRun:
         evidence = self._run_cell(job, self._benches(number, job), self._now(), self._cancel)
-        return Attempt(evidence=evidence, outcome=classify(evidence))
+        return JudgedRun(evidence=evidence, outcome=classify(evidence))
 
 
 def _of_worker(canary: Job, number: int) -> Job:
-    """The canary under a name of the worker's own: workers start at the same moment, and leave their evidence by it."""
+    """The canary under a name of the worker's own: workers start at the same moment, and leave
+    their evidence by it.
+    """
     return msgspec.structs.replace(canary, cell=f"{canary.cell}-{number}")
 
 
-def _run_cell(job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event) -> Evidence:
+def _run_cell(
+    job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event
+) -> Evidence:
     return CellRun(job, bench, started, cancel).run()
 
 

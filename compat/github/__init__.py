@@ -1,1 +1,3 @@
-"""A repository on this machine and on GitHub. In come measured files and names; out go commits, pushes and answers."""
+"""The `github` room: what comes in are proposals and measured files; what goes out is one standing
+pull request and one issue, and pushed commits.
+"""

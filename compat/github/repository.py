@@ -5,23 +5,22 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
 from compat.errors import ToolFailed
+from compat.value import Value
 
-# How often a push is tried again after somebody else's came first: two runs of one repository are rare.
+# How often a push is tried again after somebody else's: two runs of one repository are rare.
 PUSHES = 5
 # A push of a night's records takes seconds; a remote that hangs must not hold a runner for hours.
 GIT_SECONDS = 600
 
 
-class PushAccepted(msgspec.Struct, frozen=True, kw_only=True):
+class PushAccepted(Value, frozen=True, kw_only=True):
     """The branch at the origin has the commit."""
 
     commit: str
 
 
-class PushRefused(msgspec.Struct, frozen=True, kw_only=True):
+class PushRefused(Value, frozen=True, kw_only=True):
     """The branch at the origin is as it was, and why."""
 
     because: str
@@ -37,7 +36,8 @@ class GitRepository:
     def commit(self, paths: Sequence[str], message: str) -> str | None:
         """Commit what changed below the paths and return the commit; None where nothing did.
 
-        Raises ToolFailed where git cannot commit: outside of a repository, or without a name to commit under.
+        Raises ToolFailed where git cannot commit: outside of a repository, or without a
+        name to commit under.
         """
         existing = [path for path in paths if (self._folder / path).exists()]
         if not existing:
@@ -49,7 +49,7 @@ class GitRepository:
         return self._git("rev-parse", "HEAD")
 
     def push(self, branch: str) -> PushAccepted | PushRefused:
-        """Push the last commit onto whatever the branch has by then, so that no commit of others is lost.
+        """Push the last commit onto whatever the branch has by then, so that no commit is lost.
 
         Raises ToolFailed where the origin does not answer.
         """
@@ -62,11 +62,13 @@ class GitRepository:
             if push.returncode == 0:
                 return PushAccepted(commit=self._git("rev-parse", "HEAD"))
             if self._tip(branch) == tip:
-                return PushRefused(because=f"{branch} does not accept the push{_reason(push.stderr)}")
+                return PushRefused(
+                    because=f"{branch} does not accept the push{_reason(push.stderr)}"
+                )
         return PushRefused(because=f"somebody else pushed to {branch} first, {PUSHES} times")
 
     def push_new_branch(self, branch: str) -> None:
-        """Push the last commit to a branch that the origin does not have. Raises ToolFailed where it has one."""
+        """Push the last commit to a branch that the origin does not have; ToolFailed if it does."""
         self._git("push", "--quiet", "origin", f"HEAD:refs/heads/{branch}")
 
     def _tip(self, branch: str) -> str:
@@ -92,13 +94,15 @@ class GitRepository:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise ToolFailed.of(f"git {words[0]} did not end within {GIT_SECONDS} seconds") from None
+            raise ToolFailed.of(
+                f"git {words[0]} did not end within {GIT_SECONDS} seconds"
+            ) from None
         except OSError:
             raise ToolFailed.of("git cannot be started", hint="install git") from None
 
 
 def _reason(stderr: str) -> str:
-    """Return what the remote, else git, says, after a colon; an address in it loses its user name and password."""
+    """Return what the remote, else git, says, after a colon; without user name and password."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     remote = [line for line in lines if line.startswith("remote:")]
     line = next(iter(remote or lines[-1:]), "")

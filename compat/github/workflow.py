@@ -1,19 +1,18 @@
 """A workflow of GitHub Actions: whether it is switched on, and when it last succeeded."""
 
 from datetime import datetime, timedelta
-from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
 
-from compat.errors import ServiceUnreachable, UsageError
-from compat.policy.rest import Answer, Rest
+from compat.errors import UsageError
+from compat.github.client import decoded
+from compat.github.rest import Rest
+from compat.value import Value
 
-T = TypeVar("T")
 
-
-class WorkflowActivity(msgspec.Struct, frozen=True, kw_only=True):
-    """What GitHub says of a workflow; `succeeded` is when its newest successful run was created, None without one."""
+class WorkflowActivity(Value, frozen=True, kw_only=True):
+    """What GitHub says of a workflow; `succeeded` is when its newest success was created."""
 
     workflow: str
     state: str
@@ -33,7 +32,8 @@ class _Runs(msgspec.Struct):
 
 
 def activity(rest: Rest, workflow: str) -> WorkflowActivity:
-    """Ask GitHub about a workflow by the name of its file. Raises UsageError where the repository has none such.
+    """Ask GitHub about a workflow by the name of its file. Raises UsageError where the
+    repository has none such.
 
     https://docs.github.com/en/rest/actions/workflows and https://docs.github.com/en/rest/actions/workflow-runs
     """
@@ -42,16 +42,18 @@ def activity(rest: Rest, workflow: str) -> WorkflowActivity:
     if answer.status == 404:
         hint = "name its file, such as matrix.yml; the token needs the permission actions=read"
         raise UsageError.of(f"{rest.repository} has no workflow {workflow!r}", hint=hint)
-    runs = _decoded(rest.read(f"{path}/runs", status="success", per_page=1), _Runs).workflow_runs
+    runs = decoded(rest.read(f"{path}/runs", status="success", per_page=1), _Runs).workflow_runs
     return WorkflowActivity(
         workflow=workflow,
-        state=_decoded(answer, _Workflow).state,
+        state=decoded(answer, _Workflow).state,
         succeeded=runs[0].created_at if runs else None,
     )
 
 
 def overdue(workflow: WorkflowActivity, now: datetime, days: int) -> tuple[str, ...]:
-    """Return what is wrong with a workflow that should succeed every so many days, one sentence each."""
+    """Return what is wrong with a workflow that should succeed every so many days, one sentence
+    each.
+    """
     name, succeeded = workflow.workflow, workflow.succeeded
     findings: list[str] = []
     if workflow.state != "active":
@@ -59,12 +61,7 @@ def overdue(workflow: WorkflowActivity, now: datetime, days: int) -> tuple[str, 
     if succeeded is None:
         findings.append(f"{name} has never succeeded")
     elif now - succeeded > timedelta(days=days):
-        findings.append(f"{name} last succeeded on {succeeded:%Y-%m-%d}, which is more than {days} days ago")
+        findings.append(
+            f"{name} last succeeded on {succeeded:%Y-%m-%d}, which is more than {days} days ago"
+        )
     return tuple(findings)
-
-
-def _decoded(answer: Answer, kind: type[T]) -> T:
-    try:
-        return msgspec.json.decode(answer.content, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
-        raise ServiceUnreachable.of(f"GitHub's answer is not what its description says: {fault}") from None

@@ -1,1 +1,3 @@
-"""What exists. In comes a package index; out goes a Catalogue: releases, files, dates, published requirements."""
+"""What exists. In comes a package index; out goes a Catalogue: releases, files, dates, published
+requirements.
+"""

@@ -18,12 +18,16 @@ from compat.index.source import ReleaseSource
 THREADS = 8  # enough to hide an index's latency, few enough not to be taken for an attack
 
 
-def discover(matrix: Matrix, source: ReleaseSource, known: tuple[Required, ...] | None = None) -> Catalogue:
-    """Return the package of each package axis, in axis order; the subject's selected releases carry their metadata.
+def discover(
+    matrix: Matrix, source: ReleaseSource, known: tuple[Required, ...] | None = None
+) -> Catalogue:
+    """Return the package of each package axis, in axis order; the subject's selected releases carry
+    their metadata.
 
-    What the subject's releases pin is asked for too, unless it is `known`: it takes long and moves slowly.
-    Raises IndexUnreachable as soon as one answer is missing: half a catalogue would pass for a whole one; and
-    DeclarationError when the index answers and has no such package: that is a name that the matrix has wrong.
+    What the subject's releases pin is asked for too, unless it is `known`: it takes long and moves
+    slowly. Raises IndexUnreachable as soon as one answer is missing: half a catalogue would pass
+    for a whole one; and DeclarationError when the index answers and has no such package: that is a
+    name that the matrix has wrong.
     """
     subject = matrix.subject_axis
     names: list[str] = list(dict.fromkeys(canonicalize_name(a.package) for a in matrix.packages))
@@ -34,7 +38,9 @@ def discover(matrix: Matrix, source: ReleaseSource, known: tuple[Required, ...] 
             raise DeclarationError(*_unknown(matrix, packages, source))
         asked = packages[canonicalize_name(subject.package)]
         packages[asked.name] = _with_metadata(asked, subject.select, source, pool)
-        pinned = required(matrix, packages[asked.name], source, pool.map) if known is None else known
+        pinned = (
+            required(matrix, packages[asked.name], source, pool.map) if known is None else known
+        )
     return Catalogue(packages=tuple(packages[name] for name in names), required=pinned)
 
 
@@ -46,7 +52,9 @@ def _page(source: ReleaseSource, name: str) -> Package | None:
 
 
 def _unknown(matrix: Matrix, found: dict[str, Package], source: ReleaseSource) -> Iterator[Fault]:
-    """One fault for each axis whose package the index does not have, with the nearest name that is known here."""
+    """One fault for each axis whose package the index does not have, with the nearest name that is
+    known here.
+    """
     known = sorted(_names_at_hand(matrix, found, source))
     for number, axis in enumerate(matrix.axes):
         if not isinstance(axis, PackageAxis) or canonicalize_name(axis.package) in found:
@@ -61,7 +69,9 @@ def _unknown(matrix: Matrix, found: dict[str, Package], source: ReleaseSource) -
 
 
 def _names_at_hand(matrix: Matrix, found: dict[str, Package], source: ReleaseSource) -> set[str]:
-    """The packages that the matrix speaks of elsewhere, and those that its subject's newest release requires."""
+    """The packages that the matrix speaks of elsewhere, and those that its subject's newest release
+    requires.
+    """
     texts = [*matrix.requirements, *matrix.suite.requirements]
     subject = found.get(canonicalize_name(matrix.subject_axis.package))
     for release in () if subject is None else selected(matrix.subject_axis.select, subject)[-1:]:
@@ -74,7 +84,9 @@ def _names_at_hand(matrix: Matrix, found: dict[str, Package], source: ReleaseSou
     return every - missing - {""}
 
 
-def _with_metadata(package: Package, selector: Selector, source: ReleaseSource, pool: ThreadPoolExecutor) -> Package:
+def _with_metadata(
+    package: Package, selector: Selector, source: ReleaseSource, pool: ThreadPoolExecutor
+) -> Package:
     chosen = selected(selector, package)
     filled = dict(
         zip(
@@ -88,7 +100,8 @@ def _with_metadata(package: Package, selector: Selector, source: ReleaseSource, 
 
 
 def _release_with_metadata(release: Release, source: ReleaseSource) -> Release:
-    """All wheels of a release are taken to ask for the same, so the first by file name speaks for it.
+    """All wheels of a release are taken to ask for the same, so the first by file name speaks for
+    it.
 
     One whose METADATA is another's is set aside with the reason, and the next one speaks.
     """

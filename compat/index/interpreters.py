@@ -1,4 +1,6 @@
-"""The door to the interpreters of this machine, wherever people have them: pyenv, uv, the system, PATH."""
+"""The door to the interpreters of this machine, wherever people have them: pyenv, uv, the system,
+PATH.
+"""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -7,27 +9,33 @@ from pathlib import Path
 from packaging.version import InvalidVersion, Version
 from python_discovery import DiskCache, PythonInfo, get_interpreter
 
-from compat.index.release import Value
+from compat.value import Value
 
 QUERY_SECONDS = "5"  # for one interpreter to tell its version; a sound one takes 0.1 s
 
-# The library warns of every interpreter that is too old or broken, and those are many where people keep old ones.
+# The library warns of every interpreter that is too old or broken, and those are many where people
+# keep old ones.
 logging.getLogger("python_discovery").setLevel(logging.ERROR)
 
 
 class Interpreter(Value, frozen=True):
-    """A CPython of this machine: its exact version, and the path that starts it (not that of a virtual environment)."""
+    """A CPython of this machine: its exact version, and the path that starts it (not that of a
+    virtual environment).
+    """
 
     version: Version
     path: str
 
 
-def find(series: Version, env: Mapping[str, str], cache_dir: Path | None = None) -> Interpreter | None:
+def find(
+    series: Version, env: Mapping[str, str], cache_dir: Path | None = None
+) -> Interpreter | None:
     """Return an interpreter of the series (X.Y), or None when this machine has none that works.
 
-    pyenv's versions are asked first and by folder, newest patch first, because its shims run only the versions that
-    are switched on; python-discovery then looks through PATH and uv's own folder. Free-threaded builds are left out:
-    they are another ABI. What interpreters told is kept in `cache_dir`, if there is one.
+    pyenv's versions are asked first and by folder, newest patch first, because its shims run only
+    the versions that are switched on; python-discovery then looks through PATH and uv's own folder.
+    Free-threaded builds are left out: they are another ABI. What interpreters told is kept in
+    `cache_dir`, if there is one.
     """
     cache = None if cache_dir is None else DiskCache(cache_dir)
     env = {**env, "PY_DISCOVERY_TIMEOUT": QUERY_SECONDS}
@@ -37,7 +45,10 @@ def find(series: Version, env: Mapping[str, str], cache_dir: Path | None = None)
             return _interpreter(info)
     try:
         found = get_interpreter(
-            f"cpython{series.major}.{series.minor}", cache=cache, env=env, predicate=lambda info: _fits(info, series)
+            f"cpython{series.major}.{series.minor}",
+            cache=cache,
+            env=env,
+            predicate=lambda info: _fits(info, series),
         )
     except (RuntimeError, OSError):
         return None
@@ -45,7 +56,9 @@ def find(series: Version, env: Mapping[str, str], cache_dir: Path | None = None)
 
 
 def _pyenv(series: Version, env: Mapping[str, str]) -> Iterator[Path]:
-    """Yield pyenv's interpreters of the series, newest patch first; virtual environments and forks have no version."""
+    """Yield pyenv's interpreters of the series, newest patch first; virtual environments and forks
+    have no version.
+    """
     root = env.get("PYENV_ROOT") or (f"{home}/.pyenv" if (home := env.get("HOME")) else "")
     versions: list[tuple[Version, Path]] = []
     try:
@@ -74,4 +87,6 @@ def _fits(info: PythonInfo, series: Version) -> bool:
 
 
 def _interpreter(info: PythonInfo) -> Interpreter:
-    return Interpreter(version=Version(info.version_str), path=str(info.system_executable or info.executable))
+    return Interpreter(
+        version=Version(info.version_str), path=str(info.system_executable or info.executable)
+    )

@@ -1,7 +1,8 @@
 """The `index` room's memory: a Catalogue as a text that is kept beside the matrix, and back.
 
-What a matrix's locks, records and policy are judged by must not move with the index of the day: a kept catalogue makes
-publishing and proposing repeatable, and they need no network. It names no index: where a file lies is not kept.
+What a matrix's locks, records and policy are judged by must not move with the index of the day: a
+kept catalogue makes publishing and proposing repeatable, and they need no network. It names no
+index: where a file lies is not kept.
 """
 
 import datetime
@@ -11,18 +12,24 @@ from typing import Annotated
 import msgspec
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.tags import Tag
-from packaging.utils import InvalidSdistFilename, InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.utils import (
+    InvalidSdistFilename,
+    InvalidWheelFilename,
+    canonicalize_name,
+    parse_wheel_filename,
+)
 from packaging.version import InvalidVersion, Version
 
 from compat.declare.matrix import Matrix
 from compat.errors import DeclarationError
 from compat.index.release import Artifact, Catalogue, Package, Published, Release, Required
 from compat.index.select import selected
+from compat.value import StrictValue, Value
 
 FORMAT = 2  # 2 keeps what the subject's releases require
 
 
-class _File(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class _File(Value, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     name: str
     uploaded: datetime.datetime | None = None
     python: str = ""
@@ -30,37 +37,39 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     set_aside: str = ""
 
 
-class _Asks(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class _Asks(Value, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     python: str = ""
     requires: tuple[str, ...] = ()
 
 
-class _Release(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class _Release(Value, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     version: str
     files: tuple[_File, ...] = ()
     asks: _Asks | None = None
 
 
-class _Package(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _Package(StrictValue, frozen=True, kw_only=True):
     name: str
     releases: tuple[_Release, ...]
 
 
-class _Required(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class _Required(Value, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     name: str
     releases: tuple[_Release, ...]
     pins: tuple[str, ...] = ()
     whole: bool = False
 
 
-class _Kept(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _Kept(StrictValue, frozen=True, kw_only=True):
     format: Annotated[int, msgspec.Meta(ge=FORMAT, le=FORMAT)]
     packages: tuple[_Package, ...]
     required: tuple[_Required, ...]
 
 
 def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
-    """Return the text of what a matrix needs of a catalogue: the selected releases, and the required ones."""
+    """Return the text of what a matrix needs of a catalogue: the selected releases, and the
+    required ones.
+    """
     packages = []
     for axis in matrix.packages:
         package = catalogue.package(canonicalize_name(axis.package))
@@ -80,10 +89,14 @@ def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
 
 
 def decode_catalogue(text: str, source: str) -> Catalogue:
-    """Return the catalogue of the text; raise DeclarationError, naming `source`, when it is none."""
+    """Return the catalogue of the text; raise DeclarationError, naming `source`, when it is
+    none.
+    """
     try:
         kept = msgspec.json.decode(text, type=_Kept)
-        required = tuple(Required(package=_package(k), pins=k.pins, whole=k.whole) for k in kept.required)
+        required = tuple(
+            Required(package=_package(k), pins=k.pins, whole=k.whole) for k in kept.required
+        )
         return Catalogue(packages=tuple(map(_package, kept.packages)), required=required)
     except (ValueError, RecursionError) as fault:
         hint = "compat discover MATRIX --write makes it anew"
@@ -104,16 +117,21 @@ def _kept_release(release: Release) -> _Release:
             )
             for artifact in release.artifacts
         ),
-        asks=None
-        if asks is None
-        else _Asks(
-            python="" if asks.requires_python is None else str(asks.requires_python), requires=asks.requires_dist
+        asks=(
+            None
+            if asks is None
+            else _Asks(
+                python="" if asks.requires_python is None else str(asks.requires_python),
+                requires=asks.requires_dist,
+            )
         ),
     )
 
 
 def _one_file_a_line(body: dict[str, object]) -> str:
-    """The JSON with a line break before each package, release and file: small, and a diff shows what came."""
+    """The JSON with a line break before each package, release and file: small, and a diff shows
+    what came.
+    """
     text = msgspec.json.encode(body).decode()
     for mark, indent in (('{"name":', "    "), ('{"version":', "  ")):
         text = text.replace(mark, f"\n{indent}{mark}")
@@ -121,7 +139,10 @@ def _one_file_a_line(body: dict[str, object]) -> str:
 
 
 def _package(kept: _Package | _Required) -> Package:
-    return Package(name=canonicalize_name(kept.name), releases=tuple(sorted(map(_release, kept.releases), key=_order)))
+    return Package(
+        name=canonicalize_name(kept.name),
+        releases=tuple(sorted(map(_release, kept.releases), key=_order)),
+    )
 
 
 def _order(release: Release) -> Version:
@@ -137,9 +158,11 @@ def _release(kept: _Release) -> Release:
     return Release(
         version=version,
         artifacts=tuple(sorted(map(_artifact, kept.files), key=lambda artifact: artifact.filename)),
-        published=None
-        if asks is None
-        else Published(requires_python=_specifier(asks.python), requires_dist=asks.requires),
+        published=(
+            None
+            if asks is None
+            else Published(requires_python=_specifier(asks.python), requires_dist=asks.requires)
+        ),
     )
 
 

@@ -1,4 +1,6 @@
-"""The door to a wheel's METADATA, with as few bytes as the index allows: kept, alone, by range, or the whole wheel."""
+"""The door to a wheel's METADATA, with as few bytes as the index allows: kept, alone, by range, or
+the whole wheel.
+"""
 
 import contextlib
 import hashlib
@@ -21,19 +23,37 @@ from urllib3.exceptions import HTTPError
 
 from compat import files
 from compat.errors import CompatError, IndexUnreachable, UnsoundFile
-from compat.index.release import Artifact, Published, Value
+from compat.index.release import Artifact, Published
 from compat.index.settings import IndexSettings
-from compat.index.transport import Limits, Refused, TooLarge, Web, whole_wheel_limits
+from compat.index.transport import BadStatus, ResponseLimits, TooLarge, Web, whole_wheel_limits
 from compat.index.trouble import unreachable
+from compat.value import Value
 
-NO_SUCH_FILE = (400, 403, 404, 405, 410, 501)  # storage services answer 403 for a file that is not there
+NO_SUCH_FILE = (
+    400,
+    403,
+    404,
+    405,
+    410,
+    501,
+)  # storage services answer 403 for a file that is not there
 
 NETWORK = (requests.RequestException, HTTPError)
-DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, LookupError, struct.error)
+DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    RuntimeError,
+    ValueError,
+    LookupError,
+    struct.error,
+)
 
 
-class Kept(Value, frozen=True):
-    """What is kept of a wheel's METADATA: its own texts, so that a file of another time reads the same."""
+class SavedMetadata(Value, frozen=True):
+    """What is kept of a wheel's METADATA: its own texts, so that a file of another time reads the
+    same.
+    """
 
     requires_python: str | None
     requires_dist: tuple[str, ...]
@@ -44,9 +64,13 @@ class NotMetadata(ValueError):
 
 
 class MetadataReader:
-    """Reads what wheels ask for, and keeps it by the wheel's hash: a wheel never changes, so it never expires."""
+    """Reads what wheels ask for, and keeps it by the wheel's hash: a wheel never changes, so it
+    never expires.
+    """
 
-    def __init__(self, settings: IndexSettings, limits: Limits, folder: Path | None) -> None:
+    def __init__(
+        self, settings: IndexSettings, limits: ResponseLimits, folder: Path | None
+    ) -> None:
         """Open no connection yet; keep metadata below the folder, if there is one."""
         self._limits = limits
         self._web = Web(settings, limits)
@@ -55,9 +79,11 @@ class MetadataReader:
         self._has_files: bool | None = None
 
     def published(self, artifact: Artifact) -> Published | None:
-        """Return what the wheel asks for; None for an sdist, whose metadata may change as it is built.
+        """Return what the wheel asks for; None for an sdist, whose metadata may change as it is
+        built.
 
-        Raises UnsoundFile when it is not that of a wheel of this name, IndexUnreachable when it cannot be had.
+        Raises UnsoundFile when it is not that of a wheel of this name, IndexUnreachable when it
+        cannot be had.
         """
         if not artifact.is_wheel:
             return None
@@ -65,14 +91,16 @@ class MetadataReader:
         if kept is None:
             kept = self._asked(artifact)
             self._keep(artifact, kept)
-        return Published(requires_python=_specifier(kept.requires_python), requires_dist=kept.requires_dist)
+        return Published(
+            requires_python=_specifier(kept.requires_python), requires_dist=kept.requires_dist
+        )
 
     def close(self) -> None:
         """Close the connections."""
         self._web.close()
         self._wheels.close()
 
-    def _asked(self, artifact: Artifact) -> Kept:
+    def _asked(self, artifact: Artifact) -> SavedMetadata:
         wanted = f"the metadata of {artifact.filename}"
         try:
             text = self._metadata_file(artifact)
@@ -82,7 +110,9 @@ class MetadataReader:
                 text = self._from_whole_wheel(artifact)
             return _parsed(text, artifact.filename)
         except NotMetadata as error:
-            raise UnsoundFile.of(f"{artifact.filename}: {error}", hint="do not trust this file") from error
+            raise UnsoundFile.of(
+                f"{artifact.filename}: {error}", hint="do not trust this file"
+            ) from error
         except (*NETWORK, *DAMAGED, OSError) as error:
             raise unreachable(error, wanted) from error
 
@@ -91,11 +121,13 @@ class MetadataReader:
 
         Some indexes have them and do not say so. They are asked once, and no more after a refusal.
         """
-        if artifact.has_metadata is False or (artifact.has_metadata is None and self._has_files is False):
+        if artifact.has_metadata is False or (
+            artifact.has_metadata is None and self._has_files is False
+        ):
             return None
         try:
             text = self._web.get(f"{artifact.url}.metadata").content
-        except Refused as refusal:
+        except BadStatus as refusal:
             if refusal.status not in NO_SUCH_FILE:
                 raise
             if artifact.has_metadata is None:
@@ -107,15 +139,20 @@ class MetadataReader:
         return text if _names_anything(text) else None
 
     def _by_ranges(self, artifact: Artifact) -> bytes | None:
-        """Return METADATA read by range requests; None when the index does not answer them, or not soundly."""
+        """Return METADATA read by range requests; None when the index does not answer them, or not
+        soundly.
+        """
         try:
             with RemoteZip(artifact.url, session=self._web) as wheel:
                 return _metadata_member(wheel, artifact.filename, self._limits)
         except NotMetadata:
             raise
         except RemoteZipError as error:
-            # RemoteZip wraps what our session raised; a network that is down would not deliver the wheel either.
-            if isinstance(error.__context__, requests.RequestException) and not isinstance(error.__context__, Refused):
+            # RemoteZip wraps what our session raised; a network that is down would not deliver the
+            # wheel either.
+            if isinstance(error.__context__, requests.RequestException) and not isinstance(
+                error.__context__, BadStatus
+            ):
                 raise error.__context__ from None
             return None
         except DAMAGED:
@@ -128,7 +165,9 @@ class MetadataReader:
             if artifact.sha256 is not None and _sha256(file) != artifact.sha256:
                 # A transfer that went wrong does the same, so this says nothing of the file.
                 told = "its hash is not the one that the index states"
-                trouble = IndexUnreachable.of(f"{artifact.filename}: {told}", hint="do not trust this file")
+                trouble = IndexUnreachable.of(
+                    f"{artifact.filename}: {told}", hint="do not trust this file"
+                )
                 raise trouble from NotMetadata(told)
             try:
                 with zipfile.ZipFile(file) as wheel:
@@ -138,35 +177,47 @@ class MetadataReader:
                     raise
                 raise NotMetadata("it is not a readable wheel") from error
 
-    def _read_kept(self, artifact: Artifact) -> Kept | None:
+    def _read_kept(self, artifact: Artifact) -> SavedMetadata | None:
         if self._folder is None or artifact.sha256 is None:
             return None
         try:
-            return msgspec.json.decode((self._folder / f"{artifact.sha256}.json").read_bytes(), type=Kept)
+            return msgspec.json.decode(
+                (self._folder / f"{artifact.sha256}.json").read_bytes(), type=SavedMetadata
+            )
         except (OSError, ValueError, RecursionError):
             return None
 
-    def _keep(self, artifact: Artifact, kept: Kept) -> None:
-        """Keep it if that can be done; a folder that cannot be written costs the next run its speed, no more."""
+    def _keep(self, artifact: Artifact, kept: SavedMetadata) -> None:
+        """Keep it if that can be done; a folder that cannot be written costs the next run its
+        speed, no more.
+        """
         if self._folder is None or artifact.sha256 is None:
             return
         with contextlib.suppress(CompatError, OSError):
-            files.write(self._folder / f"{artifact.sha256}.json", msgspec.json.encode(kept).decode() + "\n")
+            files.write(
+                self._folder / f"{artifact.sha256}.json", msgspec.json.encode(kept).decode() + "\n"
+            )
 
 
 def published_in(wheel: Path) -> Published:
-    """Return what a wheel of this machine asks for; raise UnsoundFile when its METADATA is not that of its name."""
+    """Return what a wheel of this machine asks for; raise UnsoundFile when its METADATA is not that
+    of its name.
+    """
     try:
         with zipfile.ZipFile(wheel) as archive:
-            kept = _parsed(_metadata_member(archive, wheel.name, Limits()), wheel.name)
+            kept = _parsed(_metadata_member(archive, wheel.name, ResponseLimits()), wheel.name)
     except (*DAMAGED, OSError) as error:
         told = str(error) if isinstance(error, NotMetadata) else "it is not a readable wheel"
         raise UnsoundFile.of(f"{wheel.name}: {told}", hint="do not trust this file") from error
-    return Published(requires_python=_specifier(kept.requires_python), requires_dist=kept.requires_dist)
+    return Published(
+        requires_python=_specifier(kept.requires_python), requires_dist=kept.requires_dist
+    )
 
 
-def _metadata_member(wheel: zipfile.ZipFile, filename: str, limits: Limits) -> bytes:
-    """Return the text of the one METADATA that a wheel must have (PEP 427), read only when its size allows."""
+def _metadata_member(wheel: zipfile.ZipFile, filename: str, limits: ResponseLimits) -> bytes:
+    """Return the text of the one METADATA that a wheel must have (PEP 427), read only when its size
+    allows.
+    """
     members = [info for info in wheel.infolist() if _is_metadata(info.filename)]
     if len(members) != 1:
         raise NotMetadata(f"it has {len(members)} METADATA files instead of one")
@@ -180,22 +231,32 @@ def _is_metadata(member: str) -> bool:
     return folder.endswith(".dist-info") and name == "METADATA"
 
 
-def _parsed(text: bytes, filename: str) -> Kept:
-    """Return what METADATA asks for, each requirement as it is written; refuse another wheel's METADATA."""
+def _parsed(text: bytes, filename: str) -> SavedMetadata:
+    """Return what METADATA asks for, each requirement as it is written; refuse another wheel's
+    METADATA.
+    """
     raw, _ = parse_email(text)
     try:
         name, version, *_ = parse_wheel_filename(filename)
-        same = canonicalize_name(raw.get("name", "")) == name and Version(raw.get("version", "")) == version
+        same = (
+            canonicalize_name(raw.get("name", "")) == name
+            and Version(raw.get("version", "")) == version
+        )
     except (InvalidWheelFilename, InvalidVersion):
         same = False
     if not same:
         told = f"{raw.get('name', 'nothing')} {raw.get('version', '')}".strip()
         raise NotMetadata(f"its METADATA speaks of {told}")
-    return Kept(requires_python=raw.get("requires_python"), requires_dist=tuple(raw.get("requires_dist", ())))
+    return SavedMetadata(
+        requires_python=raw.get("requires_python"),
+        requires_dist=tuple(raw.get("requires_dist", ())),
+    )
 
 
 def _names_anything(text: bytes) -> bool:
-    """Return whether the text can be METADATA at all: some servers answer any address with a page."""
+    """Return whether the text can be METADATA at all: some servers answer any address with a
+    page.
+    """
     raw, _ = parse_email(text)
     return "name" in raw and "version" in raw
 

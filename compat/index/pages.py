@@ -1,4 +1,6 @@
-"""The index's pages as they were last answered, kept on disk for the next run and for when the index is down."""
+"""The index's pages as they were last answered, kept on disk for the next run and for when the
+index is down.
+"""
 
 import contextlib
 import hashlib
@@ -13,7 +15,8 @@ from requests_cache.backends.sqlite import SQLiteCache
 from requests_cache.models.response import CachedResponse
 from requests_cache.policy import get_expiration_datetime
 
-# It logs an entry that it cannot read, which to us is one that is not there; without a handler that goes to stderr.
+# It logs an entry that it cannot read, which to us is one that is not there; without a handler that
+# goes to stderr.
 logging.getLogger("requests_cache").addHandler(logging.NullHandler())
 
 OK = 200
@@ -23,12 +26,15 @@ LOCK_SECONDS = 2.0  # how long another process may hold the pages before this on
 class KeptPages:
     """Answers by URL: requests-cache's store without its session.
 
-    Its session would keep an answer before anyone had read it, so a captive portal's page would replace a good one.
-    Where the folder cannot be written or the file is broken, pages are kept for this run only.
+    Its session would keep an answer before anyone had read it, so a captive portal's page would
+    replace a good one. Where the folder cannot be written or the file is broken, pages are kept for
+    this run only.
     """
 
     def __init__(self, folder: Path | None, fresh: int) -> None:
-        """Keep pages in the folder, or in memory when it is None; they are fresh for that many seconds."""
+        """Keep pages in the folder, or in memory when it is None; they are fresh for that many
+        seconds.
+        """
         self._fresh = fresh
         self._lock = threading.Lock()
         self._cache = BaseCache() if folder is None else _store(folder / "pages.sqlite")
@@ -38,7 +44,9 @@ class KeptPages:
         try:
             with self._lock:
                 found = self._cache.get_response(_key(url))
-        except Exception:  # a damaged entry can raise anything: the store's converters have errors of their own
+        except (
+            Exception
+        ):  # a damaged entry can raise anything: the store's converters have errors of their own
             return None
         return found if isinstance(found, CachedResponse) and found.status_code == OK else None
 
@@ -59,7 +67,8 @@ def _store(path: Path) -> BaseCache:
         if not _is_sound(path):
             path.unlink()
         _prove_writable(path)
-        # JSON, because unpickling a cache that a CI service restored would run whatever was put into it.
+        # JSON, because unpickling a cache that a CI service restored would run whatever was put
+        # into it.
         return SQLiteCache(path, serializer="json")
     except (OSError, sqlite3.Error):
         return BaseCache()
@@ -78,8 +87,12 @@ def _is_sound(path: Path) -> bool:
 
 
 def _prove_writable(path: Path) -> None:
-    """Raise sqlite3.Error unless the file can be written now: requests-cache would try again without end."""
-    with contextlib.closing(sqlite3.connect(path, timeout=LOCK_SECONDS, isolation_level=None)) as connection:
+    """Raise sqlite3.Error unless the file can be written now: requests-cache would try again
+    without end.
+    """
+    with contextlib.closing(
+        sqlite3.connect(path, timeout=LOCK_SECONDS, isolation_level=None)
+    ) as connection:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("ROLLBACK")
 

@@ -1,4 +1,6 @@
-"""The door to a real package index: a ReleaseSource over the Simple API (PEP 503, 691, 700), HTML or JSON."""
+"""The door to a real package index: a ReleaseSource over the Simple API (PEP 503, 691, 700), HTML
+or JSON.
+"""
 
 import datetime
 import re
@@ -26,20 +28,32 @@ from urllib3.exceptions import HTTPError
 from compat.errors import NoPage
 from compat.index.metadata import MetadataReader
 from compat.index.pages import KeptPages
-from compat.index.release import Artifact, Package, Published, Release, Value
+from compat.index.release import Artifact, Package, Published, Release
 from compat.index.settings import IndexSettings, is_remote
-from compat.index.transport import Limits, Refused, Web, without_login
+from compat.index.transport import BadStatus, ResponseLimits, Web, without_login
 from compat.index.trouble import unreachable
+from compat.value import Value
 
-# What requests, pypi-simple and pydantic raise over a page: the last two have ValueError and RecursionError in common.
-UNREADABLE = (requests.RequestException, HTTPError, OSError, ValueError, RecursionError, AssertionError, LookupError)
+# What requests, pypi-simple and pydantic raise over a page: the last two have ValueError and
+# RecursionError in common.
+UNREADABLE = (
+    requests.RequestException,
+    HTTPError,
+    OSError,
+    ValueError,
+    RecursionError,
+    AssertionError,
+    LookupError,
+)
 
 _FILENAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,254}", re.ASCII)
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
 class Files(Value, frozen=True):
-    """The readable files of one index's page, each with its version, as of `stale_since` when that is set."""
+    """The readable files of one index's page, each with its version, as of `stale_since` when that
+    is set.
+    """
 
     files: tuple[tuple[Version, Artifact], ...]
     stale_since: datetime.datetime | None = None
@@ -52,15 +66,16 @@ class PyPISource:
         self,
         settings: IndexSettings,
         cache_dir: Path | None = None,
-        limits: Limits | None = None,
+        limits: ResponseLimits | None = None,
         *,
         refresh: bool = False,
     ) -> None:
         """Open no connection yet.
 
-        Pages and metadata are kept in `cache_dir`, if there is one; `refresh` asks even for pages that are fresh.
+        Pages and metadata are kept in `cache_dir`, if there is one; `refresh` asks even for pages
+        that are fresh.
         """
-        limits = limits or Limits()
+        limits = limits or ResponseLimits()
         self._urls = settings.urls
         self._merged = settings.merged
         self._refresh = refresh
@@ -71,19 +86,27 @@ class PyPISource:
     def package(self, name: str) -> Package:
         """Return all releases that the first index with a page for the name has.
 
-        Where the settings merge indexes, those of all of them: of equal file names the first index's counts. Raises
-        IndexUnreachable when no index has a page for the name, or when one that counts gave no usable answer and
-        nothing is kept from before: a later index, or half of them, would pass for the right answer.
+        Where the settings merge indexes, those of all of them: of equal file names the first
+        index's counts. Raises IndexUnreachable when no index has a page for the name, or when one
+        that counts gave no usable answer and nothing is kept from before: a later index, or half of
+        them, would pass for the right answer.
         """
         name = canonicalize_name(name)
-        pages = (answer for index in self._urls if (answer := self._answer(index, name)) is not None)
+        pages = (
+            answer for index in self._urls if (answer := self._answer(index, name)) is not None
+        )
         answers = list(pages if self._merged else islice(pages, 1))
         if not answers:
-            raise NoPage.of(f"the package index has no page for {name!r}", hint="check the name and the index address")
+            raise NoPage.of(
+                f"the package index has no page for {name!r}",
+                hint="check the name and the index address",
+            )
         return package_of(name, answers)
 
     def places(self, name: str) -> tuple[tuple[int, Version], ...]:
-        """Return each index that has the package, by its number in the order of precedence, with its newest version."""
+        """Return each index that has the package, by its number in the order of precedence, with
+        its newest version.
+        """
         answers = (self._answer(index, canonicalize_name(name)) for index in self._urls)
         return tuple(
             (number, max(version for version, _ in answer.files))
@@ -102,7 +125,9 @@ class PyPISource:
         self._pages.close()
 
     def _answer(self, index: str, name: str) -> Files | None:
-        """Return the files on one index's page, from before if need be; None when it has no such page."""
+        """Return the files on one index's page, from before if need be; None when it has no such
+        page.
+        """
         url = f"{without_login(index).rstrip('/')}/{name}/"
         kept = self._pages.get(url)
         before = None if kept is None else self._kept_files(kept, name)
@@ -114,7 +139,7 @@ class PyPISource:
         except UNREADABLE as error:
             if kept is not None and before is not None:
                 return Files(files=before.files, stale_since=_utc(kept.created_at))
-            if isinstance(error, Refused) and error.status == requests.codes.not_found:
+            if isinstance(error, BadStatus) and error.status == requests.codes.not_found:
                 return None
             raise unreachable(error, f"its page of {name!r}") from error
         self._pages.keep(url, response)
@@ -123,14 +148,20 @@ class PyPISource:
     def _kept_files(self, kept: requests.Response, name: str) -> Files | None:
         try:
             return files_of(kept, name)
-        except (*UNREADABLE, AttributeError, TypeError):  # a damaged entry need not even be a response
+        except (
+            *UNREADABLE,
+            AttributeError,
+            TypeError,
+        ):  # a damaged entry need not even be a response
             return None
 
 
 def files_of(response: requests.Response, name: str) -> Files:
-    """Return the files on a project page that can be used: wheels and sdists of that name with a readable version.
+    """Return the files on a project page that can be used: wheels and sdists of that name with a
+    readable version.
 
-    Raises ValueError for a page without any: a portal's or a wrong server's page must not pass for an empty project.
+    Raises ValueError for a page without any: a portal's or a wrong server's page must not pass for
+    an empty project.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pypi_simple.UnexpectedRepoVersionWarning)
@@ -144,8 +175,8 @@ def files_of(response: requests.Response, name: str) -> Files:
 def _listed(response: requests.Response, name: str) -> list[pypi_simple.DistributionPackage]:
     """Return what the page lists.
 
-    PEP 700 gives upload times in JSON only. Some indexes state them in HTML too, as `data-upload-time`, which uv
-    reads and pypi-simple 1.8 does not (2026-11-22).
+    PEP 700 gives upload times in JSON only. Some indexes state them in HTML too, as
+    `data-upload-time`, which uv reads and pypi-simple 1.8 does not (2026-11-22).
     """
     if "html" not in response.headers.get("content-type", "text/html"):
         return pypi_simple.ProjectPage.from_response(response, name).packages
@@ -171,12 +202,17 @@ def package_of(name: str, answers: Iterable[Files]) -> Package:
     for filename in sorted(by_name):
         version, artifact = by_name[filename]
         by_version.setdefault(version, []).append(artifact)
-    releases = (Release(version=version, artifacts=tuple(by_version[version])) for version in sorted(by_version))
+    releases = (
+        Release(version=version, artifacts=tuple(by_version[version]))
+        for version in sorted(by_version)
+    )
     return Package(name=name, releases=tuple(releases), stale_since=min(stale, default=None))
 
 
 def _artifact(file: pypi_simple.DistributionPackage, name: str) -> tuple[Version, Artifact] | None:
-    """Return the file as an artifact; None for what cannot be installed or read, which a page may well list."""
+    """Return the file as an artifact; None for what cannot be installed or read, which a page may
+    well list.
+    """
     if not _FILENAME.fullmatch(file.filename) or not is_remote(file.url):
         return None
     try:
@@ -204,7 +240,9 @@ def _artifact(file: pypi_simple.DistributionPackage, name: str) -> tuple[Version
 
 @lru_cache(maxsize=4096)
 def _shared(tags: frozenset[Tag]) -> frozenset[Tag]:
-    """Return one and the same set for equal tags: the 1,800 files of a large package have some dozens of them."""
+    """Return one and the same set for equal tags: the 1,800 files of a large package have some
+    dozens of them.
+    """
     return tags
 
 
@@ -217,7 +255,9 @@ def _specifier(text: str) -> SpecifierSet | None:
 
 
 def _time(text: object) -> datetime.datetime | None:
-    """Return the moment of an ISO 8601 text: Python 3.10's own reader takes neither `Z` nor every fraction."""
+    """Return the moment of an ISO 8601 text: Python 3.10's own reader takes neither `Z` nor every
+    fraction.
+    """
     try:
         return isoparse(text) if isinstance(text, str) else None
     except (ValueError, OverflowError):
@@ -225,4 +265,8 @@ def _time(text: object) -> datetime.datetime | None:
 
 
 def _utc(time: datetime.datetime) -> datetime.datetime:
-    return time.replace(tzinfo=datetime.timezone.utc) if time.tzinfo is None else time.astimezone(datetime.timezone.utc)
+    return (
+        time.replace(tzinfo=datetime.timezone.utc)
+        if time.tzinfo is None
+        else time.astimezone(datetime.timezone.utc)
+    )

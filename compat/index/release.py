@@ -1,23 +1,23 @@
-"""What the index holds, as values: artifacts, releases, packages, and the Catalogue of one moment."""
+"""What the index holds, as values: artifacts, releases, packages, and the Catalogue of one
+moment.
+"""
 
 import datetime
 
-import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag
 from packaging.version import Version
 
-
-class Value(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of the index's values."""
+from compat.value import Value
 
 
 class Artifact(Value, frozen=True):
     """One file of a release: a wheel (with its tags, PEP 425) or an sdist (no tags).
 
-    `has_metadata` is what the index says about a separate metadata file (PEP 658): None when it says nothing.
-    `uploaded` is None when the index gives no time (PEP 700 is optional), `requires_python` when there is none or
-    it is unreadable. `set_aside` says why the file is not to be used although the index lists it; mostly empty.
+    `has_metadata` is what the index says about a separate metadata file (PEP 658): None when it
+    says nothing. `uploaded` is None when the index gives no time (PEP 700 is optional),
+    `requires_python` when there is none or it is unreadable. `set_aside` says why the file is not
+    to be used although the index lists it; mostly empty.
     """
 
     filename: str
@@ -37,14 +37,19 @@ class Artifact(Value, frozen=True):
 
 
 class Published(Value, frozen=True):
-    """What a release's own metadata asks for: `Requires-Python`, and each `Requires-Dist` as written."""
+    """What a release's own metadata asks for: `Requires-Python`, and each `Requires-Dist` as
+    written.
+    """
 
     requires_python: SpecifierSet | None
     requires_dist: tuple[str, ...]
 
 
 class Release(Value, frozen=True):
-    """All artifacts of one version, sorted by file name. `published` is read for the subject and what it pins."""
+    """All artifacts of one version, sorted by file name.
+
+    `published` is read for the subject and what it pins.
+    """
 
     version: Version
     artifacts: tuple[Artifact, ...]
@@ -69,7 +74,8 @@ class Release(Value, frozen=True):
 class Package(Value, frozen=True):
     """All releases of one package, oldest version first. `name` is normalised (PEP 503).
 
-    `stale_since` is set when the index could not be reached and an older answer, of that time, served instead.
+    `stale_since` is set when the index could not be reached and an older answer, of that time,
+    served instead.
     """
 
     name: str
@@ -83,10 +89,12 @@ class Package(Value, frozen=True):
 
 
 class Required(Value, frozen=True):
-    """A package that releases of the subject pin: every release that one of `pins` admits, or `whole` with all.
+    """A package that releases of the subject pin: every release that one of `pins` admits, or
+    `whole` with all.
 
-    Of a release only the files count that the declared platform can take, and of its metadata only what it
-    asks of the axes' packages and of other required ones; where that was not read, nothing is known of it.
+    Of a release only the files count that the declared platform can take, and of its metadata only
+    what it asks of the axes' packages and of other required ones; where that was not read, nothing
+    is known of it.
     """
 
     package: Package
@@ -95,13 +103,17 @@ class Required(Value, frozen=True):
 
 
 class Catalogue(Value, frozen=True):
-    """The index at one moment, as far as one matrix needs it: a Package for each package axis, and what is pinned."""
+    """The index at one moment, as far as one matrix needs it: a Package for each package axis, and
+    what is pinned.
+    """
 
     packages: tuple[Package, ...]
     required: tuple[Required, ...] = ()
 
     def package(self, name: str) -> Package:
-        """Return the package of that normalised name; KeyError when the catalogue was not asked for it."""
+        """Return the package of that normalised name; KeyError when the catalogue was not asked for
+        it.
+        """
         for package in self.packages:
             if package.name == name:
                 return package

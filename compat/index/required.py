@@ -1,7 +1,9 @@
-"""Discovery one level deep: the packages that the subject's releases pin, as far as a plan can learn from them.
+"""Discovery one level deep: the packages that the subject's releases pin, as far as a plan can
+learn from them.
 
-A pin that no release satisfies, or whose releases have no file for a Python or refuse a coordinate, makes a
-cell impossible whatever a resolver does. Loose requirements are passed over: of many releases one will do.
+A pin that no release satisfies, or whose releases have no file for a Python or refuse a coordinate,
+makes a cell impossible whatever a resolver does. Loose requirements are passed over: of many
+releases one will do.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,21 +19,26 @@ from compat.index.metadata import DAMAGED
 from compat.index.release import Artifact, Package, Published, Release, Required
 from compat.index.select import selected
 from compat.index.source import ReleaseSource
+from compat.value import Value
 
 _PINS = ("==", "===", "~=")
 
 Each = Callable[[Callable[[str], Required | None], Iterable[str]], Iterable[Required | None]]
 
 
-class Pins(msgspec.Struct, frozen=True, kw_only=True):
-    """What the subject's releases ask of other packages: pins by name, and the names that rules set free."""
+class Pins(Value, frozen=True, kw_only=True):
+    """What the subject's releases ask of other packages: pins by name, and the names that rules set
+    free.
+    """
 
     pins: dict[str, tuple[SpecifierSet, ...]]
     free: frozenset[str]
 
     def admit(self, name: str, release: Release) -> bool:
         """Return whether some pin admits the release."""
-        return any(pin.contains(release.version, prereleases=True) for pin in self.pins.get(name, ()))
+        return any(
+            pin.contains(release.version, prereleases=True) for pin in self.pins.get(name, ())
+        )
 
 
 def is_pin(specifier: SpecifierSet) -> bool:
@@ -39,8 +46,12 @@ def is_pin(specifier: SpecifierSet) -> bool:
     return any(part.operator in _PINS for part in specifier)
 
 
-def required(matrix: Matrix, subject: Package, source: ReleaseSource, each: Each) -> tuple[Required, ...]:
-    """Return the packages that the subject's selected releases pin, by name; axes' packages are left out."""
+def required(
+    matrix: Matrix, subject: Package, source: ReleaseSource, each: Each
+) -> tuple[Required, ...]:
+    """Return the packages that the subject's selected releases pin, by name; axes' packages are
+    left out.
+    """
     axes = {str(canonicalize_name(axis.package)) for axis in matrix.packages}
     pins = _pins(matrix, subject)
     names = sorted((pins.pins.keys() | pins.free) - axes)
@@ -65,7 +76,9 @@ def _pins(matrix: Matrix, subject: Package) -> Pins:
     pins: dict[str, set[SpecifierSet]] = {}
     names: set[str] = set()
     for release in selected(matrix.subject_axis.select, subject):
-        for requirement in _parsed(() if release.published is None else release.published.requires_dist):
+        for requirement in _parsed(
+            () if release.published is None else release.published.requires_dist
+        ):
             name = canonicalize_name(requirement.name)
             names.add(name)
             if is_pin(requirement.specifier):
@@ -82,12 +95,17 @@ def _pins(matrix: Matrix, subject: Package) -> Pins:
     return Pins(pins={name: tuple(found) for name, found in pins.items()}, free=frozenset(free))
 
 
-def _required(package: Package, pins: Pins, asked: frozenset[str], source: ReleaseSource) -> Required | None:
+def _required(
+    package: Package, pins: Pins, asked: frozenset[str], source: ReleaseSource
+) -> Required | None:
     admitted = [release for release in package.releases if pins.admit(package.name, release)]
     is_free = package.name in pins.free
     candidates = package.releases if is_free else tuple(admitted)
-    # Requirements on each other rarely come and go: the oldest and the newest release tell whether there are any.
-    telling = any(_relevant(release, asked, source) for release in (*candidates[:1], *candidates[-1:]))
+    # Requirements on each other rarely come and go: the oldest and the newest release tell whether
+    # there are any.
+    telling = any(
+        _relevant(release, asked, source) for release in (*candidates[:1], *candidates[-1:])
+    )
     whole = is_free and telling
     if not whole and package.name not in pins.pins:
         return None
@@ -114,7 +132,8 @@ def _with_metadata(release: Release, asked: frozenset[str], source: ReleaseSourc
     try:
         published = source.published(wheel)
     except IndexUnreachable as trouble:
-        # A wheel that cannot be read is nothing known of this release; an index that is down is trouble.
+        # A wheel that cannot be read is nothing known of this release; an index that is down is
+        # trouble.
         if isinstance(trouble.__cause__, DAMAGED):
             return release
         raise
@@ -127,7 +146,9 @@ def _with_metadata(release: Release, asked: frozenset[str], source: ReleaseSourc
 
 
 def _fitting_files(release: Release, architecture: str, series: frozenset[str]) -> Release:
-    """The release with the files that a declared Python on the platform's architecture can take, without dates."""
+    """The release with the files that a declared Python on the platform's architecture can take,
+    without dates.
+    """
     kept = (a for a in release.artifacts if not a.is_wheel or _is_for(a, architecture, series))
     files = tuple(msgspec.structs.replace(artifact, uploaded=None) for artifact in kept)
     return msgspec.structs.replace(release, artifacts=files)
@@ -138,7 +159,10 @@ def _is_for(wheel: Artifact, architecture: str, series: frozenset[str]) -> bool:
         (tag.interpreter in series or tag.interpreter.startswith("py3") or tag.abi == "abi3")
         and (
             tag.platform == "any"
-            or (tag.platform.startswith(("manylinux", "linux")) and tag.platform.endswith(architecture))
+            or (
+                tag.platform.startswith(("manylinux", "linux"))
+                and tag.platform.endswith(architecture)
+            )
         )
         for tag in wheel.tags
     )

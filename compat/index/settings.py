@@ -1,4 +1,6 @@
-"""Where the package index is and how to reach it: as told, else as pip is configured, else the public one."""
+"""Where the package index is and how to reach it: as told, else as pip is configured, else the
+public one.
+"""
 
 import ast
 import re
@@ -10,7 +12,7 @@ from urllib.parse import urlsplit
 import pypi_simple
 
 from compat.errors import UsageError
-from compat.index.release import Value
+from compat.value import Value
 
 PIP_SECONDS = 10  # `pip config list` takes 0.2 s; a file system that hangs must not hang us
 
@@ -21,13 +23,15 @@ _SECTIONS = ("global", "install", ":env:")  # each beats those before it, as in 
 class IndexSettings(Value, frozen=True):
     """The main index, extra ones, and how to get there.
 
-    An extra index comes before the main one, and of each package only the first index that has it counts, as uv does
-    by default: else anybody could put a newer version of a private package on a public index. With `merged` all
-    indexes count alike, as pip does. https://docs.astral.sh/uv/concepts/indexes/#searching-across-multiple-indexes
+    An extra index comes before the main one, and of each package only the first index that has it
+    counts, as uv does by default: else anybody could put a newer version of a private package on a
+    public index. With `merged` all indexes count alike, as pip does.
+    https://docs.astral.sh/uv/concepts/indexes/#searching-across-multiple-indexes
 
-    `cert` is a path to a bundle of certificates, `proxy` a URL; None leaves either to the environment, as requests
-    reads it. `left_out` lists what pip would use besides and compat does not: local indexes and `find-links`,
-    because a lock with files that only this machine has would not install elsewhere.
+    `cert` is a path to a bundle of certificates, `proxy` a URL; None leaves either to the
+    environment, as requests reads it. `left_out` lists what pip would use besides and compat does
+    not: local indexes and `find-links`, because a lock with files that only this machine has would
+    not install elsewhere.
     """
 
     index_url: str
@@ -39,7 +43,7 @@ class IndexSettings(Value, frozen=True):
 
     def __repr__(self) -> str:
         """Return what may stand in a traceback: an address can hold a password."""
-        return f"IndexSettings({', '.join(redacted(url) for url in self.urls)})"
+        return f"IndexSettings({', '.join(without_credentials(url) for url in self.urls)})"
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -54,23 +58,27 @@ def settings(
     cert: str | None = None,
     proxy: str | None = None,
 ) -> IndexSettings:
-    """Return the settings: what is given wins, each on its own, over pip's configuration and over the public index.
+    """Return the settings: what is given wins, each on its own, over pip's configuration and over
+    the public index.
 
-    Raises UsageError for a given address that is not http or https. pip's configuration is read through its public
-    command (0.17 s measured, which is why it is neither started ahead nor replaced by pip's private modules); a pip
-    that is missing or broken counts as one that is not configured.
+    Raises UsageError for a given address that is not http or https. pip's configuration is read
+    through its public command (0.17 s measured, which is why it is neither started ahead nor
+    replaced by pip's private modules); a pip that is missing or broken counts as one that is not
+    configured.
     """
     for given in (*([] if index_url is None else [index_url]), *extra_index_urls):
         if not is_remote(given):
             raise UsageError.of(
-                f"{redacted(given)!r} is not the address of a package index",
+                f"{without_credentials(given)!r} is not the address of a package index",
                 hint="an index address starts with https:// or http://",
             )
     listed = read_listing(_pip_config_list())
     index_urls = [index_url] if index_url is not None else listed.get("index-url", "").split()[:1]
     extras = list(extra_index_urls) or listed.get("extra-index-url", "").split()
     return IndexSettings(
-        index_url=next((url for url in index_urls if is_remote(url)), pypi_simple.PYPI_SIMPLE_ENDPOINT),
+        index_url=next(
+            (url for url in index_urls if is_remote(url)), pypi_simple.PYPI_SIMPLE_ENDPOINT
+        ),
         extra_index_urls=tuple(url for url in extras if is_remote(url)),
         cert=cert or listed.get("cert") or None,
         proxy=proxy or listed.get("proxy") or None,
@@ -82,7 +90,9 @@ def settings(
 
 
 def read_listing(text: str) -> dict[str, str]:
-    """Return the settings that a `pip config list` shows, by key: the environment beats [install] beats [global]."""
+    """Return the settings that a `pip config list` shows, by key: the environment beats [install]
+    beats [global].
+    """
     sections: dict[str, dict[str, str]] = {section: {} for section in _SECTIONS}
     for line in text.splitlines():
         if (found := _LINE.match(line)) is None or found["section"] not in sections:
@@ -95,8 +105,10 @@ def read_listing(text: str) -> dict[str, str]:
     return {key: value for section in _SECTIONS for key, value in sections[section].items()}
 
 
-def redacted(url: str) -> str:
-    """Return the URL without user name and password, cutting too much rather than too little where it is malformed."""
+def without_credentials(url: str) -> str:
+    """Return the URL without user name and password, cutting too much rather than too little where
+    it is malformed.
+    """
     scheme, slashes, rest = url.rpartition("://")
     return f"{scheme}{slashes}{rest.rpartition('@')[2]}"
 
@@ -111,11 +123,18 @@ def is_remote(url: str) -> bool:
 
 
 def _pip_config_list() -> str:
-    """Return what pip says about its configuration; `-I` keeps a folder `pip` of the working directory out."""
+    """Return what pip says about its configuration; `-I` keeps a folder `pip` of the working
+    directory out.
+    """
     command = [sys.executable, "-I", "-m", "pip", "config", "list"]
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PIP_SECONDS, check=False
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PIP_SECONDS,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
         return ""

@@ -11,10 +11,14 @@ class ReleaseSource(Protocol):
     """Something that knows the releases of packages."""
 
     def package(self, name: str) -> Package:
-        """Return all releases of the package; raise IndexUnreachable when there is no trustworthy answer."""
+        """Return all releases of the package; raise IndexUnreachable when there is no trustworthy
+        answer.
+        """
 
     def published(self, artifact: Artifact) -> Published | None:
-        """Return what the artifact's own metadata asks for; None for an sdist, which has none to rely on."""
+        """Return what the artifact's own metadata asks for; None for an sdist, which has none to
+        rely on.
+        """
 
 
 class MemorySource:

@@ -17,22 +17,24 @@ from urllib3.exceptions import ReadTimeoutError
 from urllib3.response import BaseHTTPResponse, HTTPResponse
 from urllib3.util import Retry
 
-from compat.index.release import Value
 from compat.index.settings import IndexSettings
+from compat.value import Value
 
 CONNECTIONS = 8  # as many as `discover` has threads
 CHUNK = 64 * 1024  # bytes
-IN_MEMORY = 16 * 1024 * 1024  # bytes of an answer that are kept in memory; more goes to a temporary file
+IN_MEMORY = (
+    16 * 1024 * 1024
+)  # bytes of an answer that are kept in memory; more goes to a temporary file
 THREAD_NAME = "compat-index"
 GRACE = 0.5  # seconds by which an exchange may overrun its deadline to report its own trouble
 
 
-class Limits(Value, frozen=True):
+class ResponseLimits(Value, frozen=True):
     """How long and how large an answer may be, in seconds and bytes.
 
-    `silence` is the longest pause within an answer, `total` the time for the whole of it with all retries. A server's
-    `Retry-After` is honoured up to `retry_after_max`. `fresh` is the age up to which a kept page is not asked for
-    again: PyPI itself lets pages be cached for 600 s.
+    `silence` is the longest pause within an answer, `total` the time for the whole of it with all
+    retries. A server's `Retry-After` is honoured up to `retry_after_max`. `fresh` is the age up to
+    which a kept page is not asked for again: PyPI itself lets pages be cached for 600 s.
     """
 
     connect: float = 10
@@ -60,7 +62,7 @@ class BrokenOff(requests.RequestException):
     """The answer ended early, or could not be decoded."""
 
 
-class Refused(requests.RequestException):
+class BadStatus(requests.RequestException):
     """The answer is a status that says no."""
 
     def __init__(self, status: int) -> None:
@@ -70,22 +72,34 @@ class Refused(requests.RequestException):
 
 
 class Web:
-    """A session with the index. Serves as the session of RemoteZip, too: every request keeps the limits."""
+    """A session with the index.
 
-    def __init__(self, settings: IndexSettings, limits: Limits) -> None:
-        """Open nothing yet. The user names and passwords of the indexes are sent to their own hosts only."""
+    Serves as the session of RemoteZip, too: every request keeps the limits.
+    """
+
+    def __init__(self, settings: IndexSettings, limits: ResponseLimits) -> None:
+        """Open nothing yet. The user names and passwords of the indexes are sent to their own hosts
+        only.
+        """
         self._session = requests.Session()
         self._session.max_redirects = 5
         self._session.headers["User-Agent"] = "compat-matrix"
         for prefix in ("https://", "http://"):
             self._session.mount(prefix, BoundedAdapter(limits))
         self._logins = dict(login for url in settings.urls if (login := _login(url)) is not None)
-        # Given with each request, because requests lets the environment beat what is set on the session.
+        # Given with each request, because requests lets the environment beat what is set on the
+        # session.
         self._verify = settings.cert or True
-        self._proxies = {} if settings.proxy is None else {"http": settings.proxy, "https": settings.proxy}
+        self._proxies = (
+            {} if settings.proxy is None else {"http": settings.proxy, "https": settings.proxy}
+        )
 
-    def get(self, url: str, *, headers: Mapping[str, str] | None = None, stream: bool = False) -> requests.Response:
-        """Return the answer 200 or 206; raise requests.RequestException, of which Refused carries any other status."""
+    def get(
+        self, url: str, *, headers: Mapping[str, str] | None = None, stream: bool = False
+    ) -> requests.Response:
+        """Return the answer 200 or 206; raise requests.RequestException, of which Refused carries
+        any other status.
+        """
         response = self._session.get(
             url,
             headers=dict(headers or {}),
@@ -95,7 +109,7 @@ class Web:
             auth=self._logins.get(_origin(url)),
         )
         if response.status_code not in (200, 206):
-            raise Refused(response.status_code)
+            raise BadStatus(response.status_code)
         return response
 
     def close(self) -> None:
@@ -106,12 +120,13 @@ class Web:
 class BoundedAdapter(HTTPAdapter):
     """Sends one request under Limits.
 
-    The whole exchange runs on a thread of its own that is not waited for beyond the deadline: nothing else bounds the
-    look-up of a name, or a server that sends its headers a byte at a time. The body is read up to the deadline and
-    handed on as a file, so whoever reads the response later cannot hang.
+    The whole exchange runs on a thread of its own that is not waited for beyond the deadline:
+    nothing else bounds the look-up of a name, or a server that sends its headers a byte at a time.
+    The body is read up to the deadline and handed on as a file, so whoever reads the response later
+    cannot hang.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ResponseLimits) -> None:
         """Take the limits of every request sent through this adapter."""
         self._limits = limits
         retry = Retry(
@@ -134,14 +149,17 @@ class BoundedAdapter(HTTPAdapter):
     ) -> requests.Response:
         """Return the response with its body read; raise requests.RequestException.
 
-        `stream` and `timeout` make no difference: the body is always read here, under the adapter's own limits.
+        `stream` and `timeout` make no difference: the body is always read here, under the adapter's
+        own limits.
         """
         deadline = time.monotonic() + self._limits.total
         exchanged: Future[requests.Response] = Future()
 
         def exchange() -> None:
             try:
-                exchanged.set_result(self._exchange(request, deadline, verify=verify, cert=cert, proxies=proxies))
+                exchanged.set_result(
+                    self._exchange(request, deadline, verify=verify, cert=cert, proxies=proxies)
+                )
             except BaseException as error:
                 exchanged.set_exception(error)
 
@@ -151,12 +169,17 @@ class BoundedAdapter(HTTPAdapter):
         except NotDone:
             raise TooSlow(f"within {self._limits.total:g} s") from None
 
-    def _exchange(self, request: requests.PreparedRequest, deadline: float, **tls: Any) -> requests.Response:
+    def _exchange(
+        self, request: requests.PreparedRequest, deadline: float, **tls: Any
+    ) -> requests.Response:
         timeout = (self._limits.connect, self._limits.silence)
         response = super().send(request, stream=True, timeout=timeout, **tls)
         raw: BaseHTTPResponse = response.raw
-        # A whole wheel in answer to a range request is not worth its bytes, nor is the body of a refusal.
-        unwanted = raw.status not in (200, 206) or ("Range" in request.headers and raw.status == 200)
+        # A whole wheel in answer to a range request is not worth its bytes, nor is the body of a
+        # refusal.
+        unwanted = raw.status not in (200, 206) or (
+            "Range" in request.headers and raw.status == 200
+        )
         try:
             body = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - it is closed with the response
             if not unwanted:
@@ -190,18 +213,27 @@ def without_login(url: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
-def whole_wheel_limits(limits: Limits) -> Limits:
+def whole_wheel_limits(limits: ResponseLimits) -> ResponseLimits:
     """Return the limits of a request for a whole wheel."""
-    return msgspec.structs.replace(limits, total=limits.wheel_total, max_bytes=limits.max_wheel_bytes)
+    return msgspec.structs.replace(
+        limits, total=limits.wheel_total, max_bytes=limits.max_wheel_bytes
+    )
 
 
 def _over(raw: BaseHTTPResponse, body: IO[bytes]) -> HTTPResponse:
-    """Return the response over the body that was read and decoded: headers about its encoding no longer hold."""
+    """Return the response over the body that was read and decoded: headers about its encoding no
+    longer hold.
+    """
     headers = raw.headers.copy()
     for name in ("Content-Encoding", "Transfer-Encoding", "Content-Length"):
         headers.discard(name)
     return HTTPResponse(
-        body=body, headers=headers, status=raw.status, reason=raw.reason, version=raw.version, preload_content=False
+        body=body,
+        headers=headers,
+        status=raw.status,
+        reason=raw.reason,
+        version=raw.version,
+        preload_content=False,
     )
 
 

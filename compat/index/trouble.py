@@ -1,9 +1,11 @@
-"""What went wrong with the package index: one line with its remedy, without any host, address or credential."""
+"""What went wrong with the package index: one line with its remedy, without any host, address or
+credential.
+"""
 
 import requests
 
 from compat.errors import IndexUnreachable
-from compat.index.transport import BrokenOff, Refused, TooLarge, TooSlow
+from compat.index.transport import BadStatus, BrokenOff, TooLarge, TooSlow
 
 
 def unreachable(error: Exception, wanted: str) -> IndexUnreachable:
@@ -13,23 +15,32 @@ def unreachable(error: Exception, wanted: str) -> IndexUnreachable:
 
 
 def _told(error: Exception) -> tuple[str, str]:
-    check = "check the network, and the index address and proxy that pip is configured for; then try again"
+    check = (
+        "check the network, and the index address and proxy that pip is configured for; then try"
+        " again"
+    )
     unreadable = "the package index's answer cannot be read", "check the index address"
     match error:
         case requests.exceptions.JSONDecodeError():
             return unreadable
-        case Refused():
+        case BadStatus():
             return _told_status(error.status)
         case TooLarge():
             return f"the package index answered with more than {error}", "check the index address"
         case TooSlow():
-            return f"the package index gave no complete answer {error}", "check the network; then try again"
+            return (
+                f"the package index gave no complete answer {error}",
+                "check the network; then try again",
+            )
         case requests.Timeout():
             return "the package index did not answer in time", check
         case BrokenOff() | requests.exceptions.ChunkedEncodingError():
             return "the package index's answer broke off", "try again"
         case requests.exceptions.SSLError():
-            return "the package index's certificate is not trusted", "name the right bundle in pip's setting `cert`"
+            return (
+                "the package index's certificate is not trusted",
+                "name the right bundle in pip's setting `cert`",
+            )
         case requests.exceptions.ProxyError():
             return "the proxy to the package index cannot be reached", "check pip's setting `proxy`"
         case requests.ConnectionError():
@@ -37,7 +48,10 @@ def _told(error: Exception) -> tuple[str, str]:
         case requests.RequestException():
             return "the package index could not be asked", check
         case OSError():
-            return "the package index could not be asked for want of a local file", "check pip's setting `cert`"
+            return (
+                "the package index could not be asked for want of a local file",
+                "check pip's setting `cert`",
+            )
         case _:
             return unreadable
 
@@ -45,9 +59,15 @@ def _told(error: Exception) -> tuple[str, str]:
 def _told_status(status: int) -> tuple[str, str]:
     match status:
         case 404 | 410:
-            return f"the package index has no such page ({status})", "check the name and the index address"
+            return (
+                f"the package index has no such page ({status})",
+                "check the name and the index address",
+            )
         case 401 | 403 | 407:
-            return f"the package index refuses access ({status})", "check the login of the index or the proxy"
+            return (
+                f"the package index refuses access ({status})",
+                "check the login of the index or the proxy",
+            )
         case 429:
             return "the package index wants fewer requests (429)", "wait a while; then try again"
         case _ if status >= 500:

@@ -1,1 +1,4 @@
-"""What exactly gets installed. In comes a feasible cell; out goes a Lock, or a Refusal with its cause."""
+"""What exactly gets installed.
+
+In comes a feasible cell; out goes a Lock, or a Refusal with its cause.
+"""

@@ -1,11 +1,14 @@
-"""What the build of a source distribution said: the builder's own error, and the tool that is at fault for it."""
+"""What the build of a source distribution said: the builder's own error, and the tool that is at
+fault for it.
+"""
 
 import re
 
 # What a build brings along or finds on the machine, and no version of a cell decides.
 _TOOLS = (
     re.compile(
-        r"ModuleNotFoundError: No module named '(?P<tool>pkg_resources|setuptools|distutils|wheel|pip|Cython)\b"
+        r"ModuleNotFoundError: No module named"
+        r" '(?P<tool>pkg_resources|setuptools|distutils|wheel|pip|Cython)\b"
     ),
     # Removed in setuptools 58 (September 2021): https://setuptools.pypa.io/en/stable/history.html
     re.compile(r"error in \S+ setup command: use_2to3 is invalid(?P<tool>)"),
@@ -16,12 +19,16 @@ _TOOLS = (
     re.compile(r"AttributeError: module 'pkgutil' has no attribute 'ImpImporter'(?P<tool>)"),
 )
 _DEFAULT_TOOL = "setuptools"
-_OWN = re.compile(r"^[\s│]*(?P<error>(?:[A-Za-z_][\w.]*(?:Error|Exception)\b|error|ERROR): .+?)\s*$", re.MULTILINE)
+_OWN = re.compile(
+    r"^[\s│]*(?P<error>(?:[A-Za-z_][\w.]*(?:Error|Exception)\b|error|ERROR): .+?)\s*$", re.MULTILINE
+)
 _STEP = re.compile(r"Failed to (?:download and )?build ")
 
 
 def tool_at_fault(text: str) -> str:
-    """Return the build tool that is missing or does not fit; empty when the package itself is at fault."""
+    """Return the build tool that is missing or does not fit; empty when the package itself is at
+    fault.
+    """
     if not _STEP.search(text):
         return ""
     match = next((match for pattern in _TOOLS if (match := pattern.search(text))), None)
@@ -29,7 +36,9 @@ def tool_at_fault(text: str) -> str:
 
 
 def own_error(text: str) -> str:
-    """Return the last error that the builder itself told after a build failed; empty when it told none."""
+    """Return the last error that the builder itself told after a build failed; empty when it told
+    none.
+    """
     begin = _STEP.search(text)
     errors = [] if begin is None else [match["error"] for match in _OWN.finditer(text, begin.end())]
     return errors[-1][:300] if errors else ""

@@ -4,10 +4,13 @@ import msgspec
 from packaging.version import Version
 
 from compat.lock.lockfile import Inputs, Lock, Pin
+from compat.value import Value
 
 
-class Moved(msgspec.Struct, frozen=True, kw_only=True):
-    """A package whose pin differs: another version, other files (same version), or there on one side only (None)."""
+class ChangedPin(Value, frozen=True, kw_only=True):
+    """A package whose pin differs: another version, other files (same version), or there on one
+    side only (None).
+    """
 
     package: str
     before: Version | None
@@ -24,10 +27,13 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True):
         return f"~ {self.package} {self.before} -> {self.after}"
 
 
-class Drift(msgspec.Struct, frozen=True, kw_only=True):
-    """The difference of two locks. `reasons` name the inputs that differ; none: only the index has changed."""
+class Drift(Value, frozen=True, kw_only=True):
+    """The difference of two locks.
 
-    moved: tuple[Moved, ...]
+    `reasons` name the inputs that differ; none: only the index has changed.
+    """
+
+    moved: tuple[ChangedPin, ...]
     reasons: tuple[str, ...]
 
 
@@ -36,7 +42,7 @@ def drift(before: Lock, after: Lock) -> Drift:
     old = {pin.name: pin for pin in before.pins}
     new = {pin.name: pin for pin in after.pins}
     moved = tuple(
-        Moved(package=name, before=_version(old.get(name)), after=_version(new.get(name)))
+        ChangedPin(package=name, before=_version(old.get(name)), after=_version(new.get(name)))
         for name in sorted(old.keys() | new.keys())
         if old.get(name) != new.get(name)
     )

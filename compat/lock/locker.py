@@ -12,7 +12,8 @@ class Locker(Protocol):
     def lock(self, inputs: Inputs) -> Lock | Refusal:
         """Return the pins, or the resolver's refusal.
 
-        Raises IndexUnreachable when the index gave no answer, ToolFailed when the resolver itself broke.
+        Raises IndexUnreachable when the index gave no answer, ToolFailed when the resolver itself
+        broke.
         """
 
 

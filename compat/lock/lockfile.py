@@ -1,24 +1,33 @@
-"""What a locker is asked and what it answers: Inputs in; a Lock, or a Refusal with its cause, out."""
+"""What a locker is asked and what it answers: Inputs in; a Lock, or a Refusal with its cause,
+out.
+"""
 
 import datetime
 import hashlib
 from collections.abc import Iterable
 from typing import Literal
 
-import msgspec
 from packaging.version import Version
 
+from compat.value import Value
+
 Cause = Literal[
-    "no-artifact", "requires-python", "conflict", "yanked", "build", "build-tool", "unsupported", "source-only"
+    "no-artifact",
+    "requires-python",
+    "conflict",
+    "yanked",
+    "build",
+    "build-tool",
+    "unsupported",
+    "source-only",
 ]
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of the lock room's values."""
-
-
 class Pin(Value, frozen=True):
-    """One package at one version, with the sha256 of each of its files, sorted. `name` is normalised (PEP 503)."""
+    """One package at one version, with the sha256 of each of its files, sorted.
+
+    `name` is normalised (PEP 503).
+    """
 
     name: str
     version: Version
@@ -26,21 +35,26 @@ class Pin(Value, frozen=True):
 
 
 class Cutoff(Value, frozen=True):
-    """A package's own date inside a lock: releases up to `until` are seen; None means all that exist now."""
+    """A package's own date inside a lock: releases up to `until` are seen; None means all that
+    exist now.
+    """
 
     package: str
     until: datetime.datetime | None
 
 
 class Inputs(Value, frozen=True):
-    """Everything that decides a lock, in resolver's terms; sorted, so that equal questions are equal values.
+    """Everything that decides a lock, in resolver's terms; sorted, so that equal questions are
+    equal values.
 
-    `python` is a full CPython version and `platform` an architecture with a glibc (`x86_64-manylinux_2_31`).
-    `requirements` are the roots, and of the packages in `finals` no pre-release counts. `overrides` replace what
-    any package of the tree asks of theirs, and `excludes` drop packages from it. `as_of` hides releases that came
-    out later; `cutoffs` are the exemptions from it. `given` is a pin that joins the answer without being resolved:
-    the subject, when its own requirements stand among the roots in its place. `given_python` is a Python that it
-    admits, when it does not admit the cell's: an installer must be told that one to install it at all.
+    `python` is a full CPython version and `platform` an architecture with a glibc
+    (`x86_64-manylinux_2_31`). `requirements` are the roots, and of the packages in `finals` no
+    pre-release counts. `overrides` replace what any package of the tree asks of theirs, and
+    `excludes` drop packages from it. `as_of` hides releases that came out later; `cutoffs` are the
+    exemptions from it. `given` is a pin that joins the answer without being resolved: the subject,
+    when its own requirements stand among the roots in its place. `given_python` is a Python that it
+    admits, when it does not admit the cell's: an installer must be told that one to install it at
+    all.
     """
 
     cell: str
@@ -57,13 +71,16 @@ class Inputs(Value, frozen=True):
 
     def cutoff(self, package: str) -> datetime.datetime | None:
         """Return the moment up to which releases of the package are seen; None: all of them."""
-        return next((cutoff.until for cutoff in self.cutoffs if cutoff.package == package), self.as_of)
+        return next(
+            (cutoff.until for cutoff in self.cutoffs if cutoff.package == package), self.as_of
+        )
 
 
 class Lock(Value, frozen=True):
     """The exact pins that answer the inputs, sorted by name. `tool` is the locker and its version.
 
-    `builds` names the pins that no wheel of the index fits: they are built from their source distribution.
+    `builds` names the pins that no wheel of the index fits: they are built from their source
+    distribution.
     """
 
     inputs: Inputs
@@ -73,20 +90,25 @@ class Lock(Value, frozen=True):
 
     @property
     def digest(self) -> str:
-        """The sha256 over names, versions and hashes: locks with the same digest install the same files."""
-        return digest_of(self.pins)
+        """The sha256 over names, versions and hashes: locks with the same digest install the same
+        files.
+        """
+        return lock_digest(self.pins)
 
 
-def digest_of(pins: Iterable[Pin]) -> str:
+def lock_digest(pins: Iterable[Pin]) -> str:
     """Return the digest of a lock with these pins."""
     lines = (f"{pin.name}=={pin.version} {' '.join(pin.hashes)}\n" for pin in pins)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 class Refusal(Value, frozen=True):
-    """The resolver's considered no. `subject` is the requirement that cannot be met, `because` one sentence.
+    """The resolver's considered no.
 
-    `hidden` names packages that the resolver missed because of the date it was asked about, in order of mention.
+    `subject` is the requirement that cannot be met, `because` one sentence.
+
+    `hidden` names packages that the resolver missed because of the date it was asked about, in
+    order of mention.
     """
 
     cause: Cause

@@ -14,25 +14,28 @@ from compat.errors import IndexUnreachable, ToolFailed
 from compat.index.settings import IndexSettings
 from compat.index.source import ReleaseSource
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
-from compat.lock.refusals import refusal_of_pip, told
+from compat.lock.refusals import refusal_of_pip, tool_message
 from compat.lock.text import parse_exact
-from compat.lock.tool import Done, run
+from compat.lock.tool import Done, run_resolver
 from compat.lock.uv import FindPython
 from compat.lock.view import IndexView
 
-# pip-compile downloads whole wheels where the index has no metadata files: minutes for a large tree.
+# pip-compile downloads whole wheels where the index has no metadata files: minutes for a large
+# tree.
 _SECONDS = 3600
 _KEPT = ("PATH", "HOME", "TMPDIR", "LANG", "SSL_CERT_FILE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 _VERSION = "from importlib.metadata import version; print(version('pip-tools'))"
-_UNSUPPORTED = "pip-tools cannot change what packages deep in the tree ask for ({}); the locker uv can"
+_UNSUPPORTED = (
+    "pip-tools cannot change what packages deep in the tree ask for ({}); the locker uv can"
+)
 
 
 class PipToolsLocker:
     """A Locker over `pip-compile`, one private environment for each interpreter under `cache`.
 
-    Dates, and which index counts, come from an IndexView, hashes from the index itself. Inputs that change
-    requirements deep in the tree are refused as unsupported: pip has no overrides. It takes wheels only, and knows no
-    named builds.
+    Dates, and which index counts, come from an IndexView, hashes from the index itself. Inputs that
+    change requirements deep in the tree are refused as unsupported: pip has no overrides. It takes
+    wheels only, and knows no named builds.
     """
 
     def __init__(
@@ -43,9 +46,13 @@ class PipToolsLocker:
         find_python: FindPython,
         cache: Path,
     ) -> None:
-        """Take the index's settings and source, the caller's environment, the interpreters, and a folder."""
+        """Take the index's settings and source, the caller's environment, the interpreters, and a
+        folder.
+        """
         self._source = source
-        self._environ = {key: environ[key] for key in _KEPT if key in environ} | {"PIP_CONFIG_FILE": "/dev/null"}
+        self._environ = {key: environ[key] for key in _KEPT if key in environ} | {
+            "PIP_CONFIG_FILE": "/dev/null"
+        }
         if settings.cert is not None:
             self._environ |= {"PIP_CERT": settings.cert, "SSL_CERT_FILE": settings.cert}
         self._index = settings.index_url
@@ -60,7 +67,10 @@ class PipToolsLocker:
             return Refusal(cause="unsupported", subject=deep, because=_UNSUPPORTED.format(deep))
         with self._preparing:
             compiler = self.prepare(inputs.python)
-        with IndexView(self._source, inputs.cutoff) as view, tempfile.TemporaryDirectory(prefix="compat-lock-") as at:
+        with (
+            IndexView(self._source, inputs.cutoff) as view,
+            tempfile.TemporaryDirectory(prefix="compat-lock-") as at,
+        ):
             done = self._compile(compiler, inputs, view.url, Path(at))
         if view.unreachable is not None:
             raise view.unreachable
@@ -68,24 +78,51 @@ class PipToolsLocker:
             return self._lock(compiler, inputs, done.stdout)
         refusal = refusal_of_pip(done.stderr)
         if refusal is None:
-            raise ToolFailed.of(f"pip-compile could not lock {inputs.cell}: {told(done.stderr[-600:])[-300:]}")
+            raise ToolFailed.of(
+                f"pip-compile could not lock {inputs.cell}: {tool_message(done.stderr[-600:])[-300:]}"
+            )
         return _with_hidden(refusal, view.hidden)
 
     def _compile(self, python: Path, inputs: Inputs, url: str, folder: Path) -> Done:
-        (folder / "roots.in").write_text("".join(f"{line}\n" for line in inputs.requirements), encoding="utf-8")
+        (folder / "roots.in").write_text(
+            "".join(f"{line}\n" for line in inputs.requirements), encoding="utf-8"
+        )
         command = [
-            str(python), "-m", "piptools", "compile", "roots.in", "--output-file=-", "--quiet", "--no-header",
-            "--no-annotate", "--allow-unsafe", "--strip-extras", "--no-emit-index-url", "--no-emit-trusted-host",
-            "--resolver=backtracking", f"--index-url={url}", "--pip-args=--only-binary=:all:",
-        ]  # fmt: skip
-        return run(command, folder, self._environ, _SECONDS)
+            str(python),
+            "-m",
+            "piptools",
+            "compile",
+            "roots.in",
+            "--output-file=-",
+            "--quiet",
+            "--no-header",
+            "--no-annotate",
+            "--allow-unsafe",
+            "--strip-extras",
+            "--no-emit-index-url",
+            "--no-emit-trusted-host",
+            "--resolver=backtracking",
+            f"--index-url={url}",
+            "--pip-args=--only-binary=:all:",
+        ]
+        return run_resolver(command, folder, self._environ, _SECONDS)
 
     def _lock(self, compiler: Path, inputs: Inputs, text: str) -> Lock:
-        exact = (parse_exact(line) for line in text.splitlines() if line.strip() and not line.startswith(("#", "-")))
+        exact = (
+            parse_exact(line)
+            for line in text.splitlines()
+            if line.strip() and not line.startswith(("#", "-"))
+        )
         given = () if inputs.given is None else (inputs.given,)
         pins = (*(self._pin(inputs, name, version) for name, version in exact), *given)
-        version = run([str(compiler), "-c", _VERSION], self._cache, self._environ, _SECONDS).stdout.strip()
-        return Lock(inputs=inputs, pins=tuple(sorted(pins, key=lambda pin: pin.name)), tool=f"pip-tools {version}")
+        version = run_resolver(
+            [str(compiler), "-c", _VERSION], self._cache, self._environ, _SECONDS
+        ).stdout.strip()
+        return Lock(
+            inputs=inputs,
+            pins=tuple(sorted(pins, key=lambda pin: pin.name)),
+            tool=f"pip-tools {version}",
+        )
 
     def _pin(self, inputs: Inputs, name: str, version: Version) -> Pin:
         until = inputs.cutoff(name)
@@ -94,12 +131,15 @@ class PipToolsLocker:
             for release in self._source.package(name).releases
             if release.version == version
             for artifact in release.artifacts
-            if artifact.sha256 and (until is None or (artifact.uploaded is not None and artifact.uploaded < until))
+            if artifact.sha256
+            and (until is None or (artifact.uploaded is not None and artifact.uploaded < until))
         }
         return Pin(name=name, version=version, hashes=tuple(sorted(hashes)))
 
     def prepare(self, python: Version) -> Path:
-        """Return the interpreter of the private environment that has pip-tools, made when it is first asked for."""
+        """Return the interpreter of the private environment that has pip-tools, made when it is
+        first asked for.
+        """
         series = f"{python.major}.{python.minor}"
         place = self._cache / "lockers" / f"py{series}"
         compiler = place / "bin" / "python"
@@ -111,7 +151,17 @@ class PipToolsLocker:
                 f"the locker pip-tools needs Python {series}, and this machine has none",
                 hint=f"`uv python install {series}` gets one; the locker uv needs none",
             )
-        self._made([find_uv_bin(), "venv", "--no-config", "--quiet", "--clear", f"--python={found}", str(place)])
+        self._made(
+            [
+                find_uv_bin(),
+                "venv",
+                "--no-config",
+                "--quiet",
+                "--clear",
+                f"--python={found}",
+                str(place),
+            ]
+        )
         install = [find_uv_bin(), "pip", "install", "--no-config", "--quiet", "--only-binary=:all:"]
         install.append(f"--python={compiler}")
         self._made([*install, f"--default-index={self._index}", "pip-tools", "setuptools", "wheel"])
@@ -120,9 +170,11 @@ class PipToolsLocker:
 
     def _made(self, command: list[str]) -> None:
         self._cache.mkdir(parents=True, exist_ok=True)
-        done = run(command, self._cache, self._environ, _SECONDS)
+        done = run_resolver(command, self._cache, self._environ, _SECONDS)
         if done.returncode != 0:
-            raise IndexUnreachable.of(f"pip-tools could not be installed: {told(done.stderr)[-300:]}")
+            raise IndexUnreachable.of(
+                f"pip-tools could not be installed: {tool_message(done.stderr)[-300:]}"
+            )
 
 
 def _with_hidden(refusal: Refusal, hidden: set[str]) -> Refusal:
@@ -132,4 +184,6 @@ def _with_hidden(refusal: Refusal, hidden: set[str]) -> Refusal:
     except ValueError:
         return refusal
     missed = (package,) if package in hidden else ()
-    return Refusal(cause=refusal.cause, subject=refusal.subject, because=refusal.because, hidden=missed)
+    return Refusal(
+        cause=refusal.cause, subject=refusal.subject, because=refusal.because, hidden=missed
+    )

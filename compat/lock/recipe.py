@@ -1,4 +1,6 @@
-"""Cell + Matrix + published metadata -> the resolver's inputs, for each recipe; and how a date is widened."""
+"""Cell + Matrix + published metadata -> the resolver's inputs, for each recipe; and how a date is
+widened.
+"""
 
 import datetime
 from collections.abc import Callable, Iterator
@@ -18,16 +20,18 @@ from compat.plan.platform import admits
 from compat.plan.requirements import Asked, named
 
 PackageOf = Callable[[str], Package]
-# Each round frees at least one package from the date; a tree that needs more is another tree than was asked for.
+# Each round frees at least one package from the date; a tree that needs more is another tree than
+# was asked for.
 _ROUNDS = 20
 
 
 def inputs_of(facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset()) -> Inputs:
     """Return the resolver's inputs for a cell that the plan finds feasible.
 
-    `fresh` and `dated` ask for the subject's release as published. `relaxed` puts the release's own requirements,
-    as the rules change them, among the roots: so no resolver needs to be told to disbelieve the metadata. Packages in
-    `kept` (normalised names) stay as published although a rule relaxes them.
+    `fresh` and `dated` ask for the subject's release as published. `relaxed` puts the release's own
+    requirements, as the rules change them, among the roots: so no resolver needs to be told to
+    disbelieve the metadata. Packages in `kept` (normalised names) stay as published although a rule
+    relaxes them.
     """
     matrix = facts.matrix
     common = [*matrix.suite.requirements, *matrix.requirements]
@@ -37,7 +41,11 @@ def inputs_of(facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset()
         python=facts.patch(cell),
         platform=matrix.platform,
         requirements=tuple(sorted({_pinned(matrix.subject_axis, cell), *pins, *common})),
-        finals=tuple(sorted(canonicalize_name(a.package) for a in matrix.packages if not a.select.prereleases)),
+        finals=tuple(
+            sorted(
+                canonicalize_name(a.package) for a in matrix.packages if not a.select.prereleases
+            )
+        ),
         as_of=None if cell.recipe == "fresh" else _as_of(facts, cell),
     )
     if cell.recipe != "relaxed":
@@ -47,12 +55,15 @@ def inputs_of(facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset()
     return _relaxed(facts, cell, base, [*pins, *common], taken)
 
 
-def locked_cell(facts: Feasibility, cell: Cell, locker: Locker, package_of: PackageOf) -> Lock | Refusal:
+def locked_cell(
+    facts: Feasibility, cell: Cell, locker: Locker, package_of: PackageOf
+) -> Lock | Refusal:
     """Return the locker's answer for a cell that the plan finds feasible.
 
-    A relaxation is an offer: each that the cell can be locked without is withdrawn again, in declared order, so that a
-    published requirement gives way only where it must (deletion-based shrinking: the offers that remain are needed,
-    each of them). One that says `always` is no offer, and neither is that of a coordinate outside its published range.
+    A relaxation is an offer: each that the cell can be locked without is withdrawn again, in
+    declared order, so that a published requirement gives way only where it must (deletion-based
+    shrinking: the offers that remain are needed, each of them). One that says `always` is no offer,
+    and neither is that of a coordinate outside its published range.
     """
 
     package_cutoffs: tuple[Cutoff, ...] = ()
@@ -66,7 +77,8 @@ def locked_cell(facts: Feasibility, cell: Cell, locker: Locker, package_of: Pack
     answer = attempt(frozenset())
     if isinstance(answer, Refusal) or cell.recipe != "relaxed":
         return answer
-    # What the date hid from the first lock it would hide from each of the others: it need not be found again.
+    # What the date hid from the first lock it would hide from each of the others: it need not be
+    # found again.
     relaxed = facts.rules.relaxations(cell)
     package_cutoffs = tuple(c for c in answer.inputs.cutoffs if c.package not in relaxed)
     kept: frozenset[str] = frozenset()
@@ -79,12 +91,16 @@ def locked_cell(facts: Feasibility, cell: Cell, locker: Locker, package_of: Pack
     return answer
 
 
-def lock_cell(locker: Locker, inputs: Inputs, package_of: PackageOf, margin_days: int) -> Lock | Refusal:
-    """Return the locker's answer; for relaxed inputs, free what their date hides as far as they need it.
+def lock_cell(
+    locker: Locker, inputs: Inputs, package_of: PackageOf, margin_days: int
+) -> Lock | Refusal:
+    """Return the locker's answer; for relaxed inputs, free what their date hides as far as they
+    need it.
 
-    A relaxed package may need packages that did not exist at the cell's date. Each package that the resolver misses
-    because of the date is shown as of the next moment that could do: its own beginning, then the moments at which
-    the replaced pins came out, then now. So the date moves no further than it must, and rarely to a moving "now".
+    A relaxed package may need packages that did not exist at the cell's date. Each package that the
+    resolver misses because of the date is shown as of the next moment that could do: its own
+    beginning, then the moments at which the replaced pins came out, then now. So the date moves no
+    further than it must, and rarely to a moving "now".
     """
     for _ in range(_ROUNDS):
         answer = locker.lock(inputs)
@@ -105,7 +121,8 @@ def moment_after(uploaded: datetime.datetime, margin_days: int) -> datetime.date
 
 
 def _withdrawals(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[frozenset[str]]:
-    """What to try without: first, all at once, the offers that the lock makes no visible use of; then each other.
+    """What to try without: first, all at once, the offers that the lock makes no visible use of;
+    then each other.
 
     Those of the first group that cannot go together are tried one by one after it.
     """
@@ -117,12 +134,18 @@ def _withdrawals(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[frozens
     }
     open_offers = [name for name in offers if name not in moved]
     pins = {pin.name: pin.version for pin in lock.pins}
-    release, python = _subject(facts, cell, lock.inputs), cell.on(facts.matrix.interpreters.name).version
-    published = {name: named(facts.requirements(release.version, python), name) for name in open_offers}
+    release, python = (
+        _subject(facts, cell, lock.inputs),
+        cell.on(facts.matrix.interpreters.name).version,
+    )
+    published = {
+        name: named(facts.requirements(release.version, python), name) for name in open_offers
+    }
     unused = frozenset(
         name
         for name in open_offers
-        if name in pins and all(r.specifier.contains(pins[name], prereleases=True) for r in published[name])
+        if name in pins
+        and all(r.specifier.contains(pins[name], prereleases=True) for r in published[name])
     )
     if len(unused) > 1:
         yield unused
@@ -130,19 +153,31 @@ def _withdrawals(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[frozens
 
 
 def _relaxed(
-    facts: Feasibility, cell: Cell, base: Inputs, others: list[str], relaxations: dict[str, Relaxation]
+    facts: Feasibility,
+    cell: Cell,
+    base: Inputs,
+    others: list[str],
+    relaxations: dict[str, Relaxation],
 ) -> Inputs:
     """Return the inputs of a relaxed cell whose relaxed packages, by normalised name, are these."""
     release, python = _subject(facts, cell, base), cell.on(facts.matrix.interpreters.name).version
-    axes: dict[str, str] = {canonicalize_name(axis.package): _pinned(axis, cell) for axis in facts.matrix.packages}
+    axes: dict[str, str] = {
+        canonicalize_name(axis.package): _pinned(axis, cell) for axis in facts.matrix.packages
+    }
     asked = [_root(a, relaxations) for a in facts.requirements(release.version, python)]
     deep = [(name, relaxation) for name, relaxation in relaxations.items() if relaxation.everywhere]
     return msgspec.structs.replace(
         base,
-        requirements=tuple(sorted({*(text for text in asked if text and text not in axes), *others})),
-        overrides=tuple(sorted(axes.get(name, f"{name}{r.specifier}") for name, r in deep if r.to != NOTHING)),
+        requirements=tuple(
+            sorted({*(text for text in asked if text and text not in axes), *others})
+        ),
+        overrides=tuple(
+            sorted(axes.get(name, f"{name}{r.specifier}") for name, r in deep if r.to != NOTHING)
+        ),
         excludes=tuple(sorted(name for name, r in deep if r.to == NOTHING)),
-        cutoffs=tuple(sorted(_cutoffs(facts, cell, relaxations), key=lambda cutoff: cutoff.package)),
+        cutoffs=tuple(
+            sorted(_cutoffs(facts, cell, relaxations), key=lambda cutoff: cutoff.package)
+        ),
         given=_given(facts, release),
         given_python=_given_python(facts, cell, release),
     )
@@ -159,17 +194,25 @@ def _root(asked: Asked, relaxations: dict[str, Relaxation]) -> str:
     return f"{asked.name}{extras}{asked.specifier if relaxation is None else relaxation.specifier}"
 
 
-def _cutoffs(facts: Feasibility, cell: Cell, relaxations: dict[str, Relaxation]) -> Iterator[Cutoff]:
+def _cutoffs(
+    facts: Feasibility, cell: Cell, relaxations: dict[str, Relaxation]
+) -> Iterator[Cutoff]:
     for name, relaxation in relaxations.items():
         if relaxation.to == NOTHING:
             continue
         axes = [axis for axis in facts.matrix.packages if axis.name == relaxation.as_of]
-        until = moment_after(_uploaded(facts, cell, axes[0]), facts.matrix.margin_days) if axes else None
+        until = (
+            moment_after(_uploaded(facts, cell, axes[0]), facts.matrix.margin_days)
+            if axes
+            else None
+        )
         yield Cutoff(package=name, until=until)
 
 
 def _subject(facts: Feasibility, cell: Cell, base: Inputs) -> Release:
-    """The release whose requirements stand among the roots: the newest that fits, as of the cell's date."""
+    """The release whose requirements stand among the roots: the newest that fits, as of the cell's
+    date.
+    """
     release = facts.subject_release(cell, base.as_of)
     assert release is not None, "the plan has made sure that one fits"
     return release
@@ -188,12 +231,18 @@ def _given_python(facts: Feasibility, cell: Cell, release: Release) -> Version |
     asked = None if release.published is None else release.published.requires_python
     if admits(asked, facts.patch(cell)):
         return None
-    return next((patch for patch in facts.matrix.interpreters.patches if admits(asked, patch)), None)
+    return next(
+        (patch for patch in facts.matrix.interpreters.patches if admits(asked, patch)), None
+    )
 
 
 def _pinned(axis: PackageAxis, cell: Cell) -> str:
     version = cell.on(axis.name).version
-    return f"{axis.package}=={version}" if axis.select.keep == "each" else f"{axis.package}=={version}.*"
+    return (
+        f"{axis.package}=={version}"
+        if axis.select.keep == "each"
+        else f"{axis.package}=={version}.*"
+    )
 
 
 def _as_of(facts: Feasibility, cell: Cell) -> datetime.datetime:
@@ -208,14 +257,20 @@ def _uploaded(facts: Feasibility, cell: Cell, axis: PackageAxis) -> datetime.dat
     return min(release.uploaded for release in releases if release.uploaded is not None)
 
 
-def _widened(inputs: Inputs, refusal: Refusal, package_of: PackageOf, margin_days: int) -> Inputs | None:
+def _widened(
+    inputs: Inputs, refusal: Refusal, package_of: PackageOf, margin_days: int
+) -> Inputs | None:
     for package in refusal.hidden:
         until = inputs.cutoff(package)
         if until is None:
             continue
         uploads = [package_of(package).first_uploaded, *_replacements(inputs, package_of)]
-        moments = sorted(moment_after(upload, margin_days) for upload in uploads if upload is not None)
-        freed = Cutoff(package=package, until=next((moment for moment in moments if moment > until), None))
+        moments = sorted(
+            moment_after(upload, margin_days) for upload in uploads if upload is not None
+        )
+        freed = Cutoff(
+            package=package, until=next((moment for moment in moments if moment > until), None)
+        )
         kept = (cutoff for cutoff in inputs.cutoffs if cutoff.package != package)
         cutoffs = tuple(sorted((*kept, freed), key=lambda cutoff: cutoff.package))
         return msgspec.structs.replace(inputs, cutoffs=cutoffs)
@@ -223,12 +278,16 @@ def _widened(inputs: Inputs, refusal: Refusal, package_of: PackageOf, margin_day
 
 
 def _replacements(inputs: Inputs, package_of: PackageOf) -> Iterator[datetime.datetime | None]:
-    """When each release came out that stands, exact and free of the date, in the place of a published pin."""
+    """When each release came out that stands, exact and free of the date, in the place of a
+    published pin.
+    """
     free = {cutoff.package for cutoff in inputs.cutoffs if cutoff.until is None}
     for requirement in map(Requirement, {*inputs.requirements, *inputs.overrides}):
         name = canonicalize_name(requirement.name)
         if name not in free or not requirement.specifier:
             continue
-        admitted = [r for r in package_of(name).releases if requirement.specifier.contains(r.version)]
+        admitted = [
+            r for r in package_of(name).releases if requirement.specifier.contains(r.version)
+        ]
         if len(admitted) == 1:
             yield admitted[0].uploaded

@@ -1,4 +1,7 @@
-"""What a resolver's refusal says: ordered patterns over its text -> cause and subject. Data, with examples in tests."""
+"""What a resolver's refusal says: ordered patterns over its text -> cause and subject.
+
+Data, with examples in tests.
+"""
 
 import re
 from typing import NamedTuple
@@ -13,7 +16,9 @@ _SPEC = r"(?:\s*(?:[<>=!~]=?=?)\s*[\w.*+!-]+(?:\s*,\s*[<>=!~]=?=?\s*[\w.*+!-]+)*
 
 
 class Pattern(NamedTuple):
-    """A way of saying no. `text` has a group `subject`; where several match, the earliest in the text decides."""
+    """A way of saying no. `text` has a group `subject`; where several match, the earliest in the
+    text decides.
+    """
 
     cause: Cause
     text: re.Pattern[str]
@@ -28,7 +33,9 @@ _UV = (
     _pattern("build", r"Failed to (?:download and )?build `(?P<subject>[^`]+)`"),
     _pattern("requires-python", r"does not satisfy Python[^ ]*(?: and REQ depends on Python)"),
     _pattern("no-artifact", r"there (?:is|are) no versions? of REQ(?= and |,| you)(?! depends)"),
-    _pattern("no-artifact", r"REQ was not found in the (?:package registry|provided package locations)"),
+    _pattern(
+        "no-artifact", r"REQ was not found in the (?:package registry|provided package locations)"
+    ),
     _pattern("no-artifact", r"REQ has no (?:wheels|source distribution|usable wheels)"),
     _pattern("yanked", r"REQ was yanked"),
     _pattern("no-artifact", rf"only {_WORD}{_SPEC} is available and {_WORD}{_SPEC} depends on REQ"),
@@ -42,11 +49,17 @@ _PIP = (
     _pattern("no-artifact", r"No matching distribution found for REQ"),
     _pattern("conflict", r"Cannot install REQ"),
     _pattern("build", r"Failed to build '?(?P<subject>[^'\s]+)'?"),
-    _pattern("build", r"Getting requirements to build wheel(?: for (?P<subject>[\w.-]+))? did not run successfully"),
+    _pattern(
+        "build",
+        r"Getting requirements to build wheel(?: for (?P<subject>[\w.-]+))? did not run"
+        r" successfully",
+    ),
 )
 # pip's own set-up of a build broke, not the build: that is infrastructure.
 _PIP_SET_UP = re.compile(r"installing (?:build|backend) dependencies")
-_PIP_IGNORED = re.compile(r"versions that require a different python version: (?P<versions>.*?)(?: ERROR:|$)")
+_PIP_IGNORED = re.compile(
+    r"versions that require a different python version: (?P<versions>.*?)(?: ERROR:|$)"
+)
 _HIDDEN = re.compile(r"`([\w.-]+)` was filtered by `exclude-newer")
 _WHEELS_ONLY = re.compile(r"Wheels are required for `([\w.-]+)`")
 _LONGEST = 300  # characters of a reason
@@ -55,7 +68,9 @@ _PATH = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+[\w.+-]*")
 
 
 def refusal_of_uv(text: str) -> Refusal | None:
-    """Return the refusal that uv's standard error tells of; None when it tells of something else."""
+    """Return the refusal that uv's standard error tells of; None when it tells of something
+    else.
+    """
     if "No solution found" not in text and "Failed to" not in text:
         return None
     story = _story(text, r"(?:No solution found[^:]*?dependencies:?|error:)")
@@ -66,7 +81,9 @@ def refusal_of_uv(text: str) -> Refusal | None:
 
 
 def _source_only(refusal: Refusal, text: str) -> Refusal:
-    """The refusal with what to declare, where what it misses is there as a source distribution that is not named."""
+    """The refusal with what to declare, where what it misses is there as a source distribution that
+    is not named.
+    """
     name = re.split(r"[<>=!~\[]", refusal.subject)[0]
     if name not in _WHEELS_ONLY.findall(text):
         return refusal
@@ -79,16 +96,21 @@ def _source_only(refusal: Refusal, text: str) -> Refusal:
 
 
 def _built(refusal: Refusal, text: str) -> Refusal:
-    """The refusal with the builder's own words, and of a cause that says when its tool is at fault."""
-    tool, own = tool_at_fault(text), told(own_error(text))
+    """The refusal with the builder's own words, and of a cause that says when its tool is at
+    fault.
+    """
+    tool, own = tool_at_fault(text), tool_message(own_error(text))
     because = f"{refusal.because}: {own}" if own else refusal.because
-    return msgspec.structs.replace(refusal, cause="build-tool" if tool else "build", because=because)
+    return msgspec.structs.replace(
+        refusal, cause="build-tool" if tool else "build", because=because
+    )
 
 
 def refusal_of_pip(text: str) -> Refusal | None:
     """Return the refusal that pip's resolver tells of; None when it tells of something else.
 
-    pip calls a version that asks for another Python missing, and lists it beforehand among those that it ignored.
+    pip calls a version that asks for another Python missing, and lists it beforehand among those
+    that it ignored.
     """
     story = _story(text, r"ERROR:")
     if _PIP_SET_UP.search(story):
@@ -100,17 +122,23 @@ def refusal_of_pip(text: str) -> Refusal | None:
     if not exact or f"{version} Requires-Python" not in ignored["versions"]:
         return refusal
     return msgspec.structs.replace(
-        refusal, cause="requires-python", because=told(f"{refusal.subject} asks for another Python")
+        refusal,
+        cause="requires-python",
+        because=tool_message(f"{refusal.subject} asks for another Python"),
     )
 
 
-def told(text: str) -> str:
-    """Return a tool's words fit for print and record: one line, without addresses of indexes and paths of a machine."""
+def tool_message(text: str) -> str:
+    """Return a tool's words fit for print and record: one line, without addresses of indexes and
+    paths of a machine.
+    """
     return " ".join(_PATH.sub("<path>", _URL.sub("<url>", text)).split())
 
 
-def shortened(text: str) -> str:
-    """Return the text, cut at the end of a word where it is longer than a record's reason should be."""
+def cut_reason(text: str) -> str:
+    """Return the text, cut at the end of a word where it is longer than a record's reason should
+    be.
+    """
     if len(text) <= _LONGEST:
         return text
     return text[: _LONGEST - 3].rpartition(" ")[0].rstrip(",;:") + "..."
@@ -133,7 +161,9 @@ def _first(patterns: tuple[Pattern, ...], story: str, hidden: tuple[str, ...]) -
         return None
     _, _, pattern, match = min(matches, key=lambda found: found[:2])
     subject = re.sub(r"\s+", "", match["subject"] or "").rstrip(",.:")
-    return Refusal(cause=pattern.cause, subject=subject, because=_because(story, match), hidden=hidden)
+    return Refusal(
+        cause=pattern.cause, subject=subject, because=_because(story, match), hidden=hidden
+    )
 
 
 def _because(story: str, match: re.Match[str]) -> str:
@@ -150,4 +180,4 @@ def _because(story: str, match: re.Match[str]) -> str:
         ),
         default=len(story),
     )
-    return shortened(told(story[begin:end]))
+    return cut_reason(tool_message(story[begin:end]))

@@ -1,15 +1,15 @@
-"""Releases that have only a source distribution for a cell: which of them may be built, and how a resolver learns it.
+"""Releases that have only a source distribution for a cell: which of them may be built, and how a
+resolver learns it.
 
-The resolver itself builds nothing, because a build runs other people's code with the rights of the resolver. It is
-shown a wheel without contents for each release whose build is named, and what that wheel requires is what an isolated
-build of the release told.
+The resolver itself builds nothing, because a build runs other people's code with the rights of the
+resolver. It is shown a wheel without contents for each release whose build is named, and what that
+wheel requires is what an isolated build of the release told.
 """
 
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
@@ -18,12 +18,15 @@ from compat.index.release import Artifact, Published, Release
 from compat.index.source import ReleaseSource
 from compat.lock.lockfile import Inputs, Pin, Refusal
 from compat.plan.platform import accepted_tags
+from compat.value import Value
 
 Build = Callable[[Inputs, Pin], Published | Refusal]
 
 
-class SourceRelease(msgspec.Struct, frozen=True, kw_only=True):
-    """A release that a cell can have only by a build, as a pin; `asks` is what is known of its requirements."""
+class SourceRelease(Value, frozen=True, kw_only=True):
+    """A release that a cell can have only by a build, as a pin; `asks` is what is known of its
+    requirements.
+    """
 
     pin: Pin
     asks: Published
@@ -32,14 +35,20 @@ class SourceRelease(msgspec.Struct, frozen=True, kw_only=True):
 class NamedBuilds:
     """The builds that a matrix names, asked for when a lock needs them."""
 
-    def __init__(self, named: tuple[tuple[str, Version], ...], source: ReleaseSource, build: Build) -> None:
-        """Take the releases by normalised name and version, the index, and what builds one of them."""
+    def __init__(
+        self, named: tuple[tuple[str, Version], ...], source: ReleaseSource, build: Build
+    ) -> None:
+        """Take the releases by normalised name and version, the index, and what builds one of
+        them.
+        """
         self._named = named
         self._source = source
         self.build = build
 
     def offered(self, inputs: Inputs) -> Iterator[SourceRelease]:
-        """Yield each named release that the inputs' date shows and for which no wheel fits, without requirements."""
+        """Yield each named release that the inputs' date shows and for which no wheel fits, without
+        requirements.
+        """
         for name, version in self._named:
             release = self._release(name, version)
             until = inputs.cutoff(name)
@@ -48,10 +57,14 @@ class NamedBuilds:
                 for artifact in (() if release is None else release.artifacts)
                 if until is None or (artifact.uploaded is not None and artifact.uploaded < until)
             ]
-            sources = [artifact for artifact in files if not artifact.is_wheel and not artifact.yanked]
+            sources = [
+                artifact for artifact in files if not artifact.is_wheel and not artifact.yanked
+            ]
             if not sources or any(_fits(artifact, inputs) for artifact in files):
                 continue
-            hashes = tuple(sorted({artifact.sha256 for artifact in files if artifact.sha256 is not None}))
+            hashes = tuple(
+                sorted({artifact.sha256 for artifact in files if artifact.sha256 is not None})
+            )
             asks = Published(requires_python=sources[0].requires_python, requires_dist=())
             yield SourceRelease(pin=Pin(name=name, version=version, hashes=hashes), asks=asks)
 
@@ -64,7 +77,9 @@ class NamedBuilds:
 
 
 def shelved(releases: list[SourceRelease], folder: Path) -> None:
-    """Write a wheel without contents into the folder for each release; its METADATA says what is known of it."""
+    """Write a wheel without contents into the folder for each release; its METADATA says what is
+    known of it.
+    """
     for release in releases:
         name, version = release.pin.name.replace("-", "_"), release.pin.version
         info = f"{name}-{version}.dist-info"
@@ -74,7 +89,9 @@ def shelved(releases: list[SourceRelease], folder: Path) -> None:
         lines += (f"Requires-Dist: {_one_line(text)}" for text in release.asks.requires_dist)
         with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
             wheel.writestr(f"{info}/METADATA", "\n".join(lines) + "\n")
-            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr(
+                f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+            )
             wheel.writestr(f"{info}/RECORD", "")
 
 

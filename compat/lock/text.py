@@ -1,4 +1,6 @@
-"""Lock file text <-> Lock: a requirements file with hashes, whose leading comments carry the inputs."""
+"""Lock file text <-> Lock: a requirements file with hashes, whose leading comments carry the
+inputs.
+"""
 
 import datetime
 import hashlib
@@ -10,7 +12,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from compat.errors import DeclarationError
-from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, digest_of
+from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, lock_digest
 
 FORMAT = "1"
 NOW = "now"
@@ -23,7 +25,9 @@ _LINE = re.compile(r"([a-z0-9](?:-?[a-z0-9])*)==(\S+)((?: [0-9a-f]{64})+)")
 
 
 def encode_lock(lock: Lock) -> str:
-    """Return the lock as text: no machine, no index, no time of day, so equal locks are equal bytes."""
+    """Return the lock as text: no machine, no index, no time of day, so equal locks are equal
+    bytes.
+    """
     return "\n".join([*_head(lock), *(encode_pin(pin) for pin in lock.pins)]) + "\n"
 
 
@@ -32,7 +36,9 @@ def decode_lock(text: str, source: str) -> Lock:
     head, body = _split(text)
     try:
         if head["lock-format"] != [FORMAT]:
-            raise ValueError(f"lock format {head['lock-format'][0]!r} is not {FORMAT}; lock the cell again")
+            raise ValueError(
+                f"lock format {head['lock-format'][0]!r} is not {FORMAT}; lock the cell again"
+            )
         pins = _own_pins(body, head["digest"][0])
         builds = tuple(head.get("build", ()))
         return Lock(inputs=_inputs(head, pins), pins=pins, tool=head["tool"][0], builds=builds)
@@ -44,19 +50,25 @@ def decode_lock(text: str, source: str) -> Lock:
 
 
 def read_digest(text: str) -> str:
-    """Return the digest that a lock's head names, without reading the rest; empty when it names none."""
+    """Return the digest that a lock's head names, without reading the rest; empty when it names
+    none.
+    """
     found = re.search(r"^# digest: ([0-9a-f]{64})$", text[:20_000], re.MULTILINE)
     return found[1] if found else ""
 
 
 def read_pin(text: str, name: str) -> Version | None:
-    """Return the version to which a lock's text pins a package, by normalised name, without reading the rest."""
+    """Return the version to which a lock's text pins a package, by normalised name, without reading
+    the rest.
+    """
     found = re.search(rf"^{re.escape(name)}==(\S+)", text, re.MULTILINE)
     return None if found is None else _version(found[1])
 
 
 def decode_pins(text: str) -> list[Pin]:
-    """Return the pins of a requirements text with hashes, sorted by name; raise ValueError for anything else."""
+    """Return the pins of a requirements text with hashes, sorted by name; raise ValueError for
+    anything else.
+    """
     pins = []
     for entry in text.replace("\\\n", " ").splitlines():
         if not entry.strip() or entry.lstrip().startswith("#"):
@@ -71,12 +83,14 @@ def decode_pins(text: str) -> list[Pin]:
 
 
 def _own_pins(body: str, digest: str) -> tuple[Pin, ...]:
-    """The pins of a lock that must have this digest: one that we wrote has its lines, so only others are parsed."""
+    """The pins of a lock that must have this digest: one that we wrote has its lines, so only
+    others are parsed.
+    """
     lines = body.replace(_BREAK, " ")
     if hashlib.sha256(lines.encode()).hexdigest() == digest:
         return tuple(map(_own_pin, lines.splitlines()))
     pins = tuple(decode_pins(body))
-    if digest_of(pins) != digest:
+    if lock_digest(pins) != digest:
         raise ValueError("its pins are not those that were locked: the digest differs")
     return pins
 
@@ -91,9 +105,13 @@ def _own_pin(line: str) -> Pin:
 
 
 def parse_exact(text: str) -> tuple[str, Version]:
-    """Return the normalised name and the version of a `name==version`; raise ValueError for any other requirement."""
+    """Return the normalised name and the version of a `name==version`; raise ValueError for any
+    other requirement.
+    """
     plain = _PLAIN.fullmatch(text)
-    if plain is not None:  # what we wrote ourselves needs no parser of requirements, which takes ten times as long
+    if (
+        plain is not None
+    ):  # what we wrote ourselves needs no parser of requirements, which takes ten times as long
         return plain[1], _version(plain[2])
     try:
         requirement = Requirement(text.strip())
@@ -135,7 +153,9 @@ def _head(lock: Lock) -> list[str]:
 
 def encode_pin(pin: Pin) -> str:
     """Return the pin as a requirement with its hashes, one to a line."""
-    return " \\\n".join([f"{pin.name}=={pin.version}", *(f"    --hash=sha256:{digest}" for digest in pin.hashes)])
+    return " \\\n".join(
+        [f"{pin.name}=={pin.version}", *(f"    --hash=sha256:{digest}" for digest in pin.hashes)]
+    )
 
 
 def _split(text: str) -> tuple[dict[str, list[str]], str]:
@@ -168,11 +188,17 @@ def _inputs(head: dict[str, list[str]], pins: tuple[Pin, ...]) -> Inputs:
 
 
 def _moment(moment: datetime.datetime | None) -> str:
-    return NOW if moment is None else moment.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return (
+        NOW
+        if moment is None
+        else moment.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    )
 
 
 @lru_cache(maxsize=20_000)
 def _parse_moment(text: str) -> datetime.datetime | None:
     if text == NOW:
         return None
-    return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=datetime.timezone.utc)
+    return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(
+        tzinfo=datetime.timezone.utc
+    )

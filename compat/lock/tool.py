@@ -9,14 +9,25 @@ from compat.errors import ToolFailed
 Done = subprocess.CompletedProcess[str]
 
 
-def run(command: list[str], folder: Path, environ: Mapping[str, str], seconds: int) -> Done:
-    """Return what the process came to, whatever its exit code; raise ToolFailed when it had no answer in time."""
+def run_resolver(
+    command: list[str], folder: Path, environ: Mapping[str, str], seconds: int
+) -> Done:
+    """Return what the process came to, whatever its exit code; raise ToolFailed when it had no
+    answer in time.
+    """
     name = Path(command[0]).name
     try:
         return subprocess.run(
-            command, cwd=folder, env=dict(environ), capture_output=True, text=True, errors="replace",
-            stdin=subprocess.DEVNULL, timeout=seconds, check=False,
-        )  # fmt: skip
+            command,
+            cwd=folder,
+            env=dict(environ),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            timeout=seconds,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         raise ToolFailed.of(f"{name} had no answer after {seconds} s") from None
     except OSError as fault:

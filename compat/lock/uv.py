@@ -1,4 +1,6 @@
-"""The locker that asks uv: any Python from one machine, overrides, a date per package, wheels only."""
+"""The locker that asks uv: any Python from one machine, overrides, a date per package, wheels
+only.
+"""
 
 import datetime
 import tempfile
@@ -13,12 +15,13 @@ from uv import find_uv_bin
 from compat.errors import IndexUnreachable, ToolFailed
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
-from compat.lock.refusals import refusal_of_uv, shortened, told
+from compat.lock.refusals import cut_reason, refusal_of_uv, tool_message
 from compat.lock.sources import NamedBuilds, SourceRelease, shelved
 from compat.lock.text import decode_pins
-from compat.lock.tool import run
+from compat.lock.tool import run_resolver
 
-# Generous: locks take seconds, but an index without metadata files makes uv read every wheel by ranges.
+# Generous: locks take seconds, but an index without metadata files makes uv read every wheel by
+# ranges.
 _SECONDS = 900
 _NETWORK = (
     "Failed to fetch",
@@ -28,7 +31,8 @@ _NETWORK = (
     "operation timed out",
     "HTTP status",
 )
-# What uv needs of the caller's environment; other UV_* and PIP_* settings would make locks depend on the machine.
+# What uv needs of the caller's environment; other UV_* and PIP_* settings would make locks depend
+# on the machine.
 _KEPT = (
     "PATH", "HOME", "TMPDIR", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR", "XDG_CACHE_HOME",
     "UV_CACHE_DIR", "UV_HTTP_RETRIES", "UV_HTTP_TIMEOUT",
@@ -41,8 +45,8 @@ FindPython = Callable[[Version], str | None]
 class UvLocker:
     """A Locker over `uv pip compile`, which takes wheels only and runs no code of any package.
 
-    A release without a wheel for the cell is taken only where `builds` names it: then it is built, isolated, to know
-    what it requires, once the resolver has chosen it.
+    A release without a wheel for the cell is taken only where `builds` names it: then it is built,
+    isolated, to know what it requires, once the resolver has chosen it.
     """
 
     def __init__(
@@ -52,7 +56,9 @@ class UvLocker:
         find_python: FindPython,
         builds: NamedBuilds | None = None,
     ) -> None:
-        """Take the index, the caller's environment (only what uv needs of it), the interpreters, and named builds."""
+        """Take the index, the caller's environment (only what uv needs of it), the interpreters,
+        and named builds.
+        """
         self._settings = settings
         self._environ = {key: environ[key] for key in _KEPT if key in environ}
         if settings.cert is not None:
@@ -63,10 +69,15 @@ class UvLocker:
     def lock(self, inputs: Inputs) -> Lock | Refusal:
         """Return the pins that uv resolves, or its refusal.
 
-        A release whose build is named is first shown as one that requires nothing. When uv takes it, it is built and
-        shown as what it is: so only what is chosen is built, and what is refused then is refused whatever it requires.
+        A release whose build is named is first shown as one that requires nothing. When uv takes
+        it, it is built and shown as what it is: so only what is chosen is built, and what is
+        refused then is refused whatever it requires.
         """
-        shelf = {} if self._builds is None else {item.pin: item for item in self._builds.offered(inputs)}
+        shelf = (
+            {}
+            if self._builds is None
+            else {item.pin: item for item in self._builds.offered(inputs)}
+        )
         unbuilt = set(shelf)
         while True:
             pins = self._resolved(inputs, list(shelf.values()))
@@ -91,17 +102,30 @@ class UvLocker:
                 shelf.mkdir()
                 shelved(releases, shelf)
                 arguments.append("--find-links=shelf")
-            done = run(arguments, Path(folder), self._environ, _SECONDS)
-        return decode_pins(done.stdout) if done.returncode == 0 else refused(inputs.cell, done.stderr)
+            done = run_resolver(arguments, Path(folder), self._environ, _SECONDS)
+        return (
+            decode_pins(done.stdout) if done.returncode == 0 else refused(inputs.cell, done.stderr)
+        )
 
     def _arguments(self, inputs: Inputs, folder: Path) -> list[str]:
         arguments = [
-            find_uv_bin(), "pip", "compile", _listed(folder, "roots.txt", inputs.requirements),
-            "--no-config", "--no-progress", "--color=never", "--no-header", "--no-annotate", "--generate-hashes",
-            "--no-python-downloads", f"--python-version={inputs.python}", f"--python-platform={inputs.platform}",
-            "--only-binary=:all:", *index_arguments(self._settings),
+            find_uv_bin(),
+            "pip",
+            "compile",
+            _listed(folder, "roots.txt", inputs.requirements),
+            "--no-config",
+            "--no-progress",
+            "--color=never",
+            "--no-header",
+            "--no-annotate",
+            "--generate-hashes",
+            "--no-python-downloads",
+            f"--python-version={inputs.python}",
+            f"--python-platform={inputs.platform}",
+            "--only-binary=:all:",
+            *index_arguments(self._settings),
             *(f"--prerelease-package={name}=disallow" for name in inputs.finals),
-        ]  # fmt: skip
+        ]
         python = self._find_python(inputs.python)
         if python is not None:
             arguments.append(f"--python={python}")
@@ -113,13 +137,16 @@ class UvLocker:
 
 
 def _lock_of(inputs: Inputs, resolved: Sequence[Pin], shelf: Mapping[Pin, SourceRelease]) -> Lock:
-    """The lock of the resolved pins and the given one; those that must be built have the hashes of the index's files.
+    """The lock of the resolved pins and the given one; those that must be built have the hashes of
+    the index's files.
 
     What the given pin requires stands among the inputs, so it is not built to know that.
     """
     sources = {pin.name: pin for pin in _taken(resolved, shelf)}
     given = () if inputs.given is None else (inputs.given,)
-    pins = sorted((*(sources.get(pin.name, pin) for pin in resolved), *given), key=lambda pin: pin.name)
+    pins = sorted(
+        (*(sources.get(pin.name, pin) for pin in resolved), *given), key=lambda pin: pin.name
+    )
     builds = tuple(sorted({pin.name for pin in _taken(pins, shelf)}))
     return Lock(inputs=inputs, pins=tuple(pins), tool=f"uv {installed('uv')}", builds=builds)
 
@@ -131,19 +158,23 @@ def _taken(pins: Sequence[Pin], shelf: Mapping[Pin, SourceRelease]) -> list[Pin]
 
 
 def index_arguments(settings: IndexSettings) -> list[str]:
-    """Return what makes uv ask the indexes in their order of precedence, or all alike where they are merged."""
+    """Return what makes uv ask the indexes in their order of precedence, or all alike where they
+    are merged.
+    """
     strategy = "unsafe-best-match" if settings.merged else "first-index"
     extras = (f"--index={url}" for url in settings.extra_index_urls)
     return [f"--default-index={settings.index_url}", *extras, f"--index-strategy={strategy}"]
 
 
 def refused(subject: str, stderr: str) -> Refusal:
-    """Return the refusal that uv's errors tell of; raise IndexUnreachable or ToolFailed when they tell of trouble."""
+    """Return the refusal that uv's errors tell of; raise IndexUnreachable or ToolFailed when they
+    tell of trouble.
+    """
     errors = _errors(stderr)
     refusal = None if any(sign in errors for sign in _NETWORK) else refusal_of_uv(stderr)
     if refusal is not None:
         return refusal
-    words = shortened(told(errors))
+    words = cut_reason(tool_message(errors))
     if any(sign in stderr for sign in _NETWORK):
         hint = "check the network and the index, then again"
         raise IndexUnreachable.of(f"uv could not lock {subject}: {words}", hint=hint)
@@ -162,8 +193,9 @@ def _dates(inputs: Inputs) -> list[str]:
     return [
         f"--exclude-newer={moment_text(inputs.as_of)}",
         *(
-            f"--exclude-newer-package={c.package}={'false' if c.until is None else moment_text(c.until)}"
-            for c in inputs.cutoffs
+            f"--exclude-newer-package={cutoff.package}="
+            + ("false" if cutoff.until is None else moment_text(cutoff.until))
+            for cutoff in inputs.cutoffs
         ),
     ]
 
@@ -174,5 +206,7 @@ def _listed(folder: Path, name: str, lines: tuple[str, ...]) -> str:
 
 
 def _errors(stderr: str) -> str:
-    """What follows the first error: warnings before it may speak of networks without being the trouble."""
+    """What follows the first error: warnings before it may speak of networks without being the
+    trouble.
+    """
     return stderr[max(stderr.find("error:"), stderr.find("\u00d7 "), 0) :]

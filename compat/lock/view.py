@@ -1,4 +1,6 @@
-"""A package index on this machine's loopback that shows the real one as the inputs of a lock see it."""
+"""A package index on this machine's loopback that shows the real one as the inputs of a lock see
+it.
+"""
 
 import datetime
 import html
@@ -17,10 +19,12 @@ Until = Callable[[str], datetime.datetime | None]
 
 
 class IndexView(Loopback):
-    """A Simple index (PEP 503) over a ReleaseSource, without the files that came out after each package's date.
+    """A Simple index (PEP 503) over a ReleaseSource, without the files that came out after each
+    package's date.
 
-    pip has no dates of its own for the interpreters that we serve, so the index must have them. Use it as a context;
-    `hidden` names the packages that lost files, `unreachable` holds the first fault that is not a missing page.
+    pip has no dates of its own for the interpreters that we serve, so the index must have them. Use
+    it as a context; `hidden` names the packages that lost files, `unreachable` holds the first
+    fault that is not a missing page.
     """
 
     def __init__(self, source: ReleaseSource, until: Until) -> None:

@@ -1,4 +1,6 @@
-"""The `plan` room's budget: cells with their seconds, packed into balanced shards that run side by side."""
+"""The `plan` room's budget: cells with their seconds, packed into balanced shards that run side by
+side.
+"""
 
 import heapq
 import itertools
@@ -6,22 +8,24 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
-import msgspec
+from compat.value import Value
 
 # GitHub starts at most so many jobs from one matrix:
 # https://docs.github.com/en/actions/reference/limits
 MOST_SHARDS = 256
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
+class Task(Value, frozen=True, kw_only=True):
     """A cell to run, and how many seconds it is expected to take."""
 
     cell: str
     seconds: float
 
 
-class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """At most so many shards at once, each done within so many seconds, of which `overhead` passes before its cells."""
+class Budget(Value, frozen=True, kw_only=True):
+    """At most so many shards at once, each done within so many seconds, of which `overhead` passes
+    before its cells.
+    """
 
     seconds: float
     shards: int
@@ -38,7 +42,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
         return max(1, min(self.shards, MOST_SHARDS))
 
 
-class Shard(msgspec.Struct, frozen=True, kw_only=True):
+class Shard(Value, frozen=True, kw_only=True):
     """The cells of one machine, longest first, and what the machine needs besides."""
 
     tasks: tuple[Task, ...]
@@ -50,7 +54,7 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
         return self.overhead + sum(task.seconds for task in self.tasks)
 
 
-class Packing(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+class Packing(Value, frozen=True, kw_only=True, dict=True):
     """Shards that run side by side; none is empty."""
 
     shards: tuple[Shard, ...] = ()
@@ -63,7 +67,9 @@ class Packing(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def mean(self) -> float:
         """The seconds of a shard, on average."""
-        return sum(shard.seconds for shard in self.shards) / len(self.shards) if self.shards else 0.0
+        return (
+            sum(shard.seconds for shard in self.shards) / len(self.shards) if self.shards else 0.0
+        )
 
     @property
     def tasks(self) -> Iterator[Task]:
@@ -72,16 +78,24 @@ class Packing(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def alone(self) -> Task | None:
-        """The cell that takes longer than a mean shard all by itself, so that no packing is balanced; else None."""
+        """The cell that takes longer than a mean shard all by itself, so that no packing is
+        balanced; else None.
+        """
         task = max(self.tasks, key=lambda one: one.seconds, default=None)
         overhead = self.shards[0].overhead if self.shards else 0.0
-        return task if task is not None and overhead + task.seconds > self.mean and len(self.shards) > 1 else None
+        return (
+            task
+            if task is not None and overhead + task.seconds > self.mean and len(self.shards) > 1
+            else None
+        )
 
 
 def packed(tasks: Sequence[Task], budget: Budget) -> Packing:
-    """Return the tasks in balanced shards that each end in time; the tasks must be some that `fitting` returned.
+    """Return the tasks in balanced shards that each end in time; the tasks must be some that
+    `fitting` returned.
 
-    There are no more shards than it takes to give each as much work as it has overhead: a machine costs its set-up.
+    There are no more shards than it takes to give each as much work as it has overhead: a machine
+    costs its set-up.
     """
     if not tasks:
         return Packing()
@@ -95,21 +109,27 @@ def packed(tasks: Sequence[Task], budget: Budget) -> Packing:
     return _packing(_assigned(tasks, budget), budget)
 
 
-def fitting(tasks: Iterable[Task], budget: Budget) -> tuple[Task, ...]:
-    """Return those that fit, where the first ones choose first; a short one may find room where a long one did not."""
+def tasks_that_fit(tasks: Iterable[Task], budget: Budget) -> tuple[Task, ...]:
+    """Return those that fit, where the first ones choose first; a short one may find room where a
+    long one did not.
+    """
     return tuple(itertools.chain.from_iterable(_assigned(tasks, budget)))
 
 
 def rounds(tasks: Sequence[Task], budget: Budget) -> Iterator[tuple[Task, ...]]:
-    """Yield what fits into the budget now, then what fits when it is spent again, until only too long ones are left."""
+    """Yield what fits into the budget now, then what fits when it is spent again, until only too
+    long ones are left.
+    """
     waiting = tasks
-    while taken := set(fitting(waiting, budget)):
+    while taken := set(tasks_that_fit(waiting, budget)):
         yield tuple(task for task in waiting if task in taken)
         waiting = [task for task in waiting if task not in taken]
 
 
 def _assigned(tasks: Iterable[Task], budget: Budget) -> list[list[Task]]:
-    """The tasks in shards, each in the one with most room left, or in none where that is too little."""
+    """The tasks in shards, each in the one with most room left, or in none where that is too
+    little.
+    """
     shards: list[list[Task]] = [[] for _ in range(budget.most)]
     loads = [(0.0, number) for number in range(budget.most)]
     for task in tasks:
@@ -121,7 +141,9 @@ def _assigned(tasks: Iterable[Task], budget: Budget) -> list[list[Task]]:
 
 
 def _longest_first(tasks: Iterable[Task], count: int) -> list[list[Task]]:
-    """Longest processing time first (Graham 1969): at most 4/3 of the best packing, and far less with many tasks."""
+    """Longest processing time first (Graham 1969): at most 4/3 of the best packing, and far less
+    with many tasks.
+    """
     shards: list[list[Task]] = [[] for _ in range(count)]
     loads = [(0.0, number) for number in range(count)]
     for task in sorted(tasks, key=lambda one: (-one.seconds, one.cell)):
@@ -133,4 +155,6 @@ def _longest_first(tasks: Iterable[Task], count: int) -> list[list[Task]]:
 
 def _packing(assigned: Iterable[Iterable[Task]], budget: Budget) -> Packing:
     ordered = (tuple(sorted(tasks, key=lambda one: (-one.seconds, one.cell))) for tasks in assigned)
-    return Packing(shards=tuple(Shard(tasks=tasks, overhead=budget.overhead) for tasks in ordered if tasks))
+    return Packing(
+        shards=tuple(Shard(tasks=tasks, overhead=budget.overhead) for tasks in ordered if tasks)
+    )

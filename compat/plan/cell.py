@@ -4,18 +4,20 @@ import difflib
 from functools import cached_property
 from typing import Literal, get_args
 
-import msgspec
 from packaging.version import InvalidVersion, Version
 
 from compat.declare.matrix import Axis, Matrix
 from compat.errors import UsageError
+from compat.value import Value
 
 Recipe = Literal["fresh", "dated", "relaxed"]
 RECIPES: tuple[Recipe, ...] = get_args(Recipe)
 
 
-class Coordinate(msgspec.Struct, frozen=True, kw_only=True):
-    """A place on an axis: an exact version, or a series (`2.14` stands for `==2.14.*`) where the axis keeps series."""
+class Coordinate(Value, frozen=True, kw_only=True):
+    """A place on an axis: an exact version, or a series (`2.14` stands for `==2.14.*`) where the
+    axis keeps series.
+    """
 
     axis: str
     short: str
@@ -27,8 +29,10 @@ class Coordinate(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.short}{self.version}"
 
 
-class Cell(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """One question: do these versions work together, locked by this recipe? Coordinates stand in axis order."""
+class Cell(Value, frozen=True, kw_only=True, dict=True):
+    """One question: do these versions work together, locked by this recipe? Coordinates stand in
+    axis order.
+    """
 
     matrix: str
     coordinates: tuple[Coordinate, ...]
@@ -57,11 +61,15 @@ def parse_cell(text: str, matrix: Matrix) -> Cell:
     if plus and recipe not in RECIPES[1:]:
         near = difflib.get_close_matches(recipe, RECIPES, n=1)
         hint = f"did you mean '{near[0]}'?" if near else ""
-        raise UsageError.of(f"cell {text!r}: recipe {recipe!r} is none of dated, relaxed", hint=hint)
+        raise UsageError.of(
+            f"cell {text!r}: recipe {recipe!r} is none of dated, relaxed", hint=hint
+        )
     parts = place.split("-")
     if len(parts) != len(matrix.axes):
         raise UsageError.of(f"cell {text!r} does not have the form {form(matrix)}")
-    coordinates = tuple(_parse(part, axis, text) for part, axis in zip(parts, matrix.axes, strict=True))
+    coordinates = tuple(
+        _parse(part, axis, text) for part, axis in zip(parts, matrix.axes, strict=True)
+    )
     return Cell(matrix=matrix.name, coordinates=coordinates, recipe=_recipe(recipe))
 
 
@@ -77,7 +85,9 @@ def _parse(part: str, axis: Axis, text: str) -> Coordinate:
     except InvalidVersion:
         version = None
     if version is None or number == part or str(version) != number:
-        raise UsageError.of(f"cell {text!r}: {part!r} is not {axis.short!r} and a version in its normal form")
+        raise UsageError.of(
+            f"cell {text!r}: {part!r} is not {axis.short!r} and a version in its normal form"
+        )
     return Coordinate(axis=axis.name, short=axis.short, version=version)
 
 

@@ -1,9 +1,11 @@
-"""What the subject's own pins leave to install: dead ends one level below the subject, by metadata alone.
+"""What the subject's own pins leave to install: dead ends one level below the subject, by metadata
+alone.
 
-Only hard facts count, which no resolver could mend: a pin that no release satisfies, or whose releases all
-lack a file, need a newer Python, or refuse a coordinate or what else is pinned. What is not known rules
-nothing out. Dates are left aside, a yanked release counts as there, because an exact pin may take it, and no
-release is refused because a Python is too new for it: pip would, uv would not.
+Only hard facts count, which no resolver could mend: a pin that no release satisfies, or whose
+releases all lack a file, need a newer Python, or refuse a coordinate or what else is pinned. What
+is not known rules nothing out. Dates are left aside, a yanked release counts as there, because an
+exact pin may take it, and no release is refused because a Python is too new for it: pip would, uv
+would not.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,15 +23,17 @@ from compat.plan.installable import Installable, required_python
 from compat.plan.obstacle import Kind, Obstacle, by_reason
 from compat.plan.platform import is_too_old, marker_values
 from compat.plan.requirements import Asked, active, parsed
+from compat.value import Value
 
 Versions = tuple[Version, ...]
 _KINDS: tuple[Kind, ...] = ("conflicting-pin", "no-artifact", "requires-python")
 
 
-class Pinned(msgspec.Struct, frozen=True, kw_only=True):
+class Pinned(Value, frozen=True, kw_only=True):
     """A requirement of which every admitted release is known.
 
-    `text` is the requirement as it stands in an obstacle, `by` the rule that put it there, if one did.
+    `text` is the requirement as it stands in an obstacle, `by` the rule that put it there, if one
+    did.
     """
 
     name: str
@@ -44,11 +48,12 @@ class Pinned(msgspec.Struct, frozen=True, kw_only=True):
         return f"{subject}{rule} requires {self.name} {self.specifier}".rstrip()
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
+class Question(Value, frozen=True, kw_only=True):
     """What one release of the subject asks in one cell.
 
-    `rules` and `relaxations` are those of the cell, `coordinates` the releases that the cell can have of each
-    axis's package, and `texts` the coordinates as they stand in the cell's id, both by package.
+    `rules` and `relaxations` are those of the cell, `coordinates` the releases that the cell can
+    have of each axis's package, and `texts` the coordinates as they stand in the cell's id, both by
+    package.
     """
 
     subject: str
@@ -61,12 +66,16 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def deep(self) -> frozenset[str]:
-        """The packages of which no requirement in the tree stands, because a rule replaces them all."""
+        """The packages of which no requirement in the tree stands, because a rule replaces them
+        all.
+        """
         return frozenset(name for name, r in self.relaxations.items() if r.everywhere)
 
 
-class _Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a release cannot be taken: the kind, the end of a sentence about it, and the other side."""
+class _Refusal(Value, frozen=True, kw_only=True):
+    """Why a release cannot be taken: the kind, the end of a sentence about it, and the other
+    side.
+    """
 
     kind: Kind
     reason: str
@@ -77,7 +86,9 @@ _Refusals = dict[Version, _Refusal]
 
 
 class Dependencies:
-    """What the catalogue knows of the packages that the subject pins; each fact is computed once."""
+    """What the catalogue knows of the packages that the subject pins; each fact is computed
+    once.
+    """
 
     def __init__(
         self,
@@ -86,14 +97,17 @@ class Dependencies:
         installable: Installable,
         requirements: Callable[[Version, Version], tuple[Asked, ...]],
     ) -> None:
-        """Take the matrix, its catalogue, the facts about files, and what a subject's release asks on a Python."""
+        """Take the matrix, its catalogue, the facts about files, and what a subject's release asks
+        on a Python.
+        """
         self._platform, self._short = matrix.platform, matrix.interpreters.short
         self._subject = canonicalize_name(matrix.subject_axis.package)
         self._installable = installable
         self._of_subject = requirements
         self._required = {found.package.name: found for found in catalogue.required}
         self._releases = {
-            name: {r.version: _unyanked(r) for r in found.package.releases} for name, found in self._required.items()
+            name: {r.version: _unyanked(r) for r in found.package.releases}
+            for name, found in self._required.items()
         }
         self._asks = cache(self._requirements)
         self._file = cache(self._without_file)
@@ -104,7 +118,9 @@ class Dependencies:
         self._second: dict[tuple[object, ...], Versions] = {}
 
     def obstacle(self, question: Question) -> Obstacle | None:
-        """Return why a pin of the subject's release cannot be met in the cell; None as far as is known."""
+        """Return why a pin of the subject's release cannot be met in the cell; None as far as is
+        known.
+        """
         left: dict[str, Pinned] = {}
         for pinned in self._pinned(question):
             alive, refusals = self._by_itself(pinned, question)
@@ -143,7 +159,9 @@ class Dependencies:
         return pin, tuple(v for v in self._releases[name] if pin.contains(v, prereleases=True))
 
     def _by_itself(self, pinned: Pinned, question: Question) -> tuple[Versions, _Refusals]:
-        """What the Python and the coordinates leave of a pin; when that is nothing, why each release falls away."""
+        """What the Python and the coordinates leave of a pin; when that is nothing, why each
+        release falls away.
+        """
         names = self._names(pinned.name)
         coordinates = {n: question.coordinates[n] for n in names & question.coordinates.keys()}
         deep = names & question.deep
@@ -184,7 +202,8 @@ class Dependencies:
             fell = False
             for name, other in pairs:
                 one, two = left[name], left[other]
-                # Each tuple of releases is kept, so its identity is a key; hashing its versions takes long.
+                # Each tuple of releases is kept, so its identity is a key; hashing its versions
+                # takes long.
                 key = (name, id(one.releases), other, id(two.releases), question.python)
                 if key not in self._second:
                     meets = partial(self._meets, name, other, question.python, two.releases)
@@ -197,7 +216,9 @@ class Dependencies:
                     left[name] = msgspec.structs.replace(one, releases=self._second[key])
         return None
 
-    def _meets(self, name: str, other: str, python: Version, others: Versions, version: Version) -> bool:
+    def _meets(
+        self, name: str, other: str, python: Version, others: Versions, version: Version
+    ) -> bool:
         asks = self._asks(name, version, python)
         return all(_meet(asked.specifier, others) for asked in asks if asked.name == other)
 

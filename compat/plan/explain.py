@@ -16,7 +16,10 @@ from compat.plan.requirements import named
 def explain(facts: Feasibility, cell: Cell) -> tuple[str, ...]:
     """Return what was asked and found, question by question; the last line is the fate."""
     matrix = facts.matrix
-    python = f"Python {cell.on(matrix.interpreters.name).version}: as {facts.patch(cell)} on {matrix.platform}"
+    python = (
+        f"Python {cell.on(matrix.interpreters.name).version}: as {facts.patch(cell)} on"
+        f" {matrix.platform}"
+    )
     lines = [python]
     for axis in matrix.packages:
         lines.extend(_availability(facts, cell, axis))
@@ -33,29 +36,45 @@ def explain(facts: Feasibility, cell: Cell) -> tuple[str, ...]:
 def _availability(facts: Feasibility, cell: Cell, axis: PackageAxis) -> Iterator[str]:
     coordinate = cell.on(axis.name)
     releases = facts.releases(cell, axis)
-    yield f"{axis.package} {coordinate.version}: {len(releases)} release{'' if len(releases) == 1 else 's'}"
+    yield (
+        f"{axis.package} {coordinate.version}: {len(releases)}"
+        f" release{'' if len(releases) == 1 else 's'}"
+    )
     yield from (f"  {_release(facts, cell, release)}" for release in releases)
 
 
 def _release(facts: Feasibility, cell: Cell, release: Release) -> str:
     tags = accepted_tags(cell.on(facts.matrix.interpreters.name).version, facts.matrix.platform)
     files = [a for a in release.artifacts if not a.is_wheel or not tags.isdisjoint(a.tags)]
-    asked = sorted({str(a.requires_python) for a in release.artifacts if a.requires_python is not None})
+    asked = sorted(
+        {str(a.requires_python) for a in release.artifacts if a.requires_python is not None}
+    )
     admitted = all(admits(SpecifierSet(text), facts.patch(cell)) for text in asked)
     when = "at an unknown time" if release.uploaded is None else f"on {release.uploaded:%Y-%m-%d}"
-    python = f"requires Python {' or '.join(asked)} ({'met' if admitted else 'not met'})" if asked else "any Python"
+    python = (
+        f"requires Python {' or '.join(asked)} ({'met' if admitted else 'not met'})"
+        if asked
+        else "any Python"
+    )
     yanked = ", yanked" if release.yanked else ""
-    return f"{release.version}: out {when}, {len(files)} of {len(release.artifacts)} files fit, {python}{yanked}"
+    return (
+        f"{release.version}: out {when}, {len(files)} of {len(release.artifacts)} files fit,"
+        f" {python}{yanked}"
+    )
 
 
 def _pins(facts: Feasibility, cell: Cell) -> Iterator[str]:
-    """What each usable release of the subject asks of the other coordinates, and which of them admit all."""
+    """What each usable release of the subject asks of the other coordinates, and which of them
+    admit all.
+    """
     subject, python = facts.matrix.subject_axis, cell.on(facts.matrix.interpreters.name).version
     package, coordinate = subject.package, cell.on(subject.name).version
     usable = facts.usable(cell, subject)
     for release in usable:
         for axis in facts.matrix.packages:
-            for asked in named(facts.requirements(release.version, python), canonicalize_name(axis.package)):
+            for asked in named(
+                facts.requirements(release.version, python), canonicalize_name(axis.package)
+            ):
                 versions = (r.version for r in facts.releases(cell, axis))
                 inside = any(asked.specifier.contains(v, prereleases=True) for v in versions)
                 where = "inside it" if inside else "outside it"
@@ -74,7 +93,11 @@ def _rules(facts: Feasibility, cell: Cell) -> Iterator[str]:
         yield f"rule {rule.name} excludes the cell: {rule.because}"
     for rule in facts.rules.relaxing(cell):
         changes = ", ".join(
-            f"{r.package} requires-python ignored" if r.ignore_requires_python else f"{r.package} -> {r.to}"
+            (
+                f"{r.package} requires-python ignored"
+                if r.ignore_requires_python
+                else f"{r.package} -> {r.to}"
+            )
             for r in rule.relaxations
         )
         yield f"rule {rule.name} relaxes {changes}: {rule.because}"

@@ -1,4 +1,6 @@
-"""The first obstacle of a cell, cheapest question first; each question is answered from facts, never by a run."""
+"""The first obstacle of a cell, cheapest question first; each question is answered from facts,
+never by a run.
+"""
 
 import datetime
 from collections.abc import Callable, Iterable
@@ -13,7 +15,7 @@ from compat.index.release import Catalogue, Published, Release
 from compat.plan.cell import Cell
 from compat.plan.dependencies import Dependencies, Question
 from compat.plan.installable import Installable
-from compat.plan.obstacle import Obstacle, Refused, conflict
+from compat.plan.obstacle import Obstacle, RefusingAxis, conflict
 from compat.plan.platform import admits, marker_values
 from compat.plan.product import axis_coordinates
 from compat.plan.requirements import Asked, active, named
@@ -21,7 +23,9 @@ from compat.plan.rules import RuleBook
 
 
 class Feasibility:
-    """What the catalogue and the rules say about cells; asked about many cells, it computes each fact once."""
+    """What the catalogue and the rules say about cells; asked about many cells, it computes each
+    fact once.
+    """
 
     def __init__(self, matrix: Matrix, catalogue: Catalogue) -> None:
         """Take the declared matrix, and the catalogue that was discovered for it."""
@@ -57,7 +61,10 @@ class Feasibility:
         """Return each question with its sentence, in the order in which they are asked."""
         return (
             ("does a rule exclude the cell?", self.excluded),
-            ("does every coordinate have a file for this interpreter and platform?", self.unavailable),
+            (
+                "does every coordinate have a file for this interpreter and platform?",
+                self.unavailable,
+            ),
             ("does the subject's release admit the other coordinates?", self.conflicting),
             ("do the subject's pins leave something to install?", self.dead_end),
             ("does the index tell when the coordinates came out?", self.undated),
@@ -70,7 +77,9 @@ class Feasibility:
         return None
 
     def unavailable(self, cell: Cell) -> Obstacle | None:
-        """Return the obstacle of the first package that has nothing to install here, the subject first."""
+        """Return the obstacle of the first package that has nothing to install here, the subject
+        first.
+        """
         for axis in (self._subject, *self._others):
             if not self.usable(cell, axis):
                 return self._installable.obstacle(*self._question(cell, axis))
@@ -84,7 +93,9 @@ class Feasibility:
         return conflict(cell, self._subject, refused, self.unusable(cell, self._subject))
 
     def dead_end(self, cell: Cell) -> Obstacle | None:
-        """Return the obstacle when each fitting release of the subject pins something that cannot be had."""
+        """Return the obstacle when each fitting release of the subject pins something that cannot
+        be had.
+        """
         found = [self._dead_end(cell, release) for release in self._fitting(cell)]
         return None if None in found else found[-1]
 
@@ -114,32 +125,40 @@ class Feasibility:
         )
 
     def subject_release(self, cell: Cell, until: datetime.datetime | None = None) -> Release | None:
-        """Return the release that stands for the subject's coordinate: the newest that fits, by that moment.
+        """Return the release that stands for the subject's coordinate: the newest that fits, by
+        that moment.
 
-        As with a resolver a final release goes before a pre-release. None for a cell that is not feasible.
+        As with a resolver a final release goes before a pre-release. None for a cell that is not
+        feasible.
         """
-        releases = sorted(self.fitting(cell), key=lambda r: (not r.version.is_prerelease, r.version), reverse=True)
+        releases = sorted(
+            self.fitting(cell), key=lambda r: (not r.version.is_prerelease, r.version), reverse=True
+        )
         if until is None:
             return next(iter(releases), None)
         dates = ((release, self._together(cell, release)) for release in releases)
         return next((release for release, at in dates if at is not None and at < until), None)
 
     def came_out(self, cell: Cell) -> datetime.datetime | None:
-        """Return when the cell's coordinates could first be had together; None when the index does not tell."""
+        """Return when the cell's coordinates could first be had together; None when the index does
+        not tell.
+        """
         dates = (self._together(cell, release) for release in self.fitting(cell))
         return min((date for date in dates if date is not None), default=None)
 
-    def refused(self, cell: Cell, release: Release) -> tuple[Refused, ...]:
+    def refused(self, cell: Cell, release: Release) -> tuple[RefusingAxis, ...]:
         """Return the axes whose coordinates a release of the subject refuses."""
         relaxations = self.rules.relaxations(cell)
         return tuple(
-            Refused(axis=axis, pin=self._asked_of(cell, axis, release, relaxations))
+            RefusingAxis(axis=axis, pin=self._asked_of(cell, axis, release, relaxations))
             for axis in self._others
             if not self._admitted(cell, axis, release, relaxations)
         )
 
     def changing(self, cell: Cell) -> tuple[Rule, ...]:
-        """Return the relaxing rules that change what the cell asks, compared with the same cell `dated`."""
+        """Return the relaxing rules that change what the cell asks, compared with the same cell
+        `dated`.
+        """
         rules = self.rules.relaxing(cell)
         if not rules:
             return ()
@@ -148,7 +167,9 @@ class Feasibility:
         if key not in self._changing:
             winners = self.rules.relaxations(cell)
             self._changing[key] = tuple(
-                rule for rule in rules if any(self._changes(subject, python, r, winners) for r in rule.relaxations)
+                rule
+                for rule in rules
+                if any(self._changes(subject, python, r, winners) for r in rule.relaxations)
             )
         return self._changing[key]
 
@@ -161,7 +182,8 @@ class Feasibility:
         return self._metadata.get(version)
 
     def moved(self, cell: Cell, axis: str, where: Outside = "moved") -> bool:
-        """Return whether a coordinate lies outside what every usable release of the subject's coordinate admits.
+        """Return whether a coordinate lies outside what every usable release of the subject's
+        coordinate admits.
 
         With `older` or `newer`: whether it lies below, or above, all that they admit.
         """
@@ -178,7 +200,9 @@ class Feasibility:
         return self._installable.releases(axis.name, cell.on(axis.name).version)
 
     def usable(self, cell: Cell, axis: PackageAxis) -> tuple[Release, ...]:
-        """Return those of the coordinate's releases that can be installed in the cell, oldest first."""
+        """Return those of the coordinate's releases that can be installed in the cell, oldest
+        first.
+        """
         return self._installable.usable(*self._question(cell, axis))
 
     def unusable(self, cell: Cell, axis: PackageAxis) -> dict[Version, str]:
@@ -196,13 +220,17 @@ class Feasibility:
         ignores = axis is self._subject and self.rules.ignores_requires_python(cell)
         return axis.name, cell.on(axis.name).version, cell.on(self._python).version, ignores
 
-    def _admitted(self, cell: Cell, axis: PackageAxis, release: Release, relaxations: dict[str, Relaxation]) -> bool:
+    def _admitted(
+        self, cell: Cell, axis: PackageAxis, release: Release, relaxations: dict[str, Relaxation]
+    ) -> bool:
         """Whether a subject's release admits a usable release of the coordinate on another axis."""
         python, coordinate = cell.on(self._python).version, cell.on(axis.name).version
         relaxation = relaxations.get(self._names[axis.name])
         if relaxation is None:
             return self._fits(release.version, python, axis.name, coordinate)
-        return relaxation.to in (ANY, NOTHING) or bool(_within(relaxation.specifier, self.usable(cell, axis)))
+        return relaxation.to in (ANY, NOTHING) or bool(
+            _within(relaxation.specifier, self.usable(cell, axis))
+        )
 
     def _asked_of(
         self, cell: Cell, axis: PackageAxis, release: Release, relaxations: dict[str, Relaxation]
@@ -213,7 +241,9 @@ class Feasibility:
         return relaxation.specifier
 
     def _together(self, cell: Cell, release: Release) -> datetime.datetime | None:
-        """When a subject's release and a release that it admits of each other coordinate were all out."""
+        """When a subject's release and a release that it admits of each other coordinate were all
+        out.
+        """
         relaxations = self.rules.relaxations(cell)
         dates = [release.uploaded]
         for axis in self._others:
@@ -223,7 +253,9 @@ class Feasibility:
         return max(known) if len(known) == len(dates) else None
 
     def _published_pin(self, release: Version, python: Version, axis: str) -> SpecifierSet | None:
-        """The release's published specifier on an axis's package; None when it does not ask for it."""
+        """The release's published specifier on an axis's package; None when it does not ask for
+        it.
+        """
         asked = named(self.requirements(release, python), self._names[axis])
         if not asked:
             return None
@@ -244,11 +276,16 @@ class Feasibility:
         python = cell.on(self._python).version
         coordinates: dict[str, tuple[Version, ...]] = {
             self._names[axis.name]: tuple(
-                r.version for r in _within(self._asked_of(cell, axis, release, relaxations), self.usable(cell, axis))
+                r.version
+                for r in _within(
+                    self._asked_of(cell, axis, release, relaxations), self.usable(cell, axis)
+                )
             )
             for axis in self._others
         }
-        texts: dict[str, str] = {self._names[axis.name]: cell.on(axis.name).text for axis in self.matrix.packages}
+        texts: dict[str, str] = {
+            self._names[axis.name]: cell.on(axis.name).text for axis in self.matrix.packages
+        }
         coordinates[self._names[self._subject.name]] = (release.version,)
         return Question(
             subject=f"{self._subject.package} {release.version}",
@@ -260,34 +297,49 @@ class Feasibility:
             texts=texts,
         )
 
-    def _lies_outside(self, subject: Version, python: Version, axis: str, coordinate: Version) -> bool:
-        # Rules may set `Requires-Python` aside where something is moved, so this is asked without it first.
+    def _lies_outside(
+        self, subject: Version, python: Version, axis: str, coordinate: Version
+    ) -> bool:
+        # Rules may set `Requires-Python` aside where something is moved, so this is asked without
+        # it first.
         facts = self._installable
         patches = next(
-            (u for ignores in (False, True) if (u := facts.usable(self._subject.name, subject, python, ignores))),
+            (
+                u
+                for ignores in (False, True)
+                if (u := facts.usable(self._subject.name, subject, python, ignores))
+            ),
             facts.releases(self._subject.name, subject),
         )
         releases = facts.releases(axis, coordinate)
         pins = [self._pin(patch.version, python, axis) for patch in patches]
         return bool(pins) and not any(_within(pin, releases) for pin in pins)
 
-    def _coordinates_inside(self, subject: Version, python: Version, axis_name: str) -> tuple[Version, ...]:
+    def _coordinates_inside(
+        self, subject: Version, python: Version, axis_name: str
+    ) -> tuple[Version, ...]:
         """The coordinates of another axis that are not moved."""
         axis = next(axis for axis in self._others if axis.name == axis_name)
         every = (at.version for at in axis_coordinates(axis, self.catalogue))
-        return tuple(version for version in every if not self._moved(subject, python, axis_name, version))
+        return tuple(
+            version for version in every if not self._moved(subject, python, axis_name, version)
+        )
 
     def _pin_fits(self, release: Version, python: Version, axis: str, coordinate: Version) -> bool:
         usable = self._installable.usable(axis, coordinate, python, False)
         return bool(_within(self._pin(release, python, axis), usable))
 
     def _changes(
-        self, subject: Version, python: Version, relaxation: Relaxation, winners: dict[str, Relaxation]
+        self,
+        subject: Version,
+        python: Version,
+        relaxation: Relaxation,
+        winners: dict[str, Relaxation],
     ) -> bool:
         """Whether a relaxation changes what a release asks for.
 
-        A pin that stays as it is counts, because a relaxed package is free of the cell's date; so does
-        what may be asked for deep in the tree, because only a resolver knows.
+        A pin that stays as it is counts, because a relaxed package is free of the cell's date; so
+        does what may be asked for deep in the tree, because only a resolver knows.
         """
         releases = self.subject_releases(subject)
         if relaxation.ignore_requires_python:
@@ -302,7 +354,8 @@ class Feasibility:
         return any(named(self.requirements(r.version, python), package) for r in releases)
 
     def _requirements(self, release: Version, python: Version) -> tuple[Asked, ...]:
-        # A cell that was run may be of a series that the matrix has no longer: then the series itself.
+        # A cell that was run may be of a series that the matrix has no longer: then the series
+        # itself.
         patch = self._installable.patches.get(python, python)
         return active(self.published(release), marker_values(patch, self.matrix.platform))
 

@@ -1,4 +1,6 @@
-"""Which releases of a coordinate an interpreter series can install on the declared platform, and why not the others."""
+"""Which releases of a coordinate an interpreter series can install on the declared platform, and
+why not the others.
+"""
 
 from functools import cache
 
@@ -27,7 +29,9 @@ class Installable:
         self.obstacle = cache(self._obstacle)
 
     def can_install(self, release: Release, python: Version, ignores: bool = False) -> bool:
-        """Return whether the release has a file for the interpreter; `ignores` sets `Requires-Python` aside."""
+        """Return whether the release has a file for the interpreter; `ignores` sets
+        `Requires-Python` aside.
+        """
         tags = accepted_tags(python, self._matrix.platform)
         return any(
             not artifact.yanked
@@ -38,7 +42,9 @@ class Installable:
         )
 
     def reason(self, release: Release, python: Version, ignores: bool = False) -> tuple[Kind, str]:
-        """Return why the interpreter cannot install the release, as the end of a sentence about it."""
+        """Return why the interpreter cannot install the release, as the end of a sentence about
+        it.
+        """
         files = [artifact for artifact in release.artifacts if not artifact.yanked]
         if not files and release.artifacts:
             return "yanked", "is yanked"
@@ -53,18 +59,28 @@ class Installable:
 
     def _members(self, axis_name: str, version: Version) -> tuple[Release, ...]:
         axis = self._axes[axis_name]
-        return members(version, axis.select, self._catalogue.package(canonicalize_name(axis.package)))
+        return members(
+            version, axis.select, self._catalogue.package(canonicalize_name(axis.package))
+        )
 
-    def _usable(self, axis: str, version: Version, python: Version, ignores: bool) -> tuple[Release, ...]:
-        """The coordinate's releases with a file to install; `ignores` sets `Requires-Python` aside."""
+    def _usable(
+        self, axis: str, version: Version, python: Version, ignores: bool
+    ) -> tuple[Release, ...]:
+        """The coordinate's releases with a file to install; `ignores` sets `Requires-Python`
+        aside.
+        """
         releases = self.releases(axis, version)
         return tuple(release for release in releases if self.can_install(release, python, ignores))
 
     def _admits(self, release: Release, artifact: Artifact, python: Version) -> bool:
         return admits(required_python(release, artifact), self.patches[python])
 
-    def _obstacle(self, axis_name: str, version: Version, python: Version, ignores: bool) -> Obstacle:
-        """Why the coordinate has nothing to install; for a series whose releases differ, each one's reason."""
+    def _obstacle(
+        self, axis_name: str, version: Version, python: Version, ignores: bool
+    ) -> Obstacle:
+        """Why the coordinate has nothing to install; for a series whose releases differ, each one's
+        reason.
+        """
         axis, releases = self._axes[axis_name], self.releases(axis_name, version)
         here = (f"{axis.short}{version}", f"{self._matrix.interpreters.short}{python}")
         coordinate = f"{axis.package} {version}"
@@ -87,7 +103,9 @@ class Installable:
 
 
 def required_python(release: Release, artifact: Artifact) -> SpecifierSet | None:
-    """Return the `Requires-Python` of a file: the index tells it, or else the release's own metadata."""
+    """Return the `Requires-Python` of a file: the index tells it, or else the release's own
+    metadata.
+    """
     if artifact.requires_python is not None or release.published is None or not artifact.is_wheel:
         return artifact.requires_python
     return release.published.requires_python

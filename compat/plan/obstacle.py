@@ -1,29 +1,43 @@
-"""Obstacle: what rules a cell out, and the sentences that name each release that was refused, and why."""
+"""Obstacle: what rules a cell out, and the sentences that name each release that was refused, and
+why.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from compat.declare.matrix import PackageAxis
 from compat.plan.cell import Cell
+from compat.value import Value
 
-Kind = Literal["excluded", "yanked", "requires-python", "no-artifact", "conflicting-pin", "undated", "no-interpreter"]
+Kind = Literal[
+    "excluded",
+    "yanked",
+    "requires-python",
+    "no-artifact",
+    "conflicting-pin",
+    "undated",
+    "no-interpreter",
+]
 _FEW = 4  # releases that a sentence names one by one
 
 
-class Obstacle(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a cell cannot work: the kind, the coordinates or rules it stands between, and one sentence."""
+class Obstacle(Value, frozen=True, kw_only=True):
+    """Why a cell cannot work: the kind, the coordinates or rules it stands between, and one
+    sentence.
+    """
 
     kind: Kind
     between: tuple[str, ...]
     because: str
 
 
-class Refused(msgspec.Struct, frozen=True, kw_only=True):
-    """An axis whose coordinate a release of the subject refuses, and the requirement by which it does."""
+class RefusingAxis(Value, frozen=True, kw_only=True):
+    """An axis whose coordinate a release of the subject refuses, and the requirement by which it
+    does.
+    """
 
     axis: PackageAxis
     pin: SpecifierSet | None
@@ -32,28 +46,39 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
 def conflict(
     cell: Cell,
     subject: PackageAxis,
-    refused: Mapping[Version, Sequence[Refused]],
+    refused: Mapping[Version, Sequence[RefusingAxis]],
     unusable: Mapping[Version, str],
 ) -> Obstacle:
-    """Return the obstacle of a cell in which each usable release of the subject refuses some coordinate.
+    """Return the obstacle of a cell in which each usable release of the subject refuses some
+    coordinate.
 
-    An axis that all of them refuse is named alone; else each release is told with the first that it refuses.
+    An axis that all of them refuse is named alone; else each release is told with the first that it
+    refuses.
     """
     at = cell.on(subject.name)
     by_axis = [{found.axis.name: found for found in each} for each in refused.values()]
     shared = [name for name in by_axis[0] if all(name in found for found in by_axis)]
     if shared:
         axis = by_axis[0][shared[0]].axis
-        pins = {version: str(found[axis.name].pin) for version, found in zip(refused, by_axis, strict=True)}
+        pins = {
+            version: str(found[axis.name].pin)
+            for version, found in zip(refused, by_axis, strict=True)
+        }
         several = len(refused) + len(unusable) > 1
         told = [f"{pin} ({at})" if several else pin for pin, at in grouped(pins).items()]
         other = cell.on(axis.name)
-        because = f"{subject.package} {at.version} requires {axis.package} {' or '.join(told)}, not {other.version}"
+        because = (
+            f"{subject.package} {at.version} requires {axis.package} {' or '.join(told)}, not"
+            f" {other.version}"
+        )
         between = [other.text]
     else:
         firsts = {version: each[0] for version, each in refused.items()}
         each = by_reason(
-            {v: f"requires {r.axis.package} {r.pin}, not {cell.on(r.axis.name).version}" for v, r in firsts.items()}
+            {
+                v: f"requires {r.axis.package} {r.pin}, not {cell.on(r.axis.name).version}"
+                for v, r in firsts.items()
+            }
         )
         because = f"no release of {subject.package} {at.version} admits all: {each}"
         names = {found.axis.name for found in firsts.values()}
@@ -64,7 +89,9 @@ def conflict(
 
 
 def by_reason(reasons: Mapping[Version, str]) -> str:
-    """Return one clause for each reason: `1.0 is yanked; each of 1.1, 1.2 requires Python >=3.10`."""
+    """Return one clause for each reason: `1.0 is yanked; each of 1.1, 1.2 requires Python
+    >=3.10`.
+    """
     return "; ".join(
         f"each of {listed} {reason}" if " " in listed else f"{listed} {reason}"
         for reason, listed in grouped(reasons).items()

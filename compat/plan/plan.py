@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-import msgspec
 from packaging.version import Version
 
 from compat.declare.matrix import Matrix, Rule
@@ -13,15 +12,16 @@ from compat.plan.cell import RECIPES, Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.obstacle import Obstacle
 from compat.plan.product import product
+from compat.value import Value
 
 
-class Feasible(msgspec.Struct, frozen=True, kw_only=True):
+class Feasible(Value, frozen=True, kw_only=True):
     """A cell that no known fact rules out."""
 
     cell: Cell
 
 
-class Infeasible(msgspec.Struct, frozen=True, kw_only=True):
+class Infeasible(Value, frozen=True, kw_only=True):
     """A cell that was ruled out before anything ran, with its first obstacle."""
 
     cell: Cell
@@ -31,8 +31,11 @@ class Infeasible(msgspec.Struct, frozen=True, kw_only=True):
 Fate = Feasible | Infeasible
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition of the cells: each has exactly one fate. `unneeded` names rules that no cell needs."""
+class Plan(Value, frozen=True, kw_only=True):
+    """A partition of the cells: each has exactly one fate.
+
+    `unneeded` names rules that no cell needs.
+    """
 
     matrix: str
     fates: tuple[Fate, ...]
@@ -40,16 +43,18 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan(matrix: Matrix, catalogue: Catalogue, here: frozenset[Version] | None = None) -> Plan:
-    """Return the plan of all cells: each place under each recipe that asks something of its own there.
+    """Return the plan of all cells: each place under each recipe that asks something of its own
+    there.
 
-    With `here`, the interpreter series that this machine has, a cell whose interpreter is missing is infeasible too.
+    With `here`, the interpreter series that this machine has, a cell whose interpreter is missing
+    is infeasible too.
     """
     facts = Feasibility(matrix, catalogue)
-    fates = tuple(fate_of(facts, cell, here) for cell in cells(facts))
+    fates = tuple(fate_of(facts, cell, here) for cell in every_cell(facts))
     return Plan(matrix=matrix.name, fates=fates, unneeded=_unneeded(facts, fates))
 
 
-def cells(facts: Feasibility) -> Iterator[Cell]:
+def every_cell(facts: Feasibility) -> Iterator[Cell]:
     """Yield every cell once: places in axis order, at each place the recipes.
 
     Where no rule relaxes anything, `relaxed` would ask what `dated` asks, so there is no such cell.
@@ -70,10 +75,14 @@ def fate_of(facts: Feasibility, cell: Cell, here: frozenset[Version] | None = No
 
 
 def counts(fates: Iterable[Fate]) -> dict[str, Counter[str]]:
-    """Return, by recipe, how many cells have which fate: `feasible`, or the kind of their obstacle."""
+    """Return, by recipe, how many cells have which fate: `feasible`, or the kind of their
+    obstacle.
+    """
     table: dict[str, Counter[str]] = {recipe: Counter() for recipe in RECIPES}
     for fate in fates:
-        table[fate.cell.recipe]["feasible" if isinstance(fate, Feasible) else fate.obstacle.kind] += 1
+        table[fate.cell.recipe][
+            "feasible" if isinstance(fate, Feasible) else fate.obstacle.kind
+        ] += 1
     return table
 
 
@@ -95,7 +104,10 @@ def _no_interpreter(matrix: Matrix, cell: Cell, here: frozenset[Version]) -> Obs
     python = cell.on(matrix.interpreters.name)
     if python.version in here:
         return None
-    because = f"this machine has no Python {python.version}; `uv python install {python.version}` gets one"
+    because = (
+        f"this machine has no Python {python.version}; `uv python install {python.version}`"
+        " gets one"
+    )
     return Obstacle(kind="no-interpreter", between=(python.text,), because=because)
 
 
@@ -113,7 +125,11 @@ def _needed(facts: Feasibility, fate: Fate) -> Iterator[Rule]:
     """The rules without which the cell would be another."""
     cell = fate.cell
     if isinstance(fate, Infeasible):
-        if fate.obstacle.kind == "excluded" and not facts.unavailable(cell) and not facts.conflicting(cell):
+        if (
+            fate.obstacle.kind == "excluded"
+            and not facts.unavailable(cell)
+            and not facts.conflicting(cell)
+        ):
             yield from facts.rules.exclusions(cell)
         return
     yield from facts.changing(cell)

@@ -18,12 +18,16 @@ _LEGACY_ARCHITECTURES = {
 
 @cache
 def accepted_tags(series: Version, platform: str) -> frozenset[Tag]:
-    """Return the wheel tags (PEP 425, PEP 600) that CPython of that series accepts on that platform."""
+    """Return the wheel tags (PEP 425, PEP 600) that CPython of that series accepts on that
+    platform.
+    """
     python = (series.major, series.minor)
     platforms = tuple(_platforms(platform))
     abi = f"cp{series.major}{series.minor}{'m' if python < (3, 8) else ''}"
     tags = set(cpython_tags(python, abis=[abi], platforms=platforms))
-    tags.update(compatible_tags(python, interpreter=f"cp{series.major}{series.minor}", platforms=platforms))
+    tags.update(
+        compatible_tags(python, interpreter=f"cp{series.major}{series.minor}", platforms=platforms)
+    )
     return frozenset(tags)
 
 
@@ -53,10 +57,12 @@ def admits(requires_python: SpecifierSet | None, patch: Version) -> bool:
 def is_too_old(requires_python: SpecifierSet | None, patch: Version) -> bool:
     """Return whether the interpreter lies below what a `Requires-Python` begins with.
 
-    Of packages deep in the tree uv heeds only this: https://docs.astral.sh/uv/concepts/resolution/ (2026-11-22).
+    Of packages deep in the tree uv heeds only this: https://docs.astral.sh/uv/concepts/resolution/
+    (2026-11-22).
     """
     return any(
-        part.operator in (">=", ">", "~=", "==") and patch < Version(part.version.removesuffix(".*"))
+        part.operator in (">=", ">", "~=", "==")
+        and patch < Version(part.version.removesuffix(".*"))
         for part in requires_python or ()
     )
 

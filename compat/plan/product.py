@@ -15,16 +15,21 @@ from compat.plan.cell import Coordinate
 def axis_coordinates(axis: Axis, catalogue: Catalogue) -> tuple[Coordinate, ...]:
     """Return the coordinates of one axis, oldest first."""
     return tuple(
-        Coordinate(axis=axis.name, short=axis.short, version=version) for version in _versions(axis, catalogue)
+        Coordinate(axis=axis.name, short=axis.short, version=version)
+        for version in _versions(axis, catalogue)
     )
 
 
 def product(matrix: Matrix, catalogue: Catalogue) -> Iterator[tuple[Coordinate, ...]]:
-    """Yield every combination of coordinates once, in axis order; the recipes multiply them later."""
+    """Yield every combination of coordinates once, in axis order; the recipes multiply them
+    later.
+    """
     return itertools.product(*(axis_coordinates(axis, catalogue) for axis in matrix.axes))
 
 
 def _versions(axis: Axis, catalogue: Catalogue) -> tuple[Version, ...]:
     if isinstance(axis, InterpreterAxis):
-        return tuple(sorted(Version(f"{release.major}.{release.minor}") for release in axis.releases))
+        return tuple(
+            sorted(Version(f"{release.major}.{release.minor}") for release in axis.releases)
+        )
     return coordinates(axis.select, catalogue.package(canonicalize_name(axis.package)))

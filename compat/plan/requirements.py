@@ -2,16 +2,19 @@
 
 from functools import lru_cache
 
-import msgspec
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from compat.index.release import Published
+from compat.value import Value
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """One requirement that holds, its marker gone. `name` is normalised (PEP 503); `url` is empty for a release."""
+class Asked(Value, frozen=True, kw_only=True):
+    """One requirement that holds, its marker gone.
+
+    `name` is normalised (PEP 503); `url` is empty for a release.
+    """
 
     name: str
     specifier: SpecifierSet
@@ -27,7 +30,11 @@ def active(published: Published | None, markers: dict[str, str]) -> tuple[Asked,
     if published is None:
         return ()
     requirements = map(parsed, published.requires_dist)
-    return tuple(_asked(r) for r in requirements if r is not None and (r.marker is None or r.marker.evaluate(markers)))
+    return tuple(
+        _asked(r)
+        for r in requirements
+        if r is not None and (r.marker is None or r.marker.evaluate(markers))
+    )
 
 
 def named(asked: tuple[Asked, ...], package: str) -> tuple[Asked, ...]:

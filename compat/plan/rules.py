@@ -16,16 +16,24 @@ class RuleBook:
     """The rules of a matrix, ready to be asked about many cells."""
 
     def __init__(self, matrix: Matrix, moved: Moved) -> None:
-        """Take the matrix, and the question whether and how a coordinate lies outside what the subject admits."""
+        """Take the matrix, and the question whether and how a coordinate lies outside what the
+        subject admits.
+        """
         self._exclusions = tuple(rule for rule in matrix.rules if rule.effect == "exclude")
         self._relaxing = tuple(rule for rule in matrix.rules if rule.effect == "relax")
         self._moved = moved
         self._named: dict[str, dict[str, Relaxation]] = {
-            rule.name: {canonicalize_name(r.package): r for r in rule.relaxations if not r.ignore_requires_python}
+            rule.name: {
+                canonicalize_name(r.package): r
+                for r in rule.relaxations
+                if not r.ignore_requires_python
+            }
             for rule in self._relaxing
         }
         self._ignoring = {
-            rule.name for rule in self._relaxing if any(r.ignore_requires_python for r in rule.relaxations)
+            rule.name
+            for rule in self._relaxing
+            if any(r.ignore_requires_python for r in rule.relaxations)
         }
         self._memo: dict[tuple[str, str, Version], bool] = {}
         # Several questions are asked about one cell before the next one comes.
@@ -40,7 +48,9 @@ class RuleBook:
         return self._of(cell)[0] if cell.recipe == "relaxed" else ()
 
     def relaxations(self, cell: Cell) -> dict[str, Relaxation]:
-        """Return the pins that are relaxed in the cell by normalised package name; a later rule wins."""
+        """Return the pins that are relaxed in the cell by normalised package name; a later rule
+        wins.
+        """
         return self._of(cell)[1] if cell.recipe == "relaxed" else {}
 
     def named(self, cell: Cell) -> dict[str, str]:

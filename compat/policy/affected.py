@@ -1,10 +1,12 @@
-"""The `policy` room's answer to "who is affected": what a move of a floor takes from users, and what it gives them."""
+"""The `policy` room's answer to "who is affected": what a move of a floor takes from users, and
+what it gives them.
+"""
 
 from packaging.version import Version
 
 from compat.declare.matrix import Axis
+from compat.policy.as_of import package_words
 from compat.policy.guard import Guard
-from compat.policy.moment import package_of
 from compat.policy.proposal import Affected
 
 
@@ -27,11 +29,15 @@ def lost(guard: Guard, axis: Axis, current: Version, to: Version) -> tuple[Affec
 
 def gained(guard: Guard, axis: Axis, current: Version, to: Version) -> tuple[Affected, ...]:
     """Return what a lowering adds."""
-    return (_affected(guard, axis, [v for v in guard.moment.existing[axis.name] if to <= v < current]),)
+    return (
+        _affected(guard, axis, [v for v in guard.moment.existing[axis.name] if to <= v < current]),
+    )
 
 
 def _together(guard: Guard, axis: Axis, other: Axis, floor: Version) -> set[Version]:
-    """The promised versions of another axis that can be had with some promised version of this one from a floor on."""
+    """The promised versions of another axis that can be had with some promised version of this one
+    from a floor on.
+    """
     here = [at.name for at in guard.moment.others].index(other.name)
     versions = (v for v in guard.promised(axis.name) if v >= floor)
     return {place[here] for version in versions for place in guard.places(axis.name, version)}
@@ -41,7 +47,7 @@ def _affected(guard: Guard, axis: Axis, versions: list[Version]) -> Affected:
     releases = [release for version in versions for release in guard.moment.releases(axis, version)]
     return Affected(
         axis=axis.name,
-        package=package_of(axis),
+        package=package_words(axis),
         versions=tuple(versions),
         releases=() if releases == versions else tuple(releases),
     )

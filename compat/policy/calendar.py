@@ -1,4 +1,6 @@
-"""The `policy` room's calendar: the dated moves that the windows let every floor make in the coming years."""
+"""The `policy` room's calendar: the dated moves that the windows let every floor make in the coming
+years.
+"""
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,22 +14,24 @@ from packaging.version import Version
 from compat.declare.matrix import Axis
 from compat.declare.text import Name
 from compat.policy.affected import lost
+from compat.policy.as_of import AsOf, package_words
 from compat.policy.guard import Guard
-from compat.policy.moment import Moment, package_of
-from compat.policy.proposal import Affected, Value
+from compat.policy.proposal import Affected
 from compat.policy.window import Slot, hold_words, rule_of, window_of
-from compat.results.picture import Picture
+from compat.results.snapshot import Snapshot
+from compat.value import StrictValue
 
 State = Literal["due", "announced", "planned"]
 
 
-class Coming(Value, frozen=True, kw_only=True):
+class ScheduledMove(StrictValue, frozen=True, kw_only=True):
     """A coming move: a floor may rise to `to` with the first release after `on`.
 
-    `allowed` is the day on which the window lets it, `on` the first day of the cadence from then on, `announced` the
-    day from which it is told. `held` is the hold that makes `on` later than the window would, empty without one.
-    `proof` is what is known of the version as a floor. `before` is the floor that it follows on, the present one or
-    that of the move before it, and `lost` what is covered from there on and ends with it.
+    `allowed` is the day on which the window lets it, `on` the first day of the cadence from then
+    on, `announced` the day from which it is told. `held` is the hold that makes `on` later than the
+    window would, empty without one. `proof` is what is known of the version as a floor. `before` is
+    the floor that it follows on, the present one or that of the move before it, and `lost` what is
+    covered from there on and ends with it.
     """
 
     axis: Name
@@ -58,7 +62,7 @@ class Coming(Value, frozen=True, kw_only=True):
         return f"first release after {self.on}"
 
 
-class Minimum(Value, frozen=True, kw_only=True):
+class MinimumVersions(StrictValue, frozen=True, kw_only=True):
     """The floors from a day on, by axis: by the rules, and with the moves that are proven now."""
 
     on: datetime.date
@@ -66,10 +70,12 @@ class Minimum(Value, frozen=True, kw_only=True):
     proven: tuple[tuple[Name, Version], ...]
 
 
-class Bar(Value, frozen=True, kw_only=True):
-    """A version of an axis for a chart: when it came out, when its window ends, and upstream's end of life.
+class Bar(StrictValue, frozen=True, kw_only=True):
+    """A version of an axis for a chart: when it came out, when its window ends, and upstream's end
+    of life.
 
-    None means that nobody can know yet, or that upstream names no end. `is_floor` marks the present floor.
+    None means that nobody can know yet, or that upstream names no end. `is_floor` marks the present
+    floor.
     """
 
     axis: Name
@@ -80,31 +86,33 @@ class Bar(Value, frozen=True, kw_only=True):
     is_floor: bool
 
 
-class Schedule(Value, frozen=True, kw_only=True):
-    """The coming moves of a matrix, by day; the minimum versions from each of these days on; and a chart's values."""
+class Schedule(StrictValue, frozen=True, kw_only=True):
+    """The coming moves of a matrix, by day; the minimum versions from each of these days on; and a
+    chart's values.
+    """
 
     matrix: str
     title: str
     day: datetime.date
     until: datetime.date
-    moves: tuple[Coming, ...]
-    minimums: tuple[Minimum, ...]
+    moves: tuple[ScheduledMove, ...]
+    minimums: tuple[MinimumVersions, ...]
     bars: tuple[Bar, ...]
 
 
-def schedule(picture: Picture, day: datetime.date, years: int = 3) -> Schedule:
+def schedule(picture: Snapshot, day: datetime.date, years: int = 3) -> Schedule:
     """Return the schedule of a matrix from that day on; without a policy nothing moves.
 
-    A move that is due shows only the newest version that the calendar allows. Of packages only what has come out is
-    known, of Python also what upstream plans.
+    A move that is due shows only the newest version that the calendar allows. Of packages only what
+    has come out is known, of Python also what upstream plans.
     """
     until = day + relativedelta(years=years)
     policy = picture.ask.policy
-    coming: list[Coming] = []
+    coming: list[ScheduledMove] = []
     bars: list[Bar] = []
-    minimums: tuple[Minimum, ...] = ()
+    minimums: tuple[MinimumVersions, ...] = ()
     if policy is not None:
-        guard = Guard(Moment(picture, policy, day))
+        guard = Guard(AsOf(picture, policy, day))
         axes = [axis for axis in guard.moment.others if axis.name in guard.moment.floors]
         for axis in axes:
             coming += (one for one in _coming(guard, axis) if one.on <= until)
@@ -123,20 +131,26 @@ def schedule(picture: Picture, day: datetime.date, years: int = 3) -> Schedule:
     )
 
 
-def _coming(guard: Guard, axis: Axis) -> Iterator[Coming]:
+def _coming(guard: Guard, axis: Axis) -> Iterator[ScheduledMove]:
     moment = guard.moment
     floor, bad = moment.floors[axis.name], moment.bad(axis.name)
-    later = [slot for slot in moment.slots[axis.name] if slot.version > floor and slot.version not in bad]
+    later = [
+        slot for slot in moment.slots[axis.name] if slot.version > floor and slot.version not in bad
+    ]
     moves = [_move(guard, axis, slot) for slot in later if slot.on is not None]
     due = max((move.to for move in moves if move.on <= moment.day), default=floor)
     before = floor
     for move in moves:
-        if move.to >= due and not any(later.to > move.to and later.on <= move.on for later in moves):
-            yield msgspec.structs.replace(move, before=before, lost=lost(guard, axis, before, move.to))
+        if move.to >= due and not any(
+            later.to > move.to and later.on <= move.on for later in moves
+        ):
+            yield msgspec.structs.replace(
+                move, before=before, lost=lost(guard, axis, before, move.to)
+            )
             before = move.to
 
 
-def _move(guard: Guard, axis: Axis, slot: Slot) -> Coming:
+def _move(guard: Guard, axis: Axis, slot: Slot) -> ScheduledMove:
     moment = guard.moment
     policy, version = moment.policy, slot.version
     assert slot.on is not None
@@ -145,9 +159,9 @@ def _move(guard: Guard, axis: Axis, slot: Slot) -> Coming:
     on = max(slot.on, moment.lifted(axis.name, version) or slot.on)
     announced = on - datetime.timedelta(days=policy.notice_days)
     proof = guard.raised(axis.name, version)
-    return Coming(
+    return ScheduledMove(
         axis=axis.name,
-        package=package_of(axis),
+        package=package_words(axis),
         floor=moment.floors[axis.name],
         to=version,
         released=slot.came.released,
@@ -167,16 +181,21 @@ def _move(guard: Guard, axis: Axis, slot: Slot) -> Coming:
     )
 
 
-def _minimums(floors: Mapping[str, Version], moves: Sequence[Coming], day: datetime.date) -> tuple[Minimum, ...]:
+def _minimums(
+    floors: Mapping[str, Version], moves: Sequence[ScheduledMove], day: datetime.date
+) -> tuple[MinimumVersions, ...]:
     def at(on: datetime.date, proven: bool) -> tuple[tuple[str, Version], ...]:
         reached = [move for move in moves if move.on <= on and (move.proven or not proven)]
-        return tuple((name, max([floor, *(m.to for m in reached if m.axis == name)])) for name, floor in floors.items())
+        return tuple(
+            (name, max([floor, *(m.to for m in reached if m.axis == name)]))
+            for name, floor in floors.items()
+        )
 
     days = sorted({day, *(move.on for move in moves if move.on > day)})
-    return tuple(Minimum(on=on, floors=at(on, False), proven=at(on, True)) for on in days)
+    return tuple(MinimumVersions(on=on, floors=at(on, False), proven=at(on, True)) for on in days)
 
 
-def _bars(moment: Moment, axis: Axis) -> Iterator[Bar]:
+def _bars(moment: AsOf, axis: Axis) -> Iterator[Bar]:
     known = moment.slots[axis.name]
     for slot, after in zip_longest(known, known[1:]):
         yield Bar(

@@ -1,20 +1,24 @@
-"""The `policy` room's reviewed data: when each Python came out, and until when upstream looks after it.
+"""The `policy` room's reviewed data: when each Python came out, and until when upstream looks after
+it.
 
-Source: "Status of Python versions" of the developer's guide (devguide.python.org/versions), as of 2026-09, and the PEP
-of each series. Where a PEP names only a month, its last day stands here. What the PEP still calls a plan is `planned`.
+Source: "Status of Python versions" of the developer's guide (devguide.python.org/versions), as of
+2026-09, and the PEP of each series. Where a PEP names only a month, its last day stands here. What
+the PEP still calls a plan is `planned`.
 """
 
 import datetime
 
 from packaging.version import Version
 
-from compat.policy.proposal import Value
+from compat.value import StrictValue
 
 _DAY = datetime.date
 
 
-class Series(Value, frozen=True, kw_only=True):
-    """A series of Python: its first release, the last day of upstream's care, and the PEP that says so."""
+class Series(StrictValue, frozen=True, kw_only=True):
+    """A series of Python: its first release, the last day of upstream's care, and the PEP that says
+    so.
+    """
 
     version: Version
     released: datetime.date
@@ -28,7 +32,9 @@ class Series(Value, frozen=True, kw_only=True):
         return f"PEP {self.pep}{', planned' if self.planned else ''}"
 
 
-def _series(text: str, released: datetime.date, ends: datetime.date, pep: int, planned: bool = False) -> Series:
+def _series(
+    text: str, released: datetime.date, ends: datetime.date, pep: int, planned: bool = False
+) -> Series:
     return Series(version=Version(text), released=released, ends=ends, pep=pep, planned=planned)
 
 

@@ -1,16 +1,17 @@
 """The `policy` room's guard: which cells a floor promises, and whether their runs support it.
 
-A floor at X promises that the subject's newest release works with X. It is asked at X's corners: with
-the lowest and the highest version of each other axis that is promised too (from that axis's floor to
-the last that the release itself admits) and that can be had together with X. A corner has a cell for
-each recipe, and the strictest recipe that supports it is the representative cell, because "works with
-changed dependency pins" answers whether the code works. A place whose cells the plan rules out, and of
-which no run counts, is no evidence: where there is no other place, a sentence says why.
+A floor at X promises that the subject's newest release works with X. It is asked at X's corners:
+with the lowest and the highest version of each other axis that is promised too (from that axis's
+floor to the last that the release itself admits) and that can be had together with X. A corner has
+a cell for each recipe, and the strictest recipe that supports it is the representative cell,
+because "works with changed dependency pins" answers whether the code works. A place whose cells the
+plan rules out, and of which no run counts, is no evidence: where there is no other place, a
+sentence says why.
 
-A cell supports a floor when its verdict is `works`, or `partial` where each failing capability has a
-declared explanation; tested, not stale, not flaky. Such runs count as witnesses when they were of
-today's lock and suite, one a day, and isolated as the policy asks. A cell without such a run moves no
-floor, whether it works or is broken.
+A cell supports a floor when its verdict is `works`, or `partial` where each failing capability has
+a declared explanation; tested, not stale, not flaky. Such runs count as witnesses when they were of
+today's lock and suite, one a day, and isolated as the policy asks. A cell without such a run moves
+no floor, whether it works or is broken.
 """
 
 import datetime
@@ -22,27 +23,29 @@ from typing import Literal
 from packaging.version import Version
 
 from compat.plan.cell import RECIPES, Recipe
-from compat.policy.moment import Moment, package_of
-from compat.policy.proposal import Against, Evidence, Objection, Value
-from compat.results.picture import Entry
+from compat.policy.as_of import AsOf, package_words
+from compat.policy.proposal import Against, CellEvidence, Objection
 from compat.results.record import Ran, Status
+from compat.results.snapshot import Entry
 from compat.results.verdict import History, Verdict, verdict_of
 from compat.run.outcome import Failed
+from compat.value import StrictValue
 
 Place = tuple[Version, ...]
 State = Literal["proven", "green", "red", "open"]
 
 
-class Proof(Value, frozen=True, kw_only=True):
+class FloorEvidence(StrictValue, frozen=True, kw_only=True):
     """What is known of a floor at one version.
 
-    `proven`: every corner is green with enough witnesses; `green`: green, with too few; `red`: every corner is broken;
-    `open`: anything else. `red_days` is on how many days the least often broken corner was.
+    `proven`: every corner is green with enough witnesses; `green`: green, with too few; `red`:
+    every corner is broken; `open`: anything else. `red_days` is on how many days the least often
+    broken corner was.
     """
 
     version: Version
     state: State
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[CellEvidence, ...]
     objections: tuple[Objection, ...]
     needs: tuple[str, ...]
     red_days: int = 0
@@ -61,12 +64,12 @@ class Proof(Value, frozen=True, kw_only=True):
 class Guard:
     """What supports or forbids a floor, on one day; each version is judged once."""
 
-    def __init__(self, moment: Moment) -> None:
+    def __init__(self, moment: AsOf) -> None:
         """Take the day."""
         self.moment = moment
         self._names = tuple(axis.name for axis in moment.others)
         self._axes = {axis.name: axis for axis in moment.others}
-        self._proofs: dict[tuple[str, Version], Proof] = {}
+        self._proofs: dict[tuple[str, Version], FloorEvidence] = {}
 
     @cached_property
     def _places(self) -> dict[Place, dict[Recipe, Entry]]:
@@ -81,15 +84,21 @@ class Guard:
         """The versions of each axis with which the newest release can be had as published."""
         reached: dict[str, set[Version]] = {name: set() for name in self._names}
         for place, recipes in self._places.items():
-            if any(entry.obstacle is None for recipe, entry in recipes.items() if recipe != "relaxed"):
+            if any(
+                entry.obstacle is None for recipe, entry in recipes.items() if recipe != "relaxed"
+            ):
                 for name, version in zip(self._names, place, strict=True):
                     reached[name].add(version)
         return {name: frozenset(versions) for name, versions in reached.items()}
 
     def promised(self, axis: str) -> frozenset[Version]:
-        """Return the versions of an axis from its floor on that the newest release admits, and the floor itself."""
+        """Return the versions of an axis from its floor on that the newest release admits, and the
+        floor itself.
+        """
         floor = self.moment.floors.get(axis)
-        above = frozenset(version for version in self.reach[axis] if floor is None or version >= floor)
+        above = frozenset(
+            version for version in self.reach[axis] if floor is None or version >= floor
+        )
         return above if floor is None else above | {floor}
 
     def corners(self, axis: str, at: Version) -> tuple[Place, ...]:
@@ -98,23 +107,29 @@ class Guard:
         if not had:
             return ()
         ends = [{min(versions), max(versions)} for versions in zip(*had, strict=True)]
-        outer = tuple(place for place in had if all(v in end for v, end in zip(place, ends, strict=True)))
+        outer = tuple(
+            place for place in had if all(v in end for v, end in zip(place, ends, strict=True))
+        )
         return outer or (had[0], had[-1])
 
     def places(self, axis: str, at: Version) -> tuple[Place, ...]:
         """Return every place with that version that is promised and can be had, in order."""
         spans = [frozenset((at,)) if name == axis else self.promised(name) for name in self._names]
-        return tuple(place for place in itertools.product(*map(sorted, spans)) if self._can_be_had(place))
+        return tuple(
+            place for place in itertools.product(*map(sorted, spans)) if self._can_be_had(place)
+        )
 
-    def proof(self, axis: str, at: Version) -> Proof:
+    def proof(self, axis: str, at: Version) -> FloorEvidence:
         """Return what is known of a floor of the axis at that version."""
         key = (axis, at)
         if key not in self._proofs:
             self._proofs[key] = self._proof(axis, at)
         return self._proofs[key]
 
-    def raised(self, axis: str, at: Version) -> Proof:
-        """Return what is known of a raise to that version: the newest release must be had with it as published."""
+    def raised(self, axis: str, at: Version) -> FloorEvidence:
+        """Return what is known of a raise to that version: the newest release must be had with it
+        as published.
+        """
         if at not in self.moment.existing[axis] or at in self.reach[axis]:
             return self.proof(axis, at)
         return _unknown(at, self._ruled_out(axis, at, as_published=True))
@@ -129,7 +144,9 @@ class Guard:
             return f"no cell has {self._called(axis, at)}: the matrix does not ask about it"
         return "" if self.corners(axis, at) else self._ruled_out(axis, at, as_published=False)
 
-    def failing(self, axis: str, current: Version, to: Version) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    def failing(
+        self, axis: str, current: Version, to: Version
+    ) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         """Yield a cell with the other version, one with the current, what fails in the first alone.
 
         Each representative cell of the other version is held against that of the place which
@@ -152,7 +169,7 @@ class Guard:
         recipes = self._places.get(place, {}).values()
         return any(entry.obstacle is None or entry.is_tested for entry in recipes)
 
-    def _proof(self, axis: str, at: Version) -> Proof:
+    def _proof(self, axis: str, at: Version) -> FloorEvidence:
         witnesses = self.moment.policy.witnesses
         if because := self.absent(axis, at):
             return _unknown(at, because)
@@ -164,25 +181,33 @@ class Guard:
             state = "green" if objections else "proven"
         elif all(_is_red(one) for one in deciding):
             state = "red"
-        return Proof(
+        return FloorEvidence(
             version=at,
             state=state,
             evidence=tuple(itertools.chain.from_iterable(corners)),
             objections=objections,
-            needs=tuple(one.cell for one in deciding if not one.supports or len(one.days) < witnesses),
+            needs=tuple(
+                one.cell for one in deciding if not one.supports or len(one.days) < witnesses
+            ),
             red_days=min(len(one.days) for one in deciding) if state == "red" else 0,
         )
 
-    def _corner(self, place: Place) -> list[Evidence]:
-        """The evidence of a place that can be had: its representative cell, then others that ran."""
+    def _corner(self, place: Place) -> list[CellEvidence]:
+        """The evidence of a place that can be had: its representative cell, then others that
+        ran.
+        """
         recipes = self._places[place]
         told = [self._evidence(recipes[recipe]) for recipe in RECIPES if recipe in recipes]
-        able = [one for one in told if recipes[one.recipe].obstacle is None or one.latest is not None]
-        locked = frozenset(recipe for recipe, entry in recipes.items() if entry.lock_digest is not None)
+        able = [
+            one for one in told if recipes[one.recipe].obstacle is None or one.latest is not None
+        ]
+        locked = frozenset(
+            recipe for recipe, entry in recipes.items() if entry.lock_digest is not None
+        )
         speaking = self._speaking(able, locked)
         return [speaking, *(one for one in able if one is not speaking and one.latest is not None)]
 
-    def _speaking(self, able: Sequence[Evidence], locked: frozenset[Recipe]) -> Evidence:
+    def _speaking(self, able: Sequence[CellEvidence], locked: frozenset[Recipe]) -> CellEvidence:
         """The representative cell among those of a place that can be had, strictest recipe first.
 
         It is one that supports the floor, with enough runs before one with too few; then one that
@@ -190,31 +215,45 @@ class Guard:
         one of the laxest recipe: where that fails, no other does better.
         """
         green = [one for one in able if one.supports]
-        hopeful = [one for one in able if one.latest is not None and one.verdict in ("works", "partial", "flaky")]
-        waiting = [one for one in able if one.verdict == "unknown" and one.recipe not in self._hopeless]
+        hopeful = [
+            one
+            for one in able
+            if one.latest is not None and one.verdict in ("works", "partial", "flaky")
+        ]
+        waiting = [
+            one for one in able if one.verdict == "unknown" and one.recipe not in self._hopeless
+        ]
         if green:
-            return next((one for one in green if len(one.days) >= self.moment.policy.witnesses), green[0])
+            return next(
+                (one for one in green if len(one.days) >= self.moment.policy.witnesses), green[0]
+            )
         waiting.sort(key=lambda one: one.recipe not in locked)
         return (hopeful or waiting or able[-1:])[0]
 
     @cached_property
     def _hopeless(self) -> frozenset[Recipe]:
-        """Recipes not worth a run: those refused elsewhere for this release; today `dated` too, it asks of the past."""
+        """Recipes not worth a run: those refused elsewhere for this release; today `dated` too, it
+        asks of the past.
+        """
         refused = {e.cell.recipe for e in self.moment.cells if _is_refused(e)} - {"relaxed"}
         return frozenset(refused if self.moment.looks_back else {*refused, "dated"})
 
-    def _evidence(self, entry: Entry) -> Evidence:
+    def _evidence(self, entry: Entry) -> CellEvidence:
         found = self._untroubled(entry)
         unexplained = [
-            one.id for one in found.capabilities if one.status == "no" and not self.moment.picture.explained(entry, one)
+            one.id
+            for one in found.capabilities
+            if one.status == "no" and not self.moment.picture.explained(entry, one)
         ]
         fits = found.kind == "works" or (found.kind == "partial" and not unexplained)
         known = self.moment.picture.explained(entry)
-        because = "; ".join((*found.reasons, *([] if known is None else [f"it is known: {known.because}"])))
+        because = "; ".join(
+            (*found.reasons, *([] if known is None else [f"it is known: {known.because}"]))
+        )
         if found.kind == "partial" and unexplained:
             because = f"no explanation is declared of why these fail: {', '.join(unexplained)}"
         days = self._days(entry)
-        return Evidence(
+        return CellEvidence(
             cell=entry.cell.id,
             recipe=entry.cell.recipe,
             verdict=found.kind,
@@ -227,14 +266,18 @@ class Guard:
         )
 
     def _untroubled(self, entry: Entry) -> Verdict:
-        """The verdict without the newer run that says nothing: trouble neither moves a floor nor stops it."""
+        """The verdict without the newer run that says nothing: trouble neither moves a floor nor
+        stops it.
+        """
         if entry.history.unanswered is None:
             return entry.verdict
         counted, present = History(counted=entry.counted), self.moment.picture.present
         return verdict_of(entry.cell.id, counted, present, entry.lock_digest, entry.obstacle)
 
     def _days(self, entry: Entry) -> tuple[datetime.date, ...]:
-        """The days of the isolated runs that made the verdict: those of the newest run's lock and suite."""
+        """The days of the isolated runs that made the verdict: those of the newest run's lock and
+        suite.
+        """
         counted = [one.run for one in entry.counted]
         if not counted:
             return ()
@@ -243,10 +286,12 @@ class Guard:
         return tuple(sorted({run.started.date() for run in same if self._is_isolated(run)}))
 
     def _is_isolated(self, run: Ran) -> bool:
-        """Whether the cell was isolated as the policy asks; one that was never locked ran nothing."""
+        """Whether the cell was isolated as the policy asks; one that was never locked ran
+        nothing.
+        """
         return run.lock_digest == "" or run.isolation >= self.moment.policy.isolation
 
-    def _objection(self, one: Evidence) -> Objection | None:
+    def _objection(self, one: CellEvidence) -> Objection | None:
         def says(against: Against, because: str) -> Objection:
             return Objection(against=against, because=because, cells=(one.cell,))
 
@@ -260,14 +305,17 @@ class Guard:
             return says("stale", f"{one.cell} must run again: {one.because}")
         if not one.days and one.verdict in ("works", "partial", "broken"):
             least = self.moment.policy.isolation
-            return says("isolation", f"{one.cell} has no run at isolation {least}, which a floor needs: {one.because}")
+            return says(
+                "isolation",
+                f"{one.cell} has no run at isolation {least}, which a floor needs: {one.because}",
+            )
         if one.verdict == "unknown":
             return says("missing", f"{one.cell} has no answer yet: {one.because}")
         if one.verdict == "partial":
             return says("red", f"{one.cell} works only in part: {one.because}")
         return says("red", f"{one.cell} does not work: {one.because}")
 
-    def _too_few(self, one: Evidence) -> Objection | None:
+    def _too_few(self, one: CellEvidence) -> Objection | None:
         wanted = self.moment.policy.witnesses
         if len(one.days) >= wanted:
             return None
@@ -275,11 +323,13 @@ class Guard:
         days = ", ".join(str(day) for day in one.days)
         because = f"{one.cell} has supporting runs on {len(one.days)} of {wanted} days ({days})"
         return Objection(
-            against="witnesses", because=f"{because}; a run from {after} on is the next that counts", cells=(one.cell,)
+            against="witnesses",
+            because=f"{because}; a run from {after} on is the next that counts",
+            cells=(one.cell,),
         )
 
     def _called(self, axis: str, at: Version) -> str:
-        return f"{package_of(self._axes[axis])} {at}"
+        return f"{package_words(self._axes[axis])} {at}"
 
     def _ruled_out(self, axis: str, at: Version, as_published: bool) -> str:
         """Why the plan has no cell of the newest release with that version, by one such cell."""
@@ -298,30 +348,44 @@ class Guard:
             if entry.obstacle is not None and (recipe != "relaxed" or not as_published)
         ]
         if not obstacles:
-            return f"no planned cell of {what} has promised versions of the others: {self._unpromised(axis)}"
+            return (
+                f"no planned cell of {what} has promised versions of the others:"
+                f" {self._unpromised(axis)}"
+            )
         _, recipe_rank, place, because = min(obstacles)
         cell = self._places[place][RECIPES[recipe_rank]].cell.id
-        which = " as published" if as_published else " and promised versions of the others" if self._names[1:] else ""
+        which = (
+            " as published"
+            if as_published
+            else " and promised versions of the others"
+            if self._names[1:]
+            else ""
+        )
         return f"the plan rules out every cell of {what}{which}, such as {cell}: {because}"
 
     def _unpromised(self, besides: str) -> str:
         """Which other axis promises nothing that exists."""
         empty = [
-            (package_of(axis), self.moment.floors.get(axis.name))
+            (package_words(axis), self.moment.floors.get(axis.name))
             for axis in self.moment.others
-            if axis.name != besides and self.promised(axis.name).isdisjoint(self.moment.existing[axis.name])
+            if axis.name != besides
+            and self.promised(axis.name).isdisjoint(self.moment.existing[axis.name])
         ]
-        without = (f"{package}{'' if floor is None else f' from {floor} on'}" for package, floor in empty)
+        without = (
+            f"{package}{'' if floor is None else f' from {floor} on'}" for package, floor in empty
+        )
         return f"as published, it can be had with no {' and no '.join(without)}"
 
     def _is_promised(self, place: Place, besides: int) -> bool:
-        others = (pair for i, pair in enumerate(zip(self._names, place, strict=True)) if i != besides)
+        others = (
+            pair for i, pair in enumerate(zip(self._names, place, strict=True)) if i != besides
+        )
         return all(version in self.promised(name) for name, version in others)
 
 
-def _unknown(at: Version, because: str) -> Proof:
+def _unknown(at: Version, because: str) -> FloorEvidence:
     against = Objection(against="missing", because=because)
-    return Proof(version=at, state="open", evidence=(), objections=(against,), needs=())
+    return FloorEvidence(version=at, state="open", evidence=(), objections=(against,), needs=())
 
 
 def _is_refused(entry: Entry) -> bool:
@@ -329,11 +393,13 @@ def _is_refused(entry: Entry) -> bool:
     return isinstance(outcome, Failed) and outcome.stage == "lock"
 
 
-def _is_red(one: Evidence) -> bool:
+def _is_red(one: CellEvidence) -> bool:
     return one.verdict == "broken" and bool(one.days) and not one.stale
 
 
-def merged(proofs: Iterable[Proof]) -> tuple[tuple[Evidence, ...], tuple[Objection, ...], tuple[str, ...]]:
+def merged(
+    proofs: Iterable[FloorEvidence],
+) -> tuple[tuple[CellEvidence, ...], tuple[Objection, ...], tuple[str, ...]]:
     """Return the evidence, the objections and the needs of several proofs, each once."""
     several = tuple(proofs)
     return (

@@ -1,4 +1,6 @@
-"""The `policy` room's values: a proposal to move one floor, with what speaks for it and what against it."""
+"""The `policy` room's values: a proposal to move one floor, with what speaks for it and what
+against it.
+"""
 
 import datetime
 import hashlib
@@ -10,26 +12,34 @@ from packaging.version import Version
 from compat.declare.text import Name
 from compat.plan.cell import Recipe
 from compat.results.verdict import Kind as VerdictKind
+from compat.value import StrictValue
 
 Kind = Literal["raise", "lower", "early"]
-# What is said against the proof itself; anything else says that a supported move waits for its time.
+# What is said against the proof itself; anything else says that a supported move waits for its
+# time.
 DOUBTS = frozenset(("missing", "red", "flaky", "stale", "isolation"))
 Against = Literal[
-    "calendar", "hold", "known-bad", "missing", "red", "flaky", "stale", "isolation", "witnesses", "rebound", "together"
+    "calendar",
+    "hold",
+    "known-bad",
+    "missing",
+    "red",
+    "flaky",
+    "stale",
+    "isolation",
+    "witnesses",
+    "rebound",
+    "together",
 ]
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of the policy room's values."""
-
-
-class Evidence(Value, frozen=True, kw_only=True):
+class CellEvidence(StrictValue, frozen=True, kw_only=True):
     """What is known of one cell that a move depends on, and since when.
 
     `latest` is the day of its newest run that counts, `days` are those of the runs that its verdict
     rests on and that were isolated as the policy asks. `link` is the cell's page, relative to that
-    of the matrix. `supports` says whether the cell supports the move: it works with the new floor, or
-    is broken at the one that an early move leaves.
+    of the matrix. `supports` says whether the cell supports the move: it works with the new floor,
+    or is broken at the one that an early move leaves.
     """
 
     cell: str
@@ -66,7 +76,7 @@ class Evidence(Value, frozen=True, kw_only=True):
         return f"cell/{self.cell}/"
 
 
-class Objection(Value, frozen=True, kw_only=True):
+class Objection(StrictValue, frozen=True, kw_only=True):
     """Why a move is not opened: its kind, one sentence, and the cells that it speaks of."""
 
     against: Against
@@ -74,8 +84,10 @@ class Objection(Value, frozen=True, kw_only=True):
     cells: tuple[str, ...] = ()
 
 
-class Affected(Value, frozen=True, kw_only=True):
-    """Coordinates of one axis that a move drops or adds; `releases` are the versions on the index under them."""
+class Affected(StrictValue, frozen=True, kw_only=True):
+    """Coordinates of one axis that a move drops or adds; `releases` are the versions on the index
+    under them.
+    """
 
     axis: Name
     package: str
@@ -83,8 +95,10 @@ class Affected(Value, frozen=True, kw_only=True):
     releases: tuple[Version, ...] = ()
 
 
-class Floor(Value, frozen=True, kw_only=True):
-    """Where the floor of an axis is, and the lines that lead from dates to what the calendar allows."""
+class AxisFloor(StrictValue, frozen=True, kw_only=True):
+    """Where the floor of an axis is, and the lines that lead from dates to what the calendar
+    allows.
+    """
 
     axis: Name
     package: str
@@ -92,13 +106,13 @@ class Floor(Value, frozen=True, kw_only=True):
     arithmetic: tuple[str, ...]
 
 
-class Proposal(Value, frozen=True, kw_only=True):
+class Proposal(StrictValue, frozen=True, kw_only=True):
     """A move of one floor of the subject's `release`, its newest.
 
-    `arithmetic` are the lines that a person can follow from the dates to the floor. `earliest` is the
-    first day on which a release may have the new floor by calendar and holds; None where neither names
-    one. `lost` and `gained` are what users lose and get.
-    `needs` are the cells that must be locked and run before the move is proven, each once.
+    `arithmetic` are the lines that a person can follow from the dates to the floor. `earliest` is
+    the first day on which a release may have the new floor by calendar and holds; None where
+    neither names one. `lost` and `gained` are what users lose and get. `needs` are the cells that
+    must be locked and run before the move is proven, each once.
     """
 
     matrix: str
@@ -112,7 +126,7 @@ class Proposal(Value, frozen=True, kw_only=True):
     grounds: tuple[str, ...]
     objections: tuple[Objection, ...]
     arithmetic: tuple[str, ...]
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[CellEvidence, ...]
     lost: tuple[Affected, ...] = ()
     gained: tuple[Affected, ...] = ()
     needs: tuple[str, ...] = ()
@@ -130,7 +144,9 @@ class Proposal(Value, frozen=True, kw_only=True):
     @property
     def is_supported(self) -> bool:
         """Whether every representative cell supports it, however often."""
-        return bool(self.evidence) and not any(objection.against in DOUBTS for objection in self.objections)
+        return bool(self.evidence) and not any(
+            objection.against in DOUBTS for objection in self.objections
+        )
 
     @property
     def because(self) -> str:
@@ -146,7 +162,10 @@ class Proposal(Value, frozen=True, kw_only=True):
                 what = f"{self.package} {self.proposed}, allowed from {self.earliest} on"
                 return f"{self.release} {works} with {what}"
             case "lower":
-                return f"{self.release} {works} with {self.package} from {self.proposed} on, up to {self.current}"
+                return (
+                    f"{self.release} {works} with {self.package} from {self.proposed} on, up to"
+                    f" {self.current}"
+                )
             case "early":
                 broken = f"{self.release} is broken with {self.package} {self.current}"
                 return f"{broken}, and {works} with {self.proposed}"
@@ -160,21 +179,33 @@ class Proposal(Value, frozen=True, kw_only=True):
         some = "in part only" if published else "only"
         parts = [
             *([f"{some} with changed dependency pins"] if changed else []),
-            *(["but for failures that are explained"] if any(cell.verdict == "partial" for cell in working) else []),
+            *(
+                ["but for failures that are explained"]
+                if any(cell.verdict == "partial" for cell in working)
+                else []
+            ),
         ]
         return "".join(f", {part}" for part in parts) if self.is_supported else ""
 
     @property
     def digest(self) -> str:
-        """A sha256 of what the move rests on: it changes when a verdict does, and not when a green cell runs again."""
+        """A sha256 of what the move rests on: it changes when a verdict does, and not when a green
+        cell runs again.
+        """
         told = [self.id, self.release]
         told += [f"{one.cell} {one.verdict} {one.outcome} {one.supports}" for one in self.evidence]
-        told += [f"{one.against} {' '.join(one.cells)}" for one in self.objections if one.against != "witnesses"]
+        told += [
+            f"{one.against} {' '.join(one.cells)}"
+            for one in self.objections
+            if one.against != "witnesses"
+        ]
         return hashlib.sha256("\n".join(told).encode()).hexdigest()
 
 
-def row(proposal: Proposal) -> dict[str, Any]:
+def proposal_row(proposal: Proposal) -> dict[str, Any]:
     """Return a proposal as machines read it: its fields, and what follows from them."""
     own = msgspec.structs.asdict(proposal)
-    own["evidence"] = [{**msgspec.structs.asdict(one), "link": one.link} for one in proposal.evidence]
+    own["evidence"] = [
+        {**msgspec.structs.asdict(one), "link": one.link} for one in proposal.evidence
+    ]
     return {"id": proposal.id, "open": proposal.is_open, "digest": proposal.digest, **own}

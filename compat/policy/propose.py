@@ -1,10 +1,11 @@
-"""The `policy` room's proposals: a Picture and a day -> the floor moves that policy and records ask for.
+"""The `policy` room's proposals: a Picture and a day -> the floor moves that policy and records ask
+for.
 
-Raise: to what the calendar allows, under a hold to what that allows, and short of that to the newest
-version that is supported. Lower: to the lowest version from which on every one up to the floor, the
-floor too, is supported, as long as the calendar would not raise it again. Early: the floor's own
-representative cells are broken, so the floor goes to the next version that works, whatever the
-calendar says. A move that something speaks against is returned with its objections.
+Raise: to what the calendar allows, under a hold to what that allows, and short of that to the
+newest version that is supported. Lower: to the lowest version from which on every one up to the
+floor, the floor too, is supported, as long as the calendar would not raise it again. Early: the
+floor's own representative cells are broken, so the floor goes to the next version that works,
+whatever the calendar says. A move that something speaks against is returned with its objections.
 """
 
 import datetime
@@ -16,19 +17,27 @@ from packaging.version import Version
 
 from compat.declare.matrix import Axis
 from compat.policy.affected import gained, lost
-from compat.policy.arithmetic import named, told
-from compat.policy.guard import Guard, Proof, merged
-from compat.policy.moment import Moment, package_of
-from compat.policy.proposal import Against, Evidence, Floor, Kind, Objection, Proposal, Value
+from compat.policy.arithmetic import floor_arithmetic, package_and_version
+from compat.policy.as_of import AsOf, package_words
+from compat.policy.guard import FloorEvidence, Guard, merged
+from compat.policy.proposal import (
+    Against,
+    AxisFloor,
+    CellEvidence,
+    Kind,
+    Objection,
+    Proposal,
+)
 from compat.policy.window import hold_words
-from compat.results.picture import Picture
+from compat.results.snapshot import Snapshot
+from compat.value import StrictValue
 
 
-def proposals(picture: Picture, day: datetime.date) -> tuple[Proposal, ...]:
+def proposals(picture: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
     """Return the moves to propose on that day, open and objected ones, in the order of the axes.
 
-    For a day before the picture's own this is what a maintainer would have been told then; see Moment. A matrix
-    without a policy, and one without a release, has none.
+    For a day before the picture's own this is what a maintainer would have been told then; see
+    Moment. A matrix without a policy, and one without a release, has none.
     """
     guard = _guard(picture, day)
     if guard is None or guard.moment.newest is None:
@@ -40,29 +49,38 @@ def proposals(picture: Picture, day: datetime.date) -> tuple[Proposal, ...]:
     return tuple(found)
 
 
-def floors(picture: Picture, day: datetime.date) -> tuple[Floor, ...]:
-    """Return the floors that can move, and what the calendar allows them on that day; none without a policy."""
+def floors(picture: Snapshot, day: datetime.date) -> tuple[AxisFloor, ...]:
+    """Return the floors that can move, and what the calendar allows them on that day; none without
+    a policy.
+    """
     guard = _guard(picture, day)
     if guard is None:
         return ()
     moment = guard.moment
     return tuple(
-        Floor(axis=axis.name, package=package_of(axis), at=moment.floors[axis.name], arithmetic=told(moment, axis))
+        AxisFloor(
+            axis=axis.name,
+            package=package_words(axis),
+            at=moment.floors[axis.name],
+            arithmetic=floor_arithmetic(moment, axis),
+        )
         for axis in _moving(moment)
     )
 
 
-def _guard(picture: Picture, day: datetime.date) -> Guard | None:
+def _guard(picture: Snapshot, day: datetime.date) -> Guard | None:
     policy = picture.ask.policy
-    return None if policy is None else Guard(Moment(picture, policy, day))
+    return None if policy is None else Guard(AsOf(picture, policy, day))
 
 
-def _moving(moment: Moment) -> list[Axis]:
+def _moving(moment: AsOf) -> list[Axis]:
     return [axis for axis in moment.others if axis.name in moment.floors]
 
 
 class _Mover:
-    """The floor of one axis, and where it might go; `lowered` is an open lowering of another axis."""
+    """The floor of one axis, and where it might go; `lowered` is an open lowering of another
+    axis.
+    """
 
     def __init__(self, guard: Guard, axis: Axis, lowered: Proposal | None) -> None:
         self.lowered = lowered
@@ -82,17 +100,21 @@ class _Mover:
         raises = [self._raise(version) for version in self._higher()]
         yield from raises
         early = self._early()
-        if early is not None and not any(one.is_open or one.proposed == early.proposed for one in raises):
+        if early is not None and not any(
+            one.is_open or one.proposed == early.proposed for one in raises
+        ):
             yield early
         lower = self._lower()
         if lower is not None:
             yield lower
 
-    def proof(self, version: Version) -> Proof:
+    def proof(self, version: Version) -> FloorEvidence:
         return self.guard.proof(self.axis.name, version)
 
     def _higher(self) -> list[Version]:
-        """Where the floor might rise: what is proven, the calendar's, a hold's, what is announced."""
+        """Where the floor might rise: what is proven, the calendar's, a hold's, what is
+        announced.
+        """
         notice = datetime.timedelta(days=self.moment.policy.notice_days)
         soon = self.moment.calendar(self.axis.name, self.moment.day + notice)
         found = {self.allowed} if soon is None else {self.allowed, soon.version}
@@ -101,7 +123,9 @@ class _Mover:
         return sorted(version for version in found if version > self.at)
 
     def _best(self, limit: Version) -> list[Version]:
-        """The newest proven version above the floor up to the limit; else the newest green one, else the newest."""
+        """The newest proven version above the floor up to the limit; else the newest green one,
+        else the newest.
+        """
         within = [v for v in self._reachable() if self.at < v <= limit]
         green = [v for v in within if self.proof(v).is_green]
         proven = [v for v in green if self.proof(v).state == "proven"]
@@ -126,19 +150,29 @@ class _Mover:
         return None if step is None or step.version <= self.at else step.version
 
     def _raise(self, to: Version) -> Proposal:
-        slot = next((slot for slot in self.moment.slots[self.axis.name] if slot.version == to), None)
+        slot = next(
+            (slot for slot in self.moment.slots[self.axis.name] if slot.version == to), None
+        )
         allowed = None if slot is None else slot.on
         against = [*self._announced(allowed), *self._held(to)]
         proof = self.guard.raised(self.axis.name, to)
-        return self._made(_Draft(kind="raise", to=to, proofs=(proof,), against=tuple(against), allowed=allowed))
+        return self._made(
+            _Draft(kind="raise", to=to, proofs=(proof,), against=tuple(against), allowed=allowed)
+        )
 
     def _announced(self, allowed: datetime.date | None) -> Iterator[Objection]:
         if allowed is not None and allowed > self.moment.day:
-            yield _says("calendar", f"this is an announcement: the calendar allows it from {allowed} on")
+            yield _says(
+                "calendar", f"this is an announcement: the calendar allows it from {allowed} on"
+            )
 
     def _held(self, to: Version) -> Iterator[Objection]:
         if self.hold is not None and to > self.hold.at:
-            step = "nothing above the floor" if self.step is None else named(self.axis, self.step)
+            step = (
+                "nothing above the floor"
+                if self.step is None
+                else package_and_version(self.axis, self.step)
+            )
             yield _says("hold", f"{hold_words(self.hold)}; now calendar and hold allow {step}")
 
     def _early_held(self, to: Version) -> Iterator[Objection]:
@@ -156,9 +190,15 @@ class _Mover:
         against = list(self._early_held(to))
         wanted = self.moment.policy.witnesses
         if here.red_days < wanted:
-            because = f"a representative cell of the floor was broken on {here.red_days} of {wanted} days"
+            because = (
+                f"a representative cell of the floor was broken on {here.red_days} of {wanted} days"
+            )
             against.append(_says("witnesses", because, *(one.cell for one in here.evidence)))
-        return self._made(_Draft(kind="early", to=to, proofs=(self.proof(to),), against=tuple(against), broken=here))
+        return self._made(
+            _Draft(
+                kind="early", to=to, proofs=(self.proof(to),), against=tuple(against), broken=here
+            )
+        )
 
     def _next(self, above: Sequence[Version]) -> Version:
         """The next that works, else the next that is not red; what a hold allows comes first."""
@@ -176,9 +216,15 @@ class _Mover:
         against = []
         back = self._pull()
         if back is not None and back > to:
-            package = package_of(self.axis)
-            because = f"the calendar would raise it again: it allows {package} {back}, which the runs support"
-            remedy = f"a hold on {self.axis.name} at {to} in policy.toml, with its reason, would keep it at {to}"
+            package = package_words(self.axis)
+            because = (
+                f"the calendar would raise it again: it allows {package} {back}, which the runs"
+                " support"
+            )
+            remedy = (
+                f"a hold on {self.axis.name} at {to} in policy.toml, with its reason, would keep it"
+                f" at {to}"
+            )
             against.append(_says("rebound", f"{because}; {remedy}"))
         if self.lowered is not None:
             because = f"one lowering at a time: it is asked again once {self.lowered.id} is made"
@@ -187,11 +233,18 @@ class _Mover:
         return self._made(_Draft(kind="lower", to=to, proofs=proofs, against=tuple(against)))
 
     def _pull(self) -> Version | None:
-        """Where the calendar would raise a lowered floor to: the newest green version that it allows."""
-        return max((v for v in self._reachable() if v <= self.limit and self.proof(v).is_green), default=None)
+        """Where the calendar would raise a lowered floor to: the newest green version that it
+        allows.
+        """
+        return max(
+            (v for v in self._reachable() if v <= self.limit and self.proof(v).is_green),
+            default=None,
+        )
 
     def _lowest(self) -> Version | None:
-        """How far down to propose: proven ground first, then green, then the next version, if there is reason to."""
+        """How far down to propose: proven ground first, then green, then the next version, if there
+        is reason to.
+        """
         below = [v for v in reversed(self.moment.existing[self.axis.name]) if v < self.at]
         if not below or self.at not in self.moment.existing[self.axis.name]:
             return None
@@ -208,7 +261,9 @@ class _Mover:
         return below[0] if has_reason and below[0] not in bad else None
 
     def _chain(self, below: Sequence[Version], states: tuple[str, ...]) -> list[Version]:
-        """The unbroken run of versions downward from the floor, which counts itself, that have one of the states."""
+        """The unbroken run of versions downward from the floor, which counts itself, that have one
+        of the states.
+        """
         chain: list[Version] = []
         if self.proof(self.at).state not in states:
             return chain
@@ -224,7 +279,7 @@ class _Mover:
         return Proposal(
             matrix=self.moment.matrix.name,
             axis=self.axis.name,
-            package=package_of(self.axis),
+            package=package_words(self.axis),
             kind=draft.kind,
             release=self.moment.called,
             current=self.at,
@@ -232,7 +287,10 @@ class _Mover:
             earliest=self._earliest(draft),
             grounds=(self._ground(draft), *self._lapsed(draft), *self._failing(draft.to)),
             objections=(*draft.against, *objections),
-            arithmetic=(*told(self.moment, self.axis), self._conclusion(draft, not (draft.against or objections))),
+            arithmetic=(
+                *floor_arithmetic(self.moment, self.axis),
+                self._conclusion(draft, not (draft.against or objections)),
+            ),
             evidence=(*_leaving(draft.broken), *evidence),
             lost=() if lowers else lost(self.guard, self.axis, self.at, draft.to),
             gained=gained(self.guard, self.axis, self.at, draft.to) if lowers else (),
@@ -245,14 +303,17 @@ class _Mover:
         return max((day for day in (draft.allowed, lifted) if day is not None), default=None)
 
     def _ground(self, draft: "_Draft") -> str:
-        release, to, at = self.moment.called, named(self.axis, draft.to), self.at
+        release, to, at = self.moment.called, package_and_version(self.axis, draft.to), self.at
         match draft.kind:
             case "raise":
                 return f"the calendar allows {to} from {draft.allowed} on, and the floor is {at}"
             case "lower":
                 return f"it is declared from {at} on, and {release} may work from {to} on"
             case "early":
-                return f"every representative cell of {release} at the floor, {named(self.axis, at)}, is broken"
+                return (
+                    f"every representative cell of {release} at the floor, {package_and_version(self.axis, at)},"
+                    " is broken"
+                )
 
     def _lapsed(self, draft: "_Draft") -> Iterator[str]:
         """That the floor itself promises nothing that can be had."""
@@ -265,27 +326,38 @@ class _Mover:
             yield f"in {cell} these fail, which work in {before}: {', '.join(names)}"
 
     def _conclusion(self, draft: "_Draft", is_open: bool) -> str:
-        verb = {"raise": "rise", "lower": "go down", "early": "rise ahead of the calendar"}[draft.kind]
+        verb = {"raise": "rise", "lower": "go down", "early": "rise ahead of the calendar"}[
+            draft.kind
+        ]
         if is_open:
-            return f"So the floor can {verb} from {self.at} to {draft.to}: every representative cell supports it."
-        return f"So the floor could {verb} from {self.at} to {draft.to} if nothing spoke against it."
+            return (
+                f"So the floor can {verb} from {self.at} to {draft.to}: every representative cell"
+                " supports it."
+            )
+        return (
+            f"So the floor could {verb} from {self.at} to {draft.to} if nothing spoke against it."
+        )
 
 
-class _Draft(Value, frozen=True, kw_only=True):
-    """A move before it is told: what it rests on, what speaks against it besides, and the broken floor it leaves."""
+class _Draft(StrictValue, frozen=True, kw_only=True):
+    """A move before it is told: what it rests on, what speaks against it besides, and the broken
+    floor it leaves.
+    """
 
     kind: Kind
     to: Version
-    proofs: tuple[Proof, ...]
+    proofs: tuple[FloorEvidence, ...]
     against: tuple[Objection, ...]
     allowed: datetime.date | None = None
-    broken: Proof | None = None
+    broken: FloorEvidence | None = None
 
 
-def _leaving(broken: Proof | None) -> Iterator[Evidence]:
+def _leaving(broken: FloorEvidence | None) -> Iterator[CellEvidence]:
     """The cells of the floor that an early move leaves: that they are broken supports it."""
     for cell in () if broken is None else broken.evidence:
-        yield msgspec.structs.replace(cell, supports=cell.verdict == "broken" and bool(cell.days) and not cell.stale)
+        yield msgspec.structs.replace(
+            cell, supports=cell.verdict == "broken" and bool(cell.days) and not cell.stale
+        )
 
 
 def _says(against: Against, because: str, *cells: str) -> Objection:

@@ -1,4 +1,6 @@
-"""The `policy` room's quarters: a Schedule by quarter: the floors on its first day, the moves that fall into it."""
+"""The `policy` room's quarters: a Schedule by quarter: the floors on its first day, the moves that
+fall into it.
+"""
 
 import datetime
 from collections.abc import Iterator
@@ -7,13 +9,15 @@ from dateutil.relativedelta import relativedelta
 from packaging.version import Version
 
 from compat.declare.text import Name
-from compat.policy.calendar import Coming, Schedule
-from compat.policy.proposal import Value
+from compat.policy.calendar import Schedule, ScheduledMove
 from compat.policy.window import DAY
+from compat.value import StrictValue
 
 
-class Quarter(Value, frozen=True, kw_only=True):
-    """Three months of a schedule. Of the present quarter `on` is the schedule's day, of any other its first day.
+class Quarter(StrictValue, frozen=True, kw_only=True):
+    """Three months of a schedule.
+
+    Of the present quarter `on` is the schedule's day, of any other its first day.
 
     `floors` are those that the rules have on that day, `proven` those with the moves only that are
     proven now. The moves that are due already are in the present quarter, any other in the one of
@@ -25,7 +29,7 @@ class Quarter(Value, frozen=True, kw_only=True):
     on: datetime.date
     floors: tuple[tuple[Name, Version], ...]
     proven: tuple[tuple[Name, Version], ...]
-    moves: tuple[Coming, ...]
+    moves: tuple[ScheduledMove, ...]
 
     @property
     def id(self) -> str:

@@ -1,4 +1,6 @@
-"""The `policy` room's windows: a policy and release dates -> from which day on an axis may have which floor."""
+"""The `policy` room's windows: a policy and release dates -> from which day on an axis may have
+which floor.
+"""
 
 import datetime
 from collections.abc import Iterable, Sequence
@@ -12,15 +14,22 @@ from compat.declare.policy import Hold, Policy, Window
 from compat.index.release import Catalogue, Package
 from compat.index.select import coordinates, members
 from compat.policy.eol import PYTHONS
-from compat.policy.proposal import Value
+from compat.value import StrictValue
 
 DAY = datetime.timedelta(days=1)
 STEPS = {"monthly": 1, "quarterly": 3, "half-yearly": 6, "yearly": 12}
-CADENCES = {"monthly": "month", "quarterly": "quarter", "half-yearly": "half-year", "yearly": "year"}
+CADENCES = {
+    "monthly": "month",
+    "quarterly": "quarter",
+    "half-yearly": "half-year",
+    "yearly": "year",
+}
 
 
-class Came(Value, frozen=True, kw_only=True):
-    """A version of an axis, and when it came out; `ends` is upstream's last day for it, where one is known."""
+class VersionRelease(StrictValue, frozen=True, kw_only=True):
+    """A version of an axis, and when it came out; `ends` is upstream's last day for it, where one
+    is known.
+    """
 
     version: Version
     released: datetime.date
@@ -28,14 +37,14 @@ class Came(Value, frozen=True, kw_only=True):
     ends: datetime.date | None = None
 
 
-class Slot(Value, frozen=True, kw_only=True):
+class Slot(StrictValue, frozen=True, kw_only=True):
     """A version of an axis, and when the axis's window lets the floor rise to it.
 
-    `allowed` is the first day by the window, `on` the first day of the cadence from then on; both are None when
-    nobody can know yet: what decides has not come out.
+    `allowed` is the first day by the window, `on` the first day of the cadence from then on; both
+    are None when nobody can know yet: what decides has not come out.
     """
 
-    came: Came
+    came: VersionRelease
     allowed: datetime.date | None
     on: datetime.date | None
 
@@ -47,7 +56,11 @@ class Slot(Value, frozen=True, kw_only=True):
 
 def window_of(policy: Policy, axis: str) -> Window:
     """Return the axis's window; that of `default_months` where it has none of its own."""
-    default = Window(axis=axis, because="This is the policy's default for every axis", months=policy.default_months)
+    default = Window(
+        axis=axis,
+        because="This is the policy's default for every axis",
+        months=policy.default_months,
+    )
     return next((window for window in policy.windows if window.axis == axis), default)
 
 
@@ -60,22 +73,32 @@ def rule_of(window: Window) -> str:
     return "the oldest that upstream still looks after"
 
 
-def came_of(axis: Axis, catalogue: Catalogue) -> tuple[Came, ...]:
+def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, ...]:
     """Return the versions of an axis whose release date is known, oldest first.
 
-    Of the interpreter axis these are the series from the axis's oldest on, also those that upstream only plans.
+    Of the interpreter axis these are the series from the axis's oldest on, also those that upstream
+    only plans.
     """
     if isinstance(axis, InterpreterAxis):
         oldest = min(Version(f"{one.major}.{one.minor}") for one in axis.releases)
         return tuple(
-            Came(version=one.version, released=one.released, source=one.source, ends=one.ends)
+            VersionRelease(
+                version=one.version, released=one.released, source=one.source, ends=one.ends
+            )
             for one in PYTHONS
             if one.version >= oldest
         )
     package = catalogue.package(canonicalize_name(axis.package))
-    dated = ((version, released_on(axis, version, package)) for version in coordinates(axis.select, package))
+    dated = (
+        (version, released_on(axis, version, package))
+        for version in coordinates(axis.select, package)
+    )
     source = f"upload time of {axis.package} on the package index"
-    return tuple(Came(version=version, released=day, source=source) for version, day in dated if day is not None)
+    return tuple(
+        VersionRelease(version=version, released=day, source=source)
+        for version, day in dated
+        if day is not None
+    )
 
 
 def released_on(axis: PackageAxis, version: Version, package: Package) -> datetime.date | None:
@@ -85,7 +108,7 @@ def released_on(axis: PackageAxis, version: Version, package: Package) -> dateti
     return None if first is None else first.date()
 
 
-def slots(came: Sequence[Came], window: Window, policy: Policy) -> tuple[Slot, ...]:
+def slots(came: Sequence[VersionRelease], window: Window, policy: Policy) -> tuple[Slot, ...]:
     """Return when the window lets the floor rise to each version, oldest version first."""
     found = []
     for index, one in enumerate(came):
@@ -102,8 +125,12 @@ def move_day(day: datetime.date, policy: Policy) -> datetime.date:
     return first if first == day else first + relativedelta(months=step)
 
 
-def allowed_on(day: datetime.date, known: Iterable[Slot], bad: Iterable[Version] = ()) -> Slot | None:
-    """Return the newest slot that the calendar has reached on that day; None before the first. `bad` are passed over.
+def allowed_on(
+    day: datetime.date, known: Iterable[Slot], bad: Iterable[Version] = ()
+) -> Slot | None:
+    """Return the newest slot that the calendar has reached on that day; None before the first.
+
+    `bad` are passed over.
 
     By `months` it is never a version younger than that: the safe rule.
     """
@@ -128,13 +155,17 @@ def known_bad(policy: Policy, axis: str) -> frozenset[Version]:
     return frozenset(bad.version for bad in policy.known_bad if bad.axis == axis)
 
 
-def _allowed(came: Sequence[Came], index: int, window: Window) -> datetime.date | None:
+def _allowed(came: Sequence[VersionRelease], index: int, window: Window) -> datetime.date | None:
     one = came[index]
     if window.months is not None:
         day: datetime.date = one.released + relativedelta(months=window.months)
         return day
     if window.minors is not None:
         newest = index + window.minors - 1
-        return max(later.released for later in came[index : newest + 1]) if newest < len(came) else None
+        return (
+            max(later.released for later in came[index : newest + 1])
+            if newest < len(came)
+            else None
+        )
     ends = [before.ends + DAY for before in came[:index] if before.ends is not None]
     return max([one.released, *ends])

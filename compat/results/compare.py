@@ -1,33 +1,45 @@
-"""The `results` room's difference: a verdict before and one after -> what kind of change that is."""
+"""The `results` room's difference: a verdict before and one after -> what kind of change that
+is.
+"""
 
 from typing import Literal, get_args
 
-from compat.results.record import Value
 from compat.results.verdict import Kind, Verdict
+from compat.value import StrictValue
 
 ChangeKind = Literal["regressed", "fixed", "spurious", "new", "gone", "same"]
 CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
-_AFTER: tuple[Kind | None, ...] = ("works", "partial", "broken", "infeasible", "flaky", "unknown", None)
-# Before in rows, after in columns, in the order above. What is ruled out works no better and no worse than what is
-# broken; to and from flaky chance decides; what was unknown is new when it is known.
-# fmt: off
+_AFTER: tuple[Kind | None, ...] = (
+    "works",
+    "partial",
+    "broken",
+    "infeasible",
+    "flaky",
+    "unknown",
+    None,
+)
+# Before in rows, after in columns, in the order above. What is ruled out works no better and no
+# worse than what is broken; to and from flaky chance decides; what was unknown is new when it is
+# known. fmt: off
 _TABLE: dict[Kind | None, tuple[ChangeKind, ...]] = {
-    "works":      ("same",     "regressed", "regressed", "regressed", "spurious", "gone", "gone"),
-    "partial":    ("fixed",    "same",      "regressed", "regressed", "spurious", "gone", "gone"),
-    "broken":     ("fixed",    "fixed",     "same",      "same",      "spurious", "gone", "gone"),
-    "infeasible": ("fixed",    "fixed",     "same",      "same",      "spurious", "gone", "gone"),
-    "flaky":      ("spurious", "spurious",  "spurious",  "spurious",  "same",     "gone", "gone"),
-    "unknown":    ("new",      "new",       "new",       "new",       "new",      "same", "gone"),
-    None:         ("new",      "new",       "new",       "new",       "new",      "new",  "same"),
+    "works": ("same", "regressed", "regressed", "regressed", "spurious", "gone", "gone"),
+    "partial": ("fixed", "same", "regressed", "regressed", "spurious", "gone", "gone"),
+    "broken": ("fixed", "fixed", "same", "same", "spurious", "gone", "gone"),
+    "infeasible": ("fixed", "fixed", "same", "same", "spurious", "gone", "gone"),
+    "flaky": ("spurious", "spurious", "spurious", "spurious", "same", "gone", "gone"),
+    "unknown": ("new", "new", "new", "new", "new", "same", "gone"),
+    None: ("new", "new", "new", "new", "new", "new", "same"),
 }
 # fmt: on
 
 
-class Change(Value, frozen=True, kw_only=True):
-    """What became of a cell's verdict. `lost` and `gained` are capabilities that ceased or began to be `yes`.
+class Change(StrictValue, frozen=True, kw_only=True):
+    """What became of a cell's verdict.
 
-    `spurious` is a change to or from `flaky`: chance decided, so it is neither a regression nor a fix. `new` is the
-    first that is known of a cell, `gone` the end of it.
+    `lost` and `gained` are capabilities that ceased or began to be `yes`.
+
+    `spurious` is a change to or from `flaky`: chance decided, so it is neither a regression nor a
+    fix. `new` is the first that is known of a cell, `gone` the end of it.
     """
 
     cell: str
@@ -39,9 +51,11 @@ class Change(Value, frozen=True, kw_only=True):
 
 
 def compare(before: Verdict | None, after: Verdict | None) -> Change:
-    """Return the change from one verdict of a cell to the next; None stands for a cell that is not in the plan.
+    """Return the change from one verdict of a cell to the next; None stands for a cell that is not
+    in the plan.
 
-    Two partial verdicts are told apart by their capabilities. Raises ValueError for verdicts of two cells.
+    Two partial verdicts are told apart by their capabilities. Raises ValueError for verdicts of two
+    cells.
     """
     cells = {one.cell for one in (before, after) if one is not None}
     if len(cells) > 1:

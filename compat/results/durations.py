@@ -1,4 +1,6 @@
-"""The `results` room's expectation: how long a run of a cell will take, from the runs of it and of those beside it."""
+"""The `results` room's expectation: how long a run of a cell will take, from the runs of it and of
+those beside it.
+"""
 
 import statistics
 from collections import defaultdict
@@ -22,9 +24,18 @@ class Durations:
     """How long cells take: the median of their own runs, else of their neighbours', else of all."""
 
     def __init__(self, ran: Iterable[tuple[Cell, Sequence[Timed]]]) -> None:
-        """Take the cells that have runs. A cell that could not be locked took no time, which says nothing."""
-        own = {cell: taken for cell, runs in ran if (taken := [run.seconds for run in runs if run.seconds > 0])}
-        self._own: Mapping[Cell, float] = {cell: statistics.median(taken) for cell, taken in own.items()}
+        """Take the cells that have runs.
+
+        A cell that could not be locked took no time, which says nothing.
+        """
+        own = {
+            cell: taken
+            for cell, runs in ran
+            if (taken := [run.seconds for run in runs if run.seconds > 0])
+        }
+        self._own: Mapping[Cell, float] = {
+            cell: statistics.median(taken) for cell, taken in own.items()
+        }
         beside: defaultdict[Hashable, list[float]] = defaultdict(list)
         for cell, seconds in self._own.items():
             for key in _beside(cell):
@@ -57,7 +68,9 @@ def durations(matrix: Matrix, runs: Mapping[str, Sequence[Timed]]) -> Durations:
     return Durations(_read(matrix, runs))
 
 
-def _read(matrix: Matrix, runs: Mapping[str, Sequence[Timed]]) -> Iterator[tuple[Cell, Sequence[Timed]]]:
+def _read(
+    matrix: Matrix, runs: Mapping[str, Sequence[Timed]]
+) -> Iterator[tuple[Cell, Sequence[Timed]]]:
     for cell_id, taken in runs.items():
         try:
             yield parse_cell(cell_id, matrix), taken

@@ -1,4 +1,6 @@
-"""Records as files, one each, that are only ever added: written to a temporary name, synced, and linked into place."""
+"""Records as files, one each, that are only ever added: written to a temporary name, synced, and
+linked into place.
+"""
 
 import contextlib
 import datetime
@@ -10,11 +12,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from compat.errors import CompatError, Fault, RecordError, reason
-from compat.results.record import MOST_BYTES, Record, decode_record, digest_of, encode_record, is_cell_id
+from compat.results.record import (
+    MOST_BYTES,
+    Record,
+    decode_record,
+    encode_record,
+    is_cell_id,
+    record_digest,
+)
 
 # A writer that was killed leaves its temporary file; no writer takes an hour.
 LEFT_OVER = datetime.timedelta(hours=1)
-# How much of the digest stands in a name: more only where two records of one second begin alike, or a file is damaged.
+# How much of the digest stands in a name: more only where two records of one second begin alike, or
+# a file is damaged.
 _DIGITS = (8, 16, 32, 64)
 _NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z-([0-9a-f]{8,64})\.json")
 _TEMPORARY = re.compile(r"\..+\.tmp")
@@ -31,7 +41,9 @@ class RecordFiles:
         self.folder = folder / "records"
 
     def records(self, cell: str) -> tuple[Record, ...]:
-        """Return the sound records of a cell, by when they started; damaged ones are told by `damaged`."""
+        """Return the sound records of a cell, by when they started; damaged ones are told by
+        `damaged`.
+        """
         if not is_cell_id(cell):
             return ()
         read = (self.read(path) for path in self._files(self.folder / cell))
@@ -39,13 +51,18 @@ class RecordFiles:
         return tuple(sorted(sound, key=lambda record: record.started))
 
     def add(self, record: Record) -> bool:
-        """Keep the record; when this returns it is on the disk, whatever happens. False: it was there already.
+        """Keep the record; when this returns it is on the disk, whatever happens.
 
-        Raises RecordError when the record cannot be read back, CompatError when it cannot be written.
+        False: it was there already.
+
+        Raises RecordError when the record cannot be read back, CompatError when it cannot be
+        written.
         """
         text = encode_record(record)
         if record.matrix != self.matrix:
-            raise RecordError.of(f"a record of matrix {record.matrix!r} has no place among those of {self.matrix!r}")
+            raise RecordError.of(
+                f"a record of matrix {record.matrix!r} has no place among those of {self.matrix!r}"
+            )
         folder = self.folder / record.cell
         try:
             for parent in (self.folder, folder):
@@ -56,7 +73,9 @@ class RecordFiles:
             for parent in (folder, self.folder, self.folder.parent):
                 _sync(parent)
         except OSError as fault:
-            raise CompatError.of(f"cannot be written: {_reason(fault)}", path=self.name(folder)) from None
+            raise CompatError.of(
+                f"cannot be written: {_reason(fault)}", path=self.name(folder)
+            ) from None
         return added
 
     def cells(self) -> tuple[str, ...]:
@@ -69,7 +88,9 @@ class RecordFiles:
             yield from self._files(folder)
 
     def states(self) -> Iterator[tuple[Path, tuple[int, int]]]:
-        """Yield every file that should be a record, with its size and the time of its last change in nanoseconds."""
+        """Yield every file that should be a record, with its size and the time of its last change
+        in nanoseconds.
+        """
         for path in self.paths():
             with contextlib.suppress(FileNotFoundError):
                 state = path.lstat()
@@ -80,14 +101,17 @@ class RecordFiles:
         return read_record(path, self.matrix, self.name(path))
 
     def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
-        """Return what is wrong in the store, after reading all of it: no sound record, a stray file, a future date.
+        """Return what is wrong in the store, after reading all of it: no sound record, a stray
+        file, a future date.
 
         Files with a fault are left where they are; `records` goes by without them.
         """
         return tuple(self._damage(now))
 
     def sweep(self, now: datetime.datetime) -> int:
-        """Remove temporary files that a killed writer left more than an hour ago; return how many."""
+        """Remove temporary files that a killed writer left more than an hour ago; return how
+        many.
+        """
         count = 0
         for folder in self._folders():
             for entry in _entries(folder):
@@ -118,11 +142,18 @@ class RecordFiles:
                     yield from self._faults(Path(entry.path), now)
 
     def _faults(self, path: Path, now: datetime.datetime) -> Iterator[Fault]:
-        found = self.read(path) if _NAME.fullmatch(path.name) else _fault(self.name(path), "is no record")
+        found = (
+            self.read(path)
+            if _NAME.fullmatch(path.name)
+            else _fault(self.name(path), "is no record")
+        )
         if isinstance(found, Fault):
             yield found
         elif found.started > now:
-            yield _fault(self.name(path), f"says that it started in the future, at {found.started.isoformat()}")
+            yield _fault(
+                self.name(path),
+                f"says that it started in the future, at {found.started.isoformat()}",
+            )
 
     def _folders(self) -> list[Path]:
         entries = (entry for entry in _entries(self.folder) if entry.is_dir(follow_symlinks=False))
@@ -132,9 +163,11 @@ class RecordFiles:
         return [Path(entry.path) for entry in _entries(folder) if _NAME.fullmatch(entry.name)]
 
     def _add(self, folder: Path, record: Record, data: bytes) -> bool:
-        """Link a complete file to the first name of the record that is free, unless the record has one of them."""
+        """Link a complete file to the first name of the record that is free, unless the record has
+        one of them.
+        """
         temporary = folder / f".{os.getpid()}-{os.urandom(8).hex()}.tmp"
-        wanted = [folder / name for name in names(record, digest_of(data.decode()))]
+        wanted = [folder / name for name in record_names(record, record_digest(data.decode()))]
         if any(_holds(path, data) for path in wanted):
             return False
         try:
@@ -147,11 +180,15 @@ class RecordFiles:
         finally:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
-        raise CompatError.of("is damaged, and stands where the record belongs", path=self.name(wanted[-1]))
+        raise CompatError.of(
+            "is damaged, and stands where the record belongs", path=self.name(wanted[-1])
+        )
 
 
 def read_record(path: Path, matrix: str, name: str) -> Record | Fault:
-    """Return the record of `<cell>/<started>-<digest>.json`, or what is wrong with it; `name` is for messages."""
+    """Return the record of `<cell>/<started>-<digest>.json`, or what is wrong with it; `name` is
+    for messages.
+    """
     try:
         text = _text(path)
         record = decode_record(text, name)
@@ -161,12 +198,12 @@ def read_record(path: Path, matrix: str, name: str) -> Record | Fault:
         return _fault(name, f"cannot be read: {_reason(fault)}")
     if (record.matrix, record.cell) != (matrix, path.parent.name):
         return _fault(name, f"is a record of {record.matrix}, {record.cell}")
-    if path.name not in names(record, digest_of(text)):
+    if path.name not in record_names(record, record_digest(text)):
         return _fault(name, "has not the name that its content asks for")
     return record
 
 
-def names(record: Record, digest: str) -> tuple[str, ...]:
+def record_names(record: Record, digest: str) -> tuple[str, ...]:
     """Return the names that a record's file may have, the usual one first."""
     started = f"{record.started:%Y%m%dT%H%M%SZ}"
     return tuple(f"{started}-{digest[:digits]}.json" for digits in _DIGITS)
@@ -184,7 +221,10 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _link(temporary: Path, path: Path, full: Path) -> bool:
-    """Give the file its name unless that is taken. Without hard links it gets its full name, which nothing else can."""
+    """Give the file its name unless that is taken.
+
+    Without hard links it gets its full name, which nothing else can.
+    """
     try:
         os.link(temporary, path)
         return True
@@ -206,7 +246,9 @@ def _sync(folder: Path) -> None:
 
 
 def _text(path: Path) -> str:
-    """The text of a regular file, never more than a record may have; a link, a pipe or a device is refused."""
+    """The text of a regular file, never more than a record may have; a link, a pipe or a device is
+    refused.
+    """
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -225,7 +267,9 @@ def _holds(path: Path, data: bytes) -> bool:
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What stands in the folder, by name; nothing when it is not there or cannot be listed, see `_unlisted`."""
+    """What stands in the folder, by name; nothing when it is not there or cannot be listed, see
+    `_unlisted`.
+    """
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)

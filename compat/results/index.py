@@ -1,4 +1,6 @@
-"""SQLite over the record files, for reading at scale: it holds nothing that they do not, and can be thrown away."""
+"""SQLite over the record files, for reading at scale: it holds nothing that they do not, and can
+be thrown away.
+"""
 
 import contextlib
 import datetime
@@ -17,24 +19,31 @@ from compat.results.files import RecordFiles
 from compat.results.record import Capability, Record
 from compat.run.evidence import Isolation, Metric
 from compat.run.outcome import Outcome, Passed, parse_outcome
+from compat.value import Value
 
 VERSION = 4
 LOCK_SECONDS = 10.0  # how long another run may hold the index before this one does without
-# `root` stands for a matrix's folder, and `path` is below it: `<cell>/<file>`, which is ASCII whatever the root is.
+# `root` stands for a matrix's folder, and `path` is below it: `<cell>/<file>`, which is ASCII
+# whatever the root is.
 _TABLES = """
 CREATE TABLE files (
-    root TEXT NOT NULL, path TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, fault TEXT,
+    root TEXT NOT NULL, path TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
+    fault TEXT,
     PRIMARY KEY (root, path)
 ) WITHOUT ROWID;
 CREATE TABLE records (
-    id INTEGER PRIMARY KEY, root TEXT NOT NULL, path TEXT NOT NULL, matrix TEXT NOT NULL, cell TEXT NOT NULL,
-    started TEXT NOT NULL, outcome TEXT NOT NULL, stage TEXT NOT NULL, cause TEXT NOT NULL, subject TEXT NOT NULL,
-    seconds REAL NOT NULL, lock_digest TEXT NOT NULL, suite_digest TEXT NOT NULL, attempts TEXT NOT NULL,
+    id INTEGER PRIMARY KEY, root TEXT NOT NULL, path TEXT NOT NULL, matrix TEXT NOT NULL,
+    cell TEXT NOT NULL,
+    started TEXT NOT NULL, outcome TEXT NOT NULL, stage TEXT NOT NULL, cause TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    seconds REAL NOT NULL, lock_digest TEXT NOT NULL, suite_digest TEXT NOT NULL,
+    attempts TEXT NOT NULL,
     isolation TEXT NOT NULL, told BLOB NOT NULL, sum INTEGER NOT NULL,
     UNIQUE (root, path), FOREIGN KEY (root, path) REFERENCES files (root, path) ON DELETE CASCADE
 );
 CREATE TABLE capabilities (
-    record INTEGER NOT NULL REFERENCES records (id) ON DELETE CASCADE, id TEXT NOT NULL, status TEXT NOT NULL,
+    record INTEGER NOT NULL REFERENCES records (id) ON DELETE CASCADE, id TEXT NOT NULL,
+    status TEXT NOT NULL,
     PRIMARY KEY (record, id)
 ) WITHOUT ROWID;
 CREATE INDEX by_capability ON capabilities (id, status);
@@ -45,8 +54,10 @@ T = TypeVar("T")
 _outcome = lru_cache(maxsize=10_000)(parse_outcome)
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A run as the index has it: enough for a verdict, without its file. `told` is decoded when it is asked for.
+class RunRow(Value, frozen=True, kw_only=True):
+    """A run as the index has it: enough for a verdict, without its file.
+
+    `told` is decoded when it is asked for.
 
     `path` is that of the record's file below the matrix's `records/`.
     """
@@ -83,16 +94,23 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return _told.decode(self.told)[2]
 
 
-class Index:
-    """The records of any number of matrices. Where the file cannot be used, the index is made anew in memory."""
+class RecordIndex:
+    """The records of any number of matrices.
+
+    Where the file cannot be used, the index is made anew in memory.
+    """
 
     def __init__(self, path: Path | None) -> None:
-        """Open the index at that path, or one in memory; a damaged one, or one of another version, is made anew."""
+        """Open the index at that path, or one in memory; a damaged one, or one of another
+        version, is made anew.
+        """
         self._path = path
         self._connection = _opened(path)
 
     def refresh(self, store: RecordFiles) -> int:
-        """Read what is new or changed among the store's files, forget what is gone; return how many files that were."""
+        """Read what is new or changed among the store's files, forget what is gone; return how
+        many files that were.
+        """
         for place in (self._path, None):
             try:
                 return self._refresh(store)
@@ -100,25 +118,33 @@ class Index:
                 self._renew(place, keep="locked" in str(fault))
         return self._refresh(store)
 
-    def runs(self, store: RecordFiles) -> tuple[Row, ...]:
-        """Return all runs of the matrix, by cell and time. An index that lies about them is made anew."""
+    def runs(self, store: RecordFiles) -> tuple[RunRow, ...]:
+        """Return all runs of the matrix, by cell and time.
+
+        An index that lies about them is made anew.
+        """
         return self._sound(store, lambda: self._rows(store, ""))
 
-    def runs_of(self, store: RecordFiles, cell: str) -> tuple[Row, ...]:
+    def runs_of(self, store: RecordFiles, cell: str) -> tuple[RunRow, ...]:
         """Return the runs of one cell, by time."""
         return self._sound(store, lambda: self._rows(store, f"{cell}/"))
 
-    def latest(self, store: RecordFiles) -> tuple[Row, ...]:
+    def latest(self, store: RecordFiles) -> tuple[RunRow, ...]:
         """Return the newest run of each cell, by cell."""
         newest = {row.cell: row for row in self.runs(store)}
         return tuple(newest.values())
 
     def faults(self, store: RecordFiles) -> tuple[Fault, ...]:
-        """Return what was wrong with the files that are no sound records, when they were last read."""
+        """Return what was wrong with the files that are no sound records, when they were last
+        read.
+        """
         asked = "SELECT path, fault FROM files WHERE root = ? AND fault IS NOT NULL ORDER BY path"
-        found = self._sound(store, lambda: self._connection.execute(asked, (_root(store),)).fetchall())
+        found = self._sound(
+            store, lambda: self._connection.execute(asked, (_root(store),)).fetchall()
+        )
         return tuple(
-            Fault(code=RecordError.code, path=store.name(store.folder / path), message=fault) for path, fault in found
+            Fault(code=RecordError.code, path=store.name(store.folder / path), message=fault)
+            for path, fault in found
         )
 
     def close(self) -> None:
@@ -139,13 +165,13 @@ class Index:
             self.refresh(store)
         return read()
 
-    def _rows(self, store: RecordFiles, below: str) -> tuple[Row, ...]:
+    def _rows(self, store: RecordFiles, below: str) -> tuple[RunRow, ...]:
         """The rows whose path begins so; raises sqlite3.Error when one is damaged or lacking."""
         where = "root = ? AND path >= ? AND path < ?"
         values = (_root(store), below, f"{below}\x7f")
         asked = (
-            "SELECT path, cell, started, outcome, seconds, lock_digest, suite_digest, attempts, isolation, told, sum"
-            f" FROM records WHERE {where} ORDER BY cell, started, path"
+            "SELECT path, cell, started, outcome, seconds, lock_digest, suite_digest, attempts,"
+            f" isolation, told, sum FROM records WHERE {where} ORDER BY cell, started, path"
         )
         rows = tuple(_row(*columns) for columns in self._connection.execute(asked, values))
         count = f"SELECT count(*) FROM files WHERE fault IS NULL AND {where}"
@@ -174,25 +200,52 @@ class Index:
     def _keep(self, store: RecordFiles, path: str, state: tuple[int, int]) -> None:
         root, read = _root(store), store.read(store.folder / path)
         fault = read.message if isinstance(read, Fault) else None
-        self._connection.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?)", (root, path, *state, fault))
+        self._connection.execute(
+            "INSERT INTO files VALUES (?, ?, ?, ?, ?)", (root, path, *state, fault)
+        )
         if isinstance(read, Record):
             self._keep_record(root, path, read)
 
     def _keep_record(self, root: str, path: str, record: Record) -> None:
         outcome = record.outcome
-        parts = ("", "", "") if isinstance(outcome, Passed) else (outcome.stage, outcome.cause, outcome.subject)
+        parts = (
+            ("", "", "")
+            if isinstance(outcome, Passed)
+            else (outcome.stage, outcome.cause, outcome.subject)
+        )
         started = record.started.isoformat(timespec="microseconds")
         attempts = msgspec.json.encode([str(one) for one in record.outcomes]).decode()
         told = msgspec.msgpack.encode((record.capabilities, record.metrics, record.involved))
         digests = (record.lock_digest, record.suite_digest)
-        known = (path, record.cell, started, str(outcome), record.seconds, *digests, attempts, record.isolation, told)
+        known = (
+            path,
+            record.cell,
+            started,
+            str(outcome),
+            record.seconds,
+            *digests,
+            attempts,
+            record.isolation,
+            told,
+        )
         cursor = self._connection.execute(
             "INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                root, path, record.matrix, record.cell, started, str(outcome), *parts, record.seconds, *digests,
-                attempts, record.isolation, told, _sum(*known),
+                root,
+                path,
+                record.matrix,
+                record.cell,
+                started,
+                str(outcome),
+                *parts,
+                record.seconds,
+                *digests,
+                attempts,
+                record.isolation,
+                told,
+                _sum(*known),
             ),
-        )  # fmt: skip
+        )
         rows = ((cursor.lastrowid, one.id, one.status) for one in record.capabilities)
         self._connection.executemany("INSERT INTO capabilities VALUES (?, ?, ?)", rows)
 
@@ -201,12 +254,14 @@ def _root(store: RecordFiles) -> str:
     return hashlib.sha256(str(store.folder.absolute()).encode(errors="surrogateescape")).hexdigest()
 
 
-def _row(*columns: Any) -> Row:
+def _row(*columns: Any) -> RunRow:
     *known, told_sum = columns
     if _sum(*known) != told_sum:
         raise sqlite3.DatabaseError("a row of the index is damaged")
-    path, cell, started, outcome, seconds, lock_digest, suite_digest, attempts, isolation, told = known
-    return Row(
+    path, cell, started, outcome, seconds, lock_digest, suite_digest, attempts, isolation, told = (
+        known
+    )
+    return RunRow(
         path=path,
         cell=cell,
         started=datetime.datetime.fromisoformat(started),
@@ -221,7 +276,9 @@ def _row(*columns: Any) -> Row:
 
 
 def _sum(*known: object) -> int:
-    """A checksum of what a row says: SQLite's own checks look at its pages' structure, not at what stands in them."""
+    """A checksum of what a row says: SQLite's own checks look at its pages' structure, not at
+    what stands in them.
+    """
     *texts, told = known
     plain = "\0".join(map(str, texts)).encode()
     return zlib.crc32(told if isinstance(told, bytes) else b"", zlib.crc32(plain))
@@ -251,7 +308,9 @@ def _remove(path: Path) -> None:
 
 
 def _prepared(place: Path | str) -> sqlite3.Connection:
-    """A connection to an index of our version that can be written now; raises sqlite3.Error otherwise."""
+    """A connection to an index of our version that can be written now; raises sqlite3.Error
+    otherwise.
+    """
     connection = sqlite3.connect(place, timeout=LOCK_SECONDS, isolation_level=None)
     try:
         if _version(connection) != VERSION:
@@ -271,7 +330,9 @@ def _make_anew(connection: sqlite3.Connection) -> None:
     with _transaction(connection):
         if _version(connection) == VERSION:  # another run was faster
             return
-        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+        for (name,) in connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table'"
+        ).fetchall():
             connection.execute(f'DROP TABLE IF EXISTS "{name}"')
         for statement in _TABLES.split(";"):
             connection.execute(statement)

@@ -1,4 +1,6 @@
-"""The `results` room's reading of a failure: which packages it speaks of, and which of them is in the way."""
+"""The `results` room's reading of a failure: which packages it speaks of, and which of them is in
+the way.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,16 +12,22 @@ from compat.run.outcome import Failed, Outcome
 # What a place in the standard library, and a refused interpreter, speak of.
 PYTHON = "python"
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
-# A requirement or an exact version inside a resolver's sentence, and a package that it says something about.
+# A requirement or an exact version inside a resolver's sentence, and a package that it says
+# something about.
 _REQUIREMENT = re.compile(rf"({_NAME})(?:\[[^\]]*\])?\s*(?:[<>=!~]=|[<>])")
-_SPOKEN_OF = re.compile(rf"({_NAME}) (?:depends on|was yanked|was not found|has no)|depends on ({_NAME})")
+_SPOKEN_OF = re.compile(
+    rf"({_NAME}) (?:depends on|was yanked|was not found|has no)|depends on ({_NAME})"
+)
 # In "demo==1.0 depends on dep" the version stands where a name could.
 _VERSION = re.compile(r"\d+(?:\.\w+)*")
 _LIBRARY = re.compile(r"python3\.\d+/")
 
 
-def involved(outcome: Outcome, installed: Iterable[str], modules: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the packages that a failure speaks of, by normalised name: first the one it names, then whose code it is.
+def involved(
+    outcome: Outcome, installed: Iterable[str], modules: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return the packages that a failure speaks of, by normalised name: first the one it names,
+    then whose code it is.
 
     `modules` has the package of each top-level module whose name is not its package's own.
     """
@@ -37,8 +45,10 @@ def involved_in_refusal(subject: str, because: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*_of_requirements(subject), *_of_requirements(because)]))
 
 
-def in_the_way(packages: Iterable[str], asked: frozenset[str]) -> str:
-    """Return the first of the packages that is neither the subject's nor a coordinate's; empty when there is none."""
+def third_package(packages: Iterable[str], asked: frozenset[str]) -> str:
+    """Return the first of the packages that is neither the subject's nor a coordinate's; empty when
+    there is none.
+    """
     return next((name for name in packages if asked and name not in asked | {PYTHON}), "")
 
 
@@ -54,7 +64,9 @@ def _of_requirements(text: str) -> Iterator[str]:
 
 
 def _of_thing(outcome: Failed, modules: Mapping[str, str]) -> Iterator[str]:
-    """The package of what the failure names: an attribute, a module, or a product as people write its name."""
+    """The package of what the failure names: an attribute, a module, or a product as people write
+    its name.
+    """
     if outcome.thing:
         top = outcome.thing.partition(".")[0]
         yield modules.get(top) or canonicalize_name(re.sub(r"\s+", "-", top))

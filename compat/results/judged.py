@@ -1,19 +1,20 @@
-"""Attempts of a cell -> its Record: what they came to, capability by capability, redacted and cut to size."""
+"""Attempts of a cell -> its Record: what they came to, capability by capability, redacted and cut
+to size.
+"""
 
 import datetime
 from collections.abc import Callable, Sequence
-
-import msgspec
 
 from compat.lock.builders import own_error
 from compat.results.involved import involved, involved_in_refusal
 from compat.results.record import Attempt, Capability, Record, StepSeconds, decisive
 from compat.results.redact import redacted
-from compat.results.verdict import Present
+from compat.results.verdict import EvaluationContext
 from compat.run.classify import classify
 from compat.run.evidence import Evidence, Metric, StepName, Trial
 from compat.run.outcome import Failed, Outcome, Passed, is_untrusted
-from compat.run.signatures import EXCEPTIONS, read
+from compat.run.signatures import EXCEPTIONS, match_signature
+from compat.value import Value
 
 # How a text loses what may not be published: `redact.redacted`, told which folders the machine has.
 Redact = Callable[[str], str]
@@ -22,15 +23,19 @@ _MOST_CAPABILITIES = 2000
 _MOST_REMARKS = 50
 
 
-class Refused(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell that came to nothing before anything could run: what it came to, why in one sentence, and when."""
+class RefusedCell(Value, frozen=True, kw_only=True):
+    """A cell that came to nothing before anything could run: what it came to, why in one sentence,
+    and when.
+    """
 
     outcome: Failed
     because: str
     at: datetime.datetime
 
 
-def record_of(attempts: Sequence[Evidence], tool: str, run_url: str = "", redacted: Redact = redacted) -> Record:
+def record_of(
+    attempts: Sequence[Evidence], tool: str, run_url: str = "", redacted: Redact = redacted
+) -> Record:
     """Return the record of one run of a cell; its facts are those of the attempt that decides."""
     outcomes = [_redacted_outcome(classify(evidence), redacted) for evidence in attempts]
     outcome = decisive(outcomes)
@@ -49,31 +54,51 @@ def record_of(attempts: Sequence[Evidence], tool: str, run_url: str = "", redact
         capabilities=() if is_untrusted(outcome) else _capabilities(deciding, redacted),
         metrics=_metrics(deciding),
         installed=deciding.installed,
-        involved=involved(outcome, (item.name for item in deciding.installed), dict(deciding.owners)),
+        involved=involved(
+            outcome, (item.name for item in deciding.installed), dict(deciding.owners)
+        ),
         remarks=_remarks(deciding, redacted),
         step_seconds=_step_seconds(deciding),
         log=excerpt(deciding, outcome, redacted),
         run_url=run_url,
         attempts=tuple(
-            Attempt(outcome=one, seconds=round(e.seconds, 3), started=e.started, isolation=e.isolation)
+            Attempt(
+                outcome=one, seconds=round(e.seconds, 3), started=e.started, isolation=e.isolation
+            )
             for e, one in zip(attempts, outcomes, strict=True)
         ),
     )
 
 
 def record_of_refusal(
-    cell: str, matrix: str, refused: Refused, present: Present, host: str, run_url: str = ""
+    cell: str,
+    matrix: str,
+    refused: RefusedCell,
+    present: EvaluationContext,
+    host: str,
+    run_url: str = "",
 ) -> Record:
     """Return the record of a cell that could not be locked, so that nothing could be run."""
     return Record(
-        cell=cell, matrix=matrix, outcome=refused.outcome, lock_digest="", suite_digest=present.suite_digest,
-        started=refused.at, seconds=0.0, host=host, isolation="L0", log=redacted(refused.because)[:_LOG],
-        run_url=run_url, involved=involved_in_refusal(refused.outcome.subject, refused.because),
-    )  # fmt: skip
+        cell=cell,
+        matrix=matrix,
+        outcome=refused.outcome,
+        lock_digest="",
+        suite_digest=present.suite_digest,
+        started=refused.at,
+        seconds=0.0,
+        host=host,
+        isolation="L0",
+        log=redacted(refused.because)[:_LOG],
+        run_url=run_url,
+        involved=involved_in_refusal(refused.outcome.subject, refused.because),
+    )
 
 
 def excerpt(evidence: Evidence, outcome: Outcome, redacted: Redact) -> str:
-    """Return the part of the log around the first error, redacted, at most 4 KiB; empty when the run passed."""
+    """Return the part of the log around the first error, redacted, at most 4 KiB; empty when the
+    run passed.
+    """
     if isinstance(outcome, Passed) or not evidence.steps:
         return ""
     raised = evidence.imported or next(iter(evidence.collect_errors), None)
@@ -83,7 +108,10 @@ def excerpt(evidence: Evidence, outcome: Outcome, redacted: Redact) -> str:
         told = [redacted(f"{raised.type}: {raised.message} ({raised.where})")]
     lines = redacted(evidence.steps[-1].log).splitlines()
     signs = ("Error", "error:", "Fatal Python", "FAILED", "Traceback")
-    first = next((number for number, line in enumerate(lines) if any(sign in line for sign in signs)), len(lines))
+    first = next(
+        (number for number, line in enumerate(lines) if any(sign in line for sign in signs)),
+        len(lines),
+    )
     around = lines[max(0, first - 15) : first + 45]
     text = "\n".join(line[:400] for line in (*told, *around))
     return text.encode()[:_LOG].decode(errors="ignore")
@@ -96,7 +124,11 @@ def _capabilities(evidence: Evidence, redacted: Redact) -> tuple[Capability, ...
     for trial in sorted(evidence.tests, key=lambda trial: rank[trial.status]):
         found.setdefault(redacted(trial.capability or trial.test)[:200], trial)
     ids = sorted(found)[:_MOST_CAPABILITIES]
-    return tuple(_capability(name, found[name], redacted) for name in ids if name and found[name].status != "skipped")
+    return tuple(
+        _capability(name, found[name], redacted)
+        for name in ids
+        if name and found[name].status != "skipped"
+    )
 
 
 def _remarks(evidence: Evidence, redacted: Redact) -> tuple[str, ...]:
@@ -110,12 +142,16 @@ def _capability(name: str, trial: Trial, redacted: Redact) -> Capability:
     if trial.status == "passed":
         return Capability(id=name, status="yes", spelling=redacted(trial.spelling))
     if trial.status == "absent":
-        return Capability(id=name, status="absent", missing=tuple(redacted(missing) for missing in trial.missing))
+        return Capability(
+            id=name, status="absent", missing=tuple(redacted(missing) for missing in trial.missing)
+        )
     raised = trial.raised
     if raised is None:
         return Capability(id=name, status="no", cause="error")
-    cause, _ = read(EXCEPTIONS, f"{raised.type}: {raised.message}") or ("error", "")
-    subject = f"{redacted(f'{raised.type}: {raised.message}')[:500]} ({redacted(raised.where)[:400]})"
+    cause, _ = match_signature(EXCEPTIONS, f"{raised.type}: {raised.message}") or ("error", "")
+    subject = (
+        f"{redacted(f'{raised.type}: {raised.message}')[:500]} ({redacted(raised.where)[:400]})"
+    )
     return Capability(id=name, status="no", cause=cause, subject=subject)
 
 
@@ -123,9 +159,16 @@ def _metrics(evidence: Evidence) -> tuple[Metric, ...]:
     measured = list(evidence.metrics)
     if evidence.import_seconds is not None and evidence.imported is None:
         measured.append(
-            Metric(name="import_seconds", value=round(evidence.import_seconds, 3), unit="s", better="lower")
+            Metric(
+                name="import_seconds",
+                value=round(evidence.import_seconds, 3),
+                unit="s",
+                better="lower",
+            )
         )
-    peak = max((step.ended.peak_memory_mb for step in evidence.steps if step.name == "suite"), default=0)
+    peak = max(
+        (step.ended.peak_memory_mb for step in evidence.steps if step.name == "suite"), default=0
+    )
     if peak:
         measured.append(Metric(name="peak_memory", value=float(peak), unit="MiB", better="lower"))
     return tuple(sorted(measured, key=lambda metric: metric.name))
@@ -136,7 +179,10 @@ def _step_seconds(evidence: Evidence) -> StepSeconds:
     ours = max(0.0, evidence.seconds - sum(taken.values()))
     rounded = {name: round(seconds, 3) for name, seconds in taken.items()}
     return StepSeconds(
-        install=rounded.get("install"), import_=rounded.get("import"), suite=rounded.get("suite"), ours=round(ours, 3)
+        install=rounded.get("install"),
+        import_=rounded.get("import"),
+        suite=rounded.get("suite"),
+        ours=round(ours, 3),
     )
 
 

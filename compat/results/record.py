@@ -1,4 +1,6 @@
-"""The `results` room's record: one run of one cell, and its text with a format number and a digest of its own."""
+"""The `results` room's record: one run of one cell, and its text with a format number and a digest
+of its own.
+"""
 
 import datetime
 import hashlib
@@ -13,8 +15,17 @@ from compat.errors import Fault, RecordError
 from compat.results.involved import involved, involved_in_refusal
 from compat.results.strict import strict
 from compat.run.evidence import Installed, Isolation, Metric
-from compat.run.outcome import Cause, Failed, Outcome, Passed, is_doubtful, is_spurious, parse_outcome
-from compat.run.signatures import EXCEPTIONS, read
+from compat.run.outcome import (
+    Cause,
+    Failed,
+    Outcome,
+    Passed,
+    is_doubtful,
+    is_spurious,
+    parse_outcome,
+)
+from compat.run.signatures import EXCEPTIONS, match_signature
+from compat.value import StrictValue
 
 FORMAT = 3
 Raw = dict[str, Any]
@@ -23,9 +34,12 @@ MOST_LOG_BYTES = 4096
 LONGEST_TEXT = 1000
 FIRST_YEAR = 2000
 # File systems elsewhere take these for devices, with any ending.
-RESERVED = frozenset(["con", "prn", "aux", "nul", *(f"{kind}{n}" for kind in ("com", "lpt") for n in range(10))])
+RESERVED = frozenset(
+    ["con", "prn", "aux", "nul", *(f"{kind}{n}" for kind in ("com", "lpt") for n in range(10))]
+)
 _CELL_ID = re.compile(r"[a-z0-9](?:[a-z0-9_!+-]|\.(?!\.)){0,198}[a-z0-9_]")
-# Keys are sorted, so a line follows this one; two spaces, so it is no nested key, and no text holds a raw line break.
+# Keys are sorted, so a line follows this one; two spaces, so it is no nested key, and no text holds
+# a raw line break.
 _DIGEST = '\n  "digest": "'
 # A capability's subject: what was raised, and in brackets where.
 _TOLD = re.compile(r"(?P<message>.*) \((?P<at>[^()]*)\)", re.DOTALL)
@@ -33,26 +47,28 @@ _TOLD = re.compile(r"(?P<message>.*) \((?P<at>[^()]*)\)", re.DOTALL)
 Status = Literal["yes", "no", "absent"]
 Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
-Moment = Annotated[datetime.datetime, msgspec.Meta(tz=True)]
+UtcDatetime = Annotated[datetime.datetime, msgspec.Meta(tz=True)]
 Digest = Annotated[
-    str, msgspec.Meta(pattern=r"^([0-9a-f]{64})?$(?!\n)", description="a sha256 in lower-case hex, or empty")
+    str,
+    msgspec.Meta(
+        pattern=r"^([0-9a-f]{64})?$(?!\n)", description="a sha256 in lower-case hex, or empty"
+    ),
 ]
 # Four parts and no more: whatever stands here can be no host's name.
 HostClass = Annotated[
     str,
     msgspec.Meta(
-        pattern=r"^[a-z]+-[a-z0-9_]+-[0-9]+cpu-[0-9]+gb$(?!\n)", description="a class such as linux-x86_64-2cpu-24gb"
+        pattern=r"^[a-z]+-[a-z0-9_]+-[0-9]+cpu-[0-9]+gb$(?!\n)",
+        description="a class such as linux-x86_64-2cpu-24gb",
     ),
 ]
 RunUrl = Annotated[str, msgspec.Meta(pattern=r"^(https://[!#-;=?-~]+)?$(?!\n)", max_length=500)]
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of the results room's values."""
+class Capability(StrictValue, frozen=True, kw_only=True):
+    """What one capability came to.
 
-
-class Capability(Value, frozen=True, kw_only=True):
-    """What one capability came to. `cause` and `subject` say why not; `missing` is the API that an absent one lacks.
+    `cause` and `subject` say why not; `missing` is the API that an absent one lacks.
 
     `spelling` is the name under which this version has it, where names changed.
     """
@@ -70,13 +86,19 @@ class Capability(Value, frozen=True, kw_only=True):
         if self.status != "no":
             return None
         text = _TOLD.fullmatch(self.subject)
-        _, thing = read(EXCEPTIONS, text["message"] if text else self.subject) or ("", "")
+        _, thing = match_signature(EXCEPTIONS, text["message"] if text else self.subject) or (
+            "",
+            "",
+        )
         at = text["at"] if text else ""
         return Failed(stage="test", cause=self.cause or "error", subject=self.id, by=thing, at=at)
 
 
-class StepSeconds(Value, frozen=True, kw_only=True):
-    """How long each step took; None when it was not reached. `ours` is what compat itself took besides."""
+class StepSeconds(StrictValue, frozen=True, kw_only=True):
+    """How long each step took; None when it was not reached.
+
+    `ours` is what compat itself took besides.
+    """
 
     install: Seconds | None = None
     import_: Seconds | None = msgspec.field(default=None, name="import")
@@ -84,9 +106,9 @@ class StepSeconds(Value, frozen=True, kw_only=True):
     ours: Seconds | None = None
 
 
-class _Try(Value, frozen=True, kw_only=True):
+class _Try(StrictValue, frozen=True, kw_only=True):
     seconds: Seconds
-    started: Moment
+    started: UtcDatetime
     isolation: Isolation
 
 
@@ -96,12 +118,12 @@ class Attempt(_Try, frozen=True, kw_only=True):
     outcome: Outcome
 
 
-class _Run(Value, frozen=True, kw_only=True):
+class _Run(StrictValue, frozen=True, kw_only=True):
     cell: str
     matrix: Name
     lock_digest: Digest
     suite_digest: Digest
-    started: Moment
+    started: UtcDatetime
     seconds: Seconds
     host: HostClass
     isolation: Isolation
@@ -119,10 +141,11 @@ class _Run(Value, frozen=True, kw_only=True):
 class Record(_Run, frozen=True, kw_only=True):
     """One run of one cell. `started` is in UTC, and `log` a redacted excerpt of at most 4 KiB.
 
-    `lock_digest` is empty when there was no lock, and so is then `suite_digest`: the suite has no part in a refusal.
-    `outcome` is that of one of the attempts, see `decisive`; without attempts it stands alone. `involved` are the
-    packages that it speaks of, by normalised name, since format 2. `remarks` says what was noticed of the installed
-    packages that the outcome does not say, since format 3: code that the interpreter runs at its start, wrong RECORDs.
+    `lock_digest` is empty when there was no lock, and so is then `suite_digest`: the suite has no
+    part in a refusal. `outcome` is that of one of the attempts, see `decisive`; without attempts it
+    stands alone. `involved` are the packages that it speaks of, by normalised name, since format 2.
+    `remarks` says what was noticed of the installed packages that the outcome does not say, since
+    format 3: code that the interpreter runs at its start, wrong RECORDs.
     """
 
     outcome: Outcome
@@ -135,7 +158,9 @@ class Record(_Run, frozen=True, kw_only=True):
 
 
 def _with_involved(raw: Raw) -> Raw:
-    """Format 1 did not say which packages a failure speaks of: as far as its outcome and what was installed tell."""
+    """Format 1 did not say which packages a failure speaks of: as far as its outcome and what was
+    installed tell.
+    """
     outcome = parse_outcome(raw["outcome"])
     if isinstance(outcome, Failed) and outcome.stage == "lock":
         packages = involved_in_refusal(outcome.subject, raw["log"])
@@ -209,7 +234,8 @@ class _Stored(_Run, frozen=True, kw_only=True):
 
 
 def decisive(outcomes: Sequence[Outcome]) -> Outcome:
-    """Return what a run with these attempts came to: the last that says something about the versions, else the last.
+    """Return what a run with these attempts came to: the last that says something about the
+    versions, else the last.
 
     Where those disagree it is the last failure: no retry hides one.
     """
@@ -229,13 +255,16 @@ def encode_record(record: Record) -> str:
         **{field: getattr(record, field) for field in _Run.__struct_fields__},
         outcome=str(record.outcome),
         attempts=tuple(
-            _StoredTry(outcome=str(a.outcome), seconds=a.seconds, started=a.started, isolation=a.isolation)
+            _StoredTry(
+                outcome=str(a.outcome), seconds=a.seconds, started=a.started, isolation=a.isolation
+            )
             for a in record.attempts
         ),
     )
     place = f"record of {record.cell}"
     try:
-        # Through `convert`, so that an integer of seconds is written as the number that is read back.
+        # Through `convert`, so that an integer of seconds is written as the number that is read
+        # back.
         body = msgspec.convert(msgspec.to_builtins(stored), _Stored)
         raw = {**msgspec.to_builtins(body), "format": FORMAT}
         digest = hashlib.sha256(_canonical(raw).encode()).hexdigest()
@@ -243,14 +272,20 @@ def encode_record(record: Record) -> str:
     except (msgspec.ValidationError, UnicodeError) as fault:
         raise RecordError(_fault(place, str(fault))) from None
     if decode_record(text, place) != record:
-        raise RecordError.of("holds what cannot be read back, such as a number that is not finite", path=place)
+        raise RecordError.of(
+            "holds what cannot be read back, such as a number that is not finite", path=place
+        )
     return text
 
 
 def decode_record(
-    text: str, source: str, upgrades: Mapping[int, Callable[[Raw], Raw]] = UPGRADES, newest: int = FORMAT
+    text: str,
+    source: str,
+    upgrades: Mapping[int, Callable[[Raw], Raw]] = UPGRADES,
+    newest: int = FORMAT,
 ) -> Record:
-    """Return the record of the text; raise RecordError with one line when it is not one, or not as it was written.
+    """Return the record of the text; raise RecordError with one line when it is not one, or not as
+    it was written.
 
     A text of an older format is upgraded step by step; `upgrades` and `newest` are there for tests.
     """
@@ -259,7 +294,7 @@ def decode_record(
         found = raw.pop("format", None)
         if not isinstance(found, int) or isinstance(found, bool) or not 1 <= found <= newest:
             raise ValueError(f"has format {found!r}; this version of compat reads 1 to {newest}")
-        if raw.pop("digest", None) != digest_of(text):
+        if raw.pop("digest", None) != record_digest(text):
             raise ValueError("is not as it was written: its digest differs")
         record = _record(_upgraded(raw, range(found, newest), upgrades))
         _refuse_unsound(record)
@@ -268,8 +303,10 @@ def decode_record(
         raise RecordError(_fault(source, str(fault))) from None
 
 
-def digest_of(text: str) -> str:
-    """Return the sha256 of a record's text without the line that holds it; empty when there is no such line."""
+def record_digest(text: str) -> str:
+    """Return the sha256 of a record's text without the line that holds it; empty when there is no
+    such line.
+    """
     before, found, after = text.partition(_DIGEST)
     _, _, rest = after.partition("\n")
     return hashlib.sha256(f"{before}\n{rest}".encode()).hexdigest() if found else ""
@@ -296,7 +333,9 @@ def _upgraded(raw: Raw, steps: Iterable[int], upgrades: Mapping[int, Callable[[R
         try:
             raw = upgrades[step](raw)
         except (LookupError, TypeError, AttributeError, ValueError) as fault:
-            raise ValueError(f"cannot be upgraded from format {step}: {type(fault).__name__} {fault}") from None
+            raise ValueError(
+                f"cannot be upgraded from format {step}: {type(fault).__name__} {fault}"
+            ) from None
     return raw
 
 
@@ -310,7 +349,12 @@ def _record(raw: Raw) -> Record:
         **{field: getattr(stored, field) for field in _Run.__struct_fields__},
         outcome=parse_outcome(stored.outcome),
         attempts=tuple(
-            Attempt(outcome=parse_outcome(a.outcome), seconds=a.seconds, started=a.started, isolation=a.isolation)
+            Attempt(
+                outcome=parse_outcome(a.outcome),
+                seconds=a.seconds,
+                started=a.started,
+                isolation=a.isolation,
+            )
             for a in stored.attempts
         ),
     )
@@ -320,17 +364,23 @@ def _refuse_unsound(record: Record) -> None:
     """Raise ValueError for what the types cannot say."""
     if not is_cell_id(record.cell):
         raise ValueError(
-            f"cell: {record.cell[:80]!r} cannot be a cell id: lower-case letters, digits, '._+!-', no '..'"
+            f"cell: {record.cell[:80]!r} cannot be a cell id: lower-case letters, digits, '._+!-',"
+            " no '..'"
         )
     for moment in (record.started, *(attempt.started for attempt in record.attempts)):
         if moment.utcoffset() or moment.year < FIRST_YEAR:
-            raise ValueError(f"started: {moment.isoformat()} is not a moment in UTC since {FIRST_YEAR}")
+            raise ValueError(
+                f"started: {moment.isoformat()} is not a moment in UTC since {FIRST_YEAR}"
+            )
     if len(record.log.encode()) > MOST_LOG_BYTES:
         raise ValueError(f"log: is longer than {MOST_LOG_BYTES} bytes")
     if record.outcome not in record.outcomes:
         raise ValueError(f"outcome: no attempt came to {record.outcome}")
     for outcome in (record.outcome, *record.outcomes):
-        if isinstance(outcome, Failed) and max(map(len, (outcome.subject, outcome.by, outcome.at))) > LONGEST_TEXT:
+        if (
+            isinstance(outcome, Failed)
+            and max(map(len, (outcome.subject, outcome.by, outcome.at))) > LONGEST_TEXT
+        ):
             raise ValueError(f"outcome: a part of it is longer than {LONGEST_TEXT} characters")
     ids = [capability.id for capability in record.capabilities]
     if len(set(ids)) < len(ids):

@@ -1,4 +1,7 @@
-"""The `results` room's black pen: what of a log may be published. Paths, hosts, secrets and control signs may not."""
+"""The `results` room's black pen: what of a log may be published.
+
+Paths, hosts, secrets and control signs may not.
+"""
 
 import math
 import re
@@ -12,15 +15,20 @@ HOST = "<host>"
 _SHORTEST_SECRET = 4
 _MOST_PASSES = 8
 
-# The first folder of a path that tells a file of a machine from a route such as /users/7: those of the Filesystem
-# Hierarchy Standard 3.0, of macOS, and what CI services and clusters mount. What else a machine has, its callers name.
+# The first folder of a path that tells a file of a machine from a route such as /users/7: those of
+# the Filesystem Hierarchy Standard 3.0, of macOS, and what CI services and clusters mount. What
+# else a machine has, its callers name.
 _STANDARD_ROOTS = """
-    bin boot dev etc home lib lib32 lib64 libx32 media mnt opt proc root run sbin srv sys tmp usr var
+    bin boot dev etc home lib lib32 lib64 libx32 media mnt opt proc root run sbin srv sys tmp usr
+    var
     Applications Library System Users Volumes private
-    __t __w agent azp builds cygdrive gpfs hostedtoolcache lustre nfs nix scratch snap work workspace workspaces
+    __t __w agent azp builds cygdrive gpfs hostedtoolcache lustre nfs nix scratch snap work
+    workspace workspaces
 """
 # Ends of names that files of programs have, and pages do not.
-_PROGRAM = re.compile(r"\.(?:py[cdiwx]?|pxd|so(?:\.\d+)*|dylib|dll|whl|egg|pth|c|cc|cpp|h|hpp|o|a|toml|cfg|ini|lock)$")
+_PROGRAM = re.compile(
+    r"\.(?:py[cdiwx]?|pxd|so(?:\.\d+)*|dylib|dll|whl|egg|pth|c|cc|cpp|h|hpp|o|a|toml|cfg|ini|lock)$"
+)
 
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
@@ -34,7 +42,9 @@ _UNSEEN = re.compile(r"[^\n\t -~]")
 _KEY_BLOCK = re.compile(
     r"-----BEGIN [A-Z0-9 ]{0,40}-----(?:(?!-----)[\s\S]){0,20000}(?:-----END [A-Z0-9 ]{0,40}-----)?"
 )
-_PUTTY = re.compile(r"PuTTY-User-Key-File-\d(?:(?!Private-MAC)[\s\S]){0,20000}(?:Private-MAC: ?\w+)?")
+_PUTTY = re.compile(
+    r"PuTTY-User-Key-File-\d(?:(?!Private-MAC)[\s\S]){0,20000}(?:Private-MAC: ?\w+)?"
+)
 _TOKENS = re.compile(
     r"(?<![A-Za-z0-9])(?:"
     r"gh[a-z]_[A-Za-z0-9_]{16,}|github_pat_[A-Za-z0-9_]{16,}|gl[a-z]{1,10}-[A-Za-z0-9_-]{16,}|GR1348941[A-Za-z0-9_-]{16,}"
@@ -47,60 +57,87 @@ _TOKENS = re.compile(
     r"|(?:bot)?[0-9]{8,10}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"
     r")"
 )
-_WEBHOOK = re.compile(r"(?i)(/services/(?=T)|/api/webhooks/|/soap/v3(?:\.1)?/)(?!\*)[A-Za-z0-9_/-]{20,}")
-_BEARER = re.compile(r"(?i)\b(bearer|basic|token)[ \t]+(?=[A-Za-z0-9+/_.=-]{0,200}[0-9+/=])([A-Za-z0-9+/_.=-]{12,})")
-_HEADER = re.compile(r"(?im)\b((?:proxy-)?authorization|(?:set-)?cookie|x-[a-z-]{0,30}(?:token|key))(['\"]?:)[^\n]*")
+_WEBHOOK = re.compile(
+    r"(?i)(/services/(?=T)|/api/webhooks/|/soap/v3(?:\.1)?/)(?!\*)[A-Za-z0-9_/-]{20,}"
+)
+_BEARER = re.compile(
+    r"(?i)\b(bearer|basic|token)[ \t]+(?=[A-Za-z0-9+/_.=-]{0,200}[0-9+/=])([A-Za-z0-9+/_.=-]{12,})"
+)
+_HEADER = re.compile(
+    r"(?im)\b((?:proxy-)?authorization|(?:set-)?cookie|x-[a-z-]{0,30}(?:token|key))(['\"]?:)[^\n]*"
+)
 # The letters F and E alone are how pytest shows tests that fail.
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?![EF]+\b)[0-9A-Fa-f]{40,}(?![0-9A-Za-z])")
-_SECRET_WORD = r"(?:TOKEN|SECRET|PASS|PWD|KEY|CRED|AUTH|COOKIE|SESSION|PRIVATE|SIGNATURE|DSN|WEBHOOK|CERT)"
+_SECRET_WORD = (
+    r"(?:TOKEN|SECRET|PASS|PWD|KEY|CRED|AUTH|COOKIE|SESSION|PRIVATE|SIGNATURE|DSN|WEBHOOK|CERT)"
+)
 _SECRET_NAME = rf"(?<![A-Z0-9_])(?=[A-Z0-9_]{{0,80}}{_SECRET_WORD})[A-Z][A-Z0-9_]{{2,99}}"
-_OF_MACHINE = r"(?<![A-Z0-9_])(?:HOST|HOSTNAME|USER|USERNAME|LOGNAME|SUDO_USER|HOME|MAIL|SSH_[A-Z]{1,20})"
+_OF_MACHINE = (
+    r"(?<![A-Z0-9_])(?:HOST|HOSTNAME|USER|USERNAME|LOGNAME|SUDO_USER|HOME|MAIL|SSH_[A-Z]{1,20})"
+)
 _SETTING = re.compile(rf"({_SECRET_NAME}|{_OF_MACHINE})=[^\n]*")
-_QUOTED_SETTING = re.compile(rf"(['\"])({_SECRET_NAME}|{_OF_MACHINE})\1(: ?)(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s,}}]+)")
+_QUOTED_SETTING = re.compile(
+    rf"(['\"])({_SECRET_NAME}|{_OF_MACHINE})\1(: ?)(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s,}}]+)"
+)
 # A name that says what it holds, however it begins: db_password, cloudant-api-key, _authToken.
 _TELLING = (
     r"(?:(?:api|auth|service|account|db|database|priv|private|client|access|secret)[_-]?key"
     r"|(?:db|database|key)[_-]?pass|password|passwd|passphrase|pwd|secret|contrase[nñ]a|(?:[_-]|auth|access)token"
     r"|(?<![a-z0-9])(?:cloudant|clou|cl|softlayer|sl)[_-]?(?:api)?[_-]?(?:key|pw|pass|token))"
 )
-_PASSWORD = re.compile(rf"(?i)(?=[-_acdkps])({_TELLING}(?:['\"\]]{{0,2}} ?[=:] ?))(?!['\"`]|[=:>]|\*\*\*)[^\s,;]+")
+_PASSWORD = re.compile(
+    rf"(?i)(?=[-_acdkps])({_TELLING}(?:['\"\]]{{0,2}} ?[=:] ?))(?!['\"`]|[=:>]|\*\*\*)[^\s,;]+"
+)
 _QUOTED_SECRET = re.compile(
     rf"(?i)(?=[-_acdkps])({_TELLING}[\w-]{{0,40}}(?:\[\d*\])?['\"\]]{{0,2}}(?:\.assign)?\s?(?:[:=!>(]|\s){{1,4}}@?)"
     r"(['\"`])[^'\"`\n]+\2"
 )
-_COMPARED_SECRET = re.compile(rf"(?i)(['\"`])[^'\"`\n]+\1(\s?[!=]{{2,3}}\s?[\w.-]{{0,60}}{_TELLING})")
+_COMPARED_SECRET = re.compile(
+    rf"(?i)(['\"`])[^'\"`\n]+\1(\s?[!=]{{2,3}}\s?[\w.-]{{0,60}}{_TELLING})"
+)
 _QUOTED = re.compile(r"(?P<quote>['\"])(?P<text>[A-Za-z0-9+/=_-]{20,200})(?P=quote)")
 
 _FILE_URL = re.compile(r"(?i)\bfile:/+([^\s'\"<>]*)")
 _CREDENTIALS = re.compile(r"(://)[^\s/'\"<>@]{1,200}@")
 _URL = re.compile(r"(?i)\b([a-z][a-z0-9+.-]{1,30}://)(?!<host>)[^\s/?#'\"<>()\[\]{}|\\,;]+")
-_BARE_URL = re.compile(r"(?<![:\w/.])//(?:[A-Za-z0-9-]{1,63}\.){1,9}[A-Za-z]{2,30}(?::\d+)?(?=[/\s'\"]|$)")
+_BARE_URL = re.compile(
+    r"(?<![:\w/.])//(?:[A-Za-z0-9-]{1,63}\.){1,9}[A-Za-z]{2,30}(?::\d+)?(?=[/\s'\"]|$)"
+)
 _QUERY = re.compile(r"(://<host>[^\s?#'\"<>]*)[?#](?!\.\.\.)[^\s'\"<>)]*")
 _NAMED_HOST = re.compile(r"(?i)\b(host(?:name)?(?:=|: ?|=? ?)(['\"]))[^'\"\n<]+\2")
-_PLAIN_HOST = re.compile(r"(?i)\b((?:resolve|connect to|reach) (?:host:? )?)(?=[a-z0-9.-]*\.)[a-z0-9][a-z0-9.-]{2,250}")
+_PLAIN_HOST = re.compile(
+    r"(?i)\b((?:resolve|connect to|reach) (?:host:? )?)(?=[a-z0-9.-]*\.)[a-z0-9][a-z0-9.-]{2,250}"
+)
 _USER_AT = re.compile(
     r"(?<![^\s'\"<>(,=:/])[A-Za-z0-9._%+:-]{1,100}@[A-Za-z0-9][A-Za-z0-9.-]{0,100}\.[A-Za-z0-9-]{1,40}"
 )
 _ADDRESS = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}:\d{1,5}\b")
 # Without a port only where the words say that it is one: 1.2.3.4 alone is a version as well.
 _NAMED_ADDRESS = re.compile(
-    r"(?i)((?:host|server|addr|address|\bip|peer)['\"]?(?:[:=( ]|, ){1,3}['\"]?)(?:\d{1,3}\.){3}\d{1,3}\b(?![\w.])"
+    r"(?i)((?:host|server|addr|address|\bip|peer)['\"]?(?:[:=( ]|,"
+    r" ){1,3}['\"]?)(?:\d{1,3}\.){3}\d{1,3}\b(?![\w.])"
 )
 
 _NAME = r"[^/\s:'\"<>|,;()\[\]{}]+"
 _HOME = re.compile(rf"(?<![\w.~*/-])(?<!<host>)/(?:home|Users)/{_NAME}")
 # Builders put absolute paths below their own folders: build/temp.linux/home/jane/x.o.
-_HOME_BELOW = re.compile(rf"(?<![\w./:<>-])((?:\.{{0,2}}/)?[\w.-]+(?:/[\w.-]+)*?)/(?:home|Users)/{_NAME}(?=/[^\s/])")
+_HOME_BELOW = re.compile(
+    rf"(?<![\w./:<>-])((?:\.{{0,2}}/)?[\w.-]+(?:/[\w.-]+)*?)/(?:home|Users)/{_NAME}(?=/[^\s/])"
+)
 _IS_HOME = re.compile(r".*[/\\](?:home|Users)[/\\]+[^/\\]+[/\\]*")
 _FRAME = re.compile(r"(\bFile \")(~?/[^\"\n]+)(\")")
 _NAMED_PATH = re.compile(
-    r"((?:\[(?:Errno|WinError) -?\d+\][^\n'\"]{0,200}|\b(?:Pure)?(?:Posix|Windows)?Path\()b?(['\"]))"
+    r"((?:\[(?:Errno|WinError)"
+    r" -?\d+\][^\n'\"]{0,200}|\b(?:Pure)?(?:Posix|Windows)?Path\()b?(['\"]))"
     r"(/[^'\"\n]*/[^'\"\n]+)(\2)"
 )
-_QUOTED_PATH = re.compile(r"(?P<quote>['\"`])(?P<path>(?:~?/|[A-Za-z]:[\\/]|\\\\)[^'\"`\n]*)(?P=quote)")
+_QUOTED_PATH = re.compile(
+    r"(?P<quote>['\"`])(?P<path>(?:~?/|[A-Za-z]:[\\/]|\\\\)[^'\"`\n]*)(?P=quote)"
+)
 _REST = r"[^\s:'\"`<>|,;()\[\]{}*?!&=]"
 _WINDOWS = (
-    r"(?<![A-Za-z0-9\\])(?:[A-Za-z]:[\\/]+)+|(?<!\\)\\\\(?=[\w.-]{2,60}\\[^\\])|(?<!\\)\\{4}(?=[\w.-]{2,60}\\\\[^\\])"
+    r"(?<![A-Za-z0-9\\])(?:[A-Za-z]:[\\/]+)+|(?<!\\)\\\\(?=[\w.-]{2,60}\\[^\\])"
+    r"|(?<!\\)\\{4}(?=[\w.-]{2,60}\\\\[^\\])"
 )
 _PATH = re.compile(
     # Alone, after dots that are no relative path, or glued to an option as in -I/usr/include.
@@ -117,10 +154,11 @@ _OLD_COMMAND = re.compile(r"##(?=\[|vso\[)")
 def redacted(text: str, secrets: Iterable[str] = (), places: Iterable[str] = ()) -> str:
     """Return the text without what is a machine's own or a secret; doing it again changes nothing.
 
-    A path of a machine keeps its part from `site-packages/`, the suite or the standard library on, else its last name;
-    a URL loses its host, user and query. Other words with slashes (routes, MIME types, regular expressions) stay as
-    they are. `places` are the machine's own folders: below `/` they are first names of its paths, deeper ones are
-    hidden wherever they stand. Known secrets are hidden wherever they stand, if they have four characters.
+    A path of a machine keeps its part from `site-packages/`, the suite or the standard library on,
+    else its last name; a URL loses its host, user and query. Other words with slashes (routes, MIME
+    types, regular expressions) stay as they are. `places` are the machine's own folders: below `/`
+    they are first names of its paths, deeper ones are hidden wherever they stand. Known secrets are
+    hidden wherever they stand, if they have four characters.
     """
     known = _spellings(secrets)
     rules = _rules(tuple(places))
@@ -131,11 +169,15 @@ def redacted(text: str, secrets: Iterable[str] = (), places: Iterable[str] = ())
             return text
         text = once
     # Made to be peeled layer by layer: nothing of such a line is worth keeping.
-    return "\n".join(line if _pass(line, known, rules) == line else HIDDEN for line in text.split("\n"))
+    return "\n".join(
+        line if _pass(line, known, rules) == line else HIDDEN for line in text.split("\n")
+    )
 
 
 def _visible(text: str) -> str:
-    """Without escape sequences, control characters, and what cannot be seen or turns the direction of reading."""
+    """Without escape sequences, control characters, and what cannot be seen or turns the direction
+    of reading.
+    """
     text = _LINE_BREAKS.sub("\n", _ESCAPES.sub("", text))
     return _UNSEEN.sub(lambda match: _shown(match[0]), text)
 
@@ -151,8 +193,17 @@ def _shown(char: str) -> str:
 def _spellings(secrets: Iterable[str]) -> tuple[str, ...]:
     """Each secret as it is, as it stands in a URL, and line by line; the longest first."""
     plain = {line.strip() for secret in secrets for line in (secret, *secret.splitlines())}
-    known = {form for secret in plain for form in (secret, _visible(secret), quote(secret, safe="", errors="replace"))}
-    return tuple(sorted((s for s in known if len(s) >= _SHORTEST_SECRET and s.strip("*")), key=lambda s: (-len(s), s)))
+    known = {
+        form
+        for secret in plain
+        for form in (secret, _visible(secret), quote(secret, safe="", errors="replace"))
+    }
+    return tuple(
+        sorted(
+            (s for s in known if len(s) >= _SHORTEST_SECRET and s.strip("*")),
+            key=lambda s: (-len(s), s),
+        )
+    )
 
 
 def _pass(text: str, secrets: tuple[str, ...], rules: "tuple[Rule, ...]") -> str:
@@ -169,7 +220,9 @@ def _kept_digest(match: re.Match[str]) -> str:
 
 
 def _random(match: re.Match[str]) -> str:
-    """A quoted string is hidden when it looks drawn at random: the limits of entropy are those of detect-secrets."""
+    """A quoted string is hidden when it looks drawn at random: the limits of entropy are those of
+    detect-secrets.
+    """
     text, quote_mark = match["text"], match["quote"]
     share = [count / len(text) for count in Counter(text).values()]
     bits = -sum(part * math.log2(part) for part in share)
@@ -188,7 +241,9 @@ def _tail(path: str) -> str:
 
 
 def _is_of_machine(path: str, roots: frozenset[str]) -> bool:
-    """Whether a text that begins as a path does is a file's: by its first folder, where it leads to, or its end."""
+    """Whether a text that begins as a path does is a file's: by its first folder, where it leads
+    to, or its end.
+    """
     if path.startswith("~") or _ON_WINDOWS.match(path):
         return True
     names = [name for name in path.split("/") if name]
@@ -210,8 +265,12 @@ def _below(match: re.Match[str]) -> str:
 def _rules(places: tuple[str, ...]) -> "tuple[Rule, ...]":
     """The rules in their order, for a machine with these folders."""
     folders = {place.rstrip("/") for place in places if place.startswith("/") and place.strip("/")}
-    roots = frozenset(_STANDARD_ROOTS.split()) | {place[1:] for place in folders if place.count("/") == 1}
-    deep = {form for place in folders if place.count("/") > 1 for form in (place, quote(place, safe=""))}
+    roots = frozenset(_STANDARD_ROOTS.split()) | {
+        place[1:] for place in folders if place.count("/") == 1
+    }
+    deep = {
+        form for place in folders if place.count("/") > 1 for form in (place, quote(place, safe=""))
+    }
 
     def in_quotes(match: re.Match[str]) -> str:
         if not _is_of_machine(match["path"], roots):
@@ -219,13 +278,17 @@ def _rules(places: tuple[str, ...]) -> "tuple[Rule, ...]":
         return f"{match['quote']}{_tail(match['path'])}{match['quote']}"
 
     def alone(match: re.Match[str]) -> str:
-        is_place_in_file = re.match(r":\d", match.string[match.end() : match.end() + 2]) and "." in match[0]
+        is_place_in_file = (
+            re.match(r":\d", match.string[match.end() : match.end() + 2]) and "." in match[0]
+        )
         is_file = is_place_in_file and "/" in match[0].strip("/")
         return _tail(match[0]) if is_file or _is_of_machine(match[0], roots) else match[0]
 
     own: tuple[Rule, ...] = ()
     if deep:
-        alternatives = "|".join(re.escape(place) for place in sorted(deep, key=lambda place: (-len(place), place)))
+        alternatives = "|".join(
+            re.escape(place) for place in sorted(deep, key=lambda place: (-len(place), place))
+        )
         own = ((re.compile(rf"(?:{alternatives})(?![\w-])(?P<rest>{_REST}*)"), _below),)
     return (
         *_BEFORE_PATHS,

@@ -1,4 +1,6 @@
-"""Verdicts -> the `[[known]]` entries that say more than is so: a capability works where one says that it fails."""
+"""Verdicts -> the `[[known]]` entries that say more than is so: a capability works where one says
+that it fails.
+"""
 
 from collections.abc import Iterator, Mapping
 
@@ -6,12 +8,13 @@ from compat.declare.faults import Finding
 from compat.declare.matrix import Matrix
 from compat.errors import UsageError
 from compat.plan.cell import parse_cell
-from compat.results.picture import holds
+from compat.results.snapshot import holds
 from compat.results.verdict import Verdict
 
 
 def refuted(matrix: Matrix, verdicts: Mapping[str, Verdict]) -> Iterator[Finding]:
-    """Yield a finding for each entry about a capability that a cell of its own range refutes; the first cell is named.
+    """Yield a finding for each entry about a capability that a cell of its own range refutes; the
+    first cell is named.
 
     A flaky cell refutes nothing.
     """
@@ -23,7 +26,9 @@ def refuted(matrix: Matrix, verdicts: Mapping[str, Verdict]) -> Iterator[Finding
         ]
         if cells:
             more = f" and {len(cells) - 1} more" if len(cells) > 1 else ""
-            message = f"{issue.capability} works in {cells[0]}{more}, where this entry says why it fails"
+            message = (
+                f"{issue.capability} works in {cells[0]}{more}, where this entry says why it fails"
+            )
             yield Finding("refuted", ("known", number), message, "narrow its `when`, or remove it")
 
 

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from compat.results.record import Record, digest_of, encode_record
+from compat.results.record import Record, encode_record, record_digest
 
 
 class RecordStore(Protocol):
@@ -14,7 +14,8 @@ class RecordStore(Protocol):
     def add(self, record: Record) -> bool:
         """Keep the record and return True; False when the identical one is there already.
 
-        Raises RecordError when the record cannot be read back, CompatError when it cannot be written.
+        Raises RecordError when the record cannot be read back, CompatError when it cannot be
+        written.
         """
 
     def cells(self) -> tuple[str, ...]:
@@ -33,11 +34,14 @@ class MemoryStore:
     def records(self, cell: str) -> tuple[Record, ...]:
         """Return the records of a cell, by when they started."""
         kept = self._kept.get(cell, {})
-        return tuple(record for _, record in sorted(kept.items(), key=lambda item: (item[1].started, item[0])))
+        return tuple(
+            record
+            for _, record in sorted(kept.items(), key=lambda item: (item[1].started, item[0]))
+        )
 
     def add(self, record: Record) -> bool:
         """Keep the record; False when the identical one is there already."""
-        digest = digest_of(encode_record(record))
+        digest = record_digest(encode_record(record))
         kept = self._kept.setdefault(record.cell, {})
         if digest in kept:
             return False

@@ -1,4 +1,6 @@
-"""The `results` room's slow and strict reading of JSON: for texts that are not in our own form, or are none at all."""
+"""The `results` room's slow and strict reading of JSON: for texts that are not in our own form, or
+are none at all.
+"""
 
 import json
 from collections.abc import Iterable
@@ -10,17 +12,21 @@ _MOST_SHOWN = 60
 def strict(text: str) -> dict[str, Any]:
     """Return the JSON object (RFC 8259) of the text, or raise ValueError with one sentence.
 
-    Refused besides what the standard library refuses: deep nesting, NaN, numbers out of range, a key that stands
-    twice, and halves of a surrogate pair.
+    Refused besides what the standard library refuses: deep nesting, NaN, numbers out of range, a
+    key that stands twice, and halves of a surrogate pair.
     """
     try:
-        found = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number, parse_float=_finite)
+        found = json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_no_number, parse_float=_finite
+        )
         text.encode()
         json.dumps(found, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("is nested too deep") from None
     except json.JSONDecodeError as fault:
-        raise ValueError(f"is not JSON: {fault.msg[:1].lower()}{fault.msg[1:]} in line {fault.lineno}") from None
+        raise ValueError(
+            f"is not JSON: {fault.msg[:1].lower()}{fault.msg[1:]} in line {fault.lineno}"
+        ) from None
     except UnicodeEncodeError:
         raise ValueError("is not Unicode: it holds one half of a surrogate pair") from None
     if not isinstance(found, dict):

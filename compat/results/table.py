@@ -7,17 +7,19 @@ from packaging.version import Version
 
 from compat.declare.capabilities import Described
 from compat.declare.matrix import KnownIssue
-from compat.results.picture import Entry, Picture
-from compat.results.record import Capability, Status, Value
+from compat.results.record import Capability, Status
+from compat.results.snapshot import Entry, Snapshot
 from compat.run.outcome import Failed
+from compat.value import StrictValue
 
 # Yes in the representative cell, but not in the one on the newest versions.
 NOT_WITH_THE_NEWEST = "◐"
 SIGNS: dict[Status | None, str] = {"yes": "✓", "no": "✗", "absent": "∅", None: "?"}
 
 
-class Column(Value, frozen=True, kw_only=True):
-    """A release of the subject: its representative cell, and the other cells that reached the suite.
+class ReleaseColumn(StrictValue, frozen=True, kw_only=True):
+    """A release of the subject: its representative cell, and the other cells that reached the
+    suite.
 
     `newest` is the tested cell of the same recipe on the newest versions that could be installed.
     """
@@ -28,22 +30,33 @@ class Column(Value, frozen=True, kw_only=True):
     others: tuple[Entry, ...] = ()
 
     def capability(self, name: str) -> Capability | None:
-        """Return what a capability, or a helper's test, came to in the representative cell; None when not asked."""
+        """Return what a capability, or a helper's test, came to in the representative cell; None
+        when not asked.
+        """
         return _capability(self.entry, name)
 
     def sign(self, name: str) -> str:
-        """Return the sign of a capability, which tells where it does not hold with the newest versions."""
+        """Return the sign of a capability, which tells where it does not hold with the newest
+        versions.
+        """
         here, there = self.capability(name), _capability(self.newest, name)
-        fell = isinstance(self.newest.verdict.outcome, Failed) and not self.newest.verdict.capabilities
-        if here is not None and here.status == "yes" and (fell or (there is not None and there.status == "no")):
+        fell = (
+            isinstance(self.newest.verdict.outcome, Failed) and not self.newest.verdict.capabilities
+        )
+        if (
+            here is not None
+            and here.status == "yes"
+            and (fell or (there is not None and there.status == "no"))
+        ):
             return NOT_WITH_THE_NEWEST
         return SIGNS[None if here is None else here.status]
 
 
-def columns(picture: Picture) -> tuple[Column, ...]:
+def columns(picture: Snapshot) -> tuple[ReleaseColumn, ...]:
     """Return a column for each release that a run reached the suite of, oldest first.
 
-    The representative cell is the one with the most capabilities; among equals the one on the newest versions.
+    The representative cell is the one with the most capabilities; among equals the one on the
+    newest versions.
     """
     by_version: dict[Version, list[Entry]] = {}
     for entry in picture.known:
@@ -56,18 +69,25 @@ def columns(picture: Picture) -> tuple[Column, ...]:
             *others, entry = ranked
             peers = (e for e in entries if e.cell.recipe == entry.cell.recipe and _was_installed(e))
             newest = max(peers, key=_versions, default=entry)
-            found.append(Column(version=version, entry=entry, newest=newest, others=tuple(others)))
+            found.append(
+                ReleaseColumn(version=version, entry=entry, newest=newest, others=tuple(others))
+            )
     return tuple(found)
 
 
-def markdown(picture: Picture, described: Sequence[Described]) -> str:
-    """Return the table with its legend, where other cells differ, and the explanations; rows in the suite's order."""
+def capability_table(picture: Snapshot, described: Sequence[Described]) -> str:
+    """Return the table with its legend, where other cells differ, and the explanations; rows in the
+    suite's order.
+    """
     shown = columns(picture)
     if not shown:
         return "No cell has reached the suite yet.\n"
     titles = {one.id: one.title for one in described if one.title != one.id}
     ids = sorted(
-        {*(one.id for one in described), *(c.id for column in shown for c in column.entry.verdict.capabilities)}
+        {
+            *(one.id for one in described),
+            *(c.id for column in shown for c in column.entry.verdict.capabilities),
+        }
         - picture.present.helpers
     )
     lines = [
@@ -79,7 +99,11 @@ def markdown(picture: Picture, described: Sequence[Described]) -> str:
         signs = (column.sign(name) for column in shown)
         lines.append(f"| {title}`{_plain(name)}` | {' | '.join(signs)} |")
     behind = any(column.sign(name) == NOT_WITH_THE_NEWEST for column in shown for name in ids)
-    half = f" {NOT_WITH_THE_NEWEST} yes, but not with the newest versions that were tested," if behind else ""
+    half = (
+        f" {NOT_WITH_THE_NEWEST} yes, but not with the newest versions that were tested,"
+        if behind
+        else ""
+    )
     legend = f"✓ yes,{half} ✗ no (see below), ∅ not offered by this release, ? not asked."
     lines += ["", f"{legend} Each release is shown in:", ""]
     lines += [f"- `{column.entry.cell.id}`, run {column.entry.verdict.latest}" for column in shown]
@@ -87,13 +111,14 @@ def markdown(picture: Picture, described: Sequence[Described]) -> str:
     lines += _section("Where another cell of the same release differs:", _differences(shown))
     lines += _section("Why a capability is ✗:", _reasons(picture, shown))
     lines += _section(
-        "Tests of the suite's own helpers, which say nothing about the library, in the cells above:",
+        "Tests of the suite's own helpers, which say nothing about the library, in the cells"
+        " above:",
         _helpers(shown, {name: _plain(titles.get(name, name)) for name in picture.present.helpers}),
     )
     return "\n".join(lines) + "\n"
 
 
-def unexplained(picture: Picture) -> tuple[tuple[str, str], ...]:
+def unexplained(picture: Snapshot) -> tuple[tuple[str, str], ...]:
     """Return cell and capability of each `no` for which nobody has declared why."""
     return tuple(
         (entry.cell.id, capability.id)
@@ -108,32 +133,38 @@ def _section(title: str, lines: Iterable[str]) -> list[str]:
     return ["", title, "", *told] if told else []
 
 
-def _helpers(shown: Sequence[Column], titles: Mapping[str, str]) -> Iterable[str]:
+def _helpers(shown: Sequence[ReleaseColumn], titles: Mapping[str, str]) -> Iterable[str]:
     for name in sorted(titles):
-        came = Counter(one.status for column in shown for one in column.entry.verdict.helpers if one.id == name)
-        counts = ", ".join(f"{came[status]} {status}" for status in ("yes", "no", "absent") if came[status])
+        came = Counter(
+            one.status for column in shown for one in column.entry.verdict.helpers if one.id == name
+        )
+        counts = ", ".join(
+            f"{came[status]} {status}" for status in ("yes", "no", "absent") if came[status]
+        )
         yield f"- {titles[name]} `{_plain(name)}`: {counts or 'not asked'}"
 
 
-def _newest(shown: Sequence[Column]) -> Iterable[str]:
+def _newest(shown: Sequence[ReleaseColumn]) -> Iterable[str]:
     for column in shown:
         if not column.newest.verdict.capabilities:
             yield f"- `{column.newest.cell.id}`: {_plain(str(column.newest.verdict.outcome))}"
 
 
-def _differences(shown: Sequence[Column]) -> Iterable[str]:
+def _differences(shown: Sequence[ReleaseColumn]) -> Iterable[str]:
     for column in shown:
         for other in column.others:
             own = {one.id: one.status for one in column.entry.verdict.capabilities}
             theirs = {one.id: one.status for one in other.verdict.capabilities}
             differ = [
-                f"`{_plain(name)}` {SIGNS[theirs[name]]}" for name in sorted(theirs) if theirs[name] != own.get(name)
+                f"`{_plain(name)}` {SIGNS[theirs[name]]}"
+                for name in sorted(theirs)
+                if theirs[name] != own.get(name)
             ]
             if differ:
                 yield f"- `{other.cell.id}`: {', '.join(differ)}"
 
 
-def _reasons(picture: Picture, shown: Sequence[Column]) -> Iterable[str]:
+def _reasons(picture: Snapshot, shown: Sequence[ReleaseColumn]) -> Iterable[str]:
     found: dict[tuple[str, KnownIssue | None], list[str]] = {}
     for column in shown:
         for entry in (column.entry, *column.others):

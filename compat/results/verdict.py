@@ -1,4 +1,7 @@
-"""The `results` room's judgement: what the records of a cell add up to. The only place where that is decided."""
+"""The `results` room's judgement: what the records of a cell add up to.
+
+The only place where that is decided.
+"""
 
 import datetime
 from collections import Counter, defaultdict
@@ -7,22 +10,26 @@ from itertools import pairwise
 from typing import Literal, get_args
 
 from compat.plan.obstacle import Obstacle
-from compat.results.involved import in_the_way
-from compat.results.record import Capability, Ran, Status, Value
+from compat.results.involved import third_package
+from compat.results.record import Capability, Ran, Status
 from compat.run.outcome import Failed, Outcome, Passed, brief, is_doubtful, is_spurious
+from compat.value import StrictValue
 
 Kind = Literal["works", "partial", "broken", "flaky", "infeasible", "unknown"]
 EvidenceKind = Literal["tested", "inferred", "declared", "none"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 FRESH_DAYS = 90
-WITNESSES = 2  # in how many runs a doubtful outcome must occur, same lock and suite, before it says something
+# in how many runs a doubtful outcome must occur, same lock and suite, before it says something
+WITNESSES = 2
 
 
-class Present(Value, frozen=True, kw_only=True):
-    """What holds at the moment of asking: the suite as it is now, the day, and how many days a record stays fresh.
+class EvaluationContext(StrictValue, frozen=True, kw_only=True):
+    """What holds at the moment of asking: the suite as it is now, the day, and how many days a
+    record stays fresh.
 
-    `asked` are the packages that the matrix asks about, its subject's and its coordinates', by normalised name.
-    `helpers` are the ids under which the suite tests files of its own: they say nothing about the subject.
+    `asked` are the packages that the matrix asks about, its subject's and its coordinates', by
+    normalised name. `helpers` are the ids under which the suite tests files of its own: they say
+    nothing about the subject.
     """
 
     suite_digest: str
@@ -32,12 +39,13 @@ class Present(Value, frozen=True, kw_only=True):
     helpers: frozenset[str] = frozenset()
 
 
-class Verdict(Value, frozen=True, kw_only=True):
+class Verdict(StrictValue, frozen=True, kw_only=True):
     """What is known of a cell, and from what.
 
-    `since` is the day since when the kind holds without interruption, `latest` that of the newest run that counts.
-    `outcome` is what the newest run that counts came to; of a flaky cell, the newest failure. `reasons` are sentences.
-    `helpers` are what the tests of the suite's own files came to: no part of the kind.
+    `since` is the day since when the kind holds without interruption, `latest` that of the newest
+    run that counts. `outcome` is what the newest run that counts came to; of a flaky cell, the
+    newest failure. `reasons` are sentences. `helpers` are what the tests of the suite's own files
+    came to: no part of the kind.
     """
 
     cell: str
@@ -55,29 +63,35 @@ class Verdict(Value, frozen=True, kw_only=True):
 def verdict(
     cell: str,
     runs: Iterable[Ran],
-    present: Present,
+    present: EvaluationContext,
     *,
     lock_digest: str | None = None,
     obstacle: Obstacle | None = None,
 ) -> Verdict:
     """Return what the runs of a cell add up to, in whatever order they come.
 
-    `lock_digest` is that of the cell's lock now, None when it has none; `obstacle` is what the plan says against it.
-    A run that says nothing about the versions, one of another cell and one from the future change nothing.
+    `lock_digest` is that of the cell's lock now, None when it has none; `obstacle` is what the plan
+    says against it. A run that says nothing about the versions, one of another cell and one from
+    the future change nothing.
     """
     own = [run for run in runs if run.cell == cell]
     return verdict_of(cell, History.of(own, present.day), present, lock_digest, obstacle)
 
 
 def verdict_of(
-    cell: str, history: "History", present: Present, lock_digest: str | None, obstacle: Obstacle | None
+    cell: str,
+    history: "History",
+    present: EvaluationContext,
+    lock_digest: str | None,
+    obstacle: Obstacle | None,
 ) -> Verdict:
     """Return what the history of a cell adds up to; see `verdict`."""
     counted = history.counted
     if not counted:
         return _untested(cell, obstacle)
-    # A relaxed cell asks whether the subject works with its coordinates once other packages are free to move, so one
-    # of those others in the way is no answer to it. Fresh and dated cells ask about the published requirements.
+    # A relaxed cell asks whether the subject works with its coordinates once other packages are
+    # free to move, so one of those others in the way is no answer to it. Fresh and dated cells ask
+    # about the published requirements.
     asked = present.asked if cell.endswith("+relaxed") else frozenset()
     group, since = _newest_group(counted, asked, present.helpers)
     outdated = staleness(history, present, lock_digest)
@@ -95,15 +109,16 @@ def verdict_of(
     )
 
 
-class Counted(Value, frozen=True, kw_only=True):
+class Counted(StrictValue, frozen=True, kw_only=True):
     """A run that says something about the versions, and those of its outcomes that do."""
 
     run: Ran
     outcomes: tuple[Outcome, ...]
 
 
-class History(Value, frozen=True, kw_only=True):
-    """The runs of a cell that count, oldest first, and the newest run of all where it came after them and does not.
+class History(StrictValue, frozen=True, kw_only=True):
+    """The runs of a cell that count, oldest first, and the newest run of all where it came after
+    them and does not.
 
     A run that was cancelled asked nothing, so it is no `unanswered` one.
     """
@@ -124,14 +139,21 @@ class History(Value, frozen=True, kw_only=True):
 def counting(runs: Iterable[Ran], day: datetime.date) -> tuple[Counted, ...]:
     """Return the runs up to that day that count, oldest first.
 
-    A spurious outcome never counts. A doubtful one, such as a time limit or a lack of memory, counts when two runs on
-    the same lock and suite came to it: attempts of one run are of one machine, minutes apart.
+    A spurious outcome never counts. A doubtful one, such as a time limit or a lack of memory,
+    counts when two runs on the same lock and suite came to it: attempts of one run are of one
+    machine, minutes apart.
     """
-    ordered = [(run, run.outcomes) for run in in_order(run for run in runs if run.started.date() <= day)]
+    ordered = [
+        (run, run.outcomes) for run in in_order(run for run in runs if run.started.date() <= day)
+    ]
     struck = Counter(
         (run.lock_digest, run.suite_digest, cause)
         for run, outcomes in ordered
-        for cause in {outcome.cause for outcome in outcomes if isinstance(outcome, Failed) and is_doubtful(outcome)}
+        for cause in {
+            outcome.cause
+            for outcome in outcomes
+            if isinstance(outcome, Failed) and is_doubtful(outcome)
+        }
     )
 
     def counts(run: Ran, outcome: Outcome) -> bool:
@@ -144,7 +166,9 @@ def counting(runs: Iterable[Ran], day: datetime.date) -> tuple[Counted, ...]:
 
 
 def in_order(runs: Iterable[Ran]) -> list[Ran]:
-    """Return the runs by when they started; those of the same moment in an order of their own, not of their coming."""
+    """Return the runs by when they started; those of the same moment in an order of their own, not
+    of their coming.
+    """
     ordered = list(runs)
     if len(ordered) < 2:
         return ordered
@@ -154,12 +178,20 @@ def in_order(runs: Iterable[Ran]) -> list[Ran]:
     return sorted(ordered, key=lambda run: (*_place(run), repr(run.capabilities)))
 
 
-def staleness(history: History, present: Present, lock_digest: str | None) -> tuple[str, ...]:
-    """Return why the newest run that counts no longer answers today's question; empty when it does."""
+def staleness(
+    history: History, present: EvaluationContext, lock_digest: str | None
+) -> tuple[str, ...]:
+    """Return why the newest run that counts no longer answers today's question; empty when it
+    does.
+    """
     reasons = list(_outdated(history.counted[-1].run, present, lock_digest))
     if history.unanswered is not None:
         day, outcome = history.unanswered.started.date(), history.unanswered.outcomes[-1]
-        why = "counts once a second run comes to it" if is_doubtful(outcome) else "says nothing about the versions"
+        why = (
+            "counts once a second run comes to it"
+            if is_doubtful(outcome)
+            else "says nothing about the versions"
+        )
         reasons.append(f"a newer run, of {day}, came to {outcome}, which {why}")
     return tuple(reasons)
 
@@ -169,26 +201,31 @@ def _is_cancelled(run: Ran) -> bool:
     return isinstance(last, Failed) and last.cause == "cancelled"
 
 
-def is_other_suite(run: Ran, present: Present) -> bool:
-    """Return whether the run was of another suite than today's; one without a lock, or without a suite, was of none."""
+def is_other_suite(run: Ran, present: EvaluationContext) -> bool:
+    """Return whether the run was of another suite than today's; one without a lock, or without a
+    suite, was of none.
+    """
     return run.lock_digest != "" and run.suite_digest not in ("", present.suite_digest)
 
 
-def _outdated(run: Ran, present: Present, lock_digest: str | None) -> Iterator[str]:
+def _outdated(run: Ran, present: EvaluationContext, lock_digest: str | None) -> Iterator[str]:
     if lock_digest is not None and run.lock_digest != lock_digest:
         yield "the cell's lock has changed since"
     if is_other_suite(run, present):
         yield "the suite has changed since"
     days = (present.day - run.started.date()).days
     if days > present.fresh_days:
-        yield f"the newest run that counts is {days} days old, and fresh are at most {present.fresh_days}"
+        yield (
+            f"the newest run that counts is {days} days old, and fresh are at most"
+            f" {present.fresh_days}"
+        )
 
 
 class _Group:
     """The runs on one lock and suite, and what they say together; runs are added oldest first.
 
-    With the packages that are `asked` about, a failure by any other package leaves the cell without an answer.
-    `helpers` are the capabilities that say nothing about the subject.
+    With the packages that are `asked` about, a failure by any other package leaves the cell without
+    an answer. `helpers` are the capabilities that say nothing about the subject.
     """
 
     def __init__(self, asked: frozenset[str], helpers: frozenset[str]) -> None:
@@ -200,7 +237,9 @@ class _Group:
 
     def add(self, counted: Counted) -> None:
         self.newest = counted.run
-        self.capabilities = tuple(one for one in counted.run.capabilities if one.id not in self.helpers)
+        self.capabilities = tuple(
+            one for one in counted.run.capabilities if one.id not in self.helpers
+        )
         self.outcomes += map(self._of_subject, counted.outcomes)
         for capability in self.capabilities:
             if self._statuses.setdefault(capability.id, capability.status) != capability.status:
@@ -208,11 +247,20 @@ class _Group:
         self.kind = self._kind()
 
     def _of_subject(self, outcome: Outcome) -> Outcome:
-        """Return what an outcome says of the subject: that a helper of the suite fails is no fault of it."""
-        if not isinstance(outcome, Failed) or outcome.stage != "test" or outcome.subject not in self.helpers:
+        """Return what an outcome says of the subject: that a helper of the suite fails is no fault
+        of it.
+        """
+        if (
+            not isinstance(outcome, Failed)
+            or outcome.stage != "test"
+            or outcome.subject not in self.helpers
+        ):
             return outcome
         failing = (one for one in self.capabilities if one.status == "no")
-        return next((Failed(stage="test", cause=one.cause or "error", subject=one.id) for one in failing), Passed())
+        return next(
+            (Failed(stage="test", cause=one.cause or "error", subject=one.id) for one in failing),
+            Passed(),
+        )
 
     def _kind(self) -> Kind:
         if self.changing or len(set(map(brief, self.outcomes))) > 1:
@@ -227,8 +275,10 @@ class _Group:
 
     @property
     def in_the_way(self) -> str:
-        """The package, neither subject nor coordinate, by which the newest run failed; empty when it was none."""
-        return in_the_way(self.newest.involved, self._asked)
+        """The package, neither subject nor coordinate, by which the newest run failed; empty when
+        it was none.
+        """
+        return third_package(self.newest.involved, self._asked)
 
     @property
     def outcome(self) -> Outcome:
@@ -240,9 +290,19 @@ class _Group:
         day = self.newest.started.date()
         match self.kind:
             case "flaky" if self.changing:
-                return (f"on the same lock and suite these came and went: {', '.join(sorted(self.changing))}",)
+                return (
+                    (
+                        "on the same lock and suite these came and went:"
+                        f" {', '.join(sorted(self.changing))}"
+                    ),
+                )
             case "flaky":
-                return (f"the same lock and suite came to {' and '.join(sorted(set(map(str, self.outcomes))))}",)
+                return (
+                    (
+                        "the same lock and suite came to"
+                        f" {' and '.join(sorted(set(map(str, self.outcomes))))}"
+                    ),
+                )
             case "unknown":
                 return (f"in the way: {self.in_the_way}; it came to {self.outcome} on {day}",)
             case "partial":
@@ -255,7 +315,9 @@ class _Group:
 def _newest_group(
     counted: Sequence[Counted], asked: frozenset[str], helpers: frozenset[str]
 ) -> tuple[_Group, datetime.date]:
-    """The group of the newest run, and the day from which on every run left the cell with the kind that it has now."""
+    """The group of the newest run, and the day from which on every run left the cell with the kind
+    that it has now.
+    """
     groups: defaultdict[tuple[str, str], _Group] = defaultdict(lambda: _Group(asked, helpers))
     kind, since = None, counted[0].run.started.date()
     for one in counted:
@@ -268,7 +330,9 @@ def _newest_group(
 
 def _untested(cell: str, obstacle: Obstacle | None) -> Verdict:
     if obstacle is None:
-        return Verdict(cell=cell, kind="unknown", evidence="none", reasons=("no run of it counts so far",))
+        return Verdict(
+            cell=cell, kind="unknown", evidence="none", reasons=("no run of it counts so far",)
+        )
     return Verdict(cell=cell, kind="infeasible", evidence="declared", reasons=(obstacle.because,))
 
 
@@ -277,4 +341,9 @@ def _ruled_out(obstacle: Obstacle | None) -> tuple[str, ...]:
 
 
 def _place(run: Ran) -> tuple[datetime.datetime, str, str, tuple[str, ...]]:
-    return run.started, run.lock_digest, run.suite_digest, tuple(str(outcome) for outcome in run.outcomes)
+    return (
+        run.started,
+        run.lock_digest,
+        run.suite_digest,
+        tuple(str(outcome) for outcome in run.outcomes),
+    )

@@ -1,1 +1,3 @@
-"""What happened. In comes a lock; a cell is installed and its suite run; out goes Evidence, and its Outcome."""
+"""What happened. In comes a lock; a cell is installed and its suite run; out goes Evidence, and its
+Outcome.
+"""

@@ -1,7 +1,8 @@
-"""Builds a source distribution into a wheel, isolated: it writes one folder, which is thrown away but for the wheel.
+"""Builds a source distribution into a wheel, isolated: it writes one folder, which is thrown away
+but for the wheel.
 
-A build runs other people's code. It gets the room of a cell's step, the network for its tools, and a package cache of
-its own: what it writes there no other build, install or cell ever reads.
+A build runs other people's code. It gets the room of a cell's step, the network for its tools, and
+a package cache of its own: what it writes there no other build, install or cell ever reads.
 """
 
 import datetime
@@ -25,16 +26,18 @@ from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Pin, Refusal
 from compat.lock.text import encode_pin
 from compat.lock.uv import index_arguments, moment_text, refused
-from compat.run.evidence import Ended, Isolation, Limits, Value
+from compat.run.evidence import Ended, Isolation, Limits
 from compat.run.isolation import Room
-from compat.run.supervise import run
+from compat.run.supervise import run_limited
+from compat.value import Value
 
 BUILD_SECONDS = 1800  # compiled packages of many thousand lines take many minutes
 _DEPTH = 12  # folders of uv's cache above a built wheel: 6 in uv 0.13
 
 
 class Workshop(Value, frozen=True):
-    """What a build gets: an interpreter, an isolation level, the index, variables, limits, and what it may see.
+    """What a build gets: an interpreter, an isolation level, the index, variables, limits, and what
+    it may see.
 
     On the `shelf` built wheels are kept.
     """
@@ -64,8 +67,12 @@ class Order(Value, frozen=True):
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def build(order: Order, place: Path, log: Path, shop: Workshop, cancel: threading.Event | None = None) -> Ended:
-    """Build the order's wheel in a new folder, the only one that can be written at L3, and return how that ended."""
+def build(
+    order: Order, place: Path, log: Path, shop: Workshop, cancel: threading.Event | None = None
+) -> Ended:
+    """Build the order's wheel in a new folder, the only one that can be written at L3, and return
+    how that ended.
+    """
     pin = order.pin
     for name in ("home", "tmp"):
         (place / name).mkdir(parents=True)
@@ -73,18 +80,43 @@ def build(order: Order, place: Path, log: Path, shop: Workshop, cancel: threadin
     dates = []
     if order.as_of is not None:
         # The tools are of that date; the pin itself is exact and hashed, whatever its date.
-        dates = [f"--exclude-newer={moment_text(order.as_of)}", f"--exclude-newer-package={pin.name}=false"]
+        dates = [
+            f"--exclude-newer={moment_text(order.as_of)}",
+            f"--exclude-newer-package={pin.name}=false",
+        ]
     command = [
-        find_uv_bin(), "pip", "install", "--no-config", "--no-progress", "--color=never", "--no-deps",
-        "--no-python-downloads", "--require-hashes", f"--no-binary={pin.name}", f"--python={shop.python}",
-        "--target=target", *index_arguments(shop.index), *dates, "-r", "source.txt",
-    ]  # fmt: skip
-    own = {"HOME": str(place / "home"), "TMPDIR": str(place / "tmp"), "UV_CACHE_DIR": str(place / "cache")}
+        find_uv_bin(),
+        "pip",
+        "install",
+        "--no-config",
+        "--no-progress",
+        "--color=never",
+        "--no-deps",
+        "--no-python-downloads",
+        "--require-hashes",
+        f"--no-binary={pin.name}",
+        f"--python={shop.python}",
+        "--target=target",
+        *index_arguments(shop.index),
+        *dates,
+        "-r",
+        "source.txt",
+    ]
+    own = {
+        "HOME": str(place / "home"),
+        "TMPDIR": str(place / "tmp"),
+        "UV_CACHE_DIR": str(place / "cache"),
+    }
     room = Room(
-        cwd=place, variables=tuple(sorted((dict(shop.variables) | own).items())), log=log, writable=(place,),
-        readable=tuple(map(Path, shop.readable)), hidden=tuple(map(Path, shop.hidden)), network=True,
-    )  # fmt: skip
-    return run(command, room, shop.limits, level=shop.level, cancel=cancel)
+        cwd=place,
+        variables=tuple(sorted((dict(shop.variables) | own).items())),
+        log=log,
+        writable=(place,),
+        readable=tuple(map(Path, shop.readable)),
+        hidden=tuple(map(Path, shop.hidden)),
+        network=True,
+    )
+    return run_limited(command, room, shop.limits, level=shop.level, cancel=cancel)
 
 
 def build_all(
@@ -95,7 +127,8 @@ def build_all(
     note: Callable[[Ended], None],
     cancel: threading.Event,
 ) -> list[Path]:
-    """Return the wheels of the orders, each kept from before or built in its own folder, up to the first failure.
+    """Return the wheels of the orders, each kept from before or built in its own folder, up to the
+    first failure.
 
     The log gets what each build said; then `note` gets how it ended.
     """
@@ -117,7 +150,10 @@ def build_all(
 
 
 def _built_wheel(place: Path, pin: Pin) -> Path:
-    """The wheel that a build left in its folder. The folder is hostile: links are not followed, nor great depths."""
+    """The wheel that a build left in its folder.
+
+    The folder is hostile: links are not followed, nor great depths.
+    """
     for folder, folders, names in os.walk(place / "cache"):
         if len(Path(folder).relative_to(place).parts) >= _DEPTH:
             folders.clear()
@@ -135,7 +171,8 @@ def _kept_wheel(shelf: str, order: Order) -> Path | None:
 def _on_shelf(shop: Workshop, order: Order, wheel: Path) -> Path:
     """Where the built wheel is, once it is kept for equal orders if that is safe and sound.
 
-    Only at L3 can no suite write the shelf, and without a date the tools of tomorrow may build something else.
+    Only at L3 can no suite write the shelf, and without a date the tools of tomorrow may build
+    something else.
     """
     if shop.level != "L3" or order.as_of is None:
         return wheel
@@ -151,7 +188,9 @@ def _on_shelf(shop: Workshop, order: Order, wheel: Path) -> Path:
 
 
 class Builder:
-    """Tells what a source distribution requires, by building it: what a locker asks for a release that is named."""
+    """Tells what a source distribution requires, by building it: what a locker asks for a release
+    that is named.
+    """
 
     def __init__(self, shop_of: Callable[[Version], Workshop]) -> None:
         """Take what gives a build for a Python its workshop."""
@@ -159,7 +198,9 @@ class Builder:
         self._known: dict[str, Published | Refusal] = {}
 
     def __call__(self, inputs: Inputs, pin: Pin) -> Published | Refusal:
-        """Return what the release requires, or the refusal of its build; each order is built once."""
+        """Return what the release requires, or the refusal of its build; each order is built
+        once.
+        """
         order = Order(pin=pin, python=inputs.python, as_of=inputs.as_of)
         if order.key not in self._known:
             self._known[order.key] = self._asked(order, inputs.cell)
@@ -177,7 +218,9 @@ class Builder:
             if wheels:
                 return published_in(wheels[0])
             if ends[0].by != "exit":
-                raise ToolFailed.of(f"the build of {order.pin.name} {order.pin.version} ended by {ends[0].by}")
+                raise ToolFailed.of(
+                    f"the build of {order.pin.name} {order.pin.version} ended by {ends[0].by}"
+                )
             return refused(cell, log.read_text(encoding="utf-8", errors="replace"))
         finally:
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,9 +1,10 @@
-"""A store of bytecode by the content of its source, so that a fresh cell does not compile what another has compiled.
+"""A store of bytecode by the content of its source, so that a fresh cell does not compile what
+another has compiled.
 
-A cell's code must not be able to put a lie into it. So nothing that a cell wrote is ever taken: `harvest` is told which
-modules were imported, and compiles their sources itself. And nothing of the store is ever
-shared: `lend` copies, as a cell could write through a hard link. Both look at the source itself; a RECORD, which is
-hostile text, only says where to look.
+A cell's code must not be able to put a lie into it. So nothing that a cell wrote is ever taken:
+`harvest` is told which modules were imported, and compiles their sources itself. And nothing of the
+store is ever shared: `lend` copies, as a cell could write through a hard link. Both look at the
+source itself; a RECORD, which is hostile text, only says where to look.
 """
 
 import base64
@@ -16,18 +17,24 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from compat.run import compiling
-from compat.run.evidence import Limits, Value
+from compat.run.evidence import Limits
 from compat.run.isolation import Room
-from compat.run.supervise import run
+from compat.run.supervise import run_limited
+from compat.value import Value
 
 _HASH_BYTES = 32
 _MOST_RECORD_BYTES = 64 << 20
-# A large library has 4,000 modules; they take 20 s. A source that needs more of anything was written for that.
-_COMPILING = Limits(wall_seconds=300, silence_seconds=60, memory_mb=2000, processes=4, output_mb=1, disk_mb=1000)
+# A large library has 4,000 modules; they take 20 s. A source that needs more of anything was
+# written for that.
+_COMPILING = Limits(
+    wall_seconds=300, silence_seconds=60, memory_mb=2000, processes=4, output_mb=1, disk_mb=1000
+)
 
 
 class Source(Value, frozen=True):
-    """A module's file as a RECORD names it: its folder and stem below site-packages, and the sha256 in hexadecimal."""
+    """A module's file as a RECORD names it: its folder and stem below site-packages, and the sha256
+    in hexadecimal.
+    """
 
     folder: str
     stem: str
@@ -40,10 +47,12 @@ class Source(Value, frozen=True):
 
 
 def lend(site_packages: Path, tag: str, magic: bytes, store: Path) -> int:
-    """Put the `.pyc` of each installed source that the store knows into its `__pycache__`; return how many.
+    """Put the `.pyc` of each installed source that the store knows into its `__pycache__`; return
+    how many.
 
-    `tag` and `magic` are those of the interpreter that will read them (PEP 3147, `importlib.util.MAGIC_NUMBER`). To be
-    called before any code of the cell has run. What is already there stays, and what cannot be read or written is left.
+    `tag` and `magic` are those of the interpreter that will read them (PEP 3147,
+    `importlib.util.MAGIC_NUMBER`). To be called before any code of the cell has run. What is
+    already there stays, and what cannot be read or written is left.
     """
     place = _place(store, tag, magic)
     known = _known(place)
@@ -55,11 +64,14 @@ def lend(site_packages: Path, tag: str, magic: bytes, store: Path) -> int:
     return lent
 
 
-def harvest(site_packages: Path, used: Collection[str], python: Path, tag: str, magic: bytes, store: Path) -> int:
-    """Compile the sources that a run has used and the store does not know; return how many came to it.
+def harvest(
+    site_packages: Path, used: Collection[str], python: Path, tag: str, magic: bytes, store: Path
+) -> int:
+    """Compile the sources that a run has used and the store does not know; return how many came to
+    it.
 
-    To be called when nothing of the cell is alive. `python` is an interpreter with this tag and magic that no cell can
-    write to, so not the one in the cell's own folder.
+    To be called when nothing of the cell is alive. `python` is an interpreter with this tag and
+    magic that no cell can write to, so not the one in the cell's own folder.
     """
     place = _place(store, tag, magic)
     known = _known(place)
@@ -74,10 +86,28 @@ def harvest(site_packages: Path, used: Collection[str], python: Path, tag: str, 
     place.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         names = Path(folder) / "wanted"
-        names.write_text("".join(f"{sha256} {path}\n" for sha256, path in sorted(wanted.items())), encoding="utf-8")
-        command = [str(python), "-I", "-S", "-B", compiling.__file__, str(names), str(place), magic.hex()]
-        room = Room(cwd=Path(folder), variables=(), log=Path(folder) / "log", writable=(place,), network=False)
-        run(command, room, _COMPILING, level="L1")
+        names.write_text(
+            "".join(f"{sha256} {path}\n" for sha256, path in sorted(wanted.items())),
+            encoding="utf-8",
+        )
+        command = [
+            str(python),
+            "-I",
+            "-S",
+            "-B",
+            compiling.__file__,
+            str(names),
+            str(place),
+            magic.hex(),
+        ]
+        room = Room(
+            cwd=Path(folder),
+            variables=(),
+            log=Path(folder) / "log",
+            writable=(place,),
+            network=False,
+        )
+        run_limited(command, room, _COMPILING, level="L1")
     return len(_known(place) & wanted.keys())
 
 
@@ -96,7 +126,9 @@ def sources(site_packages: Path) -> Iterator[Source]:
 
 
 def source_of_row(path: str, digest: str) -> Source | None:
-    """Return the source of a row of a RECORD; None if it is no module below site-packages with a sha256."""
+    """Return the source of a row of a RECORD; None if it is no module below site-packages with a
+    sha256.
+    """
     algorithm, _, value = digest.partition("=")
     if not path.endswith(".py") or algorithm != "sha256":
         return None
@@ -107,18 +139,25 @@ def source_of_row(path: str, digest: str) -> Source | None:
         raw = base64.b64decode(value + "=" * (-len(value) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         return None
-    return Source(folder=folder, stem=name[:-3], sha256=raw.hex()) if len(raw) == _HASH_BYTES else None
+    return (
+        Source(folder=folder, stem=name[:-3], sha256=raw.hex()) if len(raw) == _HASH_BYTES else None
+    )
 
 
 class _Folders:
-    """The folders below site-packages, each looked at once. One that is reached through a link is not ours to use."""
+    """The folders below site-packages, each looked at once.
+
+    One that is reached through a link is not ours to use.
+    """
 
     def __init__(self, site_packages: Path) -> None:
         self.site = os.path.realpath(site_packages)
         self.plain: dict[str, bool] = {}
 
     def is_plain(self, folder: str) -> bool:
-        """Return whether the folder and its `__pycache__`, which is made if need be, are where they seem to be."""
+        """Return whether the folder and its `__pycache__`, which is made if need be, are where they
+        seem to be.
+        """
         if folder not in self.plain:
             cache = os.path.join(self.site, folder, "__pycache__")
             self.plain[folder] = False
@@ -136,7 +175,9 @@ class _Folders:
 
 
 def _lent(site_packages: Path, source: Source, tag: str, place: Path) -> bool:
-    """Copy one file out of the store, if the source is what the RECORD says; a torn one leaves the store instead."""
+    """Copy one file out of the store, if the source is what the RECORD says; a torn one leaves the
+    store instead.
+    """
     target = os.path.join(site_packages, source.folder, "__pycache__", f"{source.stem}.{tag}.pyc")
     try:
         content = compiling.source_of(os.path.join(site_packages, source.path))
@@ -148,7 +189,9 @@ def _lent(site_packages: Path, source: Source, tag: str, place: Path) -> bool:
         if hashlib.sha256(kept[_HASH_BYTES:]).digest() != kept[:_HASH_BYTES]:
             os.unlink(shelf)
             return False
-        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(
+            target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644
+        )
         with open(descriptor, "wb", buffering=0) as file:
             file.write(kept[_HASH_BYTES:])
     except OSError:

@@ -1,4 +1,7 @@
-"""The canary: a cell that cannot fail unless the worker is broken. It needs no index and no matrix."""
+"""The canary: a cell that cannot fail unless the worker is broken.
+
+It needs no index and no matrix.
+"""
 
 import base64
 import hashlib
@@ -17,25 +20,35 @@ _NAME = "compat-canary"
 _WHEEL = "compat_canary-1.0-py3-none-any.whl"
 _FILES = {
     "compat_canary.py": "ALIVE = True\n",
-    "compat_canary-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: compat-canary\nVersion: 1.0\n",
-    "compat_canary-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    "compat_canary-1.0.dist-info/METADATA": (
+        "Metadata-Version: 2.1\nName: compat-canary\nVersion: 1.0\n"
+    ),
+    "compat_canary-1.0.dist-info/WHEEL": (
+        "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    ),
 }
 
 
 def canary(folder: Path, python: Version) -> Job:
     """Write the canary's wheel into `folder`, and return the job that installs and imports it.
 
-    Workers do this at the same moment: whoever reads the wheel finds all of it, and always the same.
+    Workers do this at the same moment: whoever reads the wheel finds all of it, and always the
+    same.
     """
     wheel = _wheel()
     files.write(folder / _WHEEL, wheel)
     pin = Pin(name=_NAME, version=Version("1.0"), hashes=(hashlib.sha256(wheel).hexdigest(),))
     inputs = Inputs(cell="canary", python=python, platform="", requirements=(f"{_NAME}==1.0",))
     return Job(
-        matrix="canary", cell="canary", subject=_NAME, module="compat_canary",
-        lock=Lock(inputs=inputs, pins=(pin,), tool="canary"), suite=Suite(path="suite", seconds=120),
-        suite_folder="", links=str(folder),
-    )  # fmt: skip
+        matrix="canary",
+        cell="canary",
+        subject=_NAME,
+        module="compat_canary",
+        lock=Lock(inputs=inputs, pins=(pin,), tool="canary"),
+        suite=Suite(path="suite", seconds=120),
+        suite_folder="",
+        links=str(folder),
+    )
 
 
 def _wheel() -> bytes:
@@ -45,7 +58,11 @@ def _wheel() -> bytes:
         # A ZipInfo without a time has the same one each time, so equal wheels are equal bytes.
         for name, text in _FILES.items():
             archive.writestr(zipfile.ZipInfo(name), text)
-            digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+            digest = (
+                base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest())
+                .rstrip(b"=")
+                .decode()
+            )
             record.append(f"{name},sha256={digest},{len(text)}\n")
         archive.writestr(zipfile.ZipInfo("compat_canary-1.0.dist-info/RECORD"), "".join(record))
     return packed.getvalue()

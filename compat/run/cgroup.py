@@ -1,4 +1,6 @@
-"""Control groups of the kernel: how many tasks a process tree may have, and how much memory, whoever is starved."""
+"""Control groups of the kernel: how many tasks a process tree may have, and how much memory,
+whoever is starved.
+"""
 
 import contextlib
 import functools
@@ -9,8 +11,9 @@ import time
 from pathlib import Path
 
 from compat.run.disk import MIB
-from compat.run.evidence import EndedBy, Limits, Value
+from compat.run.evidence import EndedBy, Limits
 from compat.run.keeper import process
+from compat.value import Value
 
 _ROOT = Path("/sys/fs/cgroup")
 _CONTROLLERS = ("pids", "memory")
@@ -22,7 +25,8 @@ _NAME = re.compile(r"compat-(\d+)-(\d+)-\d+")
 _NUMBERS = itertools.count()
 # A group is busy until the kernel has taken apart the last of its processes.
 _EMPTY_SECONDS = 2.0
-# What the kernel reports, in which file of a group, under which key (cgroup v2 and v1), and what it means.
+# What the kernel reports, in which file of a group, under which key (cgroup v2 and v1), and what it
+# means.
 _REPORTS: tuple[tuple[str, str, EndedBy], ...] = (
     ("memory.events", "oom_kill", "memory"),
     ("memory.oom_control", "oom_kill", "memory"),
@@ -38,7 +42,10 @@ class Home(Value, frozen=True):
 
 
 class Group:
-    """The groups of one process tree. Without a home there is none, and nothing is limited by it."""
+    """The groups of one process tree.
+
+    Without a home there is none, and nothing is limited by it.
+    """
 
     def __init__(self, limits: Limits, homes: tuple[Home, ...]) -> None:
         """Make the groups and set their limits; the homes of `homes()`."""
@@ -51,14 +58,17 @@ class Group:
                 folder.mkdir()
                 self.folders.append(folder)
                 _limit(folder, home.controllers, limits)
-                # Whoever writes to it enters, and is asked for no right of its own: opened here, used by the keeper.
+                # Whoever writes to it enters, and is asked for no right of its own: opened here,
+                # used by the keeper.
                 self.handles.append(os.open(folder / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC))
         except BaseException:
             self.close()
             raise
 
     def broken(self) -> EndedBy | None:
-        """Return the limit at which the kernel killed or refused something; None when it did not."""
+        """Return the limit at which the kernel killed or refused something; None when it did
+        not.
+        """
         for folder in self.folders:
             for name, key, by in _REPORTS:
                 if _counted(folder / name, key):
@@ -83,20 +93,23 @@ def tasks(limits: Limits) -> int:
 
 
 @functools.cache
-def homes() -> tuple[Home, ...]:
+def group_homes() -> tuple[Home, ...]:
     """Return where this process may make groups, after removing those of processes that are gone.
 
-    Only where that is ours to do: below a group that was delegated to us, or at the root of a hierarchy. In another's
-    group its manager is the only one to make groups (https://systemd.io/CGROUP_DELEGATION, "single-writer rule").
+    Only where that is ours to do: below a group that was delegated to us, or at the root of a
+    hierarchy. In another's group its manager is the only one to make groups
+    (https://systemd.io/CGROUP_DELEGATION, "single-writer rule").
     """
     found = tuple(homes_of(_ROOT, Path("/proc/self/cgroup").read_text(encoding="utf-8")))
     for home in found:
-        sweep(home.folder)
+        remove_dead_groups(home.folder)
     return found
 
 
 def homes_of(root: Path, memberships: str) -> list[Home]:
-    """Return the homes for a process with these memberships (the text of /proc/PID/cgroup), see cgroups(7)."""
+    """Return the homes for a process with these memberships (the text of /proc/PID/cgroup), see
+    cgroups(7).
+    """
     found: list[Home] = []
     missing = list(_CONTROLLERS)
     # Version 2 comes last in the file and is to be preferred.
@@ -110,13 +123,18 @@ def homes_of(root: Path, memberships: str) -> list[Home]:
             mount = root if (root / "cgroup.controllers").exists() else root / "unified"
             folder = _delegated(mount, path)
             has = _enabled(folder, missing) if folder != Path() else ()
-        if has and folder != Path() and os.access(folder, os.W_OK) and os.access(folder / "cgroup.procs", os.W_OK):
+        if (
+            has
+            and folder != Path()
+            and os.access(folder, os.W_OK)
+            and os.access(folder / "cgroup.procs", os.W_OK)
+        ):
             found.append(Home(folder=folder, controllers=has))
             missing = [name for name in missing if name not in has]
     return found
 
 
-def sweep(home: Path) -> int:
+def remove_dead_groups(home: Path) -> int:
     """Remove the groups of processes that are gone; return how many."""
     count = 0
     for folder in home.glob("compat-*"):
@@ -128,13 +146,17 @@ def sweep(home: Path) -> int:
 
 
 def _myself() -> str:
-    """The process id and when the process began, so that a later process with the same id is another."""
+    """The process id and when the process began, so that a later process with the same id is
+    another.
+    """
     own = process(os.getpid())
     return f"{os.getpid()}-{own.born if own else 0}"
 
 
 def _delegated(mount: Path, path: str) -> Path:
-    """The nearest folder from ours upwards that was delegated to us, or the root of what we see; else an empty path."""
+    """The nearest folder from ours upwards that was delegated to us, or the root of what we see;
+    else an empty path.
+    """
     if path == "/":
         return mount
     below = [part for part in path.split("/") if part]
@@ -158,7 +180,8 @@ def _enabled(folder: Path, wanted: list[str]) -> tuple[str, ...]:
         try:
             _write(control, " ".join(f"+{name}" for name in names))
         except OSError:
-            # A group with processes of its own can have no limited groups below it: they move into one.
+            # A group with processes of its own can have no limited groups below it: they move into
+            # one.
             leaf = folder / _SUPERVISOR
             leaf.mkdir(exist_ok=True)
             for pid in (folder / "cgroup.procs").read_text(encoding="utf-8").split():

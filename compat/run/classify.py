@@ -5,8 +5,14 @@ import signal
 from compat.lock.builders import tool_at_fault
 from compat.run.evidence import Evidence, Installed, Raised, Step, StepName, Trial
 from compat.run.outcome import PLACED, Cause, Failed, Outcome, Passed, Stage
-from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, read
-from compat.run.suitefault import failing_helper, misspelt_module, own_fault, refused_options, without_pytest
+from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, match_signature
+from compat.run.suitefault import (
+    failing_helper,
+    misspelt_module,
+    own_fault,
+    refused_options,
+    without_pytest,
+)
 
 _SIGNALS: dict[int, Cause] = {
     signal.SIGSEGV: "segfault",
@@ -17,7 +23,8 @@ _SIGNALS: dict[int, Cause] = {
 
 
 def classify(evidence: Evidence) -> Outcome:
-    """Return what the run came to: the first thing that went wrong, in the order of the stages; else it passed.
+    """Return what the run came to: the first thing that went wrong, in the order of the stages;
+    else it passed.
 
     A run that was asked for no suite (a canary) passes with its import.
     """
@@ -39,7 +46,7 @@ def _install(evidence: Evidence) -> Failed | None:
         return None
     if (killed := _killed("install", step, "")) is not None:
         return killed
-    cause, subject = read(INSTALL, step.log) or ("error", "")
+    cause, subject = match_signature(INSTALL, step.log) or ("error", "")
     tool = tool_at_fault(step.log) if cause == "build" else ""
     if tool:
         return Failed(stage="install", cause="build-tool", subject=subject, by=tool)
@@ -51,7 +58,9 @@ def _as_asked(evidence: Evidence) -> Failed | None:
 
 
 def _untouched(evidence: Evidence) -> Failed | None:
-    """What a step wrote into its environment decides, however the step ended: the rest rests on it."""
+    """What a step wrote into its environment decides, however the step ended: the rest rests on
+    it.
+    """
     if not evidence.tampered:
         return None
     stage: Stage = "test" if any(step.name == "suite" for step in evidence.steps) else "import"
@@ -81,11 +90,17 @@ def _suite_end(evidence: Evidence) -> Failed | None:
         return step
     if evidence.finished or evidence.collect_errors:
         return None
-    if evidence.collected is None and (fault := without_pytest(evidence) or refused_options(evidence)):
+    if evidence.collected is None and (
+        fault := without_pytest(evidence) or refused_options(evidence)
+    ):
         return fault
     if evidence.collected is None and step.ended.exit_code is not None:
-        died = read(DEATHS, step.log) or _killed(stage, step, "")
-        return _death(stage, step, "") if died else Failed(stage="collect", cause="no-tests", subject="no report")
+        died = match_signature(DEATHS, step.log) or _killed(stage, step, "")
+        return (
+            _death(stage, step, "")
+            if died
+            else Failed(stage="collect", cause="no-tests", subject="no report")
+        )
     return _death(stage, step, evidence.started_test)
 
 
@@ -105,8 +120,8 @@ def _collection(evidence: Evidence) -> Failed | None:
 def _report(evidence: Evidence) -> Failed | None:
     """What pytest, its exit code, its events and the suite's files say must agree.
 
-    Code of the cell can write events, or end the process in its own way. Evidence from before 22 November 2026 has no
-    exit code of pytest.
+    Code of the cell can write events, or end the process in its own way. Evidence from before 22
+    November 2026 has no exit code of pytest.
     """
     step = _ended(evidence, "suite", "test")
     if isinstance(step, Failed) or evidence.pytest_exit is None:
@@ -116,9 +131,21 @@ def _report(evidence: Evidence) -> Failed | None:
         return _death("test", step, "after the last test")
     contradictions = (
         evidence.report_fault,
-        "" if code == evidence.pytest_exit else f"pytest says exit code {evidence.pytest_exit} but exits with {code}",
-        "" if failed is (code == 1) else f"exit code {code} with {'a' if failed else 'no'} failed test",
-        "" if len(evidence.tests) == evidence.collected else "another number of tests ended than were collected",
+        (
+            ""
+            if code == evidence.pytest_exit
+            else f"pytest says exit code {evidence.pytest_exit} but exits with {code}"
+        ),
+        (
+            ""
+            if failed is (code == 1)
+            else f"exit code {code} with {'a' if failed else 'no'} failed test"
+        ),
+        (
+            ""
+            if len(evidence.tests) == evidence.collected
+            else "another number of tests ended than were collected"
+        ),
         f"{evidence.uncollected[0]} was not collected" if evidence.uncollected else "",
     )
     fault = next(filter(None, contradictions), "")
@@ -145,8 +172,10 @@ def _failed_test(test: Trial) -> Failed:
 
 
 def _raised(stage: Stage, raised: Raised, name: str) -> Failed:
-    """Return what an exception means; its subject is the name given, else the thing or the place."""
-    cause, thing = read(EXCEPTIONS, f"{raised.type}: {raised.message}") or ("error", "")
+    """Return what an exception means; its subject is the name given, else the thing or the
+    place.
+    """
+    cause, thing = match_signature(EXCEPTIONS, f"{raised.type}: {raised.message}") or ("error", "")
     # A path that lies below no package is a path of this machine: equal failures have equal places.
     place = raised.where.rpartition("/")[2] if raised.where.startswith("/") else raised.where
     if name:
@@ -157,20 +186,24 @@ def _raised(stage: Stage, raised: Raised, name: str) -> Failed:
 
 
 def _death(stage: Stage, step: Step, subject: str) -> Failed:
-    """A process that ended without finishing its report: by a signal, a fatal error, or by leaving early."""
+    """A process that ended without finishing its report: by a signal, a fatal error, or by leaving
+    early.
+    """
     number = _signal(step)
     if number in _SIGNALS:
         return Failed(stage=stage, cause=_SIGNALS[number], subject=subject)
     if (killed := _killed(stage, step, subject)) is not None:
         return killed
-    found = read(DEATHS, step.log)
+    found = match_signature(DEATHS, step.log)
     if found is not None:
         return Failed(stage=stage, cause=found[0], subject=subject or found[1])
     return Failed(stage=stage, cause="premature-exit", subject=subject)
 
 
 def _killed(stage: Stage, step: Step, subject: str) -> Failed | None:
-    """A process that something ended by a signal, be it the machine or the cell itself: nobody can tell which."""
+    """A process that something ended by a signal, be it the machine or the cell itself: nobody can
+    tell which.
+    """
     if _signal(step) not in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
         return None
     return Failed(stage=stage, cause="killed", subject=subject)
@@ -179,22 +212,38 @@ def _killed(stage: Stage, step: Step, subject: str) -> Failed | None:
 def _signal(step: Step) -> int | None:
     """The signal that ended a process; a shell's exit code of 128 and more tells of one, too."""
     code = step.ended.exit_code
-    return code - 128 if step.ended.signal is None and code is not None and code > 128 else step.ended.signal
+    return (
+        code - 128
+        if step.ended.signal is None and code is not None and code > 128
+        else step.ended.signal
+    )
 
 
-def _difference(stage: Stage, wanted: tuple[Installed, ...], found: tuple[Installed, ...]) -> Failed | None:
+def _difference(
+    stage: Stage, wanted: tuple[Installed, ...], found: tuple[Installed, ...]
+) -> Failed | None:
     if set(wanted) == set(found):
         return None
     before = {item.name: item.version for item in wanted}
     after = {item.name: item.version for item in found}
-    names = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-    told = ", ".join(f"{name} {before.get(name, 'none')} -> {after.get(name, 'none')}" for name in names[:3])
+    names = sorted(
+        name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
+    )
+    told = ", ".join(
+        f"{name} {before.get(name, 'none')} -> {after.get(name, 'none')}" for name in names[:3]
+    )
     return Failed(stage=stage, cause="not-as-asked", subject=told)
 
 
 def _ended(evidence: Evidence, name: StepName, stage: Stage, subject: str = "") -> Step | Failed:
-    """The step, if it ended by itself; else the failure of one that never began, or that we ended."""
+    """The step, if it ended by itself; else the failure of one that never began, or that we
+    ended.
+    """
     step = next((step for step in evidence.steps if step.name == name), None)
     if step is None:
         return Failed(stage=stage, cause="worker", subject=f"the {name} step never began")
-    return step if step.ended.by == "exit" else Failed(stage=stage, cause=step.ended.by, subject=subject)
+    return (
+        step
+        if step.ended.by == "exit"
+        else Failed(stage=stage, cause=step.ended.by, subject=subject)
+    )

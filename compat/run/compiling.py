@@ -1,6 +1,8 @@
-"""Compiles sources into the store of bytecode; a script that the interpreter of a cell runs, outside of the cell.
+"""Compiles sources into the store of bytecode; a script that the interpreter of a cell runs,
+outside of the cell.
 
-Old syntax (3.7) and the standard library only. Reads lines of `sha256 path` and runs nothing of what it compiles.
+Old syntax (3.7) and the standard library only. Reads lines of `sha256 path` and runs nothing of
+what it compiles.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ MOST_BYTES = 16 << 20
 
 
 def source_of(path: str) -> bytes:
-    """Return the content of a plain file of sensible size; raise OSError for anything else, a pipe included."""
+    """Return the content of a plain file of sensible size; raise OSError for anything else, a pipe
+    included.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb", buffering=0) as file:
         found = os.fstat(descriptor)
@@ -28,9 +32,16 @@ def source_of(path: str) -> bytes:
 
 
 def bytecode(source: bytes, name: str) -> bytes:
-    """Return what belongs into the `.pyc` of a source; raise SyntaxError, ValueError and the like as `compile` does."""
+    """Return what belongs into the `.pyc` of a source; raise SyntaxError, ValueError and the like
+    as `compile` does.
+    """
     code = compile(source, name, "exec", dont_inherit=True, optimize=0)
-    return importlib.util.MAGIC_NUMBER + _UNCHECKED_HASH + importlib.util.source_hash(source) + marshal.dumps(code)
+    return (
+        importlib.util.MAGIC_NUMBER
+        + _UNCHECKED_HASH
+        + importlib.util.source_hash(source)
+        + marshal.dumps(code)
+    )
 
 
 def keep(store: str, sha256: str, content: bytes) -> None:
@@ -43,8 +54,10 @@ def keep(store: str, sha256: str, content: bytes) -> None:
     os.replace(temporary, os.path.join(folder, sha256))
 
 
-def main(wanted: str, store: str, magic: str) -> None:
-    """Compile what the file `wanted` names into the store, if this interpreter has that magic number."""
+def compile_listed(wanted: str, store: str, magic: str) -> None:
+    """Compile what the file `wanted` names into the store, if this interpreter has that magic
+    number.
+    """
     if importlib.util.MAGIC_NUMBER.hex() != magic:
         raise SystemExit("another interpreter than the one that was asked for")
     with open(wanted, encoding="utf-8") as lines:
@@ -59,4 +72,4 @@ def main(wanted: str, store: str, magic: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    compile_listed(*sys.argv[1:])

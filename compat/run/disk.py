@@ -14,15 +14,20 @@ FLOOR_BYTES = 256 * MIB
 _WALK_SECONDS = 5.0
 # But a walk may take this share of the time; a folder of 100,000 files takes a second.
 _WALK_SHARE = 0.02
-# Files carry the time of the last tick of the kernel's clock, so new ones may seem a little older than they are.
+# Files carry the time of the last tick of the kernel's clock, so new ones may seem a little older
+# than they are.
 _CLOCK_SECONDS = 1.0
 
 
 class Disk:
-    """Watches folders. Others use the disk too, so the free space, cheap to ask for, only says when to walk them."""
+    """Watches folders. Others use the disk too, so the free space, cheap to ask for, only says when
+    to walk them.
+    """
 
     def __init__(self, folders: Iterable[Path], most_mb: int) -> None:
-        """Take the disk as it is for the beginning; what is in the folders need not be looked at."""
+        """Take the disk as it is for the beginning; what is in the folders need not be looked
+        at.
+        """
         self.folders = tuple(folders)
         self.most = most_mb * MIB
         self.began = time.time() - _CLOCK_SECONDS
@@ -33,7 +38,9 @@ class Disk:
         self.walk: threading.Thread | None = None
 
     def is_full(self) -> bool:
-        """Return whether the folders grew by more than the limit, or hardly anything is free; waits for no walk."""
+        """Return whether the folders grew by more than the limit, or hardly anything is free; waits
+        for no walk.
+        """
         free = self._free()
         self.highest = max(self.highest, free)
         if free < 0:
@@ -60,15 +67,19 @@ class Disk:
                 found = os.statvfs(folder)
             except OSError:
                 continue
-            free.append(found.f_bavail * found.f_frsize - min(FLOOR_BYTES, found.f_blocks * found.f_frsize // 20))
+            free.append(
+                found.f_bavail * found.f_frsize
+                - min(FLOOR_BYTES, found.f_blocks * found.f_frsize // 20)
+            )
         return min(free, default=math.inf)
 
 
 def taken(folders: Iterable[Path], since: float) -> int:
-    """Return the bytes on disk of the files below the folders that were made or changed since a time.
+    """Return the bytes on disk of the files below the folders that were made or changed since a
+    time.
 
-    A file that is also linked from elsewhere, as uv links a wheel's files from its cache, takes nothing here, nor does
-    an old one that only was linked once more.
+    A file that is also linked from elsewhere, as uv links a wheel's files from its cache, takes
+    nothing here, nor does an old one that only was linked once more.
     """
     total = 0
     links: dict[tuple[int, int], int] = {}

@@ -1,20 +1,21 @@
-"""What the in-cell code reported, read with suspicion: any program of the cell may have written these files."""
+"""What the in-cell code reported, read with suspicion: any program of the cell may have written
+these files.
+"""
 
 import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from compat.run.evidence import Metric, Raised, Trial
 from compat.run.foreign import read_bytes
+from compat.value import Value
 
 LARGEST = 20_000_000
 _LONGEST = 500
 _MOST_MODULES = 100_000
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class SuiteReport(Value, frozen=True, kw_only=True):
     """What the plugin streamed: the part of Evidence that comes from the suite."""
 
     collected: int | None = None
@@ -28,7 +29,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_probe(cell: Path, name: str) -> tuple[float | None, Raised | None]:
-    """Return the seconds of the import and what it raised; None for both when the probe left nothing readable."""
+    """Return the seconds of the import and what it raised; None for both when the probe left
+    nothing readable.
+    """
     facts = _object(_text(cell, name))
     seconds = facts.get("seconds")
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds < 1e9:
@@ -37,7 +40,9 @@ def read_probe(cell: Path, name: str) -> tuple[float | None, Raised | None]:
 
 
 def read_modules(cell: Path, name: str) -> frozenset[str]:
-    """Return the files below site-packages that a step says it has loaded; whether they exist is not known."""
+    """Return the files below site-packages that a step says it has loaded; whether they exist is
+    not known.
+    """
     try:
         names = json.loads(_text(cell, name))
     except (ValueError, RecursionError):
@@ -46,11 +51,13 @@ def read_modules(cell: Path, name: str) -> frozenset[str]:
     return frozenset(name for name in names[:_MOST_MODULES] if isinstance(name, str))
 
 
-def read_report(events: bytes) -> Report:
-    """Return what the events tell, and the first thing about them that no sound run of pytest can come to.
+def read_report(events: bytes) -> SuiteReport:
+    """Return what the events tell, and the first thing about them that no sound run of pytest can
+    come to.
 
-    The plugin alone writes them, in one order: faults of the collection, `collected`, then for each test `start`, its
-    metrics and `end`, then `finish`, after which nothing comes. Only the last line of a process that died can be torn.
+    The plugin alone writes them, in one order: faults of the collection, `collected`, then for each
+    test `start`, its metrics and `end`, then `finish`, after which nothing comes. Only the last
+    line of a process that died can be torn.
     """
     lines = events.decode("utf-8", errors="replace").splitlines()
     if events and not events.endswith(b"\n"):
@@ -58,9 +65,10 @@ def read_report(events: bytes) -> Report:
     reading = _Reading()
     for line in lines:
         reading.take(_object(line))
-    return Report(
+    return SuiteReport(
         collected=reading.collected,
-        # 0: all passed; 1: some failed; 5: none collected. Others mean that pytest itself was stopped.
+        # 0: all passed; 1: some failed; 5: none collected. Others mean that pytest itself was
+        # stopped.
         finished=reading.pytest_exit in (0, 1, 5),
         pytest_exit=reading.pytest_exit,
         report_fault=reading.fault,
@@ -72,7 +80,10 @@ def read_report(events: bytes) -> Report:
 
 
 class _Reading:
-    """What the events have told so far. A line that cannot come where it comes is the fault, and changes nothing."""
+    """What the events have told so far.
+
+    A line that cannot come where it comes is the fault, and changes nothing.
+    """
 
     def __init__(self) -> None:
         self.collected: int | None = None
@@ -90,7 +101,9 @@ class _Reading:
             return
         match kind:
             case "collect-error" if not self.open_test:
-                self.errors.append(_raised(event.get("raised")) or Raised(type="Error", message="", where=""))
+                self.errors.append(
+                    _raised(event.get("raised")) or Raised(type="Error", message="", where="")
+                )
             case "collected" if self.collected is None and _is_count(event.get("count")):
                 self.collected = int(event["count"])
             case "start" if self.collected is not None and not self.open_test:
@@ -101,8 +114,13 @@ class _Reading:
                 self._end(_test(event))
             case "finish" if not self.open_test and _is_count(event.get("exitstatus")):
                 self.pytest_exit = int(event["exitstatus"])
-            case "finish" if _is_count(event.get("exitstatus")) and event["exitstatus"] not in (0, 1, 5):
-                # A session that is torn down in the middle of a test says so: 2 when it was interrupted.
+            case "finish" if _is_count(event.get("exitstatus")) and event["exitstatus"] not in (
+                0,
+                1,
+                5,
+            ):
+                # A session that is torn down in the middle of a test says so: 2 when it was
+                # interrupted.
                 self.pytest_exit = int(event["exitstatus"])
             case _:
                 self._refuse(f"{_short(kind) or 'something else'} came out of turn")
@@ -157,7 +175,9 @@ def _raised(found: object) -> Raised | None:
 def _test(event: dict[str, Any]) -> Trial | None:
     status = event.get("status")
     seconds = event.get("seconds")
-    if status not in ("passed", "failed", "skipped", "absent") or not isinstance(seconds, int | float):
+    if status not in ("passed", "failed", "skipped", "absent") or not isinstance(
+        seconds, int | float
+    ):
         return None
     missing = event.get("missing")
     return Trial(
@@ -170,11 +190,23 @@ def _test(event: dict[str, Any]) -> Trial | None:
 
 def _metric(event: dict[str, Any]) -> list[Metric]:
     value, better = event.get("value"), event.get("better")
-    if not isinstance(value, int | float) or isinstance(value, bool) or value != value or abs(value) > 1e15:
+    if (
+        not isinstance(value, int | float)
+        or isinstance(value, bool)
+        or value != value
+        or abs(value) > 1e15
+    ):
         return []
     if better not in ("lower", "higher"):
         return []
-    return [Metric(name=_short(event.get("name")), value=float(value), unit=_short(event.get("unit")), better=better)]
+    return [
+        Metric(
+            name=_short(event.get("name")),
+            value=float(value),
+            unit=_short(event.get("unit")),
+            better=better,
+        )
+    ]
 
 
 def _short(text: object) -> str:

@@ -1,22 +1,27 @@
-"""The facts that a run left behind, in a folder that can be judged again: `evidence.json` and the files beside it."""
+"""The facts that a run left behind, in a folder that can be judged again: `evidence.json` and the
+files beside it.
+"""
 
 import datetime
 from typing import Literal
 
 import msgspec
 
+from compat.value import Value
+
 StepName = Literal["install", "import", "suite"]
-EndedBy = Literal["exit", "wall-time", "silence", "memory", "processes", "output", "disk", "cancelled", "sandbox"]
+EndedBy = Literal[
+    "exit", "wall-time", "silence", "memory", "processes", "output", "disk", "cancelled", "sandbox"
+]
 TestStatus = Literal["passed", "failed", "skipped", "absent"]
 Isolation = Literal["L3", "L2", "L1", "L0"]
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of the facts."""
-
-
 class Limits(Value, frozen=True):
-    """What one step may take. Seconds of wall time and of silence, MiB of memory, output and disk, and processes."""
+    """What one step may take.
+
+    Seconds of wall time and of silence, MiB of memory, output and disk, and processes.
+    """
 
     wall_seconds: float
     silence_seconds: float
@@ -27,7 +32,10 @@ class Limits(Value, frozen=True):
 
 
 class Ended(Value, frozen=True):
-    """How a supervised process tree ended. Exactly one of exit code and signal is set when it ended by itself."""
+    """How a supervised process tree ended.
+
+    Exactly one of exit code and signal is set when it ended by itself.
+    """
 
     by: EndedBy
     exit_code: int | None
@@ -47,7 +55,8 @@ class Step(Value, frozen=True):
 
 
 class Raised(Value, frozen=True):
-    """An exception inside a cell: its type, first line, and the innermost place outside the tests, `file:line`.
+    """An exception inside a cell: its type, first line, and the innermost place outside the tests,
+    `file:line`.
 
     `of_suite` says that there is no such place: the suite's own code raised it.
     """
@@ -59,9 +68,12 @@ class Raised(Value, frozen=True):
 
 
 class Trial(Value, frozen=True):
-    """One test inside a cell. `missing` names the API that an absent capability looked for, in order.
+    """One test inside a cell.
 
-    `helper` says that it looks at a file of the suite alone, so that it says nothing about the subject.
+    `missing` names the API that an absent capability looked for, in order.
+
+    `helper` says that it looks at a file of the suite alone, so that it says nothing about the
+    subject.
     """
 
     test: str
@@ -93,15 +105,17 @@ class Installed(Value, frozen=True):
 class Evidence(Value, frozen=True):
     """Everything that one run of a cell left behind. A part that was not reached is None or empty.
 
-    `started_test` is the test that had started and not ended when the suite stopped: the killer of a crashed cell.
-    `finished` says that the suite's own last event came: without it nothing that ran counts as complete. `lent` is how
-    many modules found their bytecode made before: without any, an import takes several times as long. `tampered` names
-    files of the environment, the suite or the plugin that the run changed. `misrecorded` names files that are not what
-    the RECORD of their freshly downloaded wheel says, and `startup` those that the interpreter runs at its start, each
-    as `package: file`. `uncollected` are tests that the suite has and that pytest was not seen to collect.
-    `pytest_exit` is the exit code that pytest announced, and `report_fault` what cannot be in a report.
-    `module` is what was to be imported, and `modules` are those that the subject's distribution has at its top.
-    `owners` has the package of each top-level module that is not called like its package; only where something failed.
+    `started_test` is the test that had started and not ended when the suite stopped: the killer of
+    a crashed cell. `finished` says that the suite's own last event came: without it nothing that
+    ran counts as complete. `lent` is how many modules found their bytecode made before: without
+    any, an import takes several times as long. `tampered` names files of the environment, the suite
+    or the plugin that the run changed. `misrecorded` names files that are not what the RECORD of
+    their freshly downloaded wheel says, and `startup` those that the interpreter runs at its start,
+    each as `package: file`. `uncollected` are tests that the suite has and that pytest was not seen
+    to collect. `pytest_exit` is the exit code that pytest announced, and `report_fault` what cannot
+    be in a report. `module` is what was to be imported, and `modules` are those that the subject's
+    distribution has at its top. `owners` has the package of each top-level module that is not
+    called like its package; only where something failed.
     """
 
     cell: str

@@ -1,7 +1,8 @@
-"""Reads files that code of a cell may have made: follows no link, waits for no writer, and takes no more than asked.
+"""Reads files that code of a cell may have made: follows no link, waits for no writer, and takes no
+more than asked.
 
-Any name below a cell's folder can be a link to a file that the cell could not read itself, a FIFO that nobody writes
-to, or a device without an end.
+Any name below a cell's folder can be a link to a file that the cell could not read itself, a FIFO
+that nobody writes to, or a device without an end.
 """
 
 import os
@@ -13,8 +14,9 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def opened(folder: Path, name: str) -> int:
-    """Return a descriptor of the plain file `name`, a path below the folder; raise OSError for anything else.
+def open_plain(folder: Path, name: str) -> int:
+    """Return a descriptor of the plain file `name`, a path below the folder; raise OSError for
+    anything else.
 
     Each part of the name is opened by itself, so that none of them can be a link.
     """
@@ -36,6 +38,8 @@ def opened(folder: Path, name: str) -> int:
 
 
 def read_bytes(folder: Path, name: str, most: int) -> bytes:
-    """Return the first `most` bytes of the file; raise OSError when it is not a plain file below the folder."""
-    with open(opened(folder, name), "rb") as file:
+    """Return the first `most` bytes of the file; raise OSError when it is not a plain file below
+    the folder.
+    """
+    with open(open_plain(folder, name), "rb") as file:
         return file.read(most)

@@ -1,6 +1,8 @@
-"""What stands in a cell's environment: held against its wheels' RECORD files, and looked at again after code ran.
+"""What stands in a cell's environment: held against its wheels' RECORD files, and looked at again
+after code ran.
 
-RECORD names each file of an installed wheel with its hash, see the specification "Recording installed projects":
+RECORD names each file of an installed wheel with its hash, see the specification "Recording
+installed projects":
 https://packaging.python.org/en/latest/specifications/recording-installed-packages/
 """
 
@@ -20,29 +22,36 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from compat.run.evidence import Installed
-from compat.run.foreign import opened, read_bytes
+from compat.run.foreign import open_plain, read_bytes
 
 _MOST_METADATA = 4 << 20
 _MOST_RECORD = 64 << 20
 _CHUNK = 1 << 20
 # The interpreter takes code from these, wherever on its path they lie.
 _CODE = (".py", ".pyc", ".so", ".pth")
-# The interpreter imports these at its start when it finds them: https://docs.python.org/3/library/site.html
+# The interpreter imports these at its start when it finds them:
+# https://docs.python.org/3/library/site.html
 _AT_START = ("sitecustomize", "usercustomize")
 _START_FILES = tuple(f"{module}.py" for module in _AT_START)
 _WEAK = frozenset(("md5", "sha1"))
 
 
 class Distribution(NamedTuple):
-    """An installed distribution. `files` are those of its RECORD, below site-packages, each with its hash or ""."""
+    """An installed distribution.
+
+    `files` are those of its RECORD, below site-packages, each with its hash or "".
+    """
 
     name: str
     version: str
     files: Mapping[str, str]
 
 
-class State(NamedTuple):
-    """What the kernel says of a file. A program can set back `mtime`, but not `ctime`; a new hard link changes it."""
+class FileState(NamedTuple):
+    """What the kernel says of a file.
+
+    A program can set back `mtime`, but not `ctime`; a new hard link changes it.
+    """
 
     inode: int
     size: int
@@ -52,7 +61,8 @@ class State(NamedTuple):
 
 
 class Wrong(NamedTuple):
-    """A file that is not as its RECORD says, below site-packages, with the package and the hash that it has.
+    """A file that is not as its RECORD says, below site-packages, with the package and the hash
+    that it has.
 
     The package is "" when no RECORD names the file, and the hash is "" when it is not a plain file.
     """
@@ -63,7 +73,9 @@ class Wrong(NamedTuple):
 
 
 class Environment:
-    """A cell's folder with its virtual environment, as an installer left it and as code found it."""
+    """A cell's folder with its virtual environment, as an installer left it and as code found
+    it.
+    """
 
     def __init__(self, cell: Path, site: str) -> None:
         """Take the cell's folder and the path of its site-packages below it."""
@@ -73,7 +85,7 @@ class Environment:
         self.distributions: tuple[Distribution, ...] = ()
         self._bare: frozenset[str] = frozenset()
         self._hashes: dict[str, str] = {}
-        self._states: dict[str, State] = {}
+        self._states: dict[str, FileState] = {}
         self._compiled: frozenset[str] = frozenset()
 
     def is_bare(self) -> None:
@@ -81,25 +93,41 @@ class Environment:
         self._bare = frozenset(_states(self.cell, self._code_folders))
 
     def compare(self) -> tuple[Wrong, ...]:
-        """Return what is installed and not as a RECORD says, sorted; each file is read and hashed."""
+        """Return what is installed and not as a RECORD says, sorted; each file is read and
+        hashed.
+        """
         self.distributions = tuple(_distributions(self.cell, self.site))
         self._hashes = {}
         wrong = set()
         for distribution in self.distributions:
             for name, expected in distribution.files.items():
                 path = posixpath.normpath(f"{self.site}/{name}")
-                self._hashes[path] = _hash_of_path(self.cell / path, expected) if path.startswith("venv/") else ""
+                self._hashes[path] = (
+                    _hash_of_path(self.cell / path, expected) if path.startswith("venv/") else ""
+                )
                 if expected and self._hashes[path] != expected:
-                    wrong.add(Wrong(f"{distribution.name}=={distribution.version}", name, self._hashes[path]))
-        for path in _states(self.cell, self._code_folders).keys() - self._bare - self._hashes.keys():
+                    wrong.add(
+                        Wrong(
+                            f"{distribution.name}=={distribution.version}", name, self._hashes[path]
+                        )
+                    )
+        for path in (
+            _states(self.cell, self._code_folders).keys() - self._bare - self._hashes.keys()
+        ):
             wrong.add(Wrong("", path.removeprefix(f"{self.site}/"), ""))
         return tuple(sorted(wrong))
 
     @contextlib.contextmanager
     def startup_put_aside(self) -> Iterator[None]:
-        """Give the files that an interpreter runs at its start another name meanwhile; no code of the cell ran yet."""
+        """Give the files that an interpreter runs at its start another name meanwhile; no code of
+        the cell ran yet.
+        """
         site = self.cell / self.site
-        names = [path for path in site.iterdir() if path.suffix == ".pth" or path.name.startswith(_AT_START)]
+        names = [
+            path
+            for path in site.iterdir()
+            if path.suffix == ".pth" or path.name.startswith(_AT_START)
+        ]
         for path in names:
             path.rename(path.with_name(f"{path.name}.aside"))
         try:
@@ -113,11 +141,13 @@ class Environment:
         self._states = _states(self.cell, folders)
 
     def changed(self, *folders: str) -> tuple[str, ...]:
-        """Return what differs since `settle`: files that were changed or removed, and new ones that hold code.
+        """Return what differs since `settle`: files that were changed or removed, and new ones that
+        hold code.
 
-        Bytecode in its usual place is no change: child processes may leave it, see `remove_bytecode`.
-        A file whose state alone differs is read again where its hash is known: other cells link and
-        unlink the installer's files. Paths are below site-packages, or else below the cell.
+        Bytecode in its usual place is no change: child processes may leave it, see
+        `remove_bytecode`. A file whose state alone differs is read again where its hash is known:
+        other cells link and unlink the installer's files. Paths are below site-packages, or else
+        below the cell.
         """
         states = _states(self.cell, folders)
         new = states.keys() - self._states.keys()
@@ -130,17 +160,22 @@ class Environment:
         return tuple(sorted(path.removeprefix(f"{self.site}/") for path in changed))
 
     def remove_bytecode(self) -> None:
-        """Remove what `changed` saw interpreters leave: the next step is to compile the sources themselves."""
+        """Remove what `changed` saw interpreters leave: the next step is to compile the sources
+        themselves.
+        """
         for path in self._compiled:
             (self.cell / path).unlink(missing_ok=True)
 
     def startup(self) -> tuple[str, ...]:
-        """Return what installed packages let the interpreter run at its start, as `package: file`."""
+        """Return what installed packages let the interpreter run at its start, as `package:
+        file`.
+        """
         return tuple(
             f"{distribution.name}: {name}"
             for distribution in self.distributions
             for name in sorted(distribution.files)
-            if "/" not in name and (name in _START_FILES or (name.endswith(".pth") and self._runs_code(name)))
+            if "/" not in name
+            and (name in _START_FILES or (name.endswith(".pth") and self._runs_code(name)))
         )
 
     def _runs_code(self, name: str) -> bool:
@@ -151,23 +186,27 @@ class Environment:
             return False
         return any(line.startswith((b"import ", b"import\t")) for line in lines)
 
-    def _is_as_before(self, path: str, state: State) -> bool:
+    def _is_as_before(self, path: str, state: FileState) -> bool:
         before, known = self._states[path], self._hashes.get(path)
         if not known or (before.size, before.mode) != (state.size, state.mode):
             return False
         try:
-            return _hash(opened(self.cell, path), known) == known
+            return _hash(open_plain(self.cell, path), known) == known
         except OSError:
             return False
 
 
-def is_known(folder: Path, wrong: Iterable[Wrong]) -> bool:
-    """Return whether all that differs from RECORD is what a fresh download brought before, see `remember`."""
+def is_known_misrecorded(folder: Path, wrong: Iterable[Wrong]) -> bool:
+    """Return whether all that differs from RECORD is what a fresh download brought before, see
+    `remember`.
+    """
     return all(item.digest and (folder / _key(item)).exists() for item in wrong)
 
 
 def remember(folder: Path, wrong: Iterable[Wrong]) -> None:
-    """Remember, in a folder that no cell can write to at L3, what freshly downloaded wheels differ in."""
+    """Remember, in a folder that no cell can write to at L3, what freshly downloaded wheels differ
+    in.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for item in wrong:
         (folder / _key(item)).touch()
@@ -178,13 +217,16 @@ def _key(wrong: Wrong) -> str:
 
 
 def installed(distributions: Iterable[Distribution]) -> tuple[Installed, ...]:
-    """Return the distributions as name and version, sorted; versions in their normal form if they have one."""
+    """Return the distributions as name and version, sorted; versions in their normal form if they
+    have one.
+    """
     pairs = {(distribution.name, distribution.version) for distribution in distributions}
     return tuple(Installed(name=name, version=version) for name, version in sorted(pairs))
 
 
 def renamed_modules(distributions: Iterable[Distribution]) -> tuple[tuple[str, str], ...]:
-    """Return each top-level module that is not called like its package, with the package; sorted by module.
+    """Return each top-level module that is not called like its package, with the package; sorted by
+    module.
 
     One that several packages share, as namespaces are, goes by its own name.
     """
@@ -193,11 +235,16 @@ def renamed_modules(distributions: Iterable[Distribution]) -> tuple[tuple[str, s
         for name in _top_level(distribution):
             if canonicalize_name(name) != distribution.name:
                 owners.setdefault(name, set()).add(distribution.name)
-    return tuple((name, packages.pop() if len(packages) == 1 else name) for name, packages in sorted(owners.items()))
+    return tuple(
+        (name, packages.pop() if len(packages) == 1 else name)
+        for name, packages in sorted(owners.items())
+    )
 
 
 def top_modules(distributions: Iterable[Distribution], package: str) -> tuple[str, ...]:
-    """Return the names at the top of an installed distribution that can be imported, by its RECORD."""
+    """Return the names at the top of an installed distribution that can be imported, by its
+    RECORD.
+    """
     names: set[str] = set()
     for distribution in distributions:
         if distribution.name == canonicalize_name(package):
@@ -217,12 +264,16 @@ def _distributions(cell: Path, site: str) -> Iterator[Distribution]:
     except OSError:
         return
     for info in (name for name in names if name.endswith(".dist-info")):
-        headers = email.parser.BytesHeaderParser().parsebytes(_content(cell, f"{site}/{info}/METADATA"))
+        headers = email.parser.BytesHeaderParser().parsebytes(
+            _content(cell, f"{site}/{info}/METADATA")
+        )
         text = str(headers["Version"] or "?")
         with contextlib.suppress(InvalidVersion):
             text = str(Version(text))
         name = canonicalize_name(str(headers["Name"] or "?"))
-        yield Distribution(name, text, dict(_rows(_content(cell, f"{site}/{info}/RECORD", _MOST_RECORD))))
+        yield Distribution(
+            name, text, dict(_rows(_content(cell, f"{site}/{info}/RECORD", _MOST_RECORD)))
+        )
 
 
 def _content(cell: Path, name: str, most: int = _MOST_METADATA) -> bytes:
@@ -233,7 +284,9 @@ def _content(cell: Path, name: str, most: int = _MOST_METADATA) -> bytes:
 
 
 def _rows(record: bytes) -> Iterator[tuple[str, str]]:
-    """Yield each path of a RECORD with its hash; without one where RECORD gives none, as for itself."""
+    """Yield each path of a RECORD with its hash; without one where RECORD gives none, as for
+    itself.
+    """
     lines = record.decode("utf-8", errors="replace").splitlines()
     try:
         for row in csv.reader(lines):
@@ -247,15 +300,21 @@ def _rows(record: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _hash_of_path(path: Path, expected: str) -> str:
-    """Return the hash of a file that no code of the cell can have made yet; empty when it is not a plain file."""
+    """Return the hash of a file that no code of the cell can have made yet; empty when it is not a
+    plain file.
+    """
     try:
-        return _hash(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), expected)
+        return _hash(
+            os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), expected
+        )
     except OSError:
         return ""
 
 
 def _hash(descriptor: int, expected: str) -> str:
-    """Return the hash of an open file as RECORD writes it, by the algorithm of the expected one; sha256 without."""
+    """Return the hash of an open file as RECORD writes it, by the algorithm of the expected one;
+    sha256 without.
+    """
     algorithm = expected.partition("=")[0] or "sha256"
     digest = hashlib.new(algorithm)
     with open(descriptor, "rb", buffering=0) as file:
@@ -268,12 +327,14 @@ def _is_cached(path: str) -> bool:
     return path.endswith(".pyc") and "/__pycache__/" in path
 
 
-def _states(cell: Path, folders: Iterable[str]) -> dict[str, State]:
-    """Return the state of all files in these folders of the cell, by path; links stand for themselves.
+def _states(cell: Path, folders: Iterable[str]) -> dict[str, FileState]:
+    """Return the state of all files in these folders of the cell, by path; links stand for
+    themselves.
 
-    What cannot be listed, such as a path that is too long, is left out: what stood there then counts as removed.
+    What cannot be listed, such as a path that is too long, is left out: what stood there then
+    counts as removed.
     """
-    states: dict[str, State] = {}
+    states: dict[str, FileState] = {}
     waiting = list(folders)
     while waiting:
         folder = waiting.pop()
@@ -286,7 +347,9 @@ def _states(cell: Path, folders: Iterable[str]) -> dict[str, State]:
                         continue
                     seen = entry.stat(follow_symlinks=False)
                     mode = stat.S_IFMT(seen.st_mode) | stat.S_IMODE(seen.st_mode)
-                    states[path] = State(seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, mode)
+                    states[path] = FileState(
+                        seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, mode
+                    )
         except OSError:
             continue
     return states

@@ -1,16 +1,23 @@
-"""What compat must know of a cell's interpreter before it is used: how it names and marks its bytecode."""
+"""What compat must know of a cell's interpreter before it is used: how it names and marks its
+bytecode.
+"""
 
 import subprocess
 from functools import cache
 
 from compat.errors import ToolFailed
 
-_ASK = "import importlib.util, sys; print(sys.implementation.cache_tag, importlib.util.MAGIC_NUMBER.hex())"
+_ASK = (
+    "import importlib.util, sys; print(sys.implementation.cache_tag,"
+    " importlib.util.MAGIC_NUMBER.hex())"
+)
 
 
 @cache
 def bytecode_of(python: str) -> tuple[str, bytes]:
-    """Return the tag (PEP 3147) and the magic number of an interpreter's bytecode; raise ToolFailed if it is broken."""
+    """Return the tag (PEP 3147) and the magic number of an interpreter's bytecode; raise ToolFailed
+    if it is broken.
+    """
     try:
         done = subprocess.run(
             [python, "-I", "-S", "-c", _ASK],

@@ -1,4 +1,6 @@
-"""The isolation of a process tree: the room that a command gets, and the command line that puts it there."""
+"""The isolation of a process tree: the room that a command gets, and the command line that puts it
+there.
+"""
 
 import shutil
 import sys
@@ -7,12 +9,15 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from compat.run import keeper
-from compat.run.evidence import Isolation, Value
+from compat.run.evidence import Isolation
+from compat.value import Value
 
 HIGHEST_FIRST: tuple[Isolation, ...] = get_args(Isolation)
-# Never the caller's PATH: it may begin with the folder of a cell, and hostile code may have put a `bwrap` there.
+# Never the caller's PATH: it may begin with the folder of a cell, and hostile code may have put a
+# `bwrap` there.
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# Sockets of other programs live here (containers, the session bus): a read-only mount does not stop a connection.
+# Sockets of other programs live here (containers, the session bus): a read-only mount does not stop
+# a connection.
 _SOCKETS = Path("/run")
 _RESOLVER = Path("/etc/resolv.conf")
 Mount = Literal["hide", "read", "write"]
@@ -21,9 +26,10 @@ Mount = Literal["hide", "read", "write"]
 class Room(Value, frozen=True):
     """What a command finds around it.
 
-    `variables` are all that its environment holds. `log` takes its standard output and standard error; it is never a
-    pipe, so an orphan cannot hold its reader. At L3 only `writable` can be written, and `hidden` is empty except for
-    what is `readable` or `writable` below it. Without `network` there is still the loopback device (L3 and L2).
+    `variables` are all that its environment holds. `log` takes its standard output and standard
+    error; it is never a pipe, so an orphan cannot hold its reader. At L3 only `writable` can be
+    written, and `hidden` is empty except for what is `readable` or `writable` below it. Without
+    `network` there is still the loopback device (L3 and L2).
     """
 
     cwd: Path
@@ -36,7 +42,9 @@ class Room(Value, frozen=True):
 
 
 def wrapped(command: Sequence[str], room: Room, level: Isolation, bounds: str) -> list[str]:
-    """Return the command line that runs the command at the level, under its keeper, which keeps these bounds."""
+    """Return the command line that runs the command at the level, under its keeper, which keeps
+    these bounds.
+    """
     network = "on" if room.network else "off"
     kept = [sys.executable, "-I", "-S", "-B", keeper.__file__, level, network, bounds, *command]
     match level:
@@ -53,8 +61,17 @@ def _tool(name: str) -> str:
 
 
 def _unshare(room: Room) -> Iterator[str]:
-    # The keeper needs the capabilities of the new user namespace to bring up the loopback device; it drops them after.
-    yield from ("--user", "--map-current-user", "--keep-caps", "--pid", "--fork", "--kill-child=KILL", "--mount-proc")
+    # The keeper needs the capabilities of the new user namespace to bring up the loopback device;
+    # it drops them after.
+    yield from (
+        "--user",
+        "--map-current-user",
+        "--keep-caps",
+        "--pid",
+        "--fork",
+        "--kill-child=KILL",
+        "--mount-proc",
+    )
     if not room.network:
         yield "--net"
 
@@ -75,13 +92,19 @@ def _bubblewrap(room: Room) -> Iterator[str]:
 
 
 def _mounts(room: Room) -> dict[Path, Mount]:
-    """Return how each path is mounted; what is said later wins, so a path that is hidden and writable is writable."""
+    """Return how each path is mounted; what is said later wins, so a path that is hidden and
+    writable is writable.
+    """
     kept = [Path(sys.prefix), Path(sys.base_prefix), Path(keeper.__file__).parent, *room.readable]
     if room.network:
         kept.append(_RESOLVER)
     mounts: dict[Path, Mount] = dict.fromkeys(_there((_SOCKETS, *room.hidden)), "hide")
     hidden = tuple(mounts)
-    mounts |= {path: "read" for path in _there(kept) if any(path.is_relative_to(folder) for folder in hidden)}
+    mounts |= {
+        path: "read"
+        for path in _there(kept)
+        if any(path.is_relative_to(folder) for folder in hidden)
+    }
     mounts |= dict.fromkeys(_there(room.writable), "write")
     return mounts
 

@@ -1,18 +1,19 @@
 """What a worker is given: the job, which says what to run, and the bench, which says with what."""
 
-import msgspec
-
 from compat.declare.matrix import Suite
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Lock
 from compat.run.evidence import Isolation
+from compat.value import Value
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be run: a lock, the suite, the subject's package and module, and where the suite stands.
+class Job(Value, frozen=True, kw_only=True):
+    """What is to be run: a lock, the suite, the subject's package and module, and where the suite
+    stands.
 
-    Without a suite folder the run ends after the import. With `links`, a folder of wheels, no index is asked. Of
-    `builds`, each `name==version`, the source distribution is built where the lock says so; all else comes as wheels.
+    Without a suite folder the run ends after the import. With `links`, a folder of wheels, no index
+    is asked. Of `builds`, each `name==version`, the source distribution is built where the lock
+    says so; all else comes as wheels.
     """
 
     matrix: str
@@ -26,13 +27,15 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     builds: tuple[str, ...] = ()
 
 
-class Bench(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker runs cells with: its folders, the interpreter, the isolation level, and how it reaches the index.
+class Bench(Value, frozen=True, kw_only=True):
+    """What a worker runs cells with: its folders, the interpreter, the isolation level, and how it
+    reaches the index.
 
-    `tag` and `magic` name the interpreter's bytecode. `variables` are what an install may see of the caller's
-    environment; a suite sees nothing of it. An install writes into `sandbox`, which holds uv's cache and the cells,
-    so that one mount serves both and files are hard links; a suite writes into its cell's home only. Of what is
-    `hidden`, cells see no more than is `readable`, where the level allows. `keep` leaves the cell's folder in place.
+    `tag` and `magic` name the interpreter's bytecode. `variables` are what an install may see of
+    the caller's environment; a suite sees nothing of it. An install writes into `sandbox`, which
+    holds uv's cache and the cells, so that one mount serves both and files are hard links; a suite
+    writes into its cell's home only. Of what is `hidden`, cells see no more than is `readable`,
+    where the level allows. `keep` leaves the cell's folder in place.
     """
 
     worker: str

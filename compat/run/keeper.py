@@ -1,10 +1,12 @@
-"""The first process inside an isolation: starts one command, takes in its orphans, and ends when none of them is left.
+"""The first process inside an isolation: starts one command, takes in its orphans, and ends when
+none of them is left.
 
-`compat.run.supervise` starts this file as a script, `-I -S`, so it imports nothing but the standard library. It is the
-init of its pid namespace (L3, L2), a subreaper (L1), or a plain parent (L0). Three channels, none of which the command
-gets: standard input brings orders, standard output takes the report, standard error is the log, which the command
-shares. The end of the orders is the order to kill: so nothing survives a supervisor that is itself killed. A
-supervisor that is starved or stopped gives no order: so the keeper has the deadline too, and ends the command itself.
+`compat.run.supervise` starts this file as a script, `-I -S`, so it imports nothing but the standard
+library. It is the init of its pid namespace (L3, L2), a subreaper (L1), or a plain parent (L0).
+Three channels, none of which the command gets: standard input brings orders, standard output takes
+the report, standard error is the log, which the command shares. The end of the orders is the order
+to kill: so nothing survives a supervisor that is itself killed. A supervisor that is starved or
+stopped gives no order: so the keeper has the deadline too, and ends the command itself.
 """
 
 import contextlib
@@ -28,15 +30,24 @@ DUMP_SECONDS = 1.0
 GRACE_SECONDS = 2.0
 # The supervisor is the first to end a command that is out of time; so late it must be starved.
 _LATE_SECONDS = 1.0
-# So much lower is the command's priority, in steps of nice(2), where the keeper's could not be raised.
+# So much lower is the command's priority, in steps of nice(2), where the keeper's could not be
+# raised.
 _BEHIND = 2
 READY = b"ready\n"
-# Children that end with their parent need a moment for it; only what is still alive then has survived it.
+# Children that end with their parent need a moment for it; only what is still alive then has
+# survived it.
 SETTLE_SECONDS = 0.25
 SWEEP_SECONDS = 5.0
 _EMPTY_LOOKS = 3
 # <linux/prctl.h>, <linux/capability.h>, <linux/sockios.h>, <linux/if.h>
-_PDEATHSIG, _CAPBSET_DROP, _SUBREAPER, _NO_NEW_PRIVS, _AMBIENT, _AMBIENT_CLEAR_ALL = 1, 24, 36, 38, 47, 4
+_PDEATHSIG, _CAPBSET_DROP, _SUBREAPER, _NO_NEW_PRIVS, _AMBIENT, _AMBIENT_CLEAR_ALL = (
+    1,
+    24,
+    36,
+    38,
+    47,
+    4,
+)
 _CAPABILITY_VERSION_3 = 0x20080522
 _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1
 
@@ -47,7 +58,10 @@ Known = set[tuple[int, int]]
 
 
 class Process(NamedTuple):
-    """A line of `/proc/PID/stat`, see proc(5). `born` and `ticks` (CPU, with reaped children) are in clock ticks."""
+    """A line of `/proc/PID/stat`, see proc(5).
+
+    `born` and `ticks` (CPU, with reaped children) are in clock ticks.
+    """
 
     pid: int
     parent: int
@@ -61,7 +75,9 @@ class Process(NamedTuple):
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs or could run: a zombie only waits for its parent to ask for its exit code."""
+        """Whether it still runs or could run: a zombie only waits for its parent to ask for its
+        exit code.
+        """
         return self.state not in "ZX"
 
 
@@ -82,14 +98,17 @@ def process(pid: int) -> Process | None:
     # The name stands in parentheses and may itself hold spaces and parentheses.
     field = line[line.rindex(b")") + 2 :].split()
     ticks = sum(int(part) for part in field[11:15])
-    parent, group, session, born, threads, pages = (int(field[place]) for place in (1, 2, 3, 19, 17, 21))
+    parent, group, session, born, threads, pages = (
+        int(field[place]) for place in (1, 2, 3, 19, 17, 21)
+    )
     return Process(pid, parent, group, session, field[0].decode(), born, ticks, threads, pages)
 
 
 def family(root: int, known: Known | None = None) -> list[Process]:
     """Return the descendants of `root`, without it.
 
-    At L0 orphans leave the tree: there `known` remembers who was in it, and their sessions and groups find the rest.
+    At L0 orphans leave the tree: there `known` remembers who was in it, and their sessions and
+    groups find the rest.
     """
     everyone = list(processes())
     children: dict[int, list[Process]] = {}
@@ -134,11 +153,13 @@ def send(members: Iterable[Process], *numbers: int) -> None:
                     os.kill(member.pid, number)
 
 
-def sweep(root: int, known: Known | None = None) -> int:
-    """Kill the descendants of another process until none is seen; return how many still are after `SWEEP_SECONDS`.
+def kill_descendants(root: int, known: Known | None = None) -> int:
+    """Kill the descendants of another process until none is seen; return how many still are after
+    `SWEEP_SECONDS`.
 
-    Killed at once rather than frozen first: what is dead neither forks nor has to be looked at in the next round, so
-    the rounds get shorter and win against a fork bomb. A look is not atomic: one that finds nobody is not enough.
+    Killed at once rather than frozen first: what is dead neither forks nor has to be looked at in
+    the next round, so the rounds get shorter and win against a fork bomb. A look is not atomic: one
+    that finds nobody is not enough.
     """
     deadline = time.monotonic() + SWEEP_SECONDS
     empty = 0
@@ -155,7 +176,8 @@ def sweep(root: int, known: Known | None = None) -> int:
 def reap_all(ended: dict[int, int]) -> bool:
     """Note the wait status of each child that has ended; return whether there are others.
 
-    For who takes in orphans, having no child means that no descendant is left; no look at /proc could be as sure.
+    For who takes in orphans, having no child means that no descendant is left; no look at /proc
+    could be as sure.
     """
     try:
         while (pair := os.waitpid(-1, os.WNOHANG))[0]:
@@ -166,10 +188,11 @@ def reap_all(ended: dict[int, int]) -> bool:
 
 
 def kill_children() -> None:
-    """Kill the own children, and then those who become it thereby, until there is none, for up to `SWEEP_SECONDS`.
+    """Kill the own children, and then those who become it thereby, until there is none, for up to
+    `SWEEP_SECONDS`.
 
-    They cannot be mistaken, as only we reap them. Faster than a look at all processes, so that even a chain is met in
-    which each process starts the next and leaves.
+    They cannot be mistaken, as only we reap them. Faster than a look at all processes, so that even
+    a chain is met in which each process starts the next and leaves.
     """
     deadline = time.monotonic() + SWEEP_SECONDS
     while reap_all({}) and time.monotonic() < deadline:
@@ -185,7 +208,9 @@ def kill_children() -> None:
 
 
 class Start(NamedTuple):
-    """What the command is started with: its priority as nice(2) counts, and RLIMIT_NPROC, 0 for none."""
+    """What the command is started with: its priority as nice(2) counts, and RLIMIT_NPROC, 0 for
+    none.
+    """
 
     priority: int
     tasks: int
@@ -193,13 +218,19 @@ class Start(NamedTuple):
 
 
 class Keeper:
-    """The loop of the first process: the command's wait status, the orders, the deadline, the orphans."""
+    """The loop of the first process: the command's wait status, the orders, the deadline, the
+    orphans.
+    """
 
     def __init__(self, level: str, seconds: float, start: Start) -> None:
         """Start the command, which may take so many seconds."""
         end = time.monotonic() + seconds + _LATE_SECONDS
         # Orders that come from the keeper itself, and when.
-        self.own = [(end, DUMP), (end + DUMP_SECONDS, TERMINATE), (end + DUMP_SECONDS + GRACE_SECONDS, KILL)]
+        self.own = [
+            (end, DUMP),
+            (end + DUMP_SECONDS, TERMINATE),
+            (end + DUMP_SECONDS + GRACE_SECONDS, KILL),
+        ]
         self.is_expired = False
         self.is_init = level in ("L3", "L2")
         self.known: Known | None = set() if level == "L0" else None
@@ -216,7 +247,9 @@ class Keeper:
         """Return when the command has ended, or at the order to kill."""
         while self.status is None:
             patience = max(self.own[0][0] - time.monotonic(), 0)
-            ready, _, _ = select.select([0, self.bell], [], [], patience if self.known is None else min(patience, 0.2))
+            ready, _, _ = select.select(
+                [0, self.bell], [], [], patience if self.known is None else min(patience, 0.2)
+            )
             rung = os.read(self.bell, 4096) if self.bell in ready else b""
             self._reap()
             if self.known is not None:
@@ -229,7 +262,8 @@ class Keeper:
                     return
 
     def _heard(self, orders: bytes) -> bool:
-        # The supervisor ends the command now, and may still be starved before it comes to the last order.
+        # The supervisor ends the command now, and may still be starved before it comes to the last
+        # order.
         last = time.monotonic() + _LATE_SECONDS + DUMP_SECONDS + GRACE_SECONDS
         self.own = [(min(last, self.own[-1][0]), KILL)]
         return self._obeyed(orders)
@@ -261,7 +295,9 @@ class Keeper:
         return [each for each in family(os.getpid(), self.known) if each.alive]
 
     def _left(self) -> int:
-        """Return how many are left; at least one when there still are children, whatever the look has missed."""
+        """Return how many are left; at least one when there still are children, whatever the look
+        has missed.
+        """
         others = self._reap()
         return max(len(self._alive()), int(others and self.known is None))
 
@@ -278,15 +314,19 @@ class Keeper:
         if self.known is None:
             kill_children()
         else:
-            sweep(os.getpid(), self.known)
+            kill_descendants(os.getpid(), self.known)
         return survivors
 
 
 def _variables(further: dict[str, str]) -> dict[bytes, bytes]:
-    """Return the environment as it was given: Python's own is changed where it found the C locale (PEP 538)."""
+    """Return the environment as it was given: Python's own is changed where it found the C locale
+    (PEP 538).
+    """
     with open("/proc/self/environ", "rb") as file:
         pairs = [each.partition(b"=") for each in file.read().split(b"\0") if each]
-    return {name: value for name, _, value in pairs} | {os.fsencode(k): os.fsencode(v) for k, v in further.items()}
+    return {name: value for name, _, value in pairs} | {
+        os.fsencode(k): os.fsencode(v) for k, v in further.items()
+    }
 
 
 def _started(start: Start, variables: dict[bytes, bytes], is_init: bool) -> int:
@@ -296,7 +336,12 @@ def _started(start: Start, variables: dict[bytes, bytes], is_init: bool) -> int:
             _exec(start, variables, is_init)
         except BaseException as fault:
             reason = fault.strerror if isinstance(fault, OSError) else str(fault)
-            os.write(2, f"{start.command[0]} could not be started: {reason}\n".encode(errors="surrogateescape"))
+            os.write(
+                2,
+                f"{start.command[0]} could not be started: {reason}\n".encode(
+                    errors="surrogateescape"
+                ),
+            )
         os._exit(127)
     return pid
 
@@ -314,7 +359,10 @@ def _exec(start: Start, variables: dict[bytes, bytes], is_init: bool) -> NoRetur
     os.dup2(2, 1)
     os.closerange(3, 256)
     # When memory runs out, the kernel is to choose the cell and not its supervisor.
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+    with (
+        contextlib.suppress(OSError),
+        open("/proc/self/oom_score_adj", "w", encoding="ascii") as file,
+    ):
         file.write("500")
     is_ahead = os.getpriority(os.PRIO_PROCESS, 0) < start.priority
     os.setpriority(os.PRIO_PROCESS, 0, min(start.priority + (0 if is_ahead else _BEHIND), 19))
@@ -366,11 +414,15 @@ def _report(keeper: Keeper, survivors: int) -> bytes:
     if keeper.status is None:
         return f"killed 0 {survivors}\n".encode()
     code = os.waitstatus_to_exitcode(keeper.status)
-    return (f"exit {code}" if code >= 0 else f"signal {-code}").encode() + f" {survivors}\n".encode()
+    return (
+        f"exit {code}" if code >= 0 else f"signal {-code}"
+    ).encode() + f" {survivors}\n".encode()
 
 
-def main(level: str, network: str, bounds: str, *command: str) -> None:
-    """Run the command at the level, with the network "on" or "off", within the bounds, see `supervise._bounds`."""
+def keep_command(level: str, network: str, bounds: str, *command: str) -> None:
+    """Run the command at the level, with the network "on" or "off", within the bounds, see
+    `supervise._bounds`.
+    """
     _settle_in(level, network)
     seconds, priority, tasks, *groups = bounds.split(":")
     for group in groups:
@@ -385,4 +437,4 @@ def main(level: str, network: str, bounds: str, *command: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    keep_command(*sys.argv[1:])

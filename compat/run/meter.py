@@ -11,11 +11,13 @@ from compat.run.disk import MIB, Disk
 from compat.run.evidence import EndedBy, Isolation, Limits
 from compat.run.keeper import Known, Process, family
 
-# The first seconds decide most: import faults, runaway loops. Later a slower look costs less than 1 % of a processor.
+# The first seconds decide most: import faults, runaway loops. Later a slower look costs less than 1
+# % of a processor.
 YOUNG_SECONDS = 10.0
 _LOOK_SECONDS = {True: 0.5, False: 1.0}
 _TICK_SECONDS = {True: 0.1, False: 0.25}
-# Idle threads wake up now and then (gRPC's, for one). A tree that takes less than this share of a processor is silent.
+# Idle threads wake up now and then (gRPC's, for one). A tree that takes less than this share of a
+# processor is silent.
 IDLE_SHARE = 0.005
 _IDLE_SECONDS = 0.05
 # Up to so many processes are weighed at each tick, so that a fast hog is met early.
@@ -27,7 +29,9 @@ _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 class Meter:
     """Looks at a tree from outside: cheaply at each tick, at every process at each look."""
 
-    def __init__(self, level: Isolation, log: int, folders: Iterable[Path], limits: Limits, group: Group) -> None:
+    def __init__(
+        self, level: Isolation, log: int, folders: Iterable[Path], limits: Limits, group: Group
+    ) -> None:
         """Take the disk as it stands."""
         self.level, self.log, self.limits, self.group = level, log, limits, group
         self.known: Known | None = set() if level == "L0" else None
@@ -64,7 +68,9 @@ class Meter:
         return "memory" if len(self.members) <= _FEW and self._is_too_heavy() else None
 
     def refused(self) -> EndedBy | None:
-        """Return the limit at which the kernel itself refused or killed something; the peak is the limit then."""
+        """Return the limit at which the kernel itself refused or killed something; the peak is the
+        limit then.
+        """
         by = self.group.broken()
         if by == "memory":
             self.peak_mb = max(self.peak_mb, self.limits.memory_mb)
@@ -95,21 +101,32 @@ class Meter:
         return "silence" if self._is_silent() else None
 
     def _members(self) -> list[Process]:
-        """Return the command's own processes: not the keeper, nor what put the keeper into its namespace."""
+        """Return the command's own processes: not the keeper, nor what put the keeper into its
+        namespace.
+        """
         found = family(self.root, self.known)
-        return found if self.level in ("L1", "L0") else [each for each in found if each.parent != self.root]
+        return (
+            found
+            if self.level in ("L1", "L0")
+            else [each for each in found if each.parent != self.root]
+        )
 
     def _is_silent(self) -> bool:
         now, size = time.monotonic(), logfile.size(self.log)
         cpu = sum(each.ticks for each in self.members) / _CLOCK_TICKS
-        if size != self.size or cpu < self.cpu or cpu - self.cpu > (now - self.active) * IDLE_SHARE + _IDLE_SECONDS:
+        if (
+            size != self.size
+            or cpu < self.cpu
+            or cpu - self.cpu > (now - self.active) * IDLE_SHARE + _IDLE_SECONDS
+        ):
             self.active, self.cpu, self.size = now, cpu, size
         return now - self.active > self.limits.silence_seconds
 
     def _is_too_heavy(self) -> bool:
         most = self.limits.memory_mb
         weight = _own(self.members)
-        # Forked processes share pages that each counts as its own. Dividing them is slow, so only when it matters.
+        # Forked processes share pages that each counts as its own. Dividing them is slow, so only
+        # when it matters.
         if weight > max(most, self.peak_mb):
             weight = min(weight, _divided(self.members))
         self.peak_mb = max(self.peak_mb, weight)
@@ -117,19 +134,27 @@ class Meter:
 
 
 def _own(members: Iterable[Process]) -> int:
-    """Return the MiB of memory that the processes do not share with files, and the largest of what they share."""
+    """Return the MiB of memory that the processes do not share with files, and the largest of what
+    they share.
+    """
     texts = [_read(member, "status") for member in members]
     own = sum(_kilobytes(text, b"RssAnon:") for text in texts)
     return (own + max((_kilobytes(text, b"RssShmem:") for text in texts), default=0)) // 1024
 
 
 def _divided(members: Iterable[Process]) -> int:
-    """Return the MiB of the processes, each shared page divided by its sharers; pages of files are not counted."""
+    """Return the MiB of the processes, each shared page divided by its sharers; pages of files are
+    not counted.
+    """
     total = 0
     for member in members:
         text = _read(member, "smaps_rollup")
         # Who forbids to be looked at counts in full.
-        total += _kilobytes(text, b"Pss_Anon:") + _kilobytes(text, b"Pss_Shmem:") if text else _own([member]) * 1024
+        total += (
+            _kilobytes(text, b"Pss_Anon:") + _kilobytes(text, b"Pss_Shmem:")
+            if text
+            else _own([member]) * 1024
+        )
     return total // 1024
 
 

@@ -1,27 +1,61 @@
-"""Outcomes: what one run of a cell came to, as a stage and a cause, printed and parsed by the same code."""
+"""Outcomes: what one run of a cell came to, as a stage and a cause, printed and parsed by the same
+code.
+"""
 
 import re
 from typing import Literal, get_args
 
-import msgspec
+from compat.value import Value
 
 Stage = Literal["plan", "lock", "install", "import", "collect", "test"]
 Cause = Literal[
-    "requires-python", "no-artifact", "conflicting-pin", "yanked", "excluded", "no-interpreter", "undated",
-    "conflict", "hash-mismatch", "build", "build-tool", "source-only", "unsupported", "not-as-asked", "report-mismatch",
-    "missing-module", "missing-attribute", "binary-incompatible", "syntax", "type-error", "version-guard",
-    "assertion", "error",
-    "segfault", "abort", "illegal-instruction", "fatal-python", "premature-exit",
+    "requires-python",
+    "no-artifact",
+    "conflicting-pin",
+    "yanked",
+    "excluded",
+    "no-interpreter",
+    "undated",
+    "conflict",
+    "hash-mismatch",
+    "build",
+    "build-tool",
+    "source-only",
+    "unsupported",
+    "not-as-asked",
+    "report-mismatch",
+    "missing-module",
+    "missing-attribute",
+    "binary-incompatible",
+    "syntax",
+    "type-error",
+    "version-guard",
+    "assertion",
+    "error",
+    "segfault",
+    "abort",
+    "illegal-instruction",
+    "fatal-python",
+    "premature-exit",
     "no-tests",
-    "wall-time", "silence", "memory", "disk", "output", "processes",
+    "wall-time",
+    "silence",
+    "memory",
+    "disk",
+    "output",
+    "processes",
     "killed",
-    "network", "index", "sandbox", "worker", "cancelled",
+    "network",
+    "index",
+    "sandbox",
+    "worker",
+    "cancelled",
     "suite-fault",
-]  # fmt: skip
+]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 CAUSES: tuple[Cause, ...] = get_args(Cause)
-# These say something about the machine, the network, our limits, the tools of a source build and whether one may run,
-# or about the suite and its declaration; nothing about the versions.
+# These say something about the machine, the network, our limits, the tools of a source build and
+# whether one may run, or about the suite and its declaration; nothing about the versions.
 SPURIOUS: frozenset[Cause] = frozenset(
     (
         *("disk", "output", "processes", "network", "index", "sandbox", "worker", "cancelled"),
@@ -33,7 +67,9 @@ SPURIOUS: frozenset[Cause] = frozenset(
 DOUBTFUL: frozenset[Cause] = frozenset(("wall-time", "silence", "memory", "killed"))
 # Of these the subject is the place itself, unless a test is; those name a thing.
 PLACED: frozenset[Cause] = frozenset(("syntax", "type-error", "error"))
-NAMING: frozenset[Cause] = frozenset(("missing-module", "missing-attribute", "binary-incompatible", "version-guard"))
+NAMING: frozenset[Cause] = frozenset(
+    ("missing-module", "missing-attribute", "binary-incompatible", "version-guard")
+)
 _FORM = re.compile(r"(?P<stage>[a-z]+)-fail:(?P<cause>[a-z-]+)(?:\((?P<parts>.*)\))?", re.DOTALL)
 # Labels tell the parts apart, so that any part may be missing; a text without labels is a subject.
 _PARTS = re.compile(r"(?P<subject>.*?)(?:; by (?P<by>.*?))?(?:; at (?P<at>.*?))?", re.DOTALL)
@@ -42,7 +78,7 @@ _LABEL = re.compile(r";(\\*)(?= (?:by|at) )")
 _ESCAPED = re.compile(r";\\(\\*)(?= (?:by|at) )")
 
 
-class Passed(msgspec.Struct, frozen=True, kw_only=True):
+class Passed(Value, frozen=True, kw_only=True):
     """The only green outcome: tests ran, and none failed."""
 
     def __str__(self) -> str:
@@ -50,12 +86,13 @@ class Passed(msgspec.Struct, frozen=True, kw_only=True):
         return "pass"
 
 
-class Failed(msgspec.Struct, frozen=True, kw_only=True):
+class Failed(Value, frozen=True, kw_only=True):
     """A run that did not pass: its stage, the cause, and the subject; each text may be empty.
 
     The subject is the test or capability at stage `test`; else the package or attribute that is
     spoken of, or the place (see PLACED). What the subject does not say stands beside it: `by` is
-    the attribute, module or package that a failed test met, `at` the place in the code, `file:line`.
+    the attribute, module or package that a failed test met, `at` the place in the code,
+    `file:line`.
     """
 
     stage: Stage
@@ -65,7 +102,9 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True):
     at: str = ""
 
     def __str__(self) -> str:
-        """Return `stage-fail:cause(subject; by thing; at place)` without the parts that are empty."""
+        """Return `stage-fail:cause(subject; by thing; at place)` without the parts that are
+        empty.
+        """
         head = f"{self.stage}-fail:{self.cause}"
         labelled = ("", self.subject), ("; by ", self.by), ("; at ", self.at)
         parts = "".join(label + _LABEL.sub(r";\\\1", text) for label, text in labelled if text)
@@ -81,7 +120,9 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def place(self) -> str:
         """Where in the code it failed, `file:line`; empty when nobody knows."""
-        return self.at or (self.subject if self.stage in ("import", "collect") and self.cause in PLACED else "")
+        return self.at or (
+            self.subject if self.stage in ("import", "collect") and self.cause in PLACED else ""
+        )
 
     def brief(self) -> "Failed":
         """Return it without what stands beside the subject.
@@ -100,7 +141,9 @@ def parse_outcome(text: str) -> Outcome:
         return Passed()
     match = _FORM.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text[:80]!r} is neither 'pass' nor 'stage-fail:cause(subject; by thing; at place)'")
+        raise ValueError(
+            f"{text[:80]!r} is neither 'pass' nor 'stage-fail:cause(subject; by thing; at place)'"
+        )
     stage = next((known for known in STAGES if known == match["stage"]), None)
     cause = next((known for known in CAUSES if known == match["cause"]), None)
     if stage is None or cause is None:
@@ -122,16 +165,26 @@ def is_spurious(outcome: Outcome) -> bool:
 
 
 def is_suite_fault(outcome: Outcome) -> bool:
-    """Return whether the suite or its declaration is at fault, so that there is nothing to record of the cell."""
+    """Return whether the suite or its declaration is at fault, so that there is nothing to record
+    of the cell.
+    """
     return isinstance(outcome, Failed) and outcome.cause == "suite-fault"
 
 
 def is_untrusted(outcome: Outcome) -> bool:
-    """Return whether the cell changed what judges it, or contradicts itself, so that nothing it reports counts."""
+    """Return whether the cell changed what judges it, or contradicts itself, so that nothing it
+    reports counts.
+    """
     untrusted = ("not-as-asked", "report-mismatch")
-    return isinstance(outcome, Failed) and outcome.stage in ("import", "collect", "test") and outcome.cause in untrusted
+    return (
+        isinstance(outcome, Failed)
+        and outcome.stage in ("import", "collect", "test")
+        and outcome.cause in untrusted
+    )
 
 
 def is_doubtful(outcome: Outcome) -> bool:
-    """Return whether the outcome says something only when two runs of the same lock and suite came to it."""
+    """Return whether the outcome says something only when two runs of the same lock and suite came
+    to it.
+    """
     return isinstance(outcome, Failed) and outcome.cause in DOUBTFUL

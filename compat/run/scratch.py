@@ -1,4 +1,6 @@
-"""The folder in which one process makes its cells: nobody else's while it lives, removed when it is gone."""
+"""The folder in which one process makes its cells: nobody else's while it lives, removed when it is
+gone.
+"""
 
 import contextlib
 import os
@@ -12,10 +14,11 @@ _KEPT = "kept-"
 
 
 class Scratch:
-    """A folder of one process below the folder of all cells; locked until it is closed or the process ends.
+    """A folder of one process below the folder of all cells; locked until it is closed or the
+    process ends.
 
-    Two processes that shared a cell's folder recorded false verdicts: each removes the folder before
-    it begins. `keep` leaves what is in it for people to look at; no sweep takes that.
+    Two processes that shared a cell's folder recorded false verdicts: each removes the folder
+    before it begins. `keep` leaves what is in it for people to look at; no sweep takes that.
     """
 
     def __init__(self, cells: Path, *, keep: bool = False) -> None:
@@ -41,7 +44,7 @@ class Scratch:
             os.close(self._handle)
 
 
-def sweep(cells: Path) -> int:
+def remove_dead_folders(cells: Path) -> int:
     """Remove the folders of processes that are gone, and return how many there were.
 
     What cannot be removed is left for the next sweep.

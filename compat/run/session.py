@@ -1,4 +1,6 @@
-"""The steps of one cell: make it, install the lock, import the subject, run the suite, and write down what happened."""
+"""The steps of one cell: make it, install the lock, import the subject, run the suite, and write
+down what happened.
+"""
 
 import contextlib
 import datetime
@@ -19,14 +21,22 @@ from compat.lock.uv import index_arguments
 from compat.run import incell
 from compat.run.builds import BUILD_SECONDS, Order, Workshop, build_all
 from compat.run.bytecode import harvest, lend
-from compat.run.events import LARGEST, Report, read_modules, read_probe, read_report
+from compat.run.events import LARGEST, SuiteReport, read_modules, read_probe, read_report
 from compat.run.evidence import Ended, Evidence, Installed, Limits, Raised, Step, StepName
 from compat.run.foreign import read_bytes
-from compat.run.installed import Environment, Wrong, installed, is_known, remember, renamed_modules, top_modules
+from compat.run.installed import (
+    Environment,
+    Wrong,
+    installed,
+    is_known_misrecorded,
+    remember,
+    renamed_modules,
+    top_modules,
+)
 from compat.run.isolation import Room
 from compat.run.job import Bench, Job
 from compat.run.suitefiles import suite_digest, suite_tests
-from compat.run.supervise import run
+from compat.run.supervise import run_limited
 
 _INSTALL_SECONDS = BUILD_SECONDS  # a source build of an old package may take many
 _LOG_TAIL = 200_000
@@ -40,7 +50,9 @@ _LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*")
 class CellRun:
     """One run of one cell, step by step."""
 
-    def __init__(self, job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event) -> None:
+    def __init__(
+        self, job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event
+    ) -> None:
         """Take the job and the bench; nothing is touched yet."""
         self.job = job
         self.bench = bench
@@ -65,7 +77,9 @@ class CellRun:
         return self.cell / self.environment.site
 
     def run(self) -> Evidence:
-        """Run all steps as far as they go, write the evidence, and leave no cell behind unless it is to be kept."""
+        """Run all steps as far as they go, write the evidence, and leave no cell behind unless it
+        is to be kept.
+        """
         begin = time.monotonic()
         remove_tree(self.cell)
         self.evidence = new_folder(self.evidence)
@@ -73,9 +87,17 @@ class CellRun:
             folder.mkdir(parents=True)
         try:
             facts = self._facts()
-            if facts.imported or facts.collect_errors or any(trial.status == "failed" for trial in facts.tests):
-                facts = msgspec.structs.replace(facts, owners=renamed_modules(self.environment.distributions))
-            evidence = msgspec.structs.replace(facts, seconds=time.monotonic() - begin, steps=tuple(self.steps))
+            if (
+                facts.imported
+                or facts.collect_errors
+                or any(trial.status == "failed" for trial in facts.tests)
+            ):
+                facts = msgspec.structs.replace(
+                    facts, owners=renamed_modules(self.environment.distributions)
+                )
+            evidence = msgspec.structs.replace(
+                facts, seconds=time.monotonic() - begin, steps=tuple(self.steps)
+            )
             (self.evidence / "evidence.json").write_bytes(evidence.to_json())
             return evidence
         finally:
@@ -85,27 +107,45 @@ class CellRun:
                     remove_tree(self.cell)
 
     def _facts(self) -> Evidence:
-        wanted = tuple(Installed(name=pin.name, version=str(pin.version)) for pin in self.job.lock.pins)
+        wanted = tuple(
+            Installed(name=pin.name, version=str(pin.version)) for pin in self.job.lock.pins
+        )
         asked = suite_digest(Path(self.job.suite_folder)) if self.job.suite_folder else ""
         facts = Evidence(
-            cell=self.job.cell, matrix=self.job.matrix, subject=self.job.subject, lock_digest=self.job.lock.digest,
-            suite_digest=asked, started=self.started, seconds=0.0,
-            host=self.bench.host, isolation=self.bench.level, steps=(), wanted=wanted, module=self.job.module,
-        )  # fmt: skip
+            cell=self.job.cell,
+            matrix=self.job.matrix,
+            subject=self.job.subject,
+            lock_digest=self.job.lock.digest,
+            suite_digest=asked,
+            started=self.started,
+            seconds=0.0,
+            host=self.bench.host,
+            isolation=self.bench.level,
+            steps=(),
+            wanted=wanted,
+            module=self.job.module,
+        )
         if not self._install():
             return facts
         distributions = self.environment.distributions
         facts = msgspec.structs.replace(
-            facts, installed=installed(distributions), modules=top_modules(distributions, self.job.subject),
-            startup=self.environment.startup(), misrecorded=tuple(map(_shown, self.misrecorded)),
-        )  # fmt: skip
+            facts,
+            installed=installed(distributions),
+            modules=top_modules(distributions, self.job.subject),
+            startup=self.environment.startup(),
+            misrecorded=tuple(map(_shown, self.misrecorded)),
+        )
         if set(facts.installed) != set(wanted):
             return facts
         facts = msgspec.structs.replace(facts, lent=self._lend())
         self._prepare()
         seconds, raised = self._import()
         facts = msgspec.structs.replace(
-            facts, import_seconds=seconds, imported=raised, tampered=self._changed(), installed_after=facts.installed
+            facts,
+            import_seconds=seconds,
+            imported=raised,
+            tampered=self._changed(),
+            installed_after=facts.installed,
         )
         if facts.tampered or seconds is None or raised is not None or not self.job.suite_folder:
             return self._after(facts)
@@ -114,19 +154,29 @@ class CellRun:
             lend(self.site, self.bench.tag, self.bench.magic, Path(self.bench.bytecode))
             self.environment.settle(*_KEPT)
         report = self._suite()
-        facts = msgspec.structs.replace(facts, **msgspec.structs.asdict(report), tampered=self._changed())
+        facts = msgspec.structs.replace(
+            facts, **msgspec.structs.asdict(report), tampered=self._changed()
+        )
         self._learn("events.jsonl")
         return self._after(facts)
 
     def _after(self, facts: Evidence) -> Evidence:
-        """Look again at what is installed when it was changed, and name the tests that were not collected."""
+        """Look again at what is installed when it was changed, and name the tests that were not
+        collected.
+        """
         if facts.tampered:
             self.environment.compare()
-            facts = msgspec.structs.replace(facts, installed_after=installed(self.environment.distributions))
+            facts = msgspec.structs.replace(
+                facts, installed_after=installed(self.environment.distributions)
+            )
         if facts.collected is None or facts.collect_errors:
             return facts
         collected = {trial.test.partition("[")[0] for trial in facts.tests}
-        missing = suite_tests(Path(self.job.suite_folder)) - collected - {facts.started_test.partition("[")[0]}
+        missing = (
+            suite_tests(Path(self.job.suite_folder))
+            - collected
+            - {facts.started_test.partition("[")[0]}
+        )
         return msgspec.structs.replace(facts, uncollected=tuple(sorted(missing)))
 
     def _prepare(self) -> None:
@@ -152,12 +202,19 @@ class CellRun:
         if self.cancel.is_set():
             return False
         used, bench = read_modules(self.cell, f"home/{report}.modules"), self.bench
-        return harvest(self.site, used, Path(bench.python), bench.tag, bench.magic, Path(bench.bytecode)) > 0
+        return (
+            harvest(
+                self.site, used, Path(bench.python), bench.tag, bench.magic, Path(bench.bytecode)
+            )
+            > 0
+        )
 
     def _install(self) -> bool:
-        """Make the environment and install the lock, with hashes; the given pin under a Python that it admits.
+        """Make the environment and install the lock, with hashes; the given pin under a Python that
+        it admits.
 
-        No code of any package runs in it, except in the builds that come first, each in a folder of its own.
+        No code of any package runs in it, except in the builds that come first, each in a folder of
+        its own.
         """
         uv, inputs = find_uv_bin(), self.job.lock.inputs
         forced = inputs.given if inputs.given_python is not None else None
@@ -165,12 +222,30 @@ class CellRun:
         wheels = self._built(sources)
         if len(wheels) < len(sources):
             return False
-        self._write_pins("pins.txt", [pin for pin in self.job.lock.pins if pin != forced and pin not in sources])
-        make = [uv, "venv", "--no-config", "--quiet", "--no-python-downloads", f"--python={self.bench.python}", "venv"]
+        self._write_pins(
+            "pins.txt", [pin for pin in self.job.lock.pins if pin != forced and pin not in sources]
+        )
+        make = [
+            uv,
+            "venv",
+            "--no-config",
+            "--quiet",
+            "--no-python-downloads",
+            f"--python={self.bench.python}",
+            "venv",
+        ]
         install = [
-            uv, "pip", "install", "--no-config", "--no-progress", "--color=never", "--no-deps", "--only-binary=:all:",
-            f"--python={self.python}", *self._linked(),
-        ]  # fmt: skip
+            uv,
+            "pip",
+            "install",
+            "--no-config",
+            "--no-progress",
+            "--color=never",
+            "--no-deps",
+            "--only-binary=:all:",
+            f"--python={self.python}",
+            *self._linked(),
+        ]
         hashed = [*install, "--require-hashes", *self._places()]
         commands = [[*hashed, "-r", "pins.txt"]]
         if forced is not None:
@@ -180,7 +255,8 @@ class CellRun:
         return self._recorded(make, commands, built)
 
     def _recorded(self, make: list[str], commands: list[list[str]], built: list[str]) -> bool:
-        """Install, and hold each file against its RECORD; what differs is downloaded and installed once more.
+        """Install, and hold each file against its RECORD; what differs is downloaded and installed
+        once more.
 
         The first time it may be the cache that differs. What a fresh download of the locked hash
         brings is the wheel's own: of 548 unpacked wheels that were looked at on 22 November 2026,
@@ -190,7 +266,7 @@ class CellRun:
             return False
         known = Path(self.bench.sandbox) / "misrecorded"
         self.misrecorded = wrong = self.environment.compare()
-        if not is_known(known, wrong):
+        if not is_known_misrecorded(known, wrong):
             pins, packages = (
                 {pin.name for pin in self.job.lock.pins},
                 {item.package.partition("=")[0] for item in wrong},
@@ -208,7 +284,9 @@ class CellRun:
         return True
 
     def _made(self, make: list[str], commands: list[list[str]], built: list[str]) -> bool:
-        """Make the environment and install into it. What a build made never enters the cache that cells share.
+        """Make the environment and install into it.
+
+        What a build made never enters the cache that cells share.
 
         The installer asks the environment's interpreter about itself, which runs the start-up files
         of what is installed already: so they are put aside while more is installed.
@@ -226,14 +304,20 @@ class CellRun:
             return not built or self._step("install", built, own, network=False)
 
     def _linked(self) -> list[str]:
-        """Where code of the cell can write to the environment, its files are copies of the cache's, never links."""
+        """Where code of the cell can write to the environment, its files are copies of the cache's,
+        never links.
+        """
         return [] if self.bench.level == "L3" else ["--link-mode=copy"]
 
     def _sources(self) -> list[Pin]:
         """The pins to build: the lock found no wheel for them, and people named their builds."""
         named, lock = set(map(parse_release, self.job.builds)), self.job.lock
         forced = lock.inputs.given if lock.inputs.given_python is not None else None
-        return [p for p in lock.pins if p.name in lock.builds and (p.name, p.version) in named and p != forced]
+        return [
+            p
+            for p in lock.pins
+            if p.name in lock.builds and (p.name, p.version) in named and p != forced
+        ]
 
     def _built(self, pins: list[Pin]) -> list[Path]:
         """Return the wheels of the pins, up to the first whose build fails."""
@@ -245,7 +329,12 @@ class CellRun:
             shelf=f"{bench.sandbox}/builds",
         )  # fmt: skip
         return build_all(
-            orders, self.cell / "builds", log, shop, lambda ended: self._note("install", ended, log), self.cancel
+            orders,
+            self.cell / "builds",
+            log,
+            shop,
+            lambda ended: self._note("install", ended, log),
+            self.cancel,
         )
 
     def _lend(self) -> int:
@@ -264,26 +353,47 @@ class CellRun:
         return index_arguments(self.bench.index)
 
     def _write_pins(self, name: str, pins: list[Pin]) -> None:
-        (self.cell / name).write_text("".join(f"{encode_pin(pin)}\n" for pin in pins), encoding="utf-8")
+        (self.cell / name).write_text(
+            "".join(f"{encode_pin(pin)}\n" for pin in pins), encoding="utf-8"
+        )
 
     def _import(self) -> tuple[float | None, Raised | None]:
         out = self.cell / "home" / "import.json"
-        command = [str(self.python), "-I", "-B", str(self.cell / "plugin" / "probe.py"), str(out), self.job.module]
+        command = [
+            str(self.python),
+            "-I",
+            "-B",
+            str(self.cell / "plugin" / "probe.py"),
+            str(out),
+            self.job.module,
+        ]
         self._step("import", command, self._environment(), network=False)
         return read_probe(self.cell, "home/import.json")
 
-    def _suite(self) -> Report:
+    def _suite(self) -> SuiteReport:
         suite = self.cell / "suite"
-        environment = self._environment() | {"COMPAT_EVENTS": str(self.cell / "home" / "events.jsonl")}
+        environment = self._environment() | {
+            "COMPAT_EVENTS": str(self.cell / "home" / "events.jsonl")
+        }
         command = [
-            str(self.python), str(self.cell / "plugin" / "launch.py"), "-p", "compat_plugin", "-p", "no:cacheprovider",
-            "-q", "--tb=short", "-c", str(suite / "pytest.ini"), f"--rootdir={suite}", str(suite),
-        ]  # fmt: skip
+            str(self.python),
+            str(self.cell / "plugin" / "launch.py"),
+            "-p",
+            "compat_plugin",
+            "-p",
+            "no:cacheprovider",
+            "-q",
+            "--tb=short",
+            "-c",
+            str(suite / "pytest.ini"),
+            f"--rootdir={suite}",
+            str(suite),
+        ]
         self._step("suite", command, environment, network=False)
         try:
             events = read_bytes(self.cell, "home/events.jsonl", LARGEST)
         except OSError:
-            return Report()
+            return SuiteReport()
         (self.evidence / "events.jsonl").write_bytes(events)
         return read_report(events)
 
@@ -295,18 +405,22 @@ class CellRun:
             "HOME": str(home),
             "TMPDIR": str(home / "tmp"),
             "LANG": "C.UTF-8",
-            # What the interpreter would leave beside the sources is nothing that a later step should trust.
+            # What the interpreter would leave beside the sources is nothing that a later step
+            # should trust.
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONFAULTHANDLER": "1",
             "PYTHONHASHSEED": "0",
             "PYTHONNOUSERSITE": "1",
             "PYTHONUNBUFFERED": "1",
-            # A plugin that is installed for another's sake can break an old pytest before anything runs.
+            # A plugin that is installed for another's sake can break an old pytest before anything
+            # runs.
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         }
         return base | dict(line.split("=", 1) for line in self.job.suite.environment)
 
-    def _step(self, name: StepName, command: list[str], variables: Mapping[str, str], *, network: bool) -> bool:
+    def _step(
+        self, name: StepName, command: list[str], variables: Mapping[str, str], *, network: bool
+    ) -> bool:
         """Run one command as (a part of) a step; return whether it ended well."""
         log = self.evidence / f"{name}.log"
         part = self.evidence / f"{name}.part.log"
@@ -321,7 +435,9 @@ class CellRun:
             hidden=tuple(Path(folder) for folder in self.bench.hidden),
             network=network,
         )
-        ended = run(command, room, self._limits(name), level=self.bench.level, cancel=self.cancel)
+        ended = run_limited(
+            command, room, self._limits(name), level=self.bench.level, cancel=self.cancel
+        )
         with log.open("ab") as whole, part.open("rb") as piece:
             shutil.copyfileobj(piece, whole)
         part.unlink()

@@ -1,4 +1,6 @@
-"""Signatures: ordered text patterns -> cause, each with a real example that a test holds against it."""
+"""Signatures: ordered text patterns -> cause, each with a real example that a test holds against
+it.
+"""
 
 import re
 from typing import NamedTuple
@@ -27,9 +29,10 @@ def _signature(cause: Cause, pattern: str, example: str, subject: str = "") -> S
 EXCEPTIONS = (
     _signature(
         "version-guard",
-        r"(?P<subject>[\w.-]+(?: [\w.-]+)?) requires .{0,80}?version [<>=!]=? ?[\w.]+.*(?:detected|found|Detected)",
-        "ImportError: This version of Demo Extras requires Demo version >= 2.12; Detected an installation of "
-        "version 2.9.3. Please upgrade Demo to proceed.",
+        r"(?P<subject>[\w.-]+(?: [\w.-]+)?) requires .{0,80}?version [<>=!]=?"
+        r" ?[\w.]+.*(?:detected|found|Detected)",
+        "ImportError: This version of Demo Extras requires Demo version >= 2.12; Detected an"
+        " installation of version 2.9.3. Please upgrade Demo to proceed.",
         "Demo Extras",
     ),
     _signature(
@@ -41,7 +44,8 @@ EXCEPTIONS = (
     _signature(
         "version-guard",
         r"(?P<subject>[\w.-]+) is version [\w.]+, but this version of [\w.-]+ requires version",
-        "RuntimeError: demolib is version 0.1.55, but this version of demo requires version 0.1.76.",
+        "RuntimeError: demolib is version 0.1.55, but this version of demo requires version"
+        " 0.1.76.",
         "demolib",
     ),
     _signature(
@@ -56,19 +60,21 @@ EXCEPTIONS = (
         "binary-incompatible",
         r": (?P<subject>\w+)(?:\.\w+)* (?:size changed, may indicate binary incompatib"
         r"|has the wrong size, try recompil)",
-        "ValueError: numpy.dtype size changed, may indicate binary incompatibility. Expected 96 from C header, got 88 "
-        "from PyObject",
+        "ValueError: numpy.dtype size changed, may indicate binary incompatibility. Expected 96"
+        " from C header, got 88 from PyObject",
         "numpy",
     ),
     _signature(
         "binary-incompatible",
         r"module compiled against A[BP]I version \w+ but this version of (?P<subject>\w+) is ",
-        "RuntimeError: module compiled against ABI version 0x1000009 but this version of numpy is 0x2000000",
+        "RuntimeError: module compiled against ABI version 0x1000009 but this version of numpy is"
+        " 0x2000000",
         "numpy",
     ),
     _signature(
         "binary-incompatible",
-        r"ImportError: (?P<subject>\w+)(?:\._?core)?\.(?:_multiarray_umath|multiarray|umath) failed to import",
+        r"ImportError: (?P<subject>\w+)(?:\._?core)?\.(?:_multiarray_umath|multiarray|umath) failed"
+        r" to import",
         "ImportError: numpy.core.multiarray failed to import",
         "numpy",
     ),
@@ -81,7 +87,8 @@ EXCEPTIONS = (
     _signature(
         "binary-incompatible",
         r"(?:site|dist)-packages/(?P<subject>\w+)[^: ]*: undefined symbol: ",
-        "ImportError: /cell/lib/python3.9/site-packages/demo_text/ops/_kernel.so: undefined symbol: _ZN4demo6StringE",
+        "ImportError: /cell/lib/python3.9/site-packages/demo_text/ops/_kernel.so: undefined symbol:"
+        " _ZN4demo6StringE",
         "demo_text",
     ),
     _signature(
@@ -92,7 +99,8 @@ EXCEPTIONS = (
     ),
     _signature(
         "missing-attribute",
-        r"ImportError: cannot import name '(?P<subject>[^']+)' from (?:partially initialized module )?"
+        r"ImportError: cannot import name '(?P<subject>[^']+)' from (?:partially initialized"
+        r" module )?"
         r"'(?P<owner>[^'<>]+)'",
         "ImportError: cannot import name 'url_quote' from 'werkzeug.urls' (/cell/werkzeug/urls.py)",
         "werkzeug.urls.url_quote",
@@ -100,12 +108,14 @@ EXCEPTIONS = (
     _signature(
         "missing-attribute",
         r"ImportError: cannot import name '(?P<subject>[^']+)'",
-        "ImportError: cannot import name 'url_quote' from '<unknown module name>' (unknown location)",
+        "ImportError: cannot import name 'url_quote' from '<unknown module name>' (unknown"
+        " location)",
         "url_quote",
     ),
     _signature(
         "missing-attribute",
-        r"AttributeError: (?:(?:partially initialized )?module |type object )?'(?P<owner>[^'<>]+)' (?:object )?"
+        r"AttributeError: (?:(?:partially initialized )?module |type object )?'(?P<owner>[^'<>]+)'"
+        r" (?:object )?"
         r"has no attribute '(?P<subject>[^']+)'",
         "AttributeError: module 'numpy' has no attribute 'bool'",
         "numpy.bool",
@@ -120,7 +130,8 @@ EXCEPTIONS = (
         "missing-attribute",
         r"(?:AttributeError|ImportError): `?(?P<subject>\w+(?:\.\w+)+)`? (?:is|was|has been) "
         r"(?:deprecated .{1,60} )?removed",
-        "AttributeError: `np.float_` was removed in the NumPy 2.0 release. Use `np.float64` instead.",
+        "AttributeError: `np.float_` was removed in the NumPy 2.0 release. Use `np.float64`"
+        " instead.",
         "np.float_",
     ),
     _signature(
@@ -129,19 +140,23 @@ EXCEPTIONS = (
         "ImportError: libcudart.so.11.0: cannot open shared object file: No such file or directory",
         "libcudart.so.11.0",
     ),
-    _signature("syntax", r"^(?:SyntaxError|IndentationError|TabError): ", "SyntaxError: invalid syntax"),
+    _signature(
+        "syntax", r"^(?:SyntaxError|IndentationError|TabError): ", "SyntaxError: invalid syntax"
+    ),
     _signature("type-error", r"^TypeError: ", "TypeError: 'type' object is not subscriptable"),
     _signature("premature-exit", r"^(?:SystemExit|KeyboardInterrupt)\b", "SystemExit: 0"),
     _signature("memory", r"^MemoryError\b", "MemoryError: "),
-    _signature("disk", r"OSError: \[Errno 28\]", "OSError: [Errno 28] No space left on device: '/tmp/x'"),
+    _signature(
+        "disk", r"OSError: \[Errno 28\]", "OSError: [Errno 28] No space left on device: '/tmp/x'"
+    ),
     _signature("assertion", r"^AssertionError\b", "AssertionError: 3 != 4"),
 )
 INSTALL = (
     _signature(
         "not-as-asked",
         r"\((?P<subject>[\w.-]+==[\w.]+)\)\s+cause: Wheel version does not match filename",
-        "error: Failed to install: demo-1.0-py3-none-any.whl (demo==1.0)\n"
-        "  cause: Wheel version does not match filename (2.0 != 1.0), which indicates a malformed wheel.",
+        "error: Failed to install: demo-1.0-py3-none-any.whl (demo==1.0)\n  cause: Wheel version"
+        " does not match filename (2.0 != 1.0), which indicates a malformed wheel.",
         "demo==1.0",
     ),
     _signature(
@@ -157,11 +172,14 @@ INSTALL = (
     ),
     _signature(
         "network",
-        r"Failed to fetch|error sending request|dns error|Connection refused|timed out|Temporary failure in name",
+        r"Failed to fetch|error sending request|dns error|Connection refused|timed out|Temporary"
+        r" failure in name",
         "error: Request failed after 3 retries\n  cause: Failed to fetch: <url>",
     ),
     _signature(
-        "disk", r"No space left on device|os error 28", "error: failed to write: No space left on device (os error 28)"
+        "disk",
+        r"No space left on device|os error 28",
+        "error: failed to write: No space left on device (os error 28)",
     ),
     _signature(
         "build",
@@ -172,7 +190,8 @@ INSTALL = (
     _signature(
         "requires-python",
         r"(?P<subject>[\w.-]+==[\w.]+) depends on Python",
-        "Because the current Python version (3.8.18) does not satisfy Python>=3.9 and demo==1.0 depends on Python>=3.9",
+        "Because the current Python version (3.8.18) does not satisfy Python>=3.9 and demo==1.0"
+        " depends on Python>=3.9",
         "demo==1.0",
     ),
     _signature(
@@ -183,7 +202,8 @@ INSTALL = (
     ),
     _signature(
         "no-artifact",
-        r"(?:there is no version of|[Nn]o matching distribution found for|Because) (?P<subject>[\w.-]+==[\w.]+)"
+        r"(?:there is no version of|[Nn]o matching distribution found for|Because)"
+        r" (?P<subject>[\w.-]+==[\w.]+)"
         r"(?: has no wheels| and|$)",
         "Because there is no version of demo==1.0 and you require demo==1.0",
         "demo==1.0",
@@ -192,26 +212,34 @@ INSTALL = (
 DEATHS = (
     _signature(
         "fatal-python",
-        r"Fatal Python error: (?!Segmentation|Aborted|Illegal|Bus|User defined)(?P<subject>[^\n]{1,80})",
+        r"Fatal Python error: (?!Segmentation|Aborted|Illegal|Bus|User"
+        r" defined)(?P<subject>[^\n]{1,80})",
         "Fatal Python error: Cannot recover from stack overflow.",
         "Cannot recover from stack overflow.",
     ),
     _signature(
-        "segfault", r"Fatal Python error: (?:Segmentation fault|Bus error)", "Fatal Python error: Segmentation fault"
+        "segfault",
+        r"Fatal Python error: (?:Segmentation fault|Bus error)",
+        "Fatal Python error: Segmentation fault",
     ),
     _signature("abort", r"Fatal Python error: Aborted", "Fatal Python error: Aborted"),
     _signature(
-        "illegal-instruction", r"Fatal Python error: Illegal instruction", "Fatal Python error: Illegal instruction"
+        "illegal-instruction",
+        r"Fatal Python error: Illegal instruction",
+        "Fatal Python error: Illegal instruction",
     ),
 )
 
 
-def read(signatures: tuple[Signature, ...], text: str) -> tuple[Cause, str] | None:
+def match_signature(signatures: tuple[Signature, ...], text: str) -> tuple[Cause, str] | None:
     """Return the cause and subject of the first signature that matches; None when none does."""
     for signature in signatures:
         match = signature.pattern.search(text)
         if match is not None:
             named = match.groupdict()
-            parts = (named.get("owner"), named.get("subject") if "subject" in named else signature.subject)
+            parts = (
+                named.get("owner"),
+                named.get("subject") if "subject" in named else signature.subject,
+            )
             return signature.cause, ".".join(filter(None, parts))
     return None

@@ -1,4 +1,6 @@
-"""Evidence -> whether the suite or its declaration is at fault, and the remedy; never the library."""
+"""Evidence -> whether the suite or its declaration is at fault, and the remedy; never the
+library.
+"""
 
 import re
 
@@ -15,7 +17,9 @@ _REFUSED = re.compile(r"(?:error|ERROR): (?!usage:)(?:\S*/)?(?P<why>[^\n]{1,200}
 
 
 def misspelt_module(evidence: Evidence) -> Failed | None:
-    """Return the fault of a `suite.module` that the subject's distribution does not have, though it has others."""
+    """Return the fault of a `suite.module` that the subject's distribution does not have, though it
+    has others.
+    """
     raised, name = evidence.imported, evidence.module.partition(".")[0]
     missing = None if raised is None or raised.where else _missing(raised)
     if missing is None or not name or missing.partition(".")[0] != name:
@@ -23,11 +27,17 @@ def misspelt_module(evidence: Evidence) -> Failed | None:
     if not evidence.modules or name in evidence.modules:
         return None
     has = ", ".join(evidence.modules[:5])
-    return _fault("import", f"set suite.module: {evidence.subject} has no module {name}, it has {has}", "matrix.toml")
+    return _fault(
+        "import",
+        f"set suite.module: {evidence.subject} has no module {name}, it has {has}",
+        "matrix.toml",
+    )
 
 
 def without_pytest(evidence: Evidence) -> Failed | None:
-    """Return the fault of a declaration that does not ask for pytest, so that nothing could start."""
+    """Return the fault of a declaration that does not ask for pytest, so that nothing could
+    start.
+    """
     logs = (step.log for step in evidence.steps if step.name == "suite")
     there = any(item.name == "pytest" for item in evidence.installed)
     if there or not any("No module named pytest" in log for log in logs):
@@ -46,9 +56,11 @@ def refused_options(evidence: Evidence) -> Failed | None:
 
 
 def own_fault(stage: Stage, evidence: Evidence, raised: Raised) -> Failed | None:
-    """Return the fault of the suite's own code: it does not parse, or imports what nothing here brings.
+    """Return the fault of the suite's own code: it does not parse, or imports what nothing here
+    brings.
 
-    A module of the subject, of a coordinate or of anything installed is the library's: this version lacks it.
+    A module of the subject, of a coordinate or of anything installed is the library's: this version
+    lacks it.
     """
     if not raised.of_suite:
         return None
@@ -61,7 +73,9 @@ def own_fault(stage: Stage, evidence: Evidence, raised: Raised) -> Failed | None
     packages |= {item.name for item in (*evidence.wanted, *evidence.installed)}
     if canonicalize_name(missing) in map(canonicalize_name, packages):
         return None
-    return _fault(stage, f"add what brings the module {missing} to suite.requirements", raised.where)
+    return _fault(
+        stage, f"add what brings the module {missing} to suite.requirements", raised.where
+    )
 
 
 def failing_helper(evidence: Evidence) -> Failed | None:

@@ -1,4 +1,6 @@
-"""The files of a suite, as a cell gets them: their digest, and the tests that pytest has to collect from them."""
+"""The files of a suite, as a cell gets them: their digest, and the tests that pytest has to collect
+from them.
+"""
 
 import hashlib
 from collections.abc import Iterator
@@ -12,14 +14,19 @@ def _suite_files(folder: Path) -> Iterator[Path]:
     """Yield the files that belong to a suite, by name."""
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
-        if path.is_file() and "__pycache__" not in parts and not any(part.startswith(".") for part in parts):
+        if (
+            path.is_file()
+            and "__pycache__" not in parts
+            and not any(part.startswith(".") for part in parts)
+        ):
             yield path
 
 
 def suite_digest(folder: Path) -> str:
     """Return the sha256 over the names and contents of a suite's files.
 
-    A table made from records, between its marks in a document, has no part in it: it is no question but the answers.
+    A table made from records, between its marks in a document, has no part in it: it is no question
+    but the answers.
     """
     digest = hashlib.sha256()
     for path in _suite_files(folder):
@@ -39,6 +46,12 @@ def _asked(path: Path) -> bytes:
 
 
 def suite_tests(folder: Path) -> frozenset[str]:
-    """Return the tests that pytest has to collect from the suite whatever is installed, as it names them."""
-    contents = {path.relative_to(folder).as_posix(): path.read_bytes() for path in _suite_files(folder)}
-    return collectable_tests({name: content.decode(errors="replace") for name, content in contents.items()})
+    """Return the tests that pytest has to collect from the suite whatever is installed, as it names
+    them.
+    """
+    contents = {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in _suite_files(folder)
+    }
+    return collectable_tests(
+        {name: content.decode(errors="replace") for name, content in contents.items()}
+    )

@@ -21,23 +21,32 @@ from compat.run.meter import Meter
 _KILL_SECONDS = 1.5
 # A dead tree's memory is given back: gigabytes take a moment.
 _GONE_SECONDS = 5.0
-# These ask the tree to end, as it may have something to say; what eats the machine is killed at once.
+# These ask the tree to end, as it may have something to say; what eats the machine is killed at
+# once.
 _POLITE: frozenset[EndedBy] = frozenset(("wall-time", "silence", "cancelled"))
 _DUMPED: frozenset[EndedBy] = frozenset(("wall-time", "silence"))
 _REPORT = re.compile(keeper.READY + rb"(exit|signal|killed|expired) (\d+) (\d+)\n")
 # So much better is the keeper's priority, in steps of nice(2).
 _AHEAD = 5
 _MARGIN = 50
-_PROBE = Limits(wall_seconds=10, silence_seconds=10, memory_mb=256, processes=16, output_mb=1, disk_mb=16)
+_PROBE = Limits(
+    wall_seconds=10, silence_seconds=10, memory_mb=256, processes=16, output_mb=1, disk_mb=16
+)
 
 
 def levels(environ: Mapping[str, str]) -> tuple[Isolation, ...]:
-    """Return the isolation levels that this machine allows, highest first, each found by running something in it."""
+    """Return the isolation levels that this machine allows, highest first, each found by running
+    something in it.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        return tuple(level for level in HIGHEST_FIRST if level == "L0" or _works(level, Path(folder), environ))
+        return tuple(
+            level
+            for level in HIGHEST_FIRST
+            if level == "L0" or _works(level, Path(folder), environ)
+        )
 
 
-def run(
+def run_limited(
     command: Sequence[str],
     room: Room,
     limits: Limits,
@@ -48,18 +57,23 @@ def run(
 ) -> Ended:
     """Return how the command ended, in the room, under the limits; nothing of it is alive then.
 
-    Blocks; to end it early set `cancel`. A command that cannot be started ends with 127, as in a shell. A log that
-    outgrew its limit keeps head and tail. Raises OSError when the log cannot be written.
+    Blocks; to end it early set `cancel`. A command that cannot be started ends with 127, as in a
+    shell. A log that outgrew its limit keeps head and tail. Raises OSError when the log cannot be
+    written.
     """
-    log = logfile.opened(room.log)
+    log = logfile.open_log(room.log)
     try:
-        group = cgroup.Group(limits, cgroup.homes())
+        group = cgroup.Group(limits, cgroup.group_homes())
         try:
             meter = Meter(level, log, room.writable, limits, group)
             tree = _Tree()
             try:
                 tree.start(
-                    wrapped(command, room, level, _bounds(limits, level, group)), room, level, log, group.handles
+                    wrapped(command, room, level, _bounds(limits, level, group)),
+                    room,
+                    level,
+                    log,
+                    group.handles,
                 )
                 meter.begin(tree.root)
                 by = _watched(tree, meter, cancel)
@@ -75,10 +89,11 @@ def run(
 
 
 def _bounds(limits: Limits, level: Isolation, group: cgroup.Group) -> str:
-    """Return what the keeper sees to: seconds, the command's priority, RLIMIT_NPROC (0 for none), groups to enter.
+    """Return what the keeper sees to: seconds, the command's priority, RLIMIT_NPROC (0 for none),
+    groups to enter.
 
-    RLIMIT_NPROC counts per user namespace since Linux 5.14, and never limits the real root, see getrlimit(2). The
-    margin lets the meter see too many tasks before the first is refused.
+    RLIMIT_NPROC counts per user namespace since Linux 5.14, and never limits the real root, see
+    getrlimit(2). The margin lets the meter see too many tasks before the first is refused.
     """
     is_counted = level in ("L3", "L2") and os.getuid() != 0 and _kernel() >= (5, 14)
     tasks = cgroup.tasks(limits) + _MARGIN if is_counted and "pids" not in group.controllers else 0
@@ -92,14 +107,22 @@ def _kernel() -> tuple[int, ...]:
 
 def _works(level: Isolation, folder: Path, environ: Mapping[str, str]) -> bool:
     room = Room(
-        cwd=folder, variables=tuple(environ.items()), log=folder / "log", writable=(folder,), network=level == "L1"
+        cwd=folder,
+        variables=tuple(environ.items()),
+        log=folder / "log",
+        writable=(folder,),
+        network=level == "L1",
     )
-    ended = run(["/bin/sh", "-c", f"test -e {folder} && exit 42"], room, _PROBE, level=level)
+    ended = run_limited(
+        ["/bin/sh", "-c", f"test -e {folder} && exit 42"], room, _PROBE, level=level
+    )
     return ended.by == "exit" and ended.exit_code == 42
 
 
 class _Tree:
-    """The keeper and its processes, and the two pipes to the keeper, which no other process gets."""
+    """The keeper and its processes, and the two pipes to the keeper, which no other process
+    gets.
+    """
 
     def __init__(self) -> None:
         self.outer: subprocess.Popen[bytes] | None = None
@@ -107,20 +130,33 @@ class _Tree:
 
     @property
     def root(self) -> int:
-        """The first process, which is the keeper or has put it into its namespace; 0 when there is none."""
+        """The first process, which is the keeper or has put it into its namespace; 0 when there is
+        none.
+        """
         return self.outer.pid if self.outer else 0
 
-    def start(self, command: Sequence[str], room: Room, level: Isolation, log: int, handles: Sequence[int]) -> None:
+    def start(
+        self, command: Sequence[str], room: Room, level: Isolation, log: int, handles: Sequence[int]
+    ) -> None:
         """Start the keeper with its command; when that cannot be, the log says why."""
         try:
             with _ahead():
                 self.outer = subprocess.Popen(
-                    command, cwd=room.cwd, env=dict(room.variables), bufsize=0,
-                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True,
+                    command,
+                    cwd=room.cwd,
+                    env=dict(room.variables),
+                    bufsize=0,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    start_new_session=True,
                     pass_fds=handles,
-                )  # fmt: skip
+                )
         except OSError as fault:
-            os.write(log, f"the isolation {level} could not be started: {fault}\n".encode(errors="replace"))
+            os.write(
+                log,
+                f"the isolation {level} could not be started: {fault}\n".encode(errors="replace"),
+            )
 
     def order(self, what: bytes) -> None:
         """Tell the keeper, if it still listens."""
@@ -151,11 +187,11 @@ class _Tree:
             self.order(keeper.KILL)
             if not self.has_ended(_KILL_SECONDS):
                 if level in ("L1", "L0"):
-                    keeper.sweep(self.root, known)
+                    keeper.kill_descendants(self.root, known)
                 self.outer.kill()
                 self.has_ended(_GONE_SECONDS)
         if known is not None:
-            keeper.sweep(self.root, known)
+            keeper.kill_descendants(self.root, known)
         for pipe in (self.outer.stdin, self.outer.stdout):
             if pipe:
                 pipe.close()
@@ -164,9 +200,11 @@ class _Tree:
 
 @contextlib.contextmanager
 def _ahead() -> Iterator[None]:
-    """Give what this thread starts a better priority, where that is allowed: a deadline holds on a starved machine too.
+    """Give what this thread starts a better priority, where that is allowed: a deadline holds on a
+    starved machine too.
 
-    On Linux a priority is a thread's own; where it cannot be raised, the cell's is lowered by its keeper.
+    On Linux a priority is a thread's own; where it cannot be raised, the cell's is lowered by its
+    keeper.
     """
     priority = os.getpriority(os.PRIO_PROCESS, 0)
     with contextlib.suppress(OSError):
@@ -199,7 +237,10 @@ def _watched(tree: _Tree, meter: Meter, cancel: threading.Event | None) -> Ended
 
 
 def _ended(tree: _Tree, meter: Meter, by: EndedBy) -> Ended:
-    """Return the end as a value. A keeper that never began or never reported was not in charge: the sandbox failed."""
+    """Return the end as a value.
+
+    A keeper that never began or never reported was not in charge: the sandbox failed.
+    """
     said = _REPORT.fullmatch(tree.said)
     kind, code, survivors = (said[1], int(said[2]), int(said[3])) if said else (b"", 0, 0)
     if by == "exit" and kind == b"expired":

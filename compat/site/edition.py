@@ -1,15 +1,19 @@
-"""The `site` room's input and output: all that one edition is made from, the files that it becomes, and their URLs.
+"""The `site` room's input and output: all that one edition is made from, the files that it becomes,
+and their URLs.
 
-A producer is `files(edition) -> Iterator[File | Made | Listing]`. Paths have no leading slash and use `/`. The scheme:
+A producer is `files(edition) -> Iterator[File | Made | Listing]`. Paths have no leading slash and
+use `/`. The scheme:
 
     index.html                         the home of all matrices
-    <matrix>/index.html                the home of one; below it advise/ grid/ grid/<py3.9>/ cell/<id>/ cap/<id>/
+    <matrix>/index.html                the home of one; below it advise/ grid/ grid/<py3.9>/
+    cell/<id>/ cap/<id>/
                                        release/<version>/ schedule/ proposals/ changes/ reliability/
     lock/<matrix>/<cell-id>.txt        the hash-locked requirements of a cell
     api/v1/<matrix>/... badge/<matrix>/... feed/<matrix>/... cal/<matrix>/... schema/v1/...
-    about/method/ about/glossary/ about/accessibility/ about/data/
+    about/ about/<page>/               the documentation, from docs/*.md
 
-A page at `a/b/` is the file `a/b/index.html`. Every part that comes from outside goes through `segment`.
+A page at `a/b/` is the file `a/b/index.html`. Every part that comes from outside goes through
+`segment`.
 """
 
 import datetime
@@ -19,12 +23,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import Protocol
 
-import msgspec
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.advise.answer import Advisor, Recommended, Unproven
-from compat.advise.proof import Proof
+from compat.advise.proof import TestedCombination
 from compat.advise.request import Goal, Request
 from compat.declare.capabilities import Described
 from compat.index.select import members
@@ -35,11 +38,12 @@ from compat.plan.feasible import Feasibility
 from compat.policy.calendar import Schedule, schedule
 from compat.policy.proposal import Proposal
 from compat.policy.propose import proposals
-from compat.results.picture import Entry, Picture
 from compat.results.record import RESERVED, Capability, Record, Status
-from compat.results.table import Column, columns
+from compat.results.snapshot import Entry, Snapshot
+from compat.results.table import ReleaseColumn, columns
 from compat.site.history import Event, events
 from compat.site.tokens import Tokens
+from compat.value import Value
 
 Versions = tuple[Version, ...]
 _LONGEST = 150
@@ -47,15 +51,16 @@ _TAKEN = frozenset(("index.html", "index.json"))
 _PLAIN = re.compile(r"[a-z0-9_.+-]")
 
 
-class File(msgspec.Struct, frozen=True, kw_only=True):
+class SiteFile(Value, frozen=True, kw_only=True):
     """A file of the site with its content."""
 
     path: str
     content: bytes
 
 
-class Made(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that is made only when it must be: `inputs` is a digest of everything that `make` reads.
+class Made(Value, frozen=True, kw_only=True):
+    """A file that is made only when it must be: `inputs` is a digest of everything that `make`
+    reads.
 
     Where an earlier edition has the file with the same inputs, `make` is not called.
     """
@@ -65,7 +70,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     make: Callable[[], bytes]
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True):
+class Listed(Value, frozen=True, kw_only=True):
     """A file as a listing names it: its sha256, and its size in bytes."""
 
     path: str
@@ -73,15 +78,17 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
 
 
-class Listing(msgspec.Struct, frozen=True, kw_only=True):
-    """A file made from the digests of all that came before it and whose paths begin with `below`, sorted by path."""
+class DigestListing(Value, frozen=True, kw_only=True):
+    """A file made from the digests of all that came before it and whose paths begin with `below`,
+    sorted by path.
+    """
 
     path: str
     below: str
     make: Callable[[tuple[Listed, ...]], bytes]
 
 
-class Kept(Protocol):
+class PartSource(Protocol):
     """Where the parts of a matrix are read from when a page needs them whole."""
 
     def records(self, cell: str) -> tuple[Record, ...]:
@@ -91,20 +98,27 @@ class Kept(Protocol):
         """Return the text of a cell's lock; None when it has none."""
 
 
-class Volume:
+class MatrixReport:
     """What an edition tells of one matrix.
 
-    `capabilities` are those that the suite describes; `suite` has the texts of its files, helpers to copy among them.
+    `capabilities` are those that the suite describes; `suite` has the texts of its files, helpers
+    to copy among them.
     """
 
-    def __init__(self, picture: Picture, kept: Kept, suite: Mapping[str, str], told: Iterable[Described]) -> None:
+    def __init__(
+        self,
+        picture: Snapshot,
+        kept: PartSource,
+        suite: Mapping[str, str],
+        told: Iterable[Described],
+    ) -> None:
         """Take what is known of every cell, where whole records are read, and the suite."""
         self.picture = picture
         self.kept = kept
         self.suite = dict(suite)
         self.capabilities = tuple(told)
         self._answers: dict[Request, Recommended | Unproven] = {}
-        self._ordered: dict[Goal, list[Proof]] = {}
+        self._ordered: dict[Goal, list[TestedCombination]] = {}
         self._released: dict[tuple[str, Version], datetime.date | None] = {}
 
     @property
@@ -113,10 +127,16 @@ class Volume:
         return self.picture.matrix.name
 
     def released(self, axis: str, version: Version) -> datetime.date | None:
-        """Return the day on which a coordinate of a package axis came out: a series, with its first release."""
+        """Return the day on which a coordinate of a package axis came out: a series, with its first
+        release.
+        """
         if (axis, version) not in self._released:
             (found,) = (one for one in self.picture.matrix.packages if one.name == axis)
-            releases = members(version, found.select, self.picture.catalogue.package(canonicalize_name(found.package)))
+            releases = members(
+                version,
+                found.select,
+                self.picture.catalogue.package(canonicalize_name(found.package)),
+            )
             days = [release.uploaded.date() for release in releases if release.uploaded is not None]
             self._released[axis, version] = min(days, default=None)
         return self._released[axis, version]
@@ -138,8 +158,10 @@ class Volume:
         return tuple(sorted(self.picture.present.helpers))
 
     @cached_property
-    def columns(self) -> tuple[Column, ...]:
-        """The releases whose suite a run reached, oldest first, each with the cell that speaks for it."""
+    def columns(self) -> tuple[ReleaseColumn, ...]:
+        """The releases whose suite a run reached, oldest first, each with the cell that speaks for
+        it.
+        """
         return columns(self.picture)
 
     @cached_property
@@ -185,7 +207,9 @@ class Volume:
 
     @cached_property
     def disagreeing(self) -> dict[Version, dict[str, set[Status]]]:
-        """What each capability comes to in the cells of a release that do not speak for it, by release."""
+        """What each capability comes to in the cells of a release that do not speak for it, by
+        release.
+        """
         found: dict[Version, dict[str, set[Status]]] = {}
         for column in self.columns:
             told = found.setdefault(column.version, {})
@@ -194,7 +218,7 @@ class Volume:
                     told.setdefault(one.id, set()).add(one.status)
         return found
 
-    def ordered(self, goal: Goal) -> list[Proof]:
+    def ordered(self, goal: Goal) -> list[TestedCombination]:
         """Return all proofs, the best for the goal first."""
         if goal not in self._ordered:
             self._ordered[goal] = self.advisor.fitting(Request(goal=goal))
@@ -207,7 +231,9 @@ class Volume:
 
     @cached_property
     def places(self) -> dict[str, tuple[Entry, ...]]:
-        """The entries of each place, fresh before dated before relaxed, by the place's id (that of its fresh cell)."""
+        """The entries of each place, fresh before dated before relaxed, by the place's id (that of
+        its fresh cell).
+        """
         found: dict[str, list[Entry]] = {}
         for entry in self.picture.entries:
             found.setdefault(place_of(entry.cell), []).append(entry)
@@ -215,24 +241,30 @@ class Volume:
 
     @cached_property
     def board(self) -> dict[Version, dict[tuple[Version, Versions], tuple[Entry, ...]]]:
-        """The places by Python, then by the subject's version and those of the other package axes in their order."""
+        """The places by Python, then by the subject's version and those of the other package axes
+        in their order.
+        """
         matrix = self.picture.matrix
         python, subject = matrix.interpreters.name, matrix.subject
         others = [axis.name for axis in matrix.packages if axis is not matrix.subject_axis]
         found: dict[Version, dict[tuple[Version, Versions], tuple[Entry, ...]]] = {}
         for entries in self.places.values():
             at = {one.axis: one.version for one in entries[0].cell.coordinates}
-            found.setdefault(at[python], {})[at[subject], tuple(at[name] for name in others)] = entries
+            found.setdefault(at[python], {})[at[subject], tuple(at[name] for name in others)] = (
+                entries
+            )
         return dict(sorted(found.items()))
 
 
 class Locks(Mapping[str, Lock]):
     """The locks of a volume's cells by id, each read when it is first asked for."""
 
-    def __init__(self, volume: Volume) -> None:
+    def __init__(self, volume: MatrixReport) -> None:
         """Take the volume."""
         self._volume = volume
-        self._ids = [entry.cell.id for entry in volume.picture.known if entry.lock_digest is not None]
+        self._ids = [
+            entry.cell.id for entry in volume.picture.known if entry.lock_digest is not None
+        ]
         self._read: dict[str, Lock] = {}
 
     def __getitem__(self, cell: str) -> Lock:
@@ -256,11 +288,17 @@ class Locks(Mapping[str, Lock]):
 class Edition:
     """All that one edition of the site is made from; `day` is the day that it speaks for.
 
-    The first volume is the one that the home page opens with. `repository` is the `owner/name` on GitHub whose issues
-    take reports; empty where there is none.
+    The first volume is the one that the home page opens with. `repository` is the `owner/name` on
+    GitHub whose issues take reports; empty where there is none.
     """
 
-    def __init__(self, volumes: Iterable[Volume], base_url: str, day: datetime.date, repository: str = "") -> None:
+    def __init__(
+        self,
+        volumes: Iterable[MatrixReport],
+        base_url: str,
+        day: datetime.date,
+        repository: str = "",
+    ) -> None:
         """Take at least one volume, and the address under which the site will stand."""
         self.volumes = tuple(volumes)
         self.base_url = base_url.rstrip("/") + "/"
@@ -268,14 +306,14 @@ class Edition:
         self.repository = repository
         self._tokens: dict[str, Tokens] = {}
 
-    def volume(self, matrix: str) -> Volume:
+    def volume(self, matrix: str) -> MatrixReport:
         """Return the volume of that matrix; KeyError when the edition has none."""
         for volume in self.volumes:
             if volume.name == matrix:
                 return volume
         raise KeyError(matrix)
 
-    def tokens(self, volume: Volume) -> Tokens:
+    def tokens(self, volume: MatrixReport) -> Tokens:
         """Return what the files about a volume depend on, as digests."""
         if volume.name not in self._tokens:
             titles = [(one.name, one.picture.matrix.title) for one in self.volumes]
@@ -305,10 +343,12 @@ def place_of(cell: Cell) -> str:
 def segment(text: str) -> str:
     """Return the text as one part of a path: another text gives another part, on any file system.
 
-    Lower-case ASCII letters, digits and `_.+-` stand for themselves; any other byte is `~` and two hex digits. What
-    would be long ends in its sha256.
+    Lower-case ASCII letters, digits and `_.+-` stand for themselves; any other byte is `~` and two
+    hex digits. What would be long ends in its sha256.
     """
-    coded = "".join(char if _PLAIN.fullmatch(char) else _coded(char) for char in text[: _LONGEST + 1])
+    coded = "".join(
+        char if _PLAIN.fullmatch(char) else _coded(char) for char in text[: _LONGEST + 1]
+    )
     stem = coded.partition(".")[0]
     if not coded or coded in _TAKEN or stem in RESERVED or coded.startswith("."):
         coded = f"~{coded}"
@@ -321,12 +361,16 @@ def segment(text: str) -> str:
 
 
 def page(matrix: str, *parts: str) -> str:
-    """Return the path of a matrix's page: `page("demo", "cap", "sum")` is `demo/cap/sum/index.html`."""
+    """Return the path of a matrix's page: `page("demo", "cap", "sum")` is
+    `demo/cap/sum/index.html`.
+    """
     return "/".join((*map(segment, (matrix, *parts)), "index.html"))
 
 
 def cell_page(cell: Cell) -> str:
-    """Return the path of a cell's page; only cells that have a lock or a run have one (`Picture.known`)."""
+    """Return the path of a cell's page; only cells that have a lock or a run have one
+    (`Picture.known`).
+    """
     return page(cell.matrix, "cell", cell.id)
 
 

@@ -1,23 +1,26 @@
-"""The `site` room's memory: how the verdict of each cell changed from run to run, for pages and feeds."""
+"""The `site` room's memory: how the verdict of each cell changed from run to run, for pages and
+feeds.
+"""
 
 import datetime
 from collections.abc import Iterator
 from typing import Literal
 
-import msgspec
-
 from compat.results.compare import Change, compare
-from compat.results.picture import Entry, Picture
 from compat.results.record import Ran
-from compat.results.verdict import Present, Verdict, in_order, verdict
+from compat.results.snapshot import Entry, Snapshot
+from compat.results.verdict import EvaluationContext, Verdict, in_order, verdict
+from compat.value import Value
 
 Beside = Literal["lock", "suite"]
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of a cell's verdict: the moment of the run that brought it, and the verdict from then on.
+class Event(Value, frozen=True, kw_only=True):
+    """A change of a cell's verdict: the moment of the run that brought it, and the verdict from
+    then on.
 
-    `beside` is what else had changed since the run before: another suite may find more, in the same versions.
+    `beside` is what else had changed since the run before: another suite may find more, in the same
+    versions.
     """
 
     moment: datetime.datetime
@@ -27,8 +30,9 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     beside: tuple[Beside, ...] = ()
 
 
-def events(picture: Picture) -> tuple[Event, ...]:
-    """Return every change up to the picture's day, the newest first; a cell's first verdict is a change of kind `new`.
+def events(picture: Snapshot) -> tuple[Event, ...]:
+    """Return every change up to the picture's day, the newest first; a cell's first verdict is a
+    change of kind `new`.
 
     Staleness is no change: nothing ran.
     """
@@ -36,18 +40,24 @@ def events(picture: Picture) -> tuple[Event, ...]:
     return tuple(sorted(found, key=lambda one: (-one.moment.timestamp(), one.entry.cell.id)))
 
 
-def of_cell(entry: Entry, present: Present) -> Iterator[Event]:
+def of_cell(entry: Entry, present: EvaluationContext) -> Iterator[Event]:
     """Yield the changes of one cell, the oldest first; what all its runs come to is known."""
     if not entry.is_tested:
         return
     runs = in_order(run for run in entry.runs if run.started.date() <= present.day)
     before = Verdict(cell=entry.verdict.cell, kind="unknown", evidence="none")
     for number, run in enumerate(runs, 1):
-        after = entry.verdict if number == len(runs) else verdict(entry.verdict.cell, runs[:number], present)
+        after = (
+            entry.verdict
+            if number == len(runs)
+            else verdict(entry.verdict.cell, runs[:number], present)
+        )
         change = compare(before, after)
         if change.kind != "same":
             beside = _beside(runs[max(0, number - 2)], run)
-            yield Event(moment=run.started, entry=entry, change=change, verdict=after, beside=beside)
+            yield Event(
+                moment=run.started, entry=entry, change=change, verdict=after, beside=beside
+            )
         before = after
 
 

@@ -1,17 +1,28 @@
-"""The `site` room's data: every producer of files that are no pages, each `files(edition) -> Iterator[...]`."""
+"""The `site` room's data: every producer of files that are no pages, each `files(edition) ->
+Iterator[...]`.
+"""
 
 from collections.abc import Callable, Iterator
 
-from compat.site import installs
-from compat.site.api import api
-from compat.site.badges import badges
-from compat.site.calendars import calendars
-from compat.site.card import cards
-from compat.site.download import downloads
-from compat.site.edition import Edition, File, Listing, Made
-from compat.site.feeds import feeds
-from compat.site.sitemap import sitemap
+from compat.site.api.documents import api
+from compat.site.edition import DigestListing, Edition, Made, SiteFile
+from compat.site.exports import lock_files
+from compat.site.exports.badges import badges
+from compat.site.exports.calendars import calendars
+from compat.site.exports.card import cards
+from compat.site.exports.database import downloads
+from compat.site.exports.feeds import feeds
+from compat.site.exports.sitemap import sitemap
 
-Producer = Callable[[Edition], Iterator[File | Made | Listing]]
+Producer = Callable[[Edition], Iterator[SiteFile | Made | DigestListing]]
 # The last names the files of all others.
-PRODUCERS: tuple[Producer, ...] = (installs.files, badges, feeds, calendars, cards, downloads, api, sitemap)
+PRODUCERS: tuple[Producer, ...] = (
+    lock_files.files,
+    badges,
+    feeds,
+    calendars,
+    cards,
+    downloads,
+    api,
+    sitemap,
+)

@@ -1,4 +1,6 @@
-"""The `site` room's preview: a server on the loopback, and a watch over the files that a site is made from."""
+"""The `site` room's preview: a server on the loopback, and a watch over the files that a site is
+made from.
+"""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -22,7 +24,9 @@ class Preview(Loopback):
 
 
 def watch(folders: Iterable[Path], rebuild: Callable[[], None], wait: Callable[[], bool]) -> None:
-    """Call `rebuild` whenever a file below the folders changed; `wait` pauses, and says whether to go on."""
+    """Call `rebuild` whenever a file below the folders changed; `wait` pauses, and says whether to
+    go on.
+    """
     roots = tuple(folders)
     before = state(roots)
     while wait():
@@ -33,7 +37,9 @@ def watch(folders: Iterable[Path], rebuild: Callable[[], None], wait: Callable[[
 
 
 def state(folders: Iterable[Path]) -> State:
-    """Return what can be seen of the files below the folders: path, time of change in nanoseconds, size."""
+    """Return what can be seen of the files below the folders: path, time of change in nanoseconds,
+    size.
+    """
     found = set()
     for folder in folders:
         for path in folder.rglob("*"):
@@ -47,28 +53,37 @@ def state(folders: Iterable[Path]) -> State:
 
 
 class _Answer(SimpleHTTPRequestHandler):
-    # A client that says nothing for so long is cut off, so that it does not hold one of the connections.
+    # A client that says nothing for so long is cut off, so that it does not hold one of the
+    # connections.
     timeout = 10
 
     def parse_request(self) -> bool:
         """Refuse what was not asked of this machine by its own name.
 
-        A page elsewhere can let its name point at 127.0.0.1 and read what stands here (DNS rebinding), but a browser
-        sends that name in the header.
+        A page elsewhere can let its name point at 127.0.0.1 and read what stands here (DNS
+        rebinding), but a browser sends that name in the header.
         """
         if not super().parse_request():
             return False
         name = self.headers.get("Host", "").rpartition(":")[0] or self.headers.get("Host", "")
         if name.lower() in _OWN_NAMES:
             return True
-        self.send_error(HTTPStatus.MISDIRECTED_REQUEST, f"ask for {' or '.join(sorted(_OWN_NAMES))}")
+        self.send_error(
+            HTTPStatus.MISDIRECTED_REQUEST, f"ask for {' or '.join(sorted(_OWN_NAMES))}"
+        )
         return False
 
     def send_head(self) -> Any:
         """Answer with what lies in the folder itself: a link that leads out of it is not found."""
-        folder, path = Path(self.directory).resolve(), Path(self.translate_path(self.path)).resolve()
+        folder, path = (
+            Path(self.directory).resolve(),
+            Path(self.translate_path(self.path)).resolve(),
+        )
         # A folder answers with its page, which may be such a link as well.
-        if all(each.resolve().is_relative_to(folder) for each in (path, path / "index.html", path / "index.htm")):
+        if all(
+            each.resolve().is_relative_to(folder)
+            for each in (path, path / "index.html", path / "index.htm")
+        ):
             return super().send_head()
         self.send_error(HTTPStatus.NOT_FOUND)
         return None

@@ -1,19 +1,27 @@
-"""The `site` room's fingerprints: what a page depends on as a digest, so that it is made only when that changes."""
+"""The `site` room's fingerprints: what a page depends on as a digest, so that it is made only when
+that changes.
+"""
 
 import datetime
 import hashlib
 
 import msgspec
 
-from compat.results.picture import Entry, Picture
+from compat.results.snapshot import Entry, Snapshot
 
 
 class Tokens:
-    """What the pages of a volume depend on, as digests: `seed` of all that was declared, and one of each known cell."""
+    """What the pages of a volume depend on, as digests: `seed` of all that was declared, and one of
+    each known cell.
+    """
 
-    def __init__(self, picture: Picture, day: datetime.date, *parts: object) -> None:
-        """Take what is known, the day, and whatever else every page depends on, such as the suite and the address."""
-        self.seed = digest(repr(picture.ask), msgspec.json.encode(picture.catalogue, enc_hook=str), *parts)
+    def __init__(self, picture: Snapshot, day: datetime.date, *parts: object) -> None:
+        """Take what is known, the day, and whatever else every page depends on, such as the suite
+        and the address.
+        """
+        self.seed = digest(
+            repr(picture.ask), msgspec.json.encode(picture.catalogue, enc_hook=str), *parts
+        )
         self._of = {entry.cell.id: _token(entry) for entry in picture.known}
         self._all = digest(self.seed, day, sorted(self._of.items()))
 
@@ -35,6 +43,11 @@ def digest(*parts: object) -> str:
 
 
 def _token(entry: Entry) -> str:
-    runs = [(run.started, run.lock_digest, run.suite_digest, [str(one) for one in run.outcomes]) for run in entry.runs]
-    told = msgspec.msgpack.encode((entry.lock_digest, entry.verdict, entry.obstacle, runs), enc_hook=str)
+    runs = [
+        (run.started, run.lock_digest, run.suite_digest, [str(one) for one in run.outcomes])
+        for run in entry.runs
+    ]
+    told = msgspec.msgpack.encode(
+        (entry.lock_digest, entry.verdict, entry.obstacle, runs), enc_hook=str
+    )
     return hashlib.sha256(told).hexdigest()

@@ -3,7 +3,18 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from known import CAPABILITIES, DAY, MATRIX, OTHER_SUITE, Shelf, lock_of, proven, ran, shelves, statuses
+from support.known import (
+    CAPABILITIES,
+    DAY,
+    MATRIX,
+    OTHER_SUITE,
+    Shelf,
+    lock_of,
+    proven,
+    ran,
+    shelves,
+    statuses,
+)
 
 from compat.advise.answer import Advisor, Recommended, Unproven
 from compat.advise.commands import Whereabouts
@@ -19,7 +30,9 @@ def asked(*words: str, needs: tuple[str, ...] = (), goal: Goal = "newest") -> Re
     return request_of(words, MATRIX, CAPABILITIES, needs, goal)
 
 
-def recommended(shelf: Shelf, *words: str, needs: tuple[str, ...] = (), goal: Goal = "newest") -> Recommended:
+def recommended(
+    shelf: Shelf, *words: str, needs: tuple[str, ...] = (), goal: Goal = "newest"
+) -> Recommended:
     answer = advisor(shelf).answer(asked(*words, needs=needs, goal=goal))
     assert isinstance(answer, Recommended)
     return answer
@@ -39,7 +52,9 @@ class TestBest:
         answer = recommended(proven(OLD, NEW))
         assert answer.best.proof.cell.id == NEW
         assert [one.card.proof.cell.id for one in answer.alternatives] == [OLD]
-        assert answer.alternatives[0].trade_off == "Older demo 1.0, older dep 1.0, older Python 3.8."
+        assert (
+            answer.alternatives[0].trade_off == "Older demo 1.0, older dep 1.0, older Python 3.8."
+        )
 
     def test_what_is_asked_is_met(self) -> None:
         assert recommended(proven(OLD, NEW), "python==3.8").best.proof.cell.id == OLD
@@ -55,12 +70,16 @@ class TestBest:
         assert answer.in_the_way[0] == f"{OLD} works, but with dep 1.1, not ==1.0"
 
     def test_as_published_comes_before_relaxed_and_today_before_its_own_time(self) -> None:
-        assert recommended(proven(f"{NEW}+relaxed", f"{NEW}+dated")).best.proof.cell.recipe == "dated"
+        assert (
+            recommended(proven(f"{NEW}+relaxed", f"{NEW}+dated")).best.proof.cell.recipe == "dated"
+        )
         assert recommended(proven(NEW, f"{NEW}+dated")).best.proof.cell.recipe == "fresh"
 
     def test_a_whole_success_comes_before_a_part_of_one_and_the_part_says_what_fails(self) -> None:
         part, whole = lock_of(NEW), lock_of(OLD)
-        failing = ran(part, "test-fail:assertion(mean)", capabilities=statuses(sum="yes", mean="no"))
+        failing = ran(
+            part, "test-fail:assertion(mean)", capabilities=statuses(sum="yes", mean="no")
+        )
         answer = recommended(Shelf([failing, ran(whole)], [part, whole]))
         assert answer.best.proof.cell.id == OLD
         (other,) = answer.alternatives
@@ -69,19 +88,28 @@ class TestBest:
 
     def test_a_success_by_an_older_suite_counts_no_more_than_a_part_of_one_by_todays(self) -> None:
         part, whole = lock_of(NEW), lock_of(OLD)
-        failing = ran(part, "test-fail:assertion(mean)", capabilities=statuses(sum="yes", mean="no"))
+        failing = ran(
+            part, "test-fail:assertion(mean)", capabilities=statuses(sum="yes", mean="no")
+        )
         shelf = Shelf([failing, ran(whole, suite=OTHER_SUITE)], [part, whole])
         assert recommended(shelf).best.proof.cell.id == NEW
 
     def test_a_needed_capability_must_have_been_seen_to_work(self) -> None:
         part, whole = lock_of(NEW), lock_of(OLD)
-        failing = ran(part, "test-fail:assertion(mean)", capabilities=statuses(sum="yes", mean="no"))
-        shelf = Shelf([failing, ran(whole, "pass", capabilities=statuses(sum="yes", mean="yes"))], [part, whole])
+        failing = ran(
+            part, "test-fail:assertion(mean)", capabilities=statuses(sum="yes", mean="no")
+        )
+        shelf = Shelf(
+            [failing, ran(whole, "pass", capabilities=statuses(sum="yes", mean="yes"))],
+            [part, whole],
+        )
         assert recommended(shelf, needs=("sum",)).best.proof.cell.id == NEW
         assert recommended(shelf, needs=("mean",)).best.proof.cell.id == OLD
         assert unproven(shelf, "demo==2", needs=("mean",)).changes == ("demo 1.0 instead of ==2",)
 
-    @pytest.mark.parametrize("outcome", ["import-fail:abort", "lock-fail:conflict(dep)", "install-fail:network"])
+    @pytest.mark.parametrize(
+        "outcome", ["import-fail:abort", "lock-fail:conflict(dep)", "install-fail:network"]
+    )
     def test_what_did_not_work_is_never_recommended(self, outcome: str) -> None:
         lock = lock_of(NEW)
         assert unproven(Shelf([ran(lock, outcome)], [lock])).nearest is None
@@ -89,7 +117,9 @@ class TestBest:
     def test_a_run_on_another_lock_than_would_be_installed_proves_nothing(self) -> None:
         lock = lock_of(NEW)
         answer = unproven(Shelf([ran(lock_of(NEW, pytest="7.0"))], [lock]))
-        assert answer.in_the_way[0].startswith(f"{NEW} worked on another lock than it has now, and was not run since")
+        assert answer.in_the_way[0].startswith(
+            f"{NEW} worked on another lock than it has now, and was not run since"
+        )
 
     def test_a_cell_without_a_lock_has_nothing_to_install(self) -> None:
         answer = unproven(Shelf([ran(lock_of(NEW))], []))
@@ -99,7 +129,9 @@ class TestBest:
     def test_old_evidence_is_said_to_be_old(self) -> None:
         lock = lock_of(NEW)
         proof = recommended(Shelf([ran(lock, days_ago=200)], [lock])).best.proof
-        assert proof.stale == ("the newest run that counts is 200 days old, and fresh are at most 90",)
+        assert proof.stale == (
+            "the newest run that counts is 200 days old, and fresh are at most 90",
+        )
 
     def test_the_goals_differ(self) -> None:
         old, new = lock_of(OLD), lock_of(NEW)
@@ -120,13 +152,18 @@ class TestBest:
         twice = Shelf([*runs, ran(new), ran(old, days_ago=1)], [old, new])
         assert recommended(twice, goal="stable").best.proof.cell.id == OLD
         (other,) = recommended(twice).alternatives
-        assert other.trade_off == "Tested on 2 days, but older demo 1.0, older dep 1.0, older Python 3.8."
+        assert (
+            other.trade_off
+            == "Tested on 2 days, but older demo 1.0, older dep 1.0, older Python 3.8."
+        )
 
     def test_an_alternative_says_what_it_gains_and_loses(self) -> None:
         shelf = proven(f"{NEW}+relaxed", OLD)
         (other,) = recommended(shelf).alternatives
         assert (
-            other.trade_off == "As published, with nothing lifted, but older demo 1.0, older dep 1.0, older Python 3.8."
+            other.trade_off
+            == "As published, with nothing lifted, but older demo 1.0, older dep 1.0, older Python"
+            " 3.8."
         )
 
 
@@ -176,8 +213,10 @@ class TestUnproven:
         answer = unproven(proven(NEW), "python==3.8", "demo==2")
         assert answer.in_the_way == (
             "demo 2.0 requires Python >=3.9, not 3.8",
-            "2 combinations that fit once pins are lifted could work and were never run, such as"
-            " py3.8-dep2-demo2.0+relaxed",
+            (
+                "2 combinations that fit once pins are lifted could work and were never run, such"
+                " as py3.8-dep2-demo2.0+relaxed"
+            ),
         )
         assert answer.changes == ("Python 3.9 instead of ==3.8",)
 
@@ -188,7 +227,9 @@ class TestUnproven:
 
     def test_what_was_never_run_is_counted(self) -> None:
         answer = unproven(proven(OLD), "demo==2")
-        assert answer.in_the_way[-1].startswith("4 combinations that fit could work and were never run, such as")
+        assert answer.in_the_way[-1].startswith(
+            "4 combinations that fit could work and were never run, such as"
+        )
 
     def test_the_nearest_is_the_smallest_change(self) -> None:
         shelf = proven(OLD, "py3.8-dep2-demo2.0+relaxed")
@@ -197,9 +238,16 @@ class TestUnproven:
     def test_further_runs_that_do_not_do_are_counted(self) -> None:
         cells = (NEW, OLD, f"{OLD}+dated")
         locks = [lock_of(cell) for cell in cells]
-        for number, more in ((1, ""), (2, "; 1 more was run and does not do"), (3, "; 2 more were run and do not do")):
+        for number, more in (
+            (1, ""),
+            (2, "; 1 more was run and does not do"),
+            (3, "; 2 more were run and do not do"),
+        ):
             shelf = Shelf([ran(lock) for lock in locks[:number]], locks)
-            assert unproven(shelf, needs=("mean",)).in_the_way[0] == f"{NEW} works, but mean was not tested{more}"
+            assert (
+                unproven(shelf, needs=("mean",)).in_the_way[0]
+                == f"{NEW} works, but mean was not tested{more}"
+            )
 
     def test_a_lacking_capability_is_named(self) -> None:
         answer = unproven(proven(NEW), needs=("mean",))
@@ -228,7 +276,11 @@ REQUESTS = st.builds(
 def test_every_answer_is_honest(shelf: Shelf, request: Request) -> None:
     found = advisor(shelf)
     answer = found.answer(request)
-    cards = [answer.best, *(one.card for one in answer.alternatives)] if isinstance(answer, Recommended) else []
+    cards = (
+        [answer.best, *(one.card for one in answer.alternatives)]
+        if isinstance(answer, Recommended)
+        else []
+    )
     for card in cards:
         entry = found.picture.by_id[card.proof.cell.id]
         assert entry.verdict.kind == card.proof.kind
@@ -246,7 +298,10 @@ def test_every_answer_is_honest(shelf: Shelf, request: Request) -> None:
 @settings(max_examples=150, deadline=None)
 def test_the_table_alone_gives_the_same_answer(shelf: Shelf, request: Request) -> None:
     found = advisor(shelf)
-    table, answer = advise_rows(found, lambda lock: Whereabouts(lock=lock.inputs.cell)), found.answer(request)
+    table, answer = (
+        advise_rows(found, lambda lock: Whereabouts(lock=lock.inputs.cell)),
+        found.answer(request),
+    )
     best = answer.best if isinstance(answer, Recommended) else answer.nearest
     assert _by_table(table, request) == (None if best is None else best.proof.cell.id)
 
@@ -267,7 +322,10 @@ def _by_table(table: AdviceTable, request: Request) -> str | None:
         at, lacks = row.at, {table.capabilities[number] for number in row.lacks}  # type: ignore[attr-defined]
         off = [axis for axis, numbers in wishes.items() if at[axis] not in numbers]
         steps = sum(
-            min((abs(at[axis] - number) for number in wishes[axis]), default=len(table.axes[axis].coordinates))
+            min(
+                (abs(at[axis] - number) for number in wishes[axis]),
+                default=len(table.axes[axis].coordinates),
+            )
             for axis in off
         )
         lacking = sum(need in lacks or need not in table.capabilities for need in request.needs)

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from known import DAY, Shelf, lock_of, proven, ran, repository, statuses
-from ran import Ran
+from support.known import DAY, Shelf, lock_of, proven, ran, repository, statuses
+from support.ran import Ran
 
 from compat.cli import app
 
@@ -15,14 +15,18 @@ Advise = Callable[..., Ran]
 
 
 @pytest.fixture
-def advise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Advise:
+def advise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Advise:
     """Ask for advice about a shelf."""
     monkeypatch.setenv("COMPAT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr("compat.cli.stand.today", lambda: DAY)
 
     def command(shelf: Shelf, *words: str) -> Ran:
         with repository(shelf) as root:
-            monkeypatch.setattr(sys, "argv", ["compat", "advise", "demo", *words, "--root", str(root)])
+            monkeypatch.setattr(
+                sys, "argv", ["compat", "advise", "demo", *words, "--root", str(root)]
+            )
             with pytest.raises(SystemExit) as left:
                 app.main()
         captured = capsys.readouterr()
@@ -38,7 +42,10 @@ def test_what_is_proven_is_told_with_its_evidence_and_its_commands(advise: Advis
         "Python 3.9, dep 2.0, demo 2.0",
         f"  works; tested once, last on {DAY}, isolation L3; {NEW}",
     ]
-    assert f"uv pip install --python cell --no-deps --require-hashes -r matrices/demo/locks/{NEW}.txt" in found.out
+    assert (
+        f"uv pip install --python cell --no-deps --require-hashes -r matrices/demo/locks/{NEW}.txt"
+        in found.out
+    )
     assert "or Python 3.8, dep 1.0, demo 1.0" in found.out
 
 
@@ -64,11 +71,16 @@ def partly(outcome: str = "test-fail:assertion(mean)", **found: str) -> Shelf:
     return Shelf([ran(lock, outcome, capabilities=statuses(**found))], [lock])
 
 
-def test_a_combination_that_works_only_in_part_ends_with_1_and_says_what_fails(advise: Advise) -> None:
+def test_a_combination_that_works_only_in_part_ends_with_1_and_says_what_fails(
+    advise: Advise,
+) -> None:
     found = advise(partly(sum="yes", mean="no"))
     assert found.code == 1
     assert f"  works in part, but this fails: mean; tested once, last on {DAY}" in found.out
-    assert "compat: this works only in part: mean fails (--need CAPABILITY asks for no more" in found.err
+    assert (
+        "compat: this works only in part: mean fails (--need CAPABILITY asks for no more"
+        in found.err
+    )
     found = advise(partly(sum="yes", mean="no", **{"import": "no"}))
     assert "works in part, but these fail: import, mean; tested once" in found.out
     assert "this works only in part: import and mean fail (" in found.err
@@ -78,7 +90,9 @@ def test_a_combination_that_works_only_in_part_ends_with_1_and_says_what_fails(a
     )
 
 
-def test_a_combination_that_has_what_is_needed_ends_with_0_whatever_else_fails(advise: Advise) -> None:
+def test_a_combination_that_has_what_is_needed_ends_with_0_whatever_else_fails(
+    advise: Advise,
+) -> None:
     found = advise(partly(sum="yes", mean="no"), "--need", "sum")
     assert found.code == 0
     assert "works in part, but this fails: mean" in found.out
@@ -93,8 +107,12 @@ def test_how_often_and_on_how_many_days_is_told(advise: Advise) -> None:
 
 
 def test_an_unknown_capability_is_answered_with_one_that_is_known(advise: Advise) -> None:
-    assert advise(proven(NEW), "--need", "xyzzy").err.endswith("(the suite tells of 2, such as import)\n")
-    assert advise(partly(sum="yes"), "--need", "xyzzy").err.endswith("(the suite tells of one, sum)\n")
+    assert advise(proven(NEW), "--need", "xyzzy").err.endswith(
+        "(the suite tells of 2, such as import)\n"
+    )
+    assert advise(partly(sum="yes"), "--need", "xyzzy").err.endswith(
+        "(the suite tells of one, sum)\n"
+    )
     assert "the suite marks no test with a capability" in advise(Shelf(), "--need", "xyzzy").err
 
 
@@ -103,7 +121,9 @@ def test_where_nothing_is_proven_at_all_that_is_said(advise: Advise) -> None:
     assert (found.code, "no combination of demo is proven so far" in found.err) == (1, True)
 
 
-@pytest.mark.parametrize("words", [("pyton==3",), ("demo==",), ("--need", "summ"), ("--goal", "best")])
+@pytest.mark.parametrize(
+    "words", [("pyton==3",), ("demo==",), ("--need", "summ"), ("--goal", "best")]
+)
 def test_what_is_no_request_is_wrong_usage(advise: Advise, words: tuple[str, ...]) -> None:
     found = advise(proven(NEW), *words)
     assert (found.code, found.out) == (2, "")
@@ -111,8 +131,18 @@ def test_what_is_no_request_is_wrong_usage(advise: Advise, words: tuple[str, ...
 
 
 @pytest.mark.parametrize(("shelf", "is_proven"), [(proven(NEW), True), (Shelf(), False)])
-def test_machines_read_the_same_keys_whatever_the_answer(advise: Advise, shelf: Shelf, is_proven: bool) -> None:
+def test_machines_read_the_same_keys_whatever_the_answer(
+    advise: Advise, shelf: Shelf, is_proven: bool
+) -> None:
     told = advise(shelf, "--json").json["data"]
-    assert list(told) == ["matrix", "request", "proven", "in_the_way", "changes", "best", "alternatives"]
+    assert list(told) == [
+        "matrix",
+        "request",
+        "proven",
+        "in_the_way",
+        "changes",
+        "best",
+        "alternatives",
+    ]
     assert told["proven"] is is_proven
     assert (told["best"] is None) is not is_proven

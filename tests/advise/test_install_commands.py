@@ -2,7 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from known import lock_of
+from support.known import lock_of
 
 from compat.advise.commands import Whereabouts, commands, parts
 from compat.lock.text import decode_pins
@@ -24,13 +24,19 @@ def test_a_lock_is_installed_with_hashes_and_nothing_else() -> None:
 
 
 def test_a_subject_that_does_not_declare_the_python_is_installed_by_itself() -> None:
-    at = Whereabouts(lock="https://x.example/a.txt", pins="https://x.example/p.txt", given="https://x.example/g.txt")
+    at = Whereabouts(
+        lock="https://x.example/a.txt",
+        pins="https://x.example/p.txt",
+        given="https://x.example/g.txt",
+    )
     found = commands(UNDECLARED, at)
     assert found.uv[1:] == (
         "uv pip install --python cell --no-deps --require-hashes -r https://x.example/p.txt",
         "uv pip install --python cell --no-deps --require-hashes --python-version 3.9.18 -r https://x.example/g.txt",
     )
-    assert found.pip[-1].endswith("--require-hashes --ignore-requires-python -r https://x.example/a.txt")
+    assert found.pip[-1].endswith(
+        "--require-hashes --ignore-requires-python -r https://x.example/a.txt"
+    )
 
 
 def test_a_lock_in_one_file_is_taken_apart_first() -> None:
@@ -44,7 +50,9 @@ def test_a_lock_in_one_file_is_taken_apart_first() -> None:
 def test_the_parts_of_a_lock_are_all_of_it() -> None:
     rest, subject = parts(UNDECLARED)
     assert [pin.name for pin in decode_pins(subject)] == ["demo"]
-    assert sorted(decode_pins(rest) + decode_pins(subject), key=lambda pin: pin.name) == list(UNDECLARED.pins)
+    assert sorted(decode_pins(rest) + decode_pins(subject), key=lambda pin: pin.name) == list(
+        UNDECLARED.pins
+    )
 
 
 @given(st.text(min_size=1, alphabet="ab '\"$`\\;&|\n"))

@@ -1,9 +1,9 @@
 """What a user asks for, in words."""
 
 import pytest
-from known import CATALOGUE, MATRIX
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
+from support.known import CATALOGUE, MATRIX
 
 from compat.advise.request import meets, patches, releases_of, request_of
 from compat.errors import UsageError
@@ -29,7 +29,9 @@ from compat.errors import UsageError
         ("", True),
     ],
 )
-def test_a_short_specifier_speaks_of_the_series_and_a_long_one_of_the_release(specifier: str, expected: bool) -> None:
+def test_a_short_specifier_speaks_of_the_series_and_a_long_one_of_the_release(
+    specifier: str, expected: bool
+) -> None:
     assert meets(SpecifierSet(specifier), Version("2.11"), [Version("2.11.1")]) is expected
 
 
@@ -52,7 +54,10 @@ def test_an_axis_goes_by_each_of_its_names(name: str) -> None:
 
 def test_two_words_about_an_axis_both_hold_and_axes_stand_in_their_order() -> None:
     request = request_of(["demo", "dep>=1", "dep<2"], MATRIX, ["sum"], needs=["sum", "sum"])
-    assert [(want.axis.name, str(want.specifier)) for want in request.wants] == [("dep", "<2,>=1"), ("demo", "")]
+    assert [(want.axis.name, str(want.specifier)) for want in request.wants] == [
+        ("dep", "<2,>=1"),
+        ("demo", ""),
+    ]
     assert request.needs == ("sum",)
 
 
@@ -61,7 +66,13 @@ def test_two_words_about_an_axis_both_hold_and_axes_stand_in_their_order() -> No
     [
         ("pyton==3.9", "matrix 'demo' has no axis 'pyton' (did you mean python?)"),
         ("zzz", "matrix 'demo' has no axis 'zzz' (it has Python, dep, demo)"),
-        ("python=3.9", "'python=3.9' is not a requirement (requirements look like python==3.10 or 'name>=1,<2')"),
+        (
+            "python=3.9",
+            (
+                "'python=3.9' is not a requirement (requirements look like python==3.10 or"
+                " 'name>=1,<2')"
+            ),
+        ),
         ("demo[x]", "'demo[x]' has more than a name and versions (leave out extras and markers)"),
         ("demo; python_version<'3'", "has more than a name and versions"),
         ("demo @ https://example.org/x", "has more than a name and versions"),

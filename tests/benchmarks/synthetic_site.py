@@ -24,21 +24,27 @@ from compat.index.release import Artifact, Catalogue, Package, Published, Releas
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.lock.text import encode_lock
 from compat.plan.plan import plan
-from compat.results.index import Row
-from compat.results.picture import picture
+from compat.results.index import RunRow
 from compat.results.record import Capability, Record, decode_record, encode_record
-from compat.results.verdict import Present
+from compat.results.snapshot import snapshot
+from compat.results.verdict import EvaluationContext
 from compat.run.evidence import Installed, Metric
 from compat.run.outcome import parse_outcome
-from compat.site.edition import Edition, Volume
-from compat.site.folder import write_edition
+from compat.site.edition import Edition, MatrixReport
+from compat.site.pages.render import Printer, assets
 from compat.site.producers import PRODUCERS
-from compat.site.render import Printer, assets
+from compat.site.writer import write_edition
 
 ROOT = Path(__file__).parent.parent.parent
 DAY, SUITE = datetime.date(2026, 11, 20), "a" * 64
 WHEN = datetime.datetime(2024, 5, 1, tzinfo=datetime.timezone.utc)
-OUTCOMES = ("pass", "pass", "pass", "test-fail:assertion(test_c7)", "import-fail:missing-module(dep)")
+OUTCOMES = (
+    "pass",
+    "pass",
+    "pass",
+    "test-fail:assertion(test_c7)",
+    "import-fail:missing-module(dep)",
+)
 MATRIX = decode_matrix(
     b"""
 name = "demo"
@@ -74,7 +80,9 @@ def releases(name: str, count: int) -> Package:
                     uploaded=WHEN + datetime.timedelta(days=20 * n),
                 ),
             ),
-            published=Published(requires_python=None, requires_dist=("dep>=1.0",) if name == "demo" else ()),
+            published=Published(
+                requires_python=None, requires_dist=("dep>=1.0",) if name == "demo" else ()
+            ),
         )
         for n in range(count)
     ]
@@ -88,7 +96,7 @@ class Shelf:
         self.read = 0
         self.texts: dict[str, list[str]] = {}
         self.locks = {cell: encode_lock(self.lock(cell)) for cell in ids}
-        self.rows: dict[str, list[Row]] = {}
+        self.rows: dict[str, list[RunRow]] = {}
         for number, cell in enumerate(ids):
             self.add(cell, OUTCOMES[number * 7 % len(OUTCOMES)])
 
@@ -98,10 +106,17 @@ class Shelf:
         pins += [(name, f"1.{sum(map(ord, cell)) % 9}") for name in PACKAGES]
         return Lock(
             inputs=Inputs(
-                cell=cell, python=Version("3.9.18"), platform="x86_64-manylinux_2_28", requirements=("demo",)
+                cell=cell,
+                python=Version("3.9.18"),
+                platform="x86_64-manylinux_2_28",
+                requirements=("demo",),
             ),
             pins=tuple(
-                Pin(name=name, version=Version(v), hashes=(hashlib.sha256(f"{name}{v}".encode()).hexdigest(),))
+                Pin(
+                    name=name,
+                    version=Version(v),
+                    hashes=(hashlib.sha256(f"{name}{v}".encode()).hexdigest(),),
+                )
                 for name, v in sorted(pins)
             ),
             tool="uv 0.13.9",
@@ -124,17 +139,23 @@ class Shelf:
             host="linux-x86_64-2cpu-24gb",
             isolation="L3",
             capabilities=tuple(
-                Capability(id=name, status="no" if status and name.endswith("c7") else "yes", spelling=f"demo.{name}")
+                Capability(
+                    id=name,
+                    status="no" if status and name.endswith("c7") else "yes",
+                    spelling=f"demo.{name}",
+                )
                 for name in NAMES
             )
             if ran
             else (),
             installed=tuple(Installed(name=name, version="1.1") for name in PACKAGES),
-            metrics=(Metric(name="import_seconds", value=1.5, unit="s", better="lower"),) if ran else (),
+            metrics=(Metric(name="import_seconds", value=1.5, unit="s", better="lower"),)
+            if ran
+            else (),
             log="" if ran else "ModuleNotFoundError: No module named 'dep'\n" * 30,
         )
         self.texts.setdefault(cell, []).append(encode_record(record))
-        row = Row(
+        row = RunRow(
             path=f"{cell}/{number}",
             cell=cell,
             started=record.started,
@@ -168,14 +189,21 @@ def publish(shelf: Shelf, out: Path) -> Figure:
     """Everything from the rows to the files."""
     begin, busy = time.perf_counter(), time.process_time()
     digests = {cell: text.partition("# digest: ")[2][:64] for cell, text in shelf.locks.items()}
-    present = Present(suite_digest=SUITE, day=DAY)
-    seen = picture(Declared(matrix=MATRIX), CATALOGUE, FATES, digests, shelf.rows, present)
-    told = [Described(id=n, title=n, says="", file="test_a.py", line=1, code="def test(): ...\n") for n in NAMES]
-    edition = Edition([Volume(seen, shelf, {}, told)], "https://compat.example/", DAY)
+    present = EvaluationContext(suite_digest=SUITE, day=DAY)
+    seen = snapshot(Declared(matrix=MATRIX), CATALOGUE, FATES, digests, shelf.rows, present)
+    told = [
+        Described(id=n, title=n, says="", file="test_a.py", line=1, code="def test(): ...\n")
+        for n in NAMES
+    ]
+    edition = Edition([MatrixReport(seen, shelf, {}, told)], "https://compat.example/", DAY)
     printer = Printer(edition, assets())
     files = chain(printer.files(), *(producer(edition) for producer in PRODUCERS))
     written = write_edition(out, files, "1", (), printer.moved)
-    return Figure(len(written.changed), round(time.perf_counter() - begin, 2), round(time.process_time() - busy, 2))
+    return Figure(
+        len(written.changed),
+        round(time.perf_counter() - begin, 2),
+        round(time.process_time() - busy, 2),
+    )
 
 
 CATALOGUE = Catalogue(packages=(releases("dep", 20), releases("demo", 34)))
@@ -202,6 +230,7 @@ if __name__ == "__main__":
         "read_again": shelf.read,
         "prepared_mb": prepared,
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-        "mb_on_disk": sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) // 1024**2,
+        "mb_on_disk": sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+        // 1024**2,
     }
     print(json.dumps(figures))

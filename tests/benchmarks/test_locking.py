@@ -1,4 +1,6 @@
-"""Locking side by side: the same inputs by uv and by pip-tools, each from an empty cache, and the pins compared."""
+"""Locking side by side: the same inputs by uv and by pip-tools, each from an empty cache, and the
+pins compared.
+"""
 
 import os
 import subprocess
@@ -19,7 +21,13 @@ from compat.lock.text import decode_lock
 from compat.lock.uv import UvLocker
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.real_index]
-CELL = Path(__file__).parent.parent.parent / "matrices" / "tff" / "locks" / "py3.11-tf2.14-tff0.87.0+relaxed.txt"
+CELL = (
+    Path(__file__).parent.parent.parent
+    / "matrices"
+    / "tff"
+    / "locks"
+    / "py3.11-tf2.14-tff0.87.0+relaxed.txt"
+)
 
 
 def timed(locker: Locker, lock: Lock) -> tuple[Lock, float]:
@@ -33,7 +41,10 @@ def timed(locker: Locker, lock: Lock) -> tuple[Lock, float]:
 
 def told(uv_seconds: float, pip_seconds: float) -> str:
     """Return the two times and their ratio."""
-    return f"uv {uv_seconds:.1f} s, pip-tools {pip_seconds:.1f} s, {pip_seconds / uv_seconds:.1f} times as long"
+    return (
+        f"uv {uv_seconds:.1f} s, pip-tools {pip_seconds:.1f} s, {pip_seconds / uv_seconds:.1f}"
+        " times as long"
+    )
 
 
 def python_for(lock: Lock) -> str:
@@ -71,10 +82,22 @@ def test_uv_against_pip_compile_as_people_run_it(tmp_path: Path) -> None:
 
 def _plain_uv(folder: Path, lock: Lock, index: IndexSettings) -> float:
     command = [
-        find_uv_bin(), "pip", "compile", "roots.in", "-o", "uv.txt", "--generate-hashes", "--no-header",
-        "--no-annotate", "--quiet", "--no-config", "--no-python-downloads", f"--cache-dir={folder / 'uv'}",
-        f"--python-version={lock.inputs.python}", f"--default-index={index.index_url}",
-    ]  # fmt: skip
+        find_uv_bin(),
+        "pip",
+        "compile",
+        "roots.in",
+        "-o",
+        "uv.txt",
+        "--generate-hashes",
+        "--no-header",
+        "--no-annotate",
+        "--quiet",
+        "--no-config",
+        "--no-python-downloads",
+        f"--cache-dir={folder / 'uv'}",
+        f"--python-version={lock.inputs.python}",
+        f"--default-index={index.index_url}",
+    ]
     return _seconds(command, folder)
 
 
@@ -83,10 +106,23 @@ def _plain_pip_compile(folder: Path, python: str, index: IndexSettings) -> float
     own = str(folder / "venv" / "bin" / "python")
     subprocess.run([own, "-m", "pip", "install", "--quiet", "pip-tools"], cwd=folder, check=True)
     command = [
-        own, "-m", "piptools", "compile", "roots.in", "-o", "pip.txt", "--generate-hashes", "--allow-unsafe",
-        "--no-header", "--no-annotate", "--quiet", "--strip-extras", f"--index-url={index.index_url}",
-        f"--cache-dir={folder / 'pt'}", f"--pip-args=--cache-dir {folder / 'pip'}",
-    ]  # fmt: skip
+        own,
+        "-m",
+        "piptools",
+        "compile",
+        "roots.in",
+        "-o",
+        "pip.txt",
+        "--generate-hashes",
+        "--allow-unsafe",
+        "--no-header",
+        "--no-annotate",
+        "--quiet",
+        "--strip-extras",
+        f"--index-url={index.index_url}",
+        f"--cache-dir={folder / 'pt'}",
+        f"--pip-args=--cache-dir {folder / 'pip'}",
+    ]
     return _seconds(command, folder)
 
 
@@ -97,5 +133,7 @@ def _seconds(command: list[str], folder: Path) -> float:
 
 
 def _names(path: Path) -> list[str]:
-    lines = (line.split(" ")[0] for line in path.read_text(encoding="utf-8").splitlines() if "==" in line)
+    lines = (
+        line.split(" ")[0] for line in path.read_text(encoding="utf-8").splitlines() if "==" in line
+    )
     return sorted(line.lower().replace("_", "-") for line in lines)

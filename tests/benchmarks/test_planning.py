@@ -9,7 +9,8 @@ import pytest
 
 pytestmark = pytest.mark.benchmark
 
-# 7 interpreters x 68 x 70 releases x 3 recipes = 99,960 cells, with real specifiers, tags and rules.
+# 7 interpreters x 68 x 70 releases x 3 recipes = 99,960 cells, with real specifiers, tags and
+# rules.
 SYNTHETIC = """
 import datetime, itertools, json, resource, time
 from packaging.tags import parse_tag
@@ -85,7 +86,9 @@ print(json.dumps({
 
 def measured(program: str) -> dict[str, Any]:
     """Return what a program prints, run in a process of its own."""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=True
+    )
     return dict(json.loads(done.stdout))
 
 

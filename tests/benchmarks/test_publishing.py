@@ -1,4 +1,7 @@
-"""Publishing at size: a site of 10,200 cells, and the same after one more run. Figures are printed, bounds generous."""
+"""Publishing at size: a site of 10,200 cells, and the same after one more run.
+
+Figures are printed, bounds generous.
+"""
 
 import json
 import subprocess
@@ -13,7 +16,9 @@ SCRIPT = Path(__file__).parent / "synthetic_site.py"
 
 
 @pytest.mark.parametrize("known", [1_020, 10_200])
-def test_a_site_of_ten_thousand_cells_is_made_and_then_only_mended(known: int, tmp_path: Path) -> None:
+def test_a_site_of_ten_thousand_cells_is_made_and_then_only_mended(
+    known: int, tmp_path: Path
+) -> None:
     words = [sys.executable, str(SCRIPT), str(tmp_path / "site"), str(known)]
     ran = subprocess.run(words, capture_output=True, text=True, check=True)
     figures: dict[str, Any] = json.loads(ran.stdout)

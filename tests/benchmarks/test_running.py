@@ -1,4 +1,6 @@
-"""Running side by side: a cell by compat, and the plain way: a virtualenv, `pip install -r lock`, pytest."""
+"""Running side by side: a cell by compat, and the plain way: a virtualenv, `pip install -r lock`,
+pytest.
+"""
 
 import contextlib
 import json
@@ -27,7 +29,13 @@ def ours(cell: str) -> tuple[float, float, float, str]:
     """Seconds before the import begins, of the whole, of compat itself, and the outcome."""
     before = {record.started for record in RecordFiles(MATRIX).records(cell)}
     begin = time.perf_counter()
-    subprocess.run([*COMPAT, "run", "tff", cell, "--json"], cwd=ROOT, capture_output=True, timeout=1800, check=False)
+    subprocess.run(
+        [*COMPAT, "run", "tff", cell, "--json"],
+        cwd=ROOT,
+        capture_output=True,
+        timeout=1800,
+        check=False,
+    )
     whole = time.perf_counter() - begin
     (record,) = [one for one in RecordFiles(MATRIX).records(cell) if one.started not in before]
     for path in RecordFiles(MATRIX).paths():
@@ -43,7 +51,9 @@ def ours(cell: str) -> tuple[float, float, float, str]:
 
 
 def plain(cell: str, folder: Path) -> tuple[float, float, str]:
-    """Seconds before the suite begins, of the whole, and what pytest said, with pip's cache as it is."""
+    """Seconds before the suite begins, of the whole, and what pytest said, with pip's cache as it
+    is.
+    """
     lock = kept_lock(MATRIX / "locks" / f"{cell}.txt")
     version = lock.inputs.python
     python = find(Version(f"{version.major}.{version.minor}"), os.environ)
@@ -68,7 +78,11 @@ def plain(cell: str, folder: Path) -> tuple[float, float, str]:
     command = [own, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(MATRIX / "suite")]
     with (folder / "log").open("wb") as log:
         suite = subprocess.Popen(
-            command, env=environ | {"CUDA_VISIBLE_DEVICES": ""}, stdout=log, stderr=log, start_new_session=True
+            command,
+            env=environ | {"CUDA_VISIBLE_DEVICES": ""},
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
         )
         try:
             code = suite.wait(timeout=1800)
@@ -89,7 +103,11 @@ def test_a_cell_by_compat_against_the_plain_way(cell: str, tmp_path: Path) -> No
     (tmp_path / "plain").mkdir()
     plain_before, plain_whole, plain_outcome = plain(cell, tmp_path / "plain")
     figures = {
-        "before the suite": (round(ours_before, 1), round(plain_before, 1), round(plain_before / ours_before, 1)),
+        "before the suite": (
+            round(ours_before, 1),
+            round(plain_before, 1),
+            round(plain_before / ours_before, 1),
+        ),
         "whole": (round(ours_whole, 1), round(plain_whole, 1), round(plain_whole / ours_whole, 1)),
         "ours besides the steps": f"{ours_own:.1f} s, {100 * ours_own / ours_whole:.1f} %",
     }

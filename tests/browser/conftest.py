@@ -1,4 +1,6 @@
-"""What the tests in real browsers share: sites on the loopback, and Chromium, which may reach nothing else."""
+"""What the tests in real browsers share: sites on the loopback, and Chromium, which may reach
+nothing else.
+"""
 
 import os
 import shutil
@@ -7,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from editions import edition
 from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, sync_playwright
-from printed import every_state, put, whole
+from support.editions import edition
+from support.printed import every_state, put, whole
 
 from compat.cli import publish
 from compat.site.serve import Preview
@@ -19,19 +21,26 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of this folder; skip those whose browser is not here. In CI they run, and fail, instead."""
+    """Mark the tests of this folder; skip those whose browser is not here.
+
+    In CI they run, and fail, instead.
+    """
     for item in items:
         path = Path(item.path)
         if path.parent == Path(__file__).parent:
             item.add_marker("browser")
             program = "w3m" if path.name == "test_text_browser.py" else "chromium"
             if shutil.which(program) is None and not os.environ.get("CI"):
-                item.add_marker(pytest.mark.skip(reason=f"no {program} here: apt-get install {program}"))
+                item.add_marker(
+                    pytest.mark.skip(reason=f"no {program} here: apt-get install {program}")
+                )
 
 
 @dataclass
 class Seen:
-    """What a page did that it should not: scripts that ran, requests to others, violations of its policy, errors."""
+    """What a page did that it should not: scripts that ran, requests to others, violations of its
+    policy, errors.
+    """
 
     foreign: list[str] = field(default_factory=list)
     console: list[str] = field(default_factory=list)
@@ -80,7 +89,7 @@ def states(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The site of the committed records, on the loopback."""
     folder = tmp_path_factory.mktemp("real")
-    publish.write(None, folder, "https://compat.example/", publish.today(), ROOT)
+    publish.write_site(None, folder, "https://compat.example/", publish.today(), ROOT)
     with Preview(folder) as preview:
         yield preview.url
 
@@ -104,7 +113,10 @@ def window(browser: Browser) -> Iterator[Open]:
 
         context.route("**/*", guard)
         page = context.new_page()
-        page.on("console", lambda message: seen.console.append(message.text) if message.type == "error" else None)
+        page.on(
+            "console",
+            lambda message: seen.console.append(message.text) if message.type == "error" else None,
+        )
         page.on("pageerror", lambda error: seen.console.append(str(error)))
         page.on("dialog", lambda dialog: (seen.dialogs.append(dialog.message), dialog.dismiss()))
         return Window(page=page, base=base, seen=seen)

@@ -1,16 +1,20 @@
-"""Every kind of page, in both schemes: axe finds nothing, narrow screens hold it, and it needs no script."""
+"""Every kind of page, in both schemes: axe finds nothing, narrow screens hold it, and it needs no
+script.
+"""
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from conftest import Open
-from kinds import REAL, STATES
+from support.kinds import REAL, STATES
 
 WIDTHS = (320, 768, 1440)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("site", ["states", "real"])
-def test_axe_finds_nothing(site: str, scheme: str, window: Open, request: pytest.FixtureRequest) -> None:
+def test_axe_finds_nothing(
+    site: str, scheme: str, window: Open, request: pytest.FixtureRequest
+) -> None:
     opened = window(request.getfixturevalue(site), color_scheme=scheme, reduced_motion="reduce")
     found = []
     for path in STATES if site == "states" else REAL:
@@ -33,7 +37,9 @@ def test_no_page_is_wider_than_the_screen(width: int, window: Open, real: str, s
             assert page.evaluate(beyond) == 0, f"{path} at {width}"
 
 
-def test_every_page_asks_its_own_host_for_little_and_others_for_nothing(window: Open, real: str) -> None:
+def test_every_page_asks_its_own_host_for_little_and_others_for_nothing(
+    window: Open, real: str
+) -> None:
     opened = window(real)
     asked: list[str] = []
     opened.page.on("request", lambda one: asked.append(one.url))
@@ -47,12 +53,19 @@ def test_every_page_asks_its_own_host_for_little_and_others_for_nothing(window: 
 def test_without_script_every_answer_can_be_read(window: Open, states: str) -> None:
     opened = window(states, java_script_enabled=False)
     assert "uv pip install" in opened.visit("").inner_text("main")
-    assert opened.visit("demo/grid/py3.8/").locator("table.grid").get_by_text("1.0", exact=True).is_visible()
+    assert (
+        opened.visit("demo/grid/py3.8/")
+        .locator("table.grid")
+        .get_by_text("1.0", exact=True)
+        .is_visible()
+    )
     assert not opened.page.locator("form").is_visible()
     advice = opened.visit("demo/advise/py3.8/").inner_text("main")
     assert "works" in advice
     assert "With the dep that you must keep" in advice
-    assert "ModuleNotFoundError" in opened.visit("demo/cell/py3.8-dep2-demo2.0+relaxed/").inner_text("main")
+    assert "ModuleNotFoundError" in opened.visit(
+        "demo/cell/py3.8-dep2-demo2.0+relaxed/"
+    ).inner_text("main")
 
 
 def test_in_forced_colours_the_signs_remain(window: Open, states: str) -> None:

@@ -1,4 +1,6 @@
-"""Two hundred hostile texts in all that comes from outside: no script runs, nobody else is asked, all is shown."""
+"""Two hundred hostile texts in all that comes from outside: no script runs, nobody else is asked,
+all is shown.
+"""
 
 import re
 from collections.abc import Iterator
@@ -7,10 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 from conftest import Open
-from editions import URL, volume
-from hostile_texts import STRINGS
-from known import DAY, MATRIX, Shelf, lock_of, proven, ran
-from printed import put, whole
+from support.editions import URL, volume
+from support.hostile_texts import STRINGS
+from support.known import DAY, MATRIX, Shelf, lock_of, proven, ran
+from support.printed import put, whole
 
 from compat.declare.capabilities import Described
 from compat.declare.matrix import KnownIssue
@@ -19,7 +21,12 @@ from compat.run.evidence import Installed, Metric
 from compat.site.edition import Edition
 from compat.site.serve import Preview
 
-CELLS = ("py3.9-dep2-demo2.0", "py3.8-dep2-demo1.0+relaxed", "py3.8-dep1-demo2.0+relaxed", "py3.8-dep2-demo2.0+relaxed")
+CELLS = (
+    "py3.9-dep2-demo2.0",
+    "py3.8-dep2-demo1.0+relaxed",
+    "py3.8-dep1-demo2.0+relaxed",
+    "py3.8-dep2-demo2.0+relaxed",
+)
 PLACES = 4
 MOVED = b"<title>This page has moved</title>"
 COUNT = "() => window.struck || 0"
@@ -76,13 +83,16 @@ def hostile_edition() -> Edition:
         for text in STRINGS
     ]
     issues = tuple(
-        KnownIssue(because=storable(text), capability=storable(text), link="https://evil.example/") for text in STRINGS
+        KnownIssue(because=storable(text), capability=storable(text), link="https://evil.example/")
+        for text in STRINGS
     )
     matrix = msgspec.structs.replace(MATRIX, title=storable(STRINGS[0]), known=issues)
     locks = [lock_of(cell) for cell in CELLS]
     green = proven("py3.9-dep2-demo1.0+relaxed")
     records = [record(cell, texts) for cell, texts in zip(CELLS, parts, strict=True)]
-    shelf = Shelf([*records, *green.records("py3.9-dep2-demo1.0+relaxed")], [*locks, *green.locks.values()])
+    shelf = Shelf(
+        [*records, *green.records("py3.9-dep2-demo1.0+relaxed")], [*locks, *green.locks.values()]
+    )
     made = volume(shelf, shelf.picture(DAY, matrix), told)
     made.suite["helper.py"] = "\n".join(storable(text, 900) for text in STRINGS)
     return Edition([made], URL, DAY)
@@ -106,15 +116,23 @@ def test_over_all_pages_no_script_runs_and_nobody_else_is_asked(
 ) -> None:
     opened = window(site)
     opened.page.add_init_script(
-        "for (const name of ['alert', 'confirm', 'prompt']) window[name] = () => { window.struck = 1; };"
-        "addEventListener('securitypolicyviolation', (event) => console.error(`policy ${event.blockedURI}`));"
+        "for (const name of ['alert', 'confirm', 'prompt']) window[name] = () => { window.struck ="
+        " 1; };addEventListener('securitypolicyviolation', (event) => console.error(`policy"
+        " ${event.blockedURI}`));"
     )
-    pages = [path for path, text in content.items() if path.endswith(".html") and text.splitlines()[5] != MOVED]
+    pages = [
+        path
+        for path, text in content.items()
+        if path.endswith(".html") and text.splitlines()[5] != MOVED
+    ]
     assert len([path for path in pages if "/cap/" in path]) >= 190
     for path in pages:
         page = opened.visit(path.removesuffix("index.html"))
         assert page.evaluate(COUNT) == 0, path
-        assert page.locator("iframe, object, embed, base, form[action], [srcdoc], [style]").count() == 0, path
+        assert (
+            page.locator("iframe, object, embed, base, form[action], [srcdoc], [style]").count()
+            == 0
+        ), path
     assert opened.seen.foreign == []
     assert opened.seen.dialogs == []
     assert opened.seen.console == []
@@ -136,7 +154,9 @@ def test_the_advisor_shows_hostile_texts_too(site: str, window: Open) -> None:
 
 
 def test_no_page_holds_a_sign_that_turns_or_hides_text(content: dict[str, bytes]) -> None:
-    hidden = re.compile("[\u202a-\u202e\u2066-\u2069\u200e\u200f\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+    hidden = re.compile(
+        "[\u202a-\u202e\u2066-\u2069\u200e\u200f\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
+    )
     for path, text in content.items():
         if path.endswith(".html"):
             assert not hidden.search(text.decode()), path

@@ -1,4 +1,6 @@
-"""The keyboard: a grid is one stop of the Tab key, arrows move in it, filters and the advisor keep their address."""
+"""The keyboard: a grid is one stop of the Tab key, arrows move in it, filters and the advisor keep
+their address.
+"""
 
 from conftest import Open
 from playwright.sync_api import Page
@@ -57,7 +59,13 @@ def test_arrows_home_and_end_move_in_a_grid(window: Open, states: str) -> None:
 
 def test_a_grid_has_its_role_only_with_a_script(window: Open, states: str) -> None:
     assert window(states).visit("demo/grid/py3.8/").locator("[role=grid]").count() == 1
-    assert window(states, java_script_enabled=False).visit("demo/grid/py3.8/").locator("[role=grid]").count() == 0
+    assert (
+        window(states, java_script_enabled=False)
+        .visit("demo/grid/py3.8/")
+        .locator("[role=grid]")
+        .count()
+        == 0
+    )
 
 
 def test_a_filter_is_kept_in_the_address(window: Open, states: str) -> None:
@@ -74,7 +82,9 @@ def test_a_filter_is_kept_in_the_address(window: Open, states: str) -> None:
     assert page.locator("table.grid tbody tr:visible").count() == 1
 
 
-def test_the_advisor_answers_in_the_page_and_keeps_the_question_in_the_address(window: Open, states: str) -> None:
+def test_the_advisor_answers_in_the_page_and_keeps_the_question_in_the_address(
+    window: Open, states: str
+) -> None:
     opened = window(states)
     page = opened.visit("demo/advise/")
     page.locator("select[name=python]").select_option("3.8")
@@ -91,7 +101,10 @@ def test_the_advisor_answers_in_the_page_and_keeps_the_question_in_the_address(w
 def test_the_advisor_tells_the_smallest_change_when_nothing_fits(window: Open, states: str) -> None:
     page = window(states).visit("demo/advise/?python=3.9&dep=1")
     page.locator("[data-answer] .card").wait_for()
-    assert "Nothing that fits is proven. The smallest change that makes it work: " in page.inner_text("[data-answer]")
+    assert (
+        "Nothing that fits is proven. The smallest change that makes it work: "
+        in page.inner_text("[data-answer]")
+    )
 
 
 def test_a_command_can_be_copied(window: Open, states: str) -> None:

@@ -1,13 +1,15 @@
-"""What the tests of the command line share: a repository with one matrix, a local index, and a way to run `compat`."""
+"""What the tests of the command line share: a repository with one matrix, a local index, and a way
+to run `compat`.
+"""
 
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fake_index import FakeIndex
-from local_index import MATRIX
-from ran import Ran, Run
+from support.fake_index import FakeIndex
+from support.local_index import MATRIX
+from support.ran import Ran, Run
 
 from compat.cli import app
 from compat.cli.setting import Setting, now
@@ -25,7 +27,9 @@ def root(tmp_path: Path) -> Path:
     folder.mkdir(parents=True)
     (folder / "matrix.toml").write_text(MATRIX, encoding="utf-8")
     (folder / "suite").mkdir()
-    (folder / "suite" / "test_demo.py").write_text("def test_demo():\n    import demo\n", encoding="utf-8")
+    (folder / "suite" / "test_demo.py").write_text(
+        "def test_demo():\n    import demo\n", encoding="utf-8"
+    )
     return tmp_path / "repository"
 
 
@@ -64,10 +68,16 @@ def remember(run: Run, root: Path) -> Remember:
         stand = Stand(Setting("demo", root))
         for cell in cells or stand.locks:
             record = Record(
-                cell=cell, matrix="demo", outcome=parse_outcome(outcome), lock_digest=stand.locks.get(cell, ""),
-                suite_digest=stand.present.suite_digest, started=now(), seconds=seconds,
-                host="linux-x86_64-2cpu-24gb", isolation="L0",
-            )  # fmt: skip
+                cell=cell,
+                matrix="demo",
+                outcome=parse_outcome(outcome),
+                lock_digest=stand.locks.get(cell, ""),
+                suite_digest=stand.present.suite_digest,
+                started=now(),
+                seconds=seconds,
+                host="linux-x86_64-2cpu-24gb",
+                isolation="L0",
+            )
             stand.store.add(record)
 
     return add

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ran import Run
+from support.ran import Run
 
 Remember = Callable[..., None]
 
@@ -41,15 +41,30 @@ def test_github_gets_its_matrix_in_one_line(locked: Run) -> None:
     assert found.out.count("\n") == 1
     cells = f"{CELL} {CELL}+dated"
     (row,) = json.loads(found.out)["include"]
-    assert {**row, "since": ""} == {"shard": 1, "cells": cells, "pythons": "3.11", "minutes": 7, "since": ""}
-    assert datetime.datetime.fromisoformat(row["since"].replace("Z", "+00:00")).utcoffset() == datetime.timedelta(0)
+    assert {**row, "since": ""} == {
+        "shard": 1,
+        "cells": cells,
+        "pythons": "3.11",
+        "minutes": 7,
+        "since": "",
+    }
+    assert datetime.datetime.fromisoformat(
+        row["since"].replace("Z", "+00:00")
+    ).utcoffset() == datetime.timedelta(0)
 
 
 def test_json_has_the_shards_and_what_was_left_out(locked: Run) -> None:
     found = locked("plan", "demo", "--budget", "5m", "--json").json["data"]
     assert [[cell["id"] for cell in shard["cells"]] for shard in found["shards"]] == [[CELL]]
     assert found["later"] == [
-        {"id": f"{CELL}+dated", "place": "elsewhere", "reason": "never-run", "last": None, "seconds": 120.0, "run": 2}
+        {
+            "id": f"{CELL}+dated",
+            "place": "elsewhere",
+            "reason": "never-run",
+            "last": None,
+            "seconds": 120.0,
+            "run": 2,
+        }
     ]
 
 
@@ -89,10 +104,15 @@ def test_a_plan_for_a_matrix_without_locks_says_what_to_type(run: Run) -> None:
     for shown in ("table", "json", "github", "cells"):
         found = run("plan", "demo", "--budget", "90m", "--print", shown)
         assert (found.code, found.out) == (1, "")
-        assert "matrix 'demo' has no locks and no records yet, so nothing is due (compat run demo" in found.err
+        assert (
+            "matrix 'demo' has no locks and no records yet, so nothing is due (compat run demo"
+            in found.err
+        )
 
 
-def test_where_nothing_is_due_there_is_no_shard_and_a_sentence(locked: Run, remember: Remember) -> None:
+def test_where_nothing_is_due_there_is_no_shard_and_a_sentence(
+    locked: Run, remember: Remember
+) -> None:
     remember()
     found = locked("plan", "demo", "--budget", "90m", "--print", "github")
     assert (found.code, found.out) == (0, '{"include":[]}\n')
@@ -119,7 +139,14 @@ def test_a_cell_outside_the_matrix_is_wrong_usage(locked: Run) -> None:
 
 def test_a_quick_cell_that_the_plan_rules_out_is_not_planned(locked: Run, root: Path) -> None:
     path = root / "matrices" / "demo" / "matrix.toml"
-    path.write_text(path.read_text().replace("margin_days = 1", 'margin_days = 1\nquick = ["py3.8-dep2-demo2.0"]'))
+    path.write_text(
+        path.read_text().replace(
+            "margin_days = 1", 'margin_days = 1\nquick = ["py3.8-dep2-demo2.0"]'
+        )
+    )
     found = locked("plan", "demo", "--budget", "90m")
     assert "2 of 2 due cells" in found.out
-    assert "left out, because it is infeasible: py3.8-dep2-demo2.0: demo 2.0 requires Python >=3.9" in found.err
+    assert (
+        "left out, because it is infeasible: py3.8-dep2-demo2.0: demo 2.0 requires Python >=3.9"
+        in found.err
+    )

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fake_index import FakeIndex
-from local_index import fill
-from ran import Run
+from support.fake_index import FakeIndex
+from support.local_index import fill
+from support.ran import Run
 
 from compat.cli import choices
 from compat.cli.output import about
@@ -41,7 +41,10 @@ class TestNothingIsKnownYet:
         assert planned(run) == FRESH
         assert planned(run, "--due") == FRESH
         said = run("run", "demo", "--dry-run").out
-        assert "2 cells to lock and run, 1 at a time: no cell of the matrix ran yet, so nobody knows" in said
+        assert (
+            "2 cells to lock and run, 1 at a time: no cell of the matrix ran yet, so nobody knows"
+            in said
+        )
 
     def test_the_quick_cells_of_a_small_matrix_come_first(self, run: Run, root: Path) -> None:
         quick(root, f"{NEW}+relaxed", CELL)
@@ -53,14 +56,18 @@ class TestNothingIsKnownYet:
         monkeypatch.setattr(choices, "MOST_UNASKED", 1)
         found = run("run", "demo")
         assert (found.code, found.out) == (1, "")
-        assert found.err.splitlines()[-1] == (
-            "compat: 2 cells of demo are feasible and none is locked (compat run demo 'py*-dep*-demo1.0' runs 2 cells)"
+        assert (
+            found.err.splitlines()[-1]
+            == "compat: 2 cells of demo are feasible and none is locked (compat run demo"
+            " 'py*-dep*-demo1.0' runs 2 cells)"
         )
         quick(root, CELL)
         assert "compat run demo --quick runs 1 telling cell;" in run("run", "demo").err
         assert planned(run, "py*-dep*-demo1.0") == FRESH
 
-    def test_where_no_cell_is_feasible_the_first_obstacle_is_said(self, run: Run, root: Path) -> None:
+    def test_where_no_cell_is_feasible_the_first_obstacle_is_said(
+        self, run: Run, root: Path
+    ) -> None:
         declare(root, '"3.8.18", "3.11.7"', '"3.8.18"')
         declare(
             root,
@@ -70,7 +77,8 @@ class TestNothingIsKnownYet:
         found = run("run", "demo")
         assert (found.code, found.out) == (1, "")
         assert (
-            "none of 2 cells is feasible as published; py3.8-dep1-demo2.0: demo 2.0 requires Python >=3.9" in found.err
+            "none of 2 cells is feasible as published; py3.8-dep1-demo2.0: demo 2.0 requires Python"
+            " >=3.9" in found.err
         )
 
     @pytest.mark.parametrize(
@@ -78,20 +86,35 @@ class TestNothingIsKnownYet:
         [
             (("lock",), "matrix 'demo' has no locks yet (compat lock demo 'GLOB' locks cells"),
             (("lock", "--check"), "matrix 'demo' has no locks yet"),
-            (("run", "--quick"), "matrix 'demo' names no quick cells (compat run demo 'GLOB' runs cells"),
+            (
+                ("run", "--quick"),
+                "matrix 'demo' names no quick cells (compat run demo 'GLOB' runs cells",
+            ),
             (("run", "--quick", "--dry-run"), "matrix 'demo' names no quick cells"),
-            (("run", "py3.8-*demo2.0"), "no cell to run is left; left out, because they are infeasible: "),
+            (
+                ("run", "py3.8-*demo2.0"),
+                "no cell to run is left; left out, because they are infeasible: ",
+            ),
         ],
     )
-    def test_nothing_to_do_is_never_green(self, run: Run, words: tuple[str, ...], remedy: str) -> None:
+    def test_nothing_to_do_is_never_green(
+        self, run: Run, words: tuple[str, ...], remedy: str
+    ) -> None:
         command, *more = words
         found = run(command, "demo", *more)
         assert (found.code, found.out) == (1, "")
         assert remedy in found.err
         code, data = (told := run(command, "demo", *more, "--json")).code, told.json
-        assert (code, data["ok"], data["data"], data["errors"][0]["code"]) == (1, False, None, "nothing-to-do")
+        assert (code, data["ok"], data["data"], data["errors"][0]["code"]) == (
+            1,
+            False,
+            None,
+            "nothing-to-do",
+        )
 
-    @pytest.mark.parametrize("words", [("plan",), ("run",), ("lock", CELL), ("run", CELL), ("plan", "--budget", "9m")])
+    @pytest.mark.parametrize(
+        "words", [("plan",), ("run",), ("lock", CELL), ("run", CELL), ("plan", "--budget", "9m")]
+    )
     def test_a_matrix_without_cells_names_the_axis_that_has_none(
         self, run: Run, root: Path, words: tuple[str, ...]
     ) -> None:
@@ -100,7 +123,8 @@ class TestNothingIsKnownYet:
         found = run(command, "demo", *more)
         assert (found.code, found.out) == (1, "")
         assert (
-            "matrix 'demo' has no cells: no release of dep is one that axis 'dep' selects (change `select`" in found.err
+            "matrix 'demo' has no cells: no release of dep is one that axis 'dep' selects (change"
+            " `select`" in found.err
         )
 
 
@@ -108,20 +132,29 @@ class TestNames:
     def test_a_glob_names_cells_of_the_plan_whether_or_not_they_are_locked(self, run: Run) -> None:
         assert run("lock", "demo", CELL).code == 0
         assert planned(run, "*-dep1-demo1.0") == [OLD, CELL]
-        assert "2 cells to run, 1 of them to be locked first" in run("run", "demo", "*-dep1-demo1.0", "--dry-run").out
+        assert (
+            "2 cells to run, 1 of them to be locked first"
+            in run("run", "demo", "*-dep1-demo1.0", "--dry-run").out
+        )
 
-    def test_what_a_glob_names_and_the_plan_rules_out_is_counted_with_its_obstacle(self, run: Run) -> None:
+    def test_what_a_glob_names_and_the_plan_rules_out_is_counted_with_its_obstacle(
+        self, run: Run
+    ) -> None:
         found = run("run", "demo", "py3.8-dep1-demo?.0", "--dry-run")
         assert (found.code, found.out.splitlines()[0]) == (0, f"{OLD}  named")
-        assert found.err == (
-            "left out, because it is infeasible: py3.8-dep1-demo2.0: demo 2.0 requires Python >=3.9, not 3.8\n"
+        assert (
+            found.err
+            == "left out, because it is infeasible: py3.8-dep1-demo2.0: demo 2.0 requires Python"
+            " >=3.9, not 3.8\n"
         )
 
     def test_a_glob_that_names_only_locked_cells_says_no_more(self, run: Run) -> None:
         run("lock", "demo", OLD, CELL)
         assert run("run", "demo", "*-dep1-demo1.0", "--dry-run").err == ""
 
-    @pytest.mark.parametrize("words", [("py3.11-dep9-demo1.0",), ("py3.11-dep1-demo1.0+dated", "py2.7-dep1-demo1.0")])
+    @pytest.mark.parametrize(
+        "words", [("py3.11-dep9-demo1.0",), ("py3.11-dep1-demo1.0+dated", "py2.7-dep1-demo1.0")]
+    )
     def test_an_id_outside_the_matrix_is_wrong_usage_and_leaves_no_record(
         self, run: Run, root: Path, words: tuple[str, ...]
     ) -> None:
@@ -143,11 +176,18 @@ class TestNames:
         run("discover", "demo", "--refresh")
         assert planned(run, "py3.11-dep1-demo3.0") == ["py3.11-dep1-demo3.0"]
 
-    def test_an_infeasible_cell_that_its_id_names_is_told_and_leaves_no_record(self, run: Run, root: Path) -> None:
+    def test_an_infeasible_cell_that_its_id_names_is_told_and_leaves_no_record(
+        self, run: Run, root: Path
+    ) -> None:
         found = run("run", "demo", "py3.8-dep2-demo2.0", "--json")
         assert found.code == 1
-        assert found.json["data"]["cells"][0]["result"] == "plan-fail:requires-python(demo2.0, py3.8)"
-        assert "[1/1] py3.8-dep2-demo2.0  plan-fail:requires-python(demo2.0, py3.8): demo 2.0 requires" in found.err
+        assert (
+            found.json["data"]["cells"][0]["result"] == "plan-fail:requires-python(demo2.0, py3.8)"
+        )
+        assert (
+            "[1/1] py3.8-dep2-demo2.0  plan-fail:requires-python(demo2.0, py3.8): demo 2.0 requires"
+            in found.err
+        )
         assert not (root / "matrices" / "demo" / "records").exists()
 
 
@@ -160,11 +200,17 @@ class TestDue:
         assert found.err.splitlines() == [
             "compat: no kept catalogue, asking the index; compat discover demo --write keeps one",
             "nothing is due: the locked cell has a fresh result",
-            "1 more cell is feasible and never locked: compat run demo 'py*-dep*-demo1.0' runs the newest",
+            (
+                "1 more cell is feasible and never locked: compat run demo 'py*-dep*-demo1.0' runs"
+                " the newest"
+            ),
         ]
         remember(CELL, outcome="lock-fail:conflict(deep<2)")
         said = run("run", "demo", "--due").err
-        assert "nothing is due: the locked cell has a fresh result, and so has each of 1 cell without a lock" in said
+        assert (
+            "nothing is due: the locked cell has a fresh result, and so has each of 1 cell without"
+            " a lock" in said
+        )
         assert "never locked" not in said
         assert run("run", "demo", "--json").json["data"] == {"cells": []}
 
@@ -179,12 +225,18 @@ class TestDue:
 
 
 class TestEstimates:
-    def test_a_run_takes_as_long_as_those_of_the_matrix_took(self, run: Run, remember: Remember) -> None:
+    def test_a_run_takes_as_long_as_those_of_the_matrix_took(
+        self, run: Run, remember: Remember
+    ) -> None:
         run("lock", "demo", OLD, CELL)
         remember(CELL, seconds=5.0)
-        assert "1 cell to run, 1 at a time: about 5 seconds; at most" in run("run", "demo", "--dry-run").out
         assert (
-            "2 cells to run, 1 at a time: about 10 seconds; at most" in run("run", "demo", "*demo1.0", "--dry-run").out
+            "1 cell to run, 1 at a time: about 5 seconds; at most"
+            in run("run", "demo", "--dry-run").out
+        )
+        assert (
+            "2 cells to run, 1 at a time: about 10 seconds; at most"
+            in run("run", "demo", "*demo1.0", "--dry-run").out
         )
 
     @pytest.mark.parametrize(

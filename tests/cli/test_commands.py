@@ -4,8 +4,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from fake_index import FakeIndex, status
-from ran import Run
+from support.fake_index import FakeIndex, status
+from support.ran import Run
 
 CELL = "py3.11-dep1-demo1.0"
 
@@ -21,7 +21,11 @@ def test_plan_prints_counts_by_fate_and_recipe(run: Run) -> None:
 def test_plan_json_is_one_envelope_with_every_cell_once(run: Run) -> None:
     ran = run("plan", "demo", "--json")
     assert (ran.code, ran.err) == (0, "")
-    assert {key: ran.json[key] for key in ("schema", "ok", "errors")} == {"schema": 1, "ok": True, "errors": []}
+    assert {key: ran.json[key] for key in ("schema", "ok", "errors")} == {
+        "schema": 1,
+        "ok": True,
+        "errors": [],
+    }
     cells = ran.json["data"]["cells"]
     assert len(cells) == len({cell["id"] for cell in cells}) == 22
     assert cells[0].keys() == {"id", "coordinates", "recipe", "fate", "obstacle"}
@@ -34,17 +38,21 @@ def test_plan_json_is_one_envelope_with_every_cell_once(run: Run) -> None:
     }
 
 
-def test_a_relaxed_cell_in_which_nothing_is_relaxed_is_no_cell_and_the_dated_one_is_named(run: Run) -> None:
+def test_a_relaxed_cell_in_which_nothing_is_relaxed_is_no_cell_and_the_dated_one_is_named(
+    run: Run,
+) -> None:
     for command in (["plan", "demo", "--explain"], ["lock", "demo"]):
         ran = run(*command, "py3.11-dep1-demo1.0+relaxed")
         assert ran.code == 2
         assert ran.err.strip().endswith(
-            "no cell of matrix 'demo' is 'py3.11-dep1-demo1.0+relaxed': no rule relaxes anything there "
-            "(py3.11-dep1-demo1.0+dated asks the same)"
+            "no cell of matrix 'demo' is 'py3.11-dep1-demo1.0+relaxed': no rule relaxes anything"
+            " there (py3.11-dep1-demo1.0+dated asks the same)"
         )
 
 
-def test_a_matrix_without_a_relaxing_rule_has_no_relaxed_cells_and_no_column_for_them(run: Run, root: Path) -> None:
+def test_a_matrix_without_a_relaxing_rule_has_no_relaxed_cells_and_no_column_for_them(
+    run: Run, root: Path
+) -> None:
     matrix = root / "matrices" / "demo" / "matrix.toml"
     matrix.write_text(matrix.read_text().partition("rules = [")[0])
     ran = run("plan", "demo")
@@ -52,7 +60,9 @@ def test_a_matrix_without_a_relaxing_rule_has_no_relaxed_cells_and_no_column_for
     assert "relaxed" not in ran.out
 
 
-def test_a_lock_outside_the_plan_is_told_and_the_others_are_still_checked(run: Run, root: Path) -> None:
+def test_a_lock_outside_the_plan_is_told_and_the_others_are_still_checked(
+    run: Run, root: Path
+) -> None:
     locks = root / "matrices" / "demo" / "locks"
     assert run("lock", "demo", CELL).code == 0
     (locks / f"{CELL}+relaxed.txt").write_text((locks / f"{CELL}.txt").read_text())
@@ -65,10 +75,15 @@ def test_a_package_that_the_index_lacks_is_told_by_axis_and_an_index_that_fails_
     run: Run, root: Path, demo_index: FakeIndex
 ) -> None:
     matrix = root / "matrices" / "demo" / "matrix.toml"
-    matrix.write_text(matrix.read_text().replace('package = "dep", select', 'package = "depp", select'))
+    matrix.write_text(
+        matrix.read_text().replace('package = "dep", select', 'package = "depp", select')
+    )
     ran = run("plan", "demo")
     assert (ran.code, ran.out) == (2, "")
-    assert "matrix.toml: axes[1].package: the package index has no package 'depp' (did you mean 'dep'?)" in ran.err
+    assert (
+        "matrix.toml: axes[1].package: the package index has no package 'depp' (did you mean"
+        " 'dep'?)" in ran.err
+    )
     demo_index.page("depp", status(500))
     assert run("plan", "demo").code == 3
 
@@ -93,7 +108,9 @@ def test_discover_lists_the_coordinates_of_each_axis(run: Run) -> None:
     assert "dep: 2 coordinates, 1 to 2" in run("discover", "demo").out
 
 
-def test_discover_keeps_the_catalogue_when_told_and_then_finds_it_current(run: Run, root: Path) -> None:
+def test_discover_keeps_the_catalogue_when_told_and_then_finds_it_current(
+    run: Run, root: Path
+) -> None:
     path = root / "matrices" / "demo" / "catalogue.json"
     assert "would change" in run("discover", "demo").err
     assert not path.exists()
@@ -109,7 +126,9 @@ def test_show_puts_the_table_of_capabilities_between_its_marks(run: Run, root: P
     page = root / "page.md"
     page.write_text("a\n<!-- capabilities -->\n<!-- /capabilities -->\nb\n")
     assert run("show", "demo", "--write", str(page)).code == 0
-    assert page.read_text().startswith("a\n<!-- capabilities -->\nNo cell has reached the suite yet.\n")
+    assert page.read_text().startswith(
+        "a\n<!-- capabilities -->\nNo cell has reached the suite yet.\n"
+    )
     page.write_text("no marks")
     assert "has no <!-- capabilities -->" in run("show", "demo", "--write", str(page)).err
     assert page.read_text() == "no marks"
@@ -155,14 +174,20 @@ def test_lock_takes_globs(run: Run) -> None:
     assert [cell["id"] for cell in ran.json["data"]["cells"]] == ["py3.8-dep1-demo1.0", CELL]
 
 
-def test_check_writes_nothing_and_says_what_would_drift_and_why(run: Run, root: Path, demo_index: FakeIndex) -> None:
+def test_check_writes_nothing_and_says_what_would_drift_and_why(
+    run: Run, root: Path, demo_index: FakeIndex
+) -> None:
     path = root / "matrices" / "demo" / "locks" / f"{CELL}.txt"
     assert "not-locked" in run("lock", "demo", CELL, "--check").out
     assert not path.exists()
     run("lock", "demo", CELL)
     before = path.read_text()
     matrix = root / "matrices" / "demo" / "matrix.toml"
-    matrix.write_text(matrix.read_text().replace('requirements = ["pytest"]', 'requirements = ["pytest", "deep<2"]'))
+    matrix.write_text(
+        matrix.read_text().replace(
+            'requirements = ["pytest"]', 'requirements = ["pytest", "deep<2"]'
+        )
+    )
     ran = run("lock", "demo", "--check")
     assert ran.code == 1
     assert "drifted" in ran.out
@@ -207,14 +232,19 @@ def test_a_stale_page_serves_and_says_so(run: Run, demo_index: FakeIndex) -> Non
         (("pln", "demo"), "plan"),
         (("plan", "demo", "--jsn"), "--jsn"),
         (("plan", "demo", "--explain", "py3.11-dep1-demo9.9"), "did you mean py3.11-dep1-demo"),
-        (("plan", "demo", "--explain", "py3.11"), "does not have the form py<version>-dep<version>-demo<version>"),
+        (
+            ("plan", "demo", "--explain", "py3.11"),
+            "does not have the form py<version>-dep<version>-demo<version>",
+        ),
         (("lock", "demo", "py9*"), "no cell of matrix 'demo' is 'py9*'"),
         (("lock", "demo", CELL, "--locker", "pip"), "pip"),
         (("check", "--root", "/nowhere"), "no folder matrices/ in /nowhere"),
         (("plan", "demo", "--index-url", "ftp://x"), "is not the address of a package index"),
     ],
 )
-def test_wrong_words_are_one_line_and_exit_code_2(run: Run, words: tuple[str, ...], told: str) -> None:
+def test_wrong_words_are_one_line_and_exit_code_2(
+    run: Run, words: tuple[str, ...], told: str
+) -> None:
     ran = run(*words)
     assert ran.code == 2
     assert ran.out == ""
@@ -225,7 +255,10 @@ def test_wrong_words_are_one_line_and_exit_code_2(run: Run, words: tuple[str, ..
 
 def test_a_rule_that_no_cell_needs_is_told_beside_the_whole_plan(run: Run, root: Path) -> None:
     matrix = root / "matrices" / "demo" / "matrix.toml"
-    rule = '  { name = "idle", effect = "exclude", because = "nobody has it", when = { demo = ">=7" } },\n]\n'
+    rule = (
+        '  { name = "idle", effect = "exclude", because = "nobody has it", when = { demo = ">=7" }'
+        " },\n]\n"
+    )
     text = matrix.read_text()
     matrix.write_text(text[: text.rindex("]")] + rule)
     ran = run("plan", "demo", "--json")
@@ -239,7 +272,9 @@ def test_a_rule_that_no_cell_needs_is_told_beside_the_whole_plan(run: Run, root:
 
 def test_check_tells_every_fault_of_a_declaration_at_once(run: Run, root: Path) -> None:
     matrix = root / "matrices" / "demo" / "matrix.toml"
-    matrix.write_text(matrix.read_text().replace("margin_days = 1", "margin_day = 1").replace('"major"', '"majr"'))
+    matrix.write_text(
+        matrix.read_text().replace("margin_days = 1", "margin_day = 1").replace('"major"', '"majr"')
+    )
     ran = run("check")
     assert ran.code == 2
     lines = ran.err.splitlines()

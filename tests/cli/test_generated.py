@@ -1,4 +1,6 @@
-"""The commands that read a matrix, on declarations and records of any kind: an answer, and no traceback."""
+"""The commands that read a matrix, on declarations and records of any kind: an answer, and no
+traceback.
+"""
 
 import contextlib
 import io
@@ -11,11 +13,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import floors
 import pytest
-from generated import DAY, Repository, digest_of_suite, lock_of, repositories
 from hypothesis import Phase, given, settings
-from ran import Ran
+from support import floors
+from support.generated import DAY, Repository, digest_of_suite, lock_of, repositories
+from support.ran import Ran
 
 from compat.cli import app, publish, setting, stand
 from compat.index.release import Catalogue, Package
@@ -23,16 +25,22 @@ from compat.plan.cell import parse_cell
 
 with TemporaryDirectory() as _place:
     REPOSITORIES = repositories(digest_of_suite(Path(_place)))
-# More examples than a usual run takes, from another seed: COMPAT_EXAMPLES=1000 pytest tests/cli/test_generated.py
+# More examples than a usual run takes, from another seed: COMPAT_EXAMPLES=1000 pytest
+# tests/cli/test_generated.py
 MATRIX = floors.MATRIX
 POLICY = 'default_months = 24\ncadence = "quarterly"\nnotice_days = 30\nwitnesses = 2\n'
 EXAMPLES = int(os.environ.get("COMPAT_EXAMPLES", "0"))
 
 
 def _settings(usual: int) -> settings:
-    """So many examples. None is made smaller: a command takes too long for the thousands of tries that need it."""
+    """So many examples. None is made smaller: a command takes too long for the thousands of tries
+    that need it.
+    """
     return settings(
-        max_examples=EXAMPLES or usual, derandomize=not EXAMPLES, database=None, phases=(Phase.explicit, Phase.generate)
+        max_examples=EXAMPLES or usual,
+        derandomize=not EXAMPLES,
+        database=None,
+        phases=(Phase.explicit, Phase.generate),
     )
 
 
@@ -49,7 +57,13 @@ def _repository(repository: Repository) -> Iterator[Path]:
         patch.setenv("PIP_CONFIG_FILE", "/dev/null")
         patch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple/")
         patch.setenv("NO_COLOR", "1")
-        for name in ("GITHUB_TOKEN", "GITHUB_REPOSITORY", "GITHUB_REF_NAME", "GITHUB_API_URL", "SOURCE_DATE_EPOCH"):
+        for name in (
+            "GITHUB_TOKEN",
+            "GITHUB_REPOSITORY",
+            "GITHUB_REF_NAME",
+            "GITHUB_API_URL",
+            "SOURCE_DATE_EPOCH",
+        ):
             patch.delenv(name, raising=False)
         patch.chdir(root)
         yield root
@@ -60,7 +74,11 @@ def _compat(*words: str) -> Ran:
     out, err = io.StringIO(), io.StringIO()
     before, sys.argv = sys.argv, ["compat", *words]
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as left:
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            pytest.raises(SystemExit) as left,
+        ):
             app.main()
     finally:
         sys.argv = before
@@ -82,7 +100,10 @@ def test_proposals_and_the_schedule_come_of_any_declaration(repository: Reposito
         for day in ("", "2022-09-22", "2031-01-01"):
             words = ("--today", day) if day else ()
             came = _answered(_compat("propose", "demo", "--json", *words), *codes)
-            _answered(_compat("schedule", "demo", "--json", *words), *(0, *codes[2:]) if repository.policy else (2,))
+            _answered(
+                _compat("schedule", "demo", "--json", *words),
+                *(0, *codes[2:]) if repository.policy else (2,),
+            )
             if repository.policy:
                 _sound(came.json["data"]["proposals"])
         _answered(_compat("propose", "demo"), *codes)
@@ -93,7 +114,9 @@ def test_proposals_and_the_schedule_come_of_any_declaration(repository: Reposito
 
 
 def _sound(proposals: list[dict[str, Any]]) -> None:
-    """Nothing is open without support, and each representative cell stands for a place that can be had."""
+    """Nothing is open without support, and each representative cell stands for a place that can be
+    had.
+    """
     for one in proposals:
         assert bool(one["objections"]) is not one["open"]
         assert not one["open"] or any(cell["supports"] for cell in one["evidence"])
@@ -105,13 +128,19 @@ def _sound(proposals: list[dict[str, Any]]) -> None:
 def test_health_advice_and_tables_come_of_any_declaration(repository: Repository) -> None:
     with _repository(repository):
         figures = _answered(_compat("health", "demo", "--json"), 0, 1).json["data"]
-        states = sum(number for name, number in figures.items() if name.startswith("planned cells "))
+        states = sum(
+            number for name, number in figures.items() if name.startswith("planned cells ")
+        )
         assert states == figures["planned cells"]
         for words in (["health"], ["show"], ["show", "--json"], ["show", "--table"], ["check"]):
             # A matrix without its suite is no sound declaration, and only `check` asks for that.
             unsound = () if repository.has_suite or words != ["check"] else (2,)
             _answered(_compat(words[0], "demo", *words[1:]), 0, 1, *unsound)
-        for words in ([], ["python==3.9", "--need", "sum"], ["demo<2", "--goal", "stable", "--json"]):
+        for words in (
+            [],
+            ["python==3.9", "--need", "sum"],
+            ["demo<2", "--goal", "stable", "--json"],
+        ):
             _answered(_compat("advise", "demo", *words), 0, 1, 2)
 
 
@@ -121,17 +150,25 @@ def test_a_site_comes_of_any_declaration(repository: Repository) -> None:
     with _repository(repository) as root:
         _answered(_compat("publish", "--out", "public", "--base-url", "https://compat.example/"), 0)
         assert _compat("verify", "public").code == 0
-        moves = json.loads((root / "public/api/v1/demo/proposals.json").read_text(encoding="utf-8"))["proposals"]
+        moves = json.loads(
+            (root / "public/api/v1/demo/proposals.json").read_text(encoding="utf-8")
+        )["proposals"]
         _sound(moves)
         for one in moves:
-            assert " works with " not in one["because"] or any(cell["supports"] for cell in one["evidence"])
+            assert " works with " not in one["because"] or any(
+                cell["supports"] for cell in one["evidence"]
+            )
         for path in (root / "public/demo").rglob("*.html"):
             assert "0 of 0 cell" not in path.read_text(encoding="utf-8"), path
 
 
 def test_a_matrix_of_packages_without_a_release_has_a_site() -> None:
-    nothing = Catalogue(packages=(Package(name="demo", releases=()), Package(name="dep", releases=())))
-    with _repository(Repository(matrix=MATRIX, policy="", catalogue=nothing, has_suite=True)) as root:
+    nothing = Catalogue(
+        packages=(Package(name="demo", releases=()), Package(name="dep", releases=()))
+    )
+    with _repository(
+        Repository(matrix=MATRIX, policy="", catalogue=nothing, has_suite=True)
+    ) as root:
         _answered(_compat("publish", "--out", "public"), 0)
         assert "0 cells" in (root / "public/demo/index.html").read_text(encoding="utf-8")
 
@@ -147,8 +184,12 @@ def test_a_run_on_a_python_that_the_matrix_has_no_longer_has_its_page() -> None:
 
 
 @pytest.mark.parametrize("command", ["propose", "schedule", "health", "advise"])
-def test_a_kept_catalogue_without_a_package_of_the_matrix_is_refused_in_one_line(command: str) -> None:
-    repository = Repository(matrix=MATRIX, policy=POLICY, catalogue=floors.catalogue(), has_suite=True)
+def test_a_kept_catalogue_without_a_package_of_the_matrix_is_refused_in_one_line(
+    command: str,
+) -> None:
+    repository = Repository(
+        matrix=MATRIX, policy=POLICY, catalogue=floors.catalogue(), has_suite=True
+    )
     with _repository(repository) as root:
         path = root / "matrices/demo/catalogue.json"
         kept = json.loads(path.read_bytes())
@@ -156,6 +197,8 @@ def test_a_kept_catalogue_without_a_package_of_the_matrix_is_refused_in_one_line
         path.write_text(json.dumps(kept), encoding="utf-8")
         came = _compat(command, "demo")
     assert came.code == 2
-    assert came.err == (
-        "compat: matrices/demo/catalogue.json: lacks dep (compat discover demo --write asks the index for it)\n"
+    assert (
+        came.err
+        == "compat: matrices/demo/catalogue.json: lacks dep (compat discover demo --write asks the"
+        " index for it)\n"
     )

@@ -4,11 +4,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from fake_index import FakeIndex
-from local_index import DEMO, fill
-from ran import Run
+from support.fake_index import FakeIndex
+from support.local_index import DEMO, fill
+from support.ran import Run
 
-from compat.lock.lockfile import digest_of
+from compat.lock.lockfile import lock_digest
 from compat.lock.text import decode_lock, decode_pins, encode_lock
 
 CELLS = ("py3.11-dep1-demo1.0", "py3.11-dep2-demo2.0+relaxed")
@@ -31,22 +31,33 @@ def changed(path: Path, before: str, after: str) -> None:
     """Change a lock as somebody would who knows how its digest is made."""
     text = path.read_text(encoding="utf-8")
     assert before in text
-    lines = [line for line in text.replace(before, after).splitlines() if not line.startswith("# digest")]
+    lines = [
+        line for line in text.replace(before, after).splitlines() if not line.startswith("# digest")
+    ]
     pins = "\n".join(lines)
-    whole = f"# digest: {digest_of(decode_pins(pins))}\n{pins}\n"
+    whole = f"# digest: {lock_digest(decode_pins(pins))}\n{pins}\n"
     path.write_text(encode_lock(decode_lock(whole, path.name)), encoding="utf-8")
 
 
-def test_sound_locks_are_kept_and_those_that_are_there_are_left(run: Run, root: Path, handed: Path) -> None:
+def test_sound_locks_are_kept_and_those_that_are_there_are_left(
+    run: Run, root: Path, handed: Path
+) -> None:
     ran = run("record", "demo", "--locks", str(handed))
     assert (ran.code, kept(root)) == (0, sorted(CELLS)), ran.err
     assert "2 locks kept, 0 there already, 0 refused" in ran.err
-    assert "0 locks kept, 2 there already, 0 refused" in run("record", "demo", "--locks", str(handed)).err
+    assert (
+        "0 locks kept, 2 there already, 0 refused"
+        in run("record", "demo", "--locks", str(handed)).err
+    )
 
 
-def test_a_lock_with_files_that_the_index_does_not_list_is_refused(run: Run, root: Path, handed: Path) -> None:
+def test_a_lock_with_files_that_the_index_does_not_list_is_refused(
+    run: Run, root: Path, handed: Path
+) -> None:
     path = handed / f"{CELLS[0]}.txt"
-    digest = next(line for line in path.read_text(encoding="utf-8").splitlines() if "--hash" in line).split(":")[1]
+    digest = next(
+        line for line in path.read_text(encoding="utf-8").splitlines() if "--hash" in line
+    ).split(":")[1]
     changed(path, digest, "ab" * 32)
     ran = run("record", "demo", "--locks", str(handed))
     assert (ran.code, kept(root)) == (1, [CELLS[1]])
@@ -56,7 +67,12 @@ def test_a_lock_with_files_that_the_index_does_not_list_is_refused(run: Run, roo
 @pytest.mark.parametrize(
     ("cell", "before", "after", "reason"),
     [
-        (CELLS[0], "# require: demo==1.0", "# require: demo==1.0\n# require: evil", "asks for something else"),
+        (
+            CELLS[0],
+            "# require: demo==1.0",
+            "# require: demo==1.0\n# require: evil",
+            "asks for something else",
+        ),
         (CELLS[0], "# python: 3.11.7", "# python: 3.11.8", "asks for something else"),
         (CELLS[1], "# require: pytest", "# require: pytest\n# require: evil", "asks for evil"),
         (CELLS[1], "# python: 3.11.7", "# python: 3.11.8", "another `python`"),
@@ -72,7 +88,9 @@ def test_a_lock_that_asks_for_something_else_is_refused(
     assert reason in ran.err
 
 
-def test_what_is_not_the_lock_of_a_planned_cell_is_refused(run: Run, root: Path, handed: Path) -> None:
+def test_what_is_not_the_lock_of_a_planned_cell_is_refused(
+    run: Run, root: Path, handed: Path
+) -> None:
     (handed / f"{CELLS[0]}.txt").rename(handed / "py3.11-dep9-demo9.txt")
     (handed / "conftest.py").write_text("raise SystemExit\n", encoding="utf-8")
     (handed / "link.txt").symlink_to("/etc/passwd")
@@ -88,7 +106,10 @@ def test_what_is_not_the_lock_of_a_planned_cell_is_refused(run: Run, root: Path,
 def test_a_lock_of_a_release_that_the_index_lost_is_refused(
     run: Run, root: Path, handed: Path, demo_index: FakeIndex
 ) -> None:
-    fill(demo_index, {name: releases for name, releases in DEMO.items() if name == "dep"} | {"deep": []})
+    fill(
+        demo_index,
+        {name: releases for name, releases in DEMO.items() if name == "dep"} | {"deep": []},
+    )
     fill(demo_index, {"deep": [("7.0", 2, None, [])]})
     ran = run("record", "demo", "--locks", str(handed))
     assert ran.code == 1

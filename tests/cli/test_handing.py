@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from ran import Run
+from support.ran import Run
 
 from compat.cli import setting
 from compat.lock.text import decode_lock, read_digest
@@ -23,12 +23,21 @@ def made(root: Path, days_ago: int = 0, **more: str) -> Record:
     folder = root / "matrices" / "demo"
     lock = (folder / "locks" / f"{CELL}.txt").read_text(encoding="utf-8")
     return Record(
-        cell=CELL, matrix="demo", outcome=Passed(), lock_digest=read_digest(lock), seconds=3.0, isolation="L1",
+        cell=CELL,
+        matrix="demo",
+        outcome=Passed(),
+        lock_digest=read_digest(lock),
+        seconds=3.0,
+        isolation="L1",
         capabilities=(Capability(id="test_demo.py::test_demo", status="yes"),),
-        installed=tuple(Installed(name=pin.name, version=str(pin.version)) for pin in decode_lock(lock, "").pins),
-        suite_digest=suite_digest(folder / "suite"), host="linux-x86_64-2cpu-8gb",
-        started=setting.now() - datetime.timedelta(days=days_ago, seconds=60), **more,
-    )  # fmt: skip
+        installed=tuple(
+            Installed(name=pin.name, version=str(pin.version)) for pin in decode_lock(lock, "").pins
+        ),
+        suite_digest=suite_digest(folder / "suite"),
+        host="linux-x86_64-2cpu-8gb",
+        started=setting.now() - datetime.timedelta(days=days_ago, seconds=60),
+        **more,
+    )
 
 
 @pytest.fixture
@@ -52,7 +61,9 @@ def test_a_sound_record_is_kept_once(run: Run, root: Path, handed: Path) -> None
     assert again.json["data"] == {"kept": [], "known": [f"{CELL}/{kept.name}"], "refused": []}
 
 
-def test_what_is_not_sound_is_refused_and_the_rest_is_kept(run: Run, root: Path, handed: Path) -> None:
+def test_what_is_not_sound_is_refused_and_the_rest_is_kept(
+    run: Run, root: Path, handed: Path
+) -> None:
     (handed / CELL / "notes.txt").write_text("", encoding="utf-8")
     found = run("record", "demo", "--from", str(handed))
     assert found.code == 1
@@ -60,7 +71,11 @@ def test_what_is_not_sound_is_refused_and_the_rest_is_kept(run: Run, root: Path,
     assert len(list((root / "matrices" / "demo" / "records").glob("*/*.json"))) == 1
 
 
-RUN = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "someone/compat", "GITHUB_RUN_ID": "7"}
+RUN = {
+    "GITHUB_SERVER_URL": "https://github.com",
+    "GITHUB_REPOSITORY": "someone/compat",
+    "GITHUB_RUN_ID": "7",
+}
 URL = "https://github.com/someone/compat/actions/runs/7"
 
 
@@ -69,7 +84,9 @@ class TestAPlan:
 
     @pytest.fixture
     def plan(self, run: Run, handed: Path, tmp_path: Path, root: Path) -> Path:
-        """The plan of one shard, made two minutes ago, and below `shards/` what the shard hands over: nothing yet."""
+        """The plan of one shard, made two minutes ago, and below `shards/` what the shard hands
+        over: nothing yet.
+        """
         path = tmp_path / "plan.json"
         printed = run("plan", "demo", "--budget", "90m", "--only", CELL, "--print", "github")
         ago = setting.now() - datetime.timedelta(minutes=2)
@@ -89,26 +106,36 @@ class TestAPlan:
         for name, value in RUN.items():
             monkeypatch.setenv(name, value)
 
-    def test_what_it_asked_for_is_kept(self, run: Run, root: Path, plan: Path, tmp_path: Path) -> None:
+    def test_what_it_asked_for_is_kept(
+        self, run: Run, root: Path, plan: Path, tmp_path: Path
+    ) -> None:
         shards = self.hand_over(tmp_path, made(root, run_url=URL))
         found = run("record", "demo", "--from", str(shards), "--plan", str(plan))
         assert (found.code, found.err) == (0, "1 record kept, 0 there already, 0 refused\n")
 
-    def test_what_another_shard_was_to_run_is_refused(self, run: Run, root: Path, plan: Path, tmp_path: Path) -> None:
+    def test_what_another_shard_was_to_run_is_refused(
+        self, run: Run, root: Path, plan: Path, tmp_path: Path
+    ) -> None:
         shards = self.hand_over(tmp_path, made(root, run_url=URL), shard=2)
         found = run("record", "demo", "--from", str(shards), "--plan", str(plan))
         assert found.code == 1
         assert f"does not lie in records-1/{CELL}/, the folder of the shard that" in found.err
 
-    def test_a_record_of_another_run_is_refused(self, run: Run, root: Path, plan: Path, tmp_path: Path) -> None:
+    def test_a_record_of_another_run_is_refused(
+        self, run: Run, root: Path, plan: Path, tmp_path: Path
+    ) -> None:
         shards = self.hand_over(tmp_path, made(root, run_url=f"{URL}0"))
         found = run("record", "demo", "--from", str(shards), "--plan", str(plan))
         assert f"says that {URL}0 made it, but {URL} was asked" in found.err
         words = ("--plan", str(plan), "--run-url", f"{URL}0")
         assert run("record", "demo", "--from", str(shards), *words).code == 0
 
-    @pytest.mark.parametrize("text", ["", "[]", '{"include": [{"shard": 0, "cells": "", "since": ""}]}', "[" * 100_000])
-    def test_what_is_no_plan_is_wrong_usage(self, text: str, run: Run, handed: Path, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        "text", ["", "[]", '{"include": [{"shard": 0, "cells": "", "since": ""}]}', "[" * 100_000]
+    )
+    def test_what_is_no_plan_is_wrong_usage(
+        self, text: str, run: Run, handed: Path, tmp_path: Path
+    ) -> None:
         (tmp_path / "plan.json").write_text(text, encoding="utf-8")
         found = run("record", "demo", "--from", str(handed), "--plan", str(tmp_path / "plan.json"))
         assert found.code == 2
@@ -118,9 +145,13 @@ class TestAPlan:
         assert run("record", "demo", "--rejudge", "--plan", str(plan)).code == 2
 
 
-def test_a_suite_whose_capabilities_only_a_run_can_tell_is_told(run: Run, root: Path, tmp_path: Path) -> None:
+def test_a_suite_whose_capabilities_only_a_run_can_tell_is_told(
+    run: Run, root: Path, tmp_path: Path
+) -> None:
     suite = root / "matrices" / "demo" / "suite" / "test_demo.py"
-    suite.write_text("import pytest\n\n@pytest.mark.capability(NAMES[0])\ndef test_a(): ...\n", encoding="utf-8")
+    suite.write_text(
+        "import pytest\n\n@pytest.mark.capability(NAMES[0])\ndef test_a(): ...\n", encoding="utf-8"
+    )
     run("discover", "demo", "--write")
     run("lock", "demo", CELL)
     (tmp_path / "elsewhere" / "demo").mkdir(parents=True)
@@ -130,7 +161,9 @@ def test_a_suite_whose_capabilities_only_a_run_can_tell_is_told(run: Run, root: 
     assert "suite/test_demo.py:3 makes ids that only a run can tell" in found.err
 
 
-def test_no_record_at_all_is_a_finding_and_no_folder_is_wrong_usage(run: Run, handed: Path, tmp_path: Path) -> None:
+def test_no_record_at_all_is_a_finding_and_no_folder_is_wrong_usage(
+    run: Run, handed: Path, tmp_path: Path
+) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "link").symlink_to(handed)
     assert run("record", "demo", "--from", str(tmp_path / "empty")).code == 1
@@ -142,21 +175,27 @@ def test_no_record_at_all_is_a_finding_and_no_folder_is_wrong_usage(run: Run, ha
 
 def test_a_lock_that_was_tampered_with_stops_everything(run: Run, root: Path, handed: Path) -> None:
     path = root / "matrices" / "demo" / "locks" / f"{CELL}.txt"
-    path.write_text(path.read_text(encoding="utf-8").replace("dep==1.1", "dep==1.0"), encoding="utf-8")
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("dep==1.1", "dep==1.0"), encoding="utf-8"
+    )
     found = run("record", "demo", "--from", str(handed))
     assert found.code == 2
     assert "the digest differs" in found.err
 
 
 class TestHealth:
-    def test_nothing_known_is_not_healthy_and_a_fresh_verdict_is(self, run: Run, handed: Path) -> None:
+    def test_nothing_known_is_not_healthy_and_a_fresh_verdict_is(
+        self, run: Run, handed: Path
+    ) -> None:
         assert run("health", "demo").code == 1
         run("record", "demo", "--from", str(handed))
         found = run("health", "demo")
         assert found.code == 0
         assert "tested cells: 1\n" in found.out
 
-    def test_a_verdict_that_nobody_renewed_is_overdue(self, run: Run, root: Path, handed: Path) -> None:
+    def test_a_verdict_that_nobody_renewed_is_overdue(
+        self, run: Run, root: Path, handed: Path
+    ) -> None:
         RecordFiles(root / "matrices" / "demo").add(made(root, days_ago=95))
         assert run("health", "demo").code == 0
         found = run("health", "demo", "--days", "4", "--json")

@@ -1,16 +1,22 @@
-"""A user without a home folder, or without one that can be written, is told in one line what to do."""
+"""A user without a home folder, or without one that can be written, is told in one line what to
+do.
+"""
 
 import pwd
 from pathlib import Path
 
 import pytest
-from ran import Run
+from support.ran import Run
 
 CELL = "py3.11-dep1-demo1.0"
 
 
-@pytest.mark.parametrize("words", [("plan", "demo"), ("show", "demo"), ("lock", "demo", CELL), ("run", "demo", CELL)])
-def test_a_user_without_a_home_gets_one_line(run: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "words", [("plan", "demo"), ("show", "demo"), ("lock", "demo", CELL), ("run", "demo", CELL)]
+)
+def test_a_user_without_a_home_gets_one_line(
+    run: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
     for name in ("HOME", "XDG_CACHE_HOME", "COMPAT_CACHE_DIR"):
         monkeypatch.delenv(name, raising=False)
 
@@ -20,8 +26,8 @@ def test_a_user_without_a_home_gets_one_line(run: Run, monkeypatch: pytest.Monke
     monkeypatch.setattr(pwd, "getpwuid", nobody)
     ran = run(*words)
     assert ran.code == 2
-    assert ran.err == (
-        "compat: this user has no home folder, in which compat would keep its cache "
+    assert (
+        ran.err == "compat: this user has no home folder, in which compat would keep its cache "
         "(COMPAT_CACHE_DIR=FOLDER names a folder that can be written)\n"
     )
 
@@ -37,7 +43,7 @@ def test_a_cache_that_cannot_be_made_is_told_in_one_line(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     ran = run(command, "demo", CELL)
     assert ran.code == 2
-    assert ran.err == (
-        "compat: the cache folder cannot be made: not a directory "
+    assert (
+        ran.err == "compat: the cache folder cannot be made: not a directory "
         "(COMPAT_CACHE_DIR=FOLDER names a folder that can be written)\n"
     )

@@ -1,14 +1,21 @@
-"""Malformed declarations through the command: exit code 2, a line for each fault, never a traceback."""
+"""Malformed declarations through the command: exit code 2, a line for each fault, never a
+traceback.
+"""
 
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from malformed import corpus, handmade, policy_corpus
-from ran import Run
+from support.malformed import corpus, handmade, policy_corpus
+from support.ran import Run
 
-CORPUS = [*((name, "matrix.toml", document) for name, document in [*handmade(), *corpus()[len(handmade()) :: 6]])]
+CORPUS = [
+    *(
+        (name, "matrix.toml", document)
+        for name, document in [*handmade(), *corpus()[len(handmade()) :: 6]]
+    )
+]
 POLICIES = [(name, "policy.toml", document) for name, document in policy_corpus()[::6]]
 MATRICES = Path(__file__).parent.parent.parent / "matrices"
 
@@ -19,7 +26,9 @@ def folder(root: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "file", "document"), [*CORPUS, *POLICIES], ids=lambda value: value if isinstance(value, str) else ""
+    ("name", "file", "document"),
+    [*CORPUS, *POLICIES],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_malformed_declaration_is_told_line_by_line(
     run: Run, folder: Path, name: str, file: str, document: bytes
@@ -41,7 +50,9 @@ def test_there_are_at_least_two_hundred_of_them() -> None:
 def test_a_process_ends_with_2_and_no_traceback(folder: Path) -> None:
     (folder / "matrix.toml").write_bytes(b"x = " + b"[" * 100_000)
     command = [sys.executable, "-c", "from compat.cli.app import main; main()", "check", "demo"]
-    done = subprocess.run(command, cwd=folder.parent.parent, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        command, cwd=folder.parent.parent, capture_output=True, text=True, timeout=60, check=False
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("compat: matrices/demo/matrix.toml")
     assert done.stderr.count("\n") == 1

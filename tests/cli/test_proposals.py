@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-import floors
 import pytest
-from floors import cell
 from icalendar import Calendar
-from ran import Run
+from support import floors
+from support.floors import cell
+from support.ran import Run
 
 from compat.cli import setting, stand
 from compat.declare.decode import decode_matrix
@@ -29,7 +29,10 @@ axis = "dep"
 at = "1.2"
 because = "somebody said so"
 """
-PROJECT = '[project]\nname = "demo"\nrequires-python = ">=3.9"\ndependencies = [\n  "dep>=1.2,<1.5",  # ours\n]\n'
+PROJECT = (
+    '[project]\nname = "demo"\nrequires-python = ">=3.9"\ndependencies = [\n  "dep>=1.2,<1.5",  #'
+    " ours\n]\n"
+)
 
 
 @pytest.fixture
@@ -41,7 +44,9 @@ def demo(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "suite").mkdir(exist_ok=True)
     (folder / "suite" / "test_demo.py").write_text("def test_it(): pass\n", encoding="utf-8")
     matrix = decode_matrix(floors.MATRIX.encode(), "world")
-    (folder / "catalogue.json").write_text(encode_catalogue(floors.catalogue(), matrix), encoding="utf-8")
+    (folder / "catalogue.json").write_text(
+        encode_catalogue(floors.catalogue(), matrix), encoding="utf-8"
+    )
     monkeypatch.setattr(setting, "today", lambda: floors.DAY)
     monkeypatch.setattr(stand, "today", lambda: floors.DAY)
     for name in ("GITHUB_TOKEN", "GITHUB_REPOSITORY", "GITHUB_REF_NAME", "GITHUB_API_URL"):
@@ -58,7 +63,10 @@ def keep(folder: Path, runs: Iterable[Record]) -> None:
 def proven(folder: Path) -> None:
     suite = suite_digest(folder / "suite")
     names = [cell("3.9", "1.4"), cell("3.11", "1.4")]
-    keep(folder, [floors.ran(name, days_ago=ago, suite_digest=suite) for name in names for ago in (1, 2)])
+    keep(
+        folder,
+        [floors.ran(name, days_ago=ago, suite_digest=suite) for name in names for ago in (1, 2)],
+    )
 
 
 def test_nothing_proven_is_nothing_open(demo: Path, run: Run) -> None:
@@ -68,7 +76,9 @@ def test_nothing_proven_is_nothing_open(demo: Path, run: Run) -> None:
     assert f"to run: {cell('3.9', '1.4')}" in came.out
 
 
-def test_an_open_move_is_told_with_its_evidence_and_its_diff_and_ends_in_1(demo: Path, run: Run) -> None:
+def test_an_open_move_is_told_with_its_evidence_and_its_diff_and_ends_in_1(
+    demo: Path, run: Run
+) -> None:
     proven(demo)
     came = run("propose", "demo")
     assert came.code == 1
@@ -122,7 +132,10 @@ def test_machines_get_every_field(demo: Path, run: Run) -> None:
 def test_a_day_in_the_past_is_looked_back_at_and_never_written(demo: Path, run: Run) -> None:
     came = run("propose", "demo", "--today", "2023-01-10")
     assert "This looks back at 2023-01-10" in came.out
-    assert "The newest release then, demo 1.0 of 2022-05-05, asks for Python >=3.8, so the floor is 3.8." in came.out
+    assert (
+        "The newest release then, demo 1.0 of 2022-05-05, asks for Python >=3.8, so the floor is"
+        " 3.8." in came.out
+    )
     refused = run("propose", "demo", "--today", "2023-01-10", "--write")
     assert refused.code == 2
 
@@ -137,11 +150,16 @@ def test_on_a_later_day_old_runs_are_outdated(demo: Path, run: Run) -> None:
 @pytest.mark.parametrize("command", ["propose", "schedule"])
 def test_a_day_that_is_none_is_refused_in_one_line(demo: Path, run: Run, command: str) -> None:
     came = run(command, "demo", "--today", "tomorrow")
-    assert (came.code, came.err) == (2, "compat: --today: 'tomorrow' is not a date such as 2027-04-01\n")
+    assert (came.code, came.err) == (
+        2,
+        "compat: --today: 'tomorrow' is not a date such as 2027-04-01\n",
+    )
 
 
 @pytest.mark.parametrize("command", ["propose", "schedule"])
-def test_a_matrix_without_a_policy_is_refused_in_one_line(demo: Path, run: Run, command: str) -> None:
+def test_a_matrix_without_a_policy_is_refused_in_one_line(
+    demo: Path, run: Run, command: str
+) -> None:
     (demo / "policy.toml").unlink()
     came = run(command, "demo")
     assert came.code == 2
@@ -156,9 +174,20 @@ class TestOpening:
     def test_without_a_repository_is_wrong_usage(self, demo: Path, run: Run) -> None:
         assert run("propose", "demo", "--open").code == 2
 
-    def test_a_dry_run_needs_no_token_and_shows_title_body_and_diff(self, demo: Path, run: Run) -> None:
+    def test_a_dry_run_needs_no_token_and_shows_title_body_and_diff(
+        self, demo: Path, run: Run
+    ) -> None:
         proven(demo)
-        came = run("propose", "demo", "--open", "--dry-run", "--repository", "a/b", "--site", "https://c.example")
+        came = run(
+            "propose",
+            "demo",
+            "--open",
+            "--dry-run",
+            "--repository",
+            "a/b",
+            "--site",
+            "https://c.example",
+        )
         assert came.code == 1
         assert "Demo: minimum dep 1.2 to 1.4\n" in came.out
         assert f"(https://c.example/demo/cell/{cell('3.9', '1.4')}/)" in came.out
@@ -191,7 +220,9 @@ class TestTheRealMatrices:
     ROOT = str(Path(__file__).parents[2])
 
     @pytest.mark.parametrize("matrix", ["tff", "pip-tools"])
-    def test_propose_moves_that_rest_on_cells_of_the_newest_release(self, run: Run, matrix: str) -> None:
+    def test_propose_moves_that_rest_on_cells_of_the_newest_release(
+        self, run: Run, matrix: str
+    ) -> None:
         came = run("propose", matrix, "--root", self.ROOT, "--json")
         found = came.json["data"]["proposals"]
         assert len({one["id"] for one in found}) == len(found)
@@ -203,16 +234,25 @@ class TestTheRealMatrices:
             if one["open"]:
                 assert any(each["supports"] and len(each["days"]) >= 2 for each in one["evidence"])
 
-    def test_tell_what_a_maintainer_would_have_been_told_on_the_day_of_the_floor_debate(self, run: Run) -> None:
-        data = run("propose", "tff", "--root", self.ROOT, "--today", "2022-09-22", "--json").json["data"]
+    def test_tell_what_a_maintainer_would_have_been_told_on_the_day_of_the_floor_debate(
+        self, run: Run
+    ) -> None:
+        data = run("propose", "tff", "--root", self.ROOT, "--today", "2022-09-22", "--json").json[
+            "data"
+        ]
         assert data["looks_back"]
-        assert {floor["axis"]: floor["at"] for floor in data["floors"]} == {"python": "3.9", "tf": "2.10"}
+        assert {floor["axis"]: floor["at"] for floor in data["floors"]} == {
+            "python": "3.9",
+            "tf": "2.10",
+        }
         assert {one["release"] for one in data["proposals"]} == {"tensorflow-federated 0.36.0"}
         (python,) = [one for one in data["proposals"] if one["axis"] == "python"]
         assert (python["kind"], python["proposed"], python["open"]) == ("lower", "3.8", False)
         for one in data["proposals"]:
             later = {f"tf2.{minor}" for minor in range(11, 22)} | {"py3.11", "py3.12", "py3.13"}
-            assert not any(part in later for each in one["evidence"] for part in each["cell"].split("-"))
+            assert not any(
+                part in later for each in one["evidence"] for part in each["cell"].split("-")
+            )
 
     def test_have_a_schedule_of_three_years(self, run: Run) -> None:
         data = run("schedule", "tff", "--root", self.ROOT, "--json").json["data"]

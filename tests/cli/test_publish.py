@@ -1,10 +1,12 @@
-"""compat publish through the command: files, figures, days, addresses, and what is wrong with its options."""
+"""compat publish through the command: files, figures, days, addresses, and what is wrong with its
+options.
+"""
 
 import os
 from pathlib import Path
 
 import pytest
-from ran import Run
+from support.ran import Run
 
 from compat import files
 from compat.cli import publish
@@ -26,7 +28,9 @@ def test_a_site_is_written_and_then_left_alone(run: Run, out: Path) -> None:
     assert again.json["data"]["unchanged"] > 20
 
 
-def test_a_second_publish_into_the_same_folder_says_so_and_writes_nothing(run: Run, out: Path) -> None:
+def test_a_second_publish_into_the_same_folder_says_so_and_writes_nothing(
+    run: Run, out: Path
+) -> None:
     out.mkdir()
     lock = files.lock(out)
     assert lock is not None
@@ -35,7 +39,10 @@ def test_a_second_publish_into_the_same_folder_says_so_and_writes_nothing(run: R
     finally:
         os.close(lock)
     assert refused.code == 3
-    assert "another compat writes into this folder now (wait until it has ended" in refused.err.splitlines()[-1]
+    assert (
+        "another compat writes into this folder now (wait until it has ended"
+        in refused.err.splitlines()[-1]
+    )
     assert list(out.iterdir()) == []
     assert run("publish", "--out", str(out)).code == 0
 
@@ -50,7 +57,9 @@ def test_what_was_published_verifies_and_a_mixture_does_not(run: Run, out: Path)
 
 
 @pytest.mark.parametrize("pattern", ["index.html", "badge/**/*.svg", "feed/**/*.*"])
-def test_a_page_a_badge_or_a_feed_that_somebody_changed_is_named(pattern: str, run: Run, out: Path) -> None:
+def test_a_page_a_badge_or_a_feed_that_somebody_changed_is_named(
+    pattern: str, run: Run, out: Path
+) -> None:
     run("publish", "--out", str(out))
     path = min(out.glob(pattern)).relative_to(out).as_posix()
     (out / path).write_bytes((out / path).read_bytes().replace(b"No", b"Yes") + b" ")
@@ -73,7 +82,9 @@ def test_where_nothing_ran_the_page_says_no_data(run: Run, out: Path) -> None:
     assert "No data." in (out / "index.html").read_text()
 
 
-def test_the_day_is_that_of_the_option_or_of_the_build(run: Run, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_day_is_that_of_the_option_or_of_the_build(
+    run: Run, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795305600")
     assert str(publish._day("")) == "2026-11-22"
     assert str(publish._day("2026-11-21")) == "2026-11-21"
@@ -112,7 +123,9 @@ def test_a_folder_that_is_a_file_is_named_in_one_line(run: Run, out: Path) -> No
     assert out.is_file()
 
 
-def test_reports_go_to_the_repository_that_is_named(run: Run, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reports_go_to_the_repository_that_is_named(
+    run: Run, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
     grid = out / "demo/grid/index.html"
     assert run("publish", "--out", str(out)).code == 0
@@ -124,7 +137,9 @@ def test_reports_go_to_the_repository_that_is_named(run: Run, out: Path, monkeyp
     assert 'href="https://github.com/somebody/else/issues/new?title=' in grid.read_text()
 
 
-@pytest.mark.parametrize("named", ["something", "a/b/c", "a/b?c", "a/../b", 'a/"b', "a/b\n", "https://github.com/a/b"])
+@pytest.mark.parametrize(
+    "named", ["something", "a/b/c", "a/b?c", "a/../b", 'a/"b', "a/b\n", "https://github.com/a/b"]
+)
 def test_what_is_no_repository_is_refused(run: Run, out: Path, named: str) -> None:
     refused = run("publish", "--out", str(out), "--repository", named)
     assert refused.code == 2

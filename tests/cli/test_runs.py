@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_index import FakeIndex
-from keeper import Animal, Repository, pytest_and_its_needs
+from support.fake_index import FakeIndex
+from support.zoo import Animal, Repository, pytest_and_its_needs
 
 GOOD = Animal(name="good", story="It works.", outcome="pass")
 SLOW = Animal(
@@ -50,7 +50,9 @@ def slow(tmp_path: Path, cache: Path, index: FakeIndex, tools: Any) -> Repositor
     return Repository(tmp_path, cache, index, SLOW, tools)
 
 
-def test_what_ran_is_due_no_more_until_something_changes(good: Repository, index: FakeIndex) -> None:
+def test_what_ran_is_due_no_more_until_something_changes(
+    good: Repository, index: FakeIndex
+) -> None:
     assert good.run("lock", "zoo", good.cell)[0] == 0
     assert good.run("run", "zoo", "--due", "--dry-run")[1].startswith(f"{good.cell}  never-run")
     code, _, err = good.run("run", "zoo", "--due")
@@ -70,7 +72,9 @@ def test_what_ran_is_due_no_more_until_something_changes(good: Repository, index
 def test_a_matrix_that_has_no_lock_yet_is_locked_and_run(good: Repository) -> None:
     code, out, err = good.run("run", "zoo")
     assert code == 0, err
-    assert "1 cell to lock and run, 1 at a time: no cell of the matrix ran yet, so nobody knows" in err
+    assert (
+        "1 cell to lock and run, 1 at a time: no cell of the matrix ran yet, so nobody knows" in err
+    )
     assert f"[1/1] {good.cell}  pass" in err
     assert "works" in out
     assert len(good.records()) == 1
@@ -99,11 +103,18 @@ def test_show_tells_the_verdict_and_how_to_reproduce_it(good: Repository) -> Non
     assert code == 0
     (cell,) = json.loads(out)["data"]["cells"]
     assert {key: cell[key] for key in ("id", "verdict", "evidence", "outcome", "stale")} == {
-        "id": good.cell, "verdict": "works", "evidence": "tested", "outcome": "pass", "stale": False,
-    }  # fmt: skip
+        "id": good.cell,
+        "verdict": "works",
+        "evidence": "tested",
+        "outcome": "pass",
+        "stale": False,
+    }
     code, out, _ = good.run("show", "zoo", good.cell)
     assert f"{good.cell}: works, tested" in out
-    assert f"uv pip install --python cell --no-deps --require-hashes -r matrices/zoo/locks/{good.cell}.txt" in out
+    assert (
+        "uv pip install --python cell --no-deps --require-hashes -r"
+        f" matrices/zoo/locks/{good.cell}.txt" in out
+    )
     code, _, err = good.run("show", "zoo", "py9.9-a1.0")
     assert (code, "nothing is known of cell 'py9.9-a1.0'" in err) == (2, True)
 
@@ -122,7 +133,9 @@ def test_judging_again_changes_nothing_that_was_judged_alike(good: Repository) -
 
 
 @pytest.mark.parametrize(("number", "expected"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_an_interruption_keeps_what_ran_and_leaves_no_process(slow: Repository, number: int, expected: int) -> None:
+def test_an_interruption_keeps_what_ran_and_leaves_no_process(
+    slow: Repository, number: int, expected: int
+) -> None:
     process = slow.start("run", "zoo", slow.cell)
     deadline = time.monotonic() + 60
     while not slow.alive() and time.monotonic() < deadline:
@@ -152,7 +165,9 @@ main()
     slow.run("lock", "zoo", slow.cell)
     pipe = subprocess.PIPE
     command = [sys.executable, "-c", program, "run", "zoo", slow.cell]
-    process = subprocess.Popen(command, cwd=slow.root, env=slow.environ, text=True, stdout=pipe, stderr=pipe)
+    process = subprocess.Popen(
+        command, cwd=slow.root, env=slow.environ, text=True, stdout=pipe, stderr=pipe
+    )
     # Only so that a compat which says nothing fails the test and does not hold it up.
     patience = threading.Timer(120, process.kill)
     patience.start()
@@ -161,7 +176,9 @@ main()
         assert process.stderr is not None
         assert process.stdout.readline() == "hanging\n"
         process.send_signal(signal.SIGINT)
-        while "the same signal again ends compat at once" not in (line := process.stderr.readline()):
+        while "the same signal again ends compat at once" not in (
+            line := process.stderr.readline()
+        ):
             assert line
         assert process.poll() is None
         process.send_signal(signal.SIGINT)

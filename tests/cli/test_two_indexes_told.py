@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
-from fake_index import FakeIndex, status
-from local_index import fill
-from ran import Run
+from support.fake_index import FakeIndex, status
+from support.local_index import fill
+from support.ran import Run
 
 
 @pytest.fixture
@@ -16,11 +16,15 @@ def private(run: Run) -> Iterator[FakeIndex]:
     index.stop()
 
 
-def test_check_tells_of_a_package_on_two_indexes_and_which_counts(run: Run, private: FakeIndex) -> None:
+def test_check_tells_of_a_package_on_two_indexes_and_which_counts(
+    run: Run, private: FakeIndex
+) -> None:
     ran = run("check", "demo", "--extra-index-url", private.url)
     assert ran.code == 0
-    assert ran.err == (
-        "compat: demo stands on 2 indexes (newest: 0.9 on extra index 1, 2.0 on the main index); extra index 1 counts\n"
+    assert (
+        ran.err
+        == "compat: demo stands on 2 indexes (newest: 0.9 on extra index 1, 2.0 on the main index);"
+        " extra index 1 counts\n"
     )
 
 
@@ -34,4 +38,7 @@ def test_check_goes_on_where_an_index_does_not_answer(run: Run, private: FakeInd
     private.page("demo", status(403))
     ran = run("check", "demo", "--extra-index-url", private.url)
     assert ran.code == 0
-    assert "whether demo stands on two indexes is not known: the package index refuses access (403)" in ran.err
+    assert (
+        "whether demo stands on two indexes is not known: the package index refuses access (403)"
+        in ran.err
+    )

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from importlib.metadata import version
 
-from ran import Run
+from support.ran import Run
 
 LINE = f"compat {version('compat-matrix')}\n"
 
@@ -23,8 +23,12 @@ def test_without_a_command_the_commands_are_listed(run: Run) -> None:
 
 def test_python_m_compat_is_the_command() -> None:
     command = [sys.executable, "-m", "compat"]
-    shown = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=120, check=False)
+    shown = subprocess.run(
+        [*command, "--version"], capture_output=True, text=True, timeout=120, check=False
+    )
     assert (shown.returncode, shown.stdout) == (0, LINE)
-    wrong = subprocess.run([*command, "no-such-command"], capture_output=True, text=True, timeout=120, check=False)
+    wrong = subprocess.run(
+        [*command, "no-such-command"], capture_output=True, text=True, timeout=120, check=False
+    )
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "no-such-command" in wrong.stderr

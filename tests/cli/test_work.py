@@ -1,4 +1,6 @@
-"""How `compat run` and `compat lock` work through their cells: side by side, and with everything told."""
+"""How `compat run` and `compat lock` work through their cells: side by side, and with everything
+told.
+"""
 
 import datetime
 import threading
@@ -9,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from ran import Run
+from support.ran import Run
 
 from compat import pipeline
 from compat.errors import IndexUnreachable
@@ -21,12 +23,18 @@ from compat.plan.feasible import Feasibility
 from compat.run.evidence import Ended, Evidence, Installed, Step
 from compat.run.job import Bench, Job
 
-CELL, RELAXED, RULED_OUT = "py3.11-dep1-demo1.0", "py3.11-dep2-demo2.0+relaxed", "py3.11-dep2-demo2.0"
+CELL, RELAXED, RULED_OUT = (
+    "py3.11-dep1-demo1.0",
+    "py3.11-dep2-demo2.0+relaxed",
+    "py3.11-dep2-demo2.0",
+)
 OLD = "py3.8-dep1-demo1.0"
 PINS = (Installed(name="demo", version="1"),)
 
 
-FINE = Ended(by="exit", exit_code=0, signal=None, seconds=1, peak_memory_mb=1, survivors=0, isolation="L0")
+FINE = Ended(
+    by="exit", exit_code=0, signal=None, seconds=1, peak_memory_mb=1, survivors=0, isolation="L0"
+)
 
 
 class Cells:
@@ -37,16 +45,28 @@ class Cells:
         self.ran: list[str] = []
         self.broken: dict[str, tuple[str, Ended]] = {}
 
-    def __call__(self, job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event) -> Evidence:
+    def __call__(
+        self, job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event
+    ) -> Evidence:
         if job.matrix != "canary":
             self.ran.append(job.cell)
             self.began.set()
         log, ended = self.broken.get(job.cell, ("", FINE))
         return Evidence(
-            cell=job.cell, matrix=job.matrix, subject="demo", lock_digest=job.lock.digest, suite_digest="",
-            started=started, seconds=1, host="linux-x86_64-1cpu-1gb", isolation="L0", wanted=PINS, installed=PINS,
-            import_seconds=1.0, steps=tuple(Step(name=name, ended=ended, log=log) for name in ("install", "import")),
-        )  # fmt: skip
+            cell=job.cell,
+            matrix=job.matrix,
+            subject="demo",
+            lock_digest=job.lock.digest,
+            suite_digest="",
+            started=started,
+            seconds=1,
+            host="linux-x86_64-1cpu-1gb",
+            isolation="L0",
+            wanted=PINS,
+            installed=PINS,
+            import_seconds=1.0,
+            steps=tuple(Step(name=name, ended=ended, log=log) for name in ("install", "import")),
+        )
 
 
 @pytest.fixture
@@ -68,8 +88,12 @@ def locking(monkeypatch: pytest.MonkeyPatch, before: Callable[[Cell], object]) -
     monkeypatch.setattr(pipeline, "locked", slowly)
 
 
-def test_cells_run_while_others_are_locked(run: Run, cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second cell is locked only when the first has begun: were all locked first, it would wait in vain."""
+def test_cells_run_while_others_are_locked(
+    run: Run, cells: Cells, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second cell is locked only when the first has begun: were all locked first, it would wait
+    in vain.
+    """
     run("lock", "demo", CELL)
     waited: list[bool] = []
     locking(monkeypatch, lambda cell: waited.append(cells.began.wait(20)))
@@ -99,15 +123,22 @@ def test_a_refusal_is_counted_and_remembered_while_the_others_run(
     refusal = Refusal(cause="conflict", subject="deep<2", because="dep 1.1 depends on deep<2")
     plainly = pipeline.locked
 
-    def answer(facts: Feasibility, cell: Cell, *more: Any) -> pipeline.Answer:
-        return pipeline.Answer(cell=cell, result=refusal) if cell.id == OLD else plainly(facts, cell, *more)
+    def answer(facts: Feasibility, cell: Cell, *more: Any) -> pipeline.LockAnswer:
+        return (
+            pipeline.LockAnswer(cell=cell, result=refusal)
+            if cell.id == OLD
+            else plainly(facts, cell, *more)
+        )
 
     monkeypatch.setattr(pipeline, "locked", answer)
     found = run("run", "demo", CELL, OLD)
     assert (found.code, cells.ran) == (1, [CELL])
     assert f"/2] {OLD}  lock-fail:conflict(deep<2): dep 1.1 depends on deep<2" in found.err
     assert f"/2] {CELL}  pass" in found.err
-    assert sorted(path.name for path in (root / "matrices" / "demo" / "records").iterdir()) == [CELL, OLD]
+    assert sorted(path.name for path in (root / "matrices" / "demo" / "records").iterdir()) == [
+        CELL,
+        OLD,
+    ]
 
 
 def test_where_no_worker_takes_cells_any_more_none_is_locked_for_them(
@@ -159,8 +190,8 @@ def test_a_worker_that_was_lost_is_told_in_the_last_lines_and_ends_with_3(
     found = run("run", "demo", CELL, RELAXED, "--jobs", "2")
     assert sorted(cells.ran) == sorted([CELL, RELAXED])
     assert found.code == 3
-    assert found.err.splitlines()[-1] == (
-        "compat: worker 1 stopped and took no more cells: "
+    assert (
+        found.err.splitlines()[-1] == "compat: worker 1 stopped and took no more cells: "
         "its canary cell met OSError in compat itself: no space left on device"
     )
 
@@ -172,7 +203,7 @@ class Resolvers:
         self.now = 0
         self.most = 0
         self.lock = threading.Lock()
-        self.tool = tool.run
+        self.tool = tool.run_resolver
         monkeypatch.setattr("compat.lock.uv.run", self)
 
     def __call__(self, command: list[str], *more: object) -> tool.Done:
@@ -202,7 +233,9 @@ def test_locks_are_made_side_by_side_and_printed_in_the_order_of_the_cells(
     assert [word for word in said if not word.startswith("plan-fail")] == ["current"] * 3
 
 
-def test_a_lock_without_an_answer_is_told_in_its_place(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_without_an_answer_is_told_in_its_place(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(cell: Cell) -> None:
         if cell.id == CELL:
             raise IndexUnreachable.of("the index is down")
@@ -211,7 +244,10 @@ def test_a_lock_without_an_answer_is_told_in_its_place(run: Run, monkeypatch: py
     found = run("lock", "demo", CELL, RELAXED, "--jobs", "2")
     assert found.code == 3
     assert found.out.startswith(f"{RELAXED}  locked")
-    assert found.err.splitlines() == ["compat: the index is down", "2 cells: 1 locked, 1 without an answer"]
+    assert found.err.splitlines() == [
+        "compat: the index is down",
+        "2 cells: 1 locked, 1 without an answer",
+    ]
 
 
 def test_one_cell_is_one_cell(run: Run) -> None:

@@ -34,7 +34,12 @@ def test_without():
 
 def test_a_marker_tells_all_that_a_page_needs() -> None:
     _, two = described({"test_sum.py": SUITE})
-    assert (two.id, two.title, two.says, two.group) == ("sum.two", "Sum of two", "Two numbers are added.", "sum")
+    assert (two.id, two.title, two.says, two.group) == (
+        "sum.two",
+        "Sum of two",
+        "Two numbers are added.",
+        "sum",
+    )
     assert two.looks_for == (("lib.add", "lib.plus"), ("lib.number",))
     assert (two.file, two.helper, two.quick) == ("test_sum.py", "adding.py", True)
     assert two.code == "def test_a_sum():\n    assert True\n"
@@ -53,7 +58,9 @@ def test_a_bare_marker_has_its_id_for_a_title() -> None:
 
 
 def test_a_file_that_is_not_python_declares_nothing() -> None:
-    assert described({"test_a.py": "def (", "test_b.py": "x = '\0'", "notes.py": "1 +" * 50_000}) == ()
+    assert (
+        described({"test_a.py": "def (", "test_b.py": "x = '\0'", "notes.py": "1 +" * 50_000}) == ()
+    )
 
 
 def test_the_first_test_of_an_id_speaks_for_it() -> None:

@@ -1,4 +1,6 @@
-"""The tests that pytest has to collect from a suite are read from its files; what could be left out is not named."""
+"""The tests that pytest has to collect from a suite are read from its files; what could be left out
+is not named.
+"""
 
 import pytest
 
@@ -30,7 +32,9 @@ class TestClass:
 
 
 def test_plain_tests_are_named_as_pytest_names_them() -> None:
-    tests = collectable_tests({"test_a.py": PLAIN, "helpers.py": PLAIN, "folder/b_test.py": "def test_b(): pass"})
+    tests = collectable_tests(
+        {"test_a.py": PLAIN, "helpers.py": PLAIN, "folder/b_test.py": "def test_b(): pass"}
+    )
     names = {"test_one", "test_two", "test_three", "TestClass::test_inner"}
     assert tests == {f"test_a.py::{name}" for name in names} | {"folder/b_test.py::test_b"}
 
@@ -56,13 +60,23 @@ def test_what_could_be_left_out_is_not_named(text: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["addopts = -k green", "addopts = -q -m quick", "addopts = -xq", "python_files = check_*.py", "addopts = --lf"],
+    [
+        "addopts = -k green",
+        "addopts = -q -m quick",
+        "addopts = -xq",
+        "python_files = check_*.py",
+        "addopts = --lf",
+    ],
 )
 def test_a_suite_whose_settings_choose_promises_nothing(line: str) -> None:
-    assert collectable_tests({"test_a.py": PLAIN, "pytest.ini": f"[pytest]\n{line}\n"}) == frozenset()
+    assert (
+        collectable_tests({"test_a.py": PLAIN, "pytest.ini": f"[pytest]\n{line}\n"}) == frozenset()
+    )
 
 
-@pytest.mark.parametrize("line", ["addopts = -p no:typeguard --strict-markers", "markers =\n    quick: -- not slow"])
+@pytest.mark.parametrize(
+    "line", ["addopts = -p no:typeguard --strict-markers", "markers =\n    quick: -- not slow"]
+)
 def test_settings_that_choose_nothing_change_nothing(line: str) -> None:
     assert collectable_tests({"test_a.py": PLAIN, "pytest.ini": f"[pytest]\n{line}\n"})
 

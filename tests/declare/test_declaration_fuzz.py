@@ -4,19 +4,28 @@ import datetime
 from typing import Any
 
 import pytest
-from documents import MATRIX, POLICY, TODAY, Document, changed, places, toml
 from hypothesis import given
 from hypothesis import strategies as st
+from support.documents import MATRIX, POLICY, TODAY, Document, changed, places, toml
 
 from compat.declare.decode import decode_matrix, decode_policy
 from compat.declare.load import load
 from compat.errors import DeclarationError
 
-WORDS = sorted({str(part) for document in (MATRIX, POLICY) for path, _ in places(document) for part in path})
-LEAVES = sorted({value for document in (MATRIX, POLICY) for _, value in places(document) if isinstance(value, str)})
-TEXTS = st.sampled_from([*LEAVES, *WORDS, "===x", "~=1.0", "!=1.*", "==0.*", ">1!0", "1+cpu", "any"]) | st.text(
-    st.characters(exclude_categories=["Cs"]), max_size=20
+WORDS = sorted(
+    {str(part) for document in (MATRIX, POLICY) for path, _ in places(document) for part in path}
 )
+LEAVES = sorted(
+    {
+        value
+        for document in (MATRIX, POLICY)
+        for _, value in places(document)
+        if isinstance(value, str)
+    }
+)
+TEXTS = st.sampled_from(
+    [*LEAVES, *WORDS, "===x", "~=1.0", "!=1.*", "==0.*", ">1!0", "1+cpu", "any"]
+) | st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 SCALARS = (
     TEXTS
     | st.integers(-(2**70), 2**70)
@@ -27,13 +36,17 @@ SCALARS = (
     | st.times()
 )
 VALUES = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=5), max_leaves=20
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=5),
+    max_leaves=20,
 )
 CHANGES = st.lists(st.tuples(st.integers(0, 200), VALUES), min_size=1, max_size=4)
 
 
 def refusal(matrix: bytes, policy: bytes | None) -> DeclarationError | None:
-    """Return how the declarations are refused, None when they load; anything else that is raised fails the test."""
+    """Return how the declarations are refused, None when they load; anything else that is raised
+    fails the test.
+    """
     try:
         load(matrix, policy, folder="demo", today=TODAY)
     except DeclarationError as error:
@@ -42,7 +55,9 @@ def refusal(matrix: bytes, policy: bytes | None) -> DeclarationError | None:
 
 
 def is_clear(error: DeclarationError | None) -> bool:
-    return error is None or bool(error.faults and all(fault.line().isprintable() for fault in error.faults))
+    return error is None or bool(
+        error.faults and all(fault.line().isprintable() for fault in error.faults)
+    )
 
 
 def with_changes(document: Document, changes: list[tuple[int, Any]]) -> Document:
@@ -61,12 +76,17 @@ def test_any_document_is_refused_without_a_traceback(document: Document) -> None
 
 
 @given(CHANGES, CHANGES)
-def test_a_changed_declaration_loads_or_is_refused(of_matrix: list[Any], of_policy: list[Any]) -> None:
+def test_a_changed_declaration_loads_or_is_refused(
+    of_matrix: list[Any], of_policy: list[Any]
+) -> None:
     assert is_clear(refusal(toml(with_changes(MATRIX, of_matrix)), toml(POLICY)))
     assert is_clear(refusal(toml(MATRIX), toml(with_changes(POLICY, of_policy))))
 
 
-@given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")))
+@given(
+    st.binary(max_size=200)
+    | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass"))
+)
 def test_any_bytes_are_refused_without_a_traceback(content: bytes) -> None:
     error = refusal(content, content)
     assert error is not None

@@ -1,4 +1,6 @@
-"""The JSON schemas follow from the types, are valid, stand current in matrices/, and accept what decodes."""
+"""The JSON schemas follow from the types, are valid, stand current in matrices/, and accept what
+decodes.
+"""
 
 import datetime
 import difflib
@@ -7,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from documents import MATRIX, POLICY, changed
 from jsonschema import Draft202012Validator
+from support.documents import MATRIX, POLICY, changed
 
 from compat.declare.schema import matrix_schema, policy_schema, schema_text
 
@@ -22,8 +24,13 @@ def as_json(document: Any) -> Any:
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_a_schema_file_is_current(name: str) -> None:
-    written, derived = (MATRICES / f"{name}.schema.json").read_text(encoding="utf-8"), schema_text(SCHEMAS[name][0])
-    change = difflib.unified_diff(written.splitlines(), derived.splitlines(), "written", "derived", lineterm="")
+    written, derived = (
+        (MATRICES / f"{name}.schema.json").read_text(encoding="utf-8"),
+        schema_text(SCHEMAS[name][0]),
+    )
+    change = difflib.unified_diff(
+        written.splitlines(), derived.splitlines(), "written", "derived", lineterm=""
+    )
     assert written == derived, "run `compat schema --write`:\n" + "\n".join(list(change)[:40])
 
 
@@ -48,7 +55,9 @@ def test_an_editor_finds_an_unknown_key(name: str) -> None:
 
 def test_an_editor_finds_a_trailing_line_break() -> None:
     document = as_json(changed(MATRIX, ("name",), "demo\n"))
-    assert [list(error.path) for error in Draft202012Validator(matrix_schema()).iter_errors(document)] == [["name"]]
+    assert [
+        list(error.path) for error in Draft202012Validator(matrix_schema()).iter_errors(document)
+    ] == [["name"]]
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

@@ -1,15 +1,17 @@
-"""Good declarations become the expected values; bad ones tell every fault at once, with its place and its remedy."""
+"""Good declarations become the expected values; bad ones tell every fault at once, with its place
+and its remedy.
+"""
 
 import datetime
 from typing import Any
 
 import msgspec
 import pytest
-from documents import MATRIX, POLICY, Document, Path, changed, toml, without
 from hypothesis import given
 from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
+from support.documents import MATRIX, POLICY, Document, Path, changed, toml, without
 
 from compat.declare.decode import decode_matrix, decode_policy
 from compat.declare.matrix import (
@@ -118,7 +120,9 @@ def test_a_good_matrix_decodes() -> None:
         margin_days=30,
         suite=Suite(path="suite", requirements=("pytest>=7",)),
         axes=(
-            InterpreterAxis(name="python", short="py", releases=(Version("3.10.13"), Version("3.11.7"))),
+            InterpreterAxis(
+                name="python", short="py", releases=(Version("3.10.13"), Version("3.11.7"))
+            ),
             PackageAxis(
                 name="engine",
                 short="en",
@@ -171,11 +175,18 @@ def test_a_good_policy_decodes() -> None:
     ("rule", "window"),
     [
         ({"minors": 3}, Window(axis="engine", because="engines are replaced quickly", minors=3)),
-        ({"end_of_life": True}, Window(axis="engine", because="engines are replaced quickly", end_of_life=True)),
+        (
+            {"end_of_life": True},
+            Window(axis="engine", because="engines are replaced quickly", end_of_life=True),
+        ),
     ],
 )
 def test_a_window_has_one_of_three_rules(rule: Document, window: Window) -> None:
-    document = changed(POLICY, ("windows", 0), {"axis": "engine", "because": "engines are replaced quickly", **rule})
+    document = changed(
+        POLICY,
+        ("windows", 0),
+        {"axis": "engine", "because": "engines are replaced quickly", **rule},
+    )
     assert decode_policy(toml(document), "policy.toml").windows == (window,)
 
 
@@ -210,7 +221,11 @@ def test_all_faults_come_at_once_each_with_its_place() -> None:
 
 def test_a_value_that_contradicts_itself_is_found_every_time() -> None:
     document = changed(MATRIX, ("rules", 0, "relaxations", 0), {"package": "a"})
-    document = changed(document, ("rules", 0, "relaxations", 1), {"package": "b", "to": "nothing", "as_of": "engine"})
+    document = changed(
+        document,
+        ("rules", 0, "relaxations", 1),
+        {"package": "b", "to": "nothing", "as_of": "engine"},
+    )
     document = changed(document, ("rules", 1, "effect"), "relax")
     assert [fault.path for fault in faults_of(document)] == [
         "matrix.toml: rules[0].relaxations[0]",
@@ -225,17 +240,36 @@ def test_a_value_that_contradicts_itself_is_found_every_time() -> None:
         (
             ("axes", 1, "select", "specifer"),
             "",
-            "unknown key 'specifer'; allowed: keep, prereleases, specifier; did you mean 'specifier'?",
+            (
+                "unknown key 'specifer'; allowed: keep, prereleases, specifier; did you mean"
+                " 'specifier'?"
+            ),
         ),
         (
             ("axes", 1, "kind"),
             "Package",
             "'Package' is not allowed; allowed: interpreter, package; did you mean 'package'?",
         ),
-        (("axes", 0, "package"), "python", "unknown key 'package'; allowed: kind, name, releases, short"),
-        (("rules", 0, "effect"), "exlude", "'exlude' is not allowed; allowed: exclude, relax; did you mean 'exclude'?"),
-        (("rules", 0, "when", "demo"), "Moved", "allowed: moved, older, newer; did you mean 'moved'?"),
-        (("rules", 0, "relaxations", 0, "to"), "nothin", "allowed: any, nothing; did you mean 'nothing'?"),
+        (
+            ("axes", 0, "package"),
+            "python",
+            "unknown key 'package'; allowed: kind, name, releases, short",
+        ),
+        (
+            ("rules", 0, "effect"),
+            "exlude",
+            "'exlude' is not allowed; allowed: exclude, relax; did you mean 'exclude'?",
+        ),
+        (
+            ("rules", 0, "when", "demo"),
+            "Moved",
+            "allowed: moved, older, newer; did you mean 'moved'?",
+        ),
+        (
+            ("rules", 0, "relaxations", 0, "to"),
+            "nothin",
+            "allowed: any, nothing; did you mean 'nothing'?",
+        ),
         (
             ("rules", 0, "relaxations", 0, "versions"),
             "",
@@ -245,11 +279,17 @@ def test_a_value_that_contradicts_itself_is_found_every_time() -> None:
         (("margin_days",), 30.0, "expected an integer, got 30.0"),
         (("title",), "x" * 81, "has 81 characters; allowed: 1 to 80"),
         (("requirements",), ["a"] * 51, "has 51 entries; allowed: at most 50"),
-        (("rules", 0, "until"), datetime.datetime(2027, 1, 1), "expected a date, got a date with a time"),
+        (
+            ("rules", 0, "until"),
+            datetime.datetime(2027, 1, 1),
+            "expected a date, got a date with a time",
+        ),
         (("rules", 0, "until"), "2027-02-30", "'2027-02-30' is not a date such as 2027-01-31"),
     ],
 )
-def test_a_fault_names_what_is_allowed_and_what_is_near(path: Path, value: object, told: str) -> None:
+def test_a_fault_names_what_is_allowed_and_what_is_near(
+    path: Path, value: object, told: str
+) -> None:
     fault = only(changed(MATRIX, path, value))
     assert told in fault.message
     assert fault.path.startswith("matrix.toml: ")
@@ -330,17 +370,21 @@ def _without_nothing(value: Any) -> Any:
     """Return the value without keys that hold None, which TOML cannot write."""
     if isinstance(value, dict):
         return {key: _without_nothing(inner) for key, inner in value.items() if inner is not None}
-    return [_without_nothing(inner) for inner in value] if isinstance(value, list | tuple) else value
+    return (
+        [_without_nothing(inner) for inner in value] if isinstance(value, list | tuple) else value
+    )
 
 
 def encoded(value: Matrix | Policy) -> bytes:
     return toml(_without_nothing(msgspec.to_builtins(value, enc_hook=encode_custom)))
 
 
-VERSIONS = st.lists(st.integers(0, 30), min_size=1, max_size=4).map(lambda parts: Version(".".join(map(str, parts))))
-SPECIFIERS = st.lists(st.tuples(st.sampled_from([">=", "<", "==", "!=", ">"]), VERSIONS), min_size=1, max_size=3).map(
-    lambda parts: SpecifierSet(",".join(f"{sign}{version}" for sign, version in parts))
+VERSIONS = st.lists(st.integers(0, 30), min_size=1, max_size=4).map(
+    lambda parts: Version(".".join(map(str, parts)))
 )
+SPECIFIERS = st.lists(
+    st.tuples(st.sampled_from([">=", "<", "==", "!=", ">"]), VERSIONS), min_size=1, max_size=3
+).map(lambda parts: SpecifierSet(",".join(f"{sign}{version}" for sign, version in parts)))
 REASONS = st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), min_size=10, max_size=60)
 NAMES = st.from_regex(r"[a-z][a-z0-9_-]{0,9}", fullmatch=True)
 DATES = st.dates() | st.none()
@@ -376,11 +420,15 @@ MATRICES = st.builds(
             name=NAMES,
             short=st.just("demo"),
             package=st.just("demo"),
-            select=st.builds(Selector, specifier=SPECIFIERS, keep=st.sampled_from(["each", "minor", "major"])),
+            select=st.builds(
+                Selector, specifier=SPECIFIERS, keep=st.sampled_from(["each", "minor", "major"])
+            ),
         ),
     ),
     suite=st.builds(Suite, path=st.just("suite"), requirements=st.just(("pytest>=7",))),
-    floors=st.lists(st.builds(Floor, axis=NAMES, at=VERSIONS, because=REASONS), max_size=2).map(tuple),
+    floors=st.lists(st.builds(Floor, axis=NAMES, at=VERSIONS, because=REASONS), max_size=2).map(
+        tuple
+    ),
     rules=st.lists(RULES, max_size=2).map(tuple),
 )
 POLICIES = st.builds(
@@ -395,7 +443,9 @@ POLICIES = st.builds(
         | st.builds(Window, axis=NAMES, because=REASONS, end_of_life=st.just(True)),
         max_size=2,
     ).map(tuple),
-    holds=st.lists(st.builds(Hold, axis=NAMES, at=VERSIONS, because=REASONS, until=st.dates()), max_size=2).map(tuple),
+    holds=st.lists(
+        st.builds(Hold, axis=NAMES, at=VERSIONS, because=REASONS, until=st.dates()), max_size=2
+    ).map(tuple),
 )
 
 

@@ -1,10 +1,12 @@
-"""Each lint: a document that triggers exactly it, and the sound document beside it that does not."""
+"""Each lint: a document that triggers exactly it, and the sound document beside it that does
+not.
+"""
 
 import datetime
 from typing import Any
 
 import pytest
-from documents import MATRIX, POLICY, TODAY, Document, Path, changed, toml, without
+from support.documents import MATRIX, POLICY, TODAY, Document, Path, changed, toml, without
 
 from compat.declare.decode import decode_matrix, decode_policy
 from compat.declare.lint import lint_matrix
@@ -12,7 +14,12 @@ from compat.declare.lint_policy import lint_policy
 from compat.declare.load import load
 from compat.errors import DeclarationError, Fault
 
-RULE: Document = {"name": "a", "effect": "exclude", "because": "because it is so", "when": {"engine": "<2.4"}}
+RULE: Document = {
+    "name": "a",
+    "effect": "exclude",
+    "because": "because it is so",
+    "when": {"engine": "<2.4"},
+}
 RELAX: Document = {**MATRIX["rules"][0], "name": "another"}
 
 
@@ -28,8 +35,12 @@ def matrix_faults(document: Document, today: datetime.date = TODAY) -> tuple[Fau
     return lint_matrix(decode_matrix(toml(document), "m"), "m", folder="demo", today=today)
 
 
-def policy_faults(document: Document, matrix: Document = MATRIX, today: datetime.date = TODAY) -> tuple[Fault, ...]:
-    return lint_policy(decode_policy(toml(document), "p"), decode_matrix(toml(matrix), "m"), "p", today=today)
+def policy_faults(
+    document: Document, matrix: Document = MATRIX, today: datetime.date = TODAY
+) -> tuple[Fault, ...]:
+    return lint_policy(
+        decode_policy(toml(document), "p"), decode_matrix(toml(matrix), "m"), "p", today=today
+    )
 
 
 def test_a_sound_matrix_has_no_faults() -> None:
@@ -256,7 +267,9 @@ CASES: dict[str, tuple[Document, str, str, str]] = {
 
 
 @pytest.mark.parametrize(("document", "code", "path", "told"), CASES.values(), ids=CASES)
-def test_it_is_a_fault_of_a_matrix_when(document: Document, code: str, path: str, told: str) -> None:
+def test_it_is_a_fault_of_a_matrix_when(
+    document: Document, code: str, path: str, told: str
+) -> None:
     (fault,) = matrix_faults(document)
     assert (fault.code, fault.path) == (code, f"m: {path}")
     assert told in fault.line()
@@ -300,7 +313,12 @@ POLICY_CASES: dict[str, tuple[Document, str, str, str]] = {
         "windows[1].axis",
         "windows[0].axis",
     ),
-    "a hold stands twice": (changed(POLICY, ("holds",), POLICY["holds"] * 2), "duplicate", "holds[1]", "holds[0]"),
+    "a hold stands twice": (
+        changed(POLICY, ("holds",), POLICY["holds"] * 2),
+        "duplicate",
+        "holds[1]",
+        "holds[0]",
+    ),
     "a bad release stands twice": (
         changed(POLICY, ("known_bad",), POLICY["known_bad"] * 2),
         "duplicate",
@@ -326,7 +344,11 @@ POLICY_CASES: dict[str, tuple[Document, str, str, str]] = {
         "declares no floor of axis 'demo'",
     ),
     "a window asks for the end of life of a package": (
-        changed(POLICY, ("windows", 0), {"axis": "engine", "because": "upstream says so", "end_of_life": True}),
+        changed(
+            POLICY,
+            ("windows", 0),
+            {"axis": "engine", "because": "upstream says so", "end_of_life": True},
+        ),
         "no-end-of-life",
         "windows[0].end_of_life",
         "only of interpreters",
@@ -334,8 +356,12 @@ POLICY_CASES: dict[str, tuple[Document, str, str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("document", "code", "path", "told"), POLICY_CASES.values(), ids=POLICY_CASES)
-def test_it_is_a_fault_of_a_policy_when(document: Document, code: str, path: str, told: str) -> None:
+@pytest.mark.parametrize(
+    ("document", "code", "path", "told"), POLICY_CASES.values(), ids=POLICY_CASES
+)
+def test_it_is_a_fault_of_a_policy_when(
+    document: Document, code: str, path: str, told: str
+) -> None:
     (fault,) = policy_faults(document)
     assert (fault.code, fault.path) == (code, f"p: {path}")
     assert told in fault.line()
@@ -365,9 +391,9 @@ def test_the_faults_of_both_documents_come_together() -> None:
 
 
 def test_a_policy_beside_a_matrix_that_does_not_decode_is_still_decoded() -> None:
-    assert loading_faults(without(MATRIX, ("title",)), changed(POLICY, ("windows", 0, "axis"), "none")) == [
-        "matrices/demo/matrix.toml: title"
-    ]
+    assert loading_faults(
+        without(MATRIX, ("title",)), changed(POLICY, ("windows", 0, "axis"), "none")
+    ) == ["matrices/demo/matrix.toml: title"]
     assert loading_faults(without(MATRIX, ("title",)), without(POLICY, ("witnesses",))) == [
         "matrices/demo/matrix.toml: title",
         "matrices/demo/policy.toml: witnesses",

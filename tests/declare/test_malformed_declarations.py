@@ -1,22 +1,31 @@
-"""Hundreds of malformed declarations: each refused with faults of one clear line, and none of them slowly."""
+"""Hundreds of malformed declarations: each refused with faults of one clear line, and none of them
+slowly.
+"""
 
 import pytest
-from documents import MATRIX, POLICY, TODAY, places, toml, without
-from malformed import OPTIONAL, corpus, policy_corpus
+from support.documents import MATRIX, POLICY, TODAY, places, toml, without
+from support.malformed import OPTIONAL, corpus, policy_corpus
 
 from compat.declare.load import load
 from compat.errors import DeclarationError
 
 GOOD_MATRIX, GOOD_POLICY = toml(MATRIX), toml(POLICY)
 MATRICES = [(document, None, "matrices/demo/matrix.toml", name) for name, document in corpus()]
-POLICIES = [(GOOD_MATRIX, document, "matrices/demo/policy.toml", name) for name, document in policy_corpus()]
+POLICIES = [
+    (GOOD_MATRIX, document, "matrices/demo/policy.toml", name) for name, document in policy_corpus()
+]
 
 
 @pytest.mark.parametrize(
     ("matrix", "policy", "source"),
-    [pytest.param(matrix, policy, source, id=name) for matrix, policy, source, name in MATRICES + POLICIES],
+    [
+        pytest.param(matrix, policy, source, id=name)
+        for matrix, policy, source, name in MATRICES + POLICIES
+    ],
 )
-def test_a_malformed_declaration_is_refused_in_clear_lines(matrix: bytes, policy: bytes | None, source: str) -> None:
+def test_a_malformed_declaration_is_refused_in_clear_lines(
+    matrix: bytes, policy: bytes | None, source: str
+) -> None:
     with pytest.raises(DeclarationError) as caught:
         load(matrix, policy, folder="demo", today=TODAY)
     faults = caught.value.faults
@@ -43,7 +52,9 @@ def test_the_declarations_that_the_corpus_starts_from_are_sound(part: str) -> No
 
 
 def test_what_the_corpus_calls_optional_can_be_left_out() -> None:
-    optional = [path for path, _ in places(MATRIX) if path[-1] in OPTIONAL and path != ("rules", 1, "when")]
+    optional = [
+        path for path, _ in places(MATRIX) if path[-1] in OPTIONAL and path != ("rules", 1, "when")
+    ]
     assert len(optional) > 10
     for path in optional:
         load(toml(without(MATRIX, path)), None, folder="demo", today=TODAY)

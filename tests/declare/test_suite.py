@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from world import matrix_of, world
+from support.world import matrix_of, world
 
 from compat.declare.matrix import Matrix
 from compat.declare.suite import suite_faults
@@ -17,7 +17,10 @@ def asking(*requirements: str) -> Matrix:
 
 
 def lines(texts: dict[str, str] | None, matrix: Matrix | None = None) -> list[str]:
-    return [fault.line() for fault in suite_faults(matrix or asking("pytest>=7"), texts, "matrices/demo/matrix.toml")]
+    return [
+        fault.line()
+        for fault in suite_faults(matrix or asking("pytest>=7"), texts, "matrices/demo/matrix.toml")
+    ]
 
 
 def test_a_good_suite_has_no_faults() -> None:
@@ -47,10 +50,18 @@ def test_a_file_that_the_oldest_interpreter_cannot_parse_is_a_fault(text: str) -
 
 
 def test_a_suite_that_leaves_files_out_by_itself_may_hold_newer_syntax() -> None:
-    assert lines(GOOD | {"conftest.py": "collect_ignore = ['test_new.py']\n", "test_new.py": "(x := 1)\n"}) == []
+    assert (
+        lines(
+            GOOD
+            | {"conftest.py": "collect_ignore = ['test_new.py']\n", "test_new.py": "(x := 1)\n"}
+        )
+        == []
+    )
 
 
-@pytest.mark.parametrize("text", ["addopts = -q\n", "[pytest]\naddopts = -q\naddopts = -v\n", "[pytest]\n[pytest]\n"])
+@pytest.mark.parametrize(
+    "text", ["addopts = -q\n", "[pytest]\naddopts = -q\naddopts = -v\n", "[pytest]\n[pytest]\n"]
+)
 def test_settings_that_cannot_be_read_are_a_fault(text: str) -> None:
     (line,) = lines(GOOD | {"pytest.ini": text})
     assert line.startswith("matrices/demo/suite/pytest.ini: is not valid INI: ")

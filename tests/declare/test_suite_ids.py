@@ -41,7 +41,9 @@ def test_a_test_without_a_marker_has_its_place_as_id() -> None:
         ("def test_a(:", 1),
     ],
 )
-def test_where_only_a_run_can_tell_the_place_is_named_and_every_id_is_possible(text: str, line: int) -> None:
+def test_where_only_a_run_can_tell_the_place_is_named_and_every_id_is_possible(
+    text: str, line: int
+) -> None:
     ids = suite_ids({"test_a.py": text})
     assert ids.unreadable == f"test_a.py:{line}"
     assert ids.has("anything")

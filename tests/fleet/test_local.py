@@ -1,4 +1,6 @@
-"""Workers: the canary that goes first, the breaker that opens, retries that decide, and nothing that gets lost."""
+"""Workers: the canary that goes first, the breaker that opens, retries that decide, and nothing
+that gets lost.
+"""
 
 import datetime
 import threading
@@ -10,7 +12,7 @@ import pytest
 from packaging.version import Version
 
 from compat.declare.matrix import Suite
-from compat.fleet.local import BREAKER, Attempt, Local, SilentReporter
+from compat.fleet.local import BREAKER, JudgedRun, Local, SilentReporter
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock
 from compat.run.evidence import Ended, Evidence, Installed, Step
@@ -19,28 +21,60 @@ from compat.run.job import Bench, Job
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 PINS = (Installed(name="demo", version="1"),)
 BENCH = Bench(
-    worker="w", evidence="e", bytecode="b", sandbox="s", python="p", tag="t", magic=b"m", level="L0",
-    index=IndexSettings(index_url="http://x"), variables=(), host="linux-x86_64-1cpu-1gb",
-)  # fmt: skip
+    worker="w",
+    evidence="e",
+    bytecode="b",
+    sandbox="s",
+    python="p",
+    tag="t",
+    magic=b"m",
+    level="L0",
+    index=IndexSettings(index_url="http://x"),
+    variables=(),
+    host="linux-x86_64-1cpu-1gb",
+)
 
 
 def job(cell: str) -> Job:
     inputs = Inputs(cell=cell, python=Version("3.11.7"), platform="", requirements=())
     return Job(
-        matrix="demo", cell=cell, subject="demo", module="demo", suite=Suite(path="suite"), suite_folder="suite",
+        matrix="demo",
+        cell=cell,
+        subject="demo",
+        module="demo",
+        suite=Suite(path="suite"),
+        suite_folder="suite",
         lock=Lock(inputs=inputs, pins=(), tool="memory"),
-    )  # fmt: skip
+    )
 
 
 def evidence(cell: str, log: str = "", code: int = 0) -> Evidence:
     """A run that installs and imports, or whose install fails with that log."""
-    ended = Ended(by="exit", exit_code=code, signal=None, seconds=1, peak_memory_mb=1, survivors=0, isolation="L0")
+    ended = Ended(
+        by="exit",
+        exit_code=code,
+        signal=None,
+        seconds=1,
+        peak_memory_mb=1,
+        survivors=0,
+        isolation="L0",
+    )
     names = ("install", "import") if code == 0 else ("install",)
     return Evidence(
-        cell=cell, matrix="demo", subject="demo", lock_digest="", suite_digest="", started=NOW, seconds=1, host="h",
-        isolation="L0", wanted=PINS, installed=PINS, import_seconds=1.0,
+        cell=cell,
+        matrix="demo",
+        subject="demo",
+        lock_digest="",
+        suite_digest="",
+        started=NOW,
+        seconds=1,
+        host="h",
+        isolation="L0",
+        wanted=PINS,
+        installed=PINS,
+        import_seconds=1.0,
         steps=tuple(Step(name=name, ended=ended, log=log) for name in names),
-    )  # fmt: skip
+    )
 
 
 GOOD: Callable[[str], Evidence] = evidence
@@ -74,22 +108,31 @@ class Runs:
         self.answers = answers
         self.asked: list[str] = []
 
-    def __call__(self, job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event) -> Evidence:
+    def __call__(
+        self, job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event
+    ) -> Evidence:
         told = self.answers.get(job.cell, (GOOD,))
         count = self.asked.count(job.cell)
         self.asked.append(job.cell)
         return told[min(count, len(told) - 1)](job.cell)
 
 
-def run(runs: Runs, cells: Sequence[str], **more: int) -> tuple[dict[str, list[str]], int, list[str]]:
+def run(
+    runs: Runs, cells: Sequence[str], **more: int
+) -> tuple[dict[str, list[str]], int, list[str]]:
     kept: dict[str, list[str]] = {}
     told = Told()
 
-    def keep(job: Job, attempts: tuple[Attempt, ...]) -> None:
+    def keep(job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         kept[job.cell] = [str(attempt.outcome) for attempt in attempts]
 
     fleet = Local(lambda number, job: BENCH, lambda: NOW, threading.Event(), run_cell=runs, **more)
-    left = fleet.run([job(cell) for cell in cells], lambda one: msgspec.structs.replace(one, cell="canary"), keep, told)
+    left = fleet.run(
+        [job(cell) for cell in cells],
+        lambda one: msgspec.structs.replace(one, cell="canary"),
+        keep,
+        told,
+    )
     return kept, left, told.stops
 
 
@@ -170,13 +213,23 @@ def test_faults_of_compat_itself_open_the_breaker() -> None:
 
 
 def test_a_fleet_says_which_workers_stopped_and_why() -> None:
-    fleet = Local(lambda number, job: BENCH, lambda: NOW, threading.Event(), run_cell=Runs({"canary-0": (broken,)}))
-    fleet.run([job("a")], lambda job: msgspec.structs.replace(job, cell="canary"), lambda *_: None, SilentReporter())
+    fleet = Local(
+        lambda number, job: BENCH,
+        lambda: NOW,
+        threading.Event(),
+        run_cell=Runs({"canary-0": (broken,)}),
+    )
+    fleet.run(
+        [job("a")],
+        lambda job: msgspec.structs.replace(job, cell="canary"),
+        lambda *_: None,
+        SilentReporter(),
+    )
     assert fleet.stopped == {0: "its canary cell came to install-fail:error"}
 
 
 def test_what_cannot_be_kept_counts_as_not_run() -> None:
-    def keep(job: Job, attempts: tuple[Attempt, ...]) -> None:
+    def keep(job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         raise OSError("disk full")
 
     fleet = Local(lambda number, job: BENCH, lambda: NOW, threading.Event(), run_cell=Runs({}))
@@ -191,7 +244,12 @@ def test_an_order_to_stop_leaves_the_rest() -> None:
         return GOOD(cell)
 
     fleet = Local(lambda number, job: BENCH, lambda: NOW, cancel, run_cell=Runs({"a": (stopping,)}))
-    assert fleet.run([job("a"), job("b")], lambda one: one, lambda job, attempts: None, SilentReporter()) == 1
+    assert (
+        fleet.run(
+            [job("a"), job("b")], lambda one: one, lambda job, attempts: None, SilentReporter()
+        )
+        == 1
+    )
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
@@ -207,7 +265,9 @@ def test_every_cell_is_run_once_whatever_the_number_of_workers(workers: int) -> 
 
 
 def test_cells_run_while_the_next_jobs_are_still_being_made() -> None:
-    """The second job is made only when the first has been kept: were all made first, none would be kept in time."""
+    """The second job is made only when the first has been kept: were all made first, none would be
+    kept in time.
+    """
     first_kept = threading.Event()
     waited: list[bool] = []
 
@@ -218,7 +278,7 @@ def test_cells_run_while_the_next_jobs_are_still_being_made() -> None:
 
     kept: list[str] = []
 
-    def keep(job: Job, attempts: tuple[Attempt, ...]) -> None:
+    def keep(job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         kept.append(job.cell)
         first_kept.set()
 
@@ -239,7 +299,9 @@ def test_an_order_to_stop_ends_a_worker_that_waits_for_a_job() -> None:
         yield job("b")
 
     fleet = Local(lambda number, job: BENCH, lambda: NOW, cancel, run_cell=Runs({}))
-    assert fleet.run(jobs(), lambda canary: canary, lambda job, attempts: None, SilentReporter()) >= 1
+    assert (
+        fleet.run(jobs(), lambda canary: canary, lambda job, attempts: None, SilentReporter()) >= 1
+    )
 
 
 def test_there_are_never_more_workers_than_jobs() -> None:
@@ -258,9 +320,17 @@ def test_a_fleet_whose_workers_have_all_stopped_says_so() -> None:
         spent.append(fleet.is_spent)
         yield job("b")
 
-    fleet = Local(lambda number, job: BENCH, lambda: NOW, threading.Event(), run_cell=Runs({"canary-0": (broken,)}))
+    fleet = Local(
+        lambda number, job: BENCH,
+        lambda: NOW,
+        threading.Event(),
+        run_cell=Runs({"canary-0": (broken,)}),
+    )
     left = fleet.run(
-        jobs(), lambda one: msgspec.structs.replace(one, cell="canary"), lambda job, attempts: None, SilentReporter()
+        jobs(),
+        lambda one: msgspec.structs.replace(one, cell="canary"),
+        lambda job, attempts: None,
+        SilentReporter(),
     )
     assert left == 2
     assert spent == [True]
@@ -274,6 +344,11 @@ def test_a_fault_in_making_the_jobs_leaves_no_worker_behind() -> None:
     kept: list[str] = []
     fleet = Local(lambda number, job: BENCH, lambda: NOW, threading.Event(), run_cell=Runs({}))
     with pytest.raises(OSError, match="no more"):
-        fleet.run(jobs(), lambda canary: canary, lambda job, attempts: kept.append(job.cell), SilentReporter())
+        fleet.run(
+            jobs(),
+            lambda canary: canary,
+            lambda job, attempts: kept.append(job.cell),
+            SilentReporter(),
+        )
     assert kept == ["a"]
     assert not workers()

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
-from fake_index import FakeIndex
+from support.fake_index import FakeIndex
 
-from compat.index.transport import Limits
+from compat.index.transport import ResponseLimits
 
 
 @pytest.fixture(autouse=True)
@@ -32,9 +32,9 @@ def other_index() -> Iterator[FakeIndex]:
 
 
 @pytest.fixture
-def quick() -> Limits:
+def quick() -> ResponseLimits:
     """Limits under which every fault shows within a second or two."""
-    return Limits(
+    return ResponseLimits(
         connect=1,
         silence=0.5,
         total=1.2,

@@ -24,7 +24,9 @@ def artifact(filename: str) -> Artifact:
 
 
 def package(name: str, files: dict[str, list[str]]) -> Package:
-    releases = (Release(version=Version(v), artifacts=tuple(map(artifact, files[v]))) for v in files)
+    releases = (
+        Release(version=Version(v), artifacts=tuple(map(artifact, files[v]))) for v in files
+    )
     return Package(name=name, releases=tuple(releases))
 
 
@@ -42,7 +44,9 @@ MATRIX = Matrix(
     axes=(
         InterpreterAxis(name="python", short="py", releases=(Version("3.11.7"),)),
         PackageAxis(name="flour", short="f", package="Whole_Flour"),
-        PackageAxis(name="bread", short="b", package="Bread", select=Selector(specifier=SpecifierSet(">=2"))),
+        PackageAxis(
+            name="bread", short="b", package="Bread", select=Selector(specifier=SpecifierSet(">=2"))
+        ),
     ),
 )
 FLOUR = package("whole-flour", {"1.0": ["whole_flour-1.0-py3-none-any.whl"]})
@@ -50,7 +54,11 @@ BREAD = package(
     "bread",
     {
         "1.0": ["bread-1.0-py3-none-any.whl"],
-        "2.0": ["Bread-2.0.tar.gz", "bread-2.0-cp311-cp311-linux_x86_64.whl", "bread-2.0-py3-none-any.whl"],
+        "2.0": [
+            "Bread-2.0.tar.gz",
+            "bread-2.0-cp311-cp311-linux_x86_64.whl",
+            "bread-2.0-py3-none-any.whl",
+        ],
         "3.0": ["bread-3.0.tar.gz"],
     },
 )
@@ -70,13 +78,20 @@ def test_a_catalogue_has_each_package_axis_in_order_under_its_normal_name() -> N
 
 def test_metadata_is_read_for_the_selected_releases_of_the_subject_from_the_first_wheel() -> None:
     catalogue = discover(MATRIX, MemorySource({"whole-flour": FLOUR, "bread": BREAD}, METADATA))
-    found = {str(release.version): release.published for release in catalogue.package("bread").releases}
+    found = {
+        str(release.version): release.published for release in catalogue.package("bread").releases
+    }
     assert found == {"1.0": None, "2.0": published("flour==2"), "3.0": None}
 
 
 def test_two_axes_of_one_package_make_one_entry() -> None:
-    axes = (*MATRIX.axes, PackageAxis(name="loaf", short="l", package="bread", select=Selector(keep="major")))
-    twice = Matrix(**{name: getattr(MATRIX, name) for name in MATRIX.__struct_fields__} | {"axes": axes})
+    axes = (
+        *MATRIX.axes,
+        PackageAxis(name="loaf", short="l", package="bread", select=Selector(keep="major")),
+    )
+    twice = Matrix(
+        **{name: getattr(MATRIX, name) for name in MATRIX.__struct_fields__} | {"axes": axes}
+    )
     catalogue = discover(twice, MemorySource({"whole-flour": FLOUR, "bread": BREAD}, METADATA))
     assert [found.name for found in catalogue.packages] == ["whole-flour", "bread"]
 
@@ -85,13 +100,15 @@ def test_a_package_that_the_index_does_not_have_is_a_fault_of_the_declaration() 
     with pytest.raises(DeclarationError) as caught:
         discover(MATRIX, MemorySource({"bread": BREAD}, METADATA))
     assert [fault.line() for fault in caught.value.faults] == [
-        "matrices/small/matrix.toml: axes[1].package: the package index has no package 'Whole_Flour' "
-        "(check the name, and the index address)"
+        "matrices/small/matrix.toml: axes[1].package: the package index has no package"
+        " 'Whole_Flour' (check the name, and the index address)"
     ]
 
 
 def test_the_nearest_name_that_the_subject_requires_is_offered() -> None:
-    metadata = METADATA | {"bread-3.0-py3-none-any.whl": published("whole-flower>=1; python_version>'3'")}
+    metadata = METADATA | {
+        "bread-3.0-py3-none-any.whl": published("whole-flower>=1; python_version>'3'")
+    }
     bread = package("bread", {"3.0": ["bread-3.0-py3-none-any.whl"]})
     with pytest.raises(DeclarationError, match=r"did you mean 'whole-flower'\?"):
         discover(MATRIX, MemorySource({"bread": bread}, metadata))
@@ -162,7 +179,11 @@ def test_a_wheel_whose_metadata_is_anothers_is_set_aside_and_the_next_one_speaks
     source = Liars(liar)
     release = discover(MATRIX, source).package("bread").releases[1]
     reasons = {artifact.filename: artifact.set_aside for artifact in release.artifacts}
-    assert reasons == {"Bread-2.0.tar.gz": "", liar: f"{liar}: its METADATA speaks of stone 1.0", sound: ""}
+    assert reasons == {
+        "Bread-2.0.tar.gz": "",
+        liar: f"{liar}: its METADATA speaks of stone 1.0",
+        sound: "",
+    }
     assert release.published is None
 
 
@@ -173,9 +194,14 @@ def test_a_release_of_liars_only_is_ruled_out_with_the_reason_and_the_plan_goes_
     catalogue = discover(MATRIX, source)
     text = encode_catalogue(catalogue, MATRIX)
     for known in (catalogue, decode_catalogue(text, "catalogue.json")):
-        fates = {fate.cell.id: fate for fate in plan(MATRIX, known).fates if fate.cell.recipe == "fresh"}
+        fates = {
+            fate.cell.id: fate for fate in plan(MATRIX, known).fates if fate.cell.recipe == "fresh"
+        }
         ruled_out = fates["py3.11-f1.0-b2.0"]
         assert isinstance(ruled_out, Infeasible)
         assert ruled_out.obstacle.kind == "no-artifact"
-        assert "bread-2.0-py3-none-any.whl: its METADATA speaks of stone 1.0" in ruled_out.obstacle.because
+        assert (
+            "bread-2.0-py3-none-any.whl: its METADATA speaks of stone 1.0"
+            in ruled_out.obstacle.because
+        )
         assert not isinstance(fates["py3.11-f1.0-b3.0"], Infeasible)

@@ -1,10 +1,12 @@
-"""Every way in which an index can fail ends soon, in one clear line, and never in an empty package."""
+"""Every way in which an index can fail ends soon, in one clear line, and never in an empty
+package.
+"""
 
 import socket
 import threading
 
 import pytest
-from fake_index import (
+from support.fake_index import (
     HTML,
     JSON,
     FakeIndex,
@@ -23,16 +25,16 @@ from fake_index import (
 from compat.errors import IndexUnreachable
 from compat.index.pypi import PyPISource
 from compat.index.settings import IndexSettings
-from compat.index.transport import THREAD_NAME, Limits
+from compat.index.transport import THREAD_NAME, ResponseLimits
 
 GOOD = [File("thing-1.0-py3-none-any.whl")]
 
 
-def source(index: FakeIndex, limits: Limits) -> PyPISource:
+def source(index: FakeIndex, limits: ResponseLimits) -> PyPISource:
     return PyPISource(IndexSettings(index_url=index.url), limits=limits)
 
 
-def trouble(index: FakeIndex, limits: Limits) -> str:
+def trouble(index: FakeIndex, limits: ResponseLimits) -> str:
     """Return the one line that the index's answer ends in."""
     with pytest.raises(IndexUnreachable) as caught:
         source(index, limits).package("thing")
@@ -44,67 +46,77 @@ def trouble(index: FakeIndex, limits: Limits) -> str:
     return line
 
 
-def test_an_index_that_is_down_cannot_be_reached(index: FakeIndex, quick: Limits) -> None:
+def test_an_index_that_is_down_cannot_be_reached(index: FakeIndex, quick: ResponseLimits) -> None:
     index.stop()
     assert "cannot be reached" in trouble(index, quick)
 
 
-def test_an_index_whose_name_is_unknown_cannot_be_reached(quick: Limits) -> None:
+def test_an_index_whose_name_is_unknown_cannot_be_reached(quick: ResponseLimits) -> None:
     settings = IndexSettings(index_url="http://index.invalid/simple/")
     with pytest.raises(IndexUnreachable) as caught:
         PyPISource(settings, limits=quick).package("thing")
     assert "index.invalid" not in str(caught.value)
 
 
-def test_a_404_says_to_check_the_name_and_the_address(index: FakeIndex, quick: Limits) -> None:
+def test_a_404_says_to_check_the_name_and_the_address(
+    index: FakeIndex, quick: ResponseLimits
+) -> None:
     line = trouble(index, quick)
     assert "no page for 'thing'" in line
     assert "check the name and the index address" in line
     assert len(index.asked) == 1
 
 
-def test_a_401_says_to_check_the_login(index: FakeIndex, quick: Limits) -> None:
+def test_a_401_says_to_check_the_login(index: FakeIndex, quick: ResponseLimits) -> None:
     index.page("thing", status(401))
     assert "check the login" in trouble(index, quick)
 
 
 def test_a_429_waits_as_long_as_it_is_told(index: FakeIndex) -> None:
     index.page("thing", status(429, Retry_After="1"), in_json(GOOD))
-    package = source(index, Limits(back_off=0, retry_after_max=5, total=10)).package("thing")
+    package = source(index, ResponseLimits(back_off=0, retry_after_max=5, total=10)).package(
+        "thing"
+    )
     assert len(package.releases) == 1
     assert index.asked[1].at - index.asked[0].at >= 0.95
 
 
 def test_a_429_waits_as_long_as_it_is_told_but_not_for_ever(index: FakeIndex) -> None:
     index.page("thing", status(429, Retry_After="3600"))
-    limits = Limits(retries=1, back_off=0, retry_after_max=1, total=10)
+    limits = ResponseLimits(retries=1, back_off=0, retry_after_max=1, total=10)
     assert "fewer requests (429)" in trouble(index, limits)
     assert len(index.asked) == 2
 
 
-def test_a_429_that_may_wait_longer_than_the_deadline_ends_at_the_deadline(index: FakeIndex) -> None:
+def test_a_429_that_may_wait_longer_than_the_deadline_ends_at_the_deadline(
+    index: FakeIndex,
+) -> None:
     index.page("thing", status(429, Retry_After="3600"))
-    limits = Limits(retries=1, back_off=0, retry_after_max=3600, total=0.5)
+    limits = ResponseLimits(retries=1, back_off=0, retry_after_max=3600, total=0.5)
     assert "no complete answer within 0.5 s" in trouble(index, limits)
 
 
-def test_a_500_is_asked_again(index: FakeIndex, quick: Limits) -> None:
+def test_a_500_is_asked_again(index: FakeIndex, quick: ResponseLimits) -> None:
     index.page("thing", status(500), in_json(GOOD))
     assert len(source(index, quick).package("thing").releases) == 1
 
 
-def test_an_index_in_lasting_trouble_is_asked_a_few_times_only(index: FakeIndex, quick: Limits) -> None:
+def test_an_index_in_lasting_trouble_is_asked_a_few_times_only(
+    index: FakeIndex, quick: ResponseLimits
+) -> None:
     index.page("thing", status(503))
     assert "in trouble (503)" in trouble(index, quick)
     assert len(index.asked) == 1 + quick.retries
 
 
-def test_a_body_that_drips_meets_the_deadline_for_the_whole(index: FakeIndex, quick: Limits) -> None:
+def test_a_body_that_drips_meets_the_deadline_for_the_whole(
+    index: FakeIndex, quick: ResponseLimits
+) -> None:
     index.page("thing", drip(b" " * 1000, 0.05))
     assert "no complete answer within 1.2 s" in trouble(index, quick)
 
 
-def test_a_body_that_drips_leaves_no_thread_behind(index: FakeIndex, quick: Limits) -> None:
+def test_a_body_that_drips_leaves_no_thread_behind(index: FakeIndex, quick: ResponseLimits) -> None:
     index.page("thing", drip(b" " * 400, 0.05))  # 20 s
     before = set(threading.enumerate())
     trouble(index, quick)
@@ -114,12 +126,16 @@ def test_a_body_that_drips_leaves_no_thread_behind(index: FakeIndex, quick: Limi
             assert not thread.is_alive()
 
 
-def test_headers_that_drip_meet_the_deadline_for_the_whole(index: FakeIndex, quick: Limits) -> None:
+def test_headers_that_drip_meet_the_deadline_for_the_whole(
+    index: FakeIndex, quick: ResponseLimits
+) -> None:
     index.page("thing", drip_headers(0.05))
     assert "no complete answer within 1.2 s" in trouble(index, quick)
 
 
-def test_an_index_that_says_nothing_is_not_waited_for(index: FakeIndex, quick: Limits) -> None:
+def test_an_index_that_says_nothing_is_not_waited_for(
+    index: FakeIndex, quick: ResponseLimits
+) -> None:
     index.page("thing", silent(5))
     trouble(index, quick)
 
@@ -166,19 +182,21 @@ def test_an_index_that_says_nothing_is_not_waited_for(index: FakeIndex, quick: L
     ],
 )
 def test_an_answer_that_is_no_project_page_is_no_answer(
-    index: FakeIndex, quick: Limits, reply: Reply, told: str
+    index: FakeIndex, quick: ResponseLimits, reply: Reply, told: str
 ) -> None:
     index.page("thing", reply)
     assert told in trouble(index, quick)
 
 
-def test_a_missing_certificate_bundle_is_not_taken_for_a_missing_release(quick: Limits) -> None:
+def test_a_missing_certificate_bundle_is_not_taken_for_a_missing_release(
+    quick: ResponseLimits,
+) -> None:
     settings = IndexSettings(index_url="https://127.0.0.1:1/simple/", cert="/no/such/bundle.pem")
     with pytest.raises(IndexUnreachable, match=r"local file.*cert"):
         PyPISource(settings, limits=quick).package("thing")
 
 
-def test_a_password_in_the_address_is_never_told(index: FakeIndex, quick: Limits) -> None:
+def test_a_password_in_the_address_is_never_told(index: FakeIndex, quick: ResponseLimits) -> None:
     settings = IndexSettings(index_url=index.url.replace("http://", "http://user:s3cret@"))
     assert "s3cret" not in repr(settings)
     index.page("thing", status(403))
@@ -187,7 +205,7 @@ def test_a_password_in_the_address_is_never_told(index: FakeIndex, quick: Limits
     assert "s3cret" not in str(caught.value)
 
 
-def test_a_port_that_is_closed_is_asked_again_before_giving_up(quick: Limits) -> None:
+def test_a_port_that_is_closed_is_asked_again_before_giving_up(quick: ResponseLimits) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         settings = IndexSettings(index_url=f"http://127.0.0.1:{taken.getsockname()[1]}/simple/")

@@ -33,7 +33,9 @@ def script(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-def test_the_running_series_is_found_outside_its_virtual_environment(home: Path, tmp_path: Path) -> None:
+def test_the_running_series_is_found_outside_its_virtual_environment(
+    home: Path, tmp_path: Path
+) -> None:
     found = find(HERE, environment(home), tmp_path / "cache")
     assert found is not None
     assert found.version == EXACT
@@ -77,10 +79,14 @@ def test_an_interpreter_that_is_not_of_its_folder_s_series_is_passed_over(home: 
     assert find(Version("3.99"), environment(home)) is None
 
 
-def test_an_interpreter_that_hangs_is_not_waited_for(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interpreter_that_hangs_is_not_waited_for(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(interpreters, "QUERY_SECONDS", "0.3")
     waited_for = home / "waited-for"
-    script(home / ".pyenv" / "versions" / "3.99.1" / "bin" / "python", f"sleep 30; touch {waited_for}")
+    script(
+        home / ".pyenv" / "versions" / "3.99.1" / "bin" / "python", f"sleep 30; touch {waited_for}"
+    )
     script(home / "python3.99", f"sleep 30; touch {waited_for}")
     assert find(Version("3.99"), environment(home)) is None
     assert not waited_for.exists()

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from world import WORLDS, catalogue_of, matrix_of, world
+from support.world import WORLDS, catalogue_of, matrix_of, world
 
 from compat.errors import DeclarationError
 from compat.index.kept import decode_catalogue, encode_catalogue
@@ -27,7 +27,9 @@ def test_keeping_what_was_kept_changes_nothing(name: str) -> None:
     assert encode_catalogue(decode_catalogue(text, "a test"), matrix) == text
 
 
-@pytest.mark.parametrize("path", sorted(MATRICES.glob("*/catalogue.json")), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize(
+    "path", sorted(MATRICES.glob("*/catalogue.json")), ids=lambda path: path.parent.name
+)
 def test_a_committed_catalogue_is_sound_and_names_no_host(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert len(decode_catalogue(text, path.name).packages) > 1
@@ -43,14 +45,23 @@ def test_a_committed_catalogue_is_sound_and_names_no_host(path: Path) -> None:
         '{"format": 3, "packages": [], "required": []}',
         '{"format": 2, "packages": []}',
         '{"format": 2, "packages": [], "required": [], "more": 1}',
-        '{"format": 2, "required": [], "packages": [{"name": "a", "releases": [{"version": "x"}]}]}',
-        '{"format": 2, "required": [], "packages": '
-        '[{"name": "a", "releases": [{"version": "1", "files": [{"name": "a.whl"}]}]}]}',
-        '{"format": 2, "required": [], "packages": '
-        '[{"name": "a", "releases": [{"version": "1", "asks": {"python": ">>"}}]}]}',
+        (
+            '{"format": 2, "required": [], "packages": [{"name": "a", "releases": [{"version":'
+            ' "x"}]}]}'
+        ),
+        (
+            '{"format": 2, "required": [], "packages": '
+            '[{"name": "a", "releases": [{"version": "1", "files": [{"name": "a.whl"}]}]}]}'
+        ),
+        (
+            '{"format": 2, "required": [], "packages": '
+            '[{"name": "a", "releases": [{"version": "1", "asks": {"python": ">>"}}]}]}'
+        ),
         "[" * 100_000,
     ],
 )
 def test_what_is_no_catalogue_is_refused_with_its_place_and_a_remedy(text: str) -> None:
-    with pytest.raises(DeclarationError, match=r"matrices/x/catalogue\.json.*is no catalogue.*--write"):
+    with pytest.raises(
+        DeclarationError, match=r"matrices/x/catalogue\.json.*is no catalogue.*--write"
+    ):
         decode_catalogue(text, "matrices/x/catalogue.json")

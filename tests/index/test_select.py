@@ -17,7 +17,10 @@ KEEPS: tuple[Literal["each", "minor", "major"], ...] = ("each", "minor", "major"
 
 def package(*versions: str) -> Package:
     return Package(
-        name="thing", releases=tuple(Release(version=v, artifacts=()) for v in sorted({Version(v) for v in versions}))
+        name="thing",
+        releases=tuple(
+            Release(version=v, artifacts=()) for v in sorted({Version(v) for v in versions})
+        ),
     )
 
 
@@ -25,7 +28,9 @@ def texts(versions: tuple[Version, ...]) -> list[str]:
     return [str(version) for version in versions]
 
 
-SOME = package("1.9", "1.10.1", "1.10.2", "2.0rc1", "2.0", "2.0.post1", "2.1.dev3", "2.1+cpu", "3.0a1", "1!0.5")
+SOME = package(
+    "1.9", "1.10.1", "1.10.2", "2.0rc1", "2.0", "2.0.post1", "2.1.dev3", "2.1+cpu", "3.0a1", "1!0.5"
+)
 
 
 @pytest.mark.parametrize(
@@ -36,20 +41,29 @@ SOME = package("1.9", "1.10.1", "1.10.2", "2.0rc1", "2.0", "2.0.post1", "2.1.dev
         ("major", ["1", "2", "1!0"]),
     ],
 )
-def test_finals_become_coordinates_oldest_first(keep: Literal["each", "minor", "major"], expected: list[str]) -> None:
+def test_finals_become_coordinates_oldest_first(
+    keep: Literal["each", "minor", "major"], expected: list[str]
+) -> None:
     assert texts(coordinates(Selector(keep=keep), SOME)) == expected
 
 
 def test_pre_releases_count_only_when_asked_for_and_development_releases_are_such() -> None:
     found = texts(coordinates(Selector(prereleases=True), SOME))
-    assert [text for text in found if text in ("2.0rc1", "2.1.dev3", "3.0a1")] == ["2.0rc1", "2.1.dev3", "3.0a1"]
+    assert [text for text in found if text in ("2.0rc1", "2.1.dev3", "3.0a1")] == [
+        "2.0rc1",
+        "2.1.dev3",
+        "3.0a1",
+    ]
     assert texts(coordinates(Selector(keep="minor", prereleases=True), SOME)) == [
         *("1.9", "1.10", "2.0", "2.1", "3.0", "1!0.5"),
     ]
 
 
 def test_a_specifier_that_names_a_pre_release_does_not_ask_for_pre_releases() -> None:
-    assert texts(coordinates(Selector(specifier=SpecifierSet(">=2.0rc1,<3")), SOME)) == ["2.0", "2.0.post1"]
+    assert texts(coordinates(Selector(specifier=SpecifierSet(">=2.0rc1,<3")), SOME)) == [
+        "2.0",
+        "2.0.post1",
+    ]
 
 
 def test_local_versions_never_count() -> None:
@@ -59,7 +73,9 @@ def test_local_versions_never_count() -> None:
 def test_the_specifier_holds_for_each_member_of_a_series() -> None:
     selector = Selector(specifier=SpecifierSet(">=1.10.2"), keep="minor")
     assert texts(coordinates(selector, SOME)) == ["1.10", "2.0", "1!0.5"]
-    assert [str(release.version) for release in members(Version("1.10"), selector, SOME)] == ["1.10.2"]
+    assert [str(release.version) for release in members(Version("1.10"), selector, SOME)] == [
+        "1.10.2"
+    ]
 
 
 def test_a_version_without_a_minor_stands_in_the_minor_series_zero() -> None:
@@ -71,16 +87,24 @@ def test_a_coordinate_that_nothing_stands_under_has_no_members() -> None:
 
 
 def test_a_yanked_release_stays() -> None:
-    yanked = Artifact(filename="thing-1.0.tar.gz", url="https://files.example/x", tags=frozenset(), yanked=True)
+    yanked = Artifact(
+        filename="thing-1.0.tar.gz", url="https://files.example/x", tags=frozenset(), yanked=True
+    )
     listed = Package(name="thing", releases=(Release(version=Version("1.0"), artifacts=(yanked,)),))
     assert texts(coordinates(Selector(), listed)) == ["1.0"]
 
 
-NUMBERS = st.lists(st.integers(0, 3), min_size=1, max_size=4).map(lambda parts: ".".join(map(str, parts)))
+NUMBERS = st.lists(st.integers(0, 3), min_size=1, max_size=4).map(
+    lambda parts: ".".join(map(str, parts))
+)
 SUFFIXES = st.sampled_from(["", "", "", "rc1", "a2", ".post1", ".dev1", "+local"])
-VERSIONS = st.lists(st.builds(str.__add__, NUMBERS, SUFFIXES) | NUMBERS.map("1!".__add__), max_size=12)
+VERSIONS = st.lists(
+    st.builds(str.__add__, NUMBERS, SUFFIXES) | NUMBERS.map("1!".__add__), max_size=12
+)
 SELECTORS = st.builds(
-    lambda text, keep, prereleases: Selector(specifier=SpecifierSet(text), keep=keep, prereleases=prereleases),
+    lambda text, keep, prereleases: Selector(
+        specifier=SpecifierSet(text), keep=keep, prereleases=prereleases
+    ),
     st.sampled_from(["", ">=1", "<2.1", "!=1.*", ">=1.0rc1,<3", "==2.*"]),
     st.sampled_from(KEEPS),
     st.booleans(),
@@ -88,10 +112,14 @@ SELECTORS = st.builds(
 
 
 @given(VERSIONS, SELECTORS)
-def test_every_selected_release_stands_under_exactly_one_coordinate(versions: list[str], selector: Selector) -> None:
+def test_every_selected_release_stands_under_exactly_one_coordinate(
+    versions: list[str], selector: Selector
+) -> None:
     listed = package(*versions)
     at = coordinates(selector, listed)
-    stood = [release.version for coordinate in at for release in members(coordinate, selector, listed)]
+    stood = [
+        release.version for coordinate in at for release in members(coordinate, selector, listed)
+    ]
     assert sorted(stood) == [release.version for release in selected(selector, listed)]
     assert list(at) == sorted(set(at))
     assert all(members(coordinate, selector, listed) for coordinate in at)
@@ -104,4 +132,8 @@ def test_a_coordinate_is_what_its_members_share(versions: list[str], selector: S
         for release in members(at, selector, listed):
             version = release.version
             assert version.epoch == at.epoch
-            assert version == at or version.release[: len(at.release)] == at.release or version.minor == at.minor == 0
+            assert (
+                version == at
+                or version.release[: len(at.release)] == at.release
+                or version.minor == at.minor == 0
+            )

@@ -6,7 +6,7 @@ import pypi_simple
 import pytest
 
 from compat.errors import UsageError
-from compat.index.settings import IndexSettings, read_listing, redacted, settings
+from compat.index.settings import IndexSettings, read_listing, settings, without_credentials
 
 LISTING = """\
 global.cert='/etc/bundle.pem'
@@ -28,11 +28,16 @@ def no_pip_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_environment_beats_install_beats_global() -> None:
     assert read_listing(LISTING)["index-url"] == "https://install.example/simple"
-    assert read_listing(LISTING + ":env:.index-url='https://env.example/'\n")["index-url"] == "https://env.example/"
+    assert (
+        read_listing(LISTING + ":env:.index-url='https://env.example/'\n")["index-url"]
+        == "https://env.example/"
+    )
 
 
 def test_lines_that_are_no_settings_are_passed_over() -> None:
-    assert read_listing("WARNING: something\nglobal.cert=unquoted\nglobal.proxy='x'\n") == {"proxy": "x"}
+    assert read_listing("WARNING: something\nglobal.cert=unquoted\nglobal.proxy='x'\n") == {
+        "proxy": "x"
+    }
 
 
 def test_settings_come_from_pip(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,7 +55,9 @@ def test_settings_come_from_pip(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_a_folder_named_pip_is_not_taken_for_pip(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_folder_named_pip_is_not_taken_for_pip(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (tmp_path / "pip.py").write_text("print('global.index-url=\\'https://wrong.example/\\'')")
     monkeypatch.chdir(tmp_path)
     assert settings().index_url == pypi_simple.PYPI_SIMPLE_ENDPOINT
@@ -81,7 +88,9 @@ def test_a_local_index_is_left_out_and_said_so(monkeypatch: pytest.MonkeyPatch) 
     assert found.left_out == ("file:///opt/simple",)
 
 
-@pytest.mark.parametrize("url", ["file:///opt/simple", "ftp://x.example/", "simple", "https://", "https://[::1/simple"])
+@pytest.mark.parametrize(
+    "url", ["file:///opt/simple", "ftp://x.example/", "simple", "https://", "https://[::1/simple"]
+)
 def test_a_given_address_must_be_http(url: str) -> None:
     with pytest.raises(UsageError, match="https://"):
         settings(index_url=url)
@@ -90,10 +99,16 @@ def test_a_given_address_must_be_http(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["https://user:s3cret@x.example/simple", "user:s3cret@x.example", "ftp://s3cret@x.example", "//a:s3cret@b/c"]
+    "url",
+    [
+        "https://user:s3cret@x.example/simple",
+        "user:s3cret@x.example",
+        "ftp://s3cret@x.example",
+        "//a:s3cret@b/c",
+    ],
 )
 def test_a_password_is_never_shown(url: str) -> None:
-    assert "s3cret" not in redacted(url)
+    assert "s3cret" not in without_credentials(url)
     assert "s3cret" not in repr(IndexSettings(index_url=url))
     if not url.startswith("https"):
         with pytest.raises(UsageError) as caught:
@@ -102,4 +117,7 @@ def test_a_password_is_never_shown(url: str) -> None:
 
 
 def test_an_address_without_a_password_is_shown_as_it_is() -> None:
-    assert redacted("https://x.example:8080/simple?a=b") == "https://x.example:8080/simple?a=b"
+    assert (
+        without_credentials("https://x.example:8080/simple?a=b")
+        == "https://x.example:8080/simple?a=b"
+    )

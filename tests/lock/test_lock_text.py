@@ -1,4 +1,6 @@
-"""Laws of the lock's text: decode after encode is identity, damage is told, equal locks are equal bytes."""
+"""Laws of the lock's text: decode after encode is identity, damage is told, equal locks are equal
+bytes.
+"""
 
 import datetime
 
@@ -14,12 +16,18 @@ from compat.lock.text import decode_lock, decode_pins, encode_lock
 
 NAMES = st.from_regex(r"[a-z][a-z0-9]{0,6}(-[a-z0-9]{1,4})?", fullmatch=True)
 VERSIONS = st.from_regex(r"[0-9]{1,3}\.[0-9]{1,3}(rc1|\.post2)?", fullmatch=True).map(Version)
-DIGESTS = st.lists(st.text("0123456789abcdef", min_size=64, max_size=64), min_size=1, max_size=3, unique=True)
+DIGESTS = st.lists(
+    st.text("0123456789abcdef", min_size=64, max_size=64), min_size=1, max_size=3, unique=True
+)
 MOMENTS = st.none() | st.datetimes(
-    datetime.datetime(2015, 1, 1), datetime.datetime(2030, 1, 1), timezones=st.just(datetime.timezone.utc)
+    datetime.datetime(2015, 1, 1),
+    datetime.datetime(2030, 1, 1),
+    timezones=st.just(datetime.timezone.utc),
 ).map(lambda moment: moment.replace(microsecond=0))
 PINS = st.lists(
-    st.builds(Pin, name=NAMES, version=VERSIONS, hashes=DIGESTS.map(lambda found: tuple(sorted(found)))),
+    st.builds(
+        Pin, name=NAMES, version=VERSIONS, hashes=DIGESTS.map(lambda found: tuple(sorted(found)))
+    ),
     min_size=1,
     max_size=5,
     unique_by=lambda pin: pin.name,
@@ -29,8 +37,16 @@ PINS = st.lists(
 @st.composite
 def locks(draw: st.DrawFn) -> Lock:
     pins = draw(PINS)
-    cutoffs = draw(st.lists(st.builds(Cutoff, package=NAMES, until=MOMENTS), max_size=3, unique_by=lambda c: c.package))
-    lines = st.lists(st.sampled_from(["pytest", "dep==2.*", "demo[x,y]>=1,<3"]), max_size=3, unique=True).map(tuple)
+    cutoffs = draw(
+        st.lists(
+            st.builds(Cutoff, package=NAMES, until=MOMENTS),
+            max_size=3,
+            unique_by=lambda c: c.package,
+        )
+    )
+    lines = st.lists(
+        st.sampled_from(["pytest", "dep==2.*", "demo[x,y]>=1,<3"]), max_size=3, unique=True
+    ).map(tuple)
     inputs = Inputs(
         cell="py3.9-dep2-demo1.0+relaxed",
         python=Version("3.9.18"),
@@ -67,16 +83,24 @@ def test_drift_names_exactly_the_packages_whose_pins_differ(before: Lock, after:
 
 def lock_of(*pins: str, as_of: datetime.datetime | None = None) -> Lock:
     made = tuple(
-        Pin(name=name, version=Version(v), hashes=("0" * 64,)) for name, _, v in (p.partition("==") for p in pins)
+        Pin(name=name, version=Version(v), hashes=("0" * 64,))
+        for name, _, v in (p.partition("==") for p in pins)
     )
-    inputs = Inputs(cell="c", python=Version("3.9.18"), platform="p", requirements=("dep",), as_of=as_of)
+    inputs = Inputs(
+        cell="c", python=Version("3.9.18"), platform="p", requirements=("dep",), as_of=as_of
+    )
     return Lock(inputs=inputs, pins=made, tool="uv 1")
 
 
 def test_drift_tells_what_moved_and_why() -> None:
     found = drift(
         lock_of("a==1", "b==1", "c==1"),
-        lock_of("a==2", "c==1", "d==1", as_of=datetime.datetime(2024, 1, 2, tzinfo=datetime.timezone.utc)),
+        lock_of(
+            "a==2",
+            "c==1",
+            "d==1",
+            as_of=datetime.datetime(2024, 1, 2, tzinfo=datetime.timezone.utc),
+        ),
     )
     assert [moved.line() for moved in found.moved] == ["~ a 1 -> 2", "- b 1", "+ d 1"]
     assert found.reasons == ("as_of: now -> 2024-01-02 00:00:00+00:00",)
@@ -124,8 +148,14 @@ ant==1 --hash=sha256:{"c" * 64}
 
 def test_equal_versions_that_are_written_differently_are_different_locks() -> None:
     def lock_at(version: str) -> Lock:
-        inputs = Inputs(cell="py3.9-demo1.0", python=Version("3.9.18"), platform="p", requirements=())
-        return Lock(inputs=inputs, pins=(Pin(name="dep", version=Version(version), hashes=("a" * 64,)),), tool="uv 1")
+        inputs = Inputs(
+            cell="py3.9-demo1.0", python=Version("3.9.18"), platform="p", requirements=()
+        )
+        return Lock(
+            inputs=inputs,
+            pins=(Pin(name="dep", version=Version(version), hashes=("a" * 64,)),),
+            tool="uv 1",
+        )
 
     for version in ("1.0", "1.0.0"):
         assert str(decode_lock(encode_lock(lock_at(version)), "a test").pins[0].version) == version

@@ -88,7 +88,9 @@ def test_0_36_on_python_3_8_is_infeasible_as_published_and_locks_relaxed(tff: Se
 @pytest.mark.parametrize("cell", ["py3.11-pip24-piptools7.4", "py3.11-pip22-piptools7.3+dated"])
 def test_both_lockers_give_the_same_pins(cell: str, tmp_path: Path) -> None:
     if interpreter(Version("3.11")) is None:
-        pytest.fail("pip-tools locks under the cell's own interpreter, and this machine has no Python 3.11")
+        pytest.fail(
+            "pip-tools locks under the cell's own interpreter, and this machine has no Python 3.11"
+        )
     here = setting("pip-tools", tmp_path)
     by_uv, by_pip_tools = answer(here, cell, "uv"), answer(here, cell, "pip-tools")
     assert isinstance(by_uv, Lock)
@@ -101,5 +103,7 @@ def test_both_lockers_give_the_same_pins(cell: str, tmp_path: Path) -> None:
 def test_both_lockers_give_the_same_refusal(tff: Setting) -> None:
     cell = "py3.11-tf2.14-tff0.87.0"
     if interpreter(Version("3.11")) is None:
-        pytest.fail("pip-tools locks under the cell's own interpreter, and this machine has no Python 3.11")
+        pytest.fail(
+            "pip-tools locks under the cell's own interpreter, and this machine has no Python 3.11"
+        )
     assert str(resolved(tff, cell, "pip-tools")) == str(resolved(tff, cell, "uv"))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 from packaging.version import Version
-from world import catalogue_of, matrix_of, source_of, world
+from support.world import catalogue_of, matrix_of, source_of, world
 
 from compat.lock.locker import MemoryLocker
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Refusal
@@ -37,7 +37,8 @@ def test_fresh_asks_for_the_release_as_published_as_of_now() -> None:
 
 def test_dated_asks_the_same_as_of_the_newest_coordinate_plus_the_margin() -> None:
     inputs = asked("py3.9-dep2-demo2.0+dated")
-    # dep 2.0 came out sixty days after the beginning of the world, 2020-01-01 at noon; the margin is ten days.
+    # dep 2.0 came out sixty days after the beginning of the world, 2020-01-01 at noon; the margin
+    # is ten days.
     assert inputs.requirements == ("demo==2.0", "dep==2.*", "pytest")
     assert inputs.as_of == day("2020-03-12")
 
@@ -68,20 +69,47 @@ def test_relaxed_keeps_the_requirements_that_no_rule_changes() -> None:
     ("relaxation", "requirements", "overrides", "excludes"),
     [
         ('{ package = "dep", to = ">=2,<9" }', ("dep<9,>=2", "dep==2.*", "pytest"), (), ()),
-        ('{ package = "dep", to = "any", everywhere = true }', ("dep==2.*", "pytest"), ("dep==2.*",), ()),
-        ('{ package = "deep", to = "~=3.0", everywhere = true }', ("dep==2.*", "pytest"), ("deep~=3.0",), ()),
-        ('{ package = "deep", to = "any", everywhere = true }', ("dep==2.*", "pytest"), ("deep",), ()),
-        ('{ package = "deep", to = "nothing", everywhere = true }', ("dep==2.*", "pytest"), (), ("deep",)),
+        (
+            '{ package = "dep", to = "any", everywhere = true }',
+            ("dep==2.*", "pytest"),
+            ("dep==2.*",),
+            (),
+        ),
+        (
+            '{ package = "deep", to = "~=3.0", everywhere = true }',
+            ("dep==2.*", "pytest"),
+            ("deep~=3.0",),
+            (),
+        ),
+        (
+            '{ package = "deep", to = "any", everywhere = true }',
+            ("dep==2.*", "pytest"),
+            ("deep",),
+            (),
+        ),
+        (
+            '{ package = "deep", to = "nothing", everywhere = true }',
+            ("dep==2.*", "pytest"),
+            (),
+            ("deep",),
+        ),
     ],
 )
 def test_a_relaxation_lifts_replaces_or_drops(
-    relaxation: str, requirements: tuple[str, ...], overrides: tuple[str, ...], excludes: tuple[str, ...]
+    relaxation: str,
+    requirements: tuple[str, ...],
+    overrides: tuple[str, ...],
+    excludes: tuple[str, ...],
 ) -> None:
     tried = 'effect = "relax", because = "it is tried here"'
     lifted = f'{{ name = "a", {tried}, relaxations = [{{ package = "dep", to = "any" }}] }},'
     rule = f'{{ name = "b", {tried}, relaxations = [{relaxation}] }}'
     inputs = asked("py3.8-dep2-demo1.0+relaxed", rules=lifted + rule)
-    assert (inputs.requirements, inputs.overrides, inputs.excludes) == (requirements, overrides, excludes)
+    assert (inputs.requirements, inputs.overrides, inputs.excludes) == (
+        requirements,
+        overrides,
+        excludes,
+    )
 
 
 def test_a_relaxed_package_is_free_of_the_date_or_has_that_of_the_axis_it_follows() -> None:
@@ -107,12 +135,16 @@ def test_of_an_axis_package_only_finals_count_unless_the_axis_selects_more() -> 
         ("2023-12-31T23:59:59", 30, "2024-01-31"),
     ],
 )
-def test_a_moment_is_the_first_midnight_after_the_margin(uploaded: str, days: int, expected: str) -> None:
+def test_a_moment_is_the_first_midnight_after_the_margin(
+    uploaded: str, days: int, expected: str
+) -> None:
     assert moment_after(day(uploaded), days) == day(expected)
 
 
 class TestWidening:
-    """`deep` began thirty days after the start of the world; `dep`, exact and free of the date, came out at sixty."""
+    """`deep` began thirty days after the start of the world; `dep`, exact and free of the date,
+    came out at sixty.
+    """
 
     RELAXED = Inputs(
         cell="c",
@@ -136,7 +168,9 @@ class TestWidening:
 
     def lock(self, locker: MemoryLocker, inputs: Inputs = RELAXED) -> Lock | Refusal:
         document = world("published")
-        document["packages"].append({"name": "deep", "releases": [document["packages"][1]["releases"][0]]})
+        document["packages"].append(
+            {"name": "deep", "releases": [document["packages"][1]["releases"][0]]}
+        )
         source = source_of(document)
         return lock_cell(locker, inputs, source.package, margin_days=5)
 
@@ -156,7 +190,10 @@ class TestWidening:
     def test_and_as_of_now_when_nothing_earlier_does(self) -> None:
         made = self.lock(self.answers(None))
         assert isinstance(made, Lock)
-        assert made.inputs.cutoffs == (Cutoff(package="deep", until=None), Cutoff(package="dep", until=None))
+        assert made.inputs.cutoffs == (
+            Cutoff(package="deep", until=None),
+            Cutoff(package="dep", until=None),
+        )
 
     def test_a_dated_lock_is_never_widened(self) -> None:
         locker = self.answers(None)
@@ -165,29 +202,40 @@ class TestWidening:
         assert len(locker.asked) == 1
 
     def test_a_refusal_that_no_date_explains_stands(self) -> None:
-        locker = MemoryLocker(lambda _: Refusal(cause="conflict", subject="deep", because="two minds"))
+        locker = MemoryLocker(
+            lambda _: Refusal(cause="conflict", subject="deep", because="two minds")
+        )
         assert isinstance(self.lock(locker), Refusal)
         assert len(locker.asked) == 1
 
-    def test_a_resolver_that_hides_something_new_each_time_is_asked_a_bounded_number_of_times(self) -> None:
-        locker = MemoryLocker(lambda i: Refusal(cause="conflict", subject="x", because="y", hidden=("deep",)))
+    def test_a_resolver_that_hides_something_new_each_time_is_asked_a_bounded_number_of_times(
+        self,
+    ) -> None:
+        locker = MemoryLocker(
+            lambda i: Refusal(cause="conflict", subject="x", because="y", hidden=("deep",))
+        )
         assert isinstance(self.lock(locker), Refusal)
         assert len(locker.asked) < 10
 
 
 class TestOffers:
-    """A relaxing rule offers: what the resolver can keep as published is kept, whatever the rule would allow."""
+    """A relaxing rule offers: what the resolver can keep as published is kept, whatever the rule
+    would allow.
+    """
 
     RULE = """{ name = "moved", effect = "relax", because = "dep is new", when = { dep = "moved" }, relaxations = [
         { package = "dep", to = "any" },
         { package = "deep", to = "any" },
         { package = "wide", to = "any", everywhere = true }] }"""
 
-    def lock(self, refused: Callable[[Inputs], bool], rule: str = RULE) -> tuple[Lock | Refusal, list[Inputs]]:
+    def lock(
+        self, refused: Callable[[Inputs], bool], rule: str = RULE
+    ) -> tuple[Lock | Refusal, list[Inputs]]:
         document = world("published")
         document["packages"][1]["releases"][0]["requires"] += ["deep~=1.0", "wide<3"]
         document["packages"] += [
-            {"name": name, "releases": document["packages"][0]["releases"]} for name in ("deep", "wide")
+            {"name": name, "releases": document["packages"][0]["releases"]}
+            for name in ("deep", "wide")
         ]
         document["matrix"] = document["matrix"].split("rules = [")[0] + f"rules = [{rule}]\n"
         matrix = matrix_of(document)
@@ -195,7 +243,9 @@ class TestOffers:
 
         def answer(inputs: Inputs) -> Lock | Refusal:
             if refused(inputs):
-                return Refusal(cause="conflict", subject="deep~=1.0", because="it asks for another dep")
+                return Refusal(
+                    cause="conflict", subject="deep~=1.0", because="it asks for another dep"
+                )
             return Lock(inputs=inputs, pins=(), tool="memory 1")
 
         locker = MemoryLocker(answer)
@@ -215,7 +265,9 @@ class TestOffers:
         assert answer.inputs.requirements == ("deep", "dep==2.*", "pytest", "wide<3")
 
     def test_an_offer_that_is_to_be_taken_always_is(self) -> None:
-        rule = self.RULE.replace('{ package = "deep", to = "any" }', '{ package = "deep", to = "any", always = true }')
+        rule = self.RULE.replace(
+            '{ package = "deep", to = "any" }', '{ package = "deep", to = "any", always = true }'
+        )
         answer, _ = self.lock(refused=lambda _: False, rule=rule)
         assert isinstance(answer, Lock)
         assert "deep" in answer.inputs.requirements

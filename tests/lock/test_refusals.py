@@ -1,9 +1,11 @@
 # ruff: noqa: E501 (what tools said stands here word for word)
-"""What resolvers said on real indexes, and what we make of it: one real example for each pattern."""
+"""What resolvers said on real indexes, and what we make of it: one real example for each
+pattern.
+"""
 
 import pytest
 
-from compat.lock.refusals import refusal_of_pip, refusal_of_uv, told
+from compat.lock.refusals import refusal_of_pip, refusal_of_uv, tool_message
 
 # uv 0.13.9 and 0.9 differ in frame only; both are read.
 UV = [
@@ -179,7 +181,9 @@ def test_a_build_that_pip_could_not_set_up_is_not_a_refusal() -> None:
     assert refusal_of_pip(text) is None
 
 
-@pytest.mark.parametrize("text", ["", "error: unexpected argument '--frob' found", "thread 'main' panicked at lib.rs"])
+@pytest.mark.parametrize(
+    "text", ["", "error: unexpected argument '--frob' found", "thread 'main' panicked at lib.rs"]
+)
 def test_a_broken_tool_is_not_a_refusal(text: str) -> None:
     assert refusal_of_uv(text) is None
     assert refusal_of_pip(text) is None
@@ -187,4 +191,4 @@ def test_a_broken_tool_is_not_a_refusal(text: str) -> None:
 
 def test_what_is_told_names_neither_indexes_nor_paths_of_the_machine() -> None:
     text = "Failed to fetch https://user:secret@index.example/simple/x/ into /home/somebody/.cache/uv/x \n  again"
-    assert told(text) == "Failed to fetch <url> into <path> again"
+    assert tool_message(text) == "Failed to fetch <url> into <path> again"

@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 
 import pytest
-from fake_index import FakeIndex, status
 from packaging.version import Version
+from support.fake_index import FakeIndex, status
 
 from compat.errors import IndexUnreachable
 from compat.index.settings import IndexSettings
@@ -62,7 +62,11 @@ def test_a_package_can_have_a_date_of_its_own_or_none(locker: UvLocker) -> None:
 
 
 def test_an_override_replaces_what_the_tree_asks(locker: UvLocker) -> None:
-    assert pins(locker.lock(inputs("demo==1.0", overrides=("deep==2.0",)))) == ["deep==2.0", "demo==1.0", "dep==1.1"]
+    assert pins(locker.lock(inputs("demo==1.0", overrides=("deep==2.0",)))) == [
+        "deep==2.0",
+        "demo==1.0",
+        "dep==1.1",
+    ]
 
 
 def test_an_exclude_drops_a_package_from_the_tree(locker: UvLocker) -> None:
@@ -70,7 +74,8 @@ def test_an_exclude_drops_a_package_from_the_tree(locker: UvLocker) -> None:
 
 
 def test_of_a_package_whose_finals_count_no_pre_release_is_taken(locker: UvLocker) -> None:
-    # The final 2.0 needs a deep that does not exist; left to itself, uv falls back to the release candidate.
+    # The final 2.0 needs a deep that does not exist; left to itself, uv falls back to the release
+    # candidate.
     assert pins(locker.lock(inputs("pre==2.*"))) == ["pre==2.1rc1"]
     assert str(locker.lock(inputs("pre==2.*", finals=("pre",)))) == "lock-fail:no-artifact(deep==9)"
 
@@ -81,7 +86,12 @@ def test_a_missing_version_is_a_refusal_with_its_cause(locker: UvLocker) -> None
 
 
 def test_a_python_that_is_too_old_is_a_refusal_with_its_cause(locker: UvLocker) -> None:
-    old = Inputs(cell="c", python=Version("3.8.18"), platform="x86_64-manylinux_2_28", requirements=("demo==2.0",))
+    old = Inputs(
+        cell="c",
+        python=Version("3.8.18"),
+        platform="x86_64-manylinux_2_28",
+        requirements=("demo==2.0",),
+    )
     assert str(locker.lock(old)) == "lock-fail:requires-python(demo==2.0)"
 
 
@@ -124,7 +134,9 @@ def test_an_index_that_is_down_is_never_a_refusal(demo_index: FakeIndex, locker:
     assert "127.0.0.1" not in str(caught.value)
 
 
-def test_an_index_that_answers_with_a_fault_is_never_a_refusal(demo_index: FakeIndex, locker: UvLocker) -> None:
+def test_an_index_that_answers_with_a_fault_is_never_a_refusal(
+    demo_index: FakeIndex, locker: UvLocker
+) -> None:
     demo_index.page("dep", status(500))
     with pytest.raises(IndexUnreachable):
         locker.lock(inputs("demo==1.0"))

@@ -1,4 +1,6 @@
-"""Breaks the suite of a matrix in each declared way, and says whether the tests that should notice do."""
+"""Breaks the suite of a matrix in each declared way, and says whether the tests that should notice
+do.
+"""
 
 import argparse
 import ast
@@ -22,7 +24,11 @@ else:
 
 SUITE = Path(__file__).resolve().parents[2] / "matrices" / "tff" / "suite"
 VERSION = "from importlib.metadata import version; print(version('tensorflow-federated'))"
-QUIET = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "2"}
+QUIET = {
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    "CUDA_VISIBLE_DEVICES": "",
+    "TF_CPP_MIN_LOG_LEVEL": "2",
+}
 KEYS = {"file", "old", "new", "breaks", "because", "release"}
 
 
@@ -58,11 +64,14 @@ class Interpreter:
 def main() -> int:
     """Run the mutations and return 0 only when each is caught."""
     options = read_options()
-    # Children must not ignore SIGINT: the library stops its worker by it, and waits for ever where it is ignored.
+    # Children must not ignore SIGINT: the library stops its worker by it, and waits for ever where
+    # it is ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     mutations = [mutation for path in options.declared for mutation in read(path)]
     tests = tests_of(options.suite)
-    problems = [problem for mutation in mutations for problem in problems_of(mutation, options.suite, tests)]
+    problems = [
+        problem for mutation in mutations for problem in problems_of(mutation, options.suite, tests)
+    ]
     for problem in problems:
         print("invalid  " + problem)
     if problems or options.check:
@@ -84,11 +93,21 @@ def read_options() -> argparse.Namespace:
     """Return what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("declared", nargs="+", type=Path, help="TOML files of [[mutation]] tables")
-    parser.add_argument("--python", action="append", default=[], type=Path, help="of an environment; may be repeated")
+    parser.add_argument(
+        "--python",
+        action="append",
+        default=[],
+        type=Path,
+        help="of an environment; may be repeated",
+    )
     parser.add_argument("--suite", default=SUITE, type=Path)
-    parser.add_argument("--jobs", default=1, type=int, choices=(1, 2), help="mutations at the same time")
+    parser.add_argument(
+        "--jobs", default=1, type=int, choices=(1, 2), help="mutations at the same time"
+    )
     parser.add_argument("--limit", default=240, type=int, help="seconds for one run of tests")
-    parser.add_argument("--check", action="store_true", help="only whether the texts and capabilities are there")
+    parser.add_argument(
+        "--check", action="store_true", help="only whether the texts and capabilities are there"
+    )
     return parser.parse_args()
 
 
@@ -150,7 +169,9 @@ def is_python(text: str) -> bool:
 
 def interpreter(path: Path) -> Interpreter:
     """Return a Python together with the release that is installed there."""
-    said = subprocess.run([path, "-c", VERSION], stdout=subprocess.PIPE, timeout=60, check=True, text=True)
+    said = subprocess.run(
+        [path, "-c", VERSION], stdout=subprocess.PIPE, timeout=60, check=True, text=True
+    )
     return Interpreter(path, said.stdout.strip())
 
 
@@ -162,25 +183,44 @@ class Runner:
         self.suite, self.tests, self.limit = suite, tests, limit
 
     def statuses(
-        self, python: Interpreter, capabilities: Iterable[str], mutation: Mutation | None = None, runs: int = 1
+        self,
+        python: Interpreter,
+        capabilities: Iterable[str],
+        mutation: Mutation | None = None,
+        runs: int = 1,
     ) -> dict[str, str]:
-        """Return passed, failed, skipped or unknown for each capability; the copy is mutated if so asked."""
+        """Return passed, failed, skipped or unknown for each capability; the copy is mutated if so
+        asked.
+        """
         wanted = sorted(set(capabilities))
         with tempfile.TemporaryDirectory(prefix="mutation-", ignore_cleanup_errors=True) as folder:
             copy = Path(folder) / "suite"
-            shutil.copytree(self.suite, copy, ignore=shutil.ignore_patterns("__pycache__", ".pytest_cache"))
+            shutil.copytree(
+                self.suite, copy, ignore=shutil.ignore_patterns("__pycache__", ".pytest_cache")
+            )
             if mutation is not None:
                 file = copy / mutation.file
-                file.write_text(file.read_text(encoding="utf-8").replace(mutation.old, mutation.new), encoding="utf-8")
+                file.write_text(
+                    file.read_text(encoding="utf-8").replace(mutation.old, mutation.new),
+                    encoding="utf-8",
+                )
             report = Path(folder) / "report.xml"
             nodes = sorted({self.tests[name] for name in wanted})
             self._run(python, copy, report, nodes, runs * self.limit)
             found = read_report(report)
         return {name: found.get(self.tests[name], "unknown") for name in wanted}
 
-    def _run(self, python: Interpreter, copy: Path, report: Path, nodes: list[str], limit: int) -> None:
+    def _run(
+        self, python: Interpreter, copy: Path, report: Path, nodes: list[str], limit: int
+    ) -> None:
         """Run tests in a process group of their own, of which nothing stays."""
-        options = ["-q", "-p", "no:cacheprovider", f"--basetemp={report.parent / 'temp'}", f"--junitxml={report}"]
+        options = [
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            f"--basetemp={report.parent / 'temp'}",
+            f"--junitxml={report}",
+        ]
         with (report.parent / "output").open("wb") as output:
             process = subprocess.Popen(
                 [python.path.absolute(), "-m", "pytest", *options, *nodes],
@@ -207,7 +247,9 @@ def end_group(process: "subprocess.Popen[bytes]") -> None:
 
 
 def read_report(path: Path) -> dict[str, str]:
-    """Return what each test came to; one run several times (with parameters) failed when any of them did."""
+    """Return what each test came to; one run several times (with parameters) failed when any of
+    them did.
+    """
     found: dict[str, str] = {}
     if not path.is_file():
         return found
@@ -224,16 +266,19 @@ def read_report(path: Path) -> dict[str, str]:
 def planned(
     mutations: list[Mutation], interpreters: list[Interpreter], runner: Runner
 ) -> dict[Mutation, tuple[Interpreter, list[str]]]:
-    """Return where to try each mutation, and which of its capabilities the unmutated suite has there.
+    """Return where to try each mutation, and which of its capabilities the unmutated suite has
+    there.
 
-    The newest interpreter where all of them pass is taken; failing that, where some pass and the others are absent.
+    The newest interpreter where all of them pass is taken; failing that, where some pass and the
+    others are absent.
     """
     plan: dict[Mutation, tuple[Interpreter, list[str]]] = {}
     for python in interpreters:
         open_ones = [
             one
             for one in mutations
-            if python.fits(one.release) and (one not in plan or len(plan[one][1]) < len(set(one.breaks)))
+            if python.fits(one.release)
+            and (one not in plan or len(plan[one][1]) < len(set(one.breaks)))
         ]
         wanted = {name for one in open_ones for name in one.breaks}
         if not wanted:
@@ -259,13 +304,17 @@ def tell(mutation: Mutation, place: tuple[Interpreter, list[str]] | None, runner
         python, names = place
         after = runner.statuses(python, names, mutation)
         word = verdict(after.values())
-        remark = python.version + ": " + ", ".join(f"{name} {status}" for name, status in after.items())
+        remark = (
+            python.version + ": " + ", ".join(f"{name} {status}" for name, status in after.items())
+        )
     print(f"{word:<7}  {mutation.file}: {mutation.because} ({remark})", flush=True)
     return word
 
 
 def verdict(statuses: Iterable[str]) -> str:
-    """Return caught when all tests failed, MISSED when one passed, invalid when one was not heard of."""
+    """Return caught when all tests failed, MISSED when one passed, invalid when one was not heard
+    of.
+    """
     seen = set(statuses)
     if seen & {"passed", "skipped"}:
         return "MISSED"

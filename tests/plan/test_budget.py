@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from compat.plan.budget import MOST_SHARDS, Budget, Packing, Task, fitting, packed, rounds
+from compat.plan.budget import MOST_SHARDS, Budget, Packing, Task, packed, rounds, tasks_that_fit
 
 WIDE = 1e9
 
@@ -27,12 +27,14 @@ budgets = st.builds(
 
 
 def night(tasks: Sequence[Task], budget: Budget) -> Packing:
-    return packed(fitting(tasks, budget), budget)
+    return packed(tasks_that_fit(tasks, budget), budget)
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("shards", [1, 7, 20, 64, 256])
-def test_the_longest_of_5000_cells_shards_takes_at_most_a_tenth_more_than_the_mean(seed: int, shards: int) -> None:
+def test_the_longest_of_5000_cells_shards_takes_at_most_a_tenth_more_than_the_mean(
+    seed: int, shards: int
+) -> None:
     chance = random.Random(seed)
     # Most cells take a minute or two, a few take a quarter of an hour, and refused ones a second.
     usual = [chance.lognormvariate(4.2, 0.6) for _ in range(4600)]
@@ -47,9 +49,14 @@ def test_the_longest_of_5000_cells_shards_takes_at_most_a_tenth_more_than_the_me
 
 class TestLaws:
     @settings(max_examples=20, deadline=None)
-    @given(st.lists(st.floats(min_value=1, max_value=900), min_size=20, max_size=200), st.integers(1, MOST_SHARDS))
+    @given(
+        st.lists(st.floats(min_value=1, max_value=900), min_size=20, max_size=200),
+        st.integers(1, MOST_SHARDS),
+    )
     @example([120.0], MOST_SHARDS)
-    def test_5000_cells_are_balanced_whatever_they_take(self, seconds: list[float], shards: int) -> None:
+    def test_5000_cells_are_balanced_whatever_they_take(
+        self, seconds: list[float], shards: int
+    ) -> None:
         found = packed(tasks_of((seconds * 5000)[:5000]), Budget(seconds=WIDE, shards=shards))
         assert found.alone is not None or found.longest <= 1.1 * found.mean
 
@@ -58,7 +65,7 @@ class TestLaws:
     def test_each_cell_that_fits_runs_once_no_shard_is_empty_and_each_ends_in_time(
         self, tasks: list[Task], budget: Budget
     ) -> None:
-        chosen = fitting(tasks, budget)
+        chosen = tasks_that_fit(tasks, budget)
         found = packed(chosen, budget)
         assert sorted(task.cell for task in found.tasks) == sorted(task.cell for task in chosen)
         assert len(found.shards) <= min(budget.shards, MOST_SHARDS)
@@ -67,7 +74,9 @@ class TestLaws:
 
     @settings(max_examples=200, deadline=None)
     @given(some_tasks, budgets)
-    def test_no_shard_takes_more_than_the_mean_and_the_longest_cell(self, tasks: list[Task], budget: Budget) -> None:
+    def test_no_shard_takes_more_than_the_mean_and_the_longest_cell(
+        self, tasks: list[Task], budget: Budget
+    ) -> None:
         found = night(tasks, Budget(seconds=WIDE, shards=budget.shards, overhead=budget.overhead))
         longest = max((task.seconds for task in tasks), default=0.0)
         assert found.longest <= found.mean + longest + 1e-6
@@ -92,8 +101,10 @@ class TestLaws:
 
 def test_the_most_telling_cells_get_the_room_and_a_short_one_fills_what_is_left() -> None:
     budget = Budget(seconds=100, shards=1)
-    assert [task.seconds for task in fitting(tasks_of([60, 50, 30, 20]), budget)] == [60, 30]
-    assert [[task.seconds for task in one] for one in rounds(tasks_of([60, 50, 30, 20]), budget)] == [
+    assert [task.seconds for task in tasks_that_fit(tasks_of([60, 50, 30, 20]), budget)] == [60, 30]
+    assert [
+        [task.seconds for task in one] for one in rounds(tasks_of([60, 50, 30, 20]), budget)
+    ] == [
         [60, 30],
         [50, 20],
     ]
@@ -111,7 +122,9 @@ def test_a_cell_longer_than_the_mean_is_named() -> None:
 
 
 def test_never_more_than_256_shards() -> None:
-    assert len(packed(tasks_of([10] * 1000), Budget(seconds=WIDE, shards=1000)).shards) == MOST_SHARDS
+    assert (
+        len(packed(tasks_of([10] * 1000), Budget(seconds=WIDE, shards=1000)).shards) == MOST_SHARDS
+    )
 
 
 def test_where_longest_first_would_be_late_the_shards_still_end_in_time() -> None:

@@ -1,8 +1,10 @@
-"""What the subject pins is read one level deep, and only what no resolver could mend rules a cell out."""
+"""What the subject pins is read one level deep, and only what no resolver could mend rules a cell
+out.
+"""
 
 import msgspec
 import pytest
-from world import catalogue_of, matrix_of, source_of, world
+from support.world import catalogue_of, matrix_of, source_of, world
 
 from compat.index.discover import discover
 from compat.index.release import Catalogue
@@ -25,7 +27,10 @@ def because(cell: str, catalogue: Catalogue = CATALOGUE) -> str | None:
     [
         (
             "py3.10-dep1-demo1.0",
-            "demo 1.0 requires engine ==1.0: 1.0 has no file for Python 3.10 on x86_64-manylinux_2_28",
+            (
+                "demo 1.0 requires engine ==1.0: 1.0 has no file for Python 3.10 on"
+                " x86_64-manylinux_2_28"
+            ),
         ),
         ("py3.9-dep1-demo1.1", "demo 1.1 requires engine ==9.0, and the index has no such release"),
         ("py3.9-dep2-demo1.2", "demo 1.2 requires engine ~=2.0: 2.0 requires dep <2, not 2.0"),
@@ -33,17 +38,26 @@ def because(cell: str, catalogue: Catalogue = CATALOGUE) -> str | None:
             "py3.9-dep1-demo1.3",
             "demo 1.3 requires engine ==2.0: 2.0 requires part >=2; demo 1.3 requires part ==1.*",
         ),
-        ("py3.9-dep1-demo1.4", "demo 1.4 requires young ==1.0: 1.0 requires Python >=3.10, not 3.9"),
+        (
+            "py3.9-dep1-demo1.4",
+            "demo 1.4 requires young ==1.0: 1.0 requires Python >=3.10, not 3.9",
+        ),
         (
             "py3.10-dep3-demo1.2+relaxed",
-            "demo 1.2, as rule 'engine-free' changes it, requires engine: 1.0 has no file for Python 3.10 on "
-            "x86_64-manylinux_2_28; 2.0 requires dep <2, not 3.0; 3.0 requires dep ==2.*, not 3.0",
+            (
+                "demo 1.2, as rule 'engine-free' changes it, requires engine: 1.0 has no file for"
+                " Python 3.10 on x86_64-manylinux_2_28; 2.0 requires dep <2, not 3.0; 3.0 requires"
+                " dep ==2.*, not 3.0"
+            ),
         ),
     ],
 )
 def test_the_sentence_names_the_real_package_and_both_sides(cell: str, sentence: str) -> None:
     assert because(cell) == sentence
-    assert explain(Feasibility(MATRIX, CATALOGUE), parse_cell(cell, MATRIX))[-1] == f"infeasible: {sentence}"
+    assert (
+        explain(Feasibility(MATRIX, CATALOGUE), parse_cell(cell, MATRIX))[-1]
+        == f"infeasible: {sentence}"
+    )
 
 
 def test_what_is_not_known_rules_nothing_out() -> None:
@@ -52,30 +66,45 @@ def test_what_is_not_known_rules_nothing_out() -> None:
             found,
             package=msgspec.structs.replace(
                 found.package,
-                releases=tuple(msgspec.structs.replace(r, published=None) for r in found.package.releases),
+                releases=tuple(
+                    msgspec.structs.replace(r, published=None) for r in found.package.releases
+                ),
             ),
         )
         for found in CATALOGUE.required
     )
-    assert because("py3.9-dep2-demo1.2", msgspec.structs.replace(CATALOGUE, required=unread)) is None
+    assert (
+        because("py3.9-dep2-demo1.2", msgspec.structs.replace(CATALOGUE, required=unread)) is None
+    )
     assert because("py3.9-dep1-demo1.1", msgspec.structs.replace(CATALOGUE, required=())) is None
 
 
 def test_a_pin_that_nobody_asked_the_index_about_rules_nothing_out() -> None:
     # The catalogue was kept before demo 1.1 came out, which pins another engine.
     early = tuple(
-        msgspec.structs.replace(found, whole=False, pins=tuple(p for p in found.pins if p != "==9.0"))
+        msgspec.structs.replace(
+            found, whole=False, pins=tuple(p for p in found.pins if p != "==9.0")
+        )
         for found in CATALOGUE.required
     )
     assert because("py3.9-dep1-demo1.1", msgspec.structs.replace(CATALOGUE, required=early)) is None
 
 
-def test_metadata_is_read_only_of_releases_that_a_pin_admits_and_only_where_it_says_something() -> None:
+def test_metadata_is_read_only_of_releases_that_a_pin_admits_and_only_where_it_says_something() -> (
+    None
+):
     asked: list[str] = []
     source = source_of(DOCUMENT)
     read = source.published
     source.published = lambda artifact: (asked.append(artifact.filename), read(artifact))[1]  # type: ignore[method-assign]
     catalogue = discover(MATRIX, source)
-    assert {found.package.name for found in catalogue.required} == {"engine", "part", "young", "old", "sealed", "gone"}
+    assert {found.package.name for found in catalogue.required} == {
+        "engine",
+        "part",
+        "young",
+        "old",
+        "sealed",
+        "gone",
+    }
     assert "part-2.0-py3-none-any.whl" not in asked
     assert all("win" not in name for name in asked)

@@ -1,10 +1,12 @@
-"""A series stands for its patches: any usable one that admits the other coordinates will do, and each is told of."""
+"""A series stands for its patches: any usable one that admits the other coordinates will do, and
+each is told of.
+"""
 
 import datetime
 
 import pytest
 from packaging.version import Version
-from world import catalogue_of, matrix_of, source_of, world
+from support.world import catalogue_of, matrix_of, source_of, world
 
 from compat.declare.patches import NEWEST
 from compat.lock.locker import MemoryLocker
@@ -46,7 +48,9 @@ def test_a_coordinate_that_a_later_patch_admits_is_not_moved() -> None:
     assert not FACTS.moved(parse_cell("py3.10-dep2-tool1-demo1.2", MATRIX), "dep")
 
 
-def test_a_relaxed_cell_is_given_the_newest_patch_that_admits_it_and_asks_for_what_that_one_asks() -> None:
+def test_a_relaxed_cell_is_given_the_newest_patch_that_admits_it_and_asks_for_what_that_one_asks() -> (
+    None
+):
     assert given("py3.9-dep2-tool1-demo1.0+relaxed") == "1.0.2"
     assert inputs("py3.9-dep2-tool1-demo1.0+relaxed").requirements == (
         "dep==2.*",
@@ -60,8 +64,11 @@ def test_a_relaxed_cell_is_given_the_newest_patch_that_admits_it_and_asks_for_wh
     assert given("py3.10-dep2-tool1-demo1.2+relaxed") == "1.2.1"
 
 
-def test_a_dated_cell_is_asked_as_of_the_day_when_its_coordinates_could_first_be_had_together() -> None:
-    # demo 1.0.2, the first that takes dep 2, came out 60 days after the beginning; dep 2.1, the one it takes, too.
+def test_a_dated_cell_is_asked_as_of_the_day_when_its_coordinates_could_first_be_had_together() -> (
+    None
+):
+    # demo 1.0.2, the first that takes dep 2, came out 60 days after the beginning; dep 2.1, the one
+    # it takes, too.
     assert str(inputs("py3.9-dep2-tool1-demo1.0+dated").as_of) == "2020-03-12 00:00:00+00:00"
     # With dep 1 the first patch will do: tool 1.0 and all others are of the first day.
     assert str(inputs("py3.9-dep1-tool1-demo1.0+dated").as_of) == "2020-01-12 00:00:00+00:00"
@@ -81,17 +88,23 @@ def test_a_relaxed_cell_is_given_no_patch_that_came_out_after_its_date() -> None
 
 
 def test_the_sentence_names_each_patch_that_was_refused_and_why() -> None:
-    assert obstacle("py3.9-dep2-tool1-demo1.1").because == (
-        "demo 1.1 requires dep <2 (1.1.0), not 2; of the others 1.1.1 is yanked"
+    assert (
+        obstacle("py3.9-dep2-tool1-demo1.1").because
+        == "demo 1.1 requires dep <2 (1.1.0), not 2; of the others 1.1.1 is yanked"
     )
-    assert obstacle("py3.9-dep2-tool1-demo1.2").because == (
-        "demo 1.2 requires dep <2 (1.2.0), not 2; of the others 1.2.1 requires Python >=3.10"
+    assert (
+        obstacle("py3.9-dep2-tool1-demo1.2").because
+        == "demo 1.2 requires dep <2 (1.2.0), not 2; of the others 1.2.1 requires Python >=3.10"
     )
-    assert obstacle("py3.9-dep2-tool2-demo1.4").because == (
-        "no release of demo 1.4 admits all: 1.4.0 requires tool <2, not 2; 1.4.1 requires dep <2, not 2"
+    assert (
+        obstacle("py3.9-dep2-tool2-demo1.4").because
+        == "no release of demo 1.4 admits all: 1.4.0 requires tool <2, not 2; 1.4.1 requires dep"
+        " <2, not 2"
     )
-    assert obstacle("py3.9-dep1-tool1-demo1.5").because == (
-        "demo 1.5 cannot be installed on Python 3.9: 1.5.0 is yanked; 1.5.1 requires Python >=3.10"
+    assert (
+        obstacle("py3.9-dep1-tool1-demo1.5").because
+        == "demo 1.5 cannot be installed on Python 3.9: 1.5.0 is yanked; 1.5.1 requires Python"
+        " >=3.10"
     )
 
 
@@ -105,26 +118,35 @@ def test_the_explanation_goes_through_every_patch() -> None:
     assert "demo 1.1.1 cannot be taken: it is yanked" in lines
 
 
-@pytest.mark.parametrize("cell", sorted(fate.cell.id for fate in plan(MATRIX, FACTS.catalogue).fates))
+@pytest.mark.parametrize(
+    "cell", sorted(fate.cell.id for fate in plan(MATRIX, FACTS.catalogue).fates)
+)
 def test_every_feasible_cell_has_inputs(cell: str) -> None:
     asked = parse_cell(cell, MATRIX)
     if FACTS.obstacle(asked) is None:
         locker = MemoryLocker(lambda inputs: Lock(inputs=inputs, pins=(), tool="none"))
-        assert isinstance(lock_cell(locker, inputs_of(FACTS, asked), source_of(DOCUMENT).package, 10), Lock)
+        assert isinstance(
+            lock_cell(locker, inputs_of(FACTS, asked), source_of(DOCUMENT).package, 10), Lock
+        )
 
 
 def test_a_series_of_python_without_a_patch_is_its_newest_known_one() -> None:
     document = world("patches")
-    document["matrix"] = document["matrix"].replace('"3.9.18", "3.10.13"', '"3.9", "3.10.13", "3.99"')
+    document["matrix"] = document["matrix"].replace(
+        '"3.9.18", "3.10.13"', '"3.9", "3.10.13", "3.99"'
+    )
     matrix = matrix_of(document)
     facts = Feasibility(matrix, catalogue_of(document))
     cells = [f"py{series}-dep1-tool1-demo1.0" for series in ("3.9", "3.10", "3.99")]
     patches = [str(inputs_of(facts, parse_cell(cell, matrix)).python) for cell in cells]
-    # What asks for 3.9.2 can be had there; a series that the list does not know begins with its `.0`.
+    # What asks for 3.9.2 can be had there; a series that the list does not know begins with its
+    # `.0`.
     assert patches == [str(NEWEST["3.9"]), "3.10.13", "3.99.0"]
     assert Version(patches[0]) > Version("3.9.2")
 
 
 def test_each_series_of_python_that_is_out_has_its_patch() -> None:
-    listed = {str(series.version) for series in PYTHONS if series.released <= datetime.date(2026, 11, 22)}
+    listed = {
+        str(series.version) for series in PYTHONS if series.released <= datetime.date(2026, 11, 22)
+    }
     assert listed <= set(NEWEST)

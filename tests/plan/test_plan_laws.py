@@ -1,4 +1,6 @@
-"""Laws of the plan: over any small matrix it is a partition of the product, the same each time, ids round-trip."""
+"""Laws of the plan: over any small matrix it is a partition of the product, the same each time, ids
+round-trip.
+"""
 
 import datetime
 import itertools
@@ -10,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.tags import parse_tag
 from packaging.version import Version
-from world import catalogue_of, matrix_of, world
+from support.world import catalogue_of, matrix_of, world
 
 from compat.declare.matrix import (
     InterpreterAxis,
@@ -31,7 +33,8 @@ from compat.plan.plan import Feasible, Infeasible, counts, plan
 from compat.plan.product import product
 
 VERSIONS = st.builds(
-    lambda major, minor, patch: Version(f"{major}.{minor}.{patch}"), *(st.integers(min_value=0, max_value=3),) * 3
+    lambda major, minor, patch: Version(f"{major}.{minor}.{patch}"),
+    *(st.integers(min_value=0, max_value=3),) * 3,
 )
 WHEN = datetime.datetime(2024, 5, 1, tzinfo=datetime.timezone.utc)
 TAGS = ("py3-none-any", "cp39-cp39-manylinux_2_17_x86_64", "cp311-cp311-win_amd64")
@@ -41,20 +44,32 @@ PINS = ("dep", "dep<2", "dep~=1.0", "other>=1", "dep==9; python_version < '3.10'
 def axis_package(name: str) -> st.SearchStrategy[Package]:
     def release(version: Version, tag: str, yanked: bool, pins: list[str]) -> Release:
         filename = f"{name}-{version}-{tag}.whl"
-        artifact = Artifact(filename=filename, url=filename, tags=parse_tag(tag), uploaded=WHEN, yanked=yanked)
+        artifact = Artifact(
+            filename=filename, url=filename, tags=parse_tag(tag), uploaded=WHEN, yanked=yanked
+        )
         published = Published(requires_python=None, requires_dist=tuple(pins))
         return Release(version=version, artifacts=(artifact,), published=published)
 
     releases = st.lists(
-        st.builds(release, VERSIONS, st.sampled_from(TAGS), st.booleans(), st.lists(st.sampled_from(PINS), max_size=2)),
+        st.builds(
+            release,
+            VERSIONS,
+            st.sampled_from(TAGS),
+            st.booleans(),
+            st.lists(st.sampled_from(PINS), max_size=2),
+        ),
         max_size=6,
         unique_by=lambda release: release.version,
     )
-    return releases.map(lambda found: Package(name=name, releases=tuple(sorted(found, key=lambda r: r.version))))
+    return releases.map(
+        lambda found: Package(name=name, releases=tuple(sorted(found, key=lambda r: r.version)))
+    )
 
 
 def matrix(keep: str, rules: tuple[Rule, ...] = ()) -> Matrix:
-    python = InterpreterAxis(name="python", short="py", releases=(Version("3.9.18"), Version("3.11.7")))
+    python = InterpreterAxis(
+        name="python", short="py", releases=(Version("3.9.18"), Version("3.11.7"))
+    )
     dep = PackageAxis(name="dep", short="dep", package="dep", select=Selector(keep=keep))
     demo = PackageAxis(name="demo", short="demo", package="demo")
     return Matrix(
@@ -74,7 +89,9 @@ def relaxing(*relaxations: Relaxation, when: str = "") -> Rule:
     return Rule(name="r", effect="relax", because="tried", when=conditions, relaxations=relaxations)
 
 
-CATALOGUES = st.tuples(axis_package("dep"), axis_package("demo")).map(lambda found: Catalogue(packages=found))
+CATALOGUES = st.tuples(axis_package("dep"), axis_package("demo")).map(
+    lambda found: Catalogue(packages=found)
+)
 KEPT = st.sampled_from(["each", "minor", "major"])
 
 
@@ -82,7 +99,9 @@ DEEP = relaxing(Relaxation(package="deep", to="any", everywhere=True))
 
 
 @given(CATALOGUES, KEPT, st.booleans())
-def test_a_plan_is_a_partition_of_the_product(catalogue: Catalogue, keep: str, relaxed: bool) -> None:
+def test_a_plan_is_a_partition_of_the_product(
+    catalogue: Catalogue, keep: str, relaxed: bool
+) -> None:
     asked = matrix(keep, (DEEP,) if relaxed else ())
     made = plan(asked, catalogue)
     fields = {"each": 3, "minor": 2, "major": 1}[keep]
@@ -136,7 +155,9 @@ def test_an_interpreter_that_this_machine_lacks_is_an_obstacle_only_when_asked()
     asked, catalogue = matrix_of(document), catalogue_of(document)
     cell = "py3.8-dep1-demo1.0"
     anywhere = {fate.cell.id: fate for fate in plan(asked, catalogue).fates}
-    here = {fate.cell.id: fate for fate in plan(asked, catalogue, frozenset({Version("3.9")})).fates}
+    here = {
+        fate.cell.id: fate for fate in plan(asked, catalogue, frozenset({Version("3.9")})).fates
+    }
     assert isinstance(anywhere[cell], Feasible)
     missing = here[cell]
     assert isinstance(missing, Infeasible)
@@ -147,7 +168,10 @@ def test_an_interpreter_that_this_machine_lacks_is_an_obstacle_only_when_asked()
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("py3.9-dep1", "does not have the form py<version>-dep<version>-demo<version>[+dated|+relaxed]"),
+        (
+            "py3.9-dep1",
+            "does not have the form py<version>-dep<version>-demo<version>[+dated|+relaxed]",
+        ),
         ("py3.9-dep1-demo1.0+relxed", "did you mean 'relaxed'?"),
         ("py3.9-dep1-demo1.0+fresh", "'fresh' is none of dated, relaxed"),
         ("py3.9-dep1-tool1.0", "'tool1.0' is not 'demo' and a version"),

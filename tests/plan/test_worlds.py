@@ -1,7 +1,7 @@
 """Each world's plan is the one that its story tells."""
 
 import pytest
-from world import WORLDS, catalogue_of, matrix_of, world
+from support.world import WORLDS, catalogue_of, matrix_of, world
 
 from compat.plan.plan import Fate, Infeasible, plan
 

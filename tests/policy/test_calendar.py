@@ -2,14 +2,14 @@
 
 import datetime
 
-from floors import DAY, FLOORS, bad, cell, declared, green, hold, policy, seen, window
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icalendar import Calendar
+from support.floors import DAY, FLOORS, bad, cell, declared, green, hold, policy, seen, window
 
 from compat.declare.load import Declared
 from compat.policy.calendar import Schedule, schedule
-from compat.policy.ical import ical
+from compat.site.exports.ical import ical
 
 DATE = datetime.date
 
@@ -64,13 +64,19 @@ def test_a_bad_version_is_left_out() -> None:
 def test_minimum_versions_are_told_by_the_rules_and_as_far_as_they_are_proven() -> None:
     proven = green(cell("3.9", "1.4"), cell("3.11", "1.4"))
     first = schedule(seen(proven), DAY).minimums[0]
-    assert {axis: str(version) for axis, version in first.floors} == {"python": "3.12", "dep": "1.4"}
+    assert {axis: str(version) for axis, version in first.floors} == {
+        "python": "3.12",
+        "dep": "1.4",
+    }
     assert {axis: str(version) for axis, version in first.proven} == {"python": "3.9", "dep": "1.4"}
 
 
 def test_a_bar_goes_from_the_release_to_the_end_of_the_window() -> None:
     bars = {(bar.axis, str(bar.version)): bar for bar in made().bars}
-    assert (str(bars["dep", "1.3"].released), str(bars["dep", "1.3"].until)) == ("2023-02-10", "2026-04-01")
+    assert (str(bars["dep", "1.3"].released), str(bars["dep", "1.3"].until)) == (
+        "2023-02-10",
+        "2026-04-01",
+    )
     assert bars["dep", "1.4"].until is None
     assert str(bars["python", "3.9"].end_of_life) == "2025-10-31"
     assert [key for key, bar in bars.items() if bar.is_floor] == [("python", "3.9"), ("dep", "1.2")]

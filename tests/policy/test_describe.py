@@ -1,27 +1,34 @@
-"""The texts about floor moves: as they are read on GitHub, and harmless whatever stands in a log."""
+"""The texts about floor moves: as they are read on GitHub, and harmless whatever stands in a
+log.
+"""
 
 import os
 from pathlib import Path
 
 import msgspec
 import pytest
-from floors import DAY, bad, cell, declared, green, hold, policy, ran, red, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.floors import DAY, bad, cell, declared, green, hold, policy, ran, red, seen
 
 from compat.declare.load import Declared
-from compat.policy.describe import requested, section, waiting
+from compat.github.description import requested, section, waiting
+from compat.github.markdown import faults, title_faults
 from compat.policy.proposal import Proposal
 from compat.policy.propose import floors, proposals
-from compat.policy.prose import faults, title_faults
 from compat.results.record import Record
 
 GOLDEN = Path(__file__).parent / "golden"
 SITE = "https://compat.example/"
-DIFF = '--- a/matrices/demo/matrix.toml\n+++ b/matrices/demo/matrix.toml\n-at = "1.2"\n+at = "1.3"\n'
+DIFF = (
+    '--- a/matrices/demo/matrix.toml\n+++ b/matrices/demo/matrix.toml\n-at = "1.2"\n+at = "1.3"\n'
+)
 AT_13 = (cell("3.9", "1.3"), cell("3.11", "1.3"))
 AT_14 = (cell("3.9", "1.4"), cell("3.11", "1.4"))
-ASK = declared({"python": "3.9", "dep": "1.2"}, policy(holds=(hold("dep", "1.3"),), known_bad=(bad("python", "3.10"),)))
+ASK = declared(
+    {"python": "3.9", "dep": "1.2"},
+    policy(holds=(hold("dep", "1.3"),), known_bad=(bad("python", "3.10"),)),
+)
 
 
 def same(name: str, text: str) -> None:
@@ -30,7 +37,9 @@ def same(name: str, text: str) -> None:
     if os.environ.get("ACCEPT_GOLDEN"):
         path.write_text(text, encoding="utf-8")
     kept = path.read_text(encoding="utf-8") if path.exists() else ""
-    assert text == kept, f"if this is right: ACCEPT_GOLDEN=1 pytest {Path(__file__).name}, and look at the diff"
+    assert text == kept, (
+        f"if this is right: ACCEPT_GOLDEN=1 pytest {Path(__file__).name}, and look at the diff"
+    )
 
 
 def found(runs: list[Record], ask: Declared = ASK) -> list[Proposal]:
@@ -71,7 +80,16 @@ def test_a_long_table_is_cut_and_says_so() -> None:
 
 
 HOSTILE = st.text(st.characters(codec="utf-8"), max_size=60) | st.sampled_from(
-    ["@everyone", "fixes #1", "![x](https://x.example/p.png)", "<img src=x>", "| a | b |", "closes GH-7", "`", "\u202e"]
+    [
+        "@everyone",
+        "fixes #1",
+        "![x](https://x.example/p.png)",
+        "<img src=x>",
+        "| a | b |",
+        "closes GH-7",
+        "`",
+        "\u202e",
+    ]
 )
 
 

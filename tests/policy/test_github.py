@@ -1,4 +1,5 @@
-"""One standing pull request and one standing issue, whatever people and the network do, against a GitHub of our own.
+"""One standing pull request and one standing issue, whatever people and the network do, against a
+GitHub of our own.
 
 Every request and every answer is held against GitHub's published description.
 """
@@ -7,35 +8,45 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-import github_openapi
 import pytest
 import requests
-from github_server import BOT, GITHUB, NAME, TOKEN, Fault, Repository, Server, serving
+from support import github_openapi
+from support.github_server import BOT, GITHUB, NAME, TOKEN, Fault, Repository, Server, serving
 
 from compat.errors import AuthenticationError, CompatError, ServiceUnreachable, UsageError
-from compat.policy.github import GitHub
-from compat.policy.rest import Answer, Rest
-from compat.policy.stand import Done, LeftAlone, Outcome, Unchanged, WouldDo, stand, stand_issue
-from compat.policy.standing import Branches, File, Standing
-from compat.policy.standing_issue import StandingIssue, Thread
+from compat.github.client import GitHub
+from compat.github.issue import DesiredIssue, IssueKey
+from compat.github.pull_request import Branches, DesiredPullRequest, RepositoryFile
+from compat.github.rest import Reply, Rest
+from compat.github.sync import (
+    Done,
+    LeftAlone,
+    Outcome,
+    Unchanged,
+    WouldDo,
+    sync_issue,
+    sync_pull_request,
+)
 
 BEFORE, AFTER = 'at = "3.9"\n', 'at = "3.10"\n'
 BRANCHES = Branches(own="compat/floors", base="main")
-THREAD = Thread(key="floors", label="compat")
-WANTED = Standing(
+THREAD = IssueKey(key="floors", label="compat")
+WANTED = DesiredPullRequest(
     title="Raise the floor of python to 3.10",
     body="Every cell is green.\n",
     digest="evidence-1",
-    files=(File(path="matrix.toml", before=BEFORE, after=AFTER),),
+    files=(RepositoryFile(path="matrix.toml", before=BEFORE, after=AFTER),),
 )
-NEWER = Standing(
+NEWER = DesiredPullRequest(
     title="Raise the floor of python to 3.11",
     body="Every newer cell is green.",
     digest="evidence-2",
-    files=(File(path="matrix.toml", before=BEFORE, after='at = "3.11"\n'),),
+    files=(RepositoryFile(path="matrix.toml", before=BEFORE, after='at = "3.11"\n'),),
 )
-ISSUE = StandingIssue(title="The schedule is late", body="The last run is old.", digest="late-1")
-LATER = StandingIssue(title="The schedule is later still", body="The last run is older.", digest="late-2")
+ISSUE = DesiredIssue(title="The schedule is late", body="The last run is old.", digest="late-1")
+LATER = DesiredIssue(
+    title="The schedule is later still", body="The last run is older.", digest="late-2"
+)
 
 
 @pytest.fixture
@@ -51,15 +62,23 @@ def there(server: Server) -> Repository:
 
 
 def github(server: Server, token: str | None = TOKEN, waited: list[float] | None = None) -> GitHub:
-    return GitHub(Rest(server.url, NAME, token, requests.Session(), (waited if waited is not None else []).append))
+    return GitHub(
+        Rest(
+            server.url,
+            NAME,
+            token,
+            requests.Session(),
+            (waited if waited is not None else []).append,
+        )
+    )
 
 
-def run(server: Server, wanted: Standing | None = WANTED, **options: Any) -> Outcome:
-    return stand(github(server), BRANCHES, wanted, **options)
+def run(server: Server, wanted: DesiredPullRequest | None = WANTED, **options: Any) -> Outcome:
+    return sync_pull_request(github(server), BRANCHES, wanted, **options)
 
 
-def run_issue(server: Server, wanted: StandingIssue | None = ISSUE, **options: Any) -> Outcome:
-    return stand_issue(github(server), THREAD, wanted, **options)
+def run_issue(server: Server, wanted: DesiredIssue | None = ISSUE, **options: Any) -> Outcome:
+    return sync_issue(github(server), THREAD, wanted, **options)
 
 
 def the_pull(there: Repository) -> dict[str, Any]:
@@ -94,7 +113,9 @@ def at_once(server: Server, method: str, path: str, act: Any) -> list[Outcome]:
 
 
 class TestThePullRequest:
-    def test_is_one_commit_with_the_files_on_the_head_of_the_base(self, server: Server, there: Repository) -> None:
+    def test_is_one_commit_with_the_files_on_the_head_of_the_base(
+        self, server: Server, there: Repository
+    ) -> None:
         outcome = run(server)
         assert outcome == Done(url="https://github.com/owner/repo/pull/1", sentence="opened")
         commit = there.commits[there.refs[BRANCHES.own]]
@@ -105,11 +126,15 @@ class TestThePullRequest:
         assert "Every cell is green." in pull["body"]
         assert "evidence-1" in pull["body"]
 
-    def test_run_twice_is_not_touched_the_second_time(self, server: Server, there: Repository) -> None:
+    def test_run_twice_is_not_touched_the_second_time(
+        self, server: Server, there: Repository
+    ) -> None:
         run(server)
         written = len(server.writes)
         outcome = run(server)
-        assert outcome == Unchanged(url="https://github.com/owner/repo/pull/1", sentence="it says what there is to say")
+        assert outcome == Unchanged(
+            url="https://github.com/owner/repo/pull/1", sentence="it says what there is to say"
+        )
         assert len(server.writes) == written
         the_pull(there)
 
@@ -127,7 +152,9 @@ class TestThePullRequest:
         assert the_pull(there)["title"] == NEWER.title
         assert there.files(BRANCHES.own)["matrix.toml"] == NEWER.files[0].after
 
-    def test_with_other_evidence_is_updated_in_place(self, server: Server, there: Repository) -> None:
+    def test_with_other_evidence_is_updated_in_place(
+        self, server: Server, there: Repository
+    ) -> None:
         run(server)
         outcome = run(server, NEWER)
         assert outcome.sentence == "updated: its commit, its title, its text"
@@ -146,7 +173,9 @@ class TestThePullRequest:
         assert isinstance(run(server), Unchanged)
         the_pull(there)
 
-    def test_never_takes_back_what_others_changed_in_the_same_file(self, server: Server, there: Repository) -> None:
+    def test_never_takes_back_what_others_changed_in_the_same_file(
+        self, server: Server, there: Repository
+    ) -> None:
         run(server)
         there.push("main", matrix_toml=f"{BEFORE}other = 1\n")
         outcome = run(server)
@@ -159,7 +188,8 @@ class TestThePullRequest:
     ) -> None:
         run(server)
         assert run(server, None) == Done(
-            url="https://github.com/owner/repo/pull/1", sentence="closed: nothing is left to propose"
+            url="https://github.com/owner/repo/pull/1",
+            sentence="closed: nothing is left to propose",
         )
         assert there.pulls("open") == []
         (comment,) = there.comments[1]
@@ -167,7 +197,9 @@ class TestThePullRequest:
         assert isinstance(run(server, None), Unchanged)
         assert len(there.comments[1]) == 1
 
-    def test_that_closed_itself_comes_again_with_the_same_evidence(self, server: Server, there: Repository) -> None:
+    def test_that_closed_itself_comes_again_with_the_same_evidence(
+        self, server: Server, there: Repository
+    ) -> None:
         run(server)
         run(server, None)
         assert run(server).sentence == "opened"
@@ -191,13 +223,18 @@ class TestThePullRequest:
         run(server)
         there.merge(1, squash=squash)
         assert isinstance(run(server), Unchanged)
-        later = Standing(
-            title=NEWER.title, body="x", digest="e3", files=(File(path="matrix.toml", before=AFTER, after="at=3\n"),)
+        later = DesiredPullRequest(
+            title=NEWER.title,
+            body="x",
+            digest="e3",
+            files=(RepositoryFile(path="matrix.toml", before=AFTER, after="at=3\n"),),
         )
         assert run(server, later).sentence == "opened"
         assert the_pull(there)["number"] == 2
 
-    def test_that_was_merged_and_taken_back_is_not_asked_again(self, server: Server, there: Repository) -> None:
+    def test_that_was_merged_and_taken_back_is_not_asked_again(
+        self, server: Server, there: Repository
+    ) -> None:
         run(server)
         there.merge(1)
         there.push("main", matrix_toml=BEFORE)
@@ -209,22 +246,37 @@ class TestThePullRequest:
     def test_is_found_on_a_later_page(self, server: Server, there: Repository) -> None:
         server.page_size = 1
         for digest in ("a", "b", "c"):
-            run(server, Standing(title="T", body="B", digest=digest, files=WANTED.files))
+            run(server, DesiredPullRequest(title="T", body="B", digest=digest, files=WANTED.files))
             run(server, None)
         there.threads[1] |= {"body": there.threads[1]["body"].replace(" withdrawn", "")}
-        assert isinstance(run(server, Standing(title="T", body="B", digest="a", files=WANTED.files)), LeftAlone)
+        assert isinstance(
+            run(server, DesiredPullRequest(title="T", body="B", digest="a", files=WANTED.files)),
+            LeftAlone,
+        )
         assert there.pulls("open") == []
 
-    def test_of_a_fork_with_the_same_branch_name_is_not_ours(self, server: Server, there: Repository) -> None:
+    def test_of_a_fork_with_the_same_branch_name_is_not_ours(
+        self, server: Server, there: Repository
+    ) -> None:
         body = run(server, dry_run=True).body.replace("evidence-1", "evidence-2")
-        there.add({"title": "x", "body": body, "head": BRANCHES.own, "base": "stable", "fork": "owner/fork"})
+        there.add(
+            {
+                "title": "x",
+                "body": body,
+                "head": BRANCHES.own,
+                "base": "stable",
+                "fork": "owner/fork",
+            }
+        )
         there.refs["stable"] = there.refs["main"]
         assert run(server).sentence == "opened"
         assert [pull["number"] for pull in there.pulls("open")] == [1, 2]
 
 
 class TestAPersonsWork:
-    def test_a_commit_on_the_branch_is_never_overwritten(self, server: Server, there: Repository) -> None:
+    def test_a_commit_on_the_branch_is_never_overwritten(
+        self, server: Server, there: Repository
+    ) -> None:
         run(server)
         theirs = there.push(BRANCHES.own, README_md="theirs\n")
         for _ in range(2):
@@ -247,7 +299,13 @@ class TestAPersonsWork:
         assert len(there.comments[1]) == 1
 
     @pytest.mark.parametrize(
-        "changed", [{}, {"message": "Mine"}, {"message": "Mine", "committer": BOT}, {"parents": [], "committer": BOT}]
+        "changed",
+        [
+            {},
+            {"message": "Mine"},
+            {"message": "Mine", "committer": BOT},
+            {"parents": [], "committer": BOT},
+        ],
     )
     def test_an_amended_or_moved_commit_is_theirs(
         self, server: Server, there: Repository, changed: dict[str, Any]
@@ -258,7 +316,9 @@ class TestAPersonsWork:
         assert isinstance(run(server, NEWER), LeftAlone)
         assert there.refs[BRANCHES.own] == mine
 
-    def test_content_amended_under_our_own_name_is_theirs(self, server: Server, there: Repository) -> None:
+    def test_content_amended_under_our_own_name_is_theirs(
+        self, server: Server, there: Repository
+    ) -> None:
         run(server)
         author = there.commits[there.refs[BRANCHES.own]]["author"]
         there.amend(BRANCHES.own, committer=author, tree=there.tree({"matrix.toml": "theirs\n"}))
@@ -266,12 +326,16 @@ class TestAPersonsWork:
         assert isinstance(run(server, NEWER), LeftAlone)
         assert there.refs[BRANCHES.own] == mine
 
-    def test_a_commit_that_github_signs_for_us_is_ours(self, server: Server, there: Repository) -> None:
+    def test_a_commit_that_github_signs_for_us_is_ours(
+        self, server: Server, there: Repository
+    ) -> None:
         there.committer = GITHUB
         run(server)
         assert run(server, NEWER).sentence.startswith("updated")
 
-    def test_a_branch_of_theirs_without_a_pull_request_is_left_alone(self, server: Server, there: Repository) -> None:
+    def test_a_branch_of_theirs_without_a_pull_request_is_left_alone(
+        self, server: Server, there: Repository
+    ) -> None:
         there.refs[BRANCHES.own] = there.refs["main"]
         theirs = there.push(BRANCHES.own, README_md="theirs\n")
         assert isinstance(run(server), LeftAlone)
@@ -279,7 +343,9 @@ class TestAPersonsWork:
         assert there.refs[BRANCHES.own] == theirs
         assert there.pulls() == []
 
-    def test_a_branch_that_only_points_at_the_base_is_taken(self, server: Server, there: Repository) -> None:
+    def test_a_branch_that_only_points_at_the_base_is_taken(
+        self, server: Server, there: Repository
+    ) -> None:
         there.refs[BRANCHES.own] = there.refs["main"]
         assert run(server).sentence == "opened"
         the_pull(there)
@@ -327,7 +393,9 @@ class TestAPersonsWork:
         assert the_pull(there)["body"].startswith("All mine\n\n<!-- compat")
         assert isinstance(run(server, NEWER), Unchanged)
 
-    def test_closed_unmerged_is_respected_until_the_evidence_changes(self, server: Server, there: Repository) -> None:
+    def test_closed_unmerged_is_respected_until_the_evidence_changes(
+        self, server: Server, there: Repository
+    ) -> None:
         run(server)
         there.edit(1, state="closed")
         written = len(server.writes)
@@ -352,21 +420,27 @@ class TestAPersonsWork:
         assert isinstance(run(server), LeftAlone)
         assert run(server, NEWER).sentence == "opened"
 
-    def test_a_no_is_remembered_behind_a_later_pull_request(self, server: Server, there: Repository) -> None:
+    def test_a_no_is_remembered_behind_a_later_pull_request(
+        self, server: Server, there: Repository
+    ) -> None:
         run(server)
         there.edit(1, state="closed")
         run(server, NEWER)
         run(server, None)
         assert isinstance(run(server), LeftAlone)
 
-    def test_pointed_at_another_branch_is_left_alone(self, server: Server, there: Repository) -> None:
+    def test_pointed_at_another_branch_is_left_alone(
+        self, server: Server, there: Repository
+    ) -> None:
         run(server)
         there.refs["stable"] = there.refs["main"]
         there.edit(1, base="stable")
         assert isinstance(run(server, NEWER), LeftAlone)
         the_pull(there)
 
-    def test_a_push_between_our_look_and_our_write_is_kept(self, server: Server, there: Repository) -> None:
+    def test_a_push_between_our_look_and_our_write_is_kept(
+        self, server: Server, there: Repository
+    ) -> None:
         run(server)
         pushed: list[str] = []
 
@@ -381,7 +455,9 @@ class TestAPersonsWork:
 
 class TestTheStandingIssue:
     def test_is_opened_once(self, server: Server, there: Repository) -> None:
-        assert run_issue(server) == Done(url="https://github.com/owner/repo/issues/1", sentence="opened")
+        assert run_issue(server) == Done(
+            url="https://github.com/owner/repo/issues/1", sentence="opened"
+        )
         written = len(server.writes)
         assert isinstance(run_issue(server), Unchanged)
         assert len(server.writes) == written
@@ -392,7 +468,9 @@ class TestTheStandingIssue:
         assert the_issue(there)["number"] == 1
         assert isinstance(run_issue(server), Unchanged)
 
-    def test_is_updated_closed_and_opened_again_in_place(self, server: Server, there: Repository) -> None:
+    def test_is_updated_closed_and_opened_again_in_place(
+        self, server: Server, there: Repository
+    ) -> None:
         run_issue(server)
         assert run_issue(server, LATER).sentence == "updated"
         assert the_issue(there)["title"] == LATER.title
@@ -413,14 +491,18 @@ class TestTheStandingIssue:
         assert run_issue(server, LATER).sentence == "opened again"
         the_issue(there)
 
-    def test_closed_by_itself_and_opened_again_by_a_person_stays_open(self, server: Server, there: Repository) -> None:
+    def test_closed_by_itself_and_opened_again_by_a_person_stays_open(
+        self, server: Server, there: Repository
+    ) -> None:
         run_issue(server)
         run_issue(server, None)
         there.edit(1, state="open")
         assert isinstance(run_issue(server, None), LeftAlone)
         the_issue(there)
 
-    def test_is_not_another_issue_or_pull_request_with_the_label(self, server: Server, there: Repository) -> None:
+    def test_is_not_another_issue_or_pull_request_with_the_label(
+        self, server: Server, there: Repository
+    ) -> None:
         there.add({"title": "x", "body": "theirs", "labels": ["compat"]})
         run(server)
         there.threads[2]["labels"] = ["compat"]
@@ -457,7 +539,9 @@ class TestTheStandingIssue:
 
 
 class TestADryRun:
-    def test_shows_the_exact_text_and_diff_and_writes_nothing(self, server: Server, there: Repository) -> None:
+    def test_shows_the_exact_text_and_diff_and_writes_nothing(
+        self, server: Server, there: Repository
+    ) -> None:
         shown = run(server, dry_run=True)
         assert isinstance(shown, WouldDo)
         assert server.writes == []
@@ -469,26 +553,35 @@ class TestADryRun:
         run(server)
         written = len(server.writes)
         assert isinstance(run(server, dry_run=True), Unchanged)
-        assert run(server, NEWER, dry_run=True).sentence == "would be updated: its commit, its title, its text"
+        assert (
+            run(server, NEWER, dry_run=True).sentence
+            == "would be updated: its commit, its title, its text"
+        )
         assert run(server, None, dry_run=True).sentence.startswith("would be closed")
         there.push(BRANCHES.own, README_md="theirs\n")
         assert isinstance(run(server, dry_run=True), LeftAlone)
         assert len(server.writes) == written
 
-    def test_without_a_token_shows_what_would_be_written_and_asks_nothing(self, server: Server) -> None:
-        shown = stand(github(server, token=None), BRANCHES, WANTED, dry_run=True)
+    def test_without_a_token_shows_what_would_be_written_and_asks_nothing(
+        self, server: Server
+    ) -> None:
+        shown = sync_pull_request(github(server, token=None), BRANCHES, WANTED, dry_run=True)
         assert isinstance(shown, WouldDo)
         assert (shown.title, shown.body) == (WANTED.title, WANTED.body)
         assert "+at" in shown.diff
-        assert isinstance(stand(github(server, token=None), BRANCHES, None, dry_run=True), Unchanged)
-        assert isinstance(stand_issue(github(server, token=None), THREAD, ISSUE, dry_run=True), WouldDo)
+        assert isinstance(
+            sync_pull_request(github(server, token=None), BRANCHES, None, dry_run=True), Unchanged
+        )
+        assert isinstance(
+            sync_issue(github(server, token=None), THREAD, ISSUE, dry_run=True), WouldDo
+        )
         assert server.requests == []
 
 
 def refused(server: Server, **options: Any) -> CompatError:
     """What a run is stopped by; it never shows the token."""
     with pytest.raises(CompatError) as trouble:
-        stand(github(server, **options), BRANCHES, WANTED)
+        sync_pull_request(github(server, **options), BRANCHES, WANTED)
     assert TOKEN not in str(trouble.value)
     return trouble.value
 
@@ -498,7 +591,7 @@ class TestTokens:
         trouble = refused(server, token=None)
         assert (type(trouble), trouble.exit_code) == (AuthenticationError, 4)
         with pytest.raises(AuthenticationError):
-            stand_issue(github(server, token=None), THREAD, ISSUE)
+            sync_issue(github(server, token=None), THREAD, ISSUE)
         assert server.requests == []
 
     def test_wrong_is_exit_4_and_not_shown(self, server: Server) -> None:
@@ -516,22 +609,30 @@ class TestTokens:
             github(server, token=token)
         assert not token or token not in str(trouble.value)
 
-    def test_without_permission_is_exit_4_and_names_what_is_missing(self, server: Server, there: Repository) -> None:
+    def test_without_permission_is_exit_4_and_names_what_is_missing(
+        self, server: Server, there: Repository
+    ) -> None:
         server.permissions = {"issues"}
         trouble = refused(server)
         assert trouble.exit_code == 4
         assert "contents=write" in str(trouble)
         assert there.pulls() == []
 
-    def test_is_asked_for_before_any_write_and_not_waited_for_while_requests_are_left(self, server: Server) -> None:
+    def test_is_asked_for_before_any_write_and_not_waited_for_while_requests_are_left(
+        self, server: Server
+    ) -> None:
         with pytest.raises(AuthenticationError):
             Rest(server.url, NAME, None, requests.Session()).write("POST", "pulls", {})
         waited: list[float] = []
-        server.faults = [Fault("GET", "", 403, X_RateLimit_Remaining="5", X_RateLimit_Reset="4102444800")]
+        server.faults = [
+            Fault("GET", "", 403, X_RateLimit_Remaining="5", X_RateLimit_Reset="4102444800")
+        ]
         assert refused(server, waited=waited).exit_code == 4
         assert waited == []
 
-    def test_that_may_not_open_pull_requests_names_the_setting(self, server: Server, there: Repository) -> None:
+    def test_that_may_not_open_pull_requests_names_the_setting(
+        self, server: Server, there: Repository
+    ) -> None:
         message = "GitHub Actions is not permitted to create or approve pull requests."
         server.faults = [Fault("POST", "/pulls", 403, message=message)]
         assert "settings" in str(refused(server))
@@ -547,7 +648,9 @@ class TestTokens:
         run(server)
         assert set(server.authorizations) == {f"Bearer {TOKEN}"}
 
-    @pytest.mark.parametrize("address", ["http://api.example.org", "https://me:word@api.example.org", "https://a/?b=c"])
+    @pytest.mark.parametrize(
+        "address", ["http://api.example.org", "https://me:word@api.example.org", "https://a/?b=c"]
+    )
     def test_do_not_travel_in_the_clear(self, address: str) -> None:
         with pytest.raises(UsageError) as trouble:
             Rest(address, NAME, TOKEN, requests.Session())
@@ -566,12 +669,16 @@ class TestTroubleOnTheWay:
             Fault("GET", "/pulls", 403, Retry_After="7"),
             Fault("POST", "/git/trees", 429, Retry_After="5"),
         ]
-        stand(github(server, waited=waited), BRANCHES, WANTED)
+        sync_pull_request(github(server, waited=waited), BRANCHES, WANTED)
         assert waited == [7.0, 5.0]
         the_pull(there)
 
-    def test_a_long_rate_limit_is_exit_3_and_says_when(self, server: Server, there: Repository) -> None:
-        fault = Fault("POST", "/pulls", 403, X_RateLimit_Remaining="0", X_RateLimit_Reset="4102444800")
+    def test_a_long_rate_limit_is_exit_3_and_says_when(
+        self, server: Server, there: Repository
+    ) -> None:
+        fault = Fault(
+            "POST", "/pulls", 403, X_RateLimit_Remaining="0", X_RateLimit_Reset="4102444800"
+        )
         server.faults = [fault]
         trouble = refused(server)
         assert (type(trouble), trouble.exit_code) == (ServiceUnreachable, 3)
@@ -579,7 +686,9 @@ class TestTroubleOnTheWay:
         assert run(server).sentence == "opened"
         the_pull(there)
 
-    def test_a_rate_limit_without_a_time_is_waited_for_a_minute_and_not_for_ever(self, server: Server) -> None:
+    def test_a_rate_limit_without_a_time_is_waited_for_a_minute_and_not_for_ever(
+        self, server: Server
+    ) -> None:
         waited: list[float] = []
         message = "You have exceeded a secondary rate limit."
         server.faults = [Fault("GET", "/pulls", 403, message=message) for _ in range(9)]
@@ -590,10 +699,21 @@ class TestTroubleOnTheWay:
     @pytest.mark.parametrize("after", [True, False])
     @pytest.mark.parametrize(
         ("method", "path"),
-        [("POST", "/git/trees"), ("POST", "/git/commits"), ("POST", "/git/refs"), ("POST", "/pulls")],
+        [
+            ("POST", "/git/trees"),
+            ("POST", "/git/commits"),
+            ("POST", "/git/refs"),
+            ("POST", "/pulls"),
+        ],
     )
     def test_a_write_that_may_have_happened_is_looked_for_before_it_is_repeated(
-        self, server: Server, there: Repository, status: int | None, after: bool, method: str, path: str
+        self,
+        server: Server,
+        there: Repository,
+        status: int | None,
+        after: bool,
+        method: str,
+        path: str,
     ) -> None:
         server.faults = [Fault(method, path, status, after=after)]
         run(server)
@@ -625,7 +745,9 @@ class TestTroubleOnTheWay:
         assert there.pulls("open") == []
         assert len(there.comments[1]) == 1
 
-    def test_a_read_is_repeated_three_times_and_then_it_is_exit_3(self, server: Server, there: Repository) -> None:
+    def test_a_read_is_repeated_three_times_and_then_it_is_exit_3(
+        self, server: Server, there: Repository
+    ) -> None:
         server.faults = [Fault("GET", "/contents", 502), Fault("GET", "/contents", None)]
         run(server)
         server.faults = [Fault("GET", "/pulls", 503) for _ in range(3)]
@@ -639,22 +761,28 @@ class TestTroubleOnTheWay:
         assert "rounds" in str(trouble)
 
     def test_rules_of_the_repository_that_forbid_the_branch_are_told(self, server: Server) -> None:
-        server.faults = [Fault("POST", "/git/refs", 422, message="Repository rule violations found")]
+        server.faults = [
+            Fault("POST", "/git/refs", 422, message="Repository rule violations found")
+        ]
         assert "rule violations" in str(refused(server))
 
     def test_no_server_at_all_is_exit_3(self) -> None:
-        nowhere = GitHub(Rest("http://127.0.0.1:9", NAME, TOKEN, requests.Session(), lambda seconds: None))
+        nowhere = GitHub(
+            Rest("http://127.0.0.1:9", NAME, TOKEN, requests.Session(), lambda seconds: None)
+        )
         with pytest.raises(ServiceUnreachable):
-            stand(nowhere, BRANCHES, WANTED)
+            sync_pull_request(nowhere, BRANCHES, WANTED)
 
-    def test_a_next_page_outside_the_api_is_not_asked_for(self, server: Server, there: Repository) -> None:
+    def test_a_next_page_outside_the_api_is_not_asked_for(
+        self, server: Server, there: Repository
+    ) -> None:
         run(server)
         run(server, None)
         run(server)
         reader, server.page_size = github(server), 1
         server.url = "http://127.0.0.1:9"
         with pytest.raises(ServiceUnreachable, match="outside its API"):
-            stand(reader, BRANCHES, WANTED)
+            sync_pull_request(reader, BRANCHES, WANTED)
 
     def test_a_file_too_large_to_be_told_is_exit_2(self, server: Server, there: Repository) -> None:
         there.too_large.add("matrix.toml")
@@ -663,11 +791,11 @@ class TestTroubleOnTheWay:
 
     @pytest.mark.parametrize("content", [b"[1]", b"<html>", b"\xff", b"3"])
     def test_an_error_that_is_not_json_is_told_by_its_status(self, content: bytes) -> None:
-        assert Answer(status=418, content=content, following=None).message == "status 418"
+        assert Reply(status=418, content=content, following=None).message == "status 418"
 
     def test_no_such_base_is_exit_2(self, server: Server) -> None:
         with pytest.raises(UsageError, match="no branch absent"):
-            stand(github(server), Branches(own="compat/floors", base="absent"), WANTED)
+            sync_pull_request(github(server), Branches(own="compat/floors", base="absent"), WANTED)
 
 
 class TestTheDescription:
@@ -693,8 +821,20 @@ class TestTheDescription:
         ("method", "path", "query", "body", "complaint"),
         [
             ("POST", "pulls", {}, {"title": "t", "head": "h"}, "'base' is a required property"),
-            ("POST", "pulls", {}, {"title": "t", "head": "h", "base": "b", "bdy": "x"}, "'bdy' was unexpected"),
-            ("POST", "git/trees", {}, {"tree": [{"path": "a", "mode": "644"}]}, "'644' is not one of"),
+            (
+                "POST",
+                "pulls",
+                {},
+                {"title": "t", "head": "h", "base": "b", "bdy": "x"},
+                "'bdy' was unexpected",
+            ),
+            (
+                "POST",
+                "git/trees",
+                {},
+                {"tree": [{"path": "a", "mode": "644"}]},
+                "'644' is not one of",
+            ),
             ("PATCH", "pulls/1", {}, {"state": "shut"}, "'shut' is not one of"),
             ("GET", "pulls", {"state": "any"}, None, "query state"),
             ("GET", "pulls", {"heads": "x"}, None, "query heads is not known"),
@@ -706,18 +846,26 @@ class TestTheDescription:
     def test_bites_on_a_wrong_request(
         self, method: str, path: str, query: dict[str, str], body: Any, complaint: str
     ) -> None:
-        found = github_openapi.violations(method, f"/repos/{NAME}/{path}", query, body, 404, {"message": "x"})
+        found = github_openapi.violations(
+            method, f"/repos/{NAME}/{path}", query, body, 404, {"message": "x"}
+        )
         assert any(complaint in violation for violation in found), found
 
     @pytest.mark.parametrize(
-        ("status", "answer"), [(201, {"number": 1}), (204, None), (422, ["no"]), (500, {"message": 3})]
+        ("status", "answer"),
+        [(201, {"number": 1}), (204, None), (422, ["no"]), (500, {"message": 3})],
     )
     def test_bites_on_a_wrong_answer(self, status: int, answer: Any) -> None:
         body = {"title": "t", "head": "h", "base": "b"}
         assert github_openapi.violations("POST", f"/repos/{NAME}/pulls", {}, body, status, answer)
 
     def test_of_a_server_that_answers_wrongly_is_exit_3(self, server: Server) -> None:
-        server.repository.threads[1] = {"number": "one", "state": "open", "head": BRANCHES.own, "base": "main"}
+        server.repository.threads[1] = {
+            "number": "one",
+            "state": "open",
+            "head": BRANCHES.own,
+            "base": "main",
+        }
         server.repository.threads[1] |= {"title": "x", "body": "", "merged_at": None}
         server.repository.refs[BRANCHES.own] = server.repository.refs["main"]
         assert "description" in str(refused(server))

@@ -3,19 +3,21 @@
 import datetime
 
 import pytest
-from floors import DAY, OTHER_LOCK, bad, cell, declared, green, policy, ran, red, seen
 from packaging.version import Version
+from support.floors import DAY, OTHER_LOCK, bad, cell, declared, green, policy, ran, red, seen
 
 from compat.declare.policy import Policy
+from compat.policy.as_of import AsOf
 from compat.policy.guard import Guard
-from compat.policy.moment import Moment
 from compat.results.record import Record
 
 
-def guard(runs: list[Record], rules: Policy | None = None, locked: bool = True, **floors: str) -> Guard:
+def guard(
+    runs: list[Record], rules: Policy | None = None, locked: bool = True, **floors: str
+) -> Guard:
     known = seen(runs, declared({"python": "3.9", "dep": "1.2"} | floors, rules), has_locks=locked)
     assert known.ask.policy is not None
-    return Guard(Moment(known, known.ask.policy, DAY))
+    return Guard(AsOf(known, known.ask.policy, DAY))
 
 
 def corners(found: Guard, axis: str, at: str) -> list[tuple[str, ...]]:
@@ -50,7 +52,9 @@ def test_the_strictest_recipe_that_bears_it_out_speaks() -> None:
     ]
 
 
-def test_what_is_needed_is_the_published_cell_first_and_the_relaxed_one_once_that_is_refused() -> None:
+def test_what_is_needed_is_the_published_cell_first_and_the_relaxed_one_once_that_is_refused() -> (
+    None
+):
     assert guard([]).proof("dep", Version("1.3")).needs == (cell("3.9", "1.3"), cell("3.11", "1.3"))
     refused = [ran(cell("3.9", "1.2"), "lock-fail:conflict(other)")]
     needs = guard(refused).proof("dep", Version("1.3")).needs
@@ -79,7 +83,9 @@ def test_runs_on_another_lock_are_no_witnesses() -> None:
 
 
 @pytest.mark.parametrize("level", ["L2", "L1", "L0"])
-def test_runs_that_other_cells_could_have_written_to_move_no_floor_but_count_as_verdicts(level: str) -> None:
+def test_runs_that_other_cells_could_have_written_to_move_no_floor_but_count_as_verdicts(
+    level: str,
+) -> None:
     names = [cell("3.9", "1.3"), cell("3.11", "1.3")]
     found = guard([ran(name, days_ago=ago, isolation=level) for name in names for ago in (1, 2, 3)])
     proof = found.proof("dep", Version("1.3"))
@@ -87,7 +93,13 @@ def test_runs_that_other_cells_could_have_written_to_move_no_floor_but_count_as_
     assert [each.verdict for each in proof.evidence] == ["works", "works"]
     assert [each.word for each in proof.evidence] == ["not isolated", "not isolated"]
     assert [(each.against, each.because) for each in proof.objections] == [
-        ("isolation", f"{name} has no run at isolation L3, which a floor needs: it came to pass on 2026-06-14")
+        (
+            "isolation",
+            (
+                f"{name} has no run at isolation L3, which a floor needs: it came to pass on"
+                " 2026-06-14"
+            ),
+        )
         for name in names
     ]
 
@@ -100,8 +112,12 @@ def test_only_isolated_runs_are_witnesses() -> None:
     assert [each.days for each in proof.evidence] == [(DAY - datetime.timedelta(1),)] * 2
 
 
-def test_a_floor_is_not_broken_by_runs_that_were_not_isolated_but_by_refusals_for_which_nothing_ran() -> None:
-    names = [cell(python, "1.3", recipe) for python in ("3.9", "3.11") for recipe in ("", "relaxed")]
+def test_a_floor_is_not_broken_by_runs_that_were_not_isolated_but_by_refusals_for_which_nothing_ran() -> (
+    None
+):
+    names = [
+        cell(python, "1.3", recipe) for python in ("3.9", "3.11") for recipe in ("", "relaxed")
+    ]
     told = "import-fail:missing-module(dep.old)"
     weaker = [ran(name, told, days_ago=ago, isolation="L1") for name in names for ago in (1, 2)]
     assert guard(weaker).proof("dep", Version("1.3")).state == "open"
@@ -134,7 +150,7 @@ def test_a_version_that_the_matrix_does_not_ask_about_has_no_cell() -> None:
 def test_a_bad_version_may_still_be_judged() -> None:
     known = seen([], declared(rules=policy(known_bad=(bad("dep", "1.3"),))))
     assert known.ask.policy is not None
-    assert Guard(Moment(known, known.ask.policy, DAY)).proof("dep", Version("1.3")).state == "open"
+    assert Guard(AsOf(known, known.ask.policy, DAY)).proof("dep", Version("1.3")).state == "open"
 
 
 def test_a_relaxed_cell_with_a_third_package_in_the_way_neither_supports_nor_contradicts() -> None:
@@ -144,9 +160,15 @@ def test_a_relaxed_cell_with_a_third_package_in_the_way_neither_supports_nor_con
         ran(cell("3.9", "1.3"), "lock-fail:conflict(third<2)"),
         ran(cell("3.11", "1.3"), "lock-fail:conflict(third<2)"),
     ]
-    proof = guard(blocked + refused + red(cell("3.11", "1.3", "relaxed"))).proof("dep", Version("1.3"))
+    proof = guard(blocked + refused + red(cell("3.11", "1.3", "relaxed"))).proof(
+        "dep", Version("1.3")
+    )
     evidence = next(one for one in proof.evidence if one.cell == cell("3.9", "1.3", "relaxed"))
-    assert (evidence.verdict, evidence.word, evidence.supports) == ("unknown", "no answer yet", False)
+    assert (evidence.verdict, evidence.word, evidence.supports) == (
+        "unknown",
+        "no answer yet",
+        False,
+    )
     assert proof.state == "open"
     told = [objection for objection in proof.objections if evidence.cell in objection.cells]
     assert [(one.against, one.because.partition(" on 20")[0]) for one in told] == [

@@ -5,7 +5,10 @@ import random
 from typing import Any
 
 import pytest
-from floors import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from packaging.version import Version
+from support.floors import (
     DAY,
     DEP,
     DEPS,
@@ -27,26 +30,28 @@ from floors import (
     seen,
     window,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from packaging.version import Version
 
 from compat.declare.load import Declared
 from compat.policy.proposal import Proposal
 from compat.policy.propose import floors, proposals
-from compat.results.picture import Picture
 from compat.results.record import Capability, Record
+from compat.results.snapshot import Snapshot
 
-# dep 1.3 came out on 2023-02-10, so at the end of two years and with the next quarter it may be the floor: 2025-04-01.
-# dep 1.4 follows on 2026-04-01. Python 3.11 came out on 2022-10-24: from 2025-01-01.
+# dep 1.3 came out on 2023-02-10, so at the end of two years and with the next quarter it may be the
+# floor: 2025-04-01. dep 1.4 follows on 2026-04-01. Python 3.11 came out on 2022-10-24: from
+# 2025-01-01.
 AT_13 = (cell("3.9", "1.3"), cell("3.11", "1.3"))
 AT_14 = (cell("3.9", "1.4"), cell("3.11", "1.4"))
 AT_12 = (cell("3.9", "1.2"), cell("3.11", "1.2"))
 AT_11 = (cell("3.9", "1.1", "relaxed"), cell("3.11", "1.1", "relaxed"))
 
 
-def on_dep(runs: list[Record], ask: Declared | None = None, day: datetime.date = DAY) -> dict[str, Proposal]:
-    return {one.id: one for one in proposals(seen(runs, ask, max(day, DAY)), day) if one.axis == "dep"}
+def on_dep(
+    runs: list[Record], ask: Declared | None = None, day: datetime.date = DAY
+) -> dict[str, Proposal]:
+    return {
+        one.id: one for one in proposals(seen(runs, ask, max(day, DAY)), day) if one.axis == "dep"
+    }
 
 
 def opened(found: dict[str, Proposal]) -> list[str]:
@@ -62,22 +67,26 @@ def with_floor(dep: str, **rules: Any) -> Declared:
 
 
 class TestARaise:
-    def test_is_open_when_the_calendar_allows_it_and_both_ends_of_the_other_axis_are_proven(self) -> None:
+    def test_is_open_when_the_calendar_allows_it_and_both_ends_of_the_other_axis_are_proven(
+        self,
+    ) -> None:
         found = on_dep(green(*AT_14))
         assert opened(found) == ["raise-dep-1.2-to-1.4"]
         assert [one.cell for one in found["raise-dep-1.2-to-1.4"].evidence] == list(AT_14)
 
     def test_says_who_loses_what(self) -> None:
         one = on_dep(green(*AT_14))["raise-dep-1.2-to-1.4"]
-        assert [(gone.package, list(map(str, gone.versions))) for gone in one.lost] == [("dep", ["1.2", "1.3"])]
+        assert [(gone.package, list(map(str, gone.versions))) for gone in one.lost] == [
+            ("dep", ["1.2", "1.3"])
+        ]
         assert one.gained == ()
 
     def test_waits_for_the_second_witness(self) -> None:
         one = on_dep(green(AT_14[0]) + green(AT_14[1], days=[3]))["raise-dep-1.2-to-1.4"]
         (objection,) = one.objections
         assert objection.against == "witnesses"
-        assert objection.because == (
-            f"{AT_14[1]} has supporting runs on 1 of 2 days (2026-06-12); "
+        assert (
+            objection.because == f"{AT_14[1]} has supporting runs on 1 of 2 days (2026-06-12); "
             "a run from 2026-06-13 on is the next that counts"
         )
         assert one.needs == (AT_14[1],)
@@ -93,7 +102,9 @@ class TestARaise:
 
     def test_is_not_open_when_one_end_is_missing(self) -> None:
         one = on_dep(green(AT_14[0]))["raise-dep-1.2-to-1.4"]
-        assert [objection.because for objection in one.objections] == [f"no run of {AT_14[1]} counts yet"]
+        assert [objection.because for objection in one.objections] == [
+            f"no run of {AT_14[1]} counts yet"
+        ]
 
     def test_waits_when_the_suite_has_changed(self) -> None:
         runs = [ran(one, days_ago=ago, suite_digest=OTHER_SUITE) for one in AT_14 for ago in (1, 2)]
@@ -105,19 +116,35 @@ class TestARaise:
 
     def test_takes_failing_capabilities_only_with_a_declared_explanation(self) -> None:
         def partial(name: str) -> list[Record]:
-            return [ran(one, "test-fail:assertion(x)", ago, **lacking(name)) for one in AT_14 for ago in (1, 2)]
+            return [
+                ran(one, "test-fail:assertion(x)", ago, **lacking(name))
+                for one in AT_14
+                for ago in (1, 2)
+            ]
 
         assert opened(on_dep(partial("printing"))) == ["raise-dep-1.2-to-1.4"]
         one = on_dep(partial("adding up"))["raise-dep-1.2-to-1.4"]
-        assert "no explanation is declared of why these fail: adding up" in one.objections[0].because
+        assert (
+            "no explanation is declared of why these fail: adding up" in one.objections[0].because
+        )
 
     def test_tells_what_works_at_the_floor_and_fails_at_the_next(self) -> None:
         at_floor = [one.replace("dep1.4", "dep1.2") for one in AT_14]
-        works = {"capabilities": (Capability(id="printing", status="yes"), Capability(id="adding", status="yes"))}
+        works = {
+            "capabilities": (
+                Capability(id="printing", status="yes"),
+                Capability(id="adding", status="yes"),
+            )
+        }
         before = [ran(one, days_ago=ago, **works) for one in at_floor for ago in (1, 2)]
-        after = [ran(one, "test-fail:assertion(x)", ago, **lacking("printing")) for one in AT_14 for ago in (1, 2)]
+        after = [
+            ran(one, "test-fail:assertion(x)", ago, **lacking("printing"))
+            for one in AT_14
+            for ago in (1, 2)
+        ]
         assert on_dep(before + after)["raise-dep-1.2-to-1.4"].grounds[1:] == tuple(
-            f"in {one} these fail, which work in {one.replace('dep1.4', 'dep1.2')}: printing" for one in AT_14
+            f"in {one} these fail, which work in {one.replace('dep1.4', 'dep1.2')}: printing"
+            for one in AT_14
         )
         assert len(on_dep(after)["raise-dep-1.2-to-1.4"].grounds) == 1
 
@@ -130,16 +157,19 @@ class TestARaise:
         day = datetime.date(2023, 9, 1)
         found = proposals(seen([], ask), day)
         one = next(one for one in found if one.id == "raise-dep-1.0-to-1.3")
-        assert one.objections[-1].because == (
-            "the plan rules out every cell of demo 1.0 with dep 1.3 as published, such as py3.8-dep1.3-demo1.0+dated: "
-            "demo 1.0 requires dep <1.3,>=1.0, not 1.3"
+        assert (
+            one.objections[-1].because
+            == "the plan rules out every cell of demo 1.0 with dep 1.3 as published, such as"
+            " py3.8-dep1.3-demo1.0+dated: demo 1.0 requires dep <1.3,>=1.0, not 1.3"
         )
         assert one.needs == ()
 
     def test_is_announced_before_its_day_and_not_open(self) -> None:
         day = datetime.date(2026, 3, 10)
         ask = with_floor("1.3")
-        one = {p.id: p for p in proposals(seen(green(*AT_14, days=[100, 101]), ask, day), day)}["raise-dep-1.3-to-1.4"]
+        one = {p.id: p for p in proposals(seen(green(*AT_14, days=[100, 101]), ask, day), day)}[
+            "raise-dep-1.3-to-1.4"
+        ]
         assert against(one)[0] == "calendar"
         assert one.earliest == datetime.date(2026, 4, 1)
 
@@ -154,7 +184,9 @@ class TestARaise:
 
     def test_is_of_the_interpreter_too(self) -> None:
         runs = green(cell("3.11", "1.2"), cell("3.11", "1.4"))
-        assert [one.id for one in proposals(seen(runs), DAY) if one.is_open] == ["raise-python-3.9-to-3.11"]
+        assert [one.id for one in proposals(seen(runs), DAY) if one.is_open] == [
+            "raise-python-3.9-to-3.11"
+        ]
 
 
 class TestALowering:
@@ -174,7 +206,9 @@ class TestALowering:
 
     def test_stops_at_a_gap(self) -> None:
         at_10 = (cell("3.9", "1.0", "relaxed"), cell("3.11", "1.0", "relaxed"))
-        found = on_dep(green(*AT_12, *at_10) + red(*AT_11), with_floor("1.2", holds=(hold("dep", "1.0"),)))
+        found = on_dep(
+            green(*AT_12, *at_10) + red(*AT_11), with_floor("1.2", holds=(hold("dep", "1.0"),))
+        )
         assert opened(found) == []
         assert against(found["lower-dep-1.2-to-1.1"]) == ["red", "red"]
 
@@ -254,7 +288,14 @@ def test_the_digest_stays_when_a_green_cell_runs_again_and_changes_with_a_verdic
 # Laws. Worlds of few cells, outcomes and days, so that they meet.
 
 CELLS = [cell(p, d, r) for p in PYTHONS for d in DEPS for r in ("", "dated", "relaxed")]
-TOLD = ("pass", "pass", "pass", "import-fail:missing-module(x)", "install-fail:network", "test-fail:wall-time")
+TOLD = (
+    "pass",
+    "pass",
+    "pass",
+    "import-fail:missing-module(x)",
+    "install-fail:network",
+    "test-fail:wall-time",
+)
 
 
 @st.composite
@@ -302,13 +343,18 @@ asks = st.builds(
     st.sampled_from(["monthly", "quarterly", "half-yearly", "yearly"]),
     st.none() | st.sampled_from(DEPS),
     st.none() | st.sampled_from(DEPS),
-    st.none() | st.sampled_from([window("python", end_of_life=True), window("dep", minors=2), window("dep", minors=9)]),
+    st.none()
+    | st.sampled_from(
+        [window("python", end_of_life=True), window("dep", minors=2), window("dep", minors=9)]
+    ),
 )
 worlds = st.tuples(st.one_of(runs(), columns()), asks)
 
 
-def proven_at(known: Picture, axis: str, version: Version, witnesses: int) -> bool:
-    """Whether some cell there is green, fresh, and was so on enough days: told apart from the guard on purpose."""
+def proven_at(known: Snapshot, axis: str, version: Version, witnesses: int) -> bool:
+    """Whether some cell there is green, fresh, and was so on enough days: told apart from the guard
+    on purpose.
+    """
     for entry in known.entries:
         same = [run for run in entry.runs if (run.lock_digest, run.suite_digest) == (LOCK, SUITE)]
         days = {run.started.date() for run in same if str(run.outcomes[-1]) == "pass"}
@@ -331,19 +377,25 @@ def test_a_floor_never_passes_the_last_proven_cell(world: tuple[list[Record], De
 
 @given(worlds)
 @settings(max_examples=150, deadline=None)
-def test_proposing_again_after_a_move_proposes_nothing_more_of_that_axis(world: tuple[list[Record], Declared]) -> None:
+def test_proposing_again_after_a_move_proposes_nothing_more_of_that_axis(
+    world: tuple[list[Record], Declared],
+) -> None:
     made, ask = world
     at = {floor.axis: floor.at for floor in ask.matrix.floors}
     for one in proposals(seen(made, ask), DAY):
         if one.is_open:
             moved = declared({**at, one.axis: one.proposed}, ask.policy)
             again = proposals(seen(made, moved), DAY)
-            assert not [other.id for other in again if other.axis == one.axis and other.is_open], one.id
+            assert not [other.id for other in again if other.axis == one.axis and other.is_open], (
+                one.id
+            )
 
 
 @given(worlds, st.randoms())
 @settings(max_examples=60, deadline=None)
-def test_the_same_day_gives_the_same_proposals(world: tuple[list[Record], Declared], chance: random.Random) -> None:
+def test_the_same_day_gives_the_same_proposals(
+    world: tuple[list[Record], Declared], chance: random.Random
+) -> None:
     made, ask = world
     mixed = list(made)
     chance.shuffle(mixed)
@@ -362,22 +414,30 @@ def test_infrastructure_trouble_changes_nothing(world: tuple[list[Record], Decla
 
 
 @given(
-    st.lists(st.sampled_from(CELLS), unique=True), asks, st.sampled_from(["spurious", "flaky", "old", "other suite"])
+    st.lists(st.sampled_from(CELLS), unique=True),
+    asks,
+    st.sampled_from(["spurious", "flaky", "old", "other suite"]),
 )
 @settings(max_examples=80, deadline=None)
-def test_spurious_flaky_and_stale_evidence_never_opens_a_move(names: list[str], ask: Declared, doubt: str) -> None:
+def test_spurious_flaky_and_stale_evidence_never_opens_a_move(
+    names: list[str], ask: Declared, doubt: str
+) -> None:
     made = {
         "spurious": [ran(name, "install-fail:network", ago) for name in names for ago in (1, 2, 3)],
         "flaky": green(*names, days=[1, 3, 5]) + red(*names, days=[2, 4, 6]),
         "old": green(*names, days=[100, 101, 102]) + red(*names[::2], days=[103]),
-        "other suite": [ran(name, days_ago=ago, suite_digest=OTHER_SUITE) for name in names for ago in (1, 2, 3)],
+        "other suite": [
+            ran(name, days_ago=ago, suite_digest=OTHER_SUITE) for name in names for ago in (1, 2, 3)
+        ],
     }[doubt]
     assert not [one.id for one in proposals(seen(made, ask), DAY) if one.is_open]
 
 
 @given(worlds)
 @settings(max_examples=100, deadline=None)
-def test_no_raise_is_to_a_version_younger_than_its_window(world: tuple[list[Record], Declared]) -> None:
+def test_no_raise_is_to_a_version_younger_than_its_window(
+    world: tuple[list[Record], Declared],
+) -> None:
     made, ask = world
     assert ask.policy is not None
     if any(rule.axis == "dep" for rule in ask.policy.windows):
@@ -396,9 +456,13 @@ def test_holds_and_bad_versions_are_heeded(world: tuple[list[Record], Declared])
     assert ask.policy is not None
     for one in proposals(seen(made, ask), DAY):
         if one.is_open and one.kind != "lower":
-            assert all(one.proposed <= held.at for held in ask.policy.holds if held.axis == one.axis)
+            assert all(
+                one.proposed <= held.at for held in ask.policy.holds if held.axis == one.axis
+            )
         if one.is_open:
-            assert not any(one.proposed == b.version for b in ask.policy.known_bad if b.axis == one.axis)
+            assert not any(
+                one.proposed == b.version for b in ask.policy.known_bad if b.axis == one.axis
+            )
 
 
 @pytest.mark.parametrize("days", [0, 40, 400, 2000])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from compat.policy import prose
+from compat.github import markdown
 
 SEEDS = [
     "<script>alert(1)</script>",
@@ -97,10 +97,20 @@ WRAPS: list[Callable[[str], str]] = [
 ]
 CORPUS = [wrap(seed) for seed, wrap in itertools.product(SEEDS, WRAPS)]
 HARMLESS = {"p", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "code", "pre"}
-FORMS = [prose.inline, prose.code, prose.block]
+FORMS = [markdown.inline, markdown.code, markdown.block]
 hostile = st.lists(
     st.sampled_from(
-        [*"@#`|\\<>&!$:[]()*_~-+=.\n\r\t \x00\u202e", "fixes ", "#1", "@user", "GH-2", "://", "www.", "a", "1"]
+        [
+            *"@#`|\\<>&!$:[]()*_~-+=.\n\r\t \x00\u202e",
+            "fixes ",
+            "#1",
+            "@user",
+            "GH-2",
+            "://",
+            "www.",
+            "a",
+            "1",
+        ]
     )
     | st.text(max_size=3),
     max_size=20,
@@ -108,15 +118,22 @@ hostile = st.lists(
 
 
 def document(form: Callable[[str], str], text: str) -> str:
-    """A body as the proposals write them: at the start of a line, within one, in a list and in a table."""
-    if form is prose.block:
+    """A body as the proposals write them: at the start of a line, within one, in a list and in a
+    table.
+    """
+    if form is markdown.block:
         return f"Log:\n\n{form(text)}\n\nEnd.\n"
     shown = form(text)
-    return f"{shown}\n\nThis says {shown} and more.\n\n- {shown}\n\n| a | b |\n|---|---|\n| {shown} | x |\n"
+    return (
+        f"{shown}\n\nThis says {shown} and more.\n\n- {shown}\n\n| a | b |\n|---|---|\n| {shown} |"
+        " x |\n"
+    )
 
 
 def rendered(markdown: str) -> str:
-    return MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(markdown)
+    return (
+        MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(markdown)
+    )
 
 
 def elements(html: str) -> set[str]:
@@ -131,59 +148,72 @@ class TestTwoHundredHostileStrings:
     def test_bring_nothing_to_life(self, form: Callable[[str], str]) -> None:
         for text in CORPUS:
             body = document(form, text)
-            assert prose.faults(body) == (), text[:100]
+            assert markdown.faults(body) == (), text[:100]
             assert elements(rendered(body)) <= HARMLESS, text[:100]
 
     @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
     def test_hide_nothing(self, form: Callable[[str], str]) -> None:
         for text in CORPUS:
             for char in document(form, text):
-                assert char in "\n\t" or unicodedata.category(char)[0] not in "CZ" or char == " ", text[:100]
+                assert char in "\n\t" or unicodedata.category(char)[0] not in "CZ" or char == " ", (
+                    text[:100]
+                )
 
     @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
-    def test_leave_the_table_and_the_text_around_them_whole(self, form: Callable[[str], str]) -> None:
+    def test_leave_the_table_and_the_text_around_them_whole(
+        self, form: Callable[[str], str]
+    ) -> None:
         for text in CORPUS:
             html = rendered(document(form, text))
-            assert html.count("<td>") == (0 if form is prose.block else 2), text[:100]
-            assert html.endswith("<p>End.</p>\n" if form is prose.block else "</table>\n"), text[:100]
+            assert html.count("<td>") == (0 if form is markdown.block else 2), text[:100]
+            assert html.endswith("<p>End.</p>\n" if form is markdown.block else "</table>\n"), text[
+                :100
+            ]
 
     def test_make_harmless_titles(self) -> None:
         for text in CORPUS:
-            title = prose.plain(text)
-            assert prose.title_faults(title) == (), text[:100]
+            title = markdown.plain(text)
+            assert markdown.title_faults(title) == (), text[:100]
             assert len(title) <= 400
 
     def test_make_no_link(self) -> None:
         for text in CORPUS:
-            assert "<a" not in rendered(prose.link(text, "javascript:alert(1)"))
-            assert rendered(prose.link(text, "https://x.example/a_b?c=d")).count("<a ") == 1
+            assert "<a" not in rendered(markdown.link(text, "javascript:alert(1)"))
+            assert rendered(markdown.link(text, "https://x.example/a_b?c=d")).count("<a ") == 1
 
     @given(hostile, st.sampled_from(FORMS))
-    def test_of_any_making_bring_nothing_to_life(self, text: str, form: Callable[[str], str]) -> None:
+    def test_of_any_making_bring_nothing_to_life(
+        self, text: str, form: Callable[[str], str]
+    ) -> None:
         body = document(form, text)
-        assert prose.faults(body) == ()
+        assert markdown.faults(body) == ()
         assert elements(rendered(body)) <= HARMLESS
-        assert prose.title_faults(prose.plain(text)) == ()
+        assert markdown.title_faults(markdown.plain(text)) == ()
 
 
 class TestHarmlessText:
-    @pytest.mark.parametrize("text", ["2.14.1", "numpy>=1.21,<2", "py3.9-tf2.10-tff0.36.0+relaxed", "a_b [x] *y* #z"])
+    @pytest.mark.parametrize(
+        "text", ["2.14.1", "numpy>=1.21,<2", "py3.9-tf2.10-tff0.36.0+relaxed", "a_b [x] *y* #z"]
+    )
     def test_is_shown_as_it_is(self, text: str) -> None:
-        for form in (prose.inline, prose.code):
+        for form in (markdown.inline, markdown.code):
             html = rendered(form(text)).replace("<code>", "").replace("</code>", "")
-            assert html == f"<p>{text.replace('&', '&amp;').replace('<', '&lt;').replace('>', '&gt;')}</p>\n"
+            assert (
+                html
+                == f"<p>{text.replace('&', '&amp;').replace('<', '&lt;').replace('>', '&gt;')}</p>\n"
+            )
 
     def test_keeps_its_lines_and_tabs_in_a_block(self) -> None:
-        assert prose.block("a\n\tb@c.org\n", "diff") == "```diff\na\n\tb@c.org\n```"
+        assert markdown.block("a\n\tb@c.org\n", "diff") == "```diff\na\n\tb@c.org\n```"
 
     def test_that_is_long_is_cut_visibly(self) -> None:
-        assert prose.plain("x" * 300).endswith("x…")
-        assert len(prose.inline("x" * 300)) == 200
+        assert markdown.plain("x" * 300).endswith("x…")
+        assert len(markdown.inline("x" * 300)) == 200
 
 
 class TestTheGuard:
     @pytest.mark.parametrize(
-        ("markdown", "fault"),
+        ("text", "fault"),
         [
             ("hello @user", "a mention: @user"),
             ("fixes #1", "a closing keyword: fixes #1"),
@@ -200,10 +230,14 @@ class TestTheGuard:
             ("```mermaid\nx\n```", "a block of kind mermaid"),
         ],
     )
-    def test_finds_what_would_come_alive(self, markdown: str, fault: str) -> None:
-        assert any(found.startswith(fault) for found in prose.faults(markdown)), prose.faults(markdown)
+    def test_finds_what_would_come_alive(self, text: str, fault: str) -> None:
+        faults = markdown.faults(text)
+        assert any(found.startswith(fault) for found in faults), faults
 
     def test_is_silent_about_ordinary_text(self) -> None:
-        body = "# A title\n\nSee [cell](https://x.example/a) `a@b`, 12:30:45:\n\n```diff\n@@ -1 +1 @@\n-a\n+b\n```\n"
-        assert prose.faults(body) == ()
-        assert prose.title_faults("Raise the floor of python to 3.10") == ()
+        body = (
+            "# A title\n\nSee [cell](https://x.example/a) `a@b`, 12:30:45:\n\n```diff\n@@ -1 +1"
+            " @@\n-a\n+b\n```\n"
+        )
+        assert markdown.faults(body) == ()
+        assert markdown.title_faults("Raise the floor of python to 3.10") == ()

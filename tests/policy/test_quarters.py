@@ -4,10 +4,10 @@ import datetime
 import itertools
 
 import msgspec
-from floors import DAY, DEPS, FLOORS, declared, policy, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.version import Version
+from support.floors import DAY, DEPS, FLOORS, declared, policy, seen
 
 from compat.declare.load import Declared
 from compat.policy.calendar import Schedule, schedule
@@ -27,7 +27,11 @@ def named(found: Schedule) -> dict[str, Quarter]:
 def test_there_is_one_for_each_quarter_of_three_years_the_present_one_first() -> None:
     found = quarters(made())
     assert (len(found), found[0].id, found[-1].id) == (13, "2026-q2", "2029-q2")
-    assert (str(found[0].on), str(found[1].on), str(found[1].end)) == ("2026-06-15", "2026-07-01", "2026-09-30")
+    assert (str(found[0].on), str(found[1].on), str(found[1].end)) == (
+        "2026-06-15",
+        "2026-07-01",
+        "2026-09-30",
+    )
 
 
 def test_a_floor_has_moved_when_the_quarter_of_its_move_begins() -> None:
@@ -44,8 +48,14 @@ def test_what_is_due_is_in_the_present_quarter() -> None:
 
 def test_each_move_ends_what_those_before_it_left() -> None:
     first, second = made(declared({"dep": "1.2"}, policy(default_months=48))).moves
-    assert [(str(one.before), str(one.to)) for one in (first, second)] == [("1.2", "1.3"), ("1.3", "1.4")]
-    assert [[str(v) for gone in one.lost for v in gone.versions] for one in (first, second)] == [["1.2"], ["1.3"]]
+    assert [(str(one.before), str(one.to)) for one in (first, second)] == [
+        ("1.2", "1.3"),
+        ("1.3", "1.4"),
+    ]
+    assert [[str(v) for gone in one.lost for v in gone.versions] for one in (first, second)] == [
+        ["1.2"],
+        ["1.3"],
+    ]
 
 
 def test_without_a_policy_there_is_none() -> None:

@@ -11,11 +11,16 @@ from packaging.version import Version
 
 from compat.declare.toml import document as parsed_toml
 from compat.errors import DeclarationError, UsageError
-from compat.policy.ranges import Move, Unsatisfiable, with_floor
-from compat.policy.rewrite import rewritten
-from compat.policy.rewrite_toml import Rewritten, rewritten_matrix
+from compat.rewrite.file import rewritten
+from compat.rewrite.ranges import Move, Unsatisfiable, with_floor
+from compat.rewrite.toml_values import Rewritten, rewritten_matrix
 
-GRID = [Version(f"{major}.{minor}.{patch}") for major in range(5) for minor in range(7) for patch in range(3)]
+GRID = [
+    Version(f"{major}.{minor}.{patch}")
+    for major in range(5)
+    for minor in range(7)
+    for patch in range(3)
+]
 
 
 def move(package: str | None, floor: str) -> Move:
@@ -62,7 +67,9 @@ class TestARange:
             (">=2.8,~=2.8", "2.9", ">=2.9,~=2.8"),
         ],
     )
-    def test_gets_another_lower_bound_and_keeps_the_rest(self, before: str, floor: str, after: str) -> None:
+    def test_gets_another_lower_bound_and_keeps_the_rest(
+        self, before: str, floor: str, after: str
+    ) -> None:
         assert with_floor(before, Version(floor)) == after
 
     @pytest.mark.parametrize(
@@ -77,7 +84,9 @@ class TestARange:
             (">=2.9,!=2.8.*", "2.8"),
         ],
     )
-    def test_that_would_admit_nothing_or_not_the_floor_is_a_value_and_no_text(self, before: str, floor: str) -> None:
+    def test_that_would_admit_nothing_or_not_the_floor_is_a_value_and_no_text(
+        self, before: str, floor: str
+    ) -> None:
         result = rewritten("requirements.txt", f"numpy{before}\n", move("numpy", floor))
         assert isinstance(result, Unsatisfiable)
         assert result.before == f"numpy{before}"
@@ -92,12 +101,12 @@ versions = st.builds("{}.{}".format, st.integers(0, 4), st.integers(0, 6)) | st.
     "{}.{}.{}".format, st.integers(0, 4), st.integers(0, 6), st.integers(0, 2)
 )
 spaces = st.sampled_from(["", " ", "  "])
-lower = st.builds("{}{}{}".format, st.sampled_from([">=", ">", "~=", "=="]), spaces, versions) | versions.map(
-    "=={}.*".format
-)
-others = st.builds("{}{}{}".format, st.sampled_from(["<", "<=", "!="]), spaces, versions) | versions.map(
-    "!={}.*".format
-)
+lower = st.builds(
+    "{}{}{}".format, st.sampled_from([">=", ">", "~=", "=="]), spaces, versions
+) | versions.map("=={}.*".format)
+others = st.builds(
+    "{}{}{}".format, st.sampled_from(["<", "<=", "!="]), spaces, versions
+) | versions.map("!={}.*".format)
 
 
 @st.composite
@@ -146,10 +155,14 @@ class TestLawsOfARange:
             assert (version in after) is (version >= Version(low) and version != Version(excluded))
 
     @given(versions, versions, spaces, st.lists(others, max_size=2))
-    def test_there_and_back_is_where_it_began(self, here: str, there: str, space: str, rest: list[str]) -> None:
+    def test_there_and_back_is_where_it_began(
+        self, here: str, there: str, space: str, rest: list[str]
+    ) -> None:
         specifier = ",".join([f">={space}{here}", *rest])
         gone = with_floor(specifier, Version(there))
-        assert with_floor(gone, Version(here)) == (specifier if Version(here) != Version(there) else gone)
+        assert with_floor(gone, Version(here)) == (
+            specifier if Version(here) != Version(there) else gone
+        )
 
 
 PYPROJECT = """\
@@ -175,7 +188,9 @@ dev = [{include-group = "lint"}, "NUMPY>=1.21,!=1.22.0"]"""
 class TestAPyproject:
     def test_is_raised_wherever_the_package_stands_and_nowhere_else(self) -> None:
         result = changed("a/pyproject.toml", PYPROJECT, "numpy", "1.22")
-        expected = PYPROJECT.replace("numpy >= 1.21 ;", "numpy >= 1.22 ;").replace("numpy ~= 1.21", "numpy ~= 1.22")
+        expected = PYPROJECT.replace("numpy >= 1.21 ;", "numpy >= 1.22 ;").replace(
+            "numpy ~= 1.21", "numpy ~= 1.22"
+        )
         assert result.text == expected.replace("NUMPY>=1.21", "NUMPY>=1.22")
         assert [edit.place for edit in result.edits] == [
             "project.dependencies[0]",
@@ -185,11 +200,19 @@ class TestAPyproject:
         assert result.edits[0].after == "numpy >= 1.22 ; python_version < '3.11'"
 
     def test_says_what_it_left_alone(self) -> None:
-        left = {item.place: item.because for item in changed("pyproject.toml", PYPROJECT, "numpy", "1.22").left}
-        assert set(left) == {"project.optional-dependencies.gpu[0]", "project.optional-dependencies.url[0]"}
+        left = {
+            item.place: item.because
+            for item in changed("pyproject.toml", PYPROJECT, "numpy", "1.22").left
+        }
+        assert set(left) == {
+            "project.optional-dependencies.gpu[0]",
+            "project.optional-dependencies.url[0]",
+        }
         assert "direct reference" in left["project.optional-dependencies.url[0]"]
 
-    def test_a_higher_bound_elsewhere_has_its_own_reason_and_stays_when_the_floor_goes_down(self) -> None:
+    def test_a_higher_bound_elsewhere_has_its_own_reason_and_stays_when_the_floor_goes_down(
+        self,
+    ) -> None:
         result = changed("pyproject.toml", PYPROJECT, "numpy", "1.20")
         assert len(result.edits) == 3
         assert ">=1.23.2,<2" in result.text
@@ -209,10 +232,15 @@ class TestAPyproject:
         assert result.place == "dependency-groups.test[0]"
 
     def test_poetrys_own_tables_are_left_alone_and_named(self) -> None:
-        text = '[tool.poetry.dependencies]\npython = "^3.9"\na = "^1"\n[tool.poetry.group.dev.dependencies]\nA = "1"\n'
+        text = (
+            '[tool.poetry.dependencies]\npython = "^3.9"\na ='
+            ' "^1"\n[tool.poetry.group.dev.dependencies]\nA = "1"\n'
+        )
         assert changed("pyproject.toml", text, "a", "2").text == text
         assert len(changed("pyproject.toml", text, "a", "2").left) == 2
-        assert [item.text for item in changed("pyproject.toml", text, None, "3.10").left] == ["^3.9"]
+        assert [item.text for item in changed("pyproject.toml", text, None, "3.10").left] == [
+            "^3.9"
+        ]
 
     def test_tables_that_are_torn_apart_and_dotted_keys_are_found(self) -> None:
         text = '[project]\nrequires-python=">=3.8"\n[tool.x]\ny=1\n[project.optional-dependencies]\nz=["a>=1"]\n'
@@ -228,7 +256,14 @@ class TestAPyproject:
         assert "\n" not in str(refusal.value)
 
     @pytest.mark.parametrize(
-        "text", ["", "project = 3", "[project]\ndependencies = 'a>=1'", "[project]\ndependencies=[1]", "tool = 1"]
+        "text",
+        [
+            "",
+            "project = 3",
+            "[project]\ndependencies = 'a>=1'",
+            "[project]\ndependencies=[1]",
+            "tool = 1",
+        ],
     )
     def test_of_another_shape_is_left_as_it_is(self, text: str) -> None:
         assert changed("pyproject.toml", text, "a", "2").text == text
@@ -238,9 +273,16 @@ class TestAPyproject:
 names = st.sampled_from(["numpy", "Numpy", "scipy", "num-py", "numpy-extra"])
 markers = st.sampled_from(["", " ; python_version < '3.11'", ";os_name=='posix'", " ;extra == 'x'"])
 requirements = st.builds(
-    "{}{}{}{}{}".format, names, st.sampled_from(["", "[x]", "[x, y]", " [x]"]), spaces, specifiers(), markers
+    "{}{}{}{}{}".format,
+    names,
+    st.sampled_from(["", "[x]", "[x, y]", " [x]"]),
+    spaces,
+    specifiers(),
+    markers,
 )
-fillers = st.lists(st.sampled_from([" ", "\t", "\n", "# c, 'd', \"e\n", "# numpy>=1\n"]), max_size=3).map("".join)
+fillers = st.lists(
+    st.sampled_from([" ", "\t", "\n", "# c, 'd', \"e\n", "# numpy>=1\n"]), max_size=3
+).map("".join)
 quotes = st.sampled_from(['"', '"""'])
 newlines = st.sampled_from(["\n", "\r\n"])
 
@@ -265,7 +307,9 @@ def rendered(items: list[str], around: list[str]) -> str:
 
 class TestLawsOfAPyproject:
     @given(documents(), versions)
-    def test_every_byte_outside_the_edits_stays(self, document: tuple[list[str], list[str]], floor: str) -> None:
+    def test_every_byte_outside_the_edits_stays(
+        self, document: tuple[list[str], list[str]], floor: str
+    ) -> None:
         items, around = document
         result = rewritten("pyproject.toml", rendered(items, around), move("numpy", floor))
         if isinstance(result, Unsatisfiable):
@@ -277,7 +321,9 @@ class TestLawsOfAPyproject:
         assert result.text == rendered(items, around)
 
     @given(documents(), versions)
-    def test_the_second_time_changes_nothing(self, document: tuple[list[str], list[str]], floor: str) -> None:
+    def test_the_second_time_changes_nothing(
+        self, document: tuple[list[str], list[str]], floor: str
+    ) -> None:
         result = rewritten("pyproject.toml", rendered(*document), move("numpy", floor))
         if isinstance(result, Rewritten):
             again = rewritten("pyproject.toml", result.text, move("numpy", floor))
@@ -301,7 +347,9 @@ class TestLawsOfAPyproject:
             assert before.name.lower() == "numpy" or before.specifier == requirement.specifier
 
     @given(documents(), versions)
-    def test_afterwards_the_lowest_bound_is_the_floor(self, document: tuple[list[str], list[str]], floor: str) -> None:
+    def test_afterwards_the_lowest_bound_is_the_floor(
+        self, document: tuple[list[str], list[str]], floor: str
+    ) -> None:
         result = rewritten("pyproject.toml", rendered(*document), move("numpy", floor))
         if isinstance(result, Unsatisfiable):
             return
@@ -317,7 +365,10 @@ class TestLawsOfAPyproject:
 def bounds_named(specifier: SpecifierSet) -> tuple[Version, bool] | None:
     """The highest of the lower bounds that a specifier names."""
     clauses = [part for part in specifier if part.operator in (">=", ">", "~=", "==")]
-    return max(((Version(part.version.removesuffix(".*")), part.operator == ">") for part in clauses), default=None)
+    return max(
+        ((Version(part.version.removesuffix(".*")), part.operator == ">") for part in clauses),
+        default=None,
+    )
 
 
 SETUP = """\
@@ -363,7 +414,9 @@ class TestASetupCfg:
         assert changed("setup.cfg", text, None, "3.9").text == text.replace(">=3.8", ">=3.9")
 
     def test_that_reads_from_another_file_says_so(self) -> None:
-        result = changed("setup.cfg", "[options]\ninstall_requires = file: requirements.txt\n", "numpy", "2")
+        result = changed(
+            "setup.cfg", "[options]\ninstall_requires = file: requirements.txt\n", "numpy", "2"
+        )
         assert "another file" in result.left[0].because
 
     def test_with_a_range_over_several_lines_is_left_alone(self) -> None:
@@ -376,9 +429,13 @@ class TestASetupCfg:
             rewritten("setup.cfg", "no header\n", move("a", "2"))
 
     @given(st.lists(requirements, min_size=1, max_size=5), newlines, versions)
-    def test_keeps_every_byte_outside_its_edits(self, items: list[str], newline: str, floor: str) -> None:
+    def test_keeps_every_byte_outside_its_edits(
+        self, items: list[str], newline: str, floor: str
+    ) -> None:
         def text(of: list[str]) -> str:
-            return newline.join(["[options]", "install_requires=", *(f"   {item.rstrip()}  " for item in of), "x=1"])
+            return newline.join(
+                ["[options]", "install_requires=", *(f"   {item.rstrip()}  " for item in of), "x=1"]
+            )
 
         result = rewritten("setup.cfg", text(items), move("numpy", floor))
         if isinstance(result, Unsatisfiable):
@@ -410,12 +467,16 @@ https://example.org/numpy>=1.21"""
 class TestARequirementsFile:
     def test_is_raised_line_by_line(self) -> None:
         result = changed("requirements/test.in", REQUIREMENTS, "numpy", "1.22")
-        assert result.text == REQUIREMENTS.replace("numpy>=1.21  #", "numpy>=1.22  #").replace("~= 1.21 ;", "~= 1.22 ;")
+        assert result.text == REQUIREMENTS.replace("numpy>=1.21  #", "numpy>=1.22  #").replace(
+            "~= 1.21 ;", "~= 1.22 ;"
+        )
         assert [edit.place for edit in result.edits] == ["line 5", "line 6"]
         assert [item.place for item in result.left] == ["line 8", "line 11", "line 13"]
 
     def test_has_no_floor_of_python(self) -> None:
-        assert changed("requirements.txt", REQUIREMENTS, None, "3.10") == Rewritten(text=REQUIREMENTS)
+        assert changed("requirements.txt", REQUIREMENTS, None, "3.10") == Rewritten(
+            text=REQUIREMENTS
+        )
 
     def test_asks_for_one_build_or_for_no_range_at_all_and_is_left_alone(self) -> None:
         for line in ("torch===2.0", "torch==2.0+cpu", "torch>=2.0.*", "torch>=two", "torch>=1 <2"):
@@ -446,7 +507,9 @@ because = "it pins"
 class TestAMatrix:
     def test_gets_another_floor_for_another_reason(self) -> None:
         text = rewritten_matrix(MATRIX, "tf", Version("2.15"), 'proven "green"')
-        assert text == MATRIX.replace('"2.14"', '"2.15"').replace('"it pins"', '"proven \\"green\\""')
+        assert text == MATRIX.replace('"2.14"', '"2.15"').replace(
+            '"it pins"', '"proven \\"green\\""'
+        )
 
     @given(st.text(max_size=80))
     @example("\r\n")
@@ -456,14 +519,18 @@ class TestAMatrix:
         assert read(text)["floors"][0] == {"axis": "python", "at": "3.10", "because": because}
         assert read(text)["floors"][1] == read(MATRIX)["floors"][1]
         assert rewritten_matrix(text, "python", Version("3.10"), because) == text
-        assert text.startswith('name = "m"   # the name\n[[floors]]\naxis = "python"\nat = \'3.10\'  # literal\n')
+        assert text.startswith(
+            'name = "m"   # the name\n[[floors]]\naxis = "python"\nat = \'3.10\'  # literal\n'
+        )
 
     def test_the_floor_that_it_has_already_changes_nothing(self) -> None:
         assert rewritten_matrix(MATRIX, "tf", Version("2.14.0"), "it pins") == MATRIX
 
     def test_written_inline_and_with_crlf_is_kept(self) -> None:
         text = 'floors = [ {axis="a", at="1", because="b"} ]\r\n# end'
-        assert rewritten_matrix(text, "a", Version("2"), "c") == text.replace('"1"', '"2"').replace('"b"', '"c"')
+        assert rewritten_matrix(text, "a", Version("2"), "c") == text.replace('"1"', '"2"').replace(
+            '"b"', '"c"'
+        )
 
     def test_without_that_floor_is_refused_with_the_nearest_name(self) -> None:
         with pytest.raises(UsageError, match="python"):

@@ -3,8 +3,10 @@
 import datetime
 
 import msgspec
-from editions import volume
-from floors import (
+from hypothesis import given, settings
+from packaging.specifiers import SpecifierSet
+from support.editions import volume
+from support.floors import (
     DAY,
     LOCK,
     SUITE,
@@ -21,36 +23,36 @@ from floors import (
     release,
     seen,
 )
-from hypothesis import given, settings
-from known import Shelf
-from packaging.specifiers import SpecifierSet
+from support.known import Shelf
 from test_propose import worlds
 
 from compat.declare.load import Declared
 from compat.index.release import Catalogue, Package, Published
 from compat.plan.plan import plan
 from compat.policy.calendar import schedule
-from compat.policy.ical import ical
 from compat.policy.proposal import Proposal
 from compat.policy.propose import floors, proposals
-from compat.results.picture import Picture, picture
 from compat.results.record import Record
-from compat.results.verdict import Present
-from compat.site.views_policy import proposal_list
+from compat.results.snapshot import Snapshot, snapshot
+from compat.results.verdict import EvaluationContext
+from compat.site.exports.ical import ical
+from compat.site.pages.policy_view import proposal_list
 
 AT_12, AT_13, AT_14 = ((cell("3.9", dep), cell("3.11", dep)) for dep in ("1.2", "1.3", "1.4"))
 LATER = datetime.date(2028, 1, 1)
 
 
-def strict(runs: list[Record], ask: Declared) -> Picture:
-    """What is known where no rule lifts a pin: demo 2.0 cannot be had with Python 3.8, nor with dep below 1.2."""
+def strict(runs: list[Record], ask: Declared) -> Snapshot:
+    """What is known where no rule lifts a pin: demo 2.0 cannot be had with Python 3.8, nor with dep
+    below 1.2.
+    """
     ask = msgspec.structs.replace(ask, matrix=msgspec.structs.replace(ask.matrix, rules=()))
     by_cell: dict[str, list[Record]] = {}
     for run in runs:
         by_cell.setdefault(run.cell, []).append(run)
-    present = Present(suite_digest=SUITE, day=DAY)
+    present = EvaluationContext(suite_digest=SUITE, day=DAY)
     fates = plan(ask.matrix, catalogue()).fates
-    return picture(ask, catalogue(), fates, dict.fromkeys(by_cell, LOCK), by_cell, present)
+    return snapshot(ask, catalogue(), fates, dict.fromkeys(by_cell, LOCK), by_cell, present)
 
 
 def named(found: tuple[Proposal, ...]) -> dict[str, Proposal]:
@@ -62,9 +64,11 @@ class TestAPlaceThatCannotBeHad:
 
     def test_is_no_evidence_but_a_sentence(self) -> None:
         found = named(proposals(strict([], self.ASK), DAY))
-        assert found["raise-python-3.8-to-3.11"].grounds[1] == (
-            "the floor itself is not supported by any cell: the plan rules out every cell of demo 2.0 with Python 3.8 "
-            "and promised versions of the others, such as py3.8-dep1.2-demo2.0: demo 2.0 requires Python >=3.9, not 3.8"
+        assert (
+            found["raise-python-3.8-to-3.11"].grounds[1]
+            == "the floor itself is not supported by any cell: the plan rules out every cell of"
+            " demo 2.0 with Python 3.8 and promised versions of the others, such as"
+            " py3.8-dep1.2-demo2.0: demo 2.0 requires Python >=3.9, not 3.8"
         )
         assert not [each for one in found.values() for each in one.evidence if "py3.8" in each.cell]
 
@@ -78,13 +82,18 @@ class TestAPlaceThatCannotBeHad:
     def test_may_lie_above_the_axis(self) -> None:
         ask = declared({"python": "3.9", "dep": "99"}, policy(default_months=36))
         one = named(proposals(strict([], ask), DAY))["raise-python-3.9-to-3.11"]
-        assert one.objections[0].because == (
-            "no planned cell of demo 2.0 with Python 3.11 has promised versions of the others: "
+        assert (
+            one.objections[0].because
+            == "no planned cell of demo 2.0 with Python 3.11 has promised versions of the others: "
             "as published, it can be had with no dep from 99 on"
         )
 
     def test_that_came_later_was_not_out(self) -> None:
-        (late,) = [one for one in schedule(seen([]), datetime.date(2022, 6, 10)).moves if one.id == "python-3.11"]
+        (late,) = [
+            one
+            for one in schedule(seen([]), datetime.date(2022, 6, 10)).moves
+            if one.id == "python-3.11"
+        ]
         assert late.proof == "Python 3.11 was not out on 2022-06-10"
 
 
@@ -95,14 +104,16 @@ class TestTheReasonOfAMove:
 
     def test_says_may_work_where_nothing_ran(self) -> None:
         one = named(proposals(seen([]), DAY))["raise-dep-1.2-to-1.4"]
-        assert one.because == (
-            "demo 2.0 may work with dep 1.4, allowed from 2026-04-01 on; "
+        assert (
+            one.because == "demo 2.0 may work with dep 1.4, allowed from 2026-04-01 on; "
             "it waits: no run of py3.9-dep1.4-demo2.0 counts yet"
         )
 
     def test_says_works_and_what_it_waits_for_where_a_hold_is_in_the_way(self) -> None:
         ask = declared({"dep": "1.2"}, policy(holds=(hold("dep", "1.3"),)))
-        one = named(proposals(seen(green(*AT_14, cell("3.9", "1.4")), ask), DAY))["raise-dep-1.2-to-1.4"]
+        one = named(proposals(seen(green(*AT_14, cell("3.9", "1.4")), ask), DAY))[
+            "raise-dep-1.2-to-1.4"
+        ]
         assert one.because.startswith(
             "demo 2.0 works with dep 1.4, allowed from 2027-04-01 on; it waits: a hold at 1.3 "
         )
@@ -114,7 +125,11 @@ class TestTheReasonOfAMove:
         assert one.because.endswith(", only with changed dependency pins")
 
     def test_names_failures_that_are_explained(self) -> None:
-        runs = [ran(one, "test-fail:assertion(x)", ago, **lacking("printing")) for one in AT_14 for ago in (1, 2)]
+        runs = [
+            ran(one, "test-fail:assertion(x)", ago, **lacking("printing"))
+            for one in AT_14
+            for ago in (1, 2)
+        ]
         one = named(proposals(seen(runs), DAY))["raise-dep-1.2-to-1.4"]
         assert one.is_open
         assert one.because.endswith(", but for failures that are explained")
@@ -140,17 +155,23 @@ class TestAHold:
 
     def test_is_named_with_the_step_that_it_allows(self) -> None:
         one = named(proposals(seen(green(*AT_12), self.ASK), DAY))["raise-dep-1.1-to-1.4"]
-        assert one.objections[0].because == (
-            "a hold at 1.3 until 2027-01-01: a large user needs it; now calendar and hold allow dep 1.3"
+        assert (
+            one.objections[0].because
+            == "a hold at 1.3 until 2027-01-01: a large user needs it; now calendar and hold allow"
+            " dep 1.3"
         )
 
     def test_puts_the_earliest_day_off(self) -> None:
         one = named(proposals(seen([], self.ASK), DAY))["raise-dep-1.1-to-1.4"]
         assert one.earliest == datetime.date(2027, 4, 1)
-        assert one.grounds[0] == "the calendar allows dep 1.4 from 2026-04-01 on, and the floor is 1.1"
+        assert (
+            one.grounds[0] == "the calendar allows dep 1.4 from 2026-04-01 on, and the floor is 1.1"
+        )
 
     def test_that_lasts_longest_decides_the_day_of_the_schedule(self) -> None:
-        ask = declared({"dep": "1.2"}, policy(holds=(hold("dep", "1.2"), hold("dep", "1.3", LATER))))
+        ask = declared(
+            {"dep": "1.2"}, policy(holds=(hold("dep", "1.2"), hold("dep", "1.3", LATER)))
+        )
         (one,) = [move for move in schedule(seen([], ask), DAY).moves if move.id == "dep-1.4"]
         assert (str(one.on), one.held[:30]) == ("2028-04-01", "a hold at 1.3 until 2028-01-01")
 
@@ -171,8 +192,12 @@ def test_a_broken_floor_supports_the_move_that_leaves_it() -> None:
 
 class TestTheArithmetic:
     def lines(self, *, known_bad: tuple[str, ...] = (), day: datetime.date = DAY) -> str:
-        ask = declared(rules=policy(known_bad=tuple(bad("python", version) for version in known_bad)))
-        return "\n".join(line for floor in floors(seen([], ask, day), day) for line in floor.arithmetic)
+        ask = declared(
+            rules=policy(known_bad=tuple(bad("python", version) for version in known_bad))
+        )
+        return "\n".join(
+            line for floor in floors(seen([], ask, day), day) for line in floor.arithmetic
+        )
 
     def test_passes_over_a_bad_version_for_the_next(self) -> None:
         assert "The next is 3.14, out since 2025-10-07" in self.lines(known_bad=("3.13",))
@@ -187,7 +212,9 @@ class TestTheArithmetic:
 
 
 def test_where_there_is_no_cell_to_ask_the_page_says_so() -> None:
-    known = picture(declared(), catalogue(), (), {}, {}, Present(suite_digest=SUITE, day=DAY))
+    known = snapshot(
+        declared(), catalogue(), (), {}, {}, EvaluationContext(suite_digest=SUITE, day=DAY)
+    )
     lines = proposal_list(volume(Shelf(), known)).proposals
     assert lines
     assert {one.evidence for one in lines} == {"there is no cell to ask"}
@@ -195,11 +222,15 @@ def test_where_there_is_no_cell_to_ask_the_page_says_so() -> None:
 
 @given(worlds)
 @settings(max_examples=80, deadline=None)
-def test_nothing_works_by_a_proposal_whose_cells_do_not_all_support_it(world: tuple[list[Record], Declared]) -> None:
+def test_nothing_works_by_a_proposal_whose_cells_do_not_all_support_it(
+    world: tuple[list[Record], Declared],
+) -> None:
     runs, ask = world
     for one in proposals(seen(runs, ask), DAY):
         kinds = {objection.against for objection in one.objections}
-        doubtful = kinds & {"missing", "red", "flaky", "stale"} or not any(each.supports for each in one.evidence)
+        doubtful = kinds & {"missing", "red", "flaky", "stale"} or not any(
+            each.supports for each in one.evidence
+        )
         assert ("may work" in one.because) is bool(doubtful), one.because
         assert "None" not in one.because
         assert not any("None" in line for line in (*one.grounds, *one.arithmetic))
@@ -208,9 +239,15 @@ def test_nothing_works_by_a_proposal_whose_cells_do_not_all_support_it(world: tu
 def test_what_a_release_asks_is_read_for_the_newest_python_that_it_admits() -> None:
     known = seen([])
     admitted = Published(
-        requires_python=SpecifierSet(">=3.8,<3.10"), requires_dist=("dep>=1.1; python_version<'3.10'",)
+        requires_python=SpecifierSet(">=3.8,<3.10"),
+        requires_dist=("dep>=1.1; python_version<'3.10'",),
     )
     demo = Package(name="demo", releases=(release("demo", "2.0", "2024-05-05", admitted),))
-    other = Picture(known.ask, Catalogue(packages=(demo, known.catalogue.package("dep"))), known.entries, known.present)
-    (_, dep) = floors(other, DAY)
+    other = Snapshot(
+        known.ask,
+        Catalogue(packages=(demo, known.catalogue.package("dep"))),
+        known.entries,
+        known.present,
+    )
+    _, dep = floors(other, DAY)
     assert dep.arithmetic[-1] == "The newest release, demo 2.0, asks for dep >=1.1 on Python 3.9."

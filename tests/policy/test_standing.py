@@ -1,49 +1,61 @@
-"""What is decided about standing pull requests: single decisions without any request, and laws over whole histories."""
+"""What is decided about standing pull requests: single decisions without any request, and laws over
+whole histories.
+"""
 
 import json
 from typing import Any
 
 import pytest
 import requests
-from github_server import NAME, TOKEN, Repository, Server
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from support.github_server import NAME, TOKEN, Repository, Server
 
-from compat.policy.github import GitHub
-from compat.policy.rest import Rest
-from compat.policy.stand import Unchanged, WouldDo, stand, stand_issue
-from compat.policy.standing import (
+from compat.github.client import GitHub
+from compat.github.issue import DesiredIssue, IssueKey
+from compat.github.marker import first_body, marked, withdrawn
+from compat.github.pull_request import (
     Branches,
     Close,
     Commit,
-    File,
-    LeaveAlone,
-    Nothing,
+    DeferToHuman,
+    DesiredPullRequest,
+    NoChange,
     Open,
     Pull,
-    Standing,
-    State,
+    RepositoryFile,
+    RepositoryState,
     decision,
     message,
     sealed,
 )
-from compat.policy.standing_issue import StandingIssue, Thread
-from compat.policy.words import first_body, marked, withdrawn
+from compat.github.rest import Rest
+from compat.github.sync import Unchanged, WouldDo, sync_issue, sync_pull_request
 
 BRANCHES = Branches(own="compat/floors", base="main")
-BEFORE, THREAD = "at = 1\n", Thread(key="floors", label="compat")
+BEFORE, THREAD = "at = 1\n", IssueKey(key="floors", label="compat")
 
 
-def wanted(number: int) -> Standing:
-    file = File(path="matrix.toml", before=BEFORE, after=f"at = {number + 2}\n")
-    return Standing(title=f"Floor {number}", body=f"Because of {number}.", digest=f"d{number}", files=(file,))
+def wanted(number: int) -> DesiredPullRequest:
+    file = RepositoryFile(path="matrix.toml", before=BEFORE, after=f"at = {number + 2}\n")
+    return DesiredPullRequest(
+        title=f"Floor {number}", body=f"Because of {number}.", digest=f"d{number}", files=(file,)
+    )
 
 
 def commit(words: str = "x", **changes: Any) -> Commit:
     emails = {"author_email": "a@example.org", "committer_email": "a@example.org"}
     return Commit(
-        **{"sha": "c1", "tree": "t1", "parents": ("p1",), "message": words, "author": "A", **emails, **changes}
+        **{
+            "sha": "c1",
+            "tree": "t1",
+            "parents": ("p1",),
+            "message": words,
+            "author": "A",
+            **emails,
+            **changes,
+        }
     )
 
 
@@ -55,12 +67,19 @@ def ours(number: int = 1, **changes: Any) -> Commit:
 
 
 def pull(number: int = 1, **changes: Any) -> Pull:
-    told = {"number": 1, "url": "u", "title": wanted(number).title, "base": "main", "head": "c1", "state": "open"}
+    told = {
+        "number": 1,
+        "url": "u",
+        "title": wanted(number).title,
+        "base": "main",
+        "head": "c1",
+        "state": "open",
+    }
     return Pull(**{**told, "body": first_body(wanted(number), "floors"), **changes})
 
 
-def state(head: Commit | None, *pulls: Pull, text: str | None = BEFORE) -> State:
-    return State(base=BASE, texts=(text,), head=head, pulls=pulls)
+def state(head: Commit | None, *pulls: Pull, text: str | None = BEFORE) -> RepositoryState:
+    return RepositoryState(base=BASE, texts=(text,), head=head, pulls=pulls)
 
 
 class TestADecision:
@@ -74,19 +93,21 @@ class TestADecision:
         assert not step.replant
 
     def test_does_nothing_when_all_is_said(self) -> None:
-        assert isinstance(decision(wanted(1), BRANCHES, state(ours(), pull())), Nothing)
+        assert isinstance(decision(wanted(1), BRANCHES, state(ours(), pull())), NoChange)
 
     def test_does_nothing_when_the_base_has_it(self) -> None:
-        assert isinstance(decision(wanted(1), BRANCHES, state(None, text="at = 3\n")), Nothing)
-        assert isinstance(decision(wanted(1), BRANCHES, state(ours(), pull(), text="at = 3\n")), Close)
+        assert isinstance(decision(wanted(1), BRANCHES, state(None, text="at = 3\n")), NoChange)
+        assert isinstance(
+            decision(wanted(1), BRANCHES, state(ours(), pull(), text="at = 3\n")), Close
+        )
 
     def test_leaves_a_file_alone_that_is_gone_from_the_base(self) -> None:
-        assert isinstance(decision(wanted(1), BRANCHES, state(None, text=None)), LeaveAlone)
+        assert isinstance(decision(wanted(1), BRANCHES, state(None, text=None)), DeferToHuman)
 
     def test_names_a_person_without_calling_them(self) -> None:
         theirs = commit(author="@someone fixes #1 <b>")
         step = decision(wanted(1), BRANCHES, state(theirs, pull()))
-        assert isinstance(step, LeaveAlone)
+        assert isinstance(step, DeferToHuman)
         assert step.comment is not None
         assert "@someone" not in step.comment
         assert "#1" not in step.comment
@@ -96,7 +117,12 @@ class TestADecision:
 class TestASeal:
     def test_is_of_the_words_the_tree_and_the_parent(self) -> None:
         assert sealed(ours()) is not None
-        for changes in ({"tree": "t2"}, {"parents": ("p2",)}, {"parents": ("p1", "p2")}, {"parents": ()}):
+        for changes in (
+            {"tree": "t2"},
+            {"parents": ("p2",)},
+            {"parents": ("p1", "p2")},
+            {"parents": ()},
+        ):
             assert sealed(ours(**changes)) is None
         assert sealed(commit(message(wanted(1), "t1", "p1").replace("Floor", "floor"))) is None
         assert sealed(commit("no seal")) is None
@@ -137,17 +163,19 @@ class TestWords:
     )
     def test_that_would_come_alive_or_hide_are_refused(self, change: dict[str, str]) -> None:
         with pytest.raises(ValueError, match=r"text holds|characters|digest"):
-            StandingIssue(**{"title": "t", "body": "b", "digest": "d", **change})
+            DesiredIssue(**{"title": "t", "body": "b", "digest": "d", **change})
 
     @pytest.mark.parametrize("name", ["", "-x", "a..b", "a b", "/a", "a/", "a//b", "main", "a~b"])
     def test_of_a_branch_are_plain_and_not_the_base(self, name: str) -> None:
         with pytest.raises(ValueError, match="branch"):
             Branches(own=name, base="main")
 
-    @pytest.mark.parametrize(("key", "label"), [("", "a"), ("a b", "a"), ("a", ""), ("a", "a,b"), ("a--b", "c")])
+    @pytest.mark.parametrize(
+        ("key", "label"), [("", "a"), ("a b", "a"), ("a", ""), ("a", "a,b"), ("a--b", "c")]
+    )
     def test_of_a_thread_fit_its_mark_and_label(self, key: str, label: str) -> None:
         with pytest.raises(ValueError, match="thread"):
-            Thread(key=key, label=label)
+            IssueKey(key=key, label=label)
 
 
 class Direct(requests.adapters.BaseAdapter):
@@ -160,7 +188,9 @@ class Direct(requests.adapters.BaseAdapter):
     def send(self, request: requests.PreparedRequest, **_: Any) -> requests.Response:  # type: ignore[override]
         body = json.loads(request.body) if request.body else None
         target = request.url.removeprefix(self.server.url)
-        status, told, headers = self.server.answer(request.method, target, body, request.headers.get("Authorization"))
+        status, told, headers = self.server.answer(
+            request.method, target, body, request.headers.get("Authorization")
+        )
         response = requests.Response()
         response.status_code, response.url, response.request = status or 500, request.url, request
         response._content = json.dumps(told).encode()
@@ -199,18 +229,24 @@ class Histories(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 2) | st.none())
     def compat_tells(self, number: int | None) -> None:
-        issue = None if number is None else StandingIssue(title="t", body=f"b{number}", digest=f"d{number}")
-        stand_issue(self.github, THREAD, issue)
+        issue = (
+            None
+            if number is None
+            else DesiredIssue(title="t", body=f"b{number}", digest=f"d{number}")
+        )
+        sync_issue(self.github, THREAD, issue)
         written = len(self.server.writes)
-        stand_issue(self.github, THREAD, issue)
+        sync_issue(self.github, THREAD, issue)
         assert len(self.server.writes) == written
 
-    def _run(self, proposal: Standing | None) -> None:
-        shown = stand(self.github, BRANCHES, proposal, dry_run=True)
-        outcome = stand(self.github, BRANCHES, proposal)
-        assert isinstance(shown, WouldDo) is outcome.sentence.startswith(("opened", "updated", "closed:"))
+    def _run(self, proposal: DesiredPullRequest | None) -> None:
+        shown = sync_pull_request(self.github, BRANCHES, proposal, dry_run=True)
+        outcome = sync_pull_request(self.github, BRANCHES, proposal)
+        assert isinstance(shown, WouldDo) is outcome.sentence.startswith(
+            ("opened", "updated", "closed:")
+        )
         written = len(self.server.writes)
-        again = stand(self.github, BRANCHES, proposal)
+        again = sync_pull_request(self.github, BRANCHES, proposal)
         assert len(self.server.writes) == written
         assert isinstance(again, Unchanged) or again.sentence == outcome.sentence
 
@@ -218,7 +254,9 @@ class Histories(RuleBasedStateMachine):
     @rule()
     def a_person_pushes(self) -> None:
         self.count += 1
-        self.pushed.add(self.there.push(BRANCHES.own, f"work {self.count}", README_md=f"{self.count}\n"))
+        self.pushed.add(
+            self.there.push(BRANCHES.own, f"work {self.count}", README_md=f"{self.count}\n")
+        )
 
     @precondition(lambda self: BRANCHES.own in self.there.refs)
     @rule()
@@ -252,7 +290,9 @@ class Histories(RuleBasedStateMachine):
     @rule(data=st.data(), words=st.sampled_from(["", "Mine", "{}\nMine", "Mine\n{}"]))
     def a_person_edits(self, data: st.DataObject, words: str) -> None:
         number = data.draw(st.sampled_from(sorted(self.there.threads)))
-        self.there.edit(number, body=words.format(self.there.threads[number]["body"]), title=words[:4] or "T")
+        self.there.edit(
+            number, body=words.format(self.there.threads[number]["body"]), title=words[:4] or "T"
+        )
 
     @invariant()
     def there_is_at_most_one_of_each(self) -> None:

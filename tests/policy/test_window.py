@@ -1,4 +1,6 @@
-"""From which day on a floor may rise to which version: by months, by so many minors, until upstream's end of life."""
+"""From which day on a floor may rise to which version: by months, by so many minors, until
+upstream's end of life.
+"""
 
 import datetime
 from collections.abc import Iterable
@@ -6,15 +8,25 @@ from itertools import pairwise
 from typing import Any, get_args
 
 import pytest
-from floors import catalogue, declared, hold, policy, window
 from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
+from support.floors import catalogue, declared, hold, policy, window
 
 from compat.declare.policy import Policy
+from compat.policy.as_of import until
 from compat.policy.eol import PYTHONS
-from compat.policy.moment import until
-from compat.policy.window import CADENCES, STEPS, Came, Slot, allowed_on, came_of, hold_on, move_day, slots
+from compat.policy.window import (
+    CADENCES,
+    STEPS,
+    Slot,
+    VersionRelease,
+    allowed_on,
+    hold_on,
+    move_day,
+    slots,
+    version_releases,
+)
 
 DATE = datetime.date
 
@@ -23,8 +35,11 @@ def date(text: str) -> datetime.date:
     return datetime.date.fromisoformat(text)
 
 
-def came(**released: str) -> list[Came]:
-    return [Came(version=Version(v[1:].replace("_", ".")), released=date(d), source="x") for v, d in released.items()]
+def came(**released: str) -> list[VersionRelease]:
+    return [
+        VersionRelease(version=Version(v[1:].replace("_", ".")), released=date(d), source="x")
+        for v, d in released.items()
+    ]
 
 
 def on(found: Iterable[Slot]) -> list[tuple[str, str]]:
@@ -33,7 +48,7 @@ def on(found: Iterable[Slot]) -> list[tuple[str, str]]:
 
 def slot_of(rules: Policy, axis: str, version: str, **rule: Any) -> Slot:
     axes = {one.name: one for one in declared().matrix.axes}
-    found = slots(came_of(axes[axis], catalogue()), window(axis, **rule), rules)
+    found = slots(version_releases(axes[axis], catalogue()), window(axis, **rule), rules)
     return next(slot for slot in found if slot.version == Version(version))
 
 
@@ -58,9 +73,13 @@ def test_every_cadence_has_its_step_and_its_word() -> None:
 
 
 def test_the_safe_rule_lets_a_floor_rise_only_to_what_is_old_enough_itself() -> None:
-    # On 2022-09-22 Python 3.8 was 35 months old: it is the oldest inside a window of 36, and not what the rule allows.
+    # On 2022-09-22 Python 3.8 was 35 months old: it is the oldest inside a window of 36, and not
+    # what the rule allows.
     day, rules = date("2022-09-22"), policy(cadence="monthly")
-    known = [Came(version=one.version, released=one.released, source=one.source) for one in PYTHONS]
+    known = [
+        VersionRelease(version=one.version, released=one.released, source=one.source)
+        for one in PYTHONS
+    ]
     reached = allowed_on(day, slots(known, window("python", months=36), rules))
     assert reached is not None
     assert str(reached.version) == "3.7"
@@ -74,7 +93,12 @@ def test_months_are_counted_as_people_do() -> None:
 def test_with_minors_a_version_goes_when_enough_newer_ones_are_out() -> None:
     made = came(v1_0="2020-01-10", v1_1="2021-01-10", v1_2="2022-01-10", v1_3="2023-01-10")
     found = slots(made, window("dep", minors=2), policy())
-    assert on(found) == [("1.0", "2021-04-01"), ("1.1", "2022-04-01"), ("1.2", "2023-04-01"), ("1.3", "None")]
+    assert on(found) == [
+        ("1.0", "2021-04-01"),
+        ("1.1", "2022-04-01"),
+        ("1.2", "2023-04-01"),
+        ("1.3", "None"),
+    ]
 
 
 def test_until_the_end_of_life_a_floor_rises_the_day_after_upstream_lets_go() -> None:
@@ -91,8 +115,13 @@ def test_a_bad_version_is_passed_over() -> None:
 
 
 def test_the_strictest_hold_in_force_counts_and_ends_after_its_last_day() -> None:
-    rules = policy(holds=(hold("dep", "1.3"), hold("dep", "1.2", date("2026-06-30")), hold("python", "3.9")))
-    before, after = hold_on(rules, "dep", date("2026-06-30")), hold_on(rules, "dep", date("2026-07-01"))
+    rules = policy(
+        holds=(hold("dep", "1.3"), hold("dep", "1.2", date("2026-06-30")), hold("python", "3.9"))
+    )
+    before, after = (
+        hold_on(rules, "dep", date("2026-06-30")),
+        hold_on(rules, "dep", date("2026-07-01")),
+    )
     assert (str(before.at), str(after.at)) == ("1.2", "1.3") if before and after else False
 
 
@@ -126,7 +155,10 @@ cadences = st.sampled_from(sorted(STEPS))
 def test_what_the_calendar_allows_is_old_enough(
     out: list[datetime.date], months: int, cadence: str, day: datetime.date
 ) -> None:
-    known = [Came(version=Version(str(i)), released=one, source="x") for i, one in enumerate(out)]
+    known = [
+        VersionRelease(version=Version(str(i)), released=one, source="x")
+        for i, one in enumerate(out)
+    ]
     reached = allowed_on(day, slots(known, window("dep", months=months), policy(cadence=cadence)))
     if reached is not None:
         out_on = reached.came.released
@@ -137,8 +169,13 @@ def test_what_the_calendar_allows_is_old_enough(
 
 
 @given(st.lists(days, min_size=1, max_size=8, unique=True), st.integers(1, 4), days, days)
-def test_the_calendar_never_goes_back(out: list[datetime.date], minors: int, one: DATE, other: DATE) -> None:
-    known = [Came(version=Version(str(i)), released=day, source="x") for i, day in enumerate(sorted(out))]
+def test_the_calendar_never_goes_back(
+    out: list[datetime.date], minors: int, one: DATE, other: DATE
+) -> None:
+    known = [
+        VersionRelease(version=Version(str(i)), released=day, source="x")
+        for i, day in enumerate(sorted(out))
+    ]
     for rule in ({"minors": minors}, {"months": minors}):
         made = slots(known, window("dep", **rule), policy())
         earlier, later = allowed_on(min(one, other), made), allowed_on(max(one, other), made)

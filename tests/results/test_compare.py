@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from made_records import CELL, capabilities
+from support.made_records import CELL, capabilities
 
 from compat.results.compare import CHANGE_KINDS, change_kind, compare
 from compat.results.verdict import KINDS, Kind, Verdict
@@ -42,7 +42,9 @@ def expected(before: Kind | None, after: Kind | None) -> str:
 
 
 @pytest.mark.parametrize(("before", "after"), list(itertools.product(EVERY, EVERY)))
-def test_every_pair_of_verdicts_has_its_kind_of_change(before: Kind | None, after: Kind | None) -> None:
+def test_every_pair_of_verdicts_has_its_kind_of_change(
+    before: Kind | None, after: Kind | None
+) -> None:
     found = compare(verdict(before), verdict(after))
     assert found.kind == expected(before, after)
     assert (found.before, found.after) == (before, after)
@@ -66,19 +68,29 @@ def test_every_kind_of_change_occurs() -> None:
 
 
 def test_between_partial_verdicts_a_lost_capability_decides() -> None:
-    before, after = verdict("partial", sum="yes", mean="no"), verdict("partial", sum="no", mean="yes")
+    before, after = (
+        verdict("partial", sum="yes", mean="no"),
+        verdict("partial", sum="no", mean="yes"),
+    )
     found = compare(before, after)
     assert (found.kind, found.lost, found.gained) == ("regressed", ("sum",), ("mean",))
-    found = compare(verdict("partial", sum="yes", mean="no"), verdict("partial", sum="yes", mean="yes", last="no"))
+    found = compare(
+        verdict("partial", sum="yes", mean="no"),
+        verdict("partial", sum="yes", mean="yes", last="no"),
+    )
     assert (found.kind, found.lost, found.gained) == ("fixed", (), ("mean",))
 
 
 def test_a_capability_that_nobody_asked_for_is_not_lost() -> None:
-    assert compare(verdict("partial", sum="yes", mean="no"), verdict("partial", mean="no")).kind == "same"
+    assert (
+        compare(verdict("partial", sum="yes", mean="no"), verdict("partial", mean="no")).kind
+        == "same"
+    )
 
 
 def test_verdicts_of_two_cells_cannot_be_compared() -> None:
     with pytest.raises(ValueError, match="two cells"):
         compare(
-            Verdict(cell="a1", kind="works", evidence="tested"), Verdict(cell="b1", kind="works", evidence="tested")
+            Verdict(cell="a1", kind="works", evidence="tested"),
+            Verdict(cell="b1", kind="works", evidence="tested"),
         )

@@ -5,17 +5,19 @@ import datetime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_records import CELL, LOCK, OTHER_LOCK, OTHER_SUITE, START, SUITE, ran, runs
+from support.made_records import CELL, LOCK, OTHER_LOCK, OTHER_SUITE, START, SUITE, ran, runs
 
 from compat.results.due import Due, due
 from compat.results.record import Record
-from compat.results.verdict import Present, verdict
+from compat.results.verdict import EvaluationContext, verdict
 
 TODAY = START.date() + datetime.timedelta(days=10)
-PRESENT = Present(suite_digest=SUITE, day=TODAY)
+PRESENT = EvaluationContext(suite_digest=SUITE, day=TODAY)
 
 
-def reasons(*records: Record, lock: str | None = LOCK, present: Present = PRESENT) -> list[str]:
+def reasons(
+    *records: Record, lock: str | None = LOCK, present: EvaluationContext = PRESENT
+) -> list[str]:
     return [one.reason for one in due({CELL: lock}, records, present)]
 
 
@@ -61,7 +63,7 @@ def test_when_nothing_has_changed_nothing_is_due(records: list[Record]) -> None:
 def test_a_refused_cell_is_due_only_when_it_is_stale() -> None:
     refused = ran("lock-fail:conflict(numpy)", lock="", suite="")
     assert reasons(refused, lock=None) == []
-    later = Present(suite_digest=OTHER_SUITE, day=TODAY + datetime.timedelta(days=100))
+    later = EvaluationContext(suite_digest=OTHER_SUITE, day=TODAY + datetime.timedelta(days=100))
     assert reasons(refused, lock=None, present=later) == ["stale"]
 
 
@@ -75,7 +77,9 @@ def test_the_most_telling_cells_come_first() -> None:
         ran("pass", cell="not-asked"),
     ]
     cells = ["z-never", "a-stale", "b-spurious", "d-suite", "c-lock", "a-sound", "y-never"]
-    assert [(one.cell, one.reason) for one in due(dict.fromkeys(cells, LOCK), records, PRESENT)] == [
+    assert [
+        (one.cell, one.reason) for one in due(dict.fromkeys(cells, LOCK), records, PRESENT)
+    ] == [
         ("y-never", "never-run"),
         ("z-never", "never-run"),
         ("c-lock", "lock-changed"),
@@ -97,7 +101,10 @@ def test_a_run_from_the_future_has_not_been_yet() -> None:
 
 class TestLaws:
     @settings(max_examples=150, deadline=None)
-    @given(st.lists(runs(), max_size=6), st.sampled_from(["pass", "test-fail:assertion(sum)", "lock-fail:yanked(jax)"]))
+    @given(
+        st.lists(runs(), max_size=6),
+        st.sampled_from(["pass", "test-fail:assertion(sum)", "lock-fail:yanked(jax)"]),
+    )
     def test_what_has_just_been_recorded_is_not_due(self, history: list[Record], told: str) -> None:
         assert reasons(*history, ran(told, day=10)) == []
 
@@ -110,6 +117,8 @@ class TestLaws:
 
     @settings(max_examples=100, deadline=None)
     @given(st.lists(runs(), max_size=6), st.randoms(use_true_random=False))
-    def test_the_order_of_the_records_does_not_matter(self, history: list[Record], chance: object) -> None:
+    def test_the_order_of_the_records_does_not_matter(
+        self, history: list[Record], chance: object
+    ) -> None:
         shuffled = sorted(history, key=lambda _: chance.random())  # type: ignore[attr-defined]
         assert reasons(*shuffled) == reasons(*history)

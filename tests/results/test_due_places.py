@@ -1,24 +1,26 @@
-"""Where a due cell lies: a proposal waits for it, it lies near a floor, it holds a release that came since, or none."""
+"""Where a due cell lies: a proposal waits for it, it lies near a floor, it holds a release that
+came since, or none.
+"""
 
 import datetime
 from collections.abc import Iterable
 
 import msgspec
 import pytest
-from made_records import LOCK, START, SUITE, ran
-from world import BEGINNING, catalogue_of, matrix_of, world
+from support.made_records import LOCK, START, SUITE, ran
+from support.world import BEGINNING, catalogue_of, matrix_of, world
 
 from compat.declare.load import Declared
 from compat.plan.plan import plan
 from compat.results.due import Due, agenda
-from compat.results.picture import picture
 from compat.results.record import Record
-from compat.results.verdict import Present
+from compat.results.snapshot import snapshot
+from compat.results.verdict import EvaluationContext
 
 WORLD = world("floors")
 MATRIX, CATALOGUE = matrix_of(WORLD), catalogue_of(WORLD)
 FATES = plan(MATRIX, CATALOGUE).fates
-PRESENT = Present(suite_digest=SUITE, day=START.date() + datetime.timedelta(days=2))
+PRESENT = EvaluationContext(suite_digest=SUITE, day=START.date() + datetime.timedelta(days=2))
 # A release of a world comes out thirty days after the one before it.
 BEFORE_THE_THIRD = (BEGINNING - START).days + 45
 
@@ -26,7 +28,7 @@ BEFORE_THE_THIRD = (BEGINNING - START).days + 45
 def due(*runs: Record, others: Iterable[str] = (), proposed: Iterable[str] = ()) -> dict[str, Due]:
     by_cell = {run.cell: [run] for run in runs}
     locks = dict.fromkeys(by_cell, LOCK)
-    found = picture(Declared(matrix=MATRIX), CATALOGUE, FATES, locks, by_cell, PRESENT)
+    found = snapshot(Declared(matrix=MATRIX), CATALOGUE, FATES, locks, by_cell, PRESENT)
     return {one.cell: one for one in agenda(found, others, proposed)}
 
 
@@ -34,7 +36,9 @@ def places(**more: Iterable[str]) -> dict[str, str]:
     return {cell: one.place for cell, one in due(**more).items()}  # type: ignore[arg-type]
 
 
-def test_untested_cells_at_the_floors_of_the_newest_release_are_due_and_those_one_step_beside_them() -> None:
+def test_untested_cells_at_the_floors_of_the_newest_release_are_due_and_those_one_step_beside_them() -> (
+    None
+):
     found = places()
     assert set(found.values()) == {"floor"}
     near = {f"py{python}-d{dep}-demo3.0" for python in ("3.8", "3.9", "3.10") for dep in (2, 3, 4)}
@@ -42,7 +46,9 @@ def test_untested_cells_at_the_floors_of_the_newest_release_are_due_and_those_on
     assert "py3.9-d3-demo3.0+dated" in found
 
 
-def test_a_sound_cell_near_a_floor_is_not_due_and_one_with_another_lock_is_due_before_all_others() -> None:
+def test_a_sound_cell_near_a_floor_is_not_due_and_one_with_another_lock_is_due_before_all_others() -> (
+    None
+):
     sound = ran("pass", cell="py3.9-d3-demo3.0")
     assert "py3.9-d3-demo3.0" not in due(sound)
     outdated = ran("pass", cell="py3.9-d3-demo3.0", lock="2" * 64)
@@ -89,5 +95,5 @@ def test_an_infeasible_cell_is_not_due_but_a_cell_that_somebody_named_is() -> No
 @pytest.mark.parametrize("floors", [(), MATRIX.floors[:1]])
 def test_without_floors_no_cell_lies_near_one(floors: tuple[object, ...]) -> None:
     matrix = msgspec.structs.replace(MATRIX, floors=floors)
-    found = agenda(picture(Declared(matrix=matrix), CATALOGUE, FATES, {}, {}, PRESENT))
+    found = agenda(snapshot(Declared(matrix=matrix), CATALOGUE, FATES, {}, {}, PRESENT))
     assert {one.place for one in found} == ({"floor"} if floors else set())

@@ -1,4 +1,6 @@
-"""Records that other machines made: the sound ones are taken, whatever else lies there is named and left."""
+"""Records that other machines made: the sound ones are taken, whatever else lies there is named and
+left.
+"""
 
 import datetime
 import os
@@ -7,17 +9,27 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from made_records import CELL, NOW, OTHER_LOCK, OTHER_SUITE, SUITE, capabilities, ran, raw_of, signed
-from made_records import START as BEGAN
 from packaging.version import Version
+from support.made_records import (
+    CELL,
+    NOW,
+    OTHER_LOCK,
+    OTHER_SUITE,
+    SUITE,
+    capabilities,
+    ran,
+    raw_of,
+    signed,
+)
+from support.made_records import START as BEGAN
 
 from compat.declare.capabilities import SuiteIds, suite_ids
 from compat.errors import Fault
 from compat.lock.lockfile import Inputs, Lock, Pin
-from compat.results import handed as gate
-from compat.results.files import names
-from compat.results.handed import Checkout, handed
-from compat.results.record import MOST_BYTES, Capability, Record, digest_of, encode_record
+from compat.results import intake as gate
+from compat.results.files import record_names
+from compat.results.intake import Checkout, handed
+from compat.results.record import MOST_BYTES, Capability, Record, encode_record, record_digest
 from compat.run.evidence import Installed
 
 LOCKED = Lock(
@@ -32,12 +44,20 @@ def test_sum(): ...
 def test_mean(): ...
 """
 HERE = Checkout(
-    matrix="tff", cells=frozenset([CELL, "py3.9-a"]), locks={CELL: LOCKED}, suite_digest=SUITE, moment=NOW,
-    suite_ids=suite_ids({"test_sums.py": SUITE_TEXT}), since=NOW - gate.OLDEST,
-)  # fmt: skip
+    matrix="tff",
+    cells=frozenset([CELL, "py3.9-a"]),
+    locks={CELL: LOCKED},
+    suite_digest=SUITE,
+    moment=NOW,
+    suite_ids=suite_ids({"test_sums.py": SUITE_TEXT}),
+    since=NOW - gate.OLDEST,
+)
 URL = "https://github.com/someone/compat/actions/runs/7"
 ASKED = msgspec.structs.replace(
-    HERE, shards={CELL: "records-1", "py3.9-a": "records-2"}, since=NOW - datetime.timedelta(hours=13), run_url=URL
+    HERE,
+    shards={CELL: "records-1", "py3.9-a": "records-2"},
+    since=NOW - datetime.timedelta(hours=13),
+    run_url=URL,
 )
 TODAY = (NOW - BEGAN).days - 1
 
@@ -45,7 +65,9 @@ TODAY = (NOW - BEGAN).days - 1
 def put(folder: Path, record: Record, text: str = "", name: str = "") -> Path:
     """Lay a record down as a shard hands it over."""
     text = text or encode_record(record)
-    path = folder / "records-1" / record.cell / (name or names(record, digest_of(text))[0])
+    path = (
+        folder / "records-1" / record.cell / (name or record_names(record, record_digest(text))[0])
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return path
@@ -94,7 +116,9 @@ def test_a_refusal_of_a_cell_that_has_no_lock_is_taken(suite: str, tmp_path: Pat
         (sound(day=TODAY - 8), "before 2026-11-14T22:40:12+00:00"),
     ],
 )
-def test_a_sound_record_of_something_else_is_refused(record: Record, why: str, tmp_path: Path) -> None:
+def test_a_sound_record_of_something_else_is_refused(
+    record: Record, why: str, tmp_path: Path
+) -> None:
     put(tmp_path, record)
     assert why in complaint(tmp_path)
 
@@ -118,7 +142,9 @@ class TestAForgedRecord:
 
     def test_of_a_cell_that_no_shard_was_given_is_refused(self, tmp_path: Path) -> None:
         put(tmp_path, self.asked())
-        assert "which the plan gives to no shard" in complaint(tmp_path, msgspec.structs.replace(ASKED, shards={}))
+        assert "which the plan gives to no shard" in complaint(
+            tmp_path, msgspec.structs.replace(ASKED, shards={})
+        )
 
     def test_of_a_cell_that_another_shard_was_given_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "records-2").mkdir()
@@ -126,7 +152,9 @@ class TestAForgedRecord:
         path.parent.rename(tmp_path / "records-2" / CELL)
         assert f"does not lie in records-1/{CELL}/" in complaint(tmp_path, ASKED)
 
-    def test_beside_the_shard_s_own_of_that_cell_spoils_that_and_no_other_shard_s(self, tmp_path: Path) -> None:
+    def test_beside_the_shard_s_own_of_that_cell_spoils_that_and_no_other_shard_s(
+        self, tmp_path: Path
+    ) -> None:
         put(tmp_path, self.asked())
         path = put(tmp_path, self.asked(second=-50))
         assert "is one of 2 records" in complaint(tmp_path, ASKED)
@@ -144,15 +172,18 @@ class TestAForgedRecord:
             (folder / f"20261121T104012Z-{number:08x}.json").write_text("{}", encoding="utf-8")
         monkeypatch.setattr(gate, "read_record", lambda *_: pytest.fail("a record was read"))
         for here in (HERE, ASKED):
-            assert f"is one of 3,000 records of {CELL}, and a run makes one of a cell; none is taken" in complaint(
-                tmp_path, here
+            assert (
+                f"is one of 3,000 records of {CELL}, and a run makes one of a cell; none is taken"
+                in complaint(tmp_path, here)
             )
 
     def test_that_started_before_the_plan_was_made_is_refused(self, tmp_path: Path) -> None:
         put(tmp_path, self.asked(second=-10_000))
         assert "before 2026-11-21T09:40:12+00:00" in complaint(tmp_path, ASKED)
 
-    @pytest.mark.parametrize("url", ["", "https://example.org/", URL + "1", URL.replace("someone", "somebody")])
+    @pytest.mark.parametrize(
+        "url", ["", "https://example.org/", URL + "1", URL.replace("someone", "somebody")]
+    )
     def test_of_another_run_is_refused(self, url: str, tmp_path: Path) -> None:
         put(tmp_path, self.asked(run_url=url))
         assert f"made it, but {URL} was asked" in complaint(tmp_path, ASKED)
@@ -163,9 +194,15 @@ class TestAForgedRecord:
 
     @pytest.mark.parametrize(
         "installed",
-        [(), (Installed(name="tff", version="0.86"),), (PINNED, Installed(name="os-helper", version="1"))],
+        [
+            (),
+            (Installed(name="tff", version="0.86"),),
+            (PINNED, Installed(name="os-helper", version="1")),
+        ],
     )
-    @pytest.mark.parametrize("told", ["pass", "import-fail:missing-module(jax)", "test-fail:wall-time"])
+    @pytest.mark.parametrize(
+        "told", ["pass", "import-fail:missing-module(jax)", "test-fail:wall-time"]
+    )
     def test_with_other_packages_than_the_lock_pins_is_refused(
         self, installed: tuple[Installed, ...], told: str, tmp_path: Path
     ) -> None:
@@ -177,11 +214,15 @@ class TestAForgedRecord:
         assert list(map(type, look(tmp_path).values())) == [Record]
 
     @pytest.mark.parametrize("statuses", [{}, {"sum": "absent"}])
-    def test_that_passed_without_a_capability_is_refused(self, statuses: dict[str, str], tmp_path: Path) -> None:
+    def test_that_passed_without_a_capability_is_refused(
+        self, statuses: dict[str, str], tmp_path: Path
+    ) -> None:
         put(tmp_path, sound(capabilities=capabilities(**statuses)))
         assert "passed, but no capability worked" in complaint(tmp_path)
 
-    def test_that_failed_a_test_without_a_failing_capability_is_refused(self, tmp_path: Path) -> None:
+    def test_that_failed_a_test_without_a_failing_capability_is_refused(
+        self, tmp_path: Path
+    ) -> None:
         put(tmp_path, sound(told="test-fail:assertion(sum)"))
         assert "came to test-fail:assertion(sum), but no capability failed" in complaint(tmp_path)
 
@@ -201,12 +242,20 @@ class TestAForgedRecord:
             ("test_mean", False),
         ],
     )
-    def test_with_a_capability_that_the_suite_lacks_is_refused(self, name: str, is_known: bool, tmp_path: Path) -> None:
+    def test_with_a_capability_that_the_suite_lacks_is_refused(
+        self, name: str, is_known: bool, tmp_path: Path
+    ) -> None:
         put(tmp_path, sound(capabilities=(Capability(id=name, status="yes"),)))
         told = [each.message for each in look(tmp_path).values() if isinstance(each, Fault)]
-        assert told == ([] if is_known else [f"tells of the capability {name!r}, which no test of the suite has"])
+        assert told == (
+            []
+            if is_known
+            else [f"tells of the capability {name!r}, which no test of the suite has"]
+        )
 
-    def test_has_any_capability_where_only_a_run_can_tell_which_there_are(self, tmp_path: Path) -> None:
+    def test_has_any_capability_where_only_a_run_can_tell_which_there_are(
+        self, tmp_path: Path
+    ) -> None:
         put(tmp_path, sound(capabilities=capabilities(anything="yes")))
         here = msgspec.structs.replace(HERE, suite_ids=SuiteIds(unreadable="test_sums.py:3"))
         assert list(map(type, look(tmp_path, here).values())) == [Record]
@@ -223,10 +272,12 @@ class TestAForgedRecord:
         (lambda text: "[" * 100_000, "nested too deep"),
     ],
 )
-def test_a_damaged_or_forged_text_is_refused(spoil: Callable[[str], str], why: str, tmp_path: Path) -> None:
+def test_a_damaged_or_forged_text_is_refused(
+    spoil: Callable[[str], str], why: str, tmp_path: Path
+) -> None:
     record = sound()
     text = encode_record(record)
-    put(tmp_path, record, spoil(text), names(record, digest_of(text))[0])
+    put(tmp_path, record, spoil(text), record_names(record, record_digest(text))[0])
     assert why in complaint(tmp_path)
 
 
@@ -235,7 +286,14 @@ def test_a_record_under_another_name_or_cell_is_refused(tmp_path: Path) -> None:
     assert "has not the name" in complaint(tmp_path)
     path = put(tmp_path / "b", sound())
     path.parent.rename(path.parent.parent / "py3.9-a")
-    assert sum("is a record of tff" in one.line() for one in look(tmp_path).values() if isinstance(one, Fault)) == 1
+    assert (
+        sum(
+            "is a record of tff" in one.line()
+            for one in look(tmp_path).values()
+            if isinstance(one, Fault)
+        )
+        == 1
+    )
 
 
 def test_whatever_is_no_record_is_named_and_left(tmp_path: Path) -> None:
@@ -246,7 +304,13 @@ def test_whatever_is_no_record_is_named_and_left(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"\xff\x1b[31m.json")).write_text("{}", encoding="utf-8")
     (tmp_path / "a/b/c/d/e/f/g").mkdir(parents=True)
     found = look(tmp_path)
-    assert set(found) == {"cell/run.sh", ".hidden", "pipe.json", "\\udcff\x1b[31m.json", "a/b/c/d/e/f"}
+    assert set(found) == {
+        "cell/run.sh",
+        ".hidden",
+        "pipe.json",
+        "\\udcff\x1b[31m.json",
+        "a/b/c/d/e/f",
+    }
     assert all(isinstance(one, Fault) and one.line().isprintable() for one in found.values())
 
 
@@ -257,14 +321,25 @@ def test_a_link_is_never_followed(tmp_path: Path) -> None:
     (shard / CELL / elsewhere.name).symlink_to(elsewhere)
     (shard / "records").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
     found = look(shard)
-    assert [one.message for one in found.values() if isinstance(one, Fault)] == ["is a symbolic link"] * 2
+    assert [one.message for one in found.values() if isinstance(one, Fault)] == [
+        "is a symbolic link"
+    ] * 2
 
 
-def test_no_more_files_are_looked_at_than_a_night_can_make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_files_are_looked_at_than_a_night_can_make(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(gate, "MOST_FILES", 3)
     for number in range(5):
         put(tmp_path / str(number), sound()).parent.rename(tmp_path / f"cell-{number}")
     assert len(look(tmp_path)) == 4
-    assert sum("one file too many" in each.line() for each in look(tmp_path).values() if isinstance(each, Fault)) == 1
+    assert (
+        sum(
+            "one file too many" in each.line()
+            for each in look(tmp_path).values()
+            if isinstance(each, Fault)
+        )
+        == 1
+    )
     monkeypatch.setattr(gate, "MOST_FILES", 0)
     assert "one file too many" in complaint(tmp_path)

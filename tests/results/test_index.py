@@ -1,4 +1,6 @@
-"""The index over the record files: it says what the files say, notices what changed, and can always be thrown away."""
+"""The index over the record files: it says what the files say, notices what changed, and can always
+be thrown away.
+"""
 
 import random
 import sqlite3
@@ -13,17 +15,17 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from made_records import CELL, LOCK, OTHER_LOCK, START, SUITE, capabilities, full, ran, runs
+from support.made_records import CELL, LOCK, OTHER_LOCK, START, SUITE, capabilities, full, ran, runs
 
 import compat.results.index as module
 from compat.results.due import due
-from compat.results.files import RecordFiles, names
-from compat.results.index import Index
-from compat.results.record import Capability, Record, digest_of, encode_record
-from compat.results.verdict import Present, verdict
+from compat.results.files import RecordFiles, record_names
+from compat.results.index import RecordIndex
+from compat.results.record import Capability, Record, encode_record, record_digest
+from compat.results.verdict import EvaluationContext, verdict
 from compat.run.evidence import Installed
 
-PRESENT = Present(suite_digest=SUITE, day=START.date())
+PRESENT = EvaluationContext(suite_digest=SUITE, day=START.date())
 OTHER_CELL = "py3.9-tf2.3-tff0.17.0"
 TABLES = ("files", "records", "capabilities")
 
@@ -40,35 +42,41 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def index(path: Path) -> Iterator[Index]:
-    with closing(Index(path)) as opened:
+def index(path: Path) -> Iterator[RecordIndex]:
+    with closing(RecordIndex(path)) as opened:
         yield opened
 
 
-def outcomes(index: Index, store: RecordFiles) -> list[str]:
+def outcomes(index: RecordIndex, store: RecordFiles) -> list[str]:
     return [str(row.outcome) for row in index.runs(store)]
 
 
 class TestRefresh:
-    def test_only_what_is_new_is_read(self, index: Index, store: RecordFiles) -> None:
+    def test_only_what_is_new_is_read(self, index: RecordIndex, store: RecordFiles) -> None:
         store.add(ran("pass"))
         assert [index.refresh(store), index.refresh(store)] == [1, 0]
         store.add(ran("import-fail:abort", day=1))
         assert [index.refresh(store), index.refresh(store)] == [1, 0]
         assert outcomes(index, store) == ["pass", "import-fail:abort"]
 
-    def test_a_file_that_is_gone_is_forgotten(self, index: Index, store: RecordFiles, path: Path) -> None:
+    def test_a_file_that_is_gone_is_forgotten(
+        self, index: RecordIndex, store: RecordFiles, path: Path
+    ) -> None:
         store.add(full())
         store.add(ran("pass", day=1))
         index.refresh(store)
         next(store.paths()).unlink()
         assert index.refresh(store) == 1
         with closing(sqlite3.connect(path)) as connection:
-            left = [connection.execute(f"SELECT count(*) FROM {table}").fetchone() for table in TABLES]
+            left = [
+                connection.execute(f"SELECT count(*) FROM {table}").fetchone() for table in TABLES
+            ]
         assert left == [(1,), (1,), (0,)]
         assert outcomes(index, store) == ["pass"]
 
-    def test_a_damaged_file_is_told_and_a_repaired_one_is_read(self, index: Index, store: RecordFiles) -> None:
+    def test_a_damaged_file_is_told_and_a_repaired_one_is_read(
+        self, index: RecordIndex, store: RecordFiles
+    ) -> None:
         store.add(full())
         (file,) = store.paths()
         text = file.read_text()
@@ -84,13 +92,15 @@ class TestRefresh:
 
     def test_it_is_kept_between_runs(self, path: Path, store: RecordFiles) -> None:
         store.add(full())
-        with closing(Index(path)) as first:
+        with closing(RecordIndex(path)) as first:
             first.refresh(store)
-        with closing(Index(path)) as second:
+        with closing(RecordIndex(path)) as second:
             assert second.refresh(store) == 0
             assert outcomes(second, store) == [str(full().outcome)]
 
-    def test_matrices_do_not_mix(self, index: Index, store: RecordFiles, tmp_path: Path) -> None:
+    def test_matrices_do_not_mix(
+        self, index: RecordIndex, store: RecordFiles, tmp_path: Path
+    ) -> None:
         (tmp_path / "pip-tools").mkdir()
         other = RecordFiles(tmp_path / "pip-tools")
         store.add(ran("pass"))
@@ -102,7 +112,7 @@ class TestRefresh:
 
 
 class TestReading:
-    def test_a_row_says_what_its_record_says(self, index: Index, store: RecordFiles) -> None:
+    def test_a_row_says_what_its_record_says(self, index: RecordIndex, store: RecordFiles) -> None:
         record = full()
         store.add(record)
         index.refresh(store)
@@ -120,24 +130,41 @@ class TestReading:
             assert getattr(row, field) == getattr(record, field)
         assert store.folder / row.path == next(store.paths())
 
-    def test_the_latest_run_of_each_cell(self, index: Index, store: RecordFiles) -> None:
-        for record in (ran("pass", day=2), ran("import-fail:abort", day=3), ran("test-fail:memory", cell=OTHER_CELL)):
+    def test_the_latest_run_of_each_cell(self, index: RecordIndex, store: RecordFiles) -> None:
+        for record in (
+            ran("pass", day=2),
+            ran("import-fail:abort", day=3),
+            ran("test-fail:memory", cell=OTHER_CELL),
+        ):
             store.add(record)
         index.refresh(store)
-        assert [str(row.outcome) for row in index.latest(store)] == ["import-fail:abort", "test-fail:memory"]
+        assert [str(row.outcome) for row in index.latest(store)] == [
+            "import-fail:abort",
+            "test-fail:memory",
+        ]
 
     def test_its_tables_can_be_asked_by_stage_and_by_capability(
-        self, index: Index, store: RecordFiles, path: Path
+        self, index: RecordIndex, store: RecordFiles, path: Path
     ) -> None:
         store.add(full())
         index.refresh(store)
         with closing(sqlite3.connect(path)) as connection:
-            told = connection.execute("SELECT matrix, cell, stage, cause, subject FROM records").fetchall()
-            statuses = connection.execute("SELECT id, status FROM capabilities ORDER BY id").fetchall()
+            told = connection.execute(
+                "SELECT matrix, cell, stage, cause, subject FROM records"
+            ).fetchall()
+            statuses = connection.execute(
+                "SELECT id, status FROM capabilities ORDER BY id"
+            ).fetchall()
         assert told == [("tff", CELL, "test", "assertion", "sparse.sum")]
-        assert statuses == [("aggregation.sum", "yes"), ("learning.fed-avg", "absent"), ("sparse.sum", "no")]
+        assert statuses == [
+            ("aggregation.sum", "yes"),
+            ("learning.fed-avg", "absent"),
+            ("sparse.sum", "no"),
+        ]
 
-    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(
+        max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
     @given(history=st.lists(runs(), max_size=5))
     def test_verdicts_and_what_is_due_are_those_of_the_files(
         self, tmp_path_factory: pytest.TempPathFactory, history: list[Record]
@@ -147,11 +174,13 @@ class TestReading:
         store = RecordFiles(folder)
         for record in history:
             store.add(record)
-        with closing(Index(None)) as index:
+        with closing(RecordIndex(None)) as index:
             index.refresh(store)
             rows = index.runs(store)
         records = store.records(CELL)
-        assert verdict(CELL, rows, PRESENT, lock_digest=LOCK) == verdict(CELL, records, PRESENT, lock_digest=LOCK)
+        assert verdict(CELL, rows, PRESENT, lock_digest=LOCK) == verdict(
+            CELL, records, PRESENT, lock_digest=LOCK
+        )
         assert due({CELL: LOCK}, rows, PRESENT) == due({CELL: LOCK}, records, PRESENT)
 
 
@@ -160,19 +189,19 @@ class TestTrouble:
         store.add(full())
         path.parent.mkdir()
         path.write_bytes(b"this is no database" * 1000)
-        with closing(Index(path)) as index:
+        with closing(RecordIndex(path)) as index:
             assert index.refresh(store) == 1
-        with closing(Index(path)) as index:
+        with closing(RecordIndex(path)) as index:
             assert index.refresh(store) == 0
 
     def test_an_index_of_another_version_is_made_anew(
         self, path: Path, store: RecordFiles, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         store.add(full())
-        with closing(Index(path)) as index:
+        with closing(RecordIndex(path)) as index:
             index.refresh(store)
         monkeypatch.setattr(module, "VERSION", module.VERSION + 1)
-        with closing(Index(path)) as index:
+        with closing(RecordIndex(path)) as index:
             assert [index.refresh(store), index.refresh(store)] == [1, 0]
 
     def test_an_index_without_its_tables_is_made_anew(self, path: Path, store: RecordFiles) -> None:
@@ -181,15 +210,19 @@ class TestTrouble:
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("CREATE TABLE other (x)")
             connection.execute(f"PRAGMA user_version = {module.VERSION}")
-        with closing(Index(path)) as index:
+        with closing(RecordIndex(path)) as index:
             assert index.refresh(store) == 1
-        with closing(Index(path)) as index:
+        with closing(RecordIndex(path)) as index:
             assert index.refresh(store) == 0
 
-    def test_damage_anywhere_in_the_file_never_stops_the_reading(self, path: Path, store: RecordFiles) -> None:
+    def test_damage_anywhere_in_the_file_never_stops_the_reading(
+        self, path: Path, store: RecordFiles
+    ) -> None:
         for number in range(30):
-            store.add(ran("pass", second=number, capabilities=capabilities(sum="yes", mean="absent")))
-        with closing(Index(path)) as index:
+            store.add(
+                ran("pass", second=number, capabilities=capabilities(sum="yes", mean="absent"))
+            )
+        with closing(RecordIndex(path)) as index:
             index.refresh(store)
             told = [(row.started, row.outcomes, row.capabilities) for row in index.runs(store)]
         whole = path.read_bytes()
@@ -199,29 +232,34 @@ class TestTrouble:
             at = chance.randrange(len(spoilt))
             spoilt[at : at + 64] = chance.randbytes(64)
             path.write_bytes(spoilt if chance.random() < 0.7 else whole[:at])
-            with closing(Index(path)) as index:
+            with closing(RecordIndex(path)) as index:
                 index.refresh(store)
-                assert [(row.started, row.outcomes, row.capabilities) for row in index.runs(store)] == told
+                assert [
+                    (row.started, row.outcomes, row.capabilities) for row in index.runs(store)
+                ] == told
                 assert len(index.runs_of(store, CELL)) == 30
 
     @pytest.mark.parametrize(
-        "change", ["UPDATE records SET outcome = 'pass', attempts = '[\"pass\"]'", "DELETE FROM records"]
+        "change",
+        ["UPDATE records SET outcome = 'pass', attempts = '[\"pass\"]'", "DELETE FROM records"],
     )
     def test_an_index_that_says_something_else_than_the_files_is_made_anew(
         self, path: Path, store: RecordFiles, change: str
     ) -> None:
         store.add(full())
-        with closing(Index(path)) as index:
+        with closing(RecordIndex(path)) as index:
             index.refresh(store)
             with closing(sqlite3.connect(path, isolation_level=None)) as other:
                 other.execute(change)
             assert outcomes(index, store) == [str(full().outcome)]
             assert index.refresh(store) == 0
 
-    def test_where_the_file_cannot_be_made_it_does_without(self, tmp_path: Path, store: RecordFiles) -> None:
+    def test_where_the_file_cannot_be_made_it_does_without(
+        self, tmp_path: Path, store: RecordFiles
+    ) -> None:
         (tmp_path / "taken").write_text("")
         store.add(full())
-        with closing(Index(tmp_path / "taken" / "records.sqlite")) as index:
+        with closing(RecordIndex(tmp_path / "taken" / "records.sqlite")) as index:
             assert index.refresh(store) == 1
             assert len(index.runs(store)) == 1
 
@@ -230,7 +268,7 @@ class TestTrouble:
     ) -> None:
         monkeypatch.setattr(module, "LOCK_SECONDS", 0.1)
         store.add(full())
-        with closing(Index(path)) as index, closing(sqlite3.connect(path)) as other:
+        with closing(RecordIndex(path)) as index, closing(sqlite3.connect(path)) as other:
             other.execute("BEGIN IMMEDIATE")
             held = path.stat().st_ino
             assert index.refresh(store) == 1
@@ -239,7 +277,7 @@ class TestTrouble:
 
     def test_two_runs_may_refresh_one_index(self, path: Path, store: RecordFiles) -> None:
         store.add(full())
-        with closing(Index(path)) as one, closing(Index(path)) as other:
+        with closing(RecordIndex(path)) as one, closing(RecordIndex(path)) as other:
             assert one.refresh(store) == 1
             store.add(ran("pass", day=1))
             assert other.refresh(store) == 1
@@ -261,22 +299,34 @@ print(len(due(dict.fromkeys(store.cells(), sys.argv[2]), index.runs(store), pres
 
 
 @pytest.mark.benchmark
-def test_ten_thousand_records_are_judged_in_a_fraction_of_the_time_that_reading_them_takes(tmp_path: Path) -> None:
-    many = tuple(Capability(id=f"area.capability-{n}", status="yes" if n % 3 else "absent") for n in range(40))
+def test_ten_thousand_records_are_judged_in_a_fraction_of_the_time_that_reading_them_takes(
+    tmp_path: Path,
+) -> None:
+    many = tuple(
+        Capability(id=f"area.capability-{n}", status="yes" if n % 3 else "absent")
+        for n in range(40)
+    )
     pins = tuple(Installed(name=f"package-{n}", version=f"{n}.0.1") for n in range(70))
     store = RecordFiles(tmp_path / "tff")
     for number in range(2000):
         folder = store.folder / f"py3.11-tf2.{number}"
         folder.mkdir(parents=True)
         for day in range(5):
-            record = ran("pass", cell=folder.name, day=-day, capabilities=many, installed=pins, log="x" * 2000)
+            record = ran(
+                "pass",
+                cell=folder.name,
+                day=-day,
+                capabilities=many,
+                installed=pins,
+                log="x" * 2000,
+            )
             text = encode_record(record)
-            (folder / names(record, digest_of(text))[0]).write_text(text)
+            (folder / record_names(record, record_digest(text))[0]).write_text(text)
     marks = [time.perf_counter()]
-    with closing(Index(tmp_path / "index")) as index:
+    with closing(RecordIndex(tmp_path / "index")) as index:
         index.refresh(store)
     marks.append(time.perf_counter())
-    with closing(Index(tmp_path / "index")) as index:
+    with closing(RecordIndex(tmp_path / "index")) as index:
         assert index.refresh(store) == 0
         rows = index.runs(store)
         assert due(dict.fromkeys(store.cells(), LOCK), rows, PRESENT) == ()
@@ -289,12 +339,15 @@ def test_ten_thousand_records_are_judged_in_a_fraction_of_the_time_that_reading_
     marks.append(time.perf_counter())
     anew, warm, judged, process = (after - before for before, after in pairwise(marks))
     print(
-        f"10,000 records: anew {anew:.1f} s, due {warm:.2f} s, verdicts {judged:.2f} s, due with Python {process:.2f} s"
+        f"10,000 records: anew {anew:.1f} s, due {warm:.2f} s, verdicts {judged:.2f} s, due with"
+        f" Python {process:.2f} s"
     )
     assert max(warm, judged, process) < anew / 2
 
 
-def test_records_of_one_lock_do_not_hide_those_of_another(index: Index, store: RecordFiles) -> None:
+def test_records_of_one_lock_do_not_hide_those_of_another(
+    index: RecordIndex, store: RecordFiles
+) -> None:
     store.add(ran("pass"))
     store.add(ran("pass", lock=OTHER_LOCK))
     index.refresh(store)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compat.results.involved import in_the_way, involved, involved_in_refusal
+from compat.results.involved import involved, involved_in_refusal, third_package
 from compat.run.outcome import parse_outcome
 
 INSTALLED = ("demo", "dep", "scikit-learn", "demo-extras")
@@ -26,17 +26,22 @@ MODULES = {"sklearn": "scikit-learn", "google": "google"}
         ("plan-fail:excluded", ()),
     ],
 )
-def test_a_failure_speaks_of_what_it_names_and_of_whose_code_it_is(outcome: str, packages: tuple[str, ...]) -> None:
+def test_a_failure_speaks_of_what_it_names_and_of_whose_code_it_is(
+    outcome: str, packages: tuple[str, ...]
+) -> None:
     assert involved(parse_outcome(outcome), INSTALLED, MODULES) == packages
 
 
 def test_a_refusal_speaks_of_each_package_in_its_sentence() -> None:
-    because = "Because tensorflow==2.9.3 depends on Keras>=2.9.0rc0,<2.10.0 and you require keras[x]==2.8.0"
+    because = (
+        "Because tensorflow==2.9.3 depends on Keras>=2.9.0rc0,<2.10.0 and you require"
+        " keras[x]==2.8.0"
+    )
     assert involved_in_refusal("tensorflow==2.9.*", because) == ("tensorflow", "keras")
 
 
 def test_the_first_package_that_was_not_asked_about_is_in_the_way() -> None:
     asked = frozenset(("demo", "dep"))
-    assert in_the_way(("dep", "third", "fourth"), asked) == "third"
-    assert in_the_way(("dep", "python"), asked) == ""
-    assert in_the_way(("third",), frozenset()) == ""
+    assert third_package(("dep", "third", "fourth"), asked) == "third"
+    assert third_package(("dep", "python"), asked) == ""
+    assert third_package(("third",), frozenset()) == ""

@@ -3,32 +3,34 @@
 import datetime
 
 import msgspec
-from made_records import LOCK, START, SUITE, capabilities, ran
 from packaging.specifiers import SpecifierSet
-from world import catalogue_of, matrix_of, world
+from support.made_records import LOCK, START, SUITE, capabilities, ran
+from support.world import catalogue_of, matrix_of, world
 
 from compat.declare.capabilities import Described, with_table
 from compat.declare.load import Declared
 from compat.declare.matrix import KnownIssue, Matrix, When
 from compat.plan.plan import plan
-from compat.results.picture import Picture, picture
 from compat.results.record import Record
 from compat.results.refuted import refuted
-from compat.results.table import markdown, unexplained
-from compat.results.verdict import Present
+from compat.results.snapshot import Snapshot, snapshot
+from compat.results.table import capability_table, unexplained
+from compat.results.verdict import EvaluationContext
 
 WORLD = world("platforms")
-PRESENT = Present(suite_digest=SUITE, day=START.date() + datetime.timedelta(days=10))
+PRESENT = EvaluationContext(suite_digest=SUITE, day=START.date() + datetime.timedelta(days=10))
 
 
-def pictured(*runs: Record, matrix: Matrix | None = None) -> Picture:
+def pictured(*runs: Record, matrix: Matrix | None = None) -> Snapshot:
     matrix = matrix or matrix_of(WORLD)
     catalogue = catalogue_of(WORLD)
     by_cell: dict[str, list[Record]] = {}
     for run in runs:
         by_cell.setdefault(run.cell, []).append(run)
     locks = dict.fromkeys(by_cell, LOCK)
-    return picture(Declared(matrix=matrix), catalogue, plan(matrix, catalogue).fates, locks, by_cell, PRESENT)
+    return snapshot(
+        Declared(matrix=matrix), catalogue, plan(matrix, catalogue).fates, locks, by_cell, PRESENT
+    )
 
 
 FATES = plan(matrix_of(WORLD), catalogue_of(WORLD)).fates
@@ -58,39 +60,47 @@ def test_a_cell_that_left_the_plan_keeps_its_runs_and_one_of_other_axes_is_left_
 
 def test_an_explanation_holds_for_its_outcome_and_its_versions_only() -> None:
     red = ran("import-fail:type-error(library/types.py:690)", cell=LAST)
-    assert pictured(red, matrix=with_known(outcome="import-fail:type-error(library/types.py")).explained(
-        pictured(red).by_id[LAST]
-    )
-    assert not pictured(red, matrix=with_known(outcome="import-fail:type-error(library/other.py")).explained(
-        pictured(red).by_id[LAST]
-    )
+    assert pictured(
+        red, matrix=with_known(outcome="import-fail:type-error(library/types.py")
+    ).explained(pictured(red).by_id[LAST])
+    assert not pictured(
+        red, matrix=with_known(outcome="import-fail:type-error(library/other.py")
+    ).explained(pictured(red).by_id[LAST])
     axis = matrix_of(WORLD).subject
-    elsewhere = KnownIssue(because="only there", outcome="import-fail", when=When(((axis, SpecifierSet("<0")),)))
+    elsewhere = KnownIssue(
+        because="only there", outcome="import-fail", when=When(((axis, SpecifierSet("<0")),))
+    )
     matrix = msgspec.structs.replace(matrix_of(WORLD), known=(elsewhere,))
     assert pictured(red, matrix=matrix).explained(pictured(red).by_id[LAST]) is None
 
 
 def test_the_table_shows_each_capability_and_why_it_is_red() -> None:
-    run = ran("test-fail:error(mean)", cell=LAST, capabilities=capabilities(sum="yes", mean="no", new="absent"))
+    run = ran(
+        "test-fail:error(mean)",
+        cell=LAST,
+        capabilities=capabilities(sum="yes", mean="no", new="absent"),
+    )
     described = [Described(id="sum", title="Sum | of `two`", says="", file="", line=1, code="")]
     bare = pictured(run)
-    text = markdown(bare, described)
+    text = capability_table(bare, described)
     assert "| Sum  of two `sum` | ✓ |" in text
     assert "\n| `mean` | ✗ |" in text
     assert "`new` | ∅ |" in text
     assert "not explained yet" in text
     assert unexplained(bare) == ((LAST, "mean"),)
     told = pictured(run, matrix=with_known(capability="mean"))
-    assert "the compiler of that year" in markdown(told, described)
+    assert "the compiler of that year" in capability_table(told, described)
     assert unexplained(told) == ()
 
 
 def test_a_table_without_runs_says_so() -> None:
-    assert markdown(pictured(), []) == "No cell has reached the suite yet.\n"
+    assert capability_table(pictured(), []) == "No cell has reached the suite yet.\n"
 
 
 def test_the_table_takes_its_place_between_the_marks_and_touches_nothing_else() -> None:
-    once = with_table("before\n<!-- capabilities -->\nold\n<!-- /capabilities -->\nafter\n", "new\n")
+    once = with_table(
+        "before\n<!-- capabilities -->\nold\n<!-- /capabilities -->\nafter\n", "new\n"
+    )
     assert once == "before\n<!-- capabilities -->\nnew\n<!-- /capabilities -->\nafter\n"
     assert with_table(once, "new\n") == once
 
@@ -103,46 +113,62 @@ def test_a_cell_that_fell_by_a_capability_has_that_ones_explanation() -> None:
 
 
 def test_a_release_that_fails_with_the_newest_versions_is_not_shown_as_good() -> None:
-    old, new = (cell.replace("-dep1-", f"-dep{version}-") for cell, version in ((FIRST, "1"), (FIRST, "99")))
+    old, new = (
+        cell.replace("-dep1-", f"-dep{version}-") for cell, version in ((FIRST, "1"), (FIRST, "99"))
+    )
     assert old != new
     good = ran("pass", cell=old, capabilities=capabilities(sum="yes"))
-    assert "| `sum` | ✓ |" in markdown(pictured(good), [])
+    assert "| `sum` | ✓ |" in capability_table(pictured(good), [])
     fallen = ran("import-fail:binary-incompatible(dep; at library/core.pyx:1)", cell=new)
-    text = markdown(pictured(good, fallen), [])
+    text = capability_table(pictured(good, fallen), [])
     assert "| `sum` | ◐ |" in text
     assert "◐ yes, but not with the newest versions that were tested" in text
     assert f"- `{new}`: import-fail:binary-incompatible(dep; at library/core.pyx:1)" in text
     refused = ran("lock-fail:conflict(dep)", cell=new)
-    assert "| `sum` | ✓ |" in markdown(pictured(good, refused), [])
+    assert "| `sum` | ✓ |" in capability_table(pictured(good, refused), [])
 
 
 def test_an_explanation_to_the_closing_bracket_holds_with_the_place_beside_it() -> None:
     red = ran("import-fail:missing-module(jax; at library/core.py:3)", cell=LAST)
-    for outcome in ("import-fail:missing-module(jax)", "import-fail:missing-module(jax; at library/core.py"):
+    for outcome in (
+        "import-fail:missing-module(jax)",
+        "import-fail:missing-module(jax; at library/core.py",
+    ):
         found = pictured(red, matrix=with_known(outcome=outcome))
         assert found.explained(found.by_id[LAST])
 
 
 def test_a_run_from_before_places_were_kept_makes_no_cell_flaky() -> None:
-    before = ran("test-fail:error(mean)", cell=LAST, capabilities=capabilities(sum="yes", mean="no"))
+    before = ran(
+        "test-fail:error(mean)", cell=LAST, capabilities=capabilities(sum="yes", mean="no")
+    )
     after = ran(
-        "test-fail:error(mean; at library/core.py:3)", cell=LAST, day=1, capabilities=capabilities(sum="yes", mean="no")
+        "test-fail:error(mean; at library/core.py:3)",
+        cell=LAST,
+        day=1,
+        capabilities=capabilities(sum="yes", mean="no"),
     )
     assert pictured(before, after).by_id[LAST].verdict.kind == "partial"
 
 
 def test_an_explanation_of_a_capability_that_works_in_its_range_is_refuted() -> None:
-    works = pictured(ran("pass", cell=LAST, capabilities=capabilities(mean="yes"))).by_id[LAST].verdict
+    works = (
+        pictured(ran("pass", cell=LAST, capabilities=capabilities(mean="yes"))).by_id[LAST].verdict
+    )
     (finding,) = refuted(with_known(capability="mean"), {LAST: works})
     assert (finding.code, finding.path) == ("refuted", ("known", 0))
     assert finding.message == f"mean works in {LAST}, where this entry says why it fails"
     elsewhere = KnownIssue(
-        because="there", capability="mean", when=When(((matrix_of(WORLD).subject, SpecifierSet("<0")),))
+        because="there",
+        capability="mean",
+        when=When(((matrix_of(WORLD).subject, SpecifierSet("<0")),)),
     )
     matrix = msgspec.structs.replace(matrix_of(WORLD), known=(elsewhere,))
     assert not list(refuted(matrix, {LAST: works, "of-other-axes": works}))
     fails = ran("test-fail:error(mean)", cell=LAST, capabilities=capabilities(sum="yes", mean="no"))
-    assert not list(refuted(with_known(capability="mean"), {LAST: pictured(fails).by_id[LAST].verdict}))
+    assert not list(
+        refuted(with_known(capability="mean"), {LAST: pictured(fails).by_id[LAST].verdict})
+    )
 
 
 def test_a_flaky_cell_refutes_no_explanation() -> None:

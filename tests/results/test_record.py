@@ -7,10 +7,31 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from made_records import NOW, START, UTC, capabilities, full, moments, outcome, ran, raw_of, read_back, records, signed
+from support.made_records import (
+    NOW,
+    START,
+    UTC,
+    capabilities,
+    full,
+    moments,
+    outcome,
+    ran,
+    raw_of,
+    read_back,
+    records,
+    signed,
+)
 
 from compat.errors import RecordError
-from compat.results.record import MOST_BYTES, Record, decisive, decode_record, digest_of, encode_record, is_cell_id
+from compat.results.record import (
+    MOST_BYTES,
+    Record,
+    decisive,
+    decode_record,
+    encode_record,
+    is_cell_id,
+    record_digest,
+)
 from compat.run.evidence import Installed
 
 
@@ -70,7 +91,7 @@ class TestDamage:
     def test_a_key_twice_is_refused_even_with_a_digest_that_fits(self) -> None:
         text = encode_record(full())
         twice = text.replace('  "cell":', '  "cell": "py3.7-tf2.3-tff0.17.0",\n  "cell":', 1)
-        twice = twice.replace(raw_of(full())["digest"], digest_of(twice))
+        twice = twice.replace(raw_of(full())["digest"], record_digest(twice))
         with pytest.raises(RecordError, match="the key 'cell' twice"):
             decode_record(twice, "f.json")
 
@@ -88,14 +109,25 @@ def _two_after(raw: dict[str, Any]) -> dict[str, Any]:
 class TestFormat:
     def test_an_older_text_is_upgraded_step_by_step(self) -> None:
         text = encode_record(full())
-        assert decode_record(text, "f.json", upgrades={3: _one_after, 4: _two_after}, newest=5) == full()
+        assert (
+            decode_record(text, "f.json", upgrades={3: _one_after, 4: _two_after}, newest=5)
+            == full()
+        )
 
     @pytest.mark.parametrize(
         ("outcome", "log", "involved"),
         [
             ("pass", "", ()),
-            ("lock-fail:requires-python(jax==0.4.13)", "jax==0.4.13 depends on Python>=3.8", ("jax", "python")),
-            ("lock-fail:conflict(dep<2)", "demo==1.0 depends on dep<2 and you require dep>=2", ("dep", "demo")),
+            (
+                "lock-fail:requires-python(jax==0.4.13)",
+                "jax==0.4.13 depends on Python>=3.8",
+                ("jax", "python"),
+            ),
+            (
+                "lock-fail:conflict(dep<2)",
+                "demo==1.0 depends on dep<2 and you require dep>=2",
+                ("dep", "demo"),
+            ),
             ("import-fail:version-guard(Demo Extras)", "", ("demo-extras",)),
             ("import-fail:type-error(demo_extras/core.py:3)", "", ("demo-extras",)),
             ("import-fail:type-error(python3.8/typing.py:149)", "", ("python",)),
@@ -105,7 +137,10 @@ class TestFormat:
     def test_a_record_of_format_1_learns_which_packages_its_failure_speaks_of(
         self, outcome: str, log: str, involved: tuple[str, ...]
     ) -> None:
-        installed = (Installed(name="demo-extras", version="1.0"), Installed(name="dep", version="1.0"))
+        installed = (
+            Installed(name="demo-extras", version="1.0"),
+            Installed(name="dep", version="1.0"),
+        )
         raw = raw_of(ran(outcome, log=log, installed=installed)) | {"format": 1}
         del raw["involved"], raw["remarks"]
         assert decode_record(signed(raw), "f.json").involved == involved
@@ -117,7 +152,9 @@ class TestFormat:
 
     def test_a_step_that_meets_something_else_is_told_in_one_line(self) -> None:
         with pytest.raises(RecordError, match="cannot be upgraded from format 4: KeyError"):
-            decode_record(encode_record(full()), "f.json", upgrades={3: dict, 4: _two_after}, newest=5)
+            decode_record(
+                encode_record(full()), "f.json", upgrades={3: dict, 4: _two_after}, newest=5
+            )
 
     def test_a_missing_step_is_told_in_one_line(self) -> None:
         with pytest.raises(RecordError, match="cannot be upgraded from format 3"):
@@ -167,7 +204,13 @@ class TestWhatCannotBeARecord:
 
 @pytest.mark.parametrize(
     "name",
-    ["py3.11-tf2.14-tff0.87.0", "py3.11-tf2.14rc1-tff0.87.0+relaxed", "py3.11-x1!2.0.post1", "py3-a1_b", "a" * 200],
+    [
+        "py3.11-tf2.14-tff0.87.0",
+        "py3.11-tf2.14rc1-tff0.87.0+relaxed",
+        "py3.11-x1!2.0.post1",
+        "py3-a1_b",
+        "a" * 200,
+    ],
 )
 def test_a_cell_id_can_be_the_name_of_a_folder(name: str) -> None:
     assert is_cell_id(name)
@@ -176,10 +219,36 @@ def test_a_cell_id_can_be_the_name_of_a_folder(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "", ".", "..", "a", "a/b", "../x1", "a..b", ".git", "-rf", "con", "con.1", "nul", "aux.txt", "com1.x1", "lpt9",
-        "a\0b", "a\nb", "ab\n", "ab.", "ab ", "ab+", "Py3.11", "py3\uff0e11", "%2e", "a" * 201, "a\\b", "c:x1", "~ab",
+        "",
+        ".",
+        "..",
+        "a",
+        "a/b",
+        "../x1",
+        "a..b",
+        ".git",
+        "-rf",
+        "con",
+        "con.1",
+        "nul",
+        "aux.txt",
+        "com1.x1",
+        "lpt9",
+        "a\0b",
+        "a\nb",
+        "ab\n",
+        "ab.",
+        "ab ",
+        "ab+",
+        "Py3.11",
+        "py3\uff0e11",
+        "%2e",
+        "a" * 201,
+        "a\\b",
+        "c:x1",
+        "~ab",
     ],
-)  # fmt: skip
+)
 def test_a_name_that_could_harm_is_no_cell_id(name: str) -> None:
     assert not is_cell_id(name)
 
@@ -197,7 +266,9 @@ def test_a_name_that_could_harm_is_no_cell_id(name: str) -> None:
         (["test-fail:wall-time", "test-fail:silence"], "test-fail:silence"),
     ],
 )
-def test_no_retry_hides_a_failure_and_no_trouble_hides_an_answer(outcomes: list[str], expected: str) -> None:
+def test_no_retry_hides_a_failure_and_no_trouble_hides_an_answer(
+    outcomes: list[str], expected: str
+) -> None:
     assert str(decisive([outcome(text) for text in outcomes])) == expected
 
 
@@ -205,13 +276,41 @@ def malformed() -> Iterator[str]:
     """About 240 texts that are no records; those of the second half have a digest that fits."""
     whole = encode_record(full())
     chance = random.Random(17)
-    yield from ("", " ", "\n", "null", "1", "[]", '"x"', "{}", "{", "}", "\ufeff{}", "\0", "{} {}", "\ud800")
+    yield from (
+        "",
+        " ",
+        "\n",
+        "null",
+        "1",
+        "[]",
+        '"x"',
+        "{}",
+        "{",
+        "}",
+        "\ufeff{}",
+        "\0",
+        "{} {}",
+        "\ud800",
+    )
     yield from (mark * 100_000 for mark in ("[", '{"a":', "[{", "("))
     yield from (
-        f'{{"a":{value}}}' for value in ("NaN", "Infinity", "-Infinity", "1e999", "9" * 5000, "01", "+1", "'x'")
+        f'{{"a":{value}}}'
+        for value in ("NaN", "Infinity", "-Infinity", "1e999", "9" * 5000, "01", "+1", "'x'")
     )
-    yield from ('{"a":1,"a":2}', '{"format":1,"format":1}', '{"a":"\\ud800"}', '{"a":"\\udc00x"}', '{"\\ud8ff":1}')
-    yield from (f"<html>{whole}</html>", f"// {whole}", whole + whole, whole + "x", whole.replace("\n", "\r\n"))
+    yield from (
+        '{"a":1,"a":2}',
+        '{"format":1,"format":1}',
+        '{"a":"\\ud800"}',
+        '{"a":"\\udc00x"}',
+        '{"\\ud8ff":1}',
+    )
+    yield from (
+        f"<html>{whole}</html>",
+        f"// {whole}",
+        whole + whole,
+        whole + "x",
+        whole.replace("\n", "\r\n"),
+    )
     yield from (
         whole.encode("utf-16").decode("latin-1"),
         "\ufeff" + whole,
@@ -219,12 +318,17 @@ def malformed() -> Iterator[str]:
         "x" * (MOST_BYTES + 1),
     )
     yield from (whole[: chance.randrange(len(whole))] for _ in range(20))
-    yield from (whole[:at] + chance.choice('"{}[],:\0\\x7') + whole[at:] for at in chance.sample(range(len(whole)), 20))
+    yield from (
+        whole[:at] + chance.choice('"{}[],:\0\\x7') + whole[at:]
+        for at in chance.sample(range(len(whole)), 20)
+    )
     raw = raw_of(full())
     for key in sorted(raw.keys() - {"digest"}):
         yield signed({name: value for name, value in raw.items() if name != key})
         for value in (None, [], {"x": 1}, "\u202e", -1, [[1]]):
-            if not (value == [] and isinstance(raw[key], list)) and not (value == "\u202e" and key in ("log", "tool")):
+            if not (value == [] and isinstance(raw[key], list)) and not (
+                value == "\u202e" and key in ("log", "tool")
+            ):
                 yield signed({**raw, key: value})
     yield signed({**raw, "unknown": 1})
     yield signed({**raw, "log": "\ud800"})

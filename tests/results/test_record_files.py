@@ -1,4 +1,6 @@
-"""Records as files: what is kept, what is told to be damaged, and what no fault of the machine can do to them."""
+"""Records as files: what is kept, what is told to be damaged, and what no fault of the machine can
+do to them.
+"""
 
 import datetime
 import errno
@@ -9,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_records import CELL, NOW, OTHER_LOCK, full, ran
+from support.made_records import CELL, NOW, OTHER_LOCK, full, ran
 
 import compat.results.files as module
 from compat.errors import CompatError, RecordError
-from compat.results.files import RecordFiles, names
-from compat.results.record import Record, digest_of, encode_record
+from compat.results.files import RecordFiles, record_names
+from compat.results.record import Record, encode_record, record_digest
 from compat.results.store import MemoryStore, RecordStore
 
 LATER = NOW + datetime.timedelta(days=365)
@@ -51,7 +53,10 @@ class TestBothStores:
         assert set(any_store.records(CELL)) == set(records)
 
     def test_records_come_by_when_they_started(self, any_store: RecordStore) -> None:
-        records = [ran("pass", day=day, second=second / 8) for day, second in [(3, 0), (1, 0), (2, 0), (1, 3), (1, 1)]]
+        records = [
+            ran("pass", day=day, second=second / 8)
+            for day, second in [(3, 0), (1, 0), (2, 0), (1, 3), (1, 1)]
+        ]
         for record in records:
             any_store.add(record)
         assert any_store.records(CELL) == tuple(sorted(records, key=lambda record: record.started))
@@ -69,10 +74,15 @@ class TestBothStores:
 class TestFiles:
     def test_a_file_is_named_by_when_and_what(self, store: RecordFiles) -> None:
         store.add(full())
-        digest = digest_of(encode_record(full()))
-        assert store.name(only_file(store)) == f"matrices/tff/records/{CELL}/20261101T120000Z-{digest[:8]}.json"
+        digest = record_digest(encode_record(full()))
+        assert (
+            store.name(only_file(store))
+            == f"matrices/tff/records/{CELL}/20261101T120000Z-{digest[:8]}.json"
+        )
 
-    def test_a_file_is_the_record_s_text_and_nothing_is_left_beside_it(self, store: RecordFiles) -> None:
+    def test_a_file_is_the_record_s_text_and_nothing_is_left_beside_it(
+        self, store: RecordFiles
+    ) -> None:
         store.add(full())
         assert only_file(store).read_text() == encode_record(full())
         assert os.listdir(store.folder / CELL) == [only_file(store).name]
@@ -100,7 +110,7 @@ class TestFiles:
 
     def test_where_every_name_is_taken_by_damage_it_says_so(self, store: RecordFiles) -> None:
         (store.folder / CELL).mkdir(parents=True)
-        for name in names(full(), digest_of(encode_record(full()))):
+        for name in record_names(full(), record_digest(encode_record(full()))):
             (store.folder / CELL / name).write_text("damage")
         with pytest.raises(CompatError, match="stands where the record belongs"):
             store.add(full())
@@ -119,7 +129,10 @@ class TestFiles:
     def test_a_folder_that_is_not_there_is_told_with_its_place(self, tmp_path: Path) -> None:
         with pytest.raises(CompatError) as caught:
             RecordFiles(tmp_path / "none" / "tff").add(full())
-        assert str(caught.value) == f"matrices/tff/records/{CELL}: cannot be written: no such file or directory"
+        assert (
+            str(caught.value)
+            == f"matrices/tff/records/{CELL}: cannot be written: no such file or directory"
+        )
         assert caught.value.exit_code == 3
 
 
@@ -132,7 +145,9 @@ class TestDamage:
         store.add(full())
         assert self.faults(store) == []
 
-    def test_every_truncated_or_flipped_file_is_named_and_the_others_are_read(self, store: RecordFiles) -> None:
+    def test_every_truncated_or_flipped_file_is_named_and_the_others_are_read(
+        self, store: RecordFiles
+    ) -> None:
         chance = random.Random(16)
         for number in range(200):
             store.add(ran("pass", second=number))
@@ -144,7 +159,9 @@ class TestDamage:
             if number % 2:
                 data[at] ^= 1 << chance.randrange(8)
             path.write_bytes(data if number % 2 else data[:at])
-        assert [fault.path for fault in store.damaged(NOW)] == [store.name(path) for path in sorted(spoilt)]
+        assert [fault.path for fault in store.damaged(NOW)] == [
+            store.name(path) for path in sorted(spoilt)
+        ]
         assert len(store.records(CELL)) == 160
         assert all(path.exists() for path in spoilt)
 
@@ -163,7 +180,9 @@ class TestDamage:
             ("20251101T120000Z-{digest}.json", "has not the name that its content asks for"),
         ],
     )
-    def test_a_file_with_another_name_is_a_fault(self, store: RecordFiles, name: str, told: str) -> None:
+    def test_a_file_with_another_name_is_a_fault(
+        self, store: RecordFiles, name: str, told: str
+    ) -> None:
         store.add(full())
         path = only_file(store)
         path.rename(path.with_name(name.replace("{digest}", path.stem[-8:])))
@@ -178,7 +197,9 @@ class TestDamage:
         assert fault.endswith(f"is a record of tff, {CELL}")
         assert store.records("py3.9-tf2.3-tff0.17.0") == ()
 
-    def test_links_pipes_and_folders_are_no_records(self, store: RecordFiles, tmp_path: Path) -> None:
+    def test_links_pipes_and_folders_are_no_records(
+        self, store: RecordFiles, tmp_path: Path
+    ) -> None:
         store.add(full())
         path = only_file(store)
         path.rename(tmp_path / path.name)
@@ -200,7 +221,9 @@ class TestDamage:
         (store.folder / "con").mkdir()
         (store.folder / "py3.8-tf2.3-tff0.18.0").symlink_to(tmp_path)
         (store.folder / ".hidden").mkdir()
-        assert [fault.rpartition(": ")[2] for fault in self.faults(store)] == ["is no folder of a cell"] * 3
+        assert [fault.rpartition(": ")[2] for fault in self.faults(store)] == [
+            "is no folder of a cell"
+        ] * 3
         assert store.cells() == (CELL,)
 
     def test_a_folder_that_cannot_be_listed_is_a_fault(
@@ -215,7 +238,9 @@ class TestDamage:
             return listed(path)
 
         monkeypatch.setattr(os, "scandir", scandir)
-        assert self.faults(store) == [f"matrices/tff/records/{CELL}: cannot be listed: permission denied"]
+        assert self.faults(store) == [
+            f"matrices/tff/records/{CELL}: cannot be listed: permission denied"
+        ]
 
     def test_a_huge_file_is_refused_without_being_read_whole(self, store: RecordFiles) -> None:
         store.add(full())
@@ -235,7 +260,9 @@ class TestSweep:
         os.utime(path, (moment, moment))
         return path
 
-    def test_what_a_killed_writer_left_is_not_seen_and_goes_after_an_hour(self, store: RecordFiles) -> None:
+    def test_what_a_killed_writer_left_is_not_seen_and_goes_after_an_hour(
+        self, store: RecordFiles
+    ) -> None:
         path = self.left_over(store, minutes=61)
         assert store.records(CELL) == (full(),)
         assert store.damaged(NOW) == ()
@@ -264,7 +291,11 @@ class FailingOs:
 
     def __getattr__(self, name: str) -> Any:
         real = getattr(os, name)
-        return real if name not in self._functions else lambda *args, **more: self._call(name, real, *args, **more)
+        return (
+            real
+            if name not in self._functions
+            else lambda *args, **more: self._call(name, real, *args, **more)
+        )
 
     def _call(self, name: str, real: Any, *args: Any, **more: Any) -> Any:
         self.calls += 1
@@ -310,7 +341,9 @@ class TestFaultsOfTheMachine:
             after = set(store.records(CELL))
             assert before <= after <= before | {full()}
             assert store.damaged(NOW) == ()
-            assert acknowledged or told.startswith(f"matrices/tff/records/{CELL}: cannot be written: ")
+            assert acknowledged or told.startswith(
+                f"matrices/tff/records/{CELL}: cannot be written: "
+            )
             assert not acknowledged or full() in after
             store.add(full())
             assert set(store.records(CELL)) == before | {full()}
@@ -334,7 +367,9 @@ class TestFaultsOfTheMachine:
         assert told[0].endswith(".tmp")
         assert told[1:] == ["link", f"sync {CELL}", "sync records", "sync tff"]
 
-    def test_a_short_write_is_carried_on(self, store: RecordFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_short_write_is_carried_on(
+        self, store: RecordFiles, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         real = os.write
         monkeypatch.setattr(os, "write", lambda handle, data: real(handle, bytes(data)[:7]))
         store.add(full())

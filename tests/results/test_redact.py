@@ -1,4 +1,6 @@
-"""What may be published of a log: sentences for each kind of thing that may not, and laws for all texts."""
+"""What may be published of a log: sentences for each kind of thing that may not, and laws for all
+texts.
+"""
 
 import re
 import time
@@ -15,8 +17,14 @@ SHA = "0123456789abcdef" * 4
 @pytest.mark.parametrize(
     ("text", "left"),
     [
-        ('File "/tmp/c 1/lib/python3.11/site-packages/jax/a.py", line 3', 'File "site-packages/jax/a.py", line 3'),
-        ('File "/usr/lib/python3.11/importlib/a.py", line 3', 'File "python3.11/importlib/a.py", line 3'),
+        (
+            'File "/tmp/c 1/lib/python3.11/site-packages/jax/a.py", line 3',
+            'File "site-packages/jax/a.py", line 3',
+        ),
+        (
+            'File "/usr/lib/python3.11/importlib/a.py", line 3',
+            'File "python3.11/importlib/a.py", line 3',
+        ),
         ("/builds/x/matrices/tff/suite/test_sum.py:7: Error", "suite/test_sum.py:7: Error"),
         ("/srv/suite/v/lib/python3.9/site-packages/a/b.py", "site-packages/a/b.py"),
         ("cannot open /opt/very/secret/place/x.so: no", "cannot open x.so: no"),
@@ -42,7 +50,10 @@ def test_a_path_keeps_its_telling_part(text: str, left: str) -> None:
         ("https://index.example/f.whl#sha256=abc", "https://<host>/f.whl?..."),
         ("https://index.example/f.whl?token=abc&x=1", "https://<host>/f.whl?..."),
         ("git+ssh://git@forge.example/a.git", "git+ssh://<host>/a.git"),
-        ("HTTPSConnectionPool(host='index.example', port=443)", "HTTPSConnectionPool(host='<host>', port=443)"),
+        (
+            "HTTPSConnectionPool(host='index.example', port=443)",
+            "HTTPSConnectionPool(host='<host>', port=443)",
+        ),
         ("Could not resolve host: index.example", "Could not resolve host: <host>"),
         ("Failed to connect to index.example port 443", "Failed to connect to <host> port 443"),
         ("mail jane.doe@corp.example now", "mail <host> now"),
@@ -70,7 +81,10 @@ def test_a_url_loses_its_host_its_user_and_its_query(text: str, left: str) -> No
         ("GITHUB_TOKEN=abc", "GITHUB_TOKEN=***"),
         ("export AWS_SECRET_ACCESS_KEY=a b", "export AWS_SECRET_ACCESS_KEY=***"),
         ("HOSTNAME=build-7", "HOSTNAME=***"),
-        ("{'MY_PASSWORD': 'a b', 'PYTHONHASHSEED': '0'}", "{'MY_PASSWORD': ***, 'PYTHONHASHSEED': '0'}"),
+        (
+            "{'MY_PASSWORD': 'a b', 'PYTHONHASHSEED': '0'}",
+            "{'MY_PASSWORD': ***, 'PYTHONHASHSEED': '0'}",
+        ),
         ("password=hunter2; x", "password=***; x"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabc=\n-----END RSA PRIVATE KEY-----", "***"),
         ("PYTHONHASHSEED=0 TF_CPP_MIN_LOG_LEVEL=2", "PYTHONHASHSEED=0 TF_CPP_MIN_LOG_LEVEL=2"),
@@ -118,14 +132,82 @@ def test_a_secret_of_three_letters_is_no_secret() -> None:
 
 _FRAGMENTS = st.sampled_from(
     [
-        "/", "//", "/home/", "/tmp/a b/", "~", "~/", "site-packages/", "suite/", "python3.11/", "C:\\", "\\\\", "file:///",
-        "https://", "://", "jane:pw@", "@", "index.example", ":443", "?", "#", "<host>", "***", "host='", "'", '"', "`",
-        "connect to ", "ghp_", "0" * 39, "f" * 40, "sha256:", SHA, "AKIA", "ABCDEFGH12345678", "Bearer ", "A_TOKEN=",
-        "KEY=", "HOME", "=", ": ", "password=", "Authorization:", "-----BEGIN A-----", "-----END A-----", "10.0.0.1:80",
-        "\x1b[", "31m", "\x1b]8;;", "\x07", "\x1b\\", "\r", "\n", "\u202e", "\u200b", "\x9b", "\ud800", "::", ":",
-        "error ", "##[", "vso[", "a", " -I", "...", "b.py", " ", ",", "(", ")", "<", ">", "&", "|", "é",
+        "/",
+        "//",
+        "/home/",
+        "/tmp/a b/",
+        "~",
+        "~/",
+        "site-packages/",
+        "suite/",
+        "python3.11/",
+        "C:\\",
+        "\\\\",
+        "file:///",
+        "https://",
+        "://",
+        "jane:pw@",
+        "@",
+        "index.example",
+        ":443",
+        "?",
+        "#",
+        "<host>",
+        "***",
+        "host='",
+        "'",
+        '"',
+        "`",
+        "connect to ",
+        "ghp_",
+        "0" * 39,
+        "f" * 40,
+        "sha256:",
+        SHA,
+        "AKIA",
+        "ABCDEFGH12345678",
+        "Bearer ",
+        "A_TOKEN=",
+        "KEY=",
+        "HOME",
+        "=",
+        ": ",
+        "password=",
+        "Authorization:",
+        "-----BEGIN A-----",
+        "-----END A-----",
+        "10.0.0.1:80",
+        "\x1b[",
+        "31m",
+        "\x1b]8;;",
+        "\x07",
+        "\x1b\\",
+        "\r",
+        "\n",
+        "\u202e",
+        "\u200b",
+        "\x9b",
+        "\ud800",
+        "::",
+        ":",
+        "error ",
+        "##[",
+        "vso[",
+        "a",
+        " -I",
+        "...",
+        "b.py",
+        " ",
+        ",",
+        "(",
+        ")",
+        "<",
+        ">",
+        "&",
+        "|",
+        "é",
     ]
-)  # fmt: skip
+)
 _hostile = st.lists(_FRAGMENTS | st.text(max_size=4), max_size=25).map("".join)
 _secrets = st.lists(st.from_regex(r"[a-z0-9!/+]{6,12}", fullmatch=True), max_size=2)
 
@@ -158,14 +240,18 @@ class TestLaws:
         assert not re.search(r"(?m)^\s*::|##\[|##vso\[", redacted(text))
 
     @settings(max_examples=250, deadline=None)
-    @given(st.from_regex(r"/(?:[a-z]{1,6}/){1,5}[a-z]{1,6}\.py", fullmatch=True), st.sampled_from(" \n'\"(=,:;>|\t"))
+    @given(
+        st.from_regex(r"/(?:[a-z]{1,6}/){1,5}[a-z]{1,6}\.py", fullmatch=True),
+        st.sampled_from(" \n'\"(=,:;>|\t"),
+    )
     def test_no_absolute_path_is_left(self, path: str, before: str) -> None:
         assert not re.search(r"(?<!\w)/\w", redacted(f"see{before}{path}"))
 
 
 @pytest.mark.benchmark
 @pytest.mark.parametrize(
-    "fragment", ["A", "/", "a/", "'/", "0", "://", "KEY=", "\x1b]", "C:\\", "x@", "-----BEGIN ", "::"]
+    "fragment",
+    ["A", "/", "a/", "'/", "0", "://", "KEY=", "\x1b]", "C:\\", "x@", "-----BEGIN ", "::"],
 )
 def test_a_long_hostile_text_takes_no_longer_than_its_length(fragment: str) -> None:
     def seconds(length: int) -> float:

@@ -1,6 +1,8 @@
-"""A sample of each kind of secret that detect-secrets 1.5 knows: none is published, whatever stands around it.
+"""A sample of each kind of secret that detect-secrets 1.5 knows: none is published, whatever stands
+around it.
 
-The samples are made here, and put together from parts so that no scanner takes this file for a leak.
+The samples are made here, and put together from parts so that no scanner takes this file for a
+leak.
 """
 
 import random
@@ -34,13 +36,21 @@ def jwt() -> str:
 
 # Of each kind: a text with {} for the secret, and the secret.
 SAMPLES = {
-    "Artifactory": [("artifactory: {}", "AKC" + drawn(MIXED, 20)), ("x ={} y", "AP5" + drawn(MIXED, 20))],
+    "Artifactory": [
+        ("artifactory: {}", "AKC" + drawn(MIXED, 20)),
+        ("x ={} y", "AP5" + drawn(MIXED, 20)),
+    ],
     "AWS": [
-        *((f"id {start}{{}}", drawn(UPPER + "234567", 16)) for start in ("AKIA", "ASIA", "ABIA", "A3TX")),
+        *(
+            (f"id {start}{{}}", drawn(UPPER + "234567", 16))
+            for start in ("AKIA", "ASIA", "ABIA", "A3TX")
+        ),
         ("aws_secret_access_key = '{}'", drawn(MIXED + "/+", 40)),
         ("aws_session_token: {}", drawn(MIXED + "/+", 40)),
     ],
-    "Azure Storage": [("DefaultEndpointsProtocol=https;AccountKey={};Endpoint", drawn(MIXED + "+/", 86) + "==")],
+    "Azure Storage": [
+        ("DefaultEndpointsProtocol=https;AccountKey={};Endpoint", drawn(MIXED + "+/", 86) + "==")
+    ],
     "Basic Auth": [
         ("https://jane:{}@index.example/simple", "hunter" + "2(!)"),
         ("redis://:{}@cache:6379/0", "hunter" + "3"),
@@ -53,16 +63,31 @@ SAMPLES = {
     "Discord": [("{}", f"M{drawn(MIXED, 23)}.{drawn(MIXED, 6)}.{drawn(MIXED + '-_', 27)}")],
     "GitHub": [("{}", f"gh{kind}_{drawn(MIXED, 36)}") for kind in "pousr"],
     "GitLab": [
-        *(("{}", f"gl{kind}-{drawn(MIXED, 20)}") for kind in ("pat", "dt", "ft", "soat", "rt", "imt", "ptt")),
+        *(
+            ("{}", f"gl{kind}-{drawn(MIXED, 20)}")
+            for kind in ("pat", "dt", "ft", "soat", "rt", "imt", "ptt")
+        ),
         ("{}", "glcbt-" + f"1a_{drawn(MIXED, 20)}"),
         ("{}", "GR1348941" + drawn(MIXED, 20)),
     ],
-    "IBM Cloud IAM": [("ibm_cloud_iam_api_key={}", drawn(MIXED + "_-", 44)), ('"iam-apikey": "{}"', drawn(MIXED, 44))],
-    "IBM COS HMAC": [("cos_hmac_secret_access_key = {}", drawn(HEX, 48)), ("secret_key: '{}'", drawn(HEX, 48))],
+    "IBM Cloud IAM": [
+        ("ibm_cloud_iam_api_key={}", drawn(MIXED + "_-", 44)),
+        ('"iam-apikey": "{}"', drawn(MIXED, 44)),
+    ],
+    "IBM COS HMAC": [
+        ("cos_hmac_secret_access_key = {}", drawn(HEX, 48)),
+        ("secret_key: '{}'", drawn(HEX, 48)),
+    ],
     "JWT": [("{}", jwt()), ("token={}&x", jwt())],
     "Keyword": [
-        *((f"{word} = '{{}}'", drawn(MIXED, 9)) for word in ("db_password", "PRIVATE_KEY", "my-api-key", "pwd")),
-        *((f"{word}: {{}}", drawn(MIXED, 9)) for word in ("password", "service_key", "contraseña", "secret")),
+        *(
+            (f"{word} = '{{}}'", drawn(MIXED, 9))
+            for word in ("db_password", "PRIVATE_KEY", "my-api-key", "pwd")
+        ),
+        *(
+            (f"{word}: {{}}", drawn(MIXED, 9))
+            for word in ("password", "service_key", "contraseña", "secret")
+        ),
         ('{{"database_pass": "{}"}}', drawn(MIXED, 9)),
         ('secret("{}")', drawn(MIXED, 9)),
         ('secret.assign("{}",17)', drawn(MIXED, 9)),
@@ -76,16 +101,29 @@ SAMPLES = {
     "Mailchimp": [("key {}", f"{drawn(HEX, 32)}-us12")],
     "npm": [
         ("//packages.example.org/:_authToken={}", "npm_" + drawn(MIXED, 36)),
-        ("//packages.example.org/:_authToken={}", "-".join(drawn(HEX, n) for n in (8, 4, 4, 4, 12))),
+        (
+            "//packages.example.org/:_authToken={}",
+            "-".join(drawn(HEX, n) for n in (8, 4, 4, 4, 12)),
+        ),
     ],
     "OpenAI": [
-        ("{}", f"sk-{start}{drawn(MIXED, 20)}T3Blbk" + f"FJ{drawn(MIXED, 20)}") for start in ("", "proj-shop-")
+        ("{}", f"sk-{start}{drawn(MIXED, 20)}T3Blbk" + f"FJ{drawn(MIXED, 20)}")
+        for start in ("", "proj-shop-")
     ],
     "Private Key": [
-        *(("key:\n{}\nend", block(f"{kind}PRIVATE KEY")) for kind in ("RSA ", "DSA ", "EC ", "OPENSSH ", "")),
+        *(
+            ("key:\n{}\nend", block(f"{kind}PRIVATE KEY"))
+            for kind in ("RSA ", "DSA ", "EC ", "OPENSSH ", "")
+        ),
         ("{}", block("SSH2 ENCRYPTED PRIVATE KEY")),
         ("{}", block("PGP PRIVATE KEY BLOCK")),
-        ("{}", f"PuTTY-User-Key-File-2: ssh-rsa\nPrivate-Lines: 1\n{drawn(MIXED, 60)}\nPrivate-MAC: {drawn(HEX, 39)}"),
+        (
+            "{}",
+            (
+                "PuTTY-User-Key-File-2: ssh-rsa\nPrivate-Lines:"
+                f" 1\n{drawn(MIXED, 60)}\nPrivate-MAC: {drawn(HEX, 39)}"
+            ),
+        ),
     ],
     "PyPI": [
         ("{}", "pypi-AgEIcHlwaS5v" + f"cmc{drawn(MIXED, 80)}"),
@@ -94,7 +132,10 @@ SAMPLES = {
     "SendGrid": [("{}", f"SG.{drawn(MIXED, 22)}.{drawn(MIXED + '_-', 43)}")],
     "Slack": [
         ("{}", f"xoxb-{drawn(string.digits, 12)}-{drawn(LOWER, 24)}"),
-        ("https://hooks.slack.com/services/{}", f"T{drawn(MIXED, 8)}/B{drawn(MIXED, 8)}/{drawn(MIXED, 24)}"),
+        (
+            "https://hooks.slack.com/services/{}",
+            f"T{drawn(MIXED, 8)}/B{drawn(MIXED, 8)}/{drawn(MIXED, 24)}",
+        ),
     ],
     "SoftLayer": [
         ("softlayer_api_key = {}", drawn(LOWER + "7", 64)),
@@ -102,7 +143,12 @@ SAMPLES = {
     ],
     "Square OAuth": [("{}", f"sq0csp-{drawn(MIXED + '-_', 43)}")],
     "Stripe": [("{}", f"{kind}k_live_{drawn(MIXED, 24)}") for kind in "rs"],
-    "Telegram": [("https://api.telegram.org/bot{}/getMe", f"1{drawn(string.digits, 9)}:{drawn(MIXED + '_-', 35)}")],
+    "Telegram": [
+        (
+            "https://api.telegram.org/bot{}/getMe",
+            f"1{drawn(string.digits, 9)}:{drawn(MIXED + '_-', 35)}",
+        )
+    ],
     "Twilio": [("{}", f"AC{drawn(HEX, 32)}"), ("{}", f"SK{drawn(HEX, 32)}")],
     "Hex high entropy": [("f('{}')", drawn(HEX, 32)), ("{}", drawn(HEX, 40))],
     "Base64 high entropy": [('f("{}")', "aB3/" + "".join(_random.sample(MIXED, 44)))],
@@ -112,11 +158,13 @@ SAMPLES = {
         ("{{'REMOTE_ADDR': '{}'}}", "93.184." + "216.34"),
         ("no route to host {}", "93.184." + "216.34"),
     ],
-}  # fmt: skip
+}
 CASES = [(kind, *sample) for kind, samples in SAMPLES.items() for sample in samples]
 
 
-@pytest.mark.parametrize(("kind", "text", "secret"), CASES, ids=[f"{kind} {n}" for n, (kind, *_) in enumerate(CASES)])
+@pytest.mark.parametrize(
+    ("kind", "text", "secret"), CASES, ids=[f"{kind} {n}" for n, (kind, *_) in enumerate(CASES)]
+)
 @pytest.mark.parametrize(
     "around",
     ["{}", "E   AssertionError: {}", "    x = [{}, 1]", "\tsaid `{}`, and ended"],
@@ -136,14 +184,20 @@ def test_no_secret_is_left(kind: str, text: str, secret: str, around: str) -> No
         "def login(username, password):",
         "TypeError: login() got an unexpected keyword argument 'password'",
         "KeyError: 'secret'",
-        "E   jinja2.exceptions.TemplateSyntaxError: expected token 'end of print statement', got 'x'",
-        "E       AssertionError: assert 'test_the_quick_brown_fox_jumps_over' == 'application/x-www-form-urlencoded'",
+        (
+            "E   jinja2.exceptions.TemplateSyntaxError: expected token 'end of print statement',"
+            " got 'x'"
+        ),
+        (
+            "E       AssertionError: assert 'test_the_quick_brown_fox_jumps_over' =="
+            " 'application/x-www-form-urlencoded'"
+        ),
         "pandas/_libs/interval.pyx:1: in init pandas._libs.interval",
         "numpy 1.2.3.4 and 'pkg==4.21.0.0', Version('1.2.3.4')",
         "Requires-Dist: keyring >=23; tokenize, monkeypatch, passed, bypass=1",
         "'CamelCaseNameOfAClassThatIsLong' in 'tests/test_application_of_everything_2.py'",
         "3 passed, 1 skipped in 0.12s; author='jane'; keywords=['a', 'b']",
     ],
-)  # fmt: skip
+)
 def test_code_that_speaks_of_secrets_stays_as_it_is(line: str) -> None:
     assert redacted(line) == line

@@ -1,7 +1,9 @@
-"""What web libraries say when their tests fail: every route stays word for word, and no path of a machine does.
+"""What web libraries say when their tests fail: every route stays word for word, and no path of a
+machine does.
 
-The tracebacks are what pytest 9 printed of small failing tests with Flask 3.1, Werkzeug 3.1, Django 5.2, FastAPI 0.165,
-Starlette 1.10, requests 2.34, aiohttp 3.14 and Jinja2 3.1, but for the folders: those are marked, and named here.
+The tracebacks are what pytest 9 printed of small failing tests with Flask 3.1, Werkzeug 3.1, Django
+5.2, FastAPI 0.165, Starlette 1.10, requests 2.34, aiohttp 3.14 and Jinja2 3.1, but for the folders:
+those are marked, and named here.
 """
 
 import datetime
@@ -11,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from compat.cli.setting import places
+from compat.cli.setting import machine_places
 from compat.results.judged import record_of
 from compat.results.record import encode_record
 from compat.results.redact import redacted
@@ -62,12 +64,20 @@ ROUTES = [
 
 @pytest.mark.parametrize("machine", [RUNNER, CLUSTER], ids=["runner", "cluster"])
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
-def test_a_traceback_keeps_each_route_and_loses_each_folder(path: Path, machine: dict[str, tuple[str, str]]) -> None:
+def test_a_traceback_keeps_each_route_and_loses_each_folder(
+    path: Path, machine: dict[str, tuple[str, str]]
+) -> None:
     text = left = path.read_text(encoding="utf-8")
     for mark, (folder, tail) in machine.items():
         assert mark not in folder
         text, left = text.replace(mark, folder), left.replace(mark, tail)
-    places = ["/data", "/sw", *(folder for folder, _ in machine.values()), "/data/jane doe/shop", "/data/jane doe"]
+    places = [
+        "/data",
+        "/sw",
+        *(folder for folder, _ in machine.values()),
+        "/data/jane doe/shop",
+        "/data/jane doe",
+    ]
     assert redacted(text, places=places).splitlines() == left.splitlines()
 
 
@@ -119,7 +129,9 @@ def test_a_folder_that_the_machine_names_is_hidden(text: str, left: str) -> None
         ("https://<host>/home/jane/notes", "https://<host>/home/jane/notes"),
     ],
 )
-def test_what_can_only_be_a_file_is_hidden_whatever_its_first_folder(text: str, left: str | None) -> None:
+def test_what_can_only_be_a_file_is_hidden_whatever_its_first_folder(
+    text: str, left: str | None
+) -> None:
     assert "/data" not in redacted(text)
     assert "jane" not in redacted(text) or "<host>" in text
     assert left is None or redacted(text) == left
@@ -134,31 +146,65 @@ def test_a_record_holds_no_folder_of_its_machine_and_every_route() -> None:
     flask, machine = (CORPUS[0].parent / "flask.txt").read_text(encoding="utf-8"), "/data/jane doe"
     for mark, (folder, _) in CLUSTER.items():
         flask = flask.replace(mark, folder)
-    ended = Ended(by="exit", exit_code=1, signal=None, seconds=1.0, peak_memory_mb=1, survivors=0, isolation="L0")
+    ended = Ended(
+        by="exit",
+        exit_code=1,
+        signal=None,
+        seconds=1.0,
+        peak_memory_mb=1,
+        survivors=0,
+        isolation="L0",
+    )
     said = f"FileNotFoundError: no {machine}/notes for '/users/7'"
-    raised = Raised(type="FileNotFoundError", message=said, where=f"{machine}/shop/suite/test_shop.py:3")
+    raised = Raised(
+        type="FileNotFoundError", message=said, where=f"{machine}/shop/suite/test_shop.py:3"
+    )
     evidence = Evidence(
-        cell="py3.11-shop1.0", matrix="shop", subject="shop", lock_digest="a" * 64, suite_digest="b" * 64,
-        started=datetime.datetime(2026, 11, 22, tzinfo=datetime.timezone.utc), seconds=1.0,
-        host="linux-x86_64-2cpu-8gb", isolation="L0",
-        steps=(Step(name="suite", ended=ended, log=flask),), wanted=(), collected=1, finished=True,
-        tests=(Trial(test="test_shop.py::test_user", capability="user", status="failed", seconds=0.1, raised=raised),),
-    )  # fmt: skip
+        cell="py3.11-shop1.0",
+        matrix="shop",
+        subject="shop",
+        lock_digest="a" * 64,
+        suite_digest="b" * 64,
+        started=datetime.datetime(2026, 11, 22, tzinfo=datetime.timezone.utc),
+        seconds=1.0,
+        host="linux-x86_64-2cpu-8gb",
+        isolation="L0",
+        steps=(Step(name="suite", ended=ended, log=flask),),
+        wanted=(),
+        collected=1,
+        finished=True,
+        tests=(
+            Trial(
+                test="test_shop.py::test_user",
+                capability="user",
+                status="failed",
+                seconds=0.1,
+                raised=raised,
+            ),
+        ),
+    )
     hide = partial(redacted, places=[machine, "/data", "/sw"])
     record = record_of([evidence], tool="uv", redacted=hide)
     assert machine not in encode_record(record)
     assert "jane" not in encode_record(record)
     assert 'client.get("/users/7")' in record.log or 'client.get("/")' in record.log
     assert "'/users/7'" in record.capabilities[0].subject
-    assert record_of([msgspec.structs.replace(evidence, steps=())], tool="uv", redacted=hide).log == ""
+    assert (
+        record_of([msgspec.structs.replace(evidence, steps=())], tool="uv", redacted=hide).log == ""
+    )
 
 
-def test_this_machine_names_its_own_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_this_machine_names_its_own_folders(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    places.cache_clear()
-    named = places()
-    places.cache_clear()
+    machine_places.cache_clear()
+    named = machine_places()
+    machine_places.cache_clear()
     assert str(tmp_path) in named
     assert f"/{Path(__file__).parts[1]}" in named
-    assert redacted(f"see {__file__}x and {tmp_path}/a b", places=named) == "see test_redact_tracebacks.pyx and a b"
+    assert (
+        redacted(f"see {__file__}x and {tmp_path}/a b", places=named)
+        == "see test_redact_tracebacks.pyx and a b"
+    )

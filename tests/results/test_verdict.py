@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_records import (
+from support.made_records import (
     CELL,
     LOCK,
     OTHER_LOCK,
@@ -22,17 +22,26 @@ from made_records import (
 
 from compat.plan.obstacle import Obstacle
 from compat.results.record import Record
-from compat.results.verdict import Present, Verdict, verdict
+from compat.results.verdict import EvaluationContext, Verdict, verdict
 from compat.run.outcome import Passed, is_doubtful, is_spurious
 
 DAY = START.date()
-PRESENT = Present(suite_digest=SUITE, day=DAY + datetime.timedelta(days=10))
-DOUBTFUL = ("import-fail:wall-time", "import-fail:silence", "import-fail:memory", "import-fail:killed")
-OBSTACLE = Obstacle(kind="no-artifact", between=("tf2.14",), because="the index has no release 2.14 of it")
+PRESENT = EvaluationContext(suite_digest=SUITE, day=DAY + datetime.timedelta(days=10))
+DOUBTFUL = (
+    "import-fail:wall-time",
+    "import-fail:silence",
+    "import-fail:memory",
+    "import-fail:killed",
+)
+OBSTACLE = Obstacle(
+    kind="no-artifact", between=("tf2.14",), because="the index has no release 2.14 of it"
+)
 
 
-def judged(*records: Record, lock: str | None = LOCK, obstacle: Obstacle | None = None, day: int = 10) -> Verdict:
-    present = Present(suite_digest=SUITE, day=DAY + datetime.timedelta(days=day))
+def judged(
+    *records: Record, lock: str | None = LOCK, obstacle: Obstacle | None = None, day: int = 10
+) -> Verdict:
+    present = EvaluationContext(suite_digest=SUITE, day=DAY + datetime.timedelta(days=day))
     return verdict(CELL, records, present, lock_digest=lock, obstacle=obstacle)
 
 
@@ -49,7 +58,9 @@ class TestHelpersOfTheSuite:
     """What a test of the suite's own files comes to says nothing about the subject."""
 
     def judged(self, *records: Record) -> Verdict:
-        present = Present(suite_digest=SUITE, day=PRESENT.day, helpers=frozenset(["queue"]))
+        present = EvaluationContext(
+            suite_digest=SUITE, day=PRESENT.day, helpers=frozenset(["queue"])
+        )
         return verdict(CELL, records, present, lock_digest=LOCK)
 
     def test_they_are_named_apart_from_the_capabilities(self) -> None:
@@ -58,7 +69,9 @@ class TestHelpersOfTheSuite:
         assert [one.id for one in found.helpers] == ["queue"]
 
     def test_a_failing_one_makes_no_cell_partial(self) -> None:
-        found = self.judged(ran("test-fail:assertion(queue)", capabilities=capabilities(sum="yes", queue="no")))
+        found = self.judged(
+            ran("test-fail:assertion(queue)", capabilities=capabilities(sum="yes", queue="no"))
+        )
         assert (found.kind, str(found.outcome)) == ("works", "pass")
 
     def test_a_failing_one_hides_no_failing_capability(self) -> None:
@@ -72,7 +85,9 @@ class TestHelpersOfTheSuite:
 
     def test_one_that_comes_and_goes_makes_no_cell_flaky(self) -> None:
         passed = ran("pass", capabilities=capabilities(sum="yes", queue="yes"))
-        failed = ran("test-fail:assertion(queue)", day=1, capabilities=capabilities(sum="yes", queue="no"))
+        failed = ran(
+            "test-fail:assertion(queue)", day=1, capabilities=capabilities(sum="yes", queue="no")
+        )
         assert self.judged(passed, failed).kind == "works"
 
 
@@ -83,18 +98,27 @@ class TestKind:
         assert not found.stale
 
     def test_a_cell_whose_import_works_and_of_which_some_capability_fails_is_partial(self) -> None:
-        found = judged(ran("test-fail:assertion(mean)", capabilities=capabilities(sum="yes", mean="no")))
+        found = judged(
+            ran("test-fail:assertion(mean)", capabilities=capabilities(sum="yes", mean="no"))
+        )
         assert found.kind == "partial"
-        assert found.reasons == ("it imports, and came to test-fail:assertion(mean) on 2026-11-01; these fail: mean",)
+        assert found.reasons == (
+            "it imports, and came to test-fail:assertion(mean) on 2026-11-01; these fail: mean",
+        )
         assert {one.id: one.status for one in found.capabilities} == {"sum": "yes", "mean": "no"}
 
     def test_a_pass_is_not_green_while_a_capability_fails(self) -> None:
-        assert judged(ran("pass", capabilities=capabilities(sum="yes", mean="no"))).kind == "partial"
+        assert (
+            judged(ran("pass", capabilities=capabilities(sum="yes", mean="no"))).kind == "partial"
+        )
         assert judged(ran("pass", capabilities=capabilities(mean="no"))).kind == "broken"
 
     def test_a_cell_of_which_every_capability_fails_is_broken(self) -> None:
         assert (
-            judged(ran("test-fail:assertion(sum)", capabilities=capabilities(sum="no", gone="absent"))).kind == "broken"
+            judged(
+                ran("test-fail:assertion(sum)", capabilities=capabilities(sum="no", gone="absent"))
+            ).kind
+            == "broken"
         )
 
     @pytest.mark.parametrize(
@@ -123,7 +147,11 @@ class TestKind:
 
     def test_a_cell_without_a_record_that_the_plan_rules_out_is_infeasible(self) -> None:
         found = judged(obstacle=OBSTACLE)
-        assert (found.kind, found.evidence, found.reasons) == ("infeasible", "declared", (OBSTACLE.because,))
+        assert (found.kind, found.evidence, found.reasons) == (
+            "infeasible",
+            "declared",
+            (OBSTACLE.because,),
+        )
 
     def test_a_record_says_more_than_the_plan(self) -> None:
         found = judged(ran("pass"), obstacle=OBSTACLE)
@@ -132,43 +160,65 @@ class TestKind:
 
 
 class TestInTheWay:
-    """A relaxed cell asks about its subject and coordinates once everything else is free to move."""
+    """A relaxed cell asks about its subject and coordinates once everything else is free to
+    move.
+    """
 
     RELAXED = f"{CELL}+relaxed"
 
-    def judged(self, *involved: str, cell: str = RELAXED, outcome: str = "import-fail:missing-attribute(x)") -> Verdict:
-        present = Present(suite_digest=SUITE, day=DAY, asked=frozenset(("demo", "dep")))
-        return verdict(cell, [ran(outcome, cell=cell, involved=involved)], present, lock_digest=LOCK)
+    def judged(
+        self, *involved: str, cell: str = RELAXED, outcome: str = "import-fail:missing-attribute(x)"
+    ) -> Verdict:
+        present = EvaluationContext(suite_digest=SUITE, day=DAY, asked=frozenset(("demo", "dep")))
+        return verdict(
+            cell, [ran(outcome, cell=cell, involved=involved)], present, lock_digest=LOCK
+        )
 
-    def test_a_relaxed_cell_that_fails_by_a_third_package_has_no_answer_and_says_which(self) -> None:
+    def test_a_relaxed_cell_that_fails_by_a_third_package_has_no_answer_and_says_which(
+        self,
+    ) -> None:
         found = self.judged("dep", "third")
         assert (found.kind, found.evidence, found.latest) == ("unknown", "none", DAY)
-        assert found.reasons == ("in the way: third; it came to import-fail:missing-attribute(x) on 2026-11-01",)
+        assert found.reasons == (
+            "in the way: third; it came to import-fail:missing-attribute(x) on 2026-11-01",
+        )
 
     @pytest.mark.parametrize("involved", [("demo",), ("dep", "demo"), ("python",), ()])
-    def test_one_that_fails_in_what_was_asked_about_is_broken(self, involved: tuple[str, ...]) -> None:
+    def test_one_that_fails_in_what_was_asked_about_is_broken(
+        self, involved: tuple[str, ...]
+    ) -> None:
         assert self.judged(*involved).kind == "broken"
 
     @pytest.mark.parametrize("recipe", ["", "+dated"])
-    def test_a_cell_that_asks_about_the_published_pins_is_broken_by_any_package(self, recipe: str) -> None:
+    def test_a_cell_that_asks_about_the_published_pins_is_broken_by_any_package(
+        self, recipe: str
+    ) -> None:
         assert self.judged("third", cell=f"{CELL}{recipe}").kind == "broken"
 
-    def test_one_of_which_something_works_is_partial_whatever_is_in_the_way_of_the_rest(self) -> None:
+    def test_one_of_which_something_works_is_partial_whatever_is_in_the_way_of_the_rest(
+        self,
+    ) -> None:
         run = ran(
             "test-fail:error(sum)",
             cell=self.RELAXED,
             involved=("third",),
             capabilities=capabilities(sum="no", mean="yes"),
         )
-        present = Present(suite_digest=SUITE, day=DAY, asked=frozenset(("demo", "dep")))
+        present = EvaluationContext(suite_digest=SUITE, day=DAY, asked=frozenset(("demo", "dep")))
         assert verdict(self.RELAXED, [run], present).kind == "partial"
 
 
 class TestFlaky:
     def test_the_same_lock_and_suite_with_different_outcomes_are_flaky(self) -> None:
         found = judged(ran("pass"), ran("test-fail:assertion(sum)", day=1), ran("pass", day=2))
-        assert (found.kind, str(found.outcome), found.since) == ("flaky", "test-fail:assertion(sum)", on(1))
-        assert found.reasons == ("the same lock and suite came to pass and test-fail:assertion(sum)",)
+        assert (found.kind, str(found.outcome), found.since) == (
+            "flaky",
+            "test-fail:assertion(sum)",
+            on(1),
+        )
+        assert found.reasons == (
+            "the same lock and suite came to pass and test-fail:assertion(sum)",
+        )
 
     def test_attempts_of_one_run_that_disagree_are_flaky(self) -> None:
         assert judged(ran("test-fail:error(sum)", "pass")).kind == "flaky"
@@ -177,10 +227,19 @@ class TestFlaky:
         assert judged(ran("install-fail:network", "pass")).kind == "works"
 
     def test_a_capability_that_comes_and_goes_is_flaky(self) -> None:
-        first = ran("test-fail:error(sum)", capabilities=capabilities(sum="no", mean="yes", last="yes"))
-        second = ran("test-fail:error(sum)", day=1, capabilities=capabilities(sum="no", mean="no", last="yes"))
+        first = ran(
+            "test-fail:error(sum)", capabilities=capabilities(sum="no", mean="yes", last="yes")
+        )
+        second = ran(
+            "test-fail:error(sum)",
+            day=1,
+            capabilities=capabilities(sum="no", mean="no", last="yes"),
+        )
         found = judged(first, second)
-        assert (found.kind, found.reasons) == ("flaky", ("on the same lock and suite these came and went: mean",))
+        assert (found.kind, found.reasons) == (
+            "flaky",
+            ("on the same lock and suite these came and went: mean",),
+        )
 
     @pytest.mark.parametrize("other", [{"lock": OTHER_LOCK}, {"suite": OTHER_SUITE}])
     def test_another_lock_or_suite_is_another_question(self, other: dict[str, str]) -> None:
@@ -188,7 +247,9 @@ class TestFlaky:
 
     def test_a_new_lock_ends_flakiness(self) -> None:
         found = judged(
-            ran("pass", lock=OTHER_LOCK), ran("import-fail:abort", lock=OTHER_LOCK, day=1), ran("pass", day=2)
+            ran("pass", lock=OTHER_LOCK),
+            ran("import-fail:abort", lock=OTHER_LOCK, day=1),
+            ran("pass", day=2),
         )
         assert (found.kind, found.since) == ("works", on(2))
 
@@ -200,20 +261,30 @@ class TestSpurious:
 
     @pytest.mark.parametrize("outcome", SPURIOUS)
     def test_a_spurious_run_replaces_no_older_real_verdict(self, outcome: str) -> None:
-        assert but_for_age(judged(ran("pass"), ran(outcome, day=3))) == but_for_age(judged(ran("pass")))
+        assert but_for_age(judged(ran("pass"), ran(outcome, day=3))) == but_for_age(
+            judged(ran("pass"))
+        )
 
     @pytest.mark.parametrize("outcome", sorted({*SPURIOUS} - {"test-fail:cancelled"}))
-    def test_after_a_spurious_run_the_older_verdict_is_stale_until_a_run_counts_again(self, outcome: str) -> None:
+    def test_after_a_spurious_run_the_older_verdict_is_stale_until_a_run_counts_again(
+        self, outcome: str
+    ) -> None:
         found = judged(ran("pass"), ran(outcome, day=3))
         assert (found.kind, found.stale, found.latest) == ("works", True, on(0))
-        because = f"a newer run, of {on(3)}, came to {outcome}, which says nothing about the versions"
+        because = (
+            f"a newer run, of {on(3)}, came to {outcome}, which says nothing about the versions"
+        )
         assert found.reasons[-1] == because
         assert not judged(ran("pass"), ran(outcome, day=3), ran("pass", day=4)).stale
         assert not judged(ran(outcome, day=-1), ran("pass")).stale
 
-    def test_a_run_that_somebody_cancelled_makes_no_verdict_stale_and_hides_no_trouble_before_it(self) -> None:
+    def test_a_run_that_somebody_cancelled_makes_no_verdict_stale_and_hides_no_trouble_before_it(
+        self,
+    ) -> None:
         assert judged(ran("pass"), ran("test-fail:cancelled", day=3)) == judged(ran("pass"))
-        found = judged(ran("pass"), ran("install-fail:network", day=2), ran("test-fail:cancelled", day=3))
+        found = judged(
+            ran("pass"), ran("install-fail:network", day=2), ran("test-fail:cancelled", day=3)
+        )
         assert found.stale
 
     @pytest.mark.parametrize("outcome", DOUBTFUL)
@@ -234,14 +305,25 @@ class TestSpurious:
 
     @pytest.mark.parametrize("other", [{"lock": OTHER_LOCK}, {"suite": OTHER_SUITE}])
     def test_twice_on_different_locks_or_suites_is_not_twice(self, other: dict[str, str]) -> None:
-        assert judged(ran("import-fail:wall-time", **other), ran("import-fail:wall-time", day=1)).kind == "unknown"
+        assert (
+            judged(ran("import-fail:wall-time", **other), ran("import-fail:wall-time", day=1)).kind
+            == "unknown"
+        )
 
     def test_wall_time_and_silence_are_not_twice_the_same(self) -> None:
-        assert judged(ran("import-fail:wall-time"), ran("import-fail:silence", day=1)).kind == "unknown"
+        assert (
+            judged(ran("import-fail:wall-time"), ran("import-fail:silence", day=1)).kind
+            == "unknown"
+        )
 
     def test_a_time_limit_that_struck_twice_beside_a_pass_is_flaky(self) -> None:
         assert (
-            judged(*(ran(told, day=day) for day, told in enumerate(["pass", *["test-fail:silence"] * 2]))).kind
+            judged(
+                *(
+                    ran(told, day=day)
+                    for day, told in enumerate(["pass", *["test-fail:silence"] * 2])
+                )
+            ).kind
             == "flaky"
         )
 
@@ -255,14 +337,19 @@ class TestDates:
             ("pass", "3" * 64),
             ("pass", LOCK),
         ]
-        found = judged(*(ran(outcome, lock=lock, day=day) for day, (outcome, lock) in enumerate(told[:-1])))
+        found = judged(
+            *(ran(outcome, lock=lock, day=day) for day, (outcome, lock) in enumerate(told[:-1]))
+        )
         assert (found.kind, found.since, found.latest) == ("works", on(2), on(3))
 
     def test_a_verdict_is_fresh_for_ninety_days(self) -> None:
         assert not judged(ran("pass"), day=90).stale
         found = judged(ran("pass"), day=91)
         assert found.stale
-        assert found.reasons[-1] == "the newest run that counts is 91 days old, and fresh are at most 90"
+        assert (
+            found.reasons[-1]
+            == "the newest run that counts is 91 days old, and fresh are at most 90"
+        )
 
     def test_a_spurious_run_does_not_refresh(self) -> None:
         assert judged(ran("pass"), ran("install-fail:network", day=90), day=91).stale
@@ -274,7 +361,9 @@ class TestDates:
             ({"suite": OTHER_SUITE}, "the suite has changed since"),
         ],
     )
-    def test_a_verdict_of_another_lock_or_suite_is_stale(self, other: dict[str, str], because: str) -> None:
+    def test_a_verdict_of_another_lock_or_suite_is_stale(
+        self, other: dict[str, str], because: str
+    ) -> None:
         found = judged(ran("pass", **other))
         assert found.stale
         assert because in found.reasons
@@ -304,7 +393,9 @@ histories = st.lists(runs(), max_size=7)
 class TestLaws:
     @settings(max_examples=150, deadline=None)
     @given(histories, st.randoms(use_true_random=False))
-    def test_a_verdict_does_not_depend_on_the_order_of_the_records(self, history: list[Record], chance: object) -> None:
+    def test_a_verdict_does_not_depend_on_the_order_of_the_records(
+        self, history: list[Record], chance: object
+    ) -> None:
         shuffled = sorted(history, key=lambda _: chance.random())  # type: ignore[attr-defined]
         assert judged(*shuffled) == judged(*history)
 
@@ -315,27 +406,46 @@ class TestLaws:
 
     @settings(max_examples=150, deadline=None)
     @given(histories, st.lists(runs(told=SPURIOUS), min_size=1, max_size=3))
-    def test_spurious_records_never_change_a_verdict(self, history: list[Record], spurious: list[Record]) -> None:
+    def test_spurious_records_never_change_a_verdict(
+        self, history: list[Record], spurious: list[Record]
+    ) -> None:
         assert but_for_age(judged(*history, *spurious)) == but_for_age(judged(*history))
 
     @settings(max_examples=150, deadline=None)
     @given(histories)
-    def test_nothing_is_green_that_failed_on_the_newest_lock_and_suite(self, history: list[Record]) -> None:
+    def test_nothing_is_green_that_failed_on_the_newest_lock_and_suite(
+        self, history: list[Record]
+    ) -> None:
         found = judged(*history)
         if found.kind != "works":
             return
-        passed = [one for one in history if Passed() in one.outcomes and one.started.date() == found.latest]
+        passed = [
+            one
+            for one in history
+            if Passed() in one.outcomes and one.started.date() == found.latest
+        ]
         assert passed
         keys = {(one.lock_digest, one.suite_digest) for one in passed}
-        told = [(one.lock_digest, one.suite_digest, o) for one in history for o in one.outcomes if not is_spurious(o)]
+        told = [
+            (one.lock_digest, one.suite_digest, o)
+            for one in history
+            for o in one.outcomes
+            if not is_spurious(o)
+        ]
         assert any(
-            all(isinstance(o, Passed) or is_doubtful(o) for lock, suite, o in told if (lock, suite) == key)
+            all(
+                isinstance(o, Passed) or is_doubtful(o)
+                for lock, suite, o in told
+                if (lock, suite) == key
+            )
             for key in keys
         )
 
     @settings(max_examples=150, deadline=None)
     @given(histories)
-    def test_a_tested_verdict_has_its_dates_in_order_and_a_reason(self, history: list[Record]) -> None:
+    def test_a_tested_verdict_has_its_dates_in_order_and_a_reason(
+        self, history: list[Record]
+    ) -> None:
         found = judged(*history)
         assert found.reasons
         assert (found.evidence == "tested") == (found.outcome is not None)
@@ -344,14 +454,21 @@ class TestLaws:
 
     @settings(max_examples=100, deadline=None)
     @given(histories)
-    def test_an_identical_record_changes_nothing_but_the_count_of_doubts(self, history: list[Record]) -> None:
+    def test_an_identical_record_changes_nothing_but_the_count_of_doubts(
+        self, history: list[Record]
+    ) -> None:
         settled = [one for one in history if not any(map(is_doubtful, one.outcomes))]
         assert judged(*settled, *settled) == judged(*settled)
 
 
 def test_a_long_history_is_judged_in_no_time() -> None:
     history = [
-        ran("pass", second=number, lock=lock, capabilities=capabilities(**{f"c{n}": "yes" for n in range(40)}))
+        ran(
+            "pass",
+            second=number,
+            lock=lock,
+            capabilities=capabilities(**{f"c{n}": "yes" for n in range(40)}),
+        )
         for number, lock in zip(range(3000), itertools.cycle([LOCK, OTHER_LOCK]), strict=False)
     ]
     assert judged(*history).kind == "works"

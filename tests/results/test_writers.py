@@ -7,10 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from made_records import CELL, NOW
+from support.made_records import CELL, NOW
 
 from compat.results.files import RecordFiles
-from compat.results.record import digest_of, encode_record
+from compat.results.record import encode_record, record_digest
 
 # COMPAT_KILLS=1000 is for the night.
 KILLS = int(os.environ.get("COMPAT_KILLS", "100"))
@@ -19,20 +19,29 @@ HERE = Path(__file__).parent
 
 def write(*words: object) -> str:
     done = subprocess.run(
-        [sys.executable, HERE / "writer.py", *map(str, words)], capture_output=True, text=True, timeout=600, check=True
+        [sys.executable, HERE / "writer.py", *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=True,
     )
     return done.stdout
 
 
-def test_a_killed_writer_tears_no_file_and_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
+def test_a_killed_writer_tears_no_file_and_loses_nothing_that_it_acknowledged(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "tff").mkdir()
     seed = random.randrange(10**6)
     write("kill", tmp_path, KILLS, seed)
     store = RecordFiles(tmp_path / "tff")
     acknowledged = (tmp_path / "acknowledged").read_text().split()
-    kept = {digest_of(encode_record(record)) for record in store.records(CELL)}
+    kept = {record_digest(encode_record(record)) for record in store.records(CELL)}
     left_over = [name for name in os.listdir(store.folder / CELL) if name.endswith(".tmp")]
-    print(f"seed {seed}: {KILLS} kills, {len(acknowledged)} acknowledged, {len(kept)} kept, {len(left_over)} left over")
+    print(
+        f"seed {seed}: {KILLS} kills, {len(acknowledged)} acknowledged, {len(kept)} kept,"
+        f" {len(left_over)} left over"
+    )
     assert store.damaged(NOW + datetime.timedelta(days=1)) == ()
     assert len(acknowledged) > KILLS / 4  # else they were killed before they wrote anything
     assert set(acknowledged) <= kept

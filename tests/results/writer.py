@@ -1,7 +1,9 @@
-"""A process that starts writers of records and kills them at random moments; or several that write at once.
+"""A process that starts writers of records and kills them at random moments; or several that write
+at once.
 
-`writer.py kill FOLDER TIMES SEED`: each writer notes in FOLDER/acknowledged what `add` has returned for, and prints how
-many it was. `writer.py crowd FOLDER WRITERS DISTINCT IDENTICAL`: prints how often `add` said that a record was new.
+`writer.py kill FOLDER TIMES SEED`: each writer notes in FOLDER/acknowledged what `add` has returned
+for, and prints how many it was. `writer.py crowd FOLDER WRITERS DISTINCT IDENTICAL`: prints how
+often `add` said that a record was new.
 """
 
 import os
@@ -11,10 +13,10 @@ import sys
 import time
 from pathlib import Path
 
-from made_records import ran
+from support.made_records import ran
 
 from compat.results.files import RecordFiles
-from compat.results.record import digest_of, encode_record
+from compat.results.record import encode_record, record_digest
 
 
 def kill(folder: Path, times: int, seed: int) -> None:
@@ -34,12 +36,14 @@ def _write_for_ever(folder: Path, number: int) -> None:
     for second in range(1_000_000):
         record = ran("pass", second=number * 1000 + second % 1000, log=f"{number}.{second} " * 200)
         store.add(record)
-        os.write(notes, f"{digest_of(encode_record(record))}\n".encode())
+        os.write(notes, f"{record_digest(encode_record(record))}\n".encode())
 
 
 def crowd(folder: Path, writers: int, distinct: int, identical: int) -> None:
     same = ran("pass", day=1)
-    records = [ran("pass", second=second // 2, log=str(second)) for second in range(distinct)] + [same] * identical
+    records = [ran("pass", second=second // 2, log=str(second)) for second in range(distinct)] + [
+        same
+    ] * identical
     random.Random(3).shuffle(records)
     children = []
     for writer in range(writers):

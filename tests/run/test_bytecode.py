@@ -18,11 +18,15 @@ PYTHON = Path(sys.executable)
 
 
 def digest_of(content: bytes) -> str:
-    return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+    return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip(
+        "="
+    )
 
 
 class Cell:
-    """A site-packages with one distribution, whose files all have the same time, as a wheel's files often have."""
+    """A site-packages with one distribution, whose files all have the same time, as a wheel's files
+    often have.
+    """
 
     def __init__(self, site: Path, files: dict[str, str]) -> None:
         self.site = site
@@ -38,7 +42,9 @@ class Cell:
     def record(self, *rows: str) -> None:
         folder = self.site / "demo-1.dist-info"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "RECORD").write_text("".join(f"{row}\n" for row in rows), errors="surrogateescape")
+        (folder / "RECORD").write_text(
+            "".join(f"{row}\n" for row in rows), errors="surrogateescape"
+        )
 
     def runs(self, program: str, *flags: str) -> "subprocess.CompletedProcess[str]":
         program = f"import sys; sys.path.insert(0, {str(self.site)!r}); {program}"
@@ -51,7 +57,9 @@ class Cell:
     def harvest(self, store: Path, magic: bytes = MAGIC) -> int:
         """Tell the harvest of each module whose bytecode a run has left here."""
         left = (path.relative_to(self.site) for path in self.site.rglob(f"__pycache__/*.{TAG}.pyc"))
-        used = {(path.parent.parent / f"{path.name.partition('.')[0]}.py").as_posix() for path in left}
+        used = {
+            (path.parent.parent / f"{path.name.partition('.')[0]}.py").as_posix() for path in left
+        }
         return harvest(self.site, used, PYTHON, TAG, magic, store)
 
 
@@ -62,7 +70,12 @@ def store(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def first(tmp_path: Path) -> Cell:
-    files = {"demo/__init__.py": "VALUE = 1\n", "demo/more.py": "MORE = 1\n", "alone.py": "", "demo/data.txt": "x"}
+    files = {
+        "demo/__init__.py": "VALUE = 1\n",
+        "demo/more.py": "MORE = 1\n",
+        "alone.py": "",
+        "demo/data.txt": "x",
+    }
     return Cell(tmp_path / "first", files)
 
 
@@ -79,7 +92,9 @@ class TestAHarvest:
         first.runs("import demo.more, alone")
         assert first.harvest(store) == 2
 
-    def test_takes_no_byte_that_the_cell_wrote(self, first: Cell, store: Path, tmp_path: Path) -> None:
+    def test_takes_no_byte_that_the_cell_wrote(
+        self, first: Cell, store: Path, tmp_path: Path
+    ) -> None:
         cache = first.site / "demo" / "__pycache__"
         cache.mkdir()
         lie = compile("VALUE = 'a lie'", "demo", "exec")
@@ -95,15 +110,22 @@ class TestAHarvest:
         (first.site / "demo" / "__init__.py").write_text("VALUE = 2\n")
         assert first.harvest(store) == 0
 
-    def test_takes_the_rest_when_a_source_cannot_be_compiled(self, tmp_path: Path, store: Path) -> None:
-        cell = Cell(tmp_path / "cell", {"bad.py": "def", "deep.py": "-" * 200_000 + "1", "zgood.py": "X = 1\n"})
+    def test_takes_the_rest_when_a_source_cannot_be_compiled(
+        self, tmp_path: Path, store: Path
+    ) -> None:
+        cell = Cell(
+            tmp_path / "cell",
+            {"bad.py": "def", "deep.py": "-" * 200_000 + "1", "zgood.py": "X = 1\n"},
+        )
         cache = cell.site / "__pycache__"
         cache.mkdir()
         for stem in ("bad", "deep", "zgood"):
             (cache / f"{stem}.{TAG}.pyc").touch()
         assert cell.harvest(store) == 1
 
-    def test_does_not_wait_for_a_pipe_in_the_place_of_a_source(self, first: Cell, store: Path) -> None:
+    def test_does_not_wait_for_a_pipe_in_the_place_of_a_source(
+        self, first: Cell, store: Path
+    ) -> None:
         first.runs("import demo")
         (first.site / "demo" / "__init__.py").unlink()
         os.mkfifo(first.site / "demo" / "__init__.py")
@@ -114,7 +136,9 @@ class TestAHarvest:
         waiting.join(60)
         assert counts == [0]
 
-    def test_stores_nothing_for_an_interpreter_of_another_magic_number(self, first: Cell, store: Path) -> None:
+    def test_stores_nothing_for_an_interpreter_of_another_magic_number(
+        self, first: Cell, store: Path
+    ) -> None:
         first.runs("import demo")
         assert first.harvest(store, magic=b"\0\0\r\n") == 0
 
@@ -135,9 +159,13 @@ class TestALoan:
         done = later.runs("import demo; print(demo.VALUE, demo.__file__)", "-v")
         assert done.stdout == f"1 {later.site}/demo/__init__.py\n"
         assert f"code object from '{later.site}/demo/__pycache__/__init__.{TAG}.pyc'" in done.stderr
-        assert "wrote" not in "\n".join(line for line in done.stderr.splitlines() if str(later.site) in line)
+        assert "wrote" not in "\n".join(
+            line for line in done.stderr.splitlines() if str(later.site) in line
+        )
 
-    def test_tells_the_place_of_the_file_that_it_is_used_for(self, store: Path, tmp_path: Path) -> None:
+    def test_tells_the_place_of_the_file_that_it_is_used_for(
+        self, store: Path, tmp_path: Path
+    ) -> None:
         text = "def where():\n    return where.__code__.co_filename\n"
         one, two = (Cell(tmp_path / name, {"module.py": text}) for name in ("one", "two"))
         one.runs("import module")
@@ -145,7 +173,9 @@ class TestALoan:
         assert two.lend(store) == 1
         assert two.runs("import module; print(module.where())").stdout == f"{two.site}/module.py\n"
 
-    def test_is_never_that_of_another_version_even_of_the_same_size_and_time(self, store: Path, tmp_path: Path) -> None:
+    def test_is_never_that_of_another_version_even_of_the_same_size_and_time(
+        self, store: Path, tmp_path: Path
+    ) -> None:
         later = second(tmp_path, **{"demo/__init__.py": "VALUE = 2\n"})
         assert later.lend(store) == 0
         assert later.runs("import demo; print(demo.VALUE)").stdout == "2\n"
@@ -201,8 +231,13 @@ class TestALoan:
         assert sorted(outside.rglob("*")) == before
 
     @pytest.mark.benchmark
-    def test_of_many_files_takes_no_longer_than_their_number(self, tmp_path: Path, store: Path) -> None:
-        few, many = self._seconds(tmp_path / "few", store, 200), self._seconds(tmp_path / "many", store, 2000)
+    def test_of_many_files_takes_no_longer_than_their_number(
+        self, tmp_path: Path, store: Path
+    ) -> None:
+        few, many = (
+            self._seconds(tmp_path / "few", store, 200),
+            self._seconds(tmp_path / "many", store, 2000),
+        )
         # Ten times the files: quadratic time would take a hundred times as long.
         assert many < 40 * few
 
@@ -227,7 +262,11 @@ class TestARecord:
     def test_names_modules_below_site_packages(self) -> None:
         found = source_of_row("a/b/c.py", self.GOOD)
         assert found is not None
-        assert (found.folder, found.stem, found.sha256) == ("a/b", "c", hashlib.sha256().hexdigest())
+        assert (found.folder, found.stem, found.sha256) == (
+            "a/b",
+            "c",
+            hashlib.sha256().hexdigest(),
+        )
         assert source_of_row("c.py", self.GOOD) is not None
 
     @pytest.mark.parametrize(
@@ -265,8 +304,12 @@ class TestARecord:
     def test_with_a_hostile_digest_names_nothing(self, digest: str) -> None:
         assert source_of_row("a.py", digest) is None
 
-    @pytest.mark.parametrize("text", ["a" * 200_000, '"' * 101, "a.py\0,b\n", "\udcff,\udcfe\n", "x\n,\n,,\n"])
-    def test_of_rubbish_is_no_list_of_anything(self, tmp_path: Path, store: Path, text: str) -> None:
+    @pytest.mark.parametrize(
+        "text", ["a" * 200_000, '"' * 101, "a.py\0,b\n", "\udcff,\udcfe\n", "x\n,\n,,\n"]
+    )
+    def test_of_rubbish_is_no_list_of_anything(
+        self, tmp_path: Path, store: Path, text: str
+    ) -> None:
         cell = Cell(tmp_path / "cell", {})
         cell.record(text)
         assert list(sources(cell.site)) == []

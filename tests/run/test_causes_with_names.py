@@ -1,4 +1,6 @@
-"""What a failure names, and where it happened: texts of real cells, each with the thing at fault and the place."""
+"""What a failure names, and where it happened: texts of real cells, each with the thing at fault
+and the place.
+"""
 
 import pytest
 from hypothesis import given
@@ -9,21 +11,30 @@ from compat.results.judged import record_of
 from compat.run.classify import classify
 from compat.run.evidence import Raised
 from compat.run.outcome import CAUSES, STAGES, Failed, Passed, brief, parse_outcome
-from compat.run.signatures import EXCEPTIONS, read
+from compat.run.signatures import EXCEPTIONS, match_signature
 
 # Parts of labels and of escapes come up often, so that a wrong escape is found.
 PARTS = st.lists(
-    st.sampled_from(["; by ", "; at ", ";", "\\", " by ", " at ", "(", ")", "x"]) | st.text(max_size=5)
+    st.sampled_from(["; by ", "; at ", ";", "\\", " by ", " at ", "(", ")", "x"])
+    | st.text(max_size=5)
 ).map("".join)
 OUTCOMES = st.just(Passed()) | st.builds(
-    Failed, stage=st.sampled_from(STAGES), cause=st.sampled_from(CAUSES), subject=PARTS, by=PARTS, at=PARTS
+    Failed,
+    stage=st.sampled_from(STAGES),
+    cause=st.sampled_from(CAUSES),
+    subject=PARTS,
+    by=PARTS,
+    at=PARTS,
 )
-# From pandas 1.5.3 and 2.0.3, Flask 2.0.3, Flask 2.2.5 and Jinja2 2.11.3, each in a cell with a newer partner.
+# From pandas 1.5.3 and 2.0.3, Flask 2.0.3, Flask 2.2.5 and Jinja2 2.11.3, each in a cell with a
+# newer partner.
 REAL = [
     (
         "ValueError",
-        "numpy.dtype size changed, may indicate binary incompatibility. Expected 96 "
-        "from C header, got 88 from PyObject",
+        (
+            "numpy.dtype size changed, may indicate binary incompatibility. Expected 96 "
+            "from C header, got 88 from PyObject"
+        ),
         "binary-incompatible",
         "numpy",
     ),
@@ -65,7 +76,10 @@ REAL = [
     ),
     (
         "ImportError",
-        "/tmp/c7/venv/lib/python3.9/site-packages/_demo.cpython-39-x86_64-linux-gnu.so: undefined symbol: _ZN4demo",
+        (
+            "/tmp/c7/venv/lib/python3.9/site-packages/_demo.cpython-39-x86_64-linux-gnu.so:"
+            " undefined symbol: _ZN4demo"
+        ),
         "binary-incompatible",
         "_demo",
     ),
@@ -77,14 +91,19 @@ REAL = [
     ),
     (
         "ImportError",
-        "cannot import name 'url_quote' from 'werkzeug.urls' (/tmp/c/site-packages/werkzeug/urls.py)",
+        (
+            "cannot import name 'url_quote' from 'werkzeug.urls'"
+            " (/tmp/c/site-packages/werkzeug/urls.py)"
+        ),
         "missing-attribute",
         "werkzeug.urls.url_quote",
     ),
     (
         "ImportError",
-        "cannot import name 'a' from partially initialized module 'b.c' (most likely "
-        "due to a circular import) (/tmp/b/c.py)",
+        (
+            "cannot import name 'a' from partially initialized module 'b.c' (most likely "
+            "due to a circular import) (/tmp/b/c.py)"
+        ),
         "missing-attribute",
         "b.c.a",
     ),
@@ -102,7 +121,10 @@ REAL = [
     ),
     (
         "AttributeError",
-        "partially initialized module 'a.b' has no attribute 'c' (most likely due to a circular import)",
+        (
+            "partially initialized module 'a.b' has no attribute 'c' (most likely due to a circular"
+            " import)"
+        ),
         "missing-attribute",
         "a.b.c",
     ),
@@ -149,9 +171,13 @@ def test_an_outcome_from_before_there_were_labels_means_what_it_meant(text: str)
     assert outcome.subject == text.partition("(")[2].removesuffix(")")
 
 
-@pytest.mark.parametrize(("kind", "message", "cause", "thing"), REAL, ids=[f"{n}-{r[3]}" for n, r in enumerate(REAL)])
-def test_an_exception_names_what_is_missing_or_incompatible(kind: str, message: str, cause: str, thing: str) -> None:
-    assert read(EXCEPTIONS, f"{kind}: {message}") == (cause, thing)
+@pytest.mark.parametrize(
+    ("kind", "message", "cause", "thing"), REAL, ids=[f"{n}-{r[3]}" for n, r in enumerate(REAL)]
+)
+def test_an_exception_names_what_is_missing_or_incompatible(
+    kind: str, message: str, cause: str, thing: str
+) -> None:
+    assert match_signature(EXCEPTIONS, f"{kind}: {message}") == (cause, thing)
     raised = Raised(type=kind, message=message, where="dep/core.py:3")
     at_import = classify(but(imported=raised))
     assert isinstance(at_import, Failed)
@@ -165,23 +191,38 @@ def test_an_exception_names_what_is_missing_or_incompatible(kind: str, message: 
 
 def test_a_failure_without_a_thing_has_a_place_all_the_same() -> None:
     raised = Raised(type="TypeError", message="no", where="dep/core.py:3")
-    at_import, in_test = classify(but(imported=raised)), classify(but(tests=(ran("a"), ran("b", "failed", raised))))
+    at_import, in_test = (
+        classify(but(imported=raised)),
+        classify(but(tests=(ran("a"), ran("b", "failed", raised)))),
+    )
     assert isinstance(at_import, Failed)
     assert isinstance(in_test, Failed)
-    assert (at_import.subject, at_import.place, at_import.thing) == ("dep/core.py:3", "dep/core.py:3", "")
+    assert (at_import.subject, at_import.place, at_import.thing) == (
+        "dep/core.py:3",
+        "dep/core.py:3",
+        "",
+    )
     assert (in_test.subject, in_test.place, in_test.thing) == ("b", "dep/core.py:3", "")
 
 
 def test_each_failed_capability_names_its_thing_and_its_place() -> None:
     raised = Raised(
-        type="AttributeError", message="module 'numpy' has no attribute 'bool' (why?)", where="dep/core.py:3"
+        type="AttributeError",
+        message="module 'numpy' has no attribute 'bool' (why?)",
+        where="dep/core.py:3",
     )
     wrong = Raised(type="AssertionError", message="(1) != (2)", where="test_x.py:9")
     tests = (ran("a", "failed", wrong), ran("b", "failed", raised), ran("c"))
     found = record_of([but(tests=tests, collected=3)], tool="made").capabilities
     assert [one.failed for one in found] == [
         Failed(stage="test", cause="assertion", subject="a", at="test_x.py:9"),
-        Failed(stage="test", cause="missing-attribute", subject="b", by="numpy.bool", at="dep/core.py:3"),
+        Failed(
+            stage="test",
+            cause="missing-attribute",
+            subject="b",
+            by="numpy.bool",
+            at="dep/core.py:3",
+        ),
         None,
     ]
 

@@ -1,6 +1,7 @@
 """Control groups: where they may be made, what limits them, and what their counters mean.
 
-The files are those of cgroups(7) in a folder of the test; `test_supervise` asks the kernel, where it lets us.
+The files are those of cgroups(7) in a folder of the test; `test_supervise` asks the kernel, where
+it lets us.
 """
 
 import os
@@ -9,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from compat.run import cgroup
-from compat.run.cgroup import Group, Home, homes_of, sweep
+from compat.run.cgroup import Group, Home, homes_of, remove_dead_groups
 from compat.run.evidence import Limits
 
-LIMITS = Limits(wall_seconds=1, silence_seconds=1, memory_mb=100, processes=10, output_mb=1, disk_mb=1)
+LIMITS = Limits(
+    wall_seconds=1, silence_seconds=1, memory_mb=100, processes=10, output_mb=1, disk_mb=1
+)
 
 
 def group_folder(folder: Path, **files: str) -> Path:
@@ -123,9 +126,14 @@ def test_what_the_kernel_killed_or_refused_is_told_by_its_limit(
 
 def test_groups_of_the_dead_are_swept_and_those_of_the_living_stay(tmp_path: Path) -> None:
     mine = tmp_path / f"compat-{cgroup._myself()}-0"
-    for folder in (mine, tmp_path / "compat-4194305-1-0", tmp_path / f"compat-{os.getpid()}-1-0", tmp_path / "another"):
+    for folder in (
+        mine,
+        tmp_path / "compat-4194305-1-0",
+        tmp_path / f"compat-{os.getpid()}-1-0",
+        tmp_path / "another",
+    ):
         folder.mkdir()
-    assert sweep(tmp_path) == 2
+    assert remove_dead_groups(tmp_path) == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(("another", mine.name))
 
 

@@ -10,11 +10,22 @@ from hypothesis import strategies as st
 
 from compat.run.classify import classify
 from compat.run.evidence import Ended, Evidence, Installed, Raised, Step, Trial
-from compat.run.outcome import CAUSES, STAGES, Failed, Passed, is_doubtful, is_spurious, parse_outcome
-from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, Signature, read
+from compat.run.outcome import (
+    CAUSES,
+    STAGES,
+    Failed,
+    Passed,
+    is_doubtful,
+    is_spurious,
+    parse_outcome,
+)
+from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, Signature, match_signature
 
 OUTCOMES = st.just(Passed()) | st.builds(
-    Failed, stage=st.sampled_from(STAGES), cause=st.sampled_from(CAUSES), subject=st.text(max_size=40)
+    Failed,
+    stage=st.sampled_from(STAGES),
+    cause=st.sampled_from(CAUSES),
+    subject=st.text(max_size=40),
 )
 
 
@@ -23,22 +34,32 @@ def test_an_outcome_parses_back_from_what_it_prints(outcome: Passed | Failed) ->
     assert parse_outcome(str(outcome)) == outcome
 
 
-@pytest.mark.parametrize("text", ["", "ok", "test-fail", "test-fail:sadness(x)", "tent-fail:error", "pass "])
+@pytest.mark.parametrize(
+    "text", ["", "ok", "test-fail", "test-fail:sadness(x)", "tent-fail:error", "pass "]
+)
 def test_what_is_no_outcome_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"neither|no known"):
         parse_outcome(text)
 
 
-@pytest.mark.parametrize("table", [EXCEPTIONS, INSTALL, DEATHS], ids=["exceptions", "install", "deaths"])
+@pytest.mark.parametrize(
+    "table", [EXCEPTIONS, INSTALL, DEATHS], ids=["exceptions", "install", "deaths"]
+)
 def test_each_signature_is_the_first_to_match_its_own_example(table: tuple[Signature, ...]) -> None:
     for signature in table:
-        assert read(table, signature.example) == (signature.cause, signature.subject), signature.example
+        assert match_signature(table, signature.example) == (
+            signature.cause,
+            signature.subject,
+        ), signature.example
 
 
 REAL = [
     (
-        "ImportError: This version of TensorFlow Probability requires TensorFlow version >= 2.12; Detected an "
-        "installation of version 2.9.3. Please upgrade TensorFlow to proceed.",
+        (
+            "ImportError: This version of TensorFlow Probability requires TensorFlow version >="
+            " 2.12; Detected an installation of version 2.9.3. Please upgrade TensorFlow to"
+            " proceed."
+        ),
         ("version-guard", "TensorFlow Probability"),
     ),
     (
@@ -51,10 +72,12 @@ REAL = [
 
 @pytest.mark.parametrize(("text", "meaning"), REAL, ids=[meaning[0] for _, meaning in REAL])
 def test_what_real_cells_raised_is_understood(text: str, meaning: tuple[str, str]) -> None:
-    assert read(EXCEPTIONS, text) == meaning
+    assert match_signature(EXCEPTIONS, text) == meaning
 
 
-def test_causes_of_the_machine_are_spurious_and_what_a_cell_may_have_done_itself_is_doubtful() -> None:
+def test_causes_of_the_machine_are_spurious_and_what_a_cell_may_have_done_itself_is_doubtful() -> (
+    None
+):
     assert is_spurious(Failed(stage="install", cause="network"))
     for doubtful in ("wall-time", "silence", "memory", "killed"):
         assert is_doubtful(Failed(stage="test", cause=doubtful))
@@ -64,7 +87,14 @@ def test_causes_of_the_machine_are_spurious_and_what_a_cell_may_have_done_itself
 
 
 def ended(exit_code: int | None = 0, **more: object) -> Ended:
-    facts = {"by": "exit", "signal": None, "seconds": 1.0, "peak_memory_mb": 9, "survivors": 0, "isolation": "L2"}
+    facts = {
+        "by": "exit",
+        "signal": None,
+        "seconds": 1.0,
+        "peak_memory_mb": 9,
+        "survivors": 0,
+        "isolation": "L2",
+    }
     return Ended(exit_code=exit_code, **{**facts, **more})
 
 
@@ -73,22 +103,40 @@ def step(name: str, log: str = "", exit_code: int | None = 0, **more: object) ->
 
 
 def ran(test: str, status: str = "passed", raised: Raised | None = None) -> Trial:
-    return Trial(test=f"test_x.py::test_{test}", capability=test, status=status, seconds=0.1, raised=raised)
+    return Trial(
+        test=f"test_x.py::test_{test}", capability=test, status=status, seconds=0.1, raised=raised
+    )
 
 
 PINS = (Installed(name="demo", version="1.0"), Installed(name="dep", version="2.0"))
 GOOD = Evidence(
-    cell="c", matrix="demo", subject="demo", lock_digest="l", suite_digest="s", seconds=3.0, host="h", isolation="L2",
-    started=datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc), wanted=PINS, installed=PINS,
-    installed_after=PINS, import_seconds=0.5, collected=2, finished=True, tests=(ran("a"), ran("b")),
+    cell="c",
+    matrix="demo",
+    subject="demo",
+    lock_digest="l",
+    suite_digest="s",
+    seconds=3.0,
+    host="h",
+    isolation="L2",
+    started=datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc),
+    wanted=PINS,
+    installed=PINS,
+    installed_after=PINS,
+    import_seconds=0.5,
+    collected=2,
+    finished=True,
+    tests=(ran("a"), ran("b")),
     steps=(step("install"), step("import"), step("suite")),
-)  # fmt: skip
+)
 
 
 def but(**changes: object) -> Evidence:
     """A good run with these changes; the probe of an import that raised exits with 1."""
     if changes.get("imported") is not None:
-        changes = {"steps": (step("install"), step("import", exit_code=1), step("suite")), **changes}
+        changes = {
+            "steps": (step("install"), step("import", exit_code=1), step("suite")),
+            **changes,
+        }
     return msgspec.structs.replace(GOOD, **changes)
 
 
@@ -99,7 +147,9 @@ def steps(*last: Step) -> tuple[Step, ...]:
 
 
 ERROR = Raised(type="ValueError", message="no", where="demo/core.py:7")
-OWN = Raised(type="ModuleNotFoundError", message="No module named 'yaml'", where="test_x.py:3", of_suite=True)
+OWN = Raised(
+    type="ModuleNotFoundError", message="No module named 'yaml'", where="test_x.py:3", of_suite=True
+)
 DEAF = {"finished": False, "tests": ()}
 
 
@@ -111,21 +161,44 @@ def unfound(module: str) -> Raised:
 WAYS: list[tuple[str, Evidence]] = [
     ("pass", GOOD),
     ("pass", but(tests=(ran("a"), ran("b", "absent")))),
-    ("pass", but(steps=steps(step("import")), suite_digest="", collected=None, finished=False, tests=())),
+    (
+        "pass",
+        but(steps=steps(step("import")), suite_digest="", collected=None, finished=False, tests=()),
+    ),
     ("install-fail:worker(the install step never began)", but(steps=())),
     ("install-fail:error", but(steps=steps(step("install", "what?", 2)))),
-    ("install-fail:build(dep==1)", but(steps=steps(step("install", "Failed to build `dep==1`", 1)))),
+    (
+        "install-fail:build(dep==1)",
+        but(steps=steps(step("install", "Failed to build `dep==1`", 1))),
+    ),
     ("install-fail:network", but(steps=steps(step("install", "Failed to fetch", 1)))),
-    ("install-fail:wall-time", but(steps=steps(step("install", "", None, by="wall-time", signal=9)))),
-    ("install-fail:not-as-asked(dep 2.0 -> 2.1)", but(installed=(PINS[0], Installed(name="dep", version="2.1")))),
-    ("install-fail:not-as-asked(extra none -> 1)", but(installed=(*PINS, Installed(name="extra", version="1")))),
+    (
+        "install-fail:wall-time",
+        but(steps=steps(step("install", "", None, by="wall-time", signal=9))),
+    ),
+    (
+        "install-fail:not-as-asked(dep 2.0 -> 2.1)",
+        but(installed=(PINS[0], Installed(name="dep", version="2.1"))),
+    ),
+    (
+        "install-fail:not-as-asked(extra none -> 1)",
+        but(installed=(*PINS, Installed(name="extra", version="1"))),
+    ),
     (
         "import-fail:missing-module(jax; at x)",
-        but(imported=Raised(type="ModuleNotFoundError", message="No module named 'jax'", where="x")),
+        but(
+            imported=Raised(type="ModuleNotFoundError", message="No module named 'jax'", where="x")
+        ),
     ),
     (
         "import-fail:type-error(demo/types.py:12)",
-        but(imported=Raised(type="TypeError", message="'type' object is not subscriptable", where="demo/types.py:12")),
+        but(
+            imported=Raised(
+                type="TypeError",
+                message="'type' object is not subscriptable",
+                where="demo/types.py:12",
+            )
+        ),
     ),
     (
         "import-fail:syntax(demo/new.py:3)",
@@ -136,43 +209,82 @@ WAYS: list[tuple[str, Evidence]] = [
         "import-fail:premature-exit(SystemExit; at demo.py:1)",
         but(imported=Raised(type="SystemExit", message="0", where="demo.py:1")),
     ),
-    ("import-fail:segfault", but(import_seconds=None, steps=steps(step("import", "", None, signal=signal.SIGSEGV)))),
-    ("import-fail:abort", but(import_seconds=None, steps=steps(step("import", "", 128 + signal.SIGABRT)))),
+    (
+        "import-fail:segfault",
+        but(import_seconds=None, steps=steps(step("import", "", None, signal=signal.SIGSEGV))),
+    ),
+    (
+        "import-fail:abort",
+        but(import_seconds=None, steps=steps(step("import", "", 128 + signal.SIGABRT))),
+    ),
     ("import-fail:premature-exit", but(import_seconds=None)),
     ("collect-fail:no-tests(none collected)", but(collected=0, tests=())),
     ("collect-fail:no-tests(none ran)", but(tests=(ran("a", "skipped"), ran("b", "absent")))),
     ("collect-fail:no-tests(no report)", but(collected=None, finished=False, tests=())),
     ("collect-fail:error(demo/core.py:7)", but(collect_errors=(ERROR,), collected=0, tests=())),
-    ("collect-fail:error(demo/core.py:7)", but(collect_errors=(ERROR,), collected=None, finished=False, tests=())),
+    (
+        "collect-fail:error(demo/core.py:7)",
+        but(collect_errors=(ERROR,), collected=None, finished=False, tests=()),
+    ),
     ("test-fail:premature-exit(t::b)", but(finished=False, started_test="t::b", tests=(ran("a"),))),
     ("test-fail:premature-exit(some tests never ran)", but(tests=(ran("a"),))),
     (
         "test-fail:segfault(t::b)",
-        but(finished=False, started_test="t::b", tests=(ran("a"),), steps=steps(step("suite", "", None, signal=11))),
+        but(
+            finished=False,
+            started_test="t::b",
+            tests=(ran("a"),),
+            steps=steps(step("suite", "", None, signal=11)),
+        ),
     ),
     (
         "test-fail:silence(t::b)",
-        but(finished=False, started_test="t::b", steps=steps(step("suite", "", None, by="silence", signal=9))),
+        but(
+            finished=False,
+            started_test="t::b",
+            steps=steps(step("suite", "", None, by="silence", signal=9)),
+        ),
     ),
-    ("test-fail:cancelled", but(finished=False, steps=steps(step("suite", "", None, by="cancelled", signal=9)))),
+    (
+        "test-fail:cancelled",
+        but(finished=False, steps=steps(step("suite", "", None, by="cancelled", signal=9))),
+    ),
     (
         "test-fail:killed(t::b)",
         but(finished=False, started_test="t::b", steps=steps(step("suite", "", None, signal=9))),
     ),
     (
         "test-fail:killed(t::b)",
-        but(finished=False, started_test="t::b", tests=(ran("a"),), steps=steps(step("suite", "", 137))),
+        but(
+            finished=False,
+            started_test="t::b",
+            tests=(ran("a"),),
+            steps=steps(step("suite", "", 137)),
+        ),
     ),
-    ("import-fail:killed", but(import_seconds=None, steps=steps(step("import", "", 128 + signal.SIGTERM)))),
-    ("collect-fail:killed", but(collected=None, finished=False, tests=(), steps=steps(step("suite", "", 137)))),
+    (
+        "import-fail:killed",
+        but(import_seconds=None, steps=steps(step("import", "", 128 + signal.SIGTERM))),
+    ),
+    (
+        "collect-fail:killed",
+        but(collected=None, finished=False, tests=(), steps=steps(step("suite", "", 137))),
+    ),
     ("install-fail:killed", but(steps=steps(step("install", "", None, signal=9)))),
     (
         "test-fail:memory(b; at demo/core.py:7)",
-        but(tests=(ran("a"), ran("b", "failed", msgspec.structs.replace(ERROR, type="MemoryError")))),
+        but(
+            tests=(ran("a"), ran("b", "failed", msgspec.structs.replace(ERROR, type="MemoryError")))
+        ),
     ),
     (
         "test-fail:assertion(b; at x)",
-        but(tests=(ran("a"), ran("b", "failed", Raised(type="AssertionError", message="", where="x")))),
+        but(
+            tests=(
+                ran("a"),
+                ran("b", "failed", Raised(type="AssertionError", message="", where="x")),
+            )
+        ),
     ),
     ("test-fail:error(b; at demo/core.py:7)", but(tests=(ran("a"), ran("b", "failed", ERROR)))),
     (
@@ -180,59 +292,116 @@ WAYS: list[tuple[str, Evidence]] = [
         but(
             tests=(
                 ran("a"),
-                ran("b", "failed", Raised(type="AttributeError", message="module 'm' has no attribute 'x'", where="y")),
+                ran(
+                    "b",
+                    "failed",
+                    Raised(
+                        type="AttributeError", message="module 'm' has no attribute 'x'", where="y"
+                    ),
+                ),
             )
         ),
     ),
     (
         "collect-fail:suite-fault(add pytest to suite.requirements; at matrix.toml)",
-        but(collected=None, finished=False, steps=steps(step("suite", "python: No module named pytest", 1))),
+        but(
+            collected=None,
+            finished=False,
+            steps=steps(step("suite", "python: No module named pytest", 1)),
+        ),
     ),
     (
-        "collect-fail:suite-fault(mend what pytest is told: pytest.ini:3: no section header defined; at pytest.ini)",
-        but(collected=None, steps=steps(step("suite", "ERROR: /c/pytest.ini:3: no section header defined", 4)), **DEAF),
+        (
+            "collect-fail:suite-fault(mend what pytest is told: pytest.ini:3: no section header"
+            " defined; at pytest.ini)"
+        ),
+        but(
+            collected=None,
+            steps=steps(step("suite", "ERROR: /c/pytest.ini:3: no section header defined", 4)),
+            **DEAF,
+        ),
     ),
     (
         "collect-fail:suite-fault(mend the file: it does not parse on this Python; at test_x.py:3)",
-        but(collect_errors=(msgspec.structs.replace(OWN, type="SyntaxError"),), collected=0, tests=()),
+        but(
+            collect_errors=(msgspec.structs.replace(OWN, type="SyntaxError"),),
+            collected=0,
+            tests=(),
+        ),
     ),
     (
-        "collect-fail:suite-fault(add what brings the module yaml to suite.requirements; at test_x.py:3)",
+        (
+            "collect-fail:suite-fault(add what brings the module yaml to suite.requirements; at"
+            " test_x.py:3)"
+        ),
         but(collect_errors=(OWN,), collected=0, tests=()),
     ),
     (
-        "test-fail:suite-fault(add what brings the module yaml to suite.requirements; at test_x.py:3)",
+        (
+            "test-fail:suite-fault(add what brings the module yaml to suite.requirements; at"
+            " test_x.py:3)"
+        ),
         but(tests=(ran("a", "failed", ERROR), ran("b", "failed", OWN))),
     ),
     (
         "test-fail:missing-module(b; by yaml; at dep/core.py:3)",
-        but(tests=(ran("a"), ran("b", "failed", msgspec.structs.replace(OWN, of_suite=False, where="dep/core.py:3")))),
+        but(
+            tests=(
+                ran("a"),
+                ran(
+                    "b",
+                    "failed",
+                    msgspec.structs.replace(OWN, of_suite=False, where="dep/core.py:3"),
+                ),
+            )
+        ),
     ),
     (
         "test-fail:missing-module(b; by dep; at test_x.py:3)",
-        but(tests=(ran("a"), ran("b", "failed", msgspec.structs.replace(OWN, message="No module named 'dep'")))),
+        but(
+            tests=(
+                ran("a"),
+                ran("b", "failed", msgspec.structs.replace(OWN, message="No module named 'dep'")),
+            )
+        ),
     ),
     (
         "test-fail:suite-fault(mend the suite's own helper: b fails; at demo/core.py:7)",
-        but(tests=(ran("a", "failed", ERROR), msgspec.structs.replace(ran("b", "failed", ERROR), helper=True))),
+        but(
+            tests=(
+                ran("a", "failed", ERROR),
+                msgspec.structs.replace(ran("b", "failed", ERROR), helper=True),
+            )
+        ),
     ),
     (
-        "import-fail:suite-fault(set suite.module: demo has no module demoo, it has demo; at matrix.toml)",
+        (
+            "import-fail:suite-fault(set suite.module: demo has no module demoo, it has demo; at"
+            " matrix.toml)"
+        ),
         but(module="demoo.x", modules=("demo",), imported=unfound("demoo")),
     ),
-    ("import-fail:missing-module(demo.x)", but(module="demo.x", modules=("demo",), imported=unfound("demo.x"))),
+    (
+        "import-fail:missing-module(demo.x)",
+        but(module="demo.x", modules=("demo",), imported=unfound("demo.x")),
+    ),
     ("import-fail:missing-module(demo)", but(module="demo", imported=unfound("demo"))),
     ("test-fail:not-as-asked(dep 2.0 -> none)", but(installed_after=PINS[:1])),
     ("test-fail:not-as-asked(wrote to demo.py)", but(tampered=("demo.py",))),
 ]
 
 
-@pytest.mark.parametrize(("told", "evidence"), WAYS, ids=[f"{number}-{told}" for number, (told, _) in enumerate(WAYS)])
+@pytest.mark.parametrize(
+    ("told", "evidence"), WAYS, ids=[f"{number}-{told}" for number, (told, _) in enumerate(WAYS)]
+)
 def test_each_way_of_ending_is_told(told: str, evidence: Evidence) -> None:
     assert str(classify(evidence)) == told
     assert parse_outcome(told) == classify(evidence)
 
 
 def test_a_limit_counts_before_what_the_tests_said() -> None:
-    evidence = but(steps=steps(step("suite", "", None, by="memory", signal=9)), tests=(ran("a", "failed", ERROR),))
+    evidence = but(
+        steps=steps(step("suite", "", None, by="memory", signal=9)),
+        tests=(ran("a", "failed", ERROR),),
+    )
     assert str(classify(evidence)) == "test-fail:memory"

@@ -1,4 +1,6 @@
-"""The report of a cell is read with suspicion: what no sound run of pytest says is named, and changes nothing."""
+"""The report of a cell is read with suspicion: what no sound run of pytest says is named, and
+changes nothing.
+"""
 
 import json
 from pathlib import Path
@@ -28,7 +30,12 @@ def text(*events: object) -> bytes:
 
 def test_a_sound_report_has_no_fault() -> None:
     report = read_report(text(*SOUND))
-    assert (report.report_fault, report.finished, report.pytest_exit, report.collected) == ("", True, 0, 1)
+    assert (report.report_fault, report.finished, report.pytest_exit, report.collected) == (
+        "",
+        True,
+        0,
+        1,
+    )
     assert [(trial.test, trial.status) for trial in report.tests] == [("a", "passed")]
 
 
@@ -48,7 +55,10 @@ def test_a_sound_report_has_no_fault() -> None:
         (["nonsense"], "something else came out of turn"),
         ([{"event": "collected", "count": True}], "collected came out of turn"),
         ([{"event": "collected", "count": -1}], "collected came out of turn"),
-        ([COLLECTED, {"event": "metric", "name": "n", "value": 1, "better": "lower"}], "metric came out of turn"),
+        (
+            [COLLECTED, {"event": "metric", "name": "n", "value": 1, "better": "lower"}],
+            "metric came out of turn",
+        ),
     ],
 )
 def test_what_no_sound_run_says_is_named(events: list[object], fault: str) -> None:
@@ -56,7 +66,14 @@ def test_what_no_sound_run_says_is_named(events: list[object], fault: str) -> No
 
 
 def test_what_comes_after_the_end_changes_nothing() -> None:
-    forged = [COLLECTED, start("a"), end("a", "failed"), {"event": "finish", "exitstatus": 1}, end("a"), FINISH]
+    forged = [
+        COLLECTED,
+        start("a"),
+        end("a", "failed"),
+        {"event": "finish", "exitstatus": 1},
+        end("a"),
+        FINISH,
+    ]
     report = read_report(text(*forged))
     assert [trial.status for trial in report.tests] == ["failed"]
     assert report.pytest_exit == 1
@@ -73,7 +90,14 @@ def test_an_interrupted_session_says_so_in_the_middle_of_a_test() -> None:
 
 
 def test_a_probe_that_says_nonsense_says_nothing(tmp_path: Path) -> None:
-    for content in ("", "[]", '{"seconds": -1}', '{"seconds": true}', '{"seconds": NaN}', "[" * 100_000):
+    for content in (
+        "",
+        "[]",
+        '{"seconds": -1}',
+        '{"seconds": true}',
+        '{"seconds": NaN}',
+        "[" * 100_000,
+    ):
         (tmp_path / "import.json").write_text(content, encoding="utf-8")
         assert read_probe(tmp_path, "import.json") == (None, None)
 

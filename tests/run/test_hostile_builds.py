@@ -1,4 +1,6 @@
-"""Builds of source distributions that attack: what nobody named does not run, what is named writes only its own."""
+"""Builds of source distributions that attack: what nobody named does not run, what is named writes
+only its own.
+"""
 
 import datetime
 import hashlib
@@ -10,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake_index import FakeIndex, File, body, in_json
 from packaging.version import Version
+from support.fake_index import FakeIndex, File, body, in_json
 
 from compat.declare.matrix import Suite
 from compat.index.settings import IndexSettings
@@ -67,21 +69,31 @@ def packed(victims: list[Path]) -> bytes:
 
 
 class Machine:
-    """A machine with a sandbox, another cell's folder and a folder of locks: all that a build must not write."""
+    """A machine with a sandbox, another cell's folder and a folder of locks: all that a build must
+    not write.
+    """
 
     def __init__(self, index: FakeIndex, folder: Path) -> None:
         self.index = index
         self.sandbox = folder / "sandbox"
-        self.victims = [self.sandbox / "uv", self.sandbox / "cells" / "w" / "other", folder / "locks"]
+        self.victims = [
+            self.sandbox / "uv",
+            self.sandbox / "cells" / "w" / "other",
+            folder / "locks",
+        ]
         for victim in self.victims:
             victim.mkdir(parents=True)
         content = packed(self.victims)
         self.digest = hashlib.sha256(content).hexdigest()
         index.answers("/files/sly-1.0.tar.gz", body(content, "application/octet-stream"))
-        index.page("sly", in_json([File("sly-1.0.tar.gz", "", self.digest, None, "2024-01-02T12:00:00Z")]))
+        index.page(
+            "sly", in_json([File("sly-1.0.tar.gz", "", self.digest, None, "2024-01-02T12:00:00Z")])
+        )
         self.environ = {
-            "NO_PROXY": "127.0.0.1", "PATH": "/usr/bin:/bin", "UV_CACHE_DIR": str(self.sandbox / "uv"),
-        }  # fmt: skip
+            "NO_PROXY": "127.0.0.1",
+            "PATH": "/usr/bin:/bin",
+            "UV_CACHE_DIR": str(self.sandbox / "uv"),
+        }
 
     @property
     def owned(self) -> list[str]:
@@ -89,19 +101,37 @@ class Machine:
         return [victim.name for victim in self.victims if (victim / "owned").exists()]
 
     def run(self, level: Isolation, *builds: str) -> CellRun:
-        """Return the run of a cell whose lock builds the source distribution; the matrix names these builds."""
+        """Return the run of a cell whose lock builds the source distribution; the matrix names
+        these builds.
+        """
         pin = Pin(name="sly", version=Version("1.0"), hashes=(self.digest,))
-        inputs = Inputs(cell="c", python=PYTHON, platform="x86_64-manylinux_2_28", requirements=("sly==1.0",))
+        inputs = Inputs(
+            cell="c", python=PYTHON, platform="x86_64-manylinux_2_28", requirements=("sly==1.0",)
+        )
         job = Job(
-            matrix="m", cell="c", subject="sly", module="sly", suite=Suite(path="suite"), suite_folder="",
-            lock=Lock(inputs=inputs, pins=(pin,), tool="made", builds=("sly",)), builds=builds,
-        )  # fmt: skip
+            matrix="m",
+            cell="c",
+            subject="sly",
+            module="sly",
+            suite=Suite(path="suite"),
+            suite_folder="",
+            lock=Lock(inputs=inputs, pins=(pin,), tool="made", builds=("sly",)),
+            builds=builds,
+        )
         bench = Bench(
-            worker="w", evidence=str(self.sandbox.parent / "evidence"), bytecode=str(self.sandbox.parent / "bytecode"),
-            sandbox=str(self.sandbox), python=sys.executable, tag=sys.implementation.cache_tag, magic=b"", level=level,
-            index=IndexSettings(index_url=self.index.url), variables=tuple(sorted(self.environ.items())),
-            host="linux-x86_64-1cpu-1gb", readable=(sys.prefix, sys.base_prefix),
-        )  # fmt: skip
+            worker="w",
+            evidence=str(self.sandbox.parent / "evidence"),
+            bytecode=str(self.sandbox.parent / "bytecode"),
+            sandbox=str(self.sandbox),
+            python=sys.executable,
+            tag=sys.implementation.cache_tag,
+            magic=b"",
+            level=level,
+            index=IndexSettings(index_url=self.index.url),
+            variables=tuple(sorted(self.environ.items())),
+            host="linux-x86_64-1cpu-1gb",
+            readable=(sys.prefix, sys.base_prefix),
+        )
         started = datetime.datetime(2024, 1, 10, tzinfo=datetime.timezone.utc)
         return CellRun(job, bench, started, threading.Event())
 
@@ -116,8 +146,12 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Machine
 
 
 def test_a_lock_runs_no_build_that_nobody_named(machine: Machine) -> None:
-    locker = UvLocker(IndexSettings(index_url=machine.index.url), machine.environ, lambda _: sys.executable)
-    inputs = Inputs(cell="c", python=PYTHON, platform="x86_64-manylinux_2_28", requirements=("sly==1.0",))
+    locker = UvLocker(
+        IndexSettings(index_url=machine.index.url), machine.environ, lambda _: sys.executable
+    )
+    inputs = Inputs(
+        cell="c", python=PYTHON, platform="x86_64-manylinux_2_28", requirements=("sly==1.0",)
+    )
     refusal = locker.lock(inputs)
     assert machine.owned == []
     assert str(refusal) == "lock-fail:source-only(sly==1.0)"

@@ -1,4 +1,6 @@
-"""Cells whose own code lies about them: what it cannot do at each level, and what a run of it comes to."""
+"""Cells whose own code lies about them: what it cannot do at each level, and what a run of it comes
+to.
+"""
 
 import dataclasses
 import datetime
@@ -11,9 +13,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hostile import allowed
-from keeper import pytest_and_its_needs, wheel
 from packaging.version import Version
+from support.hostile import allowed
+from support.zoo import pytest_and_its_needs, wheel
 
 from compat.declare.matrix import Suite
 from compat.index.settings import IndexSettings
@@ -41,12 +43,16 @@ class Lair:
     runs: int = 0
 
     def run(
-        self, files: dict[str, str], suite: dict[str, str], spoiled: str = "", before: dict[str, str] | None = None
+        self,
+        files: dict[str, str],
+        suite: dict[str, str],
+        spoiled: str = "",
+        before: dict[str, str] | None = None,
     ) -> Evidence:
         """Run a suite with a package that has these files, and return the evidence.
 
-        The hash after the text `spoiled` in its RECORD is made a wrong one. With `before`, the files of another
-        package, that one is installed first, and this one by a command of its own.
+        The hash after the text `spoiled` in its RECORD is made a wrong one. With `before`, the
+        files of another package, that one is installed first, and this one by a command of its own.
         """
         self.runs += 1
         home = self.folder / f"run{self.runs}"
@@ -59,14 +65,18 @@ class Lair:
             made = with_wrong_hash(made, f"{name}-1.0.dist-info/RECORD", spoiled)
         wheels = [*self.tools, (name, "1.0", made)]
         if before is not None:
-            wheels.append((f"before{self.runs}", "1.0", wheel(f"before{self.runs}", "1.0", before, [])))
+            wheels.append(
+                (f"before{self.runs}", "1.0", wheel(f"before{self.runs}", "1.0", before, []))
+            )
         pins = []
         for package, version, content in wheels:
             file = links / f"{package}-{version}-py3-none-any.whl"
             if not file.exists():
                 file.write_bytes(content)
             digest = hashlib.sha256(content).hexdigest()
-            pins.append(Pin(name=package.replace("_", "-"), version=Version(version), hashes=(digest,)))
+            pins.append(
+                Pin(name=package.replace("_", "-"), version=Version(version), hashes=(digest,))
+            )
         for path, text in suite.items():
             (tests / path).write_text(text, encoding="utf-8")
         given = next(pin for pin in pins if pin.name == name) if before is not None else None
@@ -75,10 +85,17 @@ class Lair:
             given=given, given_python=PYTHON if given is not None else None,
         )  # fmt: skip
         job = Job(
-            matrix="lair", cell="cell", subject=name, module="animal", suite=Suite(path="suite", seconds=60),
-            lock=Lock(inputs=inputs, pins=tuple(sorted(pins, key=lambda pin: pin.name)), tool="made"),
-            suite_folder=str(tests), links=str(links),
-        )  # fmt: skip
+            matrix="lair",
+            cell="cell",
+            subject=name,
+            module="animal",
+            suite=Suite(path="suite", seconds=60),
+            lock=Lock(
+                inputs=inputs, pins=tuple(sorted(pins, key=lambda pin: pin.name)), tool="made"
+            ),
+            suite_folder=str(tests),
+            links=str(links),
+        )
         return CellRun(job, self.bench(home), THEN, threading.Event()).run()
 
     def bench(self, home: Path) -> Bench:
@@ -86,11 +103,18 @@ class Lair:
         sandbox = self.folder / "sandbox"
         (sandbox / "uv").mkdir(parents=True, exist_ok=True)
         return Bench(
-            worker=f"worker-{self.runs}", evidence=str(home / "evidence"), bytecode=str(self.folder / "bytecode"),
-            sandbox=str(sandbox), python=sys.executable, tag=tag, magic=magic, level=self.level,
-            index=IndexSettings(index_url="http://127.0.0.1:9/"), host="linux-x86_64-1cpu-1gb",
+            worker=f"worker-{self.runs}",
+            evidence=str(home / "evidence"),
+            bytecode=str(self.folder / "bytecode"),
+            sandbox=str(sandbox),
+            python=sys.executable,
+            tag=tag,
+            magic=magic,
+            level=self.level,
+            index=IndexSettings(index_url="http://127.0.0.1:9/"),
+            host="linux-x86_64-1cpu-1gb",
             variables=(("PATH", "/usr/bin:/bin"), ("UV_CACHE_DIR", str(sandbox / "uv"))),
-        )  # fmt: skip
+        )
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +123,9 @@ def tools() -> list[tuple[str, str, bytes]]:
 
 
 @pytest.fixture(params=LEVELS)
-def lair(request: pytest.FixtureRequest, tmp_path: Path, tools: list[tuple[str, str, bytes]]) -> Lair:
+def lair(
+    request: pytest.FixtureRequest, tmp_path: Path, tools: list[tuple[str, str, bytes]]
+) -> Lair:
     if request.param not in allowed():
         pytest.skip(f"this machine does not allow {request.param}")
     return Lair(tmp_path, request.param, tools)
@@ -111,7 +137,9 @@ def with_wrong_hash(content: bytes, record: str, after: str) -> bytes:
     with zipfile.ZipFile(io.BytesIO(content)) as before, zipfile.ZipFile(packed, "w") as archive:
         for name in before.namelist():
             text = before.read(name).decode()
-            archive.writestr(name, re.sub(f"({re.escape(after)}).{{43}}", rf"\g<1>{'A' * 43}", text))
+            archive.writestr(
+                name, re.sub(f"({re.escape(after)}).{{43}}", rf"\g<1>{'A' * 43}", text)
+            )
             assert name != record or "A" * 43 in archive.read(name).decode()
     return packed.getvalue()
 
@@ -120,7 +148,8 @@ def outcome(evidence: Evidence) -> str:
     return str(classify(evidence))
 
 
-# Empties the method by which pytest runs a test function, in place, and sets the time of change back.
+# Empties the method by which pytest runs a test function, in place, and sets the time of change
+# back.
 EMPTIES_PYTEST = """
 import os, re, sys
 from pathlib import Path
@@ -146,16 +175,26 @@ class TestOneCellAndTheNext:
 
     def test_an_honest_cell_passes_and_a_red_one_fails(self, lair: Lair) -> None:
         assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
-        assert outcome(lair.run({}, {"test_a.py": RED})).startswith("test-fail:assertion(test_a.py::test_red")
+        assert outcome(lair.run({}, {"test_a.py": RED})).startswith(
+            "test-fail:assertion(test_a.py::test_red"
+        )
 
     def test_an_import_that_rewrites_pytest_makes_no_later_cell_green(self, lair: Lair) -> None:
-        first = lair.run({"animal.py": EMPTIES_PYTEST + "raise RuntimeError('as if nothing was')\n"}, {})
-        expected = "import-fail:error(animal.py" if lair.level == "L3" else "import-fail:not-as-asked(wrote to "
+        first = lair.run(
+            {"animal.py": EMPTIES_PYTEST + "raise RuntimeError('as if nothing was')\n"}, {}
+        )
+        expected = (
+            "import-fail:error(animal.py"
+            if lair.level == "L3"
+            else "import-fail:not-as-asked(wrote to "
+        )
         assert outcome(first).startswith(expected)
         later = lair.run({}, {"test_a.py": RED})
         assert outcome(later).startswith("test-fail:assertion(test_a.py::test_red")
 
-    def test_a_suite_that_rewrites_pytest_makes_neither_itself_nor_a_later_cell_green(self, lair: Lair) -> None:
+    def test_a_suite_that_rewrites_pytest_makes_neither_itself_nor_a_later_cell_green(
+        self, lair: Lair
+    ) -> None:
         first = lair.run({}, {"test_a.py": EMPTIES_PYTEST + GREEN})
         if lair.level == "L3":
             assert outcome(first) == "pass"
@@ -164,7 +203,9 @@ class TestOneCellAndTheNext:
         later = lair.run({}, {"test_a.py": RED})
         assert outcome(later).startswith("test-fail:assertion(test_a.py::test_red")
 
-    def test_a_cache_that_was_changed_already_is_noticed_before_the_import(self, lair: Lair) -> None:
+    def test_a_cache_that_was_changed_already_is_noticed_before_the_import(
+        self, lair: Lair
+    ) -> None:
         assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
         (source,) = [*(lair.folder / "sandbox" / "uv").glob("archive-v0/*/_pytest/python.py")]
         text = source.read_text()
@@ -173,7 +214,9 @@ class TestOneCellAndTheNext:
         assert outcome(later).startswith("test-fail:assertion(test_a.py::test_red")
         assert later.misrecorded == ()
 
-    def test_a_file_that_was_put_into_the_cache_is_noticed_before_the_import(self, lair: Lair) -> None:
+    def test_a_file_that_was_put_into_the_cache_is_noticed_before_the_import(
+        self, lair: Lair
+    ) -> None:
         assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
         (source,) = [*(lair.folder / "sandbox" / "uv").glob("archive-v0/*/_pytest/python.py")]
         (source.parent.parent / "zz.pth").write_text("import os; os._exit(0)\n")
@@ -181,19 +224,28 @@ class TestOneCellAndTheNext:
 
     def test_a_start_up_file_does_not_run_while_more_is_installed(self, lair: Lair) -> None:
         mark = lair.folder / "sandbox" / "uv" / "mark"
-        writes = f"import pathlib; p = pathlib.Path({str(mark.parent)!r}); p.exists() and (p / 'mark').touch()\n"
-        evidence = lair.run({}, {"test_a.py": GREEN}, before={"aa.pth": writes, "sitecustomize.py": writes})
+        writes = (
+            f"import pathlib; p = pathlib.Path({str(mark.parent)!r}); p.exists() and (p /"
+            " 'mark').touch()\n"
+        )
+        evidence = lair.run(
+            {}, {"test_a.py": GREEN}, before={"aa.pth": writes, "sitecustomize.py": writes}
+        )
         assert evidence.startup == ("before1: aa.pth", "before1: sitecustomize.py")
         # Below L3 the import and the suite can write there themselves.
         assert lair.level != "L3" or not mark.exists()
 
-    def test_what_a_wheel_has_beside_its_record_is_told_and_does_not_stop_it(self, lair: Lair) -> None:
+    def test_what_a_wheel_has_beside_its_record_is_told_and_does_not_stop_it(
+        self, lair: Lair
+    ) -> None:
         evidence = lair.run({}, {"test_a.py": GREEN}, spoiled="animal.py,sha256=")
         assert outcome(evidence) == "pass"
         assert evidence.misrecorded == ("lair1==1.0: animal.py",)
         assert len(list((lair.folder / "sandbox" / "misrecorded").iterdir())) == 1
 
-    def test_bytecode_that_an_import_leaves_beside_a_source_is_never_loaded(self, lair: Lair) -> None:
+    def test_bytecode_that_an_import_leaves_beside_a_source_is_never_loaded(
+        self, lair: Lair
+    ) -> None:
         lies = """
 import importlib.util, marshal, _pytest.python
 ALIVE = True
@@ -248,8 +300,8 @@ if "COMPAT_EVENTS" in os.environ:
 """
 ADDS_OPTIONS = "import os; os.environ.update(PYTEST_ADDOPTS='-k green', PYTEST_PLUGINS='animal')\n"
 REWRITES_SUITE = (
-    "import os, pathlib; p = pathlib.Path(os.environ.get('HOME', '')).parent / 'suite' / 'test_a.py'; "
-    "p.exists() and p.write_text('def test_red():\\n    pass\\n')\n"
+    "import os, pathlib; p = pathlib.Path(os.environ.get('HOME', '')).parent / 'suite' /"
+    " 'test_a.py'; p.exists() and p.write_text('def test_red():\\n    pass\\n')\n"
 )
 DROPS_A_TEST = """
 ALIVE = True
@@ -300,8 +352,12 @@ class TestItsOwnGreen:
             assert "not-as-asked(wrote to suite/test_a.py)" in outcome(evidence)
 
     def test_a_test_that_is_left_out_is_missed(self, lair: Lair) -> None:
-        evidence = lair.run({"animal.py": DROPS_A_TEST, "zz.pth": "import animal\n"}, {"test_a.py": RED + GREEN})
-        assert outcome(evidence) == "test-fail:report-mismatch(test_a.py::test_red was not collected)"
+        evidence = lair.run(
+            {"animal.py": DROPS_A_TEST, "zz.pth": "import animal\n"}, {"test_a.py": RED + GREEN}
+        )
+        assert (
+            outcome(evidence) == "test-fail:report-mismatch(test_a.py::test_red was not collected)"
+        )
 
     @pytest.mark.parametrize("code", [0, 3])
     def test_a_probe_says_what_its_exit_code_says(self, lair: Lair, code: int) -> None:
@@ -309,8 +365,10 @@ class TestItsOwnGreen:
         if code == 0:
             assert evidence.import_seconds is not None
         else:
-            assert outcome(evidence) == (
-                "import-fail:report-mismatch(the probe says that the import worked but exits with 3)"
+            assert (
+                outcome(evidence)
+                == "import-fail:report-mismatch(the probe says that the import worked but exits"
+                " with 3)"
             )
 
 
@@ -340,7 +398,9 @@ os._exit(0)
 
 
 class TestTheSupervisor:
-    """It reads nothing for a cell that the cell could not read, and waits for nothing that a cell makes."""
+    """It reads nothing for a cell that the cell could not read, and waits for nothing that a cell
+    makes.
+    """
 
     def test_events_that_are_a_link_are_not_followed(self, lair: Lair) -> None:
         secret = lair.folder / "secret"
@@ -352,16 +412,23 @@ class TestTheSupervisor:
         assert not any("a secret" in path.read_text() for path in kept)
 
     def test_events_without_an_end_are_not_copied(self, lair: Lair) -> None:
-        evidence = lair.run({"animal.py": MAKES_LINKS.format(target="/dev/zero")}, {"test_a.py": GREEN})
+        evidence = lair.run(
+            {"animal.py": MAKES_LINKS.format(target="/dev/zero")}, {"test_a.py": GREEN}
+        )
         assert not outcome(evidence).startswith("pass")
 
     def test_a_pipe_in_place_of_the_probes_file_is_not_waited_for(self, lair: Lair) -> None:
-        assert outcome(lair.run({"animal.py": MAKES_A_FIFO}, {"test_a.py": GREEN})) == "import-fail:premature-exit"
+        assert (
+            outcome(lair.run({"animal.py": MAKES_A_FIFO}, {"test_a.py": GREEN}))
+            == "import-fail:premature-exit"
+        )
 
     def test_a_home_that_is_a_link_is_not_entered(self, lair: Lair) -> None:
         elsewhere = lair.folder / "elsewhere"
         elsewhere.mkdir()
         (elsewhere / "import.json").write_text('{"seconds": 0.1, "raised": null}', encoding="utf-8")
         lies = MOVES_ITS_HOME.format(folder=elsewhere)
-        assert outcome(lair.run({"animal.py": lies}, {"test_a.py": GREEN})).startswith("import-fail:")
+        assert outcome(lair.run({"animal.py": lies}, {"test_a.py": GREEN})).startswith(
+            "import-fail:"
+        )
         assert (elsewhere / "import.json").exists()

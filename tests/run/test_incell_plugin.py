@@ -1,4 +1,6 @@
-"""The pytest plugin as cells run it: a process of its own, on tiny suites, judged by the lines that it leaves."""
+"""The pytest plugin as cells run it: a process of its own, on tiny suites, judged by the lines that
+it leaves.
+"""
 
 import json
 import os
@@ -47,7 +49,16 @@ class Suite:
     def start(self, *arguments: str, **environment: str) -> "subprocess.Popen[str]":
         paths = os.pathsep.join([str(self.plugin), str(self.site)])
         given = {"PATH": "/usr/bin:/bin", "PYTHONPATH": paths, "COMPAT_EVENTS": str(self.events)}
-        command = [PYTHON, "-m", "pytest", "-p", "compat_plugin", "-p", "no:cacheprovider", "--rootdir"]
+        command = [
+            PYTHON,
+            "-m",
+            "pytest",
+            "-p",
+            "compat_plugin",
+            "-p",
+            "no:cacheprovider",
+            "--rootdir",
+        ]
         return subprocess.Popen(
             [*command, str(self.folder), str(self.folder), *arguments],
             cwd=self.plugin,
@@ -95,7 +106,10 @@ def test_a_test_of_a_helper_of_the_suite_is_told_as_one(suite: Suite) -> None:
         """,
     )
     _, events, _ = suite.run()
-    assert [(event["capability"], event["helper"]) for event in ends(events)] == [("queue", True), ("sum", False)]
+    assert [(event["capability"], event["helper"]) for event in ends(events)] == [
+        ("queue", True),
+        ("sum", False),
+    ]
 
 
 def test_each_status_is_told_with_its_capability_and_cause(suite: Suite) -> None:
@@ -149,7 +163,12 @@ def test_each_status_is_told_with_its_capability_and_cause(suite: Suite) -> None
     assert (good["status"], good["capability"], good["spelling"]) == ("passed", "good", "new.name")
     assert good["raised"] is None
     assert good["test"].endswith("test_all.py::test_passes")
-    assert bad["raised"] == {"type": "ValueError", "message": "no", "where": "subject.py:2", "of_suite": False}
+    assert bad["raised"] == {
+        "type": "ValueError",
+        "message": "no",
+        "where": "subject.py:2",
+        "of_suite": False,
+    }
     assert (bad["status"], bad["capability"]) == ("failed", "bad")
     assert wrong["raised"] == {
         "type": "AssertionError",
@@ -158,7 +177,11 @@ def test_each_status_is_told_with_its_capability_and_cause(suite: Suite) -> None
         "of_suite": True,
     }
     assert (skipped["status"], skipped["missing"], skipped["raised"]) == ("skipped", [], None)
-    assert (absent["status"], absent["missing"], absent["raised"]) == ("absent", ["new.name", "old.name"], None)
+    assert (absent["status"], absent["missing"], absent["raised"]) == (
+        "absent",
+        ["new.name", "old.name"],
+        None,
+    )
     assert (teardown["status"], teardown["raised"]["type"]) == ("failed", "OSError")
     assert (setup["status"], setup["raised"]["message"]) == ("failed", "'setup'")
     assert all(end["seconds"] >= 0 for end in ends(events))
@@ -172,10 +195,13 @@ def test_each_status_is_told_with_its_capability_and_cause(suite: Suite) -> None
         ("os.abort()", -6),
     ],
 )
-def test_a_death_leaves_a_start_without_an_end_and_no_finish(suite: Suite, death: str, code: int) -> None:
+def test_a_death_leaves_a_start_without_an_end_and_no_finish(
+    suite: Suite, death: str, code: int
+) -> None:
     suite.write(
         "test_death.py",
-        f"import os\ndef test_lives():\n    pass\ndef test_dies():\n    {death}\ndef test_after():\n    pass\n",
+        f"import os\ndef test_lives():\n    pass\ndef test_dies():\n    {death}\ndef"
+        " test_after():\n    pass\n",
     )
     returned, events, _ = suite.run()
     assert returned == code
@@ -184,7 +210,10 @@ def test_a_death_leaves_a_start_without_an_end_and_no_finish(suite: Suite, death
 
 
 def test_an_exit_inside_a_test_is_a_failure_of_that_test(suite: Suite) -> None:
-    suite.write("test_exit.py", "import sys\ndef test_exits():\n    sys.exit(0)\ndef test_after():\n    pass\n")
+    suite.write(
+        "test_exit.py",
+        "import sys\ndef test_exits():\n    sys.exit(0)\ndef test_after():\n    pass\n",
+    )
     _, events, _ = suite.run()
     exits, after = ends(events)
     assert (exits["status"], exits["raised"]["type"]) == ("failed", "SystemExit")
@@ -192,7 +221,10 @@ def test_an_exit_inside_a_test_is_a_failure_of_that_test(suite: Suite) -> None:
 
 
 def test_an_ended_session_tells_which_test_ended_it(suite: Suite) -> None:
-    suite.write("test_exit.py", "import pytest\ndef test_exits():\n    pytest.exit('enough')\ndef test_after(): pass\n")
+    suite.write(
+        "test_exit.py",
+        "import pytest\ndef test_exits():\n    pytest.exit('enough')\ndef test_after(): pass\n",
+    )
     _, events, _ = suite.run()
     assert kinds(events) == ["collected", "start", "finish"]
     assert events[-1]["exitstatus"] == 2
@@ -200,7 +232,9 @@ def test_an_ended_session_tells_which_test_ended_it(suite: Suite) -> None:
 
 def test_all_skipped_is_told_as_such(suite: Suite) -> None:
     suite.write(
-        "test_skip.py", "import pytest\n@pytest.mark.skip\ndef test_a(): pass\n@pytest.mark.skip\ndef test_b(): pass\n"
+        "test_skip.py",
+        "import pytest\n@pytest.mark.skip\ndef test_a(): pass\n@pytest.mark.skip\ndef test_b():"
+        " pass\n",
     )
     code, events, _ = suite.run()
     assert code == 0
@@ -224,14 +258,22 @@ def test_a_selection_counts_what_is_left(suite: Suite) -> None:
 @pytest.mark.parametrize(
     ("text", "raised"),
     [
-        ("import os\nimport nowhere\n", ("ModuleNotFoundError", "No module named 'nowhere'", "test_bad.py:2")),
+        (
+            "import os\nimport nowhere\n",
+            ("ModuleNotFoundError", "No module named 'nowhere'", "test_bad.py:2"),
+        ),
         ("x = (\n", ("SyntaxError", None, "test_bad.py:1")),
-        ("import subject\n", ("AttributeError", "'int' object has no attribute 'up'", "subject.py:1")),
+        (
+            "import subject\n",
+            ("AttributeError", "'int' object has no attribute 'up'", "subject.py:1"),
+        ),
         ("import sys\nsys.exit(0)\n", ("SystemExit", "0", "test_bad.py:2")),
         ("import pytest\npytest.exit('enough')\n", ("Exit", "enough", "test_bad.py:2")),
     ],
 )
-def test_a_file_that_does_not_import_is_a_collect_error(suite: Suite, text: str, raised: tuple[str, str, str]) -> None:
+def test_a_file_that_does_not_import_is_a_collect_error(
+    suite: Suite, text: str, raised: tuple[str, str, str]
+) -> None:
     suite.install("subject.py", "(1).up\n")
     suite.write("test_bad.py", text)
     code, events, _ = suite.run()
@@ -275,7 +317,10 @@ def test_hostile_names_and_messages_stay_short_ascii_lines(suite: Suite) -> None
     assert len({end["test"] for end in hostile}) == 6
     assert all(len(end["test"]) <= 300 for end in hostile)
     assert all(len(end["raised"]["message"]) == 500 for end in hostile)
-    assert all(start["test"] == end["test"] for start, end in zip(events[1:-1:2], events[2:-1:2], strict=True))
+    assert all(
+        start["test"] == end["test"]
+        for start, end in zip(events[1:-1:2], events[2:-1:2], strict=True)
+    )
     assert "RuntimeError" in mute["raised"]["message"]
     for event in events:
         json.dumps(event).encode("utf-8")
@@ -302,12 +347,22 @@ def test_metrics_of_a_passing_test_are_told(suite: Suite) -> None:
     )
     _, events, _ = suite.run()
     metrics = [event for event in events if event["event"] == "metric"]
-    assert metrics == [{"event": "metric", "name": "round", "value": 1.5, "unit": "s", "better": "lower"}]
-    assert [end["status"] for end in ends(events)] == ["passed", "failed", "failed", "failed", "failed"]
+    assert metrics == [
+        {"event": "metric", "name": "round", "value": 1.5, "unit": "s", "better": "lower"}
+    ]
+    assert [end["status"] for end in ends(events)] == [
+        "passed",
+        "failed",
+        "failed",
+        "failed",
+        "failed",
+    ]
     assert {end["raised"]["type"] for end in ends(events)[2:]} == {"MalformedMetric"}
 
 
-def test_the_place_is_where_the_subject_raised_and_not_a_helper_or_generated_code(suite: Suite) -> None:
+def test_the_place_is_where_the_subject_raised_and_not_a_helper_or_generated_code(
+    suite: Suite,
+) -> None:
     suite.install("subject.py", "def call(function):\n    return function()\n")
     suite.write(
         "test_place.py",
@@ -364,7 +419,9 @@ def test_without_a_file_for_the_events_it_refuses_to_run(suite: Suite) -> None:
     assert "COMPAT_EVENTS" in output
 
 
-def test_a_stack_dump_can_be_asked_for_and_an_ignored_interrupt_is_not_handed_down(suite: Suite) -> None:
+def test_a_stack_dump_can_be_asked_for_and_an_ignored_interrupt_is_not_handed_down(
+    suite: Suite,
+) -> None:
     suite.write(
         "test_waits.py",
         """\

@@ -1,4 +1,6 @@
-"""What runs inside a cell is written for the oldest interpreter of any matrix, and needs nothing that a cell lacks."""
+"""What runs inside a cell is written for the oldest interpreter of any matrix, and needs nothing
+that a cell lacks.
+"""
 
 import ast
 import sys
@@ -13,7 +15,15 @@ SUITES = sorted((ROOT / "matrices").glob("*/suite/**/*.py"))
 # Beyond the standard library and the suite's own modules.
 MAY_IMPORT = {
     "incell": {"pytest", "probe", "compat_plugin"},
-    "tff": {"pytest", "grpc", "jax", "numpy", "pkg_resources", "tensorflow", "tensorflow_federated"},
+    "tff": {
+        "pytest",
+        "grpc",
+        "jax",
+        "numpy",
+        "pkg_resources",
+        "tensorflow",
+        "tensorflow_federated",
+    },
     "pip-tools": {"pytest", "pkg_resources", "piptools"},
 }
 
@@ -34,7 +44,9 @@ def imports(tree: ast.Module) -> Iterator[str]:
 def capabilities(tree: ast.Module) -> Iterator[tuple[str, ast.Call]]:
     for function in tree.body:
         if isinstance(function, ast.FunctionDef) and function.name.startswith("test_"):
-            marks = [mark for mark in function.decorator_list if "mark.capability" in ast.unparse(mark)]
+            marks = [
+                mark for mark in function.decorator_list if "mark.capability" in ast.unparse(mark)
+            ]
             assert len(marks) == 1, f"{function.name} shows {len(marks)} capabilities, not one"
             assert isinstance(marks[0], ast.Call)
             yield function.name, marks[0]
@@ -58,7 +70,9 @@ def test_it_compiles_under_python_3_7(path: Path) -> None:
 def test_it_imports_only_what_a_cell_has(path: Path) -> None:
     owner = owner_of(path)
     own = {found.stem for found in path.parent.glob("*.py")} if owner != "incell" else set()
-    strange = set(imports(ast.parse(path.read_text(encoding="utf-8")))) - set(sys.stdlib_module_names)
+    strange = set(imports(ast.parse(path.read_text(encoding="utf-8")))) - set(
+        sys.stdlib_module_names
+    )
     assert strange - own <= MAY_IMPORT[owner]
 
 
@@ -70,7 +84,9 @@ def test_each_test_of_a_suite_shows_one_capability_and_says_what_it_means(owner:
             continue
         for name, mark in capabilities(ast.parse(path.read_text(encoding="utf-8"))):
             told = {keyword.arg: ast.literal_eval(keyword.value) for keyword in mark.keywords}
-            assert {"title", "says"} <= set(told) <= {"title", "says", "looks_for", "helper", "of"}, name
+            assert (
+                {"title", "says"} <= set(told) <= {"title", "says", "looks_for", "helper", "of"}
+            ), name
             if "of" in told:
                 assert (told["of"], bool(told.get("helper"))) == ("helper", True), name
             assert told["says"].endswith("."), name

@@ -1,4 +1,6 @@
-"""Folders of cells: one for each process, kept while it lives, removed when it is gone, whatever is in them."""
+"""Folders of cells: one for each process, kept while it lives, removed when it is gone, whatever is
+in them.
+"""
 
 import os
 import signal
@@ -9,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from compat import files
-from compat.run.scratch import Scratch, sweep
+from compat.run.scratch import Scratch, remove_dead_folders
 
 LEVELS = 3000
 
@@ -71,11 +73,13 @@ def test_a_new_folder_is_never_one_that_is_there(tmp_path: Path) -> None:
     assert names == ["20260101T000000Z", "20260101T000000Z-2", "20260101T000000Z-3"]
 
 
-def test_processes_do_not_share_a_folder_and_a_sweep_leaves_the_living_alone(tmp_path: Path) -> None:
+def test_processes_do_not_share_a_folder_and_a_sweep_leaves_the_living_alone(
+    tmp_path: Path,
+) -> None:
     first, second = Scratch(tmp_path), Scratch(tmp_path)
     assert first.folder != second.folder
     (first.folder / "0").mkdir()
-    assert sweep(tmp_path) == 0
+    assert remove_dead_folders(tmp_path) == 0
     assert (first.folder / "0").is_dir()
     first.close()
     second.close()
@@ -97,12 +101,12 @@ input()
     assert process.stdout is not None
     assert process.stdin is not None
     assert process.stdout.readline() == "ready\n"
-    assert sweep(tmp_path) == 0
+    assert remove_dead_folders(tmp_path) == 0
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stdin.close()
     process.stdout.close()
-    assert sweep(tmp_path) == 1
+    assert remove_dead_folders(tmp_path) == 1
     assert list(tmp_path.iterdir()) == []
 
 
@@ -110,7 +114,7 @@ def test_folders_from_before_folders_were_locked_are_swept(tmp_path: Path) -> No
     (tmp_path / "worker-0" / "cell" / "home").mkdir(parents=True)
     (tmp_path / "worker-0").chmod(0o000)
     (tmp_path / "worker-1").touch()
-    assert sweep(tmp_path) == 2
+    assert remove_dead_folders(tmp_path) == 2
     assert list(tmp_path.iterdir()) == []
 
 
@@ -118,5 +122,5 @@ def test_what_is_to_be_kept_outlives_its_process_and_the_sweep(tmp_path: Path) -
     scratch = Scratch(tmp_path, keep=True)
     (scratch.folder / "cell").mkdir()
     scratch.close()
-    assert sweep(tmp_path) == 0
+    assert remove_dead_folders(tmp_path) == 0
     assert [path.name for path in scratch.folder.iterdir()] == ["cell"]

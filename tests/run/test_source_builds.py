@@ -1,4 +1,6 @@
-"""Source builds in a cell: with the tools of the cell's date, and a tool that fails says nothing of the versions."""
+"""Source builds in a cell: with the tools of the cell's date, and a tool that fails says nothing of
+the versions.
+"""
 
 import datetime
 import hashlib
@@ -11,9 +13,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from fake_index import FakeIndex, File, body, in_json, metadata
-from keeper import wheel
 from packaging.version import Version
+from support.fake_index import FakeIndex, File, body, in_json, metadata
+from support.zoo import wheel
 from test_classify import but, step
 
 from compat.declare.matrix import Suite
@@ -85,7 +87,10 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeIndex]:
         monkeypatch.setenv(name, "127.0.0.1")
     fake = FakeIndex()
     tools = {
-        "buildtool-1.0-py3-none-any.whl": (wheel("buildtool", "1.0", {"buildtool.py": "OLD = 1\n"}, []), 1),
+        "buildtool-1.0-py3-none-any.whl": (
+            wheel("buildtool", "1.0", {"buildtool.py": "OLD = 1\n"}, []),
+            1,
+        ),
         "buildtool-2.0-py3-none-any.whl": (wheel("buildtool", "2.0", {"buildtool.py": ""}, []), 20),
     }
     pages = {"buildtool": tools, "old": {"old-1.0.tar.gz": (SDIST, 2)}}
@@ -110,25 +115,52 @@ def cell(index: FakeIndex, folder: Path, as_of: datetime.datetime | None) -> Cel
     python = Version(".".join(map(str, sys.version_info[:3])))
     inputs = Inputs(cell="c", python=python, platform="", requirements=("old==1.0",), as_of=as_of)
     job = Job(
-        matrix="m", cell="c", subject="old", module="old", suite=Suite(path="suite"), suite_folder="",
-        lock=Lock(inputs=inputs, pins=(pin,), tool="made", builds=("old",)), builds=("old==1.0",),
-    )  # fmt: skip
+        matrix="m",
+        cell="c",
+        subject="old",
+        module="old",
+        suite=Suite(path="suite"),
+        suite_folder="",
+        lock=Lock(inputs=inputs, pins=(pin,), tool="made", builds=("old",)),
+        builds=("old==1.0",),
+    )
     bench = Bench(
-        worker="w", evidence=str(folder / "evidence"), bytecode=str(folder / "bytecode"), sandbox=str(folder),
-        python=sys.executable, tag=sys.implementation.cache_tag, magic=b"", level="L0",
+        worker="w",
+        evidence=str(folder / "evidence"),
+        bytecode=str(folder / "bytecode"),
+        sandbox=str(folder),
+        python=sys.executable,
+        tag=sys.implementation.cache_tag,
+        magic=b"",
+        level="L0",
         index=IndexSettings(index_url=index.url),
-        variables=(("NO_PROXY", "127.0.0.1"), ("PATH", "/usr/bin:/bin"), ("UV_CACHE_DIR", str(folder / "uv"))),
+        variables=(
+            ("NO_PROXY", "127.0.0.1"),
+            ("PATH", "/usr/bin:/bin"),
+            ("UV_CACHE_DIR", str(folder / "uv")),
+        ),
         host="linux-x86_64-1cpu-1gb",
-    )  # fmt: skip
+    )
     return CellRun(job, bench, THEN, threading.Event())
 
 
 def workshop(settings: IndexSettings, environ: dict[str, str], shelf: Path) -> Workshop:
-    limits = Limits(wall_seconds=300, silence_seconds=300, memory_mb=1024, processes=100, output_mb=5, disk_mb=512)
+    limits = Limits(
+        wall_seconds=300,
+        silence_seconds=300,
+        memory_mb=1024,
+        processes=100,
+        output_mb=5,
+        disk_mb=512,
+    )
     return Workshop(
-        python=sys.executable, level="L0", index=settings, variables=tuple(environ.items()), limits=limits,
+        python=sys.executable,
+        level="L0",
+        index=settings,
+        variables=tuple(environ.items()),
+        limits=limits,
         shelf=str(shelf),
-    )  # fmt: skip
+    )
 
 
 def _same(shop: Workshop, _: Version) -> Workshop:
@@ -140,13 +172,20 @@ def test_a_source_build_uses_the_tools_of_the_cells_date(index: FakeIndex, tmp_p
     assert [item.name for item in then.installed] == ["old"], then.steps[-1].log
     assert str(classify(then)) == "pass"
     assert str(classify(now)) == "install-fail:build(old==1.0)"
-    assert "AttributeError: module 'buildtool' has no attribute 'OLD'" in record_of([now], tool="made").log
+    assert (
+        "AttributeError: module 'buildtool' has no attribute 'OLD'"
+        in record_of([now], tool="made").log
+    )
 
 
 def test_a_lock_builds_with_the_tools_of_its_date(index: FakeIndex, tmp_path: Path) -> None:
     """No file of this source distribution says what it requires, so that its lock must build it."""
     for name, as_of in DATES:
-        environ = {"PATH": "/usr/bin:/bin", "UV_CACHE_DIR": str(tmp_path / name), "NO_PROXY": "127.0.0.1"}
+        environ = {
+            "PATH": "/usr/bin:/bin",
+            "UV_CACHE_DIR": str(tmp_path / name),
+            "NO_PROXY": "127.0.0.1",
+        }
         settings = IndexSettings(index_url=index.url)
         shop = workshop(settings, environ, tmp_path / f"shelf-{name}")
         builder = Builder(partial(_same, shop))
@@ -154,7 +193,11 @@ def test_a_lock_builds_with_the_tools_of_its_date(index: FakeIndex, tmp_path: Pa
         locker = UvLocker(settings, environ, lambda _: sys.executable, named)
         python = Version(".".join(map(str, sys.version_info[:3])))
         inputs = Inputs(
-            cell="c", python=python, platform="x86_64-manylinux_2_28", requirements=("old==1.0",), as_of=as_of
+            cell="c",
+            python=python,
+            platform="x86_64-manylinux_2_28",
+            requirements=("old==1.0",),
+            as_of=as_of,
         )
         answer = locker.lock(inputs)
         assert isinstance(answer, Lock) is (as_of is THEN), answer
@@ -201,7 +244,9 @@ BUILDS = [
 
 
 @pytest.mark.parametrize(("package", "error", "tool"), BUILDS)
-def test_a_failing_build_tool_never_counts_against_versions(package: str, error: str, tool: str) -> None:
+def test_a_failing_build_tool_never_counts_against_versions(
+    package: str, error: str, tool: str
+) -> None:
     log = UV.format(package=package, error=error)
     outcome = classify(but(steps=(step("install", log, 1),)))
     told = f"build-tool({package}; by {tool})" if tool else f"build({package})"
@@ -213,7 +258,9 @@ def test_a_failing_build_tool_never_counts_against_versions(package: str, error:
     assert tool_at_fault(log) == tool
 
 
-@pytest.mark.parametrize(("package", "error", "tool"), [build for build in BUILDS if "use_2to3" not in build[1]])
+@pytest.mark.parametrize(
+    ("package", "error", "tool"), [build for build in BUILDS if "use_2to3" not in build[1]]
+)
 def test_the_builders_own_error_is_kept(package: str, error: str, tool: str) -> None:
     log = UV.format(package=package, error=error)
     assert own_error(log) == error

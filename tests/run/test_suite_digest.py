@@ -19,7 +19,10 @@ def test_the_table_made_from_records_is_no_part_of_the_question(tmp_path: Path) 
 
 
 def test_anything_else_is(tmp_path: Path) -> None:
-    digests = {suite_digest(suite(tmp_path, text)) for text in ("", "a", README.format(""), README.format("") + "b")}
+    digests = {
+        suite_digest(suite(tmp_path, text))
+        for text in ("", "a", README.format(""), README.format("") + "b")
+    }
     (tmp_path / "test_a.py").write_text("def test_a(): fail\n", encoding="utf-8")
     digests.add(suite_digest(tmp_path))
     (tmp_path / "test_a.py").rename(tmp_path / "test_b.py")

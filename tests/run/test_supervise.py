@@ -4,13 +4,13 @@ import threading
 import time
 from pathlib import Path
 
-import hostile
 import pytest
-from hostile import EACH_LEVEL, PATH, PLENTY, Place
+from support import hostile
+from support.hostile import EACH_LEVEL, PATH, PLENTY, Place
 
 from compat.run import cgroup, keeper, meter
 from compat.run.disk import Disk, taken
-from compat.run.supervise import levels, run
+from compat.run.supervise import levels, run_limited
 
 
 @pytest.fixture(params=EACH_LEVEL)
@@ -25,7 +25,9 @@ class TestACommandThatEndsByItself:
         assert (ended.isolation, ended.survivors) == (place.level, 0)
         assert place.log.read_text() == "out\nerr\n"
 
-    @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGILL, signal.SIGKILL])
+    @pytest.mark.parametrize(
+        "number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGILL, signal.SIGKILL]
+    )
     def test_gives_the_signal_that_killed_it(self, place: Place, number: signal.Signals) -> None:
         ended = place.run(f"os.kill(os.getpid(), {int(number)})")
         assert (ended.by, ended.exit_code, ended.signal) == ("exit", None, number)
@@ -36,12 +38,10 @@ class TestACommandThatEndsByItself:
     def test_finds_its_signals_as_they_are_by_default(self, place: Place) -> None:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
-            ended = place.run(
-                """
+            ended = place.run("""
                 print(sorted(n for n in signal.valid_signals() if signal.getsignal(n) == signal.SIG_IGN))
                 print(sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())), resource.getrlimit(resource.RLIMIT_CORE))
-                """
-            )
+                """)
         finally:
             signal.signal(signal.SIGINT, before)
         assert ended.exit_code == 0
@@ -50,7 +50,7 @@ class TestACommandThatEndsByItself:
         assert place.log.read_text() == f"{ignored}\n[] (0, 0)\n"
 
     def test_sees_the_variables_of_the_room_and_no_other(self, place: Place) -> None:
-        ended = run(["/usr/bin/env"], place.room(), PLENTY, level=place.level)
+        ended = run_limited(["/usr/bin/env"], place.room(), PLENTY, level=place.level)
         names = {line.partition("=")[0] for line in place.log.read_text().splitlines()}
         # Bubblewrap says where the program stands; at L0 a mark tells whose orphan it is.
         assert names - {"PWD"} == ({"PATH", "COMPAT_CELL"} if place.level == "L0" else {"PATH"})
@@ -61,7 +61,7 @@ class TestACommandThatEndsByItself:
         assert place.log.read_text() == "'' 4\n"
 
     def test_that_cannot_be_started_ends_as_in_a_shell(self, place: Place) -> None:
-        ended = run(["/no/such/program"], place.room(), PLENTY, level=place.level)
+        ended = run_limited(["/no/such/program"], place.room(), PLENTY, level=place.level)
         assert (ended.by, ended.exit_code) == ("exit", 127)
         assert "/no/such/program could not be started" in place.log.read_text()
 
@@ -112,7 +112,9 @@ class TestTime:
         assert ended.by == "silence"
         assert "in waits_for_ever" in place.log.read_text()
 
-    @pytest.mark.parametrize("work", ["sum(range(1000))", "(time.sleep(0.2), print('.', flush=True))"])
+    @pytest.mark.parametrize(
+        "work", ["sum(range(1000))", "(time.sleep(0.2), print('.', flush=True))"]
+    )
     def test_work_or_output_is_no_silence(self, place: Place, work: str) -> None:
         ended = place.run(
             f"""
@@ -141,7 +143,9 @@ class TestTime:
     def test_a_cancelled_program_ends(self, place: Place) -> None:
         cancel = threading.Event()
         threading.Timer(0.5, cancel.set).start()
-        ended = place.run("signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(1)", cancel)
+        ended = place.run(
+            "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(1)", cancel
+        )
         assert ended.by == "cancelled"
         assert not place.alive(0)
 
@@ -206,11 +210,17 @@ class TestMemory:
         )
         assert ended.by == "memory"
 
-    def test_a_process_that_forbids_to_be_looked_at_counts_in_full(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_process_that_forbids_to_be_looked_at_counts_in_full(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         myself = keeper.process(os.getpid())
         assert myself is not None
         read = meter._read
-        monkeypatch.setattr(meter, "_read", lambda member, name: b"" if name == "smaps_rollup" else read(member, name))
+        monkeypatch.setattr(
+            meter,
+            "_read",
+            lambda member, name: b"" if name == "smaps_rollup" else read(member, name),
+        )
         assert meter._divided([myself, myself]) >= 2 * meter._own([myself]) > 0
 
 
@@ -231,7 +241,9 @@ class TestOutput:
         assert text.startswith(b"the head\n")
         assert b" bytes cut ..." in text[2 << 20 : 3 << 20]
 
-    def test_one_huge_line_is_cut_even_when_it_ended_before_anyone_looked(self, place: Place) -> None:
+    def test_one_huge_line_is_cut_even_when_it_ended_before_anyone_looked(
+        self, place: Place
+    ) -> None:
         ended = place.run("sys.stdout.write('x' * (2 << 20))", output_mb=1)
         assert ended.by == "output"
         assert place.log.stat().st_size <= 1 << 20
@@ -272,7 +284,9 @@ class TestDisk:
         assert not disk.is_full()
         found = os.statvfs(tmp_path)
         nearly_full = (*found[:3], 1, 1, *found[5:10])
-        monkeypatch.setattr("compat.run.disk.os.statvfs", lambda folder: os.statvfs_result(nearly_full))
+        monkeypatch.setattr(
+            "compat.run.disk.os.statvfs", lambda folder: os.statvfs_result(nearly_full)
+        )
         assert disk.is_full()
 
     def test_what_others_free_does_not_hide_what_is_taken(
@@ -288,7 +302,9 @@ class TestDisk:
         disk.walk.join()
         assert disk.is_full()
 
-    def test_only_new_files_count_and_none_that_is_linked_from_elsewhere(self, tmp_path: Path) -> None:
+    def test_only_new_files_count_and_none_that_is_linked_from_elsewhere(
+        self, tmp_path: Path
+    ) -> None:
         cell = tmp_path / "cell"
         cell.mkdir()
         for name in ("cell/old", "wheel"):
@@ -329,7 +345,7 @@ class TestProcesses:
     def test_the_kernel_refuses_what_a_starved_supervisor_does_not_see(
         self, place: Place, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        if not any("pids" in home.controllers for home in cgroup.homes()):
+        if not any("pids" in home.controllers for home in cgroup.group_homes()):
             pytest.skip("this machine gives no control group for processes")
         monkeypatch.setattr(meter.Meter, "_looked", lambda self: None)
         monkeypatch.setattr(meter.Meter, "broken", lambda self: None)
@@ -370,16 +386,14 @@ class TestProcesses:
         assert ended.by == "processes"
 
     def test_a_few_are_no_bomb(self, place: Place) -> None:
-        ended = place.run(
-            """
+        ended = place.run("""
             for _ in range(30):
                 if os.fork() == 0:
                     time.sleep(1)
                     os._exit(0)
             for _ in range(30):
                 os.wait()
-            """
-        )
+            """)
         assert ended.by == "exit"
 
 
@@ -389,9 +403,13 @@ class TestLevels:
         assert found[-1] == "L0"
         assert list(found) == [level for level in EACH_LEVEL if level in found]
 
-    def test_a_sandbox_that_does_not_start_is_no_verdict(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_sandbox_that_does_not_start_is_no_verdict(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         refuses = tmp_path / "bwrap"
-        refuses.write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")
+        refuses.write_text(
+            "#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n"
+        )
         refuses.chmod(0o755)
         monkeypatch.setattr("compat.run.isolation._SYSTEM_PATH", str(tmp_path))
         ended = Place(tmp_path, "L3").run("print()")
@@ -399,7 +417,9 @@ class TestLevels:
         assert "Permission denied" in (tmp_path / "log").read_text()
         assert "L3" not in levels({"PATH": PATH})
 
-    def test_a_missing_sandbox_is_no_verdict(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_missing_sandbox_is_no_verdict(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr("compat.run.isolation._tool", lambda name: str(tmp_path / name))
         assert Place(tmp_path, "L2").run("print()").by == "sandbox"
         assert "L2 could not be started" in (tmp_path / "log").read_text()
@@ -408,10 +428,14 @@ class TestLevels:
         ended = Place(tmp_path, "L1").run("os.kill(os.getppid(), signal.SIGKILL)")
         assert ended.by == "sandbox"
 
-    def test_a_long_run_costs_its_supervisor_few_looks(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_long_run_costs_its_supervisor_few_looks(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         looks: list[float] = []
         looked = meter.Meter._looked
-        monkeypatch.setattr(meter.Meter, "_looked", lambda self: (looks.append(self.seconds()), looked(self))[1])
+        monkeypatch.setattr(
+            meter.Meter, "_looked", lambda self: (looks.append(self.seconds()), looked(self))[1]
+        )
         ended = Place(tmp_path, "L1").run("time.sleep(4)")
         assert ended.by == "exit"
         assert 0 < len(looks) <= ended.seconds / 0.5 + 1

@@ -4,11 +4,11 @@ import sys
 import threading
 from pathlib import Path
 
-import hostile
 import pytest
-from hostile import EACH_LEVEL, NAMESPACED, PLENTY, Place
+from support import hostile
+from support.hostile import EACH_LEVEL, NAMESPACED, PLENTY, Place
 
-from compat.run.supervise import run
+from compat.run.supervise import run_limited
 
 
 @pytest.fixture(params=EACH_LEVEL)
@@ -46,8 +46,7 @@ class TestTheNetwork:
 
     def test_nothing_outside_is_reached_without_a_network(self, namespaced: Place) -> None:
         with socket.create_server(("127.0.0.1", 0)) as outside:
-            ended = namespaced.run(
-                f"""
+            ended = namespaced.run(f"""
                 import socket
                 for address in (("127.0.0.1", {outside.getsockname()[1]}), ("192.0.2.1", 80)):
                     try:
@@ -55,19 +54,22 @@ class TestTheNetwork:
                         print("reached", address)
                     except OSError as fault:
                         print(fault.errno)
-                """
-            )
+                """)
         assert ended.exit_code == 0
         assert "reached" not in namespaced.log.read_text()
 
     def test_with_a_network_a_server_on_this_machine_is_reached(self, place: Place) -> None:
         with socket.create_server(("127.0.0.1", 0)) as outside:
-            threading.Thread(target=lambda: outside.accept()[0].sendall(b"hello"), daemon=True).start()
+            threading.Thread(
+                target=lambda: outside.accept()[0].sendall(b"hello"), daemon=True
+            ).start()
             text = f"""
                 import socket
                 print(socket.create_connection(("127.0.0.1", {outside.getsockname()[1]}), timeout=2).recv(5))
                 """
-            ended = run(place.script(text), place.room(network=True), PLENTY, level=place.level)
+            ended = run_limited(
+                place.script(text), place.room(network=True), PLENTY, level=place.level
+            )
         assert (ended.exit_code, place.log.read_text()) == (0, "b'hello'\n")
 
 
@@ -77,10 +79,14 @@ class TestANamespace:
         assert json.loads(namespaced.log.read_text()) == [1, 2]
 
     def test_gives_no_capabilities(self, namespaced: Place) -> None:
-        namespaced.run("print([line for line in open('/proc/self/status') if line.startswith('Cap')])")
+        namespaced.run(
+            "print([line for line in open('/proc/self/status') if line.startswith('Cap')])"
+        )
         assert set(namespaced.log.read_text()) & set("123456789abcdef") <= set("abcdef")
 
-    def test_its_init_shows_its_environment_to_nobody_who_could_use_it(self, namespaced: Place) -> None:
+    def test_its_init_shows_its_environment_to_nobody_who_could_use_it(
+        self, namespaced: Place
+    ) -> None:
         namespaced.run("print(open('/proc/1/environ').read())")
         assert "TOKEN" not in namespaced.log.read_text()
 
@@ -89,8 +95,7 @@ class TestASandbox:
     def test_writes_only_where_it_may(self, sandboxed: Place, tmp_path: Path) -> None:
         outside = tmp_path / "store"
         outside.mkdir()
-        ended = sandboxed.run(
-            f"""
+        ended = sandboxed.run(f"""
             for folder in ({str(sandboxed.folder)!r}, {str(outside)!r}, "/usr/local", "/var/tmp", "/etc", "/run"):
                 try:
                     with open(os.path.join(folder, "written-by-a-cell"), "w") as file:
@@ -98,14 +103,17 @@ class TestASandbox:
                     print("written", folder)
                 except OSError as fault:
                     print(fault.errno)
-            """
-        )
+            """)
         assert ended.exit_code == 0
-        written = [line for line in sandboxed.log.read_text().splitlines() if line.startswith("written")]
+        written = [
+            line for line in sandboxed.log.read_text().splitlines() if line.startswith("written")
+        ]
         assert written == [f"written {sandboxed.folder}"]
         assert not list(outside.iterdir())
 
-    def test_sees_nothing_of_what_is_hidden_but_what_it_needs(self, sandboxed: Place, tmp_path: Path) -> None:
+    def test_sees_nothing_of_what_is_hidden_but_what_it_needs(
+        self, sandboxed: Place, tmp_path: Path
+    ) -> None:
         home = tmp_path / "home"
         for name in (".ssh/id", "tools/python/lib", "cells/one/venv"):
             (home / name).parent.mkdir(parents=True, exist_ok=True)
@@ -130,7 +138,7 @@ class TestASandbox:
                 except OSError:
                     pass
             """
-        ended = run(sandboxed.script(text), room, PLENTY, level="L3")
+        ended = run_limited(sandboxed.script(text), room, PLENTY, level="L3")
         assert ended.exit_code == 0, sandboxed.log.read_text()
         assert sandboxed.log.read_text().splitlines() == [
             "['cells', 'tools'] ['lib'] ['one']",
@@ -141,17 +149,15 @@ class TestASandbox:
     def test_runs_even_when_the_interpreter_of_compat_is_hidden(self, sandboxed: Place) -> None:
         home = Path(sys.prefix).parent
         room = sandboxed.room(hidden=(home,), writable=(sandboxed.folder,))
-        ended = run(["/bin/echo", "hello"], room, PLENTY, level="L3")
+        ended = run_limited(["/bin/echo", "hello"], room, PLENTY, level="L3")
         assert (ended.exit_code, sandboxed.log.read_text()) == (0, "hello\n")
 
     def test_cannot_undo_its_mounts(self, sandboxed: Place) -> None:
-        ended = sandboxed.run(
-            """
+        ended = sandboxed.run("""
             import ctypes
             libc = ctypes.CDLL(None, use_errno=True)
             print(libc.mount(None, b"/", None, 32 | 4096, None), libc.umount2(b"/run", 2))
-            """
-        )
+            """)
         assert (ended.exit_code, sandboxed.log.read_text()) == (0, "-1 -1\n")
 
     def test_finds_no_socket_of_another_program(self, sandboxed: Place) -> None:

@@ -11,7 +11,7 @@ from compat.run import logfile
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[int]:
-    descriptor = logfile.opened(tmp_path / "log")
+    descriptor = logfile.open_log(tmp_path / "log")
     yield descriptor
     os.close(descriptor)
 
@@ -43,7 +43,7 @@ def test_a_cut_of_a_large_log_goes_by_pieces(log: int) -> None:
 def test_a_log_is_never_longer_than_it_may_be_and_never_cut_without_need(
     text: bytes, most: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    log = logfile.opened(tmp_path_factory.mktemp("logs") / "log")
+    log = logfile.open_log(tmp_path_factory.mktemp("logs") / "log")
     try:
         os.write(log, text)
         logfile.cut(log, most)

@@ -6,9 +6,9 @@ import textwrap
 import time
 from pathlib import Path
 
-import hostile
 import pytest
-from hostile import CONTAINED, EACH_LEVEL, NAMESPACED, ORPHANS, PATH, Place
+from support import hostile
+from support.hostile import CONTAINED, EACH_LEVEL, NAMESPACED, ORPHANS, PATH, Place
 
 from compat.run import meter
 from compat.run.keeper import process
@@ -71,7 +71,9 @@ class TestASupervisorThatIsKilled:
         supervisor.wait()
         assert not contained.alive(10)
 
-    def test_takes_everything_with_it_even_when_the_program_ignores_signals(self, namespaced: Place) -> None:
+    def test_takes_everything_with_it_even_when_the_program_ignores_signals(
+        self, namespaced: Place
+    ) -> None:
         text = "for n in (1, 2, 10, 15): signal.signal(n, signal.SIG_IGN)\n"
         supervisor = supervised(namespaced, text + script("while True: time.sleep(1)"))
         supervisor.kill()
@@ -87,7 +89,9 @@ class TestASupervisorThatIsKilled:
 
 class TestASupervisorThatIsStarved:
     def test_has_a_keeper_that_ends_the_program_at_the_deadline(self, contained: Place) -> None:
-        text = "for n in (1, 2, 10, 15): signal.signal(n, signal.SIG_IGN)\n" + script("while True: time.sleep(1)")
+        text = "for n in (1, 2, 10, 15): signal.signal(n, signal.SIG_IGN)\n" + script(
+            "while True: time.sleep(1)"
+        )
         supervisor = supervised(contained, text, wall_seconds=3)
         assert contained.alive(0)
         supervisor.send_signal(signal.SIGSTOP)
@@ -101,7 +105,9 @@ class TestASupervisorThatIsStarved:
             supervisor.send_signal(signal.SIGCONT)
         assert supervisor.communicate(timeout=60)[0] == b"wall-time\n"
 
-    def test_has_a_keeper_that_ends_a_program_politely(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_has_a_keeper_that_ends_a_program_politely(
+        self, place: Place, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(meter.Meter, "broken", lambda self: None)
         ended = place.run(
             """
@@ -126,18 +132,23 @@ class TestAHostileProgram:
             """,
             wall_seconds=1,
         )
-        # The request to end reaches the keeper also from inside: the program only ends itself by it.
+        # The request to end reaches the keeper also from inside: the program only ends itself by
+        # it.
         assert ended.by in ("wall-time", "sandbox")
         assert not namespaced.alive(0)
 
     def test_that_stops_its_keeper_is_killed_from_outside(self, tmp_path: Path) -> None:
         place = Place(tmp_path, "L1")
-        ended = place.run("os.kill(os.getppid(), signal.SIGSTOP)\n" + script("time.sleep(30)"), wall_seconds=1)
+        ended = place.run(
+            "os.kill(os.getppid(), signal.SIGSTOP)\n" + script("time.sleep(30)"), wall_seconds=1
+        )
         assert ended.by == "wall-time"
         assert not place.alive(0)
 
     @pytest.mark.parametrize("rest", [0, 0.001, 0.01])
-    def test_a_chain_in_which_each_starts_the_next_and_leaves_is_ended(self, contained: Place, rest: float) -> None:
+    def test_a_chain_in_which_each_starts_the_next_and_leaves_is_ended(
+        self, contained: Place, rest: float
+    ) -> None:
         ended = contained.run(
             f"""
             end = time.monotonic() + 15
@@ -156,14 +167,14 @@ def supervised(place: Place, text: str, **limits: float) -> "subprocess.Popen[by
     """Return a supervisor as a process of its own, once its program runs."""
     program = f"""
 from pathlib import Path
-from hostile import PLENTY, Place
+from support.hostile import PLENTY, Place
 place = Place(Path({str(place.folder)!r}), {place.level!r})
 place.mark = {place.mark!r}
 print(place.run({text!r}, **{limits!r}).by)
 """
     found = subprocess.Popen(
         [sys.executable, "-c", program],
-        env={"PATH": PATH, "PYTHONPATH": str(Path(hostile.__file__).parent)},
+        env={"PATH": PATH, "PYTHONPATH": str(Path(hostile.__file__).parent.parent)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -1,4 +1,6 @@
-"""Whatever the store holds: page, badge, feed, API, database, command line and advisor say the same of every cell."""
+"""Whatever the store holds: page, badge, feed, API, database, command line and advisor say the same
+of every cell.
+"""
 
 import json
 import sqlite3
@@ -8,27 +10,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from editions import edition, files
 from hypothesis import HealthCheck, given, settings
-from known import DAY, MATRIX, SUITE, Shelf, repository, shelves
+from support.editions import edition, files
+from support.known import DAY, MATRIX, SUITE, Shelf, repository, shelves
 
 from compat.advise.answer import Recommended
 from compat.advise.proof import is_current
 from compat.advise.request import GOALS, Request, request_of
 from compat.cli.setting import Setting
 from compat.cli.stand import Stand
-from compat.results.picture import Entry
-from compat.results.verdict import Present
-from compat.site.api import api, api_path
-from compat.site.badges import NO_DATA, named
-from compat.site.download import database
-from compat.site.edition import Volume, place_of
+from compat.results.snapshot import Entry
+from compat.results.verdict import EvaluationContext
+from compat.site.api.documents import api, api_path
+from compat.site.edition import MatrixReport, place_of
+from compat.site.exports.badges import NO_DATA, matrix_badges
+from compat.site.exports.database import database
 from compat.site.history import events
-from compat.site.looks import look_of, telling
-from compat.site.neighbours import Neighbours
-from compat.site.views_cell import cell_view
+from compat.site.pages.cell_view import cell_view
+from compat.site.pages.neighbours import Neighbours
+from compat.site.status import representative, style_of
 
-SLOW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SLOW = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def said(entry: Entry) -> dict[str, Any]:
@@ -49,7 +53,9 @@ def said(entry: Entry) -> dict[str, Any]:
 @SLOW
 def test_the_api_agrees(shelf: Shelf) -> None:
     of = edition(shelf)
-    made = {path: json.loads(text) for path, text in files(of, api).items() if path.endswith(".json")}
+    made = {
+        path: json.loads(text) for path, text in files(of, api).items() if path.endswith(".json")
+    }
     told = made["api/v1/demo/cells.json"]
     rows = {row["id"]: row for row in told["cells"]}
     picture = of.volumes[0].picture
@@ -62,7 +68,11 @@ def test_the_api_agrees(shelf: Shelf) -> None:
     for name, document in made.items():
         if "/capabilities/" in name and "cells" in document:
             for cell in document["cells"]:
-                (found,) = [c for c in picture.by_id[cell["cell"]].verdict.capabilities if c.id == document["id"]]
+                (found,) = [
+                    c
+                    for c in picture.by_id[cell["cell"]].verdict.capabilities
+                    if c.id == document["id"]
+                ]
                 assert found.status == cell["status"]
 
 
@@ -75,7 +85,7 @@ def test_the_page_of_a_cell_agrees(shelf: Shelf) -> None:
     for entry in volume.picture.known:
         view = cell_view(of, volume, entry, neighbours)
         document = json.loads(made[view.api_path])
-        assert view.look == look_of(entry, volume.places[place_of(entry.cell)])
+        assert view.look == style_of(entry, volume.places[place_of(entry.cell)])
         assert (view.look.state, view.stale, view.since) == (
             document["state"],
             entry.verdict.stale,
@@ -90,11 +100,15 @@ def test_the_page_of_a_cell_agrees(shelf: Shelf) -> None:
 @SLOW
 def test_the_badge_of_a_release_agrees(shelf: Shelf) -> None:
     (volume,) = edition(shelf).volumes
-    found = dict(named(volume))
-    for axis, version in {(e.cell.on("demo").axis, e.cell.on("demo").version) for e in volume.picture.entries}:
-        entries = [entry for entry in volume.picture.entries if entry.cell.on(axis).version == version]
-        spoken, message = telling(entries), found["release", str(version)].message
-        word = look_of(spoken, volume.places[place_of(spoken.cell)]).word
+    found = dict(matrix_badges(volume))
+    for axis, version in {
+        (e.cell.on("demo").axis, e.cell.on("demo").version) for e in volume.picture.entries
+    }:
+        entries = [
+            entry for entry in volume.picture.entries if entry.cell.on(axis).version == version
+        ]
+        spoken, message = representative(entries), found["release", str(version)].message
+        word = style_of(spoken, volume.places[place_of(spoken.cell)]).word
         assert message.startswith(word) if spoken.is_tested else message in (NO_DATA, word)
         assert message.endswith("stale") is (spoken.is_tested and spoken.verdict.stale)
 
@@ -119,7 +133,11 @@ def test_the_advisor_agrees(shelf: Shelf) -> None:
     entries = volume.picture.by_id
     for goal in GOALS:
         answer = volume.advisor.answer(request_of((), MATRIX, (), goal=goal))
-        cards = [answer.best, *(one.card for one in answer.alternatives)] if isinstance(answer, Recommended) else []
+        cards = (
+            [answer.best, *(one.card for one in answer.alternatives)]
+            if isinstance(answer, Recommended)
+            else []
+        )
         for card in cards:
             found = entries[card.proof.cell.id].verdict
             assert (found.kind, found.latest, found.stale) == (
@@ -143,18 +161,20 @@ def test_the_database_agrees(shelf: Shelf, tmp_path: Path) -> None:
 
 @given(shelf=shelves())
 @settings(parent=SLOW, max_examples=15)
-def test_the_command_line_agrees(shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_line_agrees(
+    shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COMPAT_CACHE_DIR", str(tmp_path / "cache"))
     with repository(shelf) as root:
         stand = Stand(Setting("demo", root))
-        stand.__dict__["present"] = Present(suite_digest=SUITE, day=DAY)
+        stand.__dict__["present"] = EvaluationContext(suite_digest=SUITE, day=DAY)
         for entry in shelf.picture().known:
             row = json.loads(json.dumps(stand.row(entry.cell.id), default=str))
             assert row | said(entry) == row
             assert row["capabilities"] == {one.id: one.status for one in entry.verdict.capabilities}
 
 
-def _database(volume: Volume, folder: Path) -> Iterator[dict[str, Any]]:
+def _database(volume: MatrixReport, folder: Path) -> Iterator[dict[str, Any]]:
     path = folder / "demo.sqlite"
     path.write_bytes(database(volume))
     with closing(sqlite3.connect(path)) as connection:

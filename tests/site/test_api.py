@@ -7,25 +7,36 @@ import re
 from typing import Any
 
 import pytest
-from editions import URL, edition, files
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator, FormatChecker
-from known import CELLS, DAY, Shelf, lock_of, proven, ran, shelves, statuses
 from referencing import Registry, Resource
+from support.editions import URL, edition, files
+from support.known import CELLS, DAY, Shelf, lock_of, proven, ran, shelves, statuses
 
 from compat.plan.cell import RECIPES
-from compat.results.table import markdown
-from compat.site.api import api, api_path
-from compat.site.openapi import DOCUMENTS, PATHS
-from compat.site.views_capability import capability_ids, capability_list, capability_view
+from compat.results.table import capability_table
+from compat.site.api.documents import api, api_path
+from compat.site.api.openapi import DOCUMENTS, PATHS
+from compat.site.pages.capability_view import (
+    capability_ids,
+    capability_list,
+    capability_view,
+)
 
 NEW = "py3.9-dep2-demo2.0"
 OLD = "py3.8-dep1-demo1.0"
-NULLABLE = Shelf([ran(lock_of(NEW), "import-fail:abort", days_ago=3), ran(lock_of(NEW))], [lock_of(NEW), lock_of(OLD)])
+NULLABLE = Shelf(
+    [ran(lock_of(NEW), "import-fail:abort", days_ago=3), ran(lock_of(NEW))],
+    [lock_of(NEW), lock_of(OLD)],
+)
 
 
 def documents(shelf: Shelf, day: datetime.date = DAY) -> dict[str, Any]:
-    return {path: json.loads(text) for path, text in files(edition(shelf, day), api).items() if path.endswith(".json")}
+    return {
+        path: json.loads(text)
+        for path, text in files(edition(shelf, day), api).items()
+        if path.endswith(".json")
+    }
 
 
 def schema_of(path: str) -> str:
@@ -62,19 +73,25 @@ class TestSchemas:
     def test_a_document_without_a_key_or_with_another_type_is_refused(self) -> None:
         found = documents(proven(NEW))
         row = found[api_path("demo", "cells", NEW)]
-        assert not validator(found, "cell").is_valid({key: row[key] for key in row if key != "verdict"})
+        assert not validator(found, "cell").is_valid(
+            {key: row[key] for key in row if key != "verdict"}
+        )
         assert not validator(found, "cell").is_valid({**row, "verdict": "green"})
 
     def test_the_openapi_file_points_at_the_schemas(self) -> None:
         found = documents(Shelf())
         described = found["api/v1/openapi.json"]
         registry: Registry[Any] = Registry().with_resources(
-            (one["$id"], Resource.from_contents(one)) for path, one in found.items() if path.startswith("schema/")
+            (one["$id"], Resource.from_contents(one))
+            for path, one in found.items()
+            if path.startswith("schema/")
         )
         for path, item in described["paths"].items():
             schema = item["get"]["responses"]["200"]["content"]["application/json"]["schema"]
             assert registry.resolver().lookup(schema["$ref"]).contents["$defs"]
-            assert {one["name"] for one in item["get"]["parameters"]} == set(re.findall(r"\{([a-z]+)\}", path))
+            assert {one["name"] for one in item["get"]["parameters"]} == set(
+                re.findall(r"\{([a-z]+)\}", path)
+            )
 
 
 class TestBytes:
@@ -82,7 +99,9 @@ class TestBytes:
         assert files(edition(NULLABLE), api) == files(edition(NULLABLE), api)
 
     def test_what_speaks_for_no_day_does_not_change_with_it(self) -> None:
-        first, second = (files(edition(NULLABLE, day), api) for day in (DAY, DAY + datetime.timedelta(days=1)))
+        first, second = (
+            files(edition(NULLABLE, day), api) for day in (DAY, DAY + datetime.timedelta(days=1))
+        )
         changed = {path for path in first if first[path] != second[path]}
         dated = ("index", "cells", "minimum", "schedule", "proposals", "advise")
         assert changed == {"api/v1/index.json", *(f"api/v1/demo/{name}.json" for name in dated)}
@@ -93,7 +112,7 @@ class TestBytes:
         assert len(found["api/v1/demo/index.json"]) < 40 * 1024
 
     def test_many_cells_are_told_in_several_files(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("compat.site.api_cells.ROWS", 2)
+        monkeypatch.setattr("compat.site.api.cell_documents.ROWS", 2)
         found = documents(proven(*(cell.id for cell in CELLS[:5])))
         seen, path = [], "api/v1/demo/cells.json"
         while path is not None:
@@ -140,7 +159,12 @@ class TestContent:
 
     def test_a_cell_tells_its_proof(self) -> None:
         told = documents(NULLABLE)[api_path("demo", "cells", NEW)]
-        assert (told["verdict"], told["state"], told["tested"], told["passed"]) == ("flaky", "flaky", 2, 1)
+        assert (told["verdict"], told["state"], told["tested"], told["passed"]) == (
+            "flaky",
+            "flaky",
+            2,
+            1,
+        )
         assert (told["outcome"], told["stage"], told["cause"], told["subject"]) == (
             *("import-fail:abort", "import", "abort"), None,
         )  # fmt: skip
@@ -150,9 +174,17 @@ class TestContent:
 
     def test_a_cell_without_a_run_has_every_key_too(self) -> None:
         found = documents(NULLABLE)
-        never, ran_once = found[api_path("demo", "cells", OLD)], found[api_path("demo", "cells", NEW)]
+        never, ran_once = (
+            found[api_path("demo", "cells", OLD)],
+            found[api_path("demo", "cells", NEW)],
+        )
         assert never.keys() == ran_once.keys()
-        assert (never["verdict"], never["outcome"], never["latest"], never["runs"]) == ("unknown", None, None, [])
+        assert (never["verdict"], never["outcome"], never["latest"], never["runs"]) == (
+            "unknown",
+            None,
+            None,
+            [],
+        )
 
     def test_a_release_tells_with_what_it_works(self) -> None:
         told = documents(proven(NEW))["api/v1/demo/releases/demo/2.0.json"]
@@ -208,7 +240,7 @@ def test_pages_name_the_tests_of_helpers_apart_and_count_the_others() -> None:
     assert capability_view(volume, "sum", ()).of_helper
     assert capability_view(volume, "sum", ()).statements == ("Works in every tested release.",)
     assert "sum" in capability_ids(volume)
-    text = markdown(volume.picture, volume.capabilities)
+    text = capability_table(volume.picture, volume.capabilities)
     table, _, helpers = text.partition("Tests of the suite's own helpers")
     assert "`sum`" not in table
     assert "- Sums `sum`: 1 yes" in helpers

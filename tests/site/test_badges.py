@@ -1,19 +1,31 @@
-"""Badges: facts in words, in the exact form that shields.io takes, and as pictures without scripts."""
+"""Badges: facts in words, in the exact form that shields.io takes, and as pictures without
+scripts.
+"""
 
 import json
 from xml.etree import ElementTree
 
 import pytest
-from editions import edition, files, volume
-from known import Shelf, lock_of, proven, ran
+from support.editions import edition, files, volume
+from support.known import Shelf, lock_of, proven, ran
 
-from compat.site.badges import AMBER, BLUE, GREY, RED, Badge, badges, endpoint, named, svg
+from compat.site.exports.badges import (
+    AMBER,
+    BLUE,
+    GREY,
+    RED,
+    Badge,
+    badges,
+    endpoint,
+    matrix_badges,
+    svg,
+)
 
 NEW, OLD = "py3.9-dep2-demo2.0", "py3.8-dep1-demo1.0"
 
 
 def badge(shelf: Shelf, *name: str) -> Badge:
-    return dict(named(volume(shelf, shelf.picture())))[name]
+    return dict(matrix_badges(volume(shelf, shelf.picture())))[name]
 
 
 def failing(outcome: str, days_ago: int = 0) -> Shelf:
@@ -29,12 +41,21 @@ class TestFacts:
         assert badge(failing("import-fail:abort"), "status").colour == RED
 
     def test_without_data_it_is_grey_and_says_so(self) -> None:
-        for name in (("status",), ("latest",), ("freshness",), ("proposal",), ("dep-min",), ("release", "1.0")):
+        for name in (
+            ("status",),
+            ("latest",),
+            ("freshness",),
+            ("proposal",),
+            ("dep-min",),
+            ("release", "1.0"),
+        ):
             assert badge(Shelf(), *name).message == "no data", name
             assert badge(Shelf(), *name).colour == GREY
 
     def test_what_nobody_ran_is_never_green(self) -> None:
-        assert {found.colour for _, found in named(volume(Shelf(), Shelf().picture()))} == {GREY}
+        assert {found.colour for _, found in matrix_badges(volume(Shelf(), Shelf().picture()))} == {
+            GREY
+        }
 
     def test_the_newest_that_works(self) -> None:
         broken = ran(lock_of(NEW), "import-fail:abort")
@@ -58,15 +79,26 @@ class TestForm:
     def test_every_badge_is_there_twice(self) -> None:
         found = files(edition(proven(NEW)), badges)
         stems = {path.rpartition(".")[0] for path in found}
-        assert {f"badge/demo/{name}" for name in ("status", "latest", "proposal", "freshness", "release/2.0")} <= stems
+        assert {
+            f"badge/demo/{name}"
+            for name in ("status", "latest", "proposal", "freshness", "release/2.0")
+        } <= stems
         assert len(found) == 2 * len(stems)
 
     def test_the_json_has_the_keys_that_shields_takes_and_no_other(self) -> None:
         told = json.loads(endpoint(Badge(label="a", message="b", colour=BLUE)))
-        assert told == {"schemaVersion": 1, "label": "a", "message": "b", "color": BLUE, "cacheSeconds": 3600}
+        assert told == {
+            "schemaVersion": 1,
+            "label": "a",
+            "message": "b",
+            "color": BLUE,
+            "cacheSeconds": 3600,
+        }
 
     def test_the_picture_says_its_words(self) -> None:
-        root = ElementTree.fromstring(svg(Badge(label="demo <1>", message="works & more", colour=BLUE)))
+        root = ElementTree.fromstring(
+            svg(Badge(label="demo <1>", message="works & more", colour=BLUE))
+        )
         texts = [element.text for element in root.iter() if element.text]
         assert texts[0] == "demo <1>: works & more"
         assert texts[-2:] == ["demo <1>", "works & more"]
@@ -84,6 +116,10 @@ class TestForm:
     )
     def test_the_width_follows_the_text(self, narrow: str, wide: str) -> None:
         def width(text: str) -> int:
-            return int(ElementTree.fromstring(svg(Badge(label="x", message=text, colour=BLUE))).get("width", "0"))
+            return int(
+                ElementTree.fromstring(svg(Badge(label="x", message=text, colour=BLUE))).get(
+                    "width", "0"
+                )
+            )
 
         assert width(narrow) < width(wide)

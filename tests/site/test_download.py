@@ -6,16 +6,16 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from editions import URL, edition, files, listed
 from hypothesis import HealthCheck, given, settings
-from known import Shelf, lock_of, proven, ran, shelves, statuses
+from support.editions import URL, edition, files, listed
+from support.known import Shelf, lock_of, proven, ran, shelves, statuses
 
 from compat.run.evidence import Metric
-from compat.site.card import cards
-from compat.site.download import downloads
-from compat.site.edition import Listing
-from compat.site.installs import files as installs
-from compat.site.sitemap import sitemap
+from compat.site.edition import DigestListing
+from compat.site.exports.card import cards
+from compat.site.exports.database import downloads
+from compat.site.exports.lock_files import files as installs
+from compat.site.exports.sitemap import sitemap
 
 NEW, OLD = "py3.9-dep2-demo2.0", "py3.8-dep1-demo1.0"
 RUN = ran(
@@ -35,7 +35,9 @@ def opened(shelf: Shelf, folder: Path) -> sqlite3.Connection:
 
 def test_the_queries_that_come_with_it_answer(tmp_path: Path) -> None:
     text = files(edition(SHELF), downloads)["download/demo.sql"].decode()
-    asked = "\n".join(line for line in text.splitlines() if not line.startswith((".", "--"))).split(";")
+    asked = "\n".join(line for line in text.splitlines() if not line.startswith((".", "--"))).split(
+        ";"
+    )
     with closing(opened(SHELF, tmp_path)) as database:
         works, failing = (database.execute(one).fetchall() for one in asked if one.strip())
     ((*row, versions),) = works
@@ -46,11 +48,15 @@ def test_the_queries_that_come_with_it_answer(tmp_path: Path) -> None:
 
 def test_it_holds_runs_capabilities_and_metrics(tmp_path: Path) -> None:
     with closing(opened(SHELF, tmp_path)) as database:
-        assert database.execute("SELECT cell, outcome, counts, isolation FROM runs ORDER BY cell").fetchall() == [
+        assert database.execute(
+            "SELECT cell, outcome, counts, isolation FROM runs ORDER BY cell"
+        ).fetchall() == [
             (OLD, "pass", 1, "L3"),
             (NEW, "test-fail:assertion(mean)", 1, "L3"),
         ]
-        assert database.execute("SELECT name, value FROM metrics").fetchall() == [("import_seconds", 1.5)]
+        assert database.execute("SELECT name, value FROM metrics").fetchall() == [
+            ("import_seconds", 1.5)
+        ]
         assert database.execute("SELECT capability, title FROM suite").fetchall() == [
             ("import", None),
             ("mean", "Means"),
@@ -59,7 +65,9 @@ def test_it_holds_runs_capabilities_and_metrics(tmp_path: Path) -> None:
 
 
 @given(shelf=shelves())
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_it_agrees_with_the_picture_and_is_the_same_each_time(shelf: Shelf, tmp_path: Path) -> None:
     made = [files(edition(shelf), downloads)["download/demo.sqlite"] for _ in range(2)]
     assert made[0] == made[1]
@@ -72,15 +80,19 @@ def test_it_agrees_with_the_picture_and_is_the_same_each_time(shelf: Shelf, tmp_
 
 def test_the_sitemap_names_the_pages_that_came_before_it() -> None:
     robots, listing = sitemap(edition(Shelf()))
-    assert isinstance(listing, Listing)
-    made = listing.make((listed("demo/index.html", b""), listed("index.html", b""), listed("a.json", b"")))
+    assert isinstance(listing, DigestListing)
+    made = listing.make(
+        (listed("demo/index.html", b""), listed("index.html", b""), listed("a.json", b""))
+    )
     places = [element.text for element in ElementTree.fromstring(made).iter() if element.text]
     assert places == [f"{URL}demo/", URL]
     assert f"Sitemap: {URL}sitemap.xml" in files(edition(Shelf()), sitemap)["robots.txt"].decode()
     assert robots.path == "robots.txt"
 
 
-@pytest.mark.parametrize(("shelf", "said"), [(proven(NEW), "demo 2.0"), (Shelf(), "nothing is proven so far")])
+@pytest.mark.parametrize(
+    ("shelf", "said"), [(proven(NEW), "demo 2.0"), (Shelf(), "nothing is proven so far")]
+)
 def test_the_card_says_the_answer(shelf: Shelf, said: str) -> None:
     root = ElementTree.fromstring(files(edition(shelf), cards)["card/demo.svg"])
     assert said in [element.text for element in root.iter()]

@@ -2,14 +2,16 @@
 
 import posixpath
 
-from hostile_texts import HUGE, STRINGS
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support.hostile_texts import HUGE, STRINGS
 
 from compat.results.record import RESERVED
 from compat.site.edition import page, segment
 
-texts = st.one_of(st.text(max_size=400), st.sampled_from(STRINGS), st.text("./~%\\ aA:", max_size=8))
+texts = st.one_of(
+    st.text(max_size=400), st.sampled_from(STRINGS), st.text("./~%\\ aA:", max_size=8)
+)
 
 
 @given(texts)

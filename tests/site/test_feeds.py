@@ -4,11 +4,11 @@ import datetime
 from collections import Counter
 from xml.etree import ElementTree
 
-from editions import URL, edition, files
 from hypothesis import given, settings
-from known import DAY, Shelf, lock_of, proven, ran, shelves
+from support.editions import URL, edition, files
+from support.known import DAY, Shelf, lock_of, proven, ran, shelves
 
-from compat.site.feeds import feeds
+from compat.site.exports.feeds import feeds
 
 NEW = "py3.9-dep2-demo2.0"
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -35,7 +35,10 @@ def worked_then_broke() -> Shelf:
 def test_a_regression_is_told_with_what_it_means() -> None:
     (entry,) = feed(worked_then_broke(), "regressions")
     assert entry["title"] == "broken, was works: demo 2.0 with dep 2 on Python 3.9 (fresh)"
-    assert entry["content"] == f"Cell {NEW}. import-fail:abort. The import fails: the interpreter aborts. {ALSO}"
+    assert (
+        entry["content"]
+        == f"Cell {NEW}. import-fail:abort. The import fails: the interpreter aborts. {ALSO}"
+    )
     assert entry["link"] == f"{URL}demo/cell/{NEW}/"
     assert entry["updated"] == "2026-11-20T12:00:00.000000Z"
 
@@ -56,7 +59,9 @@ def test_releases_are_told_when_they_came_out() -> None:
 def test_a_silence_is_told_once_and_keeps_its_day() -> None:
     shelf = Shelf([ran(lock_of(NEW))], [lock_of(NEW)])
     assert feed(shelf, "health") == []
-    first, later = (feed(shelf, "health", DAY + datetime.timedelta(days=days)) for days in (91, 120))
+    first, later = (
+        feed(shelf, "health", DAY + datetime.timedelta(days=days)) for days in (91, 120)
+    )
     assert [entry["id"] for entry in first] == [entry["id"] for entry in later]
     assert first[0]["updated"] == "2027-02-19T00:00:00.000000Z"
     assert feed(shelf, "health", DAY + datetime.timedelta(days=90)) == []

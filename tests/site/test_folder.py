@@ -1,20 +1,29 @@
-"""The output folder: only what changed is written, and every address that ever was still answers."""
+"""The output folder: only what changed is written, and every address that ever was still
+answers.
+"""
 
 from pathlib import Path
 
 import pytest
 
 from compat.errors import CompatError
-from compat.site.edition import File, Listed, Listing, Made
-from compat.site.folder import Written, nearest, read_urls, write_edition
+from compat.site.edition import DigestListing, Listed, Made, SiteFile
+from compat.site.writer import Written, nearest, read_urls, write_edition
 
 
 def made(path: str, inputs: str, text: str = "x") -> Made:
     return Made(path=path, inputs=inputs, make=text.encode)
 
 
-def write(folder: Path, *files: File | Made | Listing, generation: str = "1", earlier: tuple[str, ...] = ()) -> Written:
-    return write_edition(folder, files, generation, earlier, lambda path, to: f"{path} moved to {to}".encode())
+def write(
+    folder: Path,
+    *files: SiteFile | Made | DigestListing,
+    generation: str = "1",
+    earlier: tuple[str, ...] = (),
+) -> Written:
+    return write_edition(
+        folder, files, generation, earlier, lambda path, to: f"{path} moved to {to}".encode()
+    )
 
 
 def never() -> bytes:
@@ -29,7 +38,9 @@ def test_a_page_is_made_only_when_what_it_reads_has_changed(tmp_path: Path) -> N
     assert (tmp_path / "a/index.html").read_bytes() == b"y"
 
 
-def test_other_code_or_templates_make_every_page_anew_but_write_only_what_differs(tmp_path: Path) -> None:
+def test_other_code_or_templates_make_every_page_anew_but_write_only_what_differs(
+    tmp_path: Path,
+) -> None:
     write(tmp_path, made("index.html", "1"), made("b.json", "1", "old"))
     before = (tmp_path / "index.html").stat()
     again = write(tmp_path, made("index.html", "1"), made("b.json", "1", "new"), generation="2")
@@ -78,7 +89,11 @@ def test_a_listing_names_the_files_before_it(tmp_path: Path) -> None:
         told.append(files)
         return b"listing"
 
-    files = (made("api/a.json", "1", "aa"), made("index.html", "1"), Listing(path="list", below="api/", make=listing))
+    files = (
+        made("api/a.json", "1", "aa"),
+        made("index.html", "1"),
+        DigestListing(path="list", below="api/", make=listing),
+    )
     write(tmp_path, *files)
     assert [(one.path, one.bytes) for one in told[0]] == [("api/a.json", 2)]
 

@@ -1,8 +1,10 @@
-"""What a change of a verdict is put down to: the versions, or a suite or lock that had changed besides."""
+"""What a change of a verdict is put down to: the versions, or a suite or lock that had changed
+besides.
+"""
 
-from editions import edition
-from known import OTHER_SUITE, Shelf, lock_of, ran
-from printed import printed
+from support.editions import edition
+from support.known import OTHER_SUITE, Shelf, lock_of, ran
+from support.printed import printed
 
 from compat.site.history import events
 
@@ -32,7 +34,9 @@ def test_a_run_that_came_to_no_lock_says_nothing_of_lock_and_suite() -> None:
 
 
 def test_a_page_does_not_blame_the_versions_for_a_suite_that_asks_more() -> None:
-    page = printed(edition(Shelf([ran(LOCK, days_ago=3, suite=OTHER_SUITE), ran(LOCK, FAULT)], [LOCK])))
+    page = printed(
+        edition(Shelf([ran(LOCK, days_ago=3, suite=OTHER_SUITE), ran(LOCK, FAULT)], [LOCK]))
+    )
     told = page["demo/changes/index.html"]
     assert "A changed suite finds more faults" in told
     assert "Works less than before" not in told

@@ -1,4 +1,6 @@
-"""Hostile texts through everything that is no page: it stays well-formed, fits its schema, and nothing comes alive."""
+"""Hostile texts through everything that is no page: it stays well-formed, fits its schema, and
+nothing comes alive.
+"""
 
 import datetime
 import json
@@ -9,12 +11,12 @@ from xml.etree import ElementTree
 
 import msgspec
 import pytest
-from editions import edition, files
-from hostile_texts import HUGE, STRINGS
 from icalendar import Calendar
 from jsonschema import Draft202012Validator
-from known import MATRIX, Shelf, lock_of, ran
 from packaging.version import Version
+from support.editions import edition, files
+from support.hostile_texts import HUGE, STRINGS
+from support.known import MATRIX, Shelf, lock_of, ran
 from test_api import schema_of
 
 from compat.declare.capabilities import Described
@@ -23,13 +25,13 @@ from compat.declare.policy import Policy
 from compat.results.record import Capability
 from compat.run.evidence import Metric
 from compat.run.outcome import Failed
-from compat.site.api import api
-from compat.site.badges import Badge, badges, endpoint, svg
-from compat.site.calendars import calendars
-from compat.site.card import cards
-from compat.site.feeds import feeds
-from compat.site.installs import files as installs
-from compat.site.text import fit
+from compat.site.api.documents import api
+from compat.site.encode import fit
+from compat.site.exports.badges import Badge, badges, endpoint, svg
+from compat.site.exports.calendars import calendars
+from compat.site.exports.card import cards
+from compat.site.exports.feeds import feeds
+from compat.site.exports.lock_files import files as installs
 
 NEW = "py3.9-dep2-demo2.0"
 RELAXED = "py3.8-dep2-demo1.0+relaxed"
@@ -42,14 +44,17 @@ ATOM_TAGS = {
 
 
 def hostile_matrix(text: str) -> Any:
-    """The matrix with the text wherever people or packages put one; the declarations' own checks are left out."""
+    """The matrix with the text wherever people or packages put one; the declarations' own checks
+    are left out.
+    """
     python, dep, demo = MATRIX.axes
     return msgspec.structs.replace(
         MATRIX,
         title=text,
         axes=(python, dep, demo),
         floors=tuple(
-            Floor(axis=axis, at=Version(at), because="a reason") for axis, at in (("python", "3.8"), ("dep", "1"))
+            Floor(axis=axis, at=Version(at), because="a reason")
+            for axis, at in (("python", "3.8"), ("dep", "1"))
         ),
         rules=tuple(msgspec.structs.replace(rule, because=text) for rule in MATRIX.rules),
         known=(
@@ -60,7 +65,10 @@ def hostile_matrix(text: str) -> Any:
 
 
 def hostile_shelf(text: str) -> Shelf:
-    """Runs whose every text is the hostile one. No record can hold a lone surrogate: its file is UTF-8."""
+    """Runs whose every text is the hostile one.
+
+    No record can hold a lone surrogate: its file is UTF-8.
+    """
     text = whole(text)
     lock, relaxed = lock_of(NEW), lock_of(RELAXED)
     broken = ran(
@@ -86,7 +94,17 @@ def whole(text: str) -> str:
 
 
 def hostile_edition(text: str) -> dict[str, bytes]:
-    told = [Described(id=text or "x", title=text, says=text, file=text, line=1, code=text, looks_for=((text,),))]
+    told = [
+        Described(
+            id=text or "x",
+            title=text,
+            says=text,
+            file=text,
+            line=1,
+            code=text,
+            looks_for=((text,),),
+        )
+    ]
     of = edition(hostile_shelf(text), EARLY, hostile_matrix(text), told)
     return files(of, installs, badges, feeds, calendars, cards, api)
 
@@ -95,7 +113,9 @@ def hostile_edition(text: str) -> dict[str, bytes]:
 def schemas() -> dict[str, Draft202012Validator]:
     made = files(edition(Shelf()), api)
     return {
-        path.removeprefix("schema/v1/").removesuffix(".json"): Draft202012Validator(json.loads(text))
+        path.removeprefix("schema/v1/").removesuffix(".json"): Draft202012Validator(
+            json.loads(text)
+        )
         for path, text in made.items()
         if path.startswith("schema/")
     }
@@ -130,7 +150,9 @@ def check_svg(content: bytes) -> None:
     """It is well-formed, has only our elements, no handler and no address."""
     for element in ElementTree.fromstring(content).iter():
         assert element.tag.rpartition("}")[2] in SVG_TAGS
-        assert not any(name.startswith("on") or "href" in name or name == "style" for name in element.attrib)
+        assert not any(
+            name.startswith("on") or "href" in name or name == "style" for name in element.attrib
+        )
 
 
 def check_atom(content: bytes) -> None:
@@ -147,14 +169,30 @@ def check_ics(content: bytes) -> None:
     for line in content.split(b"\r\n"):
         assert len(line) <= 75
         assert not any(byte < 32 and byte != 9 for byte in line)
-    names = {line.partition(b":")[0].partition(b";")[0] for line in re.sub(rb"\r\n[ \t]", b"", content).split(b"\r\n")}
+    names = {
+        line.partition(b":")[0].partition(b";")[0]
+        for line in re.sub(rb"\r\n[ \t]", b"", content).split(b"\r\n")
+    }
     assert names <= {
-        *(b"", b"BEGIN", b"END", b"VERSION", b"PRODID", b"X-WR-CALNAME", b"SUMMARY", b"DTSTART", b"DTEND", b"DTSTAMP"),
+        *(
+            b"",
+            b"BEGIN",
+            b"END",
+            b"VERSION",
+            b"PRODID",
+            b"X-WR-CALNAME",
+            b"SUMMARY",
+            b"DTSTART",
+            b"DTEND",
+            b"DTSTAMP",
+        ),
         *(b"UID", b"DESCRIPTION", b"TRANSP", b"ACTION", b"TRIGGER"),
     }
     calendar = Calendar.from_ical(content.decode())
     assert content.split(b"\r\n").count(b"BEGIN:VEVENT") == len(calendar.walk("VEVENT"))
-    assert len({str(event["UID"]) for event in calendar.walk("VEVENT")}) == len(calendar.walk("VEVENT"))
+    assert len({str(event["UID"]) for event in calendar.walk("VEVENT")}) == len(
+        calendar.walk("VEVENT")
+    )
 
 
 @pytest.mark.parametrize("text", STRINGS, ids=range(len(STRINGS)))
@@ -165,7 +203,9 @@ def test_what_is_told_is_what_was_there(text: str) -> None:
     assert json.loads(made["api/v1/demo/index.json"])["title"] == whole(text)
     feed = ElementTree.fromstring(made["feed/demo/all.atom"])
     title = feed.findtext("{http://www.w3.org/2005/Atom}title") or ""
-    assert title == fit(f"{text}: everything that happened").replace("\r\n", "\n").replace("\r", "\n")
+    assert title == fit(f"{text}: everything that happened").replace("\r\n", "\n").replace(
+        "\r", "\n"
+    )
 
 
 @pytest.mark.parametrize("text", STRINGS, ids=range(len(STRINGS)))

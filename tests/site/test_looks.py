@@ -1,15 +1,15 @@
 """How states look: three recipes of a place fold into one, and no two states look alike."""
 
-from editions import edition
-from known import Shelf, lock_of, ran
-from printed import every_state
+from support.editions import edition
+from support.known import Shelf, lock_of, ran
+from support.printed import every_state
 
-from compat.site.looks import BLOCKED, DECLARED, LOOKS, REFUSED, Look, place_look
+from compat.site.status import BLOCKED, DECLARED, LOOKS, REFUSED, StatusStyle, place_look
 
 PLACE = "py3.8-dep1-demo1.0"
 
 
-def look(*records: object, place: str = PLACE) -> Look:
+def look(*records: object, place: str = PLACE) -> StatusStyle:
     (volume,) = edition(Shelf(records)).volumes  # type: ignore[arg-type]
     return place_look(volume.places[place])
 
@@ -61,4 +61,6 @@ def test_an_untested_place_is_declared_where_the_release_admits_it_and_else_unkn
 
 def test_the_shelf_of_every_state_has_them_all() -> None:
     (volume,) = edition(every_state()).volumes
-    assert {place_look(entries).state for entries in volume.places.values()} == LOOKS.keys() - {"unknown"}
+    assert {place_look(entries).state for entries in volume.places.values()} == LOOKS.keys() - {
+        "unknown"
+    }

@@ -1,4 +1,6 @@
-"""A site mended file by file is the one made at once: no digest of inputs leaves out what a file is made from."""
+"""A site mended file by file is the one made at once: no digest of inputs leaves out what a file is
+made from.
+"""
 
 import datetime
 from itertools import chain
@@ -6,16 +8,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from editions import edition
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from known import DAY, Shelf, lock_of, ran, shelves
-from printed import SITE, every_state
+from support.editions import edition
+from support.known import DAY, Shelf, lock_of, ran, shelves
+from support.printed import SITE, every_state
 
-from compat.site import api_cells
-from compat.site.folder import Written, write_edition
+from compat.site.api import cell_documents
+from compat.site.pages.render import Printer
 from compat.site.producers import PRODUCERS
-from compat.site.render import Printer
+from compat.site.writer import Written, write_edition
 
 BROKEN = "py3.8-dep2-demo2.0+relaxed"
 
@@ -32,20 +34,30 @@ def repaired() -> Shelf:
     shelf = every_state()
     lock = shelf.locks[BROKEN]
     records = [record for entry in shelf.picture().known for record in shelf.records(entry.cell.id)]
-    return Shelf([*records, ran(lock, minute=30), ran(lock_of("py3.9-dep1-demo2.0"))], shelf.locks.values())
+    return Shelf(
+        [*records, ran(lock, minute=30), ran(lock_of("py3.9-dep1-demo2.0"))], shelf.locks.values()
+    )
 
 
 @given(before=shelves(), after=shelves(), days=st.sampled_from([0, 1, 100]))
 @example(before=every_state(), after=repaired(), days=0)
 @example(before=repaired(), after=every_state(), days=0)
 @settings(max_examples=10, deadline=None)
-def test_a_mended_site_is_the_one_that_is_made_at_once(before: Shelf, after: Shelf, days: int) -> None:
-    with TemporaryDirectory() as one, TemporaryDirectory() as other, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(api_cells, "ROWS", 2)
+def test_a_mended_site_is_the_one_that_is_made_at_once(
+    before: Shelf, after: Shelf, days: int
+) -> None:
+    with (
+        TemporaryDirectory() as one,
+        TemporaryDirectory() as other,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(cell_documents, "ROWS", 2)
         mended, fresh = Path(one), Path(other)
         publish(before, mended, DAY - datetime.timedelta(days=days))
         found, whole = publish(after, mended), publish(after, fresh)
         assert set(found.files) == set(whole.files)
-        assert [p for p in whole.files if (mended / p).read_bytes() != (fresh / p).read_bytes()] == []
+        assert [
+            p for p in whole.files if (mended / p).read_bytes() != (fresh / p).read_bytes()
+        ] == []
         assert found.files == whole.files
         assert publish(after, mended).changed == ()

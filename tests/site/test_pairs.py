@@ -1,22 +1,28 @@
-"""Pages of two capabilities: which pairs have one, where both work, and that one is made again only for its own two."""
+"""Pages of two capabilities: which pairs have one, where both work, and that one is made again only
+for its own two.
+"""
 
 import json
 
 import pytest
-from editions import edition, files
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from known import Shelf, lock_of, ran, statuses
 from packaging.version import Version
-from printed import Addresses, printed
+from support.editions import edition, files
+from support.known import Shelf, lock_of, ran, statuses
+from support.printed import Addresses, printed
 
 from compat.results.record import Capability
-from compat.site.api import api
+from compat.site.api.documents import api
 from compat.site.edition import Edition
-from compat.site.pages import pages
-from compat.site.views_pair import Pairs, statements
+from compat.site.pages.page_list import pages
+from compat.site.pages.pair_view import Pairs, pair_statements
 
-OLD, ALSO_OLD, NEW = "py3.8-dep1-demo1.0+relaxed", "py3.8-dep2-demo1.0+relaxed", "py3.9-dep2-demo2.0"
+OLD, ALSO_OLD, NEW = (
+    "py3.8-dep1-demo1.0+relaxed",
+    "py3.8-dep2-demo1.0+relaxed",
+    "py3.9-dep2-demo2.0",
+)
 TITLES = ("One", "Two")
 
 
@@ -24,7 +30,9 @@ def shelf(**cells: tuple[Capability, ...]) -> Shelf:
     """A shelf whose cells can what is told, by `old`, `also` and `new`."""
     names = {"old": OLD, "also": ALSO_OLD, "new": NEW}
     locks = {cell: lock_of(names[cell]) for cell in cells}
-    return Shelf([ran(locks[cell], capabilities=told) for cell, told in cells.items()], locks.values())
+    return Shelf(
+        [ran(locks[cell], capabilities=told) for cell, told in cells.items()], locks.values()
+    )
 
 
 def made(**cells: tuple[Capability, ...]) -> Pairs:
@@ -56,7 +64,9 @@ def test_no_pair_has_the_address_of_a_capability() -> None:
     assert found.all == (("a.x", "a.z"),)
 
 
-def test_the_newest_cell_in_which_both_work_is_named_even_where_another_speaks_for_the_release() -> None:
+def test_the_newest_cell_in_which_both_work_is_named_even_where_another_speaks_for_the_release() -> (
+    None
+):
     told = {
         "old": can(x="yes", y="yes", z="no", w="no"),
         "also": can(x="yes", y="no", z="yes", w="yes"),
@@ -82,7 +92,11 @@ def test_where_both_never_work_the_page_says_so() -> None:
 def test_the_two_link_it_under_compare_with() -> None:
     content = printed(edition(shelf(old=can(x="yes", y="no", z="yes"))))
     for name, others in (("x", ["x+a.y"]), ("y", ["x+a.y", "y+a.z"]), ("z", ["y+a.z"])):
-        links = [link for link in Addresses(content[f"demo/cap/a.{name}/index.html"]).links if "+a." in link]
+        links = [
+            link
+            for link in Addresses(content[f"demo/cap/a.{name}/index.html"]).links
+            if "+a." in link
+        ]
         assert links == [f"../../../demo/cap/a.{other}/" for other in others]
 
 
@@ -90,15 +104,24 @@ def test_the_two_link_it_under_compare_with() -> None:
     ("told", "expected"),
     [
         ([("1", "yes", "yes"), ("2", "yes", "yes")], ("In every tested release: both work.",)),
-        ([("1", None, "yes"), ("2", "no", "no")], ("In every tested release: “One” fails, “Two” fails.",)),
+        (
+            [("1", None, "yes"), ("2", "no", "no")],
+            ("In every tested release: “One” fails, “Two” fails.",),
+        ),
         (
             [("1", "absent", "yes"), ("2", "yes", "yes"), ("3", "no", "yes")],
-            ("Until 1: “One” is not there, “Two” works.", "In 2: both work.", "Since 3: “One” fails, “Two” works."),
+            (
+                "Until 1: “One” is not there, “Two” works.",
+                "In 2: both work.",
+                "Since 3: “One” fails, “Two” works.",
+            ),
         ),
     ],
 )
-def test_the_releases_are_told_as_ranges(told: list[tuple[str, str, str]], expected: tuple[str, ...]) -> None:
-    assert statements([(Version(at), (one, two)) for at, one, two in told], TITLES) == expected  # type: ignore[misc]
+def test_the_releases_are_told_as_ranges(
+    told: list[tuple[str, str, str]], expected: tuple[str, ...]
+) -> None:
+    assert pair_statements([(Version(at), (one, two)) for at, one, two in told], TITLES) == expected  # type: ignore[misc]
 
 
 def test_it_is_made_again_only_when_one_of_its_two_changes() -> None:
@@ -114,16 +137,24 @@ def test_it_is_made_again_only_when_one_of_its_two_changes() -> None:
 @given(
     cells=st.dictionaries(
         st.sampled_from(["old", "also", "new"]),
-        st.dictionaries(st.sampled_from("xyz"), st.sampled_from(["yes", "no", "absent"]), min_size=1),
+        st.dictionaries(
+            st.sampled_from("xyz"), st.sampled_from(["yes", "no", "absent"]), min_size=1
+        ),
         min_size=1,
     )
 )
 @settings(max_examples=40, deadline=None)
 def test_it_says_what_the_api_says_of_the_two(cells: dict[str, dict[str, str]]) -> None:
     of = edition(shelf(**{cell: can(**found) for cell, found in cells.items()}))
-    told = {path: json.loads(text) for path, text in files(of, api).items() if "/capabilities/a." in path}
+    told = {
+        path: json.loads(text)
+        for path, text in files(of, api).items()
+        if "/capabilities/a." in path
+    }
     by_cell = {
-        document["id"]: {f"demo/cell/{one['cell']}/index.html": one["status"] for one in document["cells"]}
+        document["id"]: {
+            f"demo/cell/{one['cell']}/index.html": one["status"] for one in document["cells"]
+        }
         for document in told.values()
     }
     pairs = Pairs(of.volumes[0])
@@ -133,5 +164,9 @@ def test_it_says_what_the_api_says_of_the_two(cells: dict[str, dict[str, str]]) 
             two = [by_cell[name].get(mark.path) for name in (first, second)]
             expected = "unknown" if None in two else ("none", "one", "both")[two.count("yes")]
             assert mark.state == expected
-        meeting = {path for path, status in by_cell[first].items() if status == "yes" == by_cell[second].get(path)}
+        meeting = {
+            path
+            for path, status in by_cell[first].items()
+            if status == "yes" == by_cell[second].get(path)
+        }
         assert (view.newest.path in meeting) if view.newest is not None else not meeting

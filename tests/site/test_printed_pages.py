@@ -1,18 +1,22 @@
-"""Pages as HTML: every state is told in words, red cells say why, no link is broken, the same input gives the same."""
+"""Pages as HTML: every state is told in words, red cells say why, no link is broken, the same input
+gives the same.
+"""
 
 import re
 
 import pytest
-from editions import edition
 from hypothesis import given, settings
-from known import Shelf, proven, shelves
-from printed import Addresses, broken_links, every_state, page_of, printed, whole
+from support.editions import edition
+from support.known import Shelf, proven, shelves
+from support.printed import Addresses, broken_links, every_state, page_of, printed, whole
 
 from compat.site.edition import Edition
 
 GRIDS = ("demo/grid/py3.8/index.html", "demo/grid/py3.9/index.html")
 BROKEN = "demo/cell/py3.8-dep2-demo2.0+relaxed/index.html"
-INLINE = re.compile(r"<style|\sstyle=|\son[a-z]+=|javascript:|<script(?![^>]*\ssrc=)", re.IGNORECASE)
+INLINE = re.compile(
+    r"<style|\sstyle=|\son[a-z]+=|javascript:|<script(?![^>]*\ssrc=)", re.IGNORECASE
+)
 
 
 def words(html: str) -> str:
@@ -31,7 +35,10 @@ def test_the_grids_tell_every_state_by_symbol_and_by_sentence(pages: dict[str, s
         "✓ demo 2.0 with dep 2 on Python 3.9: works, tested 20 November 2026",
         "† demo 1.0 with dep 1 on Python 3.8: worked once, tested 20 November 2026",
         "✓+◷ demo 1.0 with dep 2 on Python 3.8: works relaxed, tested 4 May 2026 (stale)",
-        "◐ demo 1.0 with dep 2 on Python 3.9: partly works, with pins lifted, tested 20 November 2026",
+        (
+            "◐ demo 1.0 with dep 2 on Python 3.9: partly works, with pins lifted, tested 20"
+            " November 2026"
+        ),
         "≈ demo 2.0 with dep 1 on Python 3.8: flaky, with pins lifted, tested 20 November 2026",
         "✗ demo 2.0 with dep 2 on Python 3.8: broken, with pins lifted, tested 20 November 2026",
     ):
@@ -43,7 +50,9 @@ def test_each_row_of_a_grid_begins_with_its_answer(pages: dict[str, str]) -> Non
     assert "1.0 † worked once: 1 ✓+ works relaxed: 2" in text
 
 
-def test_a_red_cell_tells_class_cause_differences_log_and_how_to_do_it_again(pages: dict[str, str]) -> None:
+def test_a_red_cell_tells_class_cause_differences_log_and_how_to_do_it_again(
+    pages: dict[str, str],
+) -> None:
     text = words(pages[BROKEN])
     for told in (
         "Broken , with pins lifted",
@@ -82,7 +91,9 @@ def test_where_nothing_ran_nothing_is_green() -> None:
 def test_a_matrix_that_is_no_longer_run_says_that_its_data_is_stale() -> None:
     shelf = every_state()
     later = edition(shelf, day=shelf.picture().day.replace(year=2027))
-    assert "This data is stale. Nothing ran since 20 November 2026" in words(printed(later)["index.html"])
+    assert "This data is stale. Nothing ran since 20 November 2026" in words(
+        printed(later)["index.html"]
+    )
     assert "This data is stale" not in words(page_of(shelf, "index.html"))
 
 
@@ -90,14 +101,18 @@ def test_the_same_edition_is_printed_the_same() -> None:
     assert whole(edition(every_state())) == whole(edition(every_state()))
 
 
-def test_every_page_forbids_what_is_not_its_own_and_holds_no_inline_code(pages: dict[str, str]) -> None:
+def test_every_page_forbids_what_is_not_its_own_and_holds_no_inline_code(
+    pages: dict[str, str],
+) -> None:
     for path, html in pages.items():
         assert not INLINE.search(html), path
         if 'http-equiv="refresh"' not in html:
             assert "default-src 'none'; style-src 'self'; script-src 'self'" in html
 
 
-def test_every_page_has_a_language_a_title_one_heading_and_ids_that_are_its_own(pages: dict[str, str]) -> None:
+def test_every_page_has_a_language_a_title_one_heading_and_ids_that_are_its_own(
+    pages: dict[str, str],
+) -> None:
     for path, html in pages.items():
         ids = Addresses(html).ids
         assert len(set(ids)) == len(ids), path
@@ -106,7 +121,9 @@ def test_every_page_has_a_language_a_title_one_heading_and_ids_that_are_its_own(
         assert re.search(r"<title>[^<]{3,}</title>", html), path
 
 
-@pytest.mark.parametrize("of", [edition(every_state()), edition(Shelf()), edition(proven("py3.9-dep2-demo2.0"))])
+@pytest.mark.parametrize(
+    "of", [edition(every_state()), edition(Shelf()), edition(proven("py3.9-dep2-demo2.0"))]
+)
 def test_no_link_inside_the_site_is_broken(of: Edition) -> None:
     content = whole(of)
     assert broken_links(content, [path for path in content if path.endswith(".html")]) == []

@@ -1,14 +1,16 @@
-"""The pages of the quarters: the minimum versions, the moves, what they end, and the way from one to the next."""
+"""The pages of the quarters: the minimum versions, the moves, what they end, and the way from one
+to the next.
+"""
 
 import json
 import re
 
 import pytest
-from editions import EARLY, MOVING, POLICY, edition, files
-from known import Shelf
-from printed import Addresses, broken_links, printed, whole
+from support.editions import EARLY, MOVING, POLICY, edition, files
+from support.known import Shelf
+from support.printed import Addresses, broken_links, printed, whole
 
-from compat.site.api import api
+from compat.site.api.documents import api
 from compat.site.edition import Edition
 
 QUARTER = re.compile(r"demo/schedule/(\d{4}-q[1-4])/index\.html")
@@ -21,7 +23,11 @@ def moving() -> Edition:
 
 @pytest.fixture(scope="module")
 def pages(moving: Edition) -> dict[str, str]:
-    return {found[1]: html for path, html in printed(moving).items() if (found := QUARTER.fullmatch(path))}
+    return {
+        found[1]: html
+        for path, html in printed(moving).items()
+        if (found := QUARTER.fullmatch(path))
+    }
 
 
 def words(html: str) -> str:
@@ -45,7 +51,9 @@ def test_each_tells_what_the_api_tells(moving: Edition, pages: dict[str, str]) -
                 assert f"{gone['package']} {', '.join(gone['versions'])}" in ends
 
 
-def test_one_leads_to_the_next_and_the_schedule_to_all(moving: Edition, pages: dict[str, str]) -> None:
+def test_one_leads_to_the_next_and_the_schedule_to_all(
+    moving: Edition, pages: dict[str, str]
+) -> None:
     schedule = Addresses(printed(moving)["demo/schedule/index.html"]).links
     names = sorted(pages)
     for before, name, after in zip(["", *names[:-1]], names, [*names[1:], ""], strict=True):

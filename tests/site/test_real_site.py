@@ -1,14 +1,16 @@
-"""The site of the committed records: no page is too heavy, no link broken, and mending it writes only what changed."""
+"""The site of the committed records: no page is too heavy, no link broken, and mending it writes
+only what changed.
+"""
 
 import datetime
 import shutil
 from pathlib import Path
 
 import pytest
-from printed import broken_links
+from support.printed import broken_links
 
 from compat.cli import publish
-from compat.site.budgets import KIB, weights
+from compat.site.pages.weights import KIB, weights
 
 ROOT = Path(__file__).parent.parent.parent
 DAY = datetime.date(2027, 1, 1)
@@ -19,12 +21,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, and beside it a copy of the repository's matrices that it is made from."""
     place: Path = tmp_path_factory.mktemp("real")
     shutil.copytree(ROOT / "matrices", place / "matrices")
-    publish.write(None, place / "public", "https://compat.example/", DAY, place)
+    publish.write_site(None, place / "public", "https://compat.example/", DAY, place)
     return place
 
 
 def test_every_kind_of_file_is_within_its_budget(site: Path) -> None:
-    again = publish.write(None, site / "public", "https://compat.example/", DAY, site)
+    again = publish.write_site(None, site / "public", "https://compat.example/", DAY, site)
     found = weights({path: known.gzipped for path, known in again.files.items() if known.gzipped})
     assert {one.kind for one in found} >= {"home", "grid", "cell", "cap", "release", "css", "js"}
     assert [one for one in found if one.is_over] == []
@@ -33,7 +35,11 @@ def test_every_kind_of_file_is_within_its_budget(site: Path) -> None:
 
 def test_no_link_is_broken(site: Path) -> None:
     folder = site / "public"
-    content = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    content = {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
     assert broken_links(content, [path for path in content if path.endswith(".html")]) == []
 
 
@@ -47,7 +53,7 @@ def test_search_engines_are_told_of_every_page(site: Path) -> None:
 def test_without_one_record_only_what_it_told_is_written_again(site: Path) -> None:
     record = sorted((site / "matrices" / "pip-tools" / "records").glob("*/*.json"))[0]
     record.unlink()
-    again = publish.write(None, site / "public", "https://compat.example/", DAY, site)
+    again = publish.write_site(None, site / "public", "https://compat.example/", DAY, site)
     cells = [path for path in again.changed if "/cell/" in path or "/cells/" in path]
     assert again.changed
     assert len(again.changed) < again.unchanged / 4

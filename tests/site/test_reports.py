@@ -1,20 +1,22 @@
-"""Reports of wrong data: an issue filled in before, in which nothing comes alive, whatever the names are."""
+"""Reports of wrong data: an issue filled in before, in which nothing comes alive, whatever the
+names are.
+"""
 
 import re
 from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from editions import URL, volume
-from hostile_texts import STRINGS
 from hypothesis import given
 from hypothesis import strategies as st
-from known import DAY, Shelf
-from printed import every_state, printed
+from support.editions import URL, volume
+from support.hostile_texts import STRINGS
+from support.known import DAY, Shelf
+from support.printed import every_state, printed
 
-from compat.policy.prose import faults, title_faults
+from compat.github.markdown import faults, title_faults
 from compat.site.edition import Edition
-from compat.site.reports import Report, report_address
+from compat.site.pages.reports import ProblemReport, report_address
 
 BROKEN = "py3.8-dep2-demo2.0+relaxed"
 LINK = re.compile(r'href="(https://github\.com/[^"]*)"')
@@ -26,7 +28,10 @@ def of(shelf: Shelf, repository: str = "somebody/something") -> Edition:
 
 @pytest.fixture(scope="module")
 def links() -> dict[str, list[str]]:
-    return {path: [unescape(one) for one in LINK.findall(html)] for path, html in printed(of(every_state())).items()}
+    return {
+        path: [unescape(one) for one in LINK.findall(html)]
+        for path, html in printed(of(every_state())).items()
+    }
 
 
 def read(address: str) -> tuple[str, str]:
@@ -38,7 +43,9 @@ def read(address: str) -> tuple[str, str]:
 
 def test_a_cell_names_itself_its_verdict_and_where_both_stand(links: dict[str, list[str]]) -> None:
     (address,) = links[f"demo/cell/{BROKEN}/index.html"]
-    assert address.startswith("https://github.com/somebody/something/issues/new?title=Wrong%20data%3F%20demo%202.0")
+    assert address.startswith(
+        "https://github.com/somebody/something/issues/new?title=Wrong%20data%3F%20demo%202.0"
+    )
     title, body = read(address)
     assert title == "Wrong data? demo 2.0 with dep 2 on Python 3.8: broken"
     for line in (
@@ -55,22 +62,29 @@ def test_a_cell_names_itself_its_verdict_and_where_both_stand(links: dict[str, l
 def test_pages_that_show_data_have_one_and_others_none(links: dict[str, list[str]]) -> None:
     for path, found in links.items():
         kind = path.removesuffix("index.html").split("/")
-        expected = kind[0] == "demo" and (kind[1] in ("cell", "grid") or (kind[1] in ("cap", "release") and kind[2]))
+        expected = kind[0] == "demo" and (
+            kind[1] in ("cell", "grid") or (kind[1] in ("cap", "release") and kind[2])
+        )
         if found or kind[2:3] not in (["latest"], ["oldest"]):
             assert len(found) == bool(expected), path
 
 
 def test_without_a_repository_there_is_none() -> None:
     for path, html in printed(of(every_state(), "")).items():
-        assert "github.com" not in html, path
+        assert "//github.com" not in html, path
 
 
-@given(title=st.one_of(st.sampled_from(STRINGS), st.text()), value=st.one_of(st.sampled_from(STRINGS), st.text()))
+@given(
+    title=st.one_of(st.sampled_from(STRINGS), st.text()),
+    value=st.one_of(st.sampled_from(STRINGS), st.text()),
+)
 def test_nothing_in_it_comes_alive(title: str, value: str) -> None:
     made = of(Shelf())
-    report = Report(facts=(("cell", value),), data=("api/x.json",))
+    report = ProblemReport(facts=(("cell", value),), data=("api/x.json",))
     address = report_address(made, title, "demo/cell/x/index.html", report)
-    assert re.fullmatch(r"https://github\.com/somebody/something/issues/new\?[A-Za-z0-9._~%=&/-]*", address)
+    assert re.fullmatch(
+        r"https://github\.com/somebody/something/issues/new\?[A-Za-z0-9._~%=&/-]*", address
+    )
     assert len(address) < 8000
     told, body = read(address)
     assert title_faults(told) == ()

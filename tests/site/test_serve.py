@@ -1,4 +1,6 @@
-"""The preview: it shows a folder on the loopback only, and a change of a file makes the site anew."""
+"""The preview: it shows a folder on the loopback only, and a change of a file makes the site
+anew.
+"""
 
 import http.client
 import socket
@@ -22,7 +24,9 @@ def preview(tmp_path: Path) -> Iterator[Preview]:
         yield serving
 
 
-def get(preview: Preview, path: str = "/", host: str | None = "", version: int = 11) -> tuple[int, bytes]:
+def get(
+    preview: Preview, path: str = "/", host: str | None = "", version: int = 11
+) -> tuple[int, bytes]:
     """Ask for a path under a name, the server's own where it is empty; None is no name at all."""
     port = int(preview.url.rstrip("/").rpartition(":")[2])
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
@@ -41,9 +45,12 @@ def test_it_answers_to_its_own_names(preview: Preview, host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example", None]
+    "host",
+    ["evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example", None],
 )
-def test_it_answers_to_no_other_name_so_that_no_page_elsewhere_can_read_it(preview: Preview, host: str | None) -> None:
+def test_it_answers_to_no_other_name_so_that_no_page_elsewhere_can_read_it(
+    preview: Preview, host: str | None
+) -> None:
     status, body = get(preview, host=host)
     assert status == 421
     assert b"hello" not in body
@@ -63,9 +70,13 @@ def test_a_link_inside_the_folder_is_followed(preview: Preview, tmp_path: Path) 
     assert get(preview, "/other.html") == (200, b"hello")
 
 
-def test_connections_are_limited_and_those_that_say_nothing_do_not_stop_the_server(preview: Preview) -> None:
+def test_connections_are_limited_and_those_that_say_nothing_do_not_stop_the_server(
+    preview: Preview,
+) -> None:
     port = int(preview.url.rstrip("/").rpartition(":")[2])
-    silent = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(MOST_CONNECTIONS)]
+    silent = [
+        socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(MOST_CONNECTIONS)
+    ]
     # The server has taken all of them once one more is closed without an answer.
     extra = socket.create_connection(("127.0.0.1", port), timeout=20)
     assert extra.recv(1) == b""

@@ -1,16 +1,18 @@
-"""A published copy against its own list: what is changed, mixed, damaged, lost or added is named."""
+"""A published copy against its own list: what is changed, mixed, damaged, lost or added is
+named.
+"""
 
 import json
 import os
 from pathlib import Path
 
 import pytest
-from editions import edition, files
-from known import Shelf, proven
+from support.editions import edition, files
+from support.known import Shelf, proven
 
-from compat.site.edition import File
-from compat.site.folder import FILES, URLS, write_edition
-from compat.site.verified import verified
+from compat.site.edition import SiteFile
+from compat.site.verify import verified
+from compat.site.writer import FILES, URLS, write_edition
 
 CELL = "py3.9-dep2-demo2.0"
 DOCUMENT = f"api/v1/demo/cells/{CELL}.json"
@@ -19,10 +21,17 @@ OLD_PAGE = "demo/old/index.html"
 
 
 def put(folder: Path, shelf: Shelf) -> int:
-    """Publish with a page, and a redirect from one that is gone; return how many files there are."""
-    made = files(edition(shelf)) | {PAGE: f"<p>{sorted(shelf.locks)}</p>".encode(), "index.html": b"home"}
-    all_files = [File(path=path, content=content) for path, content in made.items()]
-    write_edition(folder, all_files, "1", [OLD_PAGE], lambda path, to: f"{path} is now {to}".encode())
+    """Publish with a page, and a redirect from one that is gone; return how many files there
+    are.
+    """
+    made = files(edition(shelf)) | {
+        PAGE: f"<p>{sorted(shelf.locks)}</p>".encode(),
+        "index.html": b"home",
+    }
+    all_files = [SiteFile(path=path, content=content) for path, content in made.items()]
+    write_edition(
+        folder, all_files, "1", [OLD_PAGE], lambda path, to: f"{path} is now {to}".encode()
+    )
     return len(made)
 
 
@@ -49,7 +58,9 @@ def test_a_whole_edition_passes_and_every_file_is_listed(tmp_path: Path) -> None
     assert verified(tmp_path).faults == ()
 
 
-@pytest.mark.parametrize("kind", [DOCUMENT, PAGE, OLD_PAGE, URLS, "badge/**/*.svg", "feed/**/*.*", "cal/**/*.ics"])
+@pytest.mark.parametrize(
+    "kind", [DOCUMENT, PAGE, OLD_PAGE, URLS, "badge/**/*.svg", "feed/**/*.*", "cal/**/*.ics"]
+)
 class TestAFileOfAnyKind:
     def test_that_is_changed_is_named(self, site: Path, kind: str) -> None:
         path = some(site, kind)
@@ -81,7 +92,11 @@ def test_a_hidden_file_and_a_pipe_are_named(site: Path) -> None:
     os.mkfifo(site / "index.pipe")
     (site / "index.html").unlink()
     os.mkfifo(site / "index.html")
-    assert told(site) == [("stray", "badge/.hidden"), ("missing", "index.html"), ("stray", "index.pipe")]
+    assert told(site) == [
+        ("stray", "badge/.hidden"),
+        ("missing", "index.html"),
+        ("stray", "index.pipe"),
+    ]
 
 
 def test_a_folder_that_became_a_link_is_not_followed(site: Path) -> None:

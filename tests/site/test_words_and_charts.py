@@ -1,4 +1,6 @@
-"""How things are said and drawn: dates, lists, ranges, causes in words; bars and rows inside their frame."""
+"""How things are said and drawn: dates, lists, ranges, causes in words; bars and rows inside their
+frame.
+"""
 
 import datetime
 
@@ -9,10 +11,20 @@ from markupsafe import Markup
 
 from compat.results.record import Capability
 from compat.run.outcome import CAUSES, STAGES, Failed
-from compat.site.charts import HEIGHT_OF_ROW, WIDTH, Dot, Point, Span, Table, bars, nice, timeline
-from compat.site.render import printable, sentence, ticked
-from compat.site.views_capability import statements, stretches
-from compat.site.words import cause_sentence, count, day, listed, ranges
+from compat.site.pages.capability_view import capability_statements, stretches
+from compat.site.pages.charts import (
+    HEIGHT_OF_ROW,
+    WIDTH,
+    Dot,
+    Point,
+    Span,
+    Table,
+    bars,
+    nice,
+    timeline,
+)
+from compat.site.pages.render import printable, sentence, ticked
+from compat.site.wording import cause_sentence, count, day, listed, ranges
 
 TABLE = Table(heads=("what",), rows=(("this",),))
 DAY = datetime.date(2026, 11, 3)
@@ -56,7 +68,9 @@ def test_what_is_printed_holds_no_sign_that_turns_text_or_cannot_stand_in_a_page
 
 
 def capability(status: str, spelling: str = "", missing: str = "") -> Capability:
-    return Capability(id="sum", status=status, spelling=spelling, missing=(missing,) if missing else ())  # type: ignore[arg-type]
+    return Capability(
+        id="sum", status=status, spelling=spelling, missing=(missing,) if missing else ()
+    )  # type: ignore[arg-type]
 
 
 def test_a_capability_is_told_as_a_browser_support_table_tells_it() -> None:
@@ -69,13 +83,13 @@ def test_a_capability_is_told_as_a_browser_support_table_tells_it() -> None:
         ("0.6", capability("no")),
         ("0.7", capability("yes", "demo.sum")),
     ]
-    assert statements(stretches(told)) == (  # type: ignore[arg-type]
+    assert capability_statements(stretches(told)) == (  # type: ignore[arg-type]
         "Not there until 0.1: looked for demo.sum.",
         "Works in 0.2 to 0.5, called demo.add until 0.4; then called demo.sum.",
         "Fails in 0.6.",
         "Works since 0.7, called demo.sum.",
     )
-    assert statements(()) == ("No tested release was asked for it yet.",)
+    assert capability_statements(()) == ("No tested release was asked for it yet.",)
 
 
 @given(st.lists(st.floats(0, 1e9), min_size=1, max_size=90))
@@ -83,7 +97,13 @@ def test_a_capability_is_told_as_a_browser_support_table_tells_it() -> None:
 @example([5e-324])
 @example([3e-308])
 def test_bars_stay_inside_their_frame_and_keep_their_order(values: list[float]) -> None:
-    chart = bars("c", "t", "s", [Point(label=str(n), value=v, shown=str(v)) for n, v in enumerate(values)], TABLE)
+    chart = bars(
+        "c",
+        "t",
+        "s",
+        [Point(label=str(n), value=v, shown=str(v)) for n, v in enumerate(values)],
+        TABLE,
+    )
     assert len(chart.shapes) == len(values)
     for shape in chart.shapes:
         assert 0 <= shape.x <= shape.x + shape.width <= WIDTH
@@ -99,12 +119,22 @@ def test_a_round_number_is_not_far_above(value: float) -> None:
 days = st.dates(datetime.date(2015, 1, 1), datetime.date(2035, 1, 1))
 
 
-@given(st.lists(st.tuples(st.sampled_from("abc"), days, st.none() | days), min_size=1, max_size=20), days)
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), days, st.none() | days), min_size=1, max_size=20),
+    days,
+)
 def test_a_timeline_has_a_row_for_each_name_and_every_mark_in_its_row(
     told: list[tuple[str, datetime.date, datetime.date | None]], today: datetime.date
 ) -> None:
     spans = [
-        Span(row=row, begin=begin, end=None if end is None else max(begin, end), css="works", sign="", says=row)
+        Span(
+            row=row,
+            begin=begin,
+            end=None if end is None else max(begin, end),
+            css="works",
+            sign="",
+            says=row,
+        )
         for row, begin, end in told
     ]
     dots = [Dot(row=row, on=begin, css="works", sign="+", says=row) for row, begin, _ in told]

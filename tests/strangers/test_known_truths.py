@@ -1,8 +1,10 @@
-"""Four matrices that somebody might declare after reading the README, run for real: the truths about them are known.
+"""Four matrices that somebody might declare after reading the README, run for real: the truths
+about them are known.
 
-Flask 2.0 and 2.1 import `url_quote`, which Werkzeug 3.0 has not; Flask 2.2 reads `werkzeug.__version__` in its test
-client, which Werkzeug 3.1 has not; pandas before 2.2.2 was compiled for NumPy 1; FastAPI before 0.100 is written for
-pydantic 1; Jinja2 2.11 imports `soft_unicode`, which MarkupSafe 2.1 has not.
+Flask 2.0 and 2.1 import `url_quote`, which Werkzeug 3.0 has not; Flask 2.2 reads
+`werkzeug.__version__` in its test client, which Werkzeug 3.1 has not; pandas before 2.2.2 was
+compiled for NumPy 1; FastAPI before 0.100 is written for pydantic 1; Jinja2 2.11 imports
+`soft_unicode`, which MarkupSafe 2.1 has not.
 """
 
 import json
@@ -34,9 +36,15 @@ WORKS = Truth("pass", "", "works")
 TRUTHS = {
     "flask": {
         "py3.11-wz2.2-flask2.2": WORKS,
-        "py3.11-wz3.0-flask2.0": Truth("import-fail:missing-attribute", "werkzeug.urls.url_quote", "broken"),
-        "py3.11-wz3.0-flask2.1": Truth("import-fail:missing-attribute", "werkzeug.urls.url_quote", "broken"),
-        "py3.11-wz3.1-flask2.2": Truth("test-fail:missing-attribute", "werkzeug.__version__", "partial"),
+        "py3.11-wz3.0-flask2.0": Truth(
+            "import-fail:missing-attribute", "werkzeug.urls.url_quote", "broken"
+        ),
+        "py3.11-wz3.0-flask2.1": Truth(
+            "import-fail:missing-attribute", "werkzeug.urls.url_quote", "broken"
+        ),
+        "py3.11-wz3.1-flask2.2": Truth(
+            "test-fail:missing-attribute", "werkzeug.__version__", "partial"
+        ),
     },
     "pandas": {
         "py3.11-np2.0-pd1.5": Truth("import-fail:binary-incompatible", "numpy", "broken"),
@@ -52,7 +60,9 @@ TRUTHS = {
         "py3.11-pydantic2-fastapi0.100": WORKS,
     },
     "jinja2": {
-        "py3.11-ms2.1-jinja2.11": Truth("import-fail:missing-attribute", "markupsafe.soft_unicode", "broken"),
+        "py3.11-ms2.1-jinja2.11": Truth(
+            "import-fail:missing-attribute", "markupsafe.soft_unicode", "broken"
+        ),
         "py3.11-ms2.1-jinja3.1": WORKS,
     },
 }
@@ -64,7 +74,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if interpreter(Version("3.11")) is None:
         pytest.fail("these cells run on Python 3.11, which this machine does not have")
     root = tmp_path_factory.mktemp("strangers") / "root"
-    shutil.copytree(HERE / "matrices", root / "matrices", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        HERE / "matrices", root / "matrices", ignore=shutil.ignore_patterns("__pycache__")
+    )
     return root
 
 
@@ -72,7 +84,9 @@ def compat(root: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     """Run `compat` in the repository, with a cache beside it that is empty at first."""
     command = [sys.executable, "-c", "from compat.cli.app import main; main()", *words]
     environ = {**os.environ, "COMPAT_CACHE_DIR": str(root.parent / "cache")}
-    return subprocess.run(command, check=False, cwd=root, env=environ, capture_output=True, text=True)
+    return subprocess.run(
+        command, check=False, cwd=root, env=environ, capture_output=True, text=True
+    )
 
 
 @pytest.mark.parametrize("name", TRUTHS)
@@ -87,7 +101,9 @@ def test_the_known_truths_are_found_and_their_causes_named(name: str, root: Path
         f"{cell} is {seen[cell]}, and it is known that {truth}"
         for cell, truth in truths.items()
         if not (
-            seen[cell][0] == truth.verdict and seen[cell][1].startswith(truth.outcome) and truth.names in seen[cell][1]
+            seen[cell][0] == truth.verdict
+            and seen[cell][1].startswith(truth.outcome)
+            and truth.names in seen[cell][1]
         )
     ]
     assert not wrong, "\n".join(wrong)

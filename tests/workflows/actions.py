@@ -1,6 +1,8 @@
-"""GitHub Actions here, as far as our workflows go: run lines as they stand, actions by what they do to files.
+"""GitHub Actions here, as far as our workflows go: run lines as they stand, actions by what they do
+to files.
 
-Our own action and reusable workflow run from their files. An expression, an action or a key of a step that is not known
+Our own action and reusable workflow run from their files. An expression, an action or a key of a
+step that is not known
 here is an error: nothing is passed over in silence.
 """
 
@@ -23,12 +25,16 @@ STEP_KEYS = {"name", "id", "if", "uses", "with", "run", "env", "continue-on-erro
 CALL_KEYS = {"name", "needs", "if", "uses", "with", "permissions"}
 # A file of the workflow's own repository, at the commit that runs.
 OWN = "$/"
-# What a runner has, or may do, and this machine not: these note what they were asked, and do nothing. So `.ci/install`
+# What a runner has, or may do, and this machine not: these note what they were asked, and do
+# nothing. So `.ci/install`
 # leaves the compat that is installed here: the code under test.
 PRETEND = {
     "gh": 'echo "gh $*" >> "$PRETENDED"',
     "sudo": 'echo "sudo $*" >> "$PRETENDED"',
-    "python": 'if [ "$1 $2" = "-m pip" ]; then echo "pip $*" >> "$PRETENDED"; else exec "$REAL_PYTHON" "$@"; fi',
+    "python": (
+        'if [ "$1 $2" = "-m pip" ]; then echo "pip $*" >> "$PRETENDED"; else exec "$REAL_PYTHON"'
+        ' "$@"; fi'
+    ),
 }
 
 
@@ -58,10 +64,16 @@ class Scope:
 
 
 class Forge:
-    """A repository with its runners: each job gets a fresh clone and a machine of its own, artifacts are folders."""
+    """A repository with its runners: each job gets a fresh clone and a machine of its own,
+    artifacts are folders.
+    """
 
-    def __init__(self, place: Path, origin: Path, environ: dict[str, str], inputs: dict[str, str]) -> None:
-        """Take a folder to work in, a bare repository with the branch main, and what workflow_dispatch is given."""
+    def __init__(
+        self, place: Path, origin: Path, environ: dict[str, str], inputs: dict[str, str]
+    ) -> None:
+        """Take a folder to work in, a bare repository with the branch main, and what
+        workflow_dispatch is given.
+        """
         self.place = place
         self.origin = origin
         self.artifacts = place / "artifacts"
@@ -80,7 +92,9 @@ class Forge:
             (tools / name).write_text(f"#!/usr/bin/env bash\n{script}\n", encoding="utf-8")
             (tools / name).chmod(0o755)
         self.environ = environ | {
-            "PATH": os.pathsep.join([str(tools), str(Path(sys.executable).parent), environ["PATH"]]),
+            "PATH": os.pathsep.join(
+                [str(tools), str(Path(sys.executable).parent), environ["PATH"]]
+            ),
             "REAL_PYTHON": sys.executable,
             "PRETENDED": str(place / "pretended"),
             "GITHUB_REF_NAME": "main",
@@ -92,7 +106,9 @@ class Forge:
         }
 
     def copy(self, place: Path) -> "Forge":
-        """Return the same repository, artifacts and jobs in another folder, where they can be tampered with."""
+        """Return the same repository, artifacts and jobs in another folder, where they can
+        be tampered with.
+        """
         other = Forge(place, place / "origin.git", self.environ, self.inputs)
         shutil.copytree(self.origin, other.origin)
         shutil.copytree(self.artifacts, other.artifacts)
@@ -101,7 +117,9 @@ class Forge:
         return other
 
     def run_all(self, workflow: dict[str, Any], names: list[str]) -> None:
-        """Run jobs of a workflow one after another; one that calls a workflow runs all jobs of that."""
+        """Run jobs of a workflow one after another; one that calls a workflow runs all jobs
+        of that.
+        """
         scope = Scope(workflow, self.inputs, self.jobs)
         for name in names:
             if "uses" in workflow["jobs"][name]:
@@ -110,14 +128,18 @@ class Forge:
                 self._run(scope, name)
 
     def call(self, workflow: dict[str, Any], name: str, names: list[str]) -> None:
-        """Run the named jobs of the workflow that a job calls; with its last one, the job has come to something."""
+        """Run the named jobs of the workflow that a job calls; with its last one, the job
+        has come to something.
+        """
         job, called = workflow["jobs"][name], called_by(workflow, name)
         assert set(job) <= CALL_KEYS, f"a call with unknown keys: {set(job) - CALL_KEYS}"
         caller = Runner(self, Scope(workflow, self.inputs, self.jobs), job, {}, name)
         given = {key: caller.text(value) for key, value in job["with"].items()}
         declared = called["on"]["workflow_call"]["inputs"]
         assert set(given) <= set(declared), "an input that is not declared"
-        assert {key for key, spec in declared.items() if spec.get("required") == "true"} <= set(given)
+        assert {key for key, spec in declared.items() if spec.get("required") == "true"} <= set(
+            given
+        )
         inputs = {key: spec.get("default", "") for key, spec in declared.items()} | given
         scope = Scope(called, inputs, self.called)
         for one in names:
@@ -166,7 +188,9 @@ def called_by(workflow: dict[str, Any], name: str) -> dict[str, Any]:
 class Runner:
     """A machine that runs one job."""
 
-    def __init__(self, forge: Forge, scope: Scope, job: dict[str, Any], matrix: dict[str, Any], name: str) -> None:
+    def __init__(
+        self, forge: Forge, scope: Scope, job: dict[str, Any], matrix: dict[str, Any], name: str
+    ) -> None:
         self.forge = forge
         self.folder = forge.place / "machines" / name
         self.spec = job
@@ -247,7 +271,9 @@ class Runner:
             case "actions/setup-python":
                 return True, ""
             case "actions/upload-artifact":
-                return self._upload(given["name"], given["path"].split(), given.get("if-no-files-found", "warn"))
+                return self._upload(
+                    given["name"], given["path"].split(), given.get("if-no-files-found", "warn")
+                )
             case "actions/download-artifact":
                 return self._download(given)
             case "actions/upload-pages-artifact":

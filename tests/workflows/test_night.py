@@ -1,4 +1,6 @@
-"""The nightly workflow from its files: plan, two shards, record, publish, in clones of a repository with a ferry."""
+"""The nightly workflow from its files: plan, two shards, record, publish, in clones of a repository
+with a ferry.
+"""
 
 import datetime
 import json
@@ -12,15 +14,16 @@ from pathlib import Path
 import msgspec
 import pytest
 from actions import HERE, Forge, read
-from fake_index import FakeIndex
-from github_api import GitHubApi, serving
-from keeper import SERIES, pytest_and_its_needs, serve, wheel
+from support.fake_index import FakeIndex
+from support.github_api import GitHubApi, serving
+from support.zoo import SERIES, pytest_and_its_needs, serve, wheel
 
-from compat.lock.lockfile import digest_of
+from compat.lock.lockfile import lock_digest
 from compat.lock.text import decode_pins
 from compat.results.files import RecordFiles
 from compat.results.record import decode_record
 
+PATCH = ".".join(map(str, sys.version_info[:3]))
 MATRIX = f"""\
 name = "ferry"
 title = "Ferry"
@@ -30,7 +33,7 @@ margin_days = 1
 quick = ["py{SERIES}-boat1.0-ferry1.0"]
 suite = {{ path = "suite", module = "ferry", requirements = ["pytest"] }}
 axes = [
-  {{ kind = "interpreter", name = "python", short = "py", releases = ["{".".join(map(str, sys.version_info[:3]))}"] }},
+  {{ kind = "interpreter", name = "python", short = "py", releases = ["{PATCH}"] }},
   {{ kind = "package", name = "boat", short = "boat", package = "boat" }},
   {{ kind = "package", name = "ferry", short = "ferry", package = "ferry" }},
 ]
@@ -57,7 +60,9 @@ BUMP = read(HERE / ".github" / "workflows" / "bump.yml")
 
 
 def copied(root: Path) -> None:
-    """Copy the repository as it is now, but for its matrices and tests, and for the code, which is installed here."""
+    """Copy the repository as it is now, but for its matrices and tests, and for the code, which
+    is installed here.
+    """
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=HERE,
@@ -89,13 +94,26 @@ def served(index: FakeIndex) -> None:
         ("1.0", {"ferry.py": "FLOATS = True\n"}),
         ("2.0", {"ferry.py": "import boat\nFLOATS = boat.NAME < '2'\n"}),
     ]
-    serve(index, "boat", [(version, wheel("boat", version, files, []), pure) for version, files in boats])
-    serve(index, "ferry", [(version, wheel("ferry", version, files, ["boat>=1"]), pure) for version, files in ferries])
+    serve(
+        index,
+        "boat",
+        [(version, wheel("boat", version, files, []), pure) for version, files in boats],
+    )
+    serve(
+        index,
+        "ferry",
+        [
+            (version, wheel("ferry", version, files, ["boat>=1"]), pure)
+            for version, files in ferries
+        ],
+    )
 
 
 def git(*words: str, cwd: Path) -> str:
     named = ["-c", "user.name=someone", "-c", "user.email=someone@example.org"]
-    return subprocess.run(["git", *named, *words], cwd=cwd, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        ["git", *named, *words], cwd=cwd, capture_output=True, text=True, check=True
+    ).stdout
 
 
 @pytest.fixture(scope="module")
@@ -116,11 +134,20 @@ def forge(tmp_path_factory: pytest.TempPathFactory, github: GitHubApi) -> Iterat
     git("add", "--all", cwd=root)
     git("commit", "--quiet", "--message", "A ferry", cwd=root)
     git("clone", "--quiet", "--bare", str(root), str(origin), cwd=place)
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "UV_", "GITHUB_", "GIT_"))}
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("PIP_", "UV_", "GITHUB_", "GIT_"))
+    }
     environ = kept | {
-        "PIP_CONFIG_FILE": "/dev/null", "PIP_INDEX_URL": index.url, "UV_HTTP_RETRIES": "0", "COLUMNS": "120",
-        "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", "GITHUB_API_URL": github.url,
-    }  # fmt: skip
+        "PIP_CONFIG_FILE": "/dev/null",
+        "PIP_INDEX_URL": index.url,
+        "UV_HTTP_RETRIES": "0",
+        "COLUMNS": "120",
+        "NO_PROXY": "127.0.0.1",
+        "no_proxy": "127.0.0.1",
+        "GITHUB_API_URL": github.url,
+    }
     yield Forge(place, origin, environ, {"matrix": "ferry", "budget": "7m", "shards": "2"})
     index.stop()
 
@@ -155,7 +182,9 @@ def test_the_plan_packs_what_fits_into_two_shards_and_says_what_was_left_out(nig
     assert len(cells_of(night)) == 4
     assert "in run 2" in plan.said["Say what runs, and what does not"]
     assert (night.artifacts / "plan" / "catalogue.json").is_file()
-    assert {path.stem for path in (night.artifacts / "plan" / "locks").iterdir()} == set(cells_of(night))
+    assert {path.stem for path in (night.artifacts / "plan" / "locks").iterdir()} == set(
+        cells_of(night)
+    )
 
 
 def test_each_shard_hands_on_the_records_of_its_own_cells(night: Forge) -> None:
@@ -171,8 +200,13 @@ def test_a_shard_that_hands_on_more_than_sound_records_is_found_out_and_the_soun
 ) -> None:
     forged = night.copy(tmp_path)
     first = sorted((forged.artifacts / "records-1").glob("*/*.json"))[0]
-    first.write_text(first.read_text(encoding="utf-8").replace('"outcome": "', '"outcome": "pass', 1), encoding="utf-8")
-    (forged.artifacts / "records-2" / "conftest.py").write_text("raise SystemExit\n", encoding="utf-8")
+    first.write_text(
+        first.read_text(encoding="utf-8").replace('"outcome": "', '"outcome": "pass', 1),
+        encoding="utf-8",
+    )
+    (forged.artifacts / "records-2" / "conftest.py").write_text(
+        "raise SystemExit\n", encoding="utf-8"
+    )
     (forged.artifacts / "records-2" / "token.json").symlink_to("/etc/passwd")
     forged.call(WORKFLOW, "cells", ["record"])
     assert forged.called["record"].result == "failure"
@@ -186,7 +220,9 @@ def test_a_shard_that_hands_on_more_than_sound_records_is_found_out_and_the_soun
     assert "its digest differs" in said
     assert "conftest.py: is no record" in said
     assert "token.json: is a symbolic link" in said
-    kept = git("ls-tree", "-r", "--name-only", "main", "matrices/ferry/records", cwd=forged.origin).split()
+    kept = git(
+        "ls-tree", "-r", "--name-only", "main", "matrices/ferry/records", cwd=forged.origin
+    ).split()
     assert len(kept) == len(cells_of(night)) - 1
 
 
@@ -195,7 +231,8 @@ def test_a_shard_that_hands_on_what_another_was_to_run_or_another_run_made_is_fo
 ) -> None:
     forged = night.copy(tmp_path)
     mine, another = (sorted((forged.artifacts / f"records-{shard}").iterdir()) for shard in (1, 2))
-    # A forger needs no tool but the tool: a green record of one shard's cell in the other's name, and one of last week.
+    # A forger needs no tool but the tool: a green record of one shard's cell in the other's
+    # name, and one of last week.
     (path,) = another[0].iterdir()
     shutil.copytree(another[0], forged.artifacts / "records-1" / another[0].name)
     (path,) = mine[0].iterdir()
@@ -205,12 +242,18 @@ def test_a_shard_that_hands_on_what_another_was_to_run_or_another_run_made_is_fo
     path.unlink()
     (tmp_path / "forger" / "ferry").mkdir(parents=True)
     RecordFiles(tmp_path / "forger" / "ferry").add(old)
-    shutil.copytree(tmp_path / "forger" / "ferry" / "records", forged.artifacts / "records-1", dirs_exist_ok=True)
+    shutil.copytree(
+        tmp_path / "forger" / "ferry" / "records",
+        forged.artifacts / "records-1",
+        dirs_exist_ok=True,
+    )
     forged.call(WORKFLOW, "cells", ["record"])
     said = forged.called["record"].said["Keep the sound records"]
     assert f"does not lie in records-2/{another[0].name}/" in said
     assert "says that it started at" in said
-    kept = git("ls-tree", "-r", "--name-only", "main", "matrices/ferry/records", cwd=forged.origin).split()
+    kept = git(
+        "ls-tree", "-r", "--name-only", "main", "matrices/ferry/records", cwd=forged.origin
+    ).split()
     assert len(kept) == len(cells_of(night)) - 1
 
 
@@ -219,14 +262,20 @@ def test_where_the_branch_is_protected_what_was_learnt_becomes_a_pull_request(
 ) -> None:
     guarded = night.copy(tmp_path)
     hook = guarded.origin / "hooks" / "update"
-    hook.write_text('#!/bin/sh\n[ "$1" != refs/heads/main ] || { echo "GH006: protected branch"; exit 1; }\n')
+    hook.write_text(
+        '#!/bin/sh\n[ "$1" != refs/heads/main ] || { echo "GH006: protected branch"; exit 1; }\n'
+    )
     hook.chmod(0o755)
     before = git("rev-parse", "main", cwd=guarded.origin)
     guarded.call(WORKFLOW, "cells", ["record"])
     assert guarded.called["record"].result == "success", guarded.called["record"].said
     assert git("rev-parse", "main", cwd=guarded.origin) == before
-    (branch,) = git("branch", "--list", "compat/*", "--format=%(refname:short)", cwd=guarded.origin).split()
-    kept = git("ls-tree", "-r", "--name-only", branch, "matrices/ferry/records", cwd=guarded.origin).split()
+    (branch,) = git(
+        "branch", "--list", "compat/*", "--format=%(refname:short)", cwd=guarded.origin
+    ).split()
+    kept = git(
+        "ls-tree", "-r", "--name-only", branch, "matrices/ferry/records", cwd=guarded.origin
+    ).split()
     assert len(kept) == len(cells_of(night))
     (pull,) = github.pulls
     assert (pull["base"], pull["head"]) == ("main", branch)
@@ -244,7 +293,7 @@ def test_a_plan_that_hands_on_more_than_sound_locks_is_found_out_and_nothing_els
     digest = text[text.index("sha256:") + 7 :][:64]
     pins = text[text.index("\n", text.index("# digest")) + 1 :].replace(digest, "ab" * 32)
     head = text[: text.index("# digest")]
-    first.write_text(f"{head}# digest: {digest_of(decode_pins(pins))}\n{pins}", encoding="utf-8")
+    first.write_text(f"{head}# digest: {lock_digest(decode_pins(pins))}\n{pins}", encoding="utf-8")
     forged.call(WORKFLOW, "cells", ["record"])
     assert forged.called["record"].result == "failure"
     said = forged.called["record"].said
@@ -256,9 +305,14 @@ def test_a_plan_that_hands_on_more_than_sound_locks_is_found_out_and_nothing_els
     assert "overwritten" not in git("show", "main:matrices/ferry/catalogue.json", cwd=forged.origin)
 
 
-def test_the_records_are_committed_and_the_pages_are_published(recorded: Forge, tmp_path: Path) -> None:
+def test_the_records_are_committed_and_the_pages_are_published(
+    recorded: Forge, tmp_path: Path
+) -> None:
     assert recorded.called["record"].result == "success", recorded.called["record"].said
-    assert (recorded.jobs["cells"].result, recorded.jobs["cells"].outputs) == ("success", {"sound": "true"})
+    assert (recorded.jobs["cells"].result, recorded.jobs["cells"].outputs) == (
+        "success",
+        {"sound": "true"},
+    )
     assert git("log", "-1", "--format=%s%n%an", "main", cwd=recorded.origin) == (
         "Update catalogue, locks and records of ferry\ngithub-actions[bot]\n"
     )
@@ -268,7 +322,9 @@ def test_the_records_are_committed_and_the_pages_are_published(recorded: Forge, 
     git("clone", "--quiet", str(recorded.origin), str(clone), cwd=tmp_path)
     store = RecordFiles(clone / "matrices" / "ferry")
     assert sorted(store.cells()) == sorted(cells_of(recorded))
-    outcomes = {cell: str(record.outcome) for cell in store.cells() for record in store.records(cell)}
+    outcomes = {
+        cell: str(record.outcome) for cell in store.cells() for record in store.records(cell)
+    }
     red = {cell for cell, outcome in outcomes.items() if outcome.startswith("test-fail:assertion")}
     assert {record.run_url for cell in store.cells() for record in store.records(cell)} == {
         "https://github.com/someone/compat/actions/runs/7"
@@ -280,14 +336,18 @@ def test_the_records_are_committed_and_the_pages_are_published(recorded: Forge, 
     assert recorded.jobs["deploy"].result == "success"
 
 
-def test_the_weekly_workflow_runs_what_proposals_wait_for_unless_it_ran_today(recorded: Forge, tmp_path: Path) -> None:
+def test_the_weekly_workflow_runs_what_proposals_wait_for_unless_it_ran_today(
+    recorded: Forge, tmp_path: Path
+) -> None:
     week = Forge(tmp_path, recorded.origin, recorded.environ, recorded.inputs)
     week.call(BUMP, "cells", ["plan"])
     assert week.called["plan"].result == "success", week.called["plan"].said
     assert not set(cells_of(week)) & set(cells_of(recorded))
 
 
-def test_the_next_night_plans_what_was_left_out_and_knows_how_long_it_takes(recorded: Forge, tmp_path: Path) -> None:
+def test_the_next_night_plans_what_was_left_out_and_knows_how_long_it_takes(
+    recorded: Forge, tmp_path: Path
+) -> None:
     done = set(cells_of(recorded))
     later = Forge(tmp_path, recorded.origin, recorded.environ, recorded.inputs)
     later.call(WORKFLOW, "cells", ["plan"])

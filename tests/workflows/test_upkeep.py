@@ -1,4 +1,6 @@
-"""`compat keep` and `compat watchdog`, as the workflows call them, with a repository of a few lines and its GitHub."""
+"""`compat keep` and `compat watchdog`, as the workflows call them, with a repository of a few lines
+and its GitHub.
+"""
 
 import datetime
 import json
@@ -9,12 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from github_api import NAME, PULL_URL, GitHubApi, serving
-from ran import Ran, Run
+from support.github_api import NAME, PULL_URL, GitHubApi, serving
+from support.ran import Ran, Run
 
 from compat.cli import app
 
-WHO = {f"GIT_{role}_{key}": "someone" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")}
+WHO = {
+    f"GIT_{role}_{key}": "someone" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")
+}
 TITLE = "Update catalogue, locks and records of ferry"
 RECORD = "matrices/ferry/records/one.json"
 # Somebody else's push comes between our fetch and our push, as often as the file says.
@@ -26,7 +30,9 @@ unset GIT_QUARANTINE_PATH
 new=$(git commit-tree "$2^{tree}" -p "$2" -m "meanwhile $left")
 git update-ref refs/heads/main "$new"
 """
-PROTECTED = '#!/bin/sh\n[ "$1" != refs/heads/main ] || { echo "GH006: Protected branch update failed"; exit 1; }\n'
+PROTECTED = """#!/bin/sh
+[ "$1" != refs/heads/main ] || { echo "GH006: Protected branch update failed"; exit 1; }
+"""
 
 
 @pytest.fixture
@@ -36,11 +42,19 @@ def github() -> Iterator[GitHubApi]:
 
 
 @pytest.fixture
-def run(github: GitHubApi, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run `compat` in a folder, with the token and the repository's name in the environment as the workflows set it."""
+def run(
+    github: GitHubApi, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Run:
+    """Run `compat` in a folder, with the token and the repository's name in the environment as
+    the workflows set it.
+    """
     for name in [name for name in os.environ if name.startswith(("GITHUB_", "GIT_"))]:
         monkeypatch.delenv(name)
-    token = {"GITHUB_TOKEN": "token-of-the-tests", "GITHUB_REPOSITORY": NAME, "GITHUB_API_URL": github.url}
+    token = {
+        "GITHUB_TOKEN": "token-of-the-tests",
+        "GITHUB_REPOSITORY": NAME,
+        "GITHUB_API_URL": github.url,
+    }
     for name, value in (WHO | token | {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}).items():
         monkeypatch.setenv(name, value)
 
@@ -56,7 +70,8 @@ def run(github: GitHubApi, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 
 def ago(days: int) -> str:
-    return f"{datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=days):%Y-%m-%dT%H:%M:%SZ}"
+    moment = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=days)
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
 @pytest.mark.parametrize(
@@ -105,12 +120,19 @@ def test_the_watchdog_never_takes_trouble_for_an_answer(
 
 def git(*words: str, cwd: Path) -> str:
     return subprocess.run(
-        ["git", *words], cwd=cwd, env={**os.environ, **WHO}, capture_output=True, text=True, check=True
+        ["git", *words],
+        cwd=cwd,
+        env={**os.environ, **WHO},
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
 
 
 class Origin:
-    """A repository with something measured, and the one that it was cloned from, with a hook for pushes."""
+    """A repository with something measured, and the one that it was cloned from, with a hook
+    for pushes.
+    """
 
     def __init__(self, place: Path) -> None:
         self.place, self.bare = place, place.parent / "origin.git"
@@ -144,7 +166,9 @@ class Origin:
         return git("log", "--format=%s", branch, cwd=self.bare).splitlines()
 
     def branches(self) -> list[str]:
-        return git("branch", "--list", "compat/*", "--format=%(refname:short)", cwd=self.bare).split()
+        return git(
+            "branch", "--list", "compat/*", "--format=%(refname:short)", cwd=self.bare
+        ).split()
 
     def files(self) -> list[str]:
         return git("diff", "--name-only", "main~1", "main", cwd=self.bare).split()
@@ -171,10 +195,15 @@ def test_what_was_learnt_is_committed_and_pushed_onto_what_others_pushed_meanwhi
     assert github.tokens == set()
 
 
-def test_without_a_branch_it_only_commits_and_leaves_what_a_person_has_staged(origin: Origin, run: Run) -> None:
+def test_without_a_branch_it_only_commits_and_leaves_what_a_person_has_staged(
+    origin: Origin, run: Run
+) -> None:
     (origin.place / "notes.md").write_text("a person's", encoding="utf-8")
     git("add", "notes.md", cwd=origin.place)
-    assert json.loads(run(origin.place, "keep", "ferry", "--json").out)["data"]["outcome"] == "nothing-new"
+    assert (
+        json.loads(run(origin.place, "keep", "ferry", "--json").out)["data"]["outcome"]
+        == "nothing-new"
+    )
     origin.learn()
     told = json.loads(run(origin.place, "keep", "ferry", "--json").out)["data"]
     commit = git("rev-parse", "HEAD", cwd=origin.place).strip()
@@ -184,7 +213,9 @@ def test_without_a_branch_it_only_commits_and_leaves_what_a_person_has_staged(or
     assert git("diff", "--cached", "--name-only", cwd=origin.place).split() == ["notes.md"]
 
 
-def test_a_push_that_lost_a_race_is_made_again_and_nobodys_commit_is_lost(origin: Origin, run: Run) -> None:
+def test_a_push_that_lost_a_race_is_made_again_and_nobodys_commit_is_lost(
+    origin: Origin, run: Run
+) -> None:
     origin.learn()
     origin.hook(FASTER)
     (origin.bare / "faster").write_text("2", encoding="utf-8")
@@ -194,7 +225,9 @@ def test_a_push_that_lost_a_race_is_made_again_and_nobodys_commit_is_lost(origin
     assert origin.branches() == []
 
 
-def test_a_protected_branch_gets_a_pull_request(origin: Origin, run: Run, github: GitHubApi) -> None:
+def test_a_protected_branch_gets_a_pull_request(
+    origin: Origin, run: Run, github: GitHubApi
+) -> None:
     origin.learn()
     origin.hook(PROTECTED)
     ran = run(origin.place, "keep", "ferry", "--branch", "main")
@@ -207,7 +240,9 @@ def test_a_protected_branch_gets_a_pull_request(origin: Origin, run: Run, github
     assert f"pull request {PULL_URL} from {branch} to main" in ran.out
 
 
-def test_what_does_not_go_together_with_what_others_pushed_gets_one_too(origin: Origin, run: Run) -> None:
+def test_what_does_not_go_together_with_what_others_pushed_gets_one_too(
+    origin: Origin, run: Run
+) -> None:
     origin.learn("ours")
     origin.push_meanwhile("theirs")
     ran = run(origin.place, "keep", "ferry", "--branch", "main", "--json")
@@ -232,9 +267,17 @@ def test_where_no_pull_request_may_be_opened_the_branch_is_named_and_the_job_fai
     assert "open one from it to main" in ran.err
 
 
-def test_trouble_of_git_is_told_without_the_password_of_the_address(origin: Origin, run: Run) -> None:
+def test_trouble_of_git_is_told_without_the_password_of_the_address(
+    origin: Origin, run: Run
+) -> None:
     origin.learn()
-    git("remote", "set-url", "origin", "http://someone:hidden@127.0.0.1:1/origin.git", cwd=origin.place)
+    git(
+        "remote",
+        "set-url",
+        "origin",
+        "http://someone:hidden@127.0.0.1:1/origin.git",
+        cwd=origin.place,
+    )
     ran = run(origin.place, "keep", "ferry", "--branch", "main")
     assert (ran.code, ran.out) == (3, "")
     assert "git fetch failed" in ran.err

@@ -1,14 +1,20 @@
-"""Every animal goes through the whole stream, from its declaration to its verdict, and comes to its golden outcome."""
+"""Every animal goes through the whole stream, from its declaration to its verdict, and comes to its
+golden outcome.
+"""
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake_index import FakeIndex
-from keeper import Animal, Repository, animals, described, pytest_and_its_needs
+from support.fake_index import FakeIndex
+from support.zoo import Animal, Repository, animals, described, pytest_and_its_needs
 
-FAULTY = [animal for animal in animals() if "suite-fault" in animal.outcome or animal.outcome.startswith("check:")]
+FAULTY = [
+    animal
+    for animal in animals()
+    if "suite-fault" in animal.outcome or animal.outcome.startswith("check:")
+]
 ALL = [animal for animal in animals() if animal not in FAULTY]
 
 
@@ -31,7 +37,11 @@ def index() -> Iterator[FakeIndex]:
 
 @pytest.mark.parametrize("animal", FAULTY, ids=lambda animal: animal.name)
 def test_a_fault_of_the_suite_is_told_and_never_recorded(
-    animal: Animal, tmp_path: Path, cache: Path, index: FakeIndex, tools: list[tuple[str, str, bytes]]
+    animal: Animal,
+    tmp_path: Path,
+    cache: Path,
+    index: FakeIndex,
+    tools: list[tuple[str, str, bytes]],
 ) -> None:
     repository = Repository(tmp_path, cache, index, animal, tools)
     code, out, stderr = repository.run("run", "zoo", repository.cell, "--json")
@@ -47,14 +57,24 @@ def test_a_fault_of_the_suite_is_told_and_never_recorded(
 
 @pytest.mark.parametrize("animal", ALL, ids=lambda animal: animal.name)
 def test_an_animal_comes_to_its_golden_outcome(
-    animal: Animal, tmp_path: Path, cache: Path, index: FakeIndex, tools: list[tuple[str, str, bytes]]
+    animal: Animal,
+    tmp_path: Path,
+    cache: Path,
+    index: FakeIndex,
+    tools: list[tuple[str, str, bytes]],
 ) -> None:
     repository = Repository(tmp_path, cache, index, animal, tools)
-    code, out, stderr = repository.run("run", "zoo", repository.cell, f"--attempts={animal.attempts}", "--json")
+    code, out, stderr = repository.run(
+        "run", "zoo", repository.cell, f"--attempts={animal.attempts}", "--json"
+    )
     assert out, stderr[-3000:]
     (found,) = json.loads(out)["data"]["cells"]
     assert (code == 0) is (animal.outcome == "pass")
-    assert str(found["result"]).startswith(animal.outcome), (described(animal), found, stderr[-2000:])
+    assert str(found["result"]).startswith(animal.outcome), (
+        described(animal),
+        found,
+        stderr[-2000:],
+    )
     green = found["verdict"] == "works"
     assert green is (animal.outcome == "pass" and not animal.verdict), found
     if animal.verdict:

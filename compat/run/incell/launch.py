@@ -1,7 +1,9 @@
-"""Starts pytest inside a cell as it was asked, whatever an installed package has put into the environment before.
+"""Starts pytest inside a cell as it was asked, whatever an installed package has put into the
+environment before.
 
-`python launch.py ARGUMENT...`: pytest reads further options and plugins from the environment, and a `.pth` file of any
-installed package may have set them: https://docs.pytest.org/en/stable/reference/reference.html#environment-variables
+`python launch.py ARGUMENT...`: pytest reads further options and plugins from the environment, and a
+`.pth` file of any installed package may have set them:
+https://docs.pytest.org/en/stable/reference/reference.html#environment-variables
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import os
 import sys
 
 
-def main(arguments: list[str]) -> int:
+def run_pytest(arguments: list[str]) -> int:
     """Run pytest with these arguments, and return its exit code."""
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DEBUG"):
         os.environ.pop(name, None)
@@ -22,7 +24,8 @@ def main(arguments: list[str]) -> int:
             raise
         print("No module named pytest", file=sys.stderr)
         return 1
-    # They lie beside this file. Once they are loaded, neither they nor their folder must hide the suite's own modules.
+    # They lie beside this file. Once they are loaded, neither they nor their folder must hide the
+    # suite's own modules.
     import compat_plugin  # type: ignore[import-not-found]  # noqa: F401
     import probe  # type: ignore[import-not-found]
 
@@ -33,4 +36,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_pytest(sys.argv[1:]))

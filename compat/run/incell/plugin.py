@@ -1,10 +1,12 @@
-"""A pytest plugin that runs inside a cell and streams one JSON line per event to the file named by COMPAT_EVENTS.
+"""A pytest plugin that runs inside a cell and streams one JSON line per event to the file named by
+COMPAT_EVENTS.
 
-Load a copy of it by `python -m pytest -p <its name>`. A line goes out before and after each test, so the last `start`
-without an `end` names the test that killed the process, and only a session that reached its end writes `finish`.
-What a suite tells it: `@pytest.mark.capability(id)`, with `of="helper"` where the test looks at a file of the suite
-alone; an exception with an attribute `missing` (names that this version does not have);
-`record_property("spelling", name)`; `record_property("metric", {name, value, unit, better})`.
+Load a copy of it by `python -m pytest -p <its name>`. A line goes out before and after each test,
+so the last `start` without an `end` names the test that killed the process, and only a session that
+reached its end writes `finish`. What a suite tells it: `@pytest.mark.capability(id)`, with
+`of="helper"` where the test looks at a file of the suite alone; an exception with an attribute
+`missing` (names that this version does not have); `record_property("spelling", name)`;
+`record_property("metric", {name, value, unit, better})`.
 """
 
 from __future__ import annotations
@@ -43,13 +45,16 @@ class Stream:
         """Write one event. A test that forks must not double what its parent says."""
         if os.getpid() != self.owner:
             return
-        line = json.dumps(dict(facts, event=event), ensure_ascii=True, sort_keys=True, allow_nan=False) + "\n"
+        line = (
+            json.dumps(dict(facts, event=event), ensure_ascii=True, sort_keys=True, allow_nan=False)
+            + "\n"
+        )
         left = line.encode("ascii")
         while left:
             left = left[os.write(self.file, left) :]
 
 
-class Attempt:
+class RunningTest:
     """One test while it runs: what its phases came to."""
 
     def __init__(self, item: pytest.Item) -> None:
@@ -76,14 +81,14 @@ class Attempt:
         return "skipped" if self.skipped else "passed"
 
 
-class Reporter:
+class EventHooks:
     """The hooks of pytest that become events."""
 
     def __init__(self, config: pytest.Config, stream: Stream) -> None:
         """Remember which folders hold the suite."""
         self.stream = stream
         self.suites = [suite_folder(argument) for argument in config.args]
-        self.attempt: Attempt | None = None
+        self.attempt: RunningTest | None = None
         self.running = False
 
     def describe(self, error: BaseException, otherwise: str = "") -> dict[str, Any]:
@@ -92,7 +97,9 @@ class Reporter:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, None]:
-        """Report a file that could not be collected, by what it raised rather than by pytest's account of it."""
+        """Report a file that could not be collected, by what it raised rather than by pytest's
+        account of it.
+        """
         outcome = yield
         if outcome.excinfo is not None:
             return
@@ -101,12 +108,20 @@ class Reporter:
             return
         call = getattr(report, "call", None)
         error = call.excinfo.value if call is not None and call.excinfo is not None else None
-        self.stream.send("collect-error", raised=self.collect_failure(error, report, collector.nodeid))
+        self.stream.send(
+            "collect-error", raised=self.collect_failure(error, report, collector.nodeid)
+        )
 
-    def collect_failure(self, error: BaseException | None, report: Any, nodeid: str) -> dict[str, Any]:
+    def collect_failure(
+        self, error: BaseException | None, report: Any, nodeid: str
+    ) -> dict[str, Any]:
         """Return what stands behind a failed collection: pytest wraps it in an error of its own."""
         if error is None:
-            return {"type": "CollectError", "message": last_line(report), "where": text(nodeid, MESSAGE)}
+            return {
+                "type": "CollectError",
+                "message": last_line(report),
+                "where": text(nodeid, MESSAGE),
+            }
         return self.describe(error.__cause__ or error, otherwise=nodeid)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -132,16 +147,26 @@ class Reporter:
         """Report the start of a test, and its end unless the whole session is being torn down."""
         test, capability = identifier(item.nodeid), capability_of(item)
         self.stream.send("start", test=test, capability=capability)
-        self.attempt = attempt = Attempt(item)
+        self.attempt = attempt = RunningTest(item)
         outcome = yield
         self.attempt = None
         if outcome.excinfo is not None:
             return
         seconds = round(time.perf_counter() - attempt.start, 6)
         try:
-            metrics = [metric(value) for value in properties(item, "metric")] if attempt.status == "passed" else []
+            metrics = (
+                [metric(value) for value in properties(item, "metric")]
+                if attempt.status == "passed"
+                else []
+            )
         except (KeyError, TypeError, ValueError) as error:
-            attempt.fail({"type": "MalformedMetric", "message": first_line(error), "where": test_line(item)})
+            attempt.fail(
+                {
+                    "type": "MalformedMetric",
+                    "message": exception_line(error),
+                    "where": test_line(item),
+                }
+            )
             metrics = []
         for facts in metrics:
             self.stream.send("metric", **facts)
@@ -154,7 +179,11 @@ class Reporter:
             status=attempt.status,
             seconds=seconds,
             raised=attempt.raised,
-            missing=[text(name, IDENTIFIER) for name in attempt.missing] if attempt.status == "absent" else [],
+            missing=(
+                [text(name, IDENTIFIER) for name in attempt.missing]
+                if attempt.status == "absent"
+                else []
+            ),
             spelling=", ".join(spellings)[:MESSAGE],
         )
 
@@ -171,7 +200,7 @@ class Reporter:
             attempt.fail(self.describe(error, otherwise=test_line(item)))
         elif report.skipped:
             attempt.skipped = True
-            attempt.missing = attempt.missing or names(getattr(error, "missing", None))
+            attempt.missing = attempt.missing or absent_names(getattr(error, "missing", None))
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Note a failure that came as a report only, such as that of a part of a test."""
@@ -192,8 +221,10 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
     if outcome.excinfo is not None:
         error = outcome.excinfo[1]
         cause = error.__cause__ or error
-        suites = [suite_folder(argument) for argument in early_config.known_args_namespace.file_or_dir]
-        opened().send("collect-error", raised=facts_of(cause, suites))
+        suites = [
+            suite_folder(argument) for argument in early_config.known_args_namespace.file_or_dir
+        ]
+        open_events().send("collect-error", raised=facts_of(cause, suites))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -203,14 +234,17 @@ def pytest_configure(config: pytest.Config) -> None:
         pytest.UsageError: COMPAT_EVENTS is not set.
     """
     faulthandler.register(signal.SIGUSR1, file=STDERR, all_threads=True)
-    # Inherited as ignored from a shell's background job, and handed down to workers that are stopped by it.
+    # Inherited as ignored from a shell's background job, and handed down to workers that are
+    # stopped by it.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.addinivalue_line("markers", "capability(id, title, says): what of the subject this test shows")
-    config.pluginmanager.register(Reporter(config, opened()), "compat-events")
+    config.addinivalue_line(
+        "markers", "capability(id, title, says): what of the subject this test shows"
+    )
+    config.pluginmanager.register(EventHooks(config, open_events()), "compat-events")
 
 
-def opened() -> Stream:
+def open_events() -> Stream:
     """Return the events file, opened."""
     path = os.environ.get("COMPAT_EVENTS")
     if not path:
@@ -225,12 +259,14 @@ def capability_of(item: pytest.Item) -> str:
 
 
 def is_of_helper(item: pytest.Item) -> bool:
-    """Return whether a test looks at a file of the suite alone, and says nothing about the subject."""
+    """Return whether a test looks at a file of the suite alone, and says nothing about the
+    subject.
+    """
     marker = item.get_closest_marker("capability")
     return marker is not None and marker.kwargs.get("of") == "helper"
 
 
-def names(missing: Any) -> tuple[str, ...]:
+def absent_names(missing: Any) -> tuple[str, ...]:
     """Return the names that an absence carries, or none."""
     return (missing,) if isinstance(missing, str) else tuple(missing or ())
 
@@ -241,12 +277,16 @@ def properties(item: pytest.Item, name: str) -> Iterator[Any]:
 
 
 def metric(value: Any) -> dict[str, Any]:
-    """Return a metric as it is sent; raise KeyError, TypeError or ValueError for one that is none."""
+    """Return a metric as it is sent; raise KeyError, TypeError or ValueError for one that is
+    none.
+    """
     number = float(value["value"])
     if not math.isfinite(number):
         raise ValueError("metric {} is {}".format(value["name"], number))
     if value["better"] not in ("lower", "higher"):
-        raise ValueError("metric {} is better {!r}, not lower or higher".format(value["name"], value["better"]))
+        raise ValueError(
+            "metric {} is better {!r}, not lower or higher".format(value["name"], value["better"])
+        )
     return {
         "name": text(value["name"], IDENTIFIER),
         "value": number,
@@ -256,12 +296,16 @@ def metric(value: Any) -> dict[str, Any]:
 
 
 def text(value: Any, limit: int) -> str:
-    """Return a string that every JSON reader takes: no lone surrogates, at most `limit` characters."""
+    """Return a string that every JSON reader takes: no lone surrogates, at most `limit`
+    characters.
+    """
     return str(value).encode("utf-8", "backslashreplace").decode("utf-8")[:limit]
 
 
 def identifier(nodeid: str) -> str:
-    """Return a test's id; a long one is cut and ends in a digest, so that two of them stay apart."""
+    """Return a test's id; a long one is cut and ends in a digest, so that two of them stay
+    apart.
+    """
     whole = text(nodeid, len(nodeid) * 10)
     if len(whole) <= IDENTIFIER:
         return whole
@@ -269,7 +313,7 @@ def identifier(nodeid: str) -> str:
     return f"{whole[: IDENTIFIER - 9]}~{digest}"
 
 
-def first_line(error: BaseException) -> str:
+def exception_line(error: BaseException) -> str:
     """Return the first line of what an exception says, which may itself go wrong."""
     try:
         lines = str(error).strip().splitlines()
@@ -297,32 +341,38 @@ def suite_folder(argument: Any) -> str:
 
 
 def facts_of(error: BaseException, suites: list[str], otherwise: str = "") -> dict[str, Any]:
-    """Return type, first line and place of an exception, and whether the suite's own code raised it."""
-    outside, inside = places(error, suites)
+    """Return type, first line and place of an exception, and whether the suite's own code raised
+    it.
+    """
+    outside, inside = frame_places(error, suites)
     return {
         "type": type(error).__name__,
-        "message": first_line(error),
+        "message": exception_line(error),
         "where": text(outside or inside or otherwise, MESSAGE),
         "of_suite": bool(inside and not outside),
     }
 
 
-def places(error: BaseException, suites: list[str]) -> tuple[str, str]:
-    """Return `file:line` of the innermost frame that the suite led to outside itself, and inside it.
+def frame_places(error: BaseException, suites: list[str]) -> tuple[str, str]:
+    """Return `file:line` of the innermost frame that the suite led to outside itself, and inside
+    it.
 
-    Frames before the suite's first are pytest's own. Frames that ask to be hidden (assertion helpers), those of
-    importlib and those of code generated at run time, whose names change, say nothing.
+    Frames before the suite's first are pytest's own. Frames that ask to be hidden (assertion
+    helpers), those of importlib and those of code generated at run time, whose names change, say
+    nothing.
     """
     if isinstance(error, SyntaxError) and error.filename:
-        where = f"{shortened(error.filename, suites)}:{error.lineno or 0}"
+        where = f"{shown_path(error.filename, suites)}:{error.lineno or 0}"
         return ("", where) if is_of(error.filename, suites) else (where, "")
     inside = outside = ""
     trace = error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        where = f"{source(file, trace.tb_frame.f_globals, suites)}:{trace.tb_lineno}"
+        where = f"{shown_source(file, trace.tb_frame.f_globals, suites)}:{trace.tb_lineno}"
         if is_of(file, suites):
-            inside = inside if inside and trace.tb_frame.f_locals.get("__tracebackhide__") else where
+            inside = (
+                inside if inside and trace.tb_frame.f_locals.get("__tracebackhide__") else where
+            )
         elif (inside or not suites) and not is_noise(file, trace.tb_frame.f_locals):
             outside = where
         trace = trace.tb_next
@@ -331,29 +381,35 @@ def places(error: BaseException, suites: list[str]) -> tuple[str, str]:
 
 def is_of(file: str, suites: list[str]) -> bool:
     """Return whether a file belongs to the suite and not to something installed below it."""
-    return "/site-packages/" not in file and any(os.path.realpath(file).startswith(suite) for suite in suites)
+    return "/site-packages/" not in file and any(
+        os.path.realpath(file).startswith(suite) for suite in suites
+    )
 
 
 def is_noise(file: str, local: dict[str, Any]) -> bool:
     """Return whether a frame says nothing about the subject."""
-    short = shortened(file, [])
-    generated = short.startswith("<") or (short == file and file.startswith(tempfile.gettempdir() + os.sep))
+    short = shown_path(file, [])
+    generated = short.startswith("<") or (
+        short == file and file.startswith(tempfile.gettempdir() + os.sep)
+    )
     return generated or bool(local.get("__tracebackhide__")) or bool(_MACHINERY.match(short))
 
 
-def source(file: str, names: dict[str, Any], suites: list[str]) -> str:
+def shown_source(file: str, names: dict[str, Any], suites: list[str]) -> str:
     """Return the shortened path; that of a compiled module's source always below its own package.
 
     Its frames name files of the machine that built it, or a header of another package.
     """
-    short, module = shortened(file, suites), str(names.get("__name__", ""))
+    short, module = shown_path(file, suites), str(names.get("__name__", ""))
     if file.endswith((".py", ">")) or not module or short.split("/")[0] == module.split(".")[0]:
         return short
     return "/".join([*module.split(".")[:-1], os.path.basename(file)])
 
 
-def shortened(file: str, suites: list[str]) -> str:
-    """Return the path below site-packages, the folder of the standard library or the suite, or else as it is."""
+def shown_path(file: str, suites: list[str]) -> str:
+    """Return the path below site-packages, the folder of the standard library or the suite, or else
+    as it is.
+    """
     for folder in ("/site-packages/", "/dist-packages/"):
         if folder in file:
             return file.rpartition(folder)[2]

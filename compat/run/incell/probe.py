@@ -1,7 +1,8 @@
-"""Imports the subject inside a cell and writes what that took, or what it raised: `python -I probe.py OUT.json MODULE`.
+"""Imports the subject inside a cell and writes what that took, or what it raised: `python -I
+probe.py OUT.json MODULE`.
 
-The file is written in one step after the import. A process that dies on the way leaves none, which is evidence too.
-It exits with 0 after an import that worked and with 1 after one that raised.
+The file is written in one step after the import. A process that dies on the way leaves none, which
+is evidence too. It exits with 0 after an import that worked and with 1 after one that raised.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 MESSAGE = 500
 
 
-def main(out: str, module: str) -> int:
+def probe(out: str, module: str) -> int:
     """Import `module`, write the facts to `out`, and return the exit code."""
     watch_signals()
     if os.path.exists(out):
@@ -36,15 +37,16 @@ def main(out: str, module: str) -> int:
         "python": "{}.{}.{}".format(*sys.version_info[:3]),
         "peak_memory_mb": peak_memory_mb(),
     }
-    write(out, facts)
-    write(out + ".modules", loaded())
+    write_facts(out, facts)
+    write_facts(out + ".modules", loaded())
     return 0 if raised is None else 1
 
 
 def watch_signals() -> None:
     """Let a supervisor ask for all stacks by SIGUSR1, and let children be stopped by SIGINT.
 
-    A process started in the background of a shell inherits an ignored SIGINT and hands it down to its children.
+    A process started in the background of a shell inherits an ignored SIGINT and hands it down to
+    its children.
     """
     faulthandler.enable(all_threads=True)
     faulthandler.register(signal.SIGUSR1, all_threads=True)
@@ -54,7 +56,7 @@ def watch_signals() -> None:
 
 def describe(error: BaseException) -> dict[str, str]:
     """Return the type, the first line and the innermost place of an exception."""
-    return {"type": type(error).__name__, "message": first_line(error), "where": place(error)}
+    return {"type": type(error).__name__, "message": first_line(error), "where": frame_place(error)}
 
 
 def first_line(error: BaseException) -> str:
@@ -67,17 +69,19 @@ def first_line(error: BaseException) -> str:
     return line.encode("utf-8", "backslashreplace").decode("utf-8")[:MESSAGE]
 
 
-def place(error: BaseException) -> str:
-    """Return `file:line` of the syntax error, or of the innermost frame that is neither ours nor the importer's."""
+def frame_place(error: BaseException) -> str:
+    """Return `file:line` of the syntax error, or of the innermost frame that is neither ours nor
+    the importer's.
+    """
     if isinstance(error, SyntaxError) and error.filename:
-        return f"{shortened(error.filename)}:{error.lineno or 0}"
+        return f"{short_path(error.filename)}:{error.lineno or 0}"
     where = ""
     # Code that was generated at run time has another name each time.
     temporary = os.environ.get("TMPDIR", "/tmp") + os.sep
     trace = error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        short = source(file, trace.tb_frame.f_globals)
+        short = short_source(file, trace.tb_frame.f_globals)
         if not (file == __file__ or short.startswith(("<", temporary)) or is_importer(file)):
             where = f"{short}:{trace.tb_lineno}"
         trace = trace.tb_next
@@ -85,23 +89,27 @@ def place(error: BaseException) -> str:
 
 
 def is_importer(file: str) -> bool:
-    """Return whether the file belongs to importlib: who asked for the import is what one wants to know."""
+    """Return whether the file belongs to importlib: who asked for the import is what one wants to
+    know.
+    """
     return os.path.basename(os.path.dirname(file)) == "importlib"
 
 
-def source(file: str, names: dict[str, Any]) -> str:
+def short_source(file: str, names: dict[str, Any]) -> str:
     """Return the shortened path; that of a compiled module's source always below its own package.
 
     Its frames name files of the machine that built it, or a header of another package.
     """
-    short, module = shortened(file), str(names.get("__name__", ""))
+    short, module = short_path(file), str(names.get("__name__", ""))
     if file.endswith((".py", ">")) or not module or short.split("/")[0] == module.split(".")[0]:
         return short
     return "/".join([*module.split(".")[:-1], os.path.basename(file)])
 
 
-def shortened(file: str) -> str:
-    """Return the path below site-packages, or below the folder of the standard library, or as it is."""
+def short_path(file: str) -> str:
+    """Return the path below site-packages, or below the folder of the standard library, or as it
+    is.
+    """
     for folder in ("/site-packages/", "/dist-packages/"):
         if folder in file:
             return file.rpartition(folder)[2]
@@ -138,7 +146,7 @@ def loaded() -> list[str]:
     return sorted(names)
 
 
-def write(out: str, facts: Any) -> None:
+def write_facts(out: str, facts: Any) -> None:
     """Write the facts to a temporary name beside `out`, then rename."""
     part = f"{out}.{os.getpid()}.part"
     with open(part, "w", encoding="ascii") as file:
@@ -148,4 +156,4 @@ def write(out: str, facts: Any) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2]))
+    sys.exit(probe(sys.argv[1], sys.argv[2]))

@@ -33,7 +33,10 @@ def test_a_wrong_number_is_refused(client):
 
 
 def test_a_body_is_a_model(client):
-    assert client.post("/items/", json={"name": "pen", "price": "2.5"}).json() == {"name": "pen", "price": 2.5}
+    assert client.post("/items/", json={"name": "pen", "price": "2.5"}).json() == {
+        "name": "pen",
+        "price": 2.5,
+    }
 
 
 def test_the_schema_names_the_model(client):

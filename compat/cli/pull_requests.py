@@ -1,0 +1,107 @@
+"""What `compat propose --open` does: the one pull request and the one issue, from proposals and
+changed files.
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+import requests
+
+from compat.cli.output import say
+from compat.cli.setting import environ
+from compat.errors import UsageError
+from compat.github.client import GitHub
+from compat.github.description import Text, requested, waiting
+from compat.github.issue import DesiredIssue, IssueKey
+from compat.github.pull_request import Branches, DesiredPullRequest, RepositoryFile
+from compat.github.rest import Rest
+from compat.github.sync import LeftAlone, Outcome, WouldDo, sync_issue, sync_pull_request
+from compat.policy.proposal import Proposal
+from compat.results.snapshot import Snapshot
+from compat.value import Value
+
+API = "https://api.github.com"
+LABEL = "minimum versions"
+
+
+class GitHubTarget(Value, frozen=True, kw_only=True):
+    """Where the pull request and the issue go; `site` is the address of the published pages, if
+    there are any.
+    """
+
+    repository: str
+    base: str
+    site: str
+    dry_run: bool
+
+    def github(self) -> GitHub:
+        """Return the repository on GitHub, signed with the token of the environment."""
+        return github_of(self.repository)
+
+
+def github_of(repository: str) -> GitHub:
+    """Return a repository on GitHub, signed with the token of the environment.
+
+    Where no name is given, GITHUB_REPOSITORY names it.
+    """
+    repository = repository or environ().get("GITHUB_REPOSITORY", "")
+    if not repository:
+        hint = "name it with --repository owner/name, or in the environment as GITHUB_REPOSITORY"
+        raise UsageError.of("which repository is not said", hint=hint)
+    address = environ().get("GITHUB_API_URL") or API
+    token = environ().get("GITHUB_TOKEN") or None
+    return GitHub(Rest(address, repository, token, requests.Session()))
+
+
+def sync(
+    desk: GitHubTarget, seen: Snapshot, found: Sequence[Proposal], files: Sequence[RepositoryFile]
+) -> tuple[Outcome, Outcome]:
+    """Open, update or close the pull request of the open moves, then the issue of the others."""
+    github = desk.github()
+    key = re.sub("[^a-z0-9]+", "-", f"floors-{seen.matrix.name}").strip("-")
+    branches = Branches(
+        own=f"compat/{key}", base=desk.base or environ().get("GITHUB_REF_NAME") or "main"
+    )
+    pull, issue = desired(seen.matrix.title, found, files, desk.site)
+    thread = IssueKey(key=key, label=LABEL)
+    return (
+        sync_pull_request(github, branches, pull, dry_run=desk.dry_run),
+        sync_issue(github, thread, issue, dry_run=desk.dry_run),
+    )
+
+
+def desired(
+    title: str, found: Sequence[Proposal], files: Sequence[RepositoryFile], site: str
+) -> tuple[DesiredPullRequest | None, DesiredIssue | None]:
+    """Return the pull request and the issue that should stand; None where there is nothing to
+    say.
+    """
+    opened = [one for one in found if one.is_open]
+    others = [one for one in found if not one.is_open]
+    changed = tuple(file for file in files if file.before != file.after)
+    pull, issue = None, None
+    if opened and changed:
+        diff = DesiredPullRequest(title="t", body="", digest="d", files=changed).diff
+        text = requested(opened, title, diff, site)
+        pull = DesiredPullRequest(
+            title=text.title, body=text.body, digest=_digest(opened), files=changed
+        )
+    if others:
+        told: Text = waiting(others, title, site)
+        issue = DesiredIssue(title=told.title, body=told.body, digest=_digest(others))
+    return pull, issue
+
+
+def print_outcome(what: str, outcome: Outcome) -> None:
+    """Print what became of the pull request or the issue."""
+    left = "left alone: " if isinstance(outcome, LeftAlone) else ""
+    say(f"{what}: {left}{outcome.sentence}{f'  {outcome.url}' if outcome.url else ''}")
+    if isinstance(outcome, WouldDo):
+        for part in (outcome.title, outcome.body, outcome.diff):
+            if part:
+                print(part)
+
+
+def _digest(found: Sequence[Proposal]) -> str:
+    return hashlib.sha256("".join(one.digest for one in found).encode()).hexdigest()

@@ -1,0 +1,110 @@
+"""What `compat record --from` does: takes records that other machines made, the sound ones, and
+names the others.
+"""
+
+import datetime
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from compat import pipeline
+from compat.cli.output import envelope, note, report, say
+from compat.cli.setting import now, run_url
+from compat.cli.stand import Stand
+from compat.declare.capabilities import suite_ids
+from compat.errors import CompatError, Fault, UsageError, reason
+from compat.files import read
+from compat.plan.feasible import Feasibility
+from compat.plan.plan import every_cell
+from compat.results.intake import OLDEST, Checkout, handed
+from compat.site.wording import count
+from compat.value import Value
+
+
+class Shards(Value, frozen=True):
+    """What `compat plan --print github` prints: which cells each shard was given, and when."""
+
+    class Row(Value, frozen=True):
+        """A shard; it hands its records over in the folder `records-<shard>`."""
+
+        shard: Annotated[int, msgspec.Meta(ge=1)]
+        cells: str
+        since: Annotated[datetime.datetime, msgspec.Meta(tz=True)]
+
+    include: tuple[Row, ...]
+
+
+def take(stand: Stand, folder: Path, as_json: bool, plan: Path | None, made_by: str) -> int:
+    """Keep the sound records of the folder, tell what is wrong with the others, and return the exit
+    code.
+
+    `plan` is the file that says which shard was given which cells, `made_by` the address of the
+    run.
+    """
+    if folder.is_symlink() or not folder.is_dir():
+        raise UsageError.of(
+            "is no folder", path=str(folder), hint="--from takes the folder that holds the records"
+        )
+    kept: list[str] = []
+    known: list[str] = []
+    faults: list[Fault] = []
+    try:
+        here = _checkout(stand, made_by, None if plan is None else _shards(plan))
+        for name, found in handed(folder, here):
+            if isinstance(found, Fault):
+                faults.append(found)
+            else:
+                (kept if stand.store.add(found) else known).append(name)
+    except OSError as fault:
+        raise CompatError.of(f"cannot be listed: {reason(fault)}") from None
+    if as_json:
+        envelope(
+            {"kept": kept, "known": known, "refused": [fault.path for fault in faults]}, faults
+        )
+    for name in () if as_json else kept:
+        say(f"{name}  kept")
+    report(faults)
+    if here.suite_ids.unreadable:
+        where = f"{stand.setting.ask.matrix.suite.path}/{here.suite_ids.unreadable}"
+        note(
+            f"compat: capabilities were not compared with the suite: {where} makes ids that only a"
+            " run can tell"
+        )
+    note(f"{count(len(kept), 'record')} kept, {len(known)} there already, {len(faults)} refused")
+    return 1 if faults or not (kept or known) else 0
+
+
+def _shards(path: Path) -> Shards:
+    try:
+        return msgspec.json.decode(read(path), type=Shards)
+    except (ValueError, RecursionError) as fault:
+        hint = "`compat plan MATRIX --budget 90m --print github` writes one"
+        raise UsageError.of(f"is not a valid plan: {fault}", path=str(path), hint=hint) from None
+
+
+def _checkout(stand: Stand, made_by: str, plan: Shards | None) -> Checkout:
+    """This checkout, as records must fit it; its catalogue and its locks are read whole, so that
+    they are sound.
+    """
+    setting = stand.setting
+    rows = () if plan is None else plan.include
+    return Checkout(
+        matrix=setting.folder.name,
+        cells=frozenset(
+            cell.id for cell in every_cell(Feasibility(setting.ask.matrix, setting.kept))
+        ),
+        locks={
+            cell: pipeline.kept_lock(path) for cell, path in pipeline.kept_locks(setting.folder)
+        },
+        suite_digest=stand.present.suite_digest,
+        suite_ids=suite_ids(pipeline.suite_texts(setting.folder, setting.ask.matrix)),
+        moment=now(),
+        since=min((row.since for row in rows), default=now() - OLDEST),
+        run_url=made_by or run_url(),
+        shards=(
+            None
+            if plan is None
+            else {cell: f"records-{row.shard}" for row in rows for cell in row.cells.split()}
+        ),
+    )

@@ -1,0 +1,173 @@
+"""Untrusted text made harmless in the Markdown that is sent to GitHub: shown as it is, but nothing
+in it comes alive.
+
+Documented replacements: what cannot be seen is written as its escape; a space follows `@` before a
+name, `#` or `GH-` before a number, and `$` and `:` where they would begin a formula or an emoji;
+addresses lose their link.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+# Letters and marks that count as printable and show nothing.
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+)
+_MENTION = re.compile(r"(?<![A-Za-z0-9_])@(?=[A-Za-z0-9_])")
+_NUMBER = re.compile(r"(#|\bGH-)(?=\d)", re.I)
+_ADDRESS = re.compile(r"(?<=[A-Za-z])://")
+_ISSUE_ADDRESS = re.compile(
+    r"://(?=[^\s/]+/[^\s/]+/[^\s/]+/(?:issues|pull|pulls|discussions)/\d)", re.I
+)
+_FORMULA = re.compile(r"\$(?=\S)")
+_EMOJI = re.compile(r":(?=(?:[a-z0-9_+-]*[a-z_][a-z0-9_+-]*|100|1234|[+-]1):)", re.I)
+_CLOSING = re.compile(
+    r"\b(?:close[sd]?|fix(?:es|ed)?|resolve[sd]?)\b[\W_]{0,40}?"
+    r"(?:(?:[\w.-]+/[\w.-]+)?#|GH-|https?://\S{0,200}?/(?:issues|pull|pulls|discussions)/)\d",
+    re.I,
+)
+_SPECIAL = re.compile(r"[\\`*_\[\]|~$]|&(?=#?\w+;)")
+_LINE_START = re.compile(r"^([-+=#>]|\d{1,9}(?=[.)]))")
+_KINDS = ("", "console", "diff", "text", "toml")
+_READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+
+
+def visible(text: str) -> str:
+    """Return the text with every character that shows nothing, or turns others around, as its
+    escape.
+    """
+    return "".join(
+        char if _seen(char) else char.encode("unicode_escape").decode("ascii") for char in text
+    )
+
+
+def plain(text: str, limit: int = 200) -> str:
+    """Return one line for a title or a commit message, which are no Markdown: nothing in it is
+    linked or closed.
+    """
+    return _unlinked(_cut(visible(text[: limit + 1]), limit)).strip()
+
+
+def inline(text: str, limit: int = 200) -> str:
+    """Return the text as words of a Markdown line or table cell."""
+    line = _EMOJI.sub(": ", _FORMULA.sub("$ ", plain(text, limit)))
+    line = _SPECIAL.sub(r"\\\g<0>", line).replace("<", "&lt;")
+    line = re.sub(r"\bwww\.", r"www\\.", line, flags=re.I)
+    return _LINE_START.sub(
+        lambda match: f"\\{match[1]}" if not match[1].isdigit() else f"{match[1]}\\", line
+    )
+
+
+def code(text: str, limit: int = 200) -> str:
+    """Return the text as a code span; as words when it holds a `|`, which would end a table cell
+    even in code.
+    """
+    shown = _defused(_cut(visible(text[: limit + 1]), limit))
+    if not shown.strip():
+        return "(nothing)"
+    if "|" in shown:
+        return inline(text, limit)
+    fence = "`" * (_longest_run("`", shown) + 1)
+    edge = " " if shown[0] in "` " or shown[-1] in "` " else ""
+    return f"{fence}{edge}{shown}{edge}{fence}"
+
+
+def block(text: str, kind: str = "text", limit: int = 20_000) -> str:
+    """Return the text as a fenced code block of a `kind` (text, diff, toml, console), lines
+    kept.
+    """
+    lines = text[: limit + 1].replace("\r\n", "\n").strip("\n").split("\n")
+    shown = "\n".join("\t".join(visible(part) for part in line.split("\t")) for line in lines)
+    shown = _defused(_cut(shown, limit))
+    fence = "`" * max(3, _longest_run("`", shown) + 1)
+    return f"{fence}{kind}\n{shown}\n{fence}"
+
+
+def link(text: str, address: str) -> str:
+    """Return a link, or the text alone when the address is not a plain https one."""
+    if not re.fullmatch(r"https://[A-Za-z0-9.-]+(?::\d+)?(?:/[A-Za-z0-9._~/?&=%#+,:-]*)?", address):
+        return inline(text)
+    return f"[{inline(text)}]({address})"
+
+
+def faults(markdown: str) -> tuple[str, ...]:
+    """Return what in a whole Markdown text would come alive or is hidden; empty when nothing is."""
+    tokens = list(_flat(_READER.parse(markdown)))
+    shown = "\n".join(token.content for token in tokens)
+    found = [
+        *(
+            f"HTML: {token.content.strip()}"
+            for token in tokens
+            if token.type in ("html_inline", "html_block")
+        ),
+        *(f"an image: {token.attrGet('src')}" for token in tokens if token.type == "image"),
+        *(f"a link to {href}" for href in _hrefs(tokens) if not href.startswith("https://")),
+        *(
+            f"a block of kind {token.info}"
+            for token in tokens
+            if token.type == "fence" and token.info not in _KINDS
+        ),
+        *(
+            f"a formula: {token.content}"
+            for token in tokens
+            if token.type == "text" and _FORMULA.search(token.content)
+        ),
+        *(
+            f"an emoji: {token.content}"
+            for token in tokens
+            if token.type == "text" and _EMOJI.search(token.content)
+        ),
+    ]
+    return tuple(
+        visible(fault) for fault in (*found, *_faults_anywhere(markdown), *_faults_anywhere(shown))
+    )
+
+
+def title_faults(title: str) -> tuple[str, ...]:
+    """Return what in a title would come alive or is hidden; empty when nothing is."""
+    return (*_faults_anywhere(title), *(["more than one line"] if "\n" in title else []))
+
+
+def _faults_anywhere(text: str) -> Iterator[str]:
+    for char in sorted(set(text)):
+        if not _seen(char) and char not in "\n\t":
+            yield f"a hidden character: {visible(char)}"
+    for match in _MENTION.finditer(text):
+        yield f"a mention: {text[match.start() : match.end() + 40]}"
+    for match in _CLOSING.finditer(text):
+        yield f"a closing keyword: {match[0]}"
+
+
+def _flat(tokens: Sequence[Token]) -> Iterator[Token]:
+    for token in tokens:
+        if token.type != "inline":
+            yield token
+        yield from _flat(token.children or ())
+
+
+def _hrefs(tokens: Sequence[Token]) -> Iterator[str]:
+    yield from (str(token.attrGet("href")) for token in tokens if token.type == "link_open")
+
+
+def _seen(char: str) -> bool:
+    return char.isprintable() and not _BLANK.match(char)
+
+
+def _unlinked(text: str) -> str:
+    return _ADDRESS.sub(": //", _NUMBER.sub(r"\1 ", _MENTION.sub("@ ", text)))
+
+
+def _defused(text: str) -> str:
+    """Break what GitHub might read even inside code, and leave the rest of the code exact."""
+    return _ISSUE_ADDRESS.sub(": //", _NUMBER.sub(r"\1 ", _MENTION.sub("@ ", text)))
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def _longest_run(char: str, text: str) -> int:
+    return max(map(len, re.findall(f"{re.escape(char)}+", text)), default=0)

@@ -1,0 +1,97 @@
+"""Locks that another machine made, each looked at before it may stand among ours: what is asked,
+and what is pinned.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from compat.declare.text import parse_release
+from compat.errors import DeclarationError, NoPage
+from compat.index.source import ReleaseSource
+from compat.lock.lockfile import Inputs, Lock, Pin
+from compat.lock.recipe import inputs_of
+from compat.lock.text import decode_lock
+from compat.plan.cell import Cell
+from compat.plan.feasible import Feasibility
+
+
+def handed_lock(
+    text: str, name: str, planned: Mapping[str, Cell], facts: Feasibility, source: ReleaseSource
+) -> Lock:
+    """Return the lock of a file `<cell>.txt`; raise DeclarationError when it is not one that this
+    checkout asks for.
+
+    Its cell is planned and feasible, its inputs are those of the cell's recipe, its builds are
+    named, and the index lists each of its hashes for that version.
+    """
+    lock = decode_lock(text, name)
+    refuse = partial(DeclarationError.of, path=name, hint="`compat lock` makes it anew")
+    cell = planned.get(lock.inputs.cell)
+    if cell is None or name != f"{cell.id}.txt":
+        raise refuse("is not the lock of a planned cell of that name")
+    obstacle = facts.obstacle(cell)
+    if obstacle is not None:
+        raise refuse(f"is of a cell that cannot work: {obstacle.because}")
+    wrong = _unasked(lock.inputs, cell, facts) or _unnamed(lock, facts)
+    wrong = wrong or next((why for pin in lock.pins if (why := _unlisted(pin, source))), "")
+    if wrong:
+        raise refuse(wrong)
+    return lock
+
+
+def _unasked(inputs: Inputs, cell: Cell, facts: Feasibility) -> str:
+    """Why these are not the inputs of the cell's recipe; empty when they are.
+
+    A relaxed lock keeps some requirements as published and frees some packages from its date, as
+    the resolver needs it: there each side must speak of the packages that the recipe speaks of.
+    """
+    asked = inputs_of(facts, cell)
+    if cell.recipe != "relaxed":
+        return "" if inputs == asked else "asks for something else than the cell does"
+    published = inputs_of(facts, cell, frozenset(facts.rules.relaxations(cell)))
+    for field in ("python", "platform", "finals", "as_of", "given", "given_python"):
+        if getattr(inputs, field) != getattr(asked, field):
+            return f"has another `{field}` than the cell"
+    for fields in (("requirements",), ("overrides", "excludes")):
+        allowed = {
+            name
+            for side in (asked, published)
+            for field in fields
+            for name in _names(getattr(side, field))
+        }
+        strange = {name for field in fields for name in _names(getattr(inputs, field))} - allowed
+        if strange:
+            return f"asks for {min(strange)}, which the cell does not"
+    return ""
+
+
+def _names(texts: tuple[str, ...]) -> set[str]:
+    try:
+        return {canonicalize_name(Requirement(text).name) for text in texts}
+    except InvalidRequirement as fault:
+        return {str(fault)}
+
+
+def _unnamed(lock: Lock, facts: Feasibility) -> str:
+    named = set(map(parse_release, facts.matrix.builds))
+    pins: dict[str, Version] = {pin.name: pin.version for pin in lock.pins}
+    strange = [name for name in lock.builds if (name, pins.get(name)) not in named]
+    return f"builds {strange[0]}, and the matrix names no such build" if strange else ""
+
+
+def _unlisted(pin: Pin, source: ReleaseSource) -> str:
+    """Why the index does not back the pin; empty when it lists each of its hashes."""
+    try:
+        releases = source.package(pin.name).releases
+    except NoPage:
+        releases = ()
+    listed = {
+        artifact.sha256 for r in releases if r.version == pin.version for artifact in r.artifacts
+    }
+    if pin.hashes and set(pin.hashes) <= listed:
+        return ""
+    return f"pins {pin.name} {pin.version} to files that the index does not list"

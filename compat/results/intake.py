@@ -1,0 +1,196 @@
+"""The `results` room's gate: records that were made elsewhere, each looked at before it may stand
+among ours.
+"""
+
+import datetime
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+
+from compat.declare.capabilities import SuiteIds
+from compat.errors import Fault, RecordError
+from compat.lock.lockfile import Lock
+from compat.results.files import read_record
+from compat.results.record import Record
+from compat.run.outcome import Cause, Passed
+from compat.value import Value
+
+MOST_FILES = 20_000
+MOST_DEPTH = 5
+# Without a plan nobody knows when the run began. Whoever hands records over has just made them; an
+# older date could only pretend that a cell was green on that day.
+OLDEST = datetime.timedelta(days=7)
+# What a test raised: such a run has at least one capability that fails. Other ends of a suite, such
+# as a crash or a limit, may come before the first test is over.
+_OF_TESTS: frozenset[Cause] = frozenset(
+    (
+        *("missing-module", "missing-attribute", "binary-incompatible", "syntax", "type-error"),
+        *("version-guard", "assertion", "error"),
+    )
+)
+
+
+class Checkout(Value, frozen=True, kw_only=True):
+    """What records must be about: cells, locks and the suite as they are now and here, and the run
+    that was asked for.
+
+    A record started between `since` and `moment`, in the run at `run_url`. `shards` has the folder
+    of each cell that a plan gave to a shard, below the one that is handed over; None without a
+    plan, when a record may lie anywhere.
+    """
+
+    matrix: str
+    cells: frozenset[str]
+    locks: Mapping[str, Lock]
+    suite_digest: str
+    suite_ids: SuiteIds
+    moment: datetime.datetime
+    since: datetime.datetime
+    run_url: str = ""
+    shards: Mapping[str, str] | None = None
+
+
+def handed(folder: Path, here: Checkout) -> Iterator[tuple[str, Record | Fault]]:
+    """Yield each file at or below the folder with its record, or with what is wrong, by name; it
+    changes nothing.
+
+    A record is `.../<cell>/<started>-<digest>.json`. Links are not followed, and what is no record
+    is a fault. A run makes one record of a cell: where there are more, nobody can tell which one it
+    made, and all are one fault.
+    """
+    files = list(islice(_files(folder, "", 0), MOST_FILES + 1))
+    counts = Counter(
+        _asked_once(name, here) for name, entry in files if entry.name.endswith(".json")
+    )
+    several = {key: number for key, number in counts.items() if key and number > 1}
+    for name, entry in files[:MOST_FILES]:
+        key = _asked_once(name, here)
+        if key not in several:
+            yield name, _looked_at(entry, name, here)
+        elif several[key]:
+            number, several[key] = several[key], 0
+            because = (
+                f"is one of {number:,} records of {_cell(name)}, and a run makes one of a cell;"
+                " none is taken"
+            )
+            yield name, _fault(name, because)
+    for name, _ in files[MOST_FILES:]:
+        yield (
+            name,
+            _fault(name, f"is one file too many: at most {MOST_FILES:,} are handed over at once"),
+        )
+
+
+def _looked_at(entry: os.DirEntry[str], name: str, here: Checkout) -> Record | Fault:
+    if entry.is_symlink():
+        return _fault(name, "is a symbolic link")
+    if not entry.is_file(follow_symlinks=False):
+        return _fault(name, "is no regular file, or lies too deep")
+    if not entry.name.endswith(".json"):
+        return _fault(name, "is no record")
+    record = read_record(Path(entry.path), here.matrix, name)
+    if isinstance(record, Fault):
+        return record
+    wrong = _elsewhere(record, here) or _unasked(record, name, here) or _unlike_a_run(record, here)
+    return _fault(name, wrong) if wrong else record
+
+
+def _elsewhere(record: Record, here: Checkout) -> str:
+    """Why the record is not about this checkout; empty when it is."""
+    lock = here.locks.get(record.cell)
+    if record.cell not in here.cells:
+        return f"{record.cell} is no cell of the matrix"
+    if lock is None and record.lock_digest:
+        return "is of a lock, but the cell has none here"
+    if lock is not None and record.lock_digest != lock.digest:
+        return "is of another lock than the cell has here"
+    if record.suite_digest != here.suite_digest and not (
+        record.suite_digest == "" and lock is None
+    ):
+        return "is of another suite than the one here"
+    return ""
+
+
+def _unasked(record: Record, name: str, here: Checkout) -> str:
+    """Why the record is not of the run that was asked for; empty when it is."""
+    if here.shards is not None:
+        asked = here.shards.get(record.cell)
+        if asked is None:
+            return f"is of {record.cell}, which the plan gives to no shard"
+        if name.split("/")[:-1] != [asked, record.cell]:
+            return (
+                f"does not lie in {asked}/{record.cell}/, the folder of the shard that the plan"
+                " gives the cell to"
+            )
+    moments = [record.started, *(attempt.started for attempt in record.attempts)]
+    if max(moments) > here.moment:
+        return f"says that it started in the future, at {max(moments).isoformat()}"
+    if min(moments) < here.since:
+        return (
+            f"says that it started at {min(moments).isoformat()}, before {here.since.isoformat()}"
+        )
+    if record.run_url != here.run_url:
+        asked_run = here.run_url or "no run on GitHub"
+        return (
+            f"says that {record.run_url or 'no run on GitHub'} made it, but {asked_run} was asked"
+        )
+    return ""
+
+
+def _unlike_a_run(record: Record, here: Checkout) -> str:
+    """Why no run of that lock and that suite leaves such a record; empty when one can."""
+    outcome, lock = record.outcome, here.locks.get(record.cell)
+    is_installed = isinstance(outcome, Passed) or outcome.stage in ("import", "collect", "test")
+    pins = {(pin.name, str(pin.version)) for pin in lock.pins} if lock is not None else set()
+    if is_installed and {(item.name, item.version) for item in record.installed} != pins:
+        return "says that other packages were installed than the lock pins"
+    if isinstance(outcome, Passed) and not any(
+        capability.status == "yes" for capability in record.capabilities
+    ):
+        return "passed, but no capability worked"
+    raised = (
+        not isinstance(outcome, Passed) and outcome.stage == "test" and outcome.cause in _OF_TESTS
+    )
+    if raised and not any(capability.status == "no" for capability in record.capabilities):
+        return f"came to {outcome}, but no capability failed"
+    strange = next(
+        (item.id for item in record.capabilities if not here.suite_ids.has(item.id)), None
+    )
+    return (
+        ""
+        if strange is None
+        else f"tells of the capability {strange[:80]!r}, which no test of the suite has"
+    )
+
+
+def _files(folder: str | Path, name: str, depth: int) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Everything below the folder but folders, by name; a folder that lies too deep stands for
+    itself.
+    """
+    with os.scandir(folder) as entries:
+        ordered = sorted(entries, key=lambda entry: entry.name)
+    for entry in ordered:
+        shown = entry.name.encode(errors="backslashreplace").decode()
+        path = f"{name}/{shown}" if name else shown
+        if entry.is_dir(follow_symlinks=False) and depth < MOST_DEPTH:
+            yield from _files(entry.path, path, depth + 1)
+        else:
+            yield path, entry
+
+
+def _asked_once(name: str, here: Checkout) -> str:
+    """What there may be one record of: a cell, or with a plan its folder, so that no shard spoils
+    another's record.
+    """
+    return name.rpartition("/")[0] if here.shards is not None else _cell(name)
+
+
+def _cell(name: str) -> str:
+    """The name of the folder that a file lies in; empty at the top."""
+    return name.rpartition("/")[0].rpartition("/")[2]
+
+
+def _fault(name: str, message: str) -> Fault:
+    return Fault(code=RecordError.code, path=name, message=message)

@@ -1,0 +1,165 @@
+"""The `results` room's whole: what is known of every cell of a matrix on one day, for pages and
+proposals alike.
+"""
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+
+from compat.declare.load import Declared
+from compat.declare.matrix import KnownIssue
+from compat.errors import UsageError
+from compat.index.release import Catalogue
+from compat.plan.cell import Cell, parse_cell
+from compat.plan.obstacle import Obstacle
+from compat.plan.plan import Fate, Infeasible
+from compat.results.record import Capability, Ran
+from compat.results.verdict import Counted, EvaluationContext, History, Verdict, verdict_of
+from compat.run.outcome import Failed, brief
+from compat.value import StrictValue
+
+
+class Entry(StrictValue, frozen=True, kw_only=True):
+    """A cell, what is known of it, and from which runs, oldest first.
+
+    `lock_digest` is None when it has no lock now.
+
+    `history` is what they come to on the picture's day. `planned` is false for a cell that has
+    records but no longer stands in the plan.
+    """
+
+    cell: Cell
+    verdict: Verdict
+    obstacle: Obstacle | None = None
+    lock_digest: str | None = None
+    runs: tuple[Ran, ...] = ()
+    history: History = History()
+    planned: bool = True
+
+    @property
+    def counted(self) -> tuple[Counted, ...]:
+        """Those of its runs that count on the picture's day, oldest first."""
+        return self.history.counted
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether a run says something about it."""
+        return self.verdict.evidence == "tested"
+
+
+class Snapshot:
+    """Every cell of a matrix, once, in the order of the plan, with its verdict on the day of
+    `present`.
+    """
+
+    def __init__(
+        self,
+        ask: Declared,
+        catalogue: Catalogue,
+        entries: Iterable[Entry],
+        present: EvaluationContext,
+    ) -> None:
+        """Take what was declared, what existed, and what is known; `picture` makes one from a plan
+        and records.
+        """
+        self.ask = ask
+        self.matrix = ask.matrix
+        self.catalogue = catalogue
+        self.present = present
+        self.entries = tuple(entries)
+
+    @cached_property
+    def by_id(self) -> dict[str, Entry]:
+        """Each entry by the id of its cell."""
+        return {entry.cell.id: entry for entry in self.entries}
+
+    @cached_property
+    def known(self) -> tuple[Entry, ...]:
+        """The entries that have a lock or a run, in the order of the plan."""
+        return tuple(entry for entry in self.entries if entry.runs or entry.lock_digest is not None)
+
+    @property
+    def day(self) -> datetime.date:
+        """The day that the verdicts hold for."""
+        return self.present.day
+
+    def explained(self, entry: Entry, capability: Capability | None = None) -> KnownIssue | None:
+        """Return the declared explanation of why the cell, or one capability of it, is not green;
+        the first that fits.
+
+        A capability's explanation names the capability; a cell's names the start of the outcome, or
+        else the capability by which it fell.
+        """
+        outcome = entry.verdict.outcome
+        subject = outcome.subject if isinstance(outcome, Failed) and outcome.stage == "test" else ""
+        # An entry may name an outcome to its closing bracket: as a whole, or as it was before
+        # things and places stood beside the subject.
+        texts = [str(outcome)] if outcome is None else [str(outcome), str(brief(outcome))]
+        for issue in self.matrix.known:
+            named = issue.capability == (subject if capability is None else capability.id)
+            begins = capability is None and any(text.startswith(issue.outcome) for text in texts)
+            if holds(issue, entry.cell) and (named if issue.capability else begins):
+                return issue
+        return None
+
+
+def snapshot(
+    ask: Declared,
+    catalogue: Catalogue,
+    fates: Iterable[Fate],
+    locks: Mapping[str, str],
+    runs: Mapping[str, Sequence[Ran]],
+    present: EvaluationContext,
+) -> Snapshot:
+    """Return the picture of a matrix: its plan's fates, the digests of its locks and its runs, both
+    by cell id.
+
+    A run of a cell whose id the matrix cannot read is left out: its axes have changed.
+    """
+    planned = {fate.cell.id: fate for fate in fates}
+    entries = [
+        _entry(
+            fate.cell, fate.obstacle if isinstance(fate, Infeasible) else None, locks, runs, present
+        )
+        for fate in planned.values()
+    ]
+    for cell_id in sorted({*runs, *locks} - planned.keys()):
+        try:
+            cell = parse_cell(cell_id, ask.matrix)
+        except UsageError:
+            continue
+        entries.append(_entry(cell, None, locks, runs, present, planned=False))
+    return Snapshot(ask, catalogue, entries, present)
+
+
+def _entry(
+    cell: Cell,
+    obstacle: Obstacle | None,
+    locks: Mapping[str, str],
+    runs: Mapping[str, Sequence[Ran]],
+    present: EvaluationContext,
+    planned: bool = True,
+) -> Entry:
+    known = tuple(runs.get(cell.id, ()))
+    lock = locks.get(cell.id)
+    history = History.of(known, present.day)
+    return Entry(
+        cell=cell,
+        verdict=verdict_of(cell.id, history, present, lock, obstacle),
+        obstacle=obstacle,
+        lock_digest=lock,
+        runs=known,
+        history=history,
+        planned=planned,
+    )
+
+
+def holds(issue: KnownIssue, cell: Cell) -> bool:
+    """Return whether a cell lies in the range of an explanation."""
+    at = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}
+    return all(
+        not isinstance(specifier, str)
+        and axis in at
+        and specifier.contains(at[axis], prereleases=True)
+        for axis, specifier in issue.when.conditions
+    )

@@ -1,0 +1,164 @@
+"""The floors of a TOML text, with tomlkit: a library's pyproject.toml, and a matrix's own
+declaration.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import tomlkit
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import String
+
+from compat.declare.faults import choice
+from compat.errors import DeclarationError, UsageError
+from compat.rewrite.ranges import Edit, Move, RangePlace, Skipped, Unsatisfiable, moved
+from compat.value import Value
+
+
+class Rewritten(Value, frozen=True, kw_only=True):
+    """The text after a move, what changed in it, and what speaks of the package and was left
+    alone.
+    """
+
+    text: str
+    edits: tuple[Edit, ...] = ()
+    left: tuple[Skipped, ...] = ()
+
+
+class _Slot(Value, frozen=True):
+    """A string of a document: its place, and the table or array and the key under which it
+    stands.
+    """
+
+    place: str
+    container: Any
+    key: str | int
+
+    @property
+    def text(self) -> str:
+        return str(self.container[self.key])
+
+    def put(self, text: str) -> None:
+        """Replace the string in its own kind of quotes."""
+        old = self.container[self.key]
+        self.container[self.key] = String.from_raw(text, old._t)
+
+
+def rewritten_matrix(text: str, axis: str, floor: Version, because: str) -> str:
+    """Return a matrix.toml with the floor of one axis at another version, for another reason.
+
+    Raises DeclarationError for a text that is no TOML and UsageError for an axis that declares no
+    floor.
+    """
+    document = _document(text)
+    floors = [entry for entry in document.get("floors", ()) if isinstance(entry, dict)]
+    known = [str(entry.get("axis", "")) for entry in floors]
+    if axis not in known:
+        raise UsageError.of(
+            f"declares no floor of axis '{axis}'", path="floors", hint=choice(axis, known)
+        )
+    entry = floors[known.index(axis)]
+    if not _same(entry.get("at"), floor):
+        _set(entry, "at", str(floor))
+    if entry.get("because") != because:
+        _set(entry, "because", because)
+    return tomlkit.dumps(document)
+
+
+def rewritten_pyproject(text: str, move: Move) -> Rewritten | Unsatisfiable:
+    """Return a library's pyproject.toml after a move.
+
+    Rewrites `requires-python`, `dependencies`, `optional-dependencies` and `dependency-groups` (PEP
+    621, PEP 735). Poetry's own tables have another grammar and are left alone. Raises
+    DeclarationError for a text that is no TOML.
+    """
+    document = _document(text)
+    slots = list(_python(document) if move.package is None else _requirements(document))
+    outcome = moved([RangePlace(name=slot.place, text=slot.text) for slot in slots], move)
+    if isinstance(outcome, Unsatisfiable):
+        return outcome
+    edits = []
+    for slot, after in zip(slots, outcome.texts, strict=True):
+        if after != slot.text:
+            edits.append(Edit(place=slot.place, before=slot.text, after=after))
+            slot.put(after)
+    left = (*outcome.left, *_poetry(document, move))
+    return Rewritten(text=tomlkit.dumps(document) if edits else text, edits=tuple(edits), left=left)
+
+
+def _document(text: str) -> tomlkit.TOMLDocument:
+    try:
+        return tomlkit.parse(text)
+    except TOMLKitError as fault:
+        raise DeclarationError.of(f"is no TOML: {fault}") from None
+
+
+def _same(value: object, floor: Version) -> bool:
+    try:
+        return Version(str(value)) == floor
+    except InvalidVersion:
+        return False
+
+
+def _set(entry: Any, key: str, text: str) -> None:
+    """Set a string in its own kind of quotes, or in plain ones when it was another kind or cannot
+    hold the text.
+
+    Readers of strings over several lines take a carriage return and a newline for a newline (TOML
+    1.0, String).
+    """
+    try:
+        if "\r" in text:
+            raise ValueError(text)
+        _Slot(key, entry, key).put(text)
+    except (KeyError, AttributeError, ValueError):
+        entry[key] = text
+
+
+def _python(document: Any) -> Iterator[_Slot]:
+    yield from _strings("project", document.get("project"), "requires-python")
+
+
+def _requirements(document: Any) -> Iterator[_Slot]:
+    project = document.get("project")
+    if isinstance(project, dict):
+        yield from _array("project.dependencies", project.get("dependencies"))
+        yield from _arrays("project.optional-dependencies", project.get("optional-dependencies"))
+    yield from _arrays("dependency-groups", document.get("dependency-groups"))
+
+
+def _arrays(place: str, table: Any) -> Iterator[_Slot]:
+    for name in table if isinstance(table, dict) else ():
+        yield from _array(f"{place}.{name}", table[name])
+
+
+def _array(place: str, array: Any) -> Iterator[_Slot]:
+    for index, value in enumerate(array if isinstance(array, list) else ()):
+        if isinstance(value, String):
+            yield _Slot(f"{place}[{index}]", array, index)
+
+
+def _strings(place: str, table: Any, key: str) -> Iterator[_Slot]:
+    if isinstance(table, dict) and isinstance(table.get(key), String):
+        yield _Slot(f"{place}.{key}", table, key)
+
+
+def _table(table: Any, *keys: str) -> Any:
+    for key in keys:
+        table = table.get(key) if isinstance(table, dict) else None
+    return table if isinstance(table, dict) else {}
+
+
+def _poetry(document: Any, move: Move) -> Iterator[Skipped]:
+    name = "python" if move.package is None else move.package
+    groups = _table(document, "tool", "poetry", "group")
+    places: list[tuple[str, ...]] = [("tool", "poetry", "dependencies")]
+    places += [("tool", "poetry", "group", group, "dependencies") for group in groups]
+    for keys in places:
+        place, table = ".".join(keys), _table(document, *keys)
+        for key in table:
+            if canonicalize_name(key) == canonicalize_name(name):
+                because = "Poetry's ranges have a grammar of their own; change it by hand"
+                yield Skipped(place=f"{place}.{key}", text=str(table[key]), because=because)

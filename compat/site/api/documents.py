@@ -1,0 +1,201 @@
+"""The `site` room's API: every document of `api/v1/`, each folder with the digests of its files."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from compat.advise.rows import advise_rows
+from compat.plan.cell import RECIPES
+from compat.site.api.axis_documents import (
+    capabilities,
+    changes_document,
+    coordinate_entries,
+    release,
+)
+from compat.site.api.axis_shapes import Advise, MatrixShape, Root
+from compat.site.api.cell_documents import (
+    axes_of,
+    cell,
+    cells_document,
+    chunks,
+    dated,
+    head,
+    more_cells,
+)
+from compat.site.api.openapi import changelog, openapi, schemas
+from compat.site.api.policy_documents import minimum, proposals_shape, schedule_shape
+from compat.site.api.shapes import SCHEMA_VERSION, Counts, FileShape, MatrixIndex
+from compat.site.api.shapes import FolderListing as ListingShape
+from compat.site.edition import (
+    DigestListing,
+    Edition,
+    Listed,
+    Made,
+    MatrixReport,
+    SiteFile,
+    place_of,
+    segment,
+)
+from compat.site.encode import json
+from compat.site.exports.lock_files import whereabouts
+from compat.site.tokens import Tokens, digest
+
+ROOT = "api/v1"
+FOLDERS = ("cells", "releases", "capabilities")
+
+
+def api(edition: Edition) -> Iterator[SiteFile | Made | DigestListing]:
+    """Yield every file of the API, its schemas among them."""
+    for volume in edition.volumes:
+        yield from _volume(edition, volume)
+    yield from (
+        SiteFile(path=f"schema/v1/{name}.json", content=text)
+        for name, text in schemas(edition.base_url)
+    )
+    yield SiteFile(path=f"{ROOT}/openapi.json", content=openapi(edition.base_url))
+    yield SiteFile(path=f"{ROOT}/CHANGELOG_API.md", content=changelog().encode())
+    yield DigestListing(
+        path=f"{ROOT}/index.json", below="", make=lambda listed: json(_root(edition, listed))
+    )
+
+
+def api_path(matrix: str, *parts: str) -> str:
+    """Return the path of a document of a matrix: `api_path("demo", "cells", "py3.9-demo1.0")`;
+    alone, its index.
+    """
+    if not parts:
+        return f"{ROOT}/{segment(matrix)}/index.json"
+    *folders, last = map(segment, (matrix, *parts))
+    return "/".join((ROOT, *folders, "~index.json" if last == "index" else f"{last}.json"))
+
+
+def _volume(edition: Edition, volume: MatrixReport) -> Iterator[SiteFile | Made | DigestListing]:
+    name, tokens = volume.name, edition.tokens(volume)
+    yield from _cells(volume, tokens)
+    for entry in volume.picture.known:
+        make = _maker(edition, volume, entry.verdict.cell)
+        siblings = volume.places[place_of(entry.cell)]
+        yield Made(
+            path=api_path(name, "cells", entry.verdict.cell),
+            inputs=tokens.of(entry, *siblings),
+            make=make,
+        )
+    for axis, version, entries in coordinate_entries(volume):
+        document = partial(release, volume, axis, version, entries)
+        path = api_path(name, "releases", axis.name, str(version))
+        yield Made(path=path, inputs=tokens.of(*entries), make=_encoder(document))
+    for capability in capabilities(volume):
+        yield SiteFile(path=api_path(name, "capabilities", capability.id), content=json(capability))
+    yield from _policy(volume)
+    advice = advise_rows(volume.advisor, lambda lock: whereabouts(edition, volume, lock))
+    yield SiteFile(
+        path=api_path(name, "advise"), content=json(Advise(**dated(volume), advice=advice))
+    )
+    yield SiteFile(path=api_path(name, "changes"), content=json(changes_document(volume)))
+    for folder in FOLDERS:
+        below = f"{ROOT}/{segment(name)}/{folder}/"
+        yield DigestListing(path=f"{below}index.json", below=below, make=_lister(volume))
+    below = f"{ROOT}/{segment(name)}/"
+    yield DigestListing(
+        path=f"{below}index.json",
+        below=below,
+        make=lambda listed: json(_index(volume, below, listed)),
+    )
+
+
+def _cells(volume: MatrixReport, tokens: Tokens) -> Iterator[SiteFile | Made]:
+    """The rows of all cells; those of a document depend on its own cells, on those beside them, and
+    on the columns.
+    """
+    first, *more = found = chunks(volume)
+    paths = [
+        api_path(volume.name, "cells" if number == 0 else f"cells-{number}")
+        for number in range(len(found))
+    ]
+    afters = [*paths[1:], None]
+    yield SiteFile(path=paths[0], content=json(cells_document(volume, first, afters[0])))
+    for path, after, chunk in zip(paths[1:], afters[1:], more, strict=True):
+        entries = (one for entry in chunk for one in (entry, *volume.places[place_of(entry.cell)]))
+        inputs = digest(tokens.of(*entries), volume.asked, after)
+        yield Made(
+            path=path, inputs=inputs, make=_encoder(partial(more_cells, volume, chunk, after))
+        )
+
+
+def _encoder(document: Callable[[], Any]) -> Callable[[], bytes]:
+    return lambda: json(document())
+
+
+def _policy(volume: MatrixReport) -> Iterator[SiteFile]:
+    yield SiteFile(path=api_path(volume.name, "minimum"), content=json(minimum(volume)))
+    yield SiteFile(path=api_path(volume.name, "schedule"), content=json(schedule_shape(volume)))
+    yield SiteFile(path=api_path(volume.name, "proposals"), content=json(proposals_shape(volume)))
+
+
+def _maker(edition: Edition, volume: MatrixReport, cell_id: str) -> Callable[[], bytes]:
+    return lambda: json(cell(edition, volume, volume.picture.by_id[cell_id]))
+
+
+def _lister(volume: MatrixReport) -> Callable[[tuple[Listed, ...]], bytes]:
+    return lambda listed: json(ListingShape(**head(volume), files=_files(listed)))
+
+
+def _files(listed: tuple[Listed, ...]) -> tuple[FileShape, ...]:
+    return tuple(FileShape(path=one.path, sha256=one.sha256, bytes=one.bytes) for one in listed)
+
+
+def _index(volume: MatrixReport, below: str, listed: tuple[Listed, ...]) -> MatrixIndex:
+    picture = volume.picture
+    own = [
+        one
+        for one in listed
+        if "/" not in one.path.removeprefix(below) or one.path.endswith("/index.json")
+    ]
+    verdicts = Counter(entry.verdict.kind for entry in picture.entries)
+    tested = [entry for entry in picture.known if entry.is_tested]
+    return MatrixIndex(
+        **dated(volume),
+        title=picture.matrix.title,
+        subject=picture.matrix.subject,
+        platform=picture.matrix.platform,
+        suite_digest=picture.present.suite_digest,
+        fresh_days=picture.present.fresh_days,
+        latest=max(
+            (entry.verdict.latest for entry in tested if entry.verdict.latest is not None),
+            default=None,
+        ),
+        axes=axes_of(volume),
+        recipes=RECIPES,
+        capabilities=volume.asked,
+        counts=Counts(
+            planned=sum(entry.planned for entry in picture.entries),
+            known=len(picture.known),
+            tested=len(tested),
+            stale=sum(entry.verdict.stale for entry in tested),
+            verdicts=dict(sorted(verdicts.items())),
+        ),
+        files=_files(tuple(own)),
+    )
+
+
+def _root(edition: Edition, listed: tuple[Listed, ...]) -> Root:
+    indexes = {api_path(volume.name) for volume in edition.volumes}
+    own = [
+        one
+        for one in listed
+        if one.path in indexes
+        or one.path.startswith("schema/v1/")
+        or one.path.rpartition("/")[0] == ROOT
+    ]
+    return Root(
+        schema_version=SCHEMA_VERSION,
+        day=edition.day,
+        matrices=tuple(
+            MatrixShape(
+                name=volume.name, title=volume.picture.matrix.title, index=api_path(volume.name)
+            )
+            for volume in edition.volumes
+        ),
+        files=_files(tuple(own)),
+    )

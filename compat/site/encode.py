@@ -1,0 +1,66 @@
+"""The `site` room's last look at texts: what JSON, XML or a calendar cannot hold is replaced;
+documents are encoded.
+"""
+
+import datetime
+import re
+import unicodedata
+from typing import Any
+from xml.etree import ElementTree
+
+import msgspec
+
+# What XML 1.0 cannot hold, nor UTF-8: control characters but tab and line breaks, lone surrogates,
+# two non-characters.
+_UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def fit(text: str) -> str:
+    """Return the text with each character that XML cannot hold replaced by U+FFFD."""
+    return text if text.isprintable() else _UNFIT.sub("\ufffd", text)
+
+
+def line(text: str, most: int) -> str:
+    """Return the text on one line, without what is not seen or turns its direction, cut where it is
+    long.
+    """
+    seen = (
+        " " if unicodedata.category(char)[0] == "C" else char for char in fit(text[: 10 * most])
+    )
+    whole = " ".join("".join(seen).split())
+    return whole if len(whole) <= most else f"{whole[: most - 1]}…"
+
+
+def json(document: Any) -> bytes:
+    """Return a document as JSON: keys in the order of its type, one line, a line break at its
+    end.
+    """
+    try:
+        return msgspec.json.encode(document, order="deterministic") + b"\n"
+    except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot hold
+        return (
+            msgspec.json.encode(_fit_all(msgspec.to_builtins(document)), order="deterministic")
+            + b"\n"
+        )
+
+
+def written(root: ElementTree.Element) -> bytes:
+    """Return an XML document; what it says has gone through `fit`."""
+    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
+
+
+def moment(day: datetime.date) -> datetime.datetime:
+    """Return the beginning of a day, in UTC."""
+    return datetime.datetime.combine(day, datetime.time(), datetime.timezone.utc)
+
+
+def _fit_all(value: Any) -> Any:
+    match value:
+        case str():
+            return re.sub("[\ud800-\udfff]", "\ufffd", value)
+        case dict():
+            return {_fit_all(key): _fit_all(one) for key, one in value.items()}
+        case list() | tuple():
+            return [_fit_all(one) for one in value]
+    return value

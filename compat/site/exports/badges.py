@@ -1,0 +1,220 @@
+"""The `site` room's badges: facts in a few words, as shields.io's endpoint JSON and as SVG of our
+own.
+"""
+
+import datetime
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from xml.etree import ElementTree
+
+from packaging.version import Version
+
+from compat.advise.request import label
+from compat.results.snapshot import Entry
+from compat.site.edition import Edition, MatrixReport, SiteFile, place_of, segment
+from compat.site.encode import json, line, written
+from compat.site.status import State, representative, style_of
+from compat.site.wording import day, ranges
+from compat.value import Value
+
+SVG = "http://www.w3.org/2000/svg"
+CACHE_SECONDS = 3600
+NO_DATA = "no data"
+# White text has a contrast of at least 5:1 on each, and no two are told apart by colour alone: the
+# words differ.
+BLUE, AMBER, RED, GREY = "#0b5cad", "#8a5a00", "#8f1d14", "#6b6b6b"
+_COLOURS: dict[State, str] = {
+    "works": BLUE,
+    "relaxed": BLUE,
+    "decayed": AMBER,
+    "partial": AMBER,
+    "flaky": AMBER,
+    "broken": RED,
+    "unknown": GREY,
+    "infeasible": GREY,
+}
+_LONGEST = 80
+_PADDING, _HEIGHT = 6, 20
+
+
+class Badge(Value, frozen=True, kw_only=True):
+    """A badge: what it is about, the fact, and a colour that adds nothing to the words."""
+
+    label: str
+    message: str
+    colour: str
+
+
+def badges(edition: Edition) -> Iterator[SiteFile]:
+    """Yield every badge, as JSON and as SVG."""
+    for volume in edition.volumes:
+        for name, badge in matrix_badges(volume):
+            stem = "/".join(("badge", *map(segment, (volume.name, *name))))
+            yield SiteFile(path=f"{stem}.json", content=endpoint(badge))
+            yield SiteFile(path=f"{stem}.svg", content=svg(badge))
+
+
+def matrix_badges(volume: MatrixReport) -> Iterator[tuple[tuple[str, ...], Badge]]:
+    """Yield the badges of a matrix by the parts of their names."""
+    of = _by_subject(volume)
+    newest = max(of, default=None)
+    yield ("status",), _release(volume, newest, of[newest]) if newest is not None else _none(volume)
+    yield ("latest",), _latest(volume, of)
+    floors = {floor.axis: str(floor.at) for floor in volume.picture.matrix.floors}
+    for axis in volume.picture.matrix.axes:
+        if axis.name != volume.picture.matrix.subject:
+            at = floors.get(axis.name)
+            message, colour = (NO_DATA, GREY) if at is None else (f"{at} or newer", BLUE)
+            yield (
+                (f"{axis.name}-min",),
+                Badge(label=f"minimum {label(axis)}", message=message, colour=colour),
+            )
+    yield ("proposal",), _proposal(volume)
+    yield ("freshness",), _freshness(volume)
+    for version, entries in sorted(of.items()):
+        yield ("release", str(version)), _release(volume, version, entries)
+
+
+def endpoint(badge: Badge) -> bytes:
+    """Return the badge as shields.io asks for it, https://shields.io/badges/endpoint-badge; it has
+    no other keys.
+    """
+    return json(
+        {
+            "schemaVersion": 1,
+            "label": line(badge.label, _LONGEST),
+            "message": line(badge.message, _LONGEST),
+            "color": badge.colour,
+            "cacheSeconds": CACHE_SECONDS,
+        }
+    )
+
+
+def svg(badge: Badge) -> bytes:
+    """Return the badge as a picture that says its words to those who do not see it."""
+    left, right = line(badge.label, _LONGEST), line(badge.message, _LONGEST)
+    wide, rest = (round(_width(text)) + 2 * _PADDING for text in (left, right))
+    size = {
+        "width": str(wide + rest),
+        "height": str(_HEIGHT),
+        "viewBox": f"0 0 {wide + rest} {_HEIGHT}",
+    }
+    root = ElementTree.Element("svg", xmlns=SVG, role="img", attrib=size)
+    root.set("aria-labelledby", "t d")
+    ElementTree.SubElement(root, "title", id="t").text = f"{left}: {right}"
+    ElementTree.SubElement(root, "desc", id="d").text = f"A badge that says of {left}: {right}"
+    for x, width, colour in ((0, wide, "#24292f"), (wide, rest, badge.colour)):
+        ElementTree.SubElement(
+            root, "rect", x=str(x), width=str(width), height=str(_HEIGHT), fill=colour
+        )
+    group = ElementTree.SubElement(root, "g", fill="#ffffff")
+    group.set("font-family", "Verdana,DejaVu Sans,sans-serif")
+    group.set("font-size", "11")
+    for x, width, text in ((0, wide, left), (wide, rest, right)):
+        word = ElementTree.SubElement(
+            group, "text", x=str(x + _PADDING), y="14", textLength=str(width - 2 * _PADDING)
+        )
+        word.text = text
+    return written(root)
+
+
+def _by_subject(volume: MatrixReport) -> dict[Version, list[Entry]]:
+    found: defaultdict[Version, list[Entry]] = defaultdict(list)
+    for entry in volume.picture.entries:
+        found[entry.cell.on(volume.picture.matrix.subject).version].append(entry)
+    return found
+
+
+def _none(volume: MatrixReport) -> Badge:
+    return Badge(label=volume.picture.matrix.subject_axis.package, message=NO_DATA, colour=GREY)
+
+
+def _release(volume: MatrixReport, version: Version, entries: Sequence[Entry]) -> Badge:
+    """What is known of one release: the state of the cell that speaks for it, with which Pythons,
+    and when.
+    """
+    spoken = representative(entries)
+    look = style_of(spoken, volume.places[place_of(spoken.cell)])
+    name = f"{volume.picture.matrix.subject_axis.package} {version}"
+    if not spoken.is_tested:
+        return Badge(
+            label=name, message=look.word if look.state == "infeasible" else NO_DATA, colour=GREY
+        )
+    python = volume.picture.matrix.interpreters.name
+    alike = {
+        str(e.cell.on(python).version)
+        for e in entries
+        if e.is_tested and e.verdict.kind == spoken.verdict.kind
+    }
+    every = sorted({entry.cell.on(python).version for entry in entries})
+    pythons = ranges(alike, [str(one) for one in every])
+    stale = ", stale" if spoken.verdict.stale else ""
+    message = f"{look.word}, Python {pythons}, {_tested(spoken)}{stale}"
+    return Badge(label=name, message=message, colour=_COLOURS[look.state])
+
+
+def _latest(volume: MatrixReport, of: dict[Version, list[Entry]]) -> Badge:
+    for version in sorted(of, reverse=True):
+        spoken = representative(of[version])
+        if spoken.verdict.kind == "works":
+            look = style_of(spoken, volume.places[place_of(spoken.cell)])
+            name = f"newest {volume.picture.matrix.subject_axis.package} that works"
+            return Badge(
+                label=name, message=f"{version}, {_tested(spoken)}", colour=_COLOURS[look.state]
+            )
+    return _none(volume)
+
+
+def _proposal(volume: MatrixReport) -> Badge:
+    name = "proposed minimum"
+    if volume.picture.ask.policy is None:
+        return Badge(label=name, message=NO_DATA, colour=GREY)
+    found = [one for one in volume.proposals if one.is_open]
+    message = ", ".join(f"{one.package} {one.proposed}" for one in found) or "none"
+    return Badge(label=name, message=message, colour=AMBER if found else BLUE)
+
+
+def _freshness(volume: MatrixReport) -> Badge:
+    tested = [entry for entry in volume.picture.known if entry.is_tested]
+    days = [entry.verdict.latest for entry in tested if entry.verdict.latest is not None]
+    if not days:
+        return Badge(label="tested", message=NO_DATA, colour=GREY)
+    old = sum(entry.verdict.stale for entry in tested)
+    stale = f", {old} of {len(tested)} stale" if old else ""
+    is_old = (volume.picture.day - max(days)).days > volume.picture.present.fresh_days
+    return Badge(
+        label="tested",
+        message=f"{_date(max(days))}{stale}",
+        colour=RED if is_old else AMBER if old else BLUE,
+    )
+
+
+def _tested(entry: Entry) -> str:
+    return "" if entry.verdict.latest is None else f"tested {_date(entry.verdict.latest)}"
+
+
+def _date(date: datetime.date) -> str:
+    number, month, year = day(date).split()
+    return f"{number} {month[:3]} {year}"
+
+
+def _width(text: str) -> float:
+    """About how wide a text is in Verdana of 11 pixels; the picture stretches the text to it."""
+    return sum(_advance(char) for char in text)
+
+
+def _advance(char: str) -> float:
+    if unicodedata.east_asian_width(char) in "WF":
+        return 11.0
+    if unicodedata.combining(char):
+        return 0.0
+    return (
+        4.2
+        if char in "fijlrtI.,:;|!'()[]/\\ "
+        else 9.6
+        if char in "mwMW@%&"
+        else 7.8
+        if char.isupper()
+        else 6.9
+    )

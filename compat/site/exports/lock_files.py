@@ -1,0 +1,40 @@
+"""The `site` room's locks: each as a file to install from, and where a lock has two steps, its two
+parts.
+"""
+
+from collections.abc import Iterator
+
+from compat.advise.commands import Whereabouts, in_two_steps, parts
+from compat.lock.lockfile import Lock
+from compat.site.edition import Edition, MatrixReport, SiteFile, lock_file
+
+# What the head of a lock says when there are two; only then it is read whole.
+STEPS = "\n# given-python: "
+
+
+def whereabouts(edition: Edition, volume: MatrixReport, lock: Lock) -> Whereabouts:
+    """Return the addresses under which the site has a lock."""
+    whole, rest, subject = (edition.url(path) for path in _paths(volume, lock.inputs.cell))
+    return (
+        Whereabouts(lock=whole, pins=rest, given=subject)
+        if in_two_steps(lock)
+        else Whereabouts(lock=whole)
+    )
+
+
+def files(edition: Edition) -> Iterator[SiteFile]:
+    """Yield the locks of every matrix."""
+    for volume in edition.volumes:
+        for cell in volume.locks:
+            whole, *two = _paths(volume, cell)
+            text = volume.kept.lock_text(cell) or ""
+            yield SiteFile(path=whole, content=text.encode())
+            if STEPS in text and in_two_steps(volume.locks[cell]):
+                for path, part in zip(two, parts(volume.locks[cell]), strict=True):
+                    yield SiteFile(path=path, content=part.encode())
+
+
+def _paths(volume: MatrixReport, cell: str) -> tuple[str, str, str]:
+    path = lock_file(volume.name, cell)
+    stem = path.removesuffix(".txt")
+    return path, f"{stem}/pins.txt", f"{stem}/given.txt"

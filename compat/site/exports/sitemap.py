@@ -1,0 +1,31 @@
+"""The `site` room's list of pages for search engines, and what they are told to leave alone:
+nothing.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from xml.etree import ElementTree
+
+from compat.site.edition import DigestListing, Edition, Listed, SiteFile
+from compat.site.encode import fit, written
+
+SCHEMA = "http://www.sitemaps.org/schemas/sitemap/0.9"
+# What the protocol allows in one file.
+MOST = 50_000
+
+
+def sitemap(edition: Edition) -> Iterator[SiteFile | DigestListing]:
+    """Yield robots.txt, and sitemap.xml, which names every page that came before it."""
+    robots = f"User-agent: *\nAllow: /\nSitemap: {edition.url('sitemap.xml')}\n"
+    yield SiteFile(path="robots.txt", content=robots.encode())
+    yield DigestListing(path="sitemap.xml", below="", make=partial(_pages, edition))
+
+
+def _pages(edition: Edition, listed: tuple[Listed, ...]) -> bytes:
+    root = ElementTree.Element("urlset", xmlns=SCHEMA)
+    pages = [one.path for one in listed if one.path.rpartition("/")[2] == "index.html"]
+    for path in pages[:MOST]:
+        ElementTree.SubElement(ElementTree.SubElement(root, "url"), "loc").text = fit(
+            edition.url(path)
+        )
+    return written(root)

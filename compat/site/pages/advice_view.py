@@ -1,0 +1,257 @@
+"""The `site` room's answer to "what do I install?": the advisor's cards as pages show them."""
+
+import datetime
+from collections.abc import Iterator
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from compat.advise.answer import Card, Recommended
+from compat.advise.commands import Commands, commands
+from compat.advise.lifted import Lifted
+from compat.advise.request import Goal, Request, Want, label
+from compat.site.edition import Edition, MatrixReport, cell_page, lock_file, page, place_of
+from compat.site.exports.lock_files import whereabouts
+from compat.site.pages.place_view import View
+from compat.site.status import StatusStyle, style_of
+from compat.site.wording import python_of
+
+GOAL_WORDS: dict[Goal, str] = {
+    "newest": "the newest",
+    "stable": "tested on the most days",
+    "minimum": "the oldest that works",
+}
+
+
+class Tile(View, frozen=True):
+    """One part of a combination: what it is, and its version."""
+
+    label: str
+    version: str
+    is_subject: bool
+
+
+class CardView(View, frozen=True):
+    """A proven combination, with its commands and its evidence."""
+
+    id: str
+    tiles: tuple[Tile, ...]
+    look: StatusStyle
+    symbol: str
+    tested: int
+    days: int
+    last: datetime.date
+    isolation: str
+    stale: tuple[str, ...]
+    fails: tuple[str, ...]
+    lifted: tuple[Lifted, ...]
+    commands: Commands
+    published: str
+    published_sentence: str
+    is_published: bool
+    trade_off: str
+    path: str
+    lock_path: str
+
+    @property
+    def words(self) -> str:
+        """The combination in words."""
+        return ", ".join(f"{one.label} {one.version}" for one in self.tiles)
+
+
+class Advice(View, frozen=True):
+    """An answer: the best card, or where nothing fits what is in the way and the nearest, with what
+    it changes.
+    """
+
+    best: CardView | None
+    proven: bool
+    alternatives: tuple[CardView, ...]
+    in_the_way: tuple[str, ...]
+    changes: tuple[str, ...]
+
+
+class Option(View, frozen=True):
+    """An answer for one version of an axis, and the page that tells more."""
+
+    label: str
+    path: str
+    best: CardView | None
+
+
+class FormField(View, frozen=True):
+    """A field of the advisor's form: an axis and its coordinates, newest first."""
+
+    name: str
+    label: str
+    versions: tuple[str, ...]
+
+
+class AdvisePage(View, frozen=True):
+    """The advisor's page: of everything, or of one Python.
+
+    `table_path` is what the script answers from.
+    """
+
+    subject: str
+    python: str
+    advice: Advice
+    goals: tuple[tuple[str, CardView], ...]
+    pythons: tuple[Option, ...]
+    others: tuple[tuple[str, tuple[Option, ...]], ...]
+    choices: tuple[FormField, ...]
+    needs: tuple[tuple[str, str], ...]
+    table_path: str
+    cells_path: str
+
+
+def advice(edition: Edition, volume: MatrixReport, request: Request) -> Advice:
+    """Return the answer to a request."""
+    answer = volume.answer(request)
+    if isinstance(answer, Recommended):
+        others = tuple(
+            card_view(edition, volume, one.card, one.trade_off) for one in answer.alternatives
+        )
+        best = card_view(edition, volume, answer.best)
+        return Advice(best=best, proven=True, alternatives=others, in_the_way=(), changes=())
+    nearest = None if answer.nearest is None else card_view(edition, volume, answer.nearest)
+    return Advice(
+        best=nearest,
+        proven=False,
+        alternatives=(),
+        in_the_way=answer.in_the_way,
+        changes=answer.changes,
+    )
+
+
+def best(
+    edition: Edition, volume: MatrixReport, at: dict[str, Version], goal: Goal = "newest"
+) -> CardView | None:
+    """Return the best proven card with these coordinates by axis; None when there is none."""
+    for proof in volume.ordered(goal):
+        if all(proof.cell.on(axis).version == version for axis, version in at.items()):
+            return card_view(edition, volume, volume.advisor.card(proof))
+    return None
+
+
+def card_view(edition: Edition, volume: MatrixReport, card: Card, trade_off: str = "") -> CardView:
+    """Return a card as pages show it."""
+    proof, matrix = card.proof, volume.picture.matrix
+    entry = volume.picture.by_id[proof.cell.id]
+    look = style_of(entry, volume.places[place_of(proof.cell)])
+    ordered = (
+        matrix.subject_axis,
+        *(axis for axis in matrix.axes[::-1] if axis.name != matrix.subject),
+    )
+    return CardView(
+        id=proof.cell.id,
+        tiles=tuple(
+            Tile(
+                label=label(axis),
+                version=str(proof.version(axis.name)),
+                is_subject=axis.name == matrix.subject,
+            )
+            for axis in ordered
+        ),
+        look=look,
+        symbol=look.symbol,
+        tested=proof.tested,
+        days=proof.days,
+        last=proof.last,
+        isolation=proof.isolation,
+        stale=proof.stale,
+        fails=proof.fails,
+        lifted=card.lifted,
+        commands=commands(card.lock, whereabouts(edition, volume, card.lock)),
+        published=card.published.command,
+        published_sentence=card.published.sentence,
+        is_published=proof.is_published,
+        trade_off=trade_off,
+        path=cell_page(proof.cell),
+        lock_path=lock_file(volume.name, proof.cell.id),
+    )
+
+
+def by_python(edition: Edition, volume: MatrixReport) -> tuple[Option, ...]:
+    """Return the best answer for each Python, the newest first."""
+    axis = volume.picture.matrix.interpreters.name
+    return tuple(
+        Option(
+            label=str(python),
+            path=page(volume.name, "advise", f"py{python}"),
+            best=best(edition, volume, {axis: python}),
+        )
+        for python in reversed(volume.board)
+    )
+
+
+def advise_page(edition: Edition, volume: MatrixReport, python: Version | None) -> AdvisePage:
+    """Return the advisor's page, of all Pythons or of one."""
+    matrix = volume.picture.matrix
+    asked = {} if python is None else {matrix.interpreters.name: python}
+    request = Request(wants=_wants(volume, asked))
+    return AdvisePage(
+        subject=matrix.subject_axis.package,
+        python="" if python is None else str(python),
+        advice=advice(edition, volume, request),
+        goals=tuple(_goals(edition, volume, asked)),
+        pythons=by_python(edition, volume),
+        others=tuple(_by_others(edition, volume, python)),
+        choices=tuple(
+            FormField(
+                name=axis.name,
+                label=label(axis),
+                versions=tuple(
+                    str(version) for version in reversed(volume.advisor.ranks.positions[axis.name])
+                ),
+            )
+            for axis in matrix.axes
+        ),
+        needs=tuple(
+            (one.id, one.title) for one in volume.capabilities if one.id not in volume.helpers
+        ),
+        table_path=f"api/v1/{volume.name}/advise.json",
+        cells_path=page(volume.name, "cell").removesuffix("index.html"),
+    )
+
+
+def _goals(
+    edition: Edition, volume: MatrixReport, at: dict[str, Version]
+) -> Iterator[tuple[str, CardView]]:
+    for goal, word in GOAL_WORDS.items():
+        found = best(edition, volume, at, goal)
+        if found is not None:
+            yield word, found
+
+
+def _by_others(
+    edition: Edition, volume: MatrixReport, python: Version | None
+) -> Iterator[tuple[str, tuple[Option, ...]]]:
+    """For each other package axis, the best answer for each of its versions that anything is proven
+    with.
+    """
+    matrix = volume.picture.matrix
+    proven = [
+        one.cell for one in volume.advisor.proofs if python in (None, python_of(one.cell, matrix))
+    ]
+    for axis in matrix.packages:
+        if axis.name == matrix.subject:
+            continue
+        found = []
+        for version in sorted({cell.on(axis.name).version for cell in proven}, reverse=True):
+            at = {axis.name: version} | (
+                {} if python is None else {matrix.interpreters.name: python}
+            )
+            card = best(edition, volume, at)
+            found.append(
+                Option(label=str(version), path="" if card is None else card.path, best=card)
+            )
+        yield axis.package, tuple(found)
+
+
+def _wants(volume: MatrixReport, at: dict[str, Version]) -> tuple[Want, ...]:
+    return tuple(
+        Want(axis=axis, specifier=SpecifierSet(f"=={at[axis.name]}"))
+        for axis in volume.picture.matrix.axes
+        if axis.name in at
+    )

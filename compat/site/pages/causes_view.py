@@ -1,0 +1,111 @@
+"""The `site` room's causes: everything that is red or ruled out, each root cause in one line,
+however many cells.
+"""
+
+from collections import Counter
+
+import msgspec
+
+from compat.declare.matrix import KnownIssue
+from compat.results.snapshot import Entry
+from compat.run.outcome import Failed, parse_outcome
+from compat.site.edition import MatrixReport, cell_page
+from compat.site.pages.place_view import View
+from compat.site.wording import cause_sentence, place_words
+
+_SHOWN = 12
+_KINDS = {
+    "excluded": "a rule of the matrix excludes them",
+    "yanked": "a release was withdrawn from the index",
+    "requires-python": "a release does not admit the Python",
+    "no-artifact": "a release has no file for the Python and the platform",
+    "conflicting-pin": "the release's own requirement excludes the other version",
+    "undated": "the index does not say when a release came out",
+    "no-interpreter": "the machine lacks the interpreter",
+}
+
+
+class Cause(View, frozen=True):
+    """A root cause: its outcome, a sentence, what is known, and the cells that have it."""
+
+    outcome: str
+    sentence: str
+    known: KnownIssue | None
+    count: int
+    cells: tuple[tuple[str, str], ...]
+    more: int
+
+
+class RuledOut(View, frozen=True):
+    """A kind of obstacle, how many cells it stops, and its most common sentences."""
+
+    kind: str
+    sentence: str
+    count: int
+    common: tuple[tuple[str, int], ...]
+
+
+class Causes(View, frozen=True):
+    """All causes, the most common first."""
+
+    red: tuple[Cause, ...]
+    ruled_out: tuple[RuledOut, ...]
+    indeterminate: tuple[Cause, ...]
+    planned: int
+
+
+def causes(volume: MatrixReport) -> Causes:
+    """Return the causes of a matrix."""
+    red: dict[str, list[Entry]] = {}
+    indeterminate: dict[str, list[Entry]] = {}
+    for entry in volume.picture.known:
+        outcome = entry.verdict.outcome
+        if isinstance(outcome, Failed):
+            # The line of a file differs between versions, the cause does not.
+            red.setdefault(str(msgspec.structs.replace(outcome, at="")), []).append(entry)
+        elif entry.verdict.kind == "unknown" and entry.runs:
+            indeterminate.setdefault(str(entry.runs[-1].outcomes[-1]), []).append(entry)
+    return Causes(
+        red=_folded(volume, red),
+        ruled_out=_obstacles(volume),
+        indeterminate=_folded(volume, indeterminate),
+        planned=len(volume.picture.entries),
+    )
+
+
+def _folded(volume: MatrixReport, found: dict[str, list[Entry]]) -> tuple[Cause, ...]:
+    ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
+    return tuple(_cause(volume, told, entries) for told, entries in ordered)
+
+
+def _cause(volume: MatrixReport, told: str, entries: list[Entry]) -> Cause:
+    outcome = parse_outcome(told)
+    return Cause(
+        outcome=told,
+        sentence=cause_sentence(outcome),
+        known=next((known for one in entries if (known := volume.picture.explained(one))), None),
+        count=len(entries),
+        cells=tuple(
+            (place_words(e.cell, volume.picture.matrix), cell_page(e.cell))
+            for e in entries[:_SHOWN]
+        ),
+        more=max(0, len(entries) - _SHOWN),
+    )
+
+
+def _obstacles(volume: MatrixReport) -> tuple[RuledOut, ...]:
+    kinds: Counter[str] = Counter()
+    sentences: dict[str, Counter[str]] = {}
+    for entry in volume.picture.entries:
+        if entry.obstacle is not None and not entry.is_tested:
+            kinds[entry.obstacle.kind] += 1
+            sentences.setdefault(entry.obstacle.kind, Counter())[entry.obstacle.because] += 1
+    return tuple(
+        RuledOut(
+            kind=kind,
+            sentence=_KINDS[kind],
+            count=count,
+            common=tuple(sorted(sentences[kind].items(), key=lambda item: (-item[1], item[0]))[:5]),
+        )
+        for kind, count in kinds.most_common()
+    )

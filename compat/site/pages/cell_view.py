@@ -1,0 +1,285 @@
+"""The `site` room's cell: its verdict, how to install it, what it can do, and where it is red, why
+and what differs.
+"""
+
+import datetime
+
+from compat.advise.commands import Commands, commands
+from compat.advise.lifted import Lifted, lifted
+from compat.advise.request import label
+from compat.declare.matrix import KnownIssue
+from compat.results.record import Capability, Record
+from compat.results.snapshot import Entry
+from compat.run.evidence import Metric
+from compat.run.outcome import Failed, Outcome
+from compat.site.edition import Edition, MatrixReport, cell_page, lock_file, page, place_of
+from compat.site.exports.lock_files import whereabouts
+from compat.site.pages.neighbours import Difference, Neighbours, differences, packages
+from compat.site.pages.place_view import View, cell_symbol, has_page, recipe_words
+from compat.site.status import LOOKS, StatusStyle, style_of
+from compat.site.wording import RECIPES, cause_sentence, count, day, place_words, python_of
+
+
+class Can(View, frozen=True):
+    """A capability in this cell."""
+
+    id: str
+    title: str
+    path: str
+    status: str
+    spelling: str
+    why: str
+    known: KnownIssue | None
+
+
+class Tried(View, frozen=True):
+    """One attempt of a run. `counts` is false where it says nothing about the versions."""
+
+    started: datetime.datetime
+    outcome: str
+    seconds: float
+    isolation: str
+    host: str
+    counts: bool
+
+
+class Beside(View, frozen=True):
+    """Another cell as it is shown from here: `label` says what differs."""
+
+    label: str
+    look: StatusStyle
+    symbol: str
+    path: str
+
+
+class Red(View, frozen=True):
+    """Why the cell is not green: the outcome, a sentence, what is known, the log, and the nearest
+    greener cell.
+    """
+
+    outcome: str
+    sentence: str
+    known: KnownIssue | None
+    log: str
+    green: Beside | None
+    differences: tuple[Difference, ...]
+
+
+class CellView(View, frozen=True):
+    """A cell, as its page shows it."""
+
+    id: str
+    place: str
+    recipe: str
+    question: str
+    look: StatusStyle
+    symbol: str
+    stale: bool
+    reasons: tuple[str, ...]
+    tested: str
+    since: datetime.date | None
+    isolation: str
+    remarks: tuple[str, ...]
+    obstacle: str
+    lifted: tuple[Lifted, ...]
+    commands: Commands | None
+    run: str
+    lock_path: str
+    pins: int
+    red: Red | None
+    capabilities: tuple[Can, ...]
+    helpers: tuple[Can, ...]
+    counts: str
+    metrics: tuple[Metric, ...]
+    tries: tuple[Tried, ...]
+    packages: tuple[tuple[str, str], ...]
+    recipes: tuple[Beside, ...]
+    beside: tuple[tuple[str, Beside | None, Beside | None], ...]
+    release_path: str
+    grid_path: str
+    api_path: str
+
+
+def cell_view(
+    edition: Edition, volume: MatrixReport, entry: Entry, neighbours: Neighbours
+) -> CellView:
+    """Return the view of a cell; reads its records and its lock, and those of its nearest green
+    neighbour.
+    """
+    cell, verdict, matrix = entry.cell, entry.verdict, volume.picture.matrix
+    records, siblings = volume.kept.records(cell.id), volume.places[place_of(cell)]
+    lock = volume.locks.get(cell.id)
+    symbol, look = cell_symbol(entry, siblings)
+    here = packages(volume, cell.id, records)
+    failing_first = sorted(verdict.capabilities, key=lambda one: (one.status != "no", one.id))
+    can = tuple(_can(volume, entry, one) for one in failing_first)
+    return CellView(
+        id=cell.id,
+        place=place_words(cell, matrix),
+        recipe=RECIPES[cell.recipe][0],
+        question=RECIPES[cell.recipe][1],
+        look=look,
+        symbol=symbol,
+        stale=verdict.stale,
+        reasons=verdict.reasons,
+        tested=_tested(entry, records),
+        since=verdict.since,
+        isolation=records[-1].isolation if records else "",
+        remarks=records[-1].remarks if records else (),
+        obstacle="" if entry.obstacle is None else entry.obstacle.because,
+        lifted=() if lock is None else lifted(volume.facts, cell, lock),
+        commands=None if lock is None else commands(lock, whereabouts(edition, volume, lock)),
+        run=f"compat run {volume.name} {cell.id}",
+        lock_path="" if lock is None else lock_file(volume.name, cell.id),
+        pins=0 if lock is None else len(lock.pins),
+        red=_red(volume, entry, records, neighbours, here),
+        capabilities=can,
+        helpers=tuple(_can(volume, entry, one) for one in verdict.helpers),
+        counts=", ".join(
+            f"{sum(one.status == s for one in can)} {s}" for s in ("yes", "no", "absent")
+        )
+        if can
+        else "",
+        metrics=records[-1].metrics if records else (),
+        tries=tuple(
+            one for record in reversed(records) for one in _tries(record, _counting(entry, record))
+        ),
+        packages=tuple(sorted(here.items())),
+        recipes=tuple(_beside(one, siblings) for one in siblings if one is not entry),
+        beside=_axes_beside(volume, entry, neighbours),
+        release_path=page(volume.name, "release", str(cell.on(matrix.subject).version)),
+        grid_path=page(volume.name, "grid", f"py{python_of(cell, matrix)}"),
+        api_path=f"api/v1/{volume.name}/cells/{cell.id}.json",
+    )
+
+
+def _tested(entry: Entry, records: tuple[Record, ...]) -> str:
+    tries = [outcome for record in records for outcome in record.outcomes]
+    if not tries:
+        return "Not tested yet."
+    counted = [outcome for one in entry.counted for outcome in one.outcomes]
+    passes = sum(not isinstance(outcome, Failed) for outcome in counted)
+    last = f", last on {day(entry.verdict.latest)}" if entry.verdict.latest is not None else ""
+    told = f"Tested {count(len(counted), 'time')}: {count(passes, 'pass', 'passes')}{last}."
+    trouble = len(tries) - len(counted)
+    return told + (
+        f" {count(trouble, 'more try', 'more tries')} failed for reasons of the machine."
+        if trouble
+        else ""
+    )
+
+
+def _can(volume: MatrixReport, entry: Entry, one: Capability) -> Can:
+    told = volume.titles.get(one.id)
+    why = one.subject
+    if one.status == "absent":
+        why = (
+            f"looked for {', '.join(one.missing)}"
+            if one.missing
+            else "this version has no such API"
+        )
+    return Can(
+        id=one.id,
+        title=one.id if told is None else told.title,
+        path=page(volume.name, "cap", one.id),
+        status=one.status,
+        spelling=one.spelling,
+        why=f"{one.cause}: {why}" if one.status == "no" and one.cause else why,
+        known=volume.picture.explained(entry, one) if one.status == "no" else None,
+    )
+
+
+def _counting(entry: Entry, record: Record) -> frozenset[Outcome]:
+    """The outcomes of a record that say something about the versions."""
+    runs = (one for one in entry.counted if one.run.started == record.started)
+    return frozenset(outcome for one in runs for outcome in one.outcomes)
+
+
+def _tries(record: Record, counting: frozenset[Outcome]) -> tuple[Tried, ...]:
+    return tuple(
+        Tried(
+            started=attempt.started,
+            outcome=str(attempt.outcome),
+            seconds=attempt.seconds,
+            isolation=attempt.isolation,
+            host=record.host,
+            counts=attempt.outcome in counting,
+        )
+        for attempt in record.attempts[::-1]
+    ) or (
+        Tried(
+            started=record.started,
+            outcome=str(record.outcome),
+            seconds=record.seconds,
+            isolation=record.isolation,
+            host=record.host,
+            counts=record.outcome in counting,
+        ),
+    )
+
+
+def _red(
+    volume: MatrixReport,
+    entry: Entry,
+    records: tuple[Record, ...],
+    neighbours: Neighbours,
+    here: dict[str, str],
+) -> Red | None:
+    outcome = entry.verdict.outcome
+    if entry.verdict.kind not in ("broken", "partial", "flaky") or outcome is None:
+        return None
+    green = neighbours.greener(entry)
+    there = (
+        {} if green is None else packages(volume, green.cell.id, volume.kept.records(green.cell.id))
+    )
+    failed = [record for record in records if outcome in record.outcomes]
+    return Red(
+        outcome=str(outcome),
+        sentence=cause_sentence(outcome),
+        known=volume.picture.explained(entry),
+        log=failed[-1].log if failed else "",
+        green=None
+        if green is None
+        else _named(green, f"{place_words(green.cell, volume.picture.matrix)}"),
+        differences=differences(here, there) if here and there else (),
+    )
+
+
+def _named(entry: Entry, words: str) -> Beside:
+    symbol, look = cell_symbol(entry)
+    path = cell_page(entry.cell) if has_page(entry) else ""
+    return Beside(label=f"{words}, {recipe_words(entry.cell)}", look=look, symbol=symbol, path=path)
+
+
+def _beside(entry: Entry, siblings: tuple[Entry, ...]) -> Beside:
+    look = style_of(entry, siblings)
+    if look.state == "unknown":
+        look = LOOKS["unknown"]
+    path = cell_page(entry.cell) if has_page(entry) else ""
+    return Beside(
+        label=recipe_words(entry.cell), look=look, symbol=cell_symbol(entry, siblings)[0], path=path
+    )
+
+
+def _axes_beside(
+    volume: MatrixReport, entry: Entry, neighbours: Neighbours
+) -> tuple[tuple[str, Beside | None, Beside | None], ...]:
+    found = neighbours.beside(entry.cell)
+    return tuple(
+        (
+            label(axis),
+            _along(found[axis.name][0], axis.name),
+            _along(found[axis.name][1], axis.name),
+        )
+        for axis in volume.picture.matrix.axes
+        if any(found[axis.name])
+    )
+
+
+def _along(entry: Entry | None, axis: str) -> Beside | None:
+    if entry is None:
+        return None
+    symbol, look = cell_symbol(entry)
+    return Beside(
+        label=str(entry.cell.on(axis).version), look=look, symbol=symbol, path=cell_page(entry.cell)
+    )

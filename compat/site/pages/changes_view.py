@@ -1,0 +1,124 @@
+"""The `site` room's news: what changed, day by day, from the histories of the verdicts."""
+
+import datetime
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from compat.results.compare import ChangeKind
+from compat.results.verdict import Kind
+from compat.site.edition import MatrixReport, cell_page
+from compat.site.history import Event
+from compat.site.pages.place_view import View, recipe_words
+from compat.site.status import LOOKS, StatusStyle
+from compat.site.wording import cause_sentence, listed, place_words
+
+WORDS: dict[ChangeKind, str] = {
+    "regressed": "Works less than before",
+    "fixed": "Works better than before",
+    "spurious": "Changes by chance",
+    "new": "First result",
+    "gone": "No longer known",
+    "same": "As before",
+}
+ASKED_ANEW: dict[ChangeKind, str] = {
+    "regressed": "A changed suite finds more faults",
+    "fixed": "A changed suite finds fewer faults",
+}
+_MOST_IN_DAY = 60
+
+
+class News(View, frozen=True):
+    """One change, told."""
+
+    kind: ChangeKind
+    word: str
+    look: StatusStyle
+    before: str
+    place: str
+    recipe: str
+    path: str
+    why: str
+    moment: datetime.datetime
+
+
+class Day(View, frozen=True):
+    """What changed on one day; `more` are changes beyond those that are listed."""
+
+    day: datetime.date
+    news: tuple[News, ...]
+    counts: tuple[tuple[str, int], ...]
+    more: int
+
+
+class ChangesPage(View, frozen=True):
+    """All changes by day, the newest first."""
+
+    days: tuple[Day, ...]
+    count: int
+
+
+def changes_page(volume: MatrixReport) -> ChangesPage:
+    """Return what changed."""
+    found = volume.events
+    days = tuple(
+        _day(volume, day, [*some])
+        for day, some in groupby(found, key=lambda one: one.moment.date())
+    )
+    return ChangesPage(days=days, count=len(found))
+
+
+def newest(volume: MatrixReport, most: int) -> tuple[News, ...]:
+    """Return the newest changes; regressions before fixes before first results of one day."""
+    return news(volume, sorted(volume.events, key=_telling)[:most])
+
+
+def news(volume: MatrixReport, events: Iterable[Event]) -> tuple[News, ...]:
+    """Return events as news."""
+    return tuple(_news(volume, event) for event in events)
+
+
+def _telling(event: Event) -> tuple[float, int]:
+    order: Sequence[ChangeKind] = ("regressed", "fixed", "spurious", "new", "gone", "same")
+    return -event.moment.date().toordinal(), order.index(event.change.kind)
+
+
+def _day(volume: MatrixReport, day: datetime.date, events: list[Event]) -> Day:
+    events.sort(key=_telling)
+    words = [_word(event) for event in events]
+    return Day(
+        day=day,
+        news=news(volume, events[:_MOST_IN_DAY]),
+        counts=tuple((word, words.count(word)) for word in dict.fromkeys(words)),
+        more=max(0, len(events) - _MOST_IN_DAY),
+    )
+
+
+def _word(event: Event) -> str:
+    kind = event.change.kind
+    return ASKED_ANEW.get(kind, WORDS[kind]) if "suite" in event.beside else WORDS[kind]
+
+
+def _news(volume: MatrixReport, event: Event) -> News:
+    change, cell = event.change, event.entry.cell
+    kind: Kind = event.verdict.kind
+    why = (
+        ""
+        if kind == "works" or event.verdict.outcome is None
+        else cause_sentence(event.verdict.outcome)
+    )
+    if change.lost:
+        why = f"No longer works: {listed(change.lost)}."
+    elif change.gained:
+        why = f"Works now: {listed(change.gained)}."
+    state = "relaxed" if kind == "works" and cell.recipe == "relaxed" else kind
+    return News(
+        kind=change.kind,
+        word=_word(event),
+        look=LOOKS[state],
+        before="" if change.before in (None, "unknown") else LOOKS[change.before].word,
+        place=place_words(cell, volume.picture.matrix),
+        recipe="" if state == "relaxed" else recipe_words(cell),
+        path=cell_page(cell),
+        why=why,
+        moment=event.moment,
+    )

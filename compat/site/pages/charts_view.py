@@ -1,0 +1,135 @@
+"""The `site` room's measurements over releases: what was proven when, how long things take, how
+much works.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from compat.results.record import Record
+from compat.results.table import ReleaseColumn
+from compat.run.evidence import Metric
+from compat.site.edition import MatrixReport
+from compat.site.pages.charts import Chart, Dot, Point, Table, bars, timeline
+from compat.site.pages.grid_view import PROVEN, label_of
+from compat.site.pages.place_view import View
+from compat.site.status import place_look
+from compat.site.wording import day
+
+
+class Charts(View, frozen=True):
+    """The charts of a matrix. `host` is the class of machine that the measurements are from."""
+
+    charts: tuple[Chart, ...]
+    host: str
+
+
+def charts(volume: MatrixReport) -> Charts:
+    """Return the charts; measurements are those of the cell that speaks for each release, on one
+    class of machine.
+    """
+    told = [
+        (column, records[-1]) for column in volume.columns if (records := _counting(volume, column))
+    ]
+    hosts = Counter(record.host for _, record in told)
+    host = hosts.most_common(1)[0][0] if hosts else ""
+    measured = [(column, record) for column, record in told if record.host == host]
+    found = [_support(volume), _works_share(volume), *_metrics(measured)]
+    return Charts(charts=tuple(one for one in found if one is not None), host=host)
+
+
+def _counting(volume: MatrixReport, column: ReleaseColumn) -> tuple[Record, ...]:
+    return tuple(one for one in volume.kept.records(column.entry.cell.id) if one.metrics)
+
+
+def _support(volume: MatrixReport) -> Chart | None:
+    """Each release at the day it came out, in the row of what it was proven with."""
+    matrix = volume.picture.matrix
+    axis = matrix.subject_axis
+    found = set()
+    for board in volume.board.values():
+        for (subject, others), entries in board.items():
+            look, on = place_look(entries), volume.released(axis.name, subject)
+            if look.state in PROVEN and on is not None:
+                found.add((others, on, subject, look))
+    if not found:
+        return None
+    ordered = sorted(found, key=lambda one: (one[0], one[1], one[2], one[3].state))[::-1]
+    others_name = " and ".join(one.package for one in matrix.packages if one is not axis)
+    return timeline(
+        "support",
+        "What was proven, by the day of the release",
+        f"Each sign is a release of {axis.package} on its day, in the row of the {others_name} that"
+        " it works with.",
+        [
+            Dot(
+                row=label_of(others),
+                on=on,
+                css=look.css,
+                sign=look.symbol,
+                says=f"{subject}: {look.word}",
+            )
+            for others, on, subject, look in ordered
+        ],
+        Table(
+            heads=(axis.package, "released", others_name, "verdict"),
+            rows=tuple(
+                (str(subject), day(on), label_of(others), look.word)
+                for others, on, subject, look in ordered
+            ),
+        ),
+    )
+
+
+def _works_share(volume: MatrixReport) -> Chart | None:
+    points, rows = [], []
+    for column in volume.columns:
+        statuses = [one.status for one in column.entry.verdict.capabilities]
+        asked = [status for status in statuses if status != "absent"]
+        share = 100 * asked.count("yes") / len(asked) if asked else 0.0
+        shown = f"{asked.count('yes')} of {len(asked)}"
+        points.append(Point(label=str(column.version), value=share, shown=shown))
+        rows.append((str(column.version), shown, f"{share:.0f} %", str(statuses.count("absent"))))
+    if not points:
+        return None
+    return bars(
+        "works",
+        "How much of each release works",
+        "Of the capabilities that a release has, the share in per cent that passes in the cell that"
+        " speaks for it.",
+        points,
+        Table(heads=("release", "works", "share", "not there"), rows=tuple(rows)),
+    )
+
+
+def _metrics(measured: list[tuple[ReleaseColumn, Record]]) -> Iterator[Chart]:
+    names = Counter(metric.name for _, record in measured for metric in record.metrics)
+    for name in sorted(names):
+        if names[name] < 2:
+            continue
+        found = [(c, r, metric) for c, r in measured for metric in r.metrics if metric.name == name]
+        title, better, unit = (
+            name.replace("_", " ").capitalize(),
+            found[0][2].better,
+            found[0][2].unit,
+        )
+        yield bars(
+            f"metric-{name}",
+            f"{title}, release by release",
+            f"{title}{f' ({unit})' if unit else ''}, as measured in the cell that speaks for it;"
+            f" {better} is better.",
+            [
+                Point(label=str(c.version), value=max(0.0, m.value), shown=_shown(m))
+                for c, _, m in found
+            ],
+            Table(
+                heads=("release", name.replace("_", " "), "measured in", "on"),
+                rows=tuple(
+                    (str(c.version), _shown(m), c.entry.cell.id, day(r.started.date()))
+                    for c, r, m in found
+                ),
+            ),
+        )
+
+
+def _shown(metric: Metric) -> str:
+    return f"{metric.value:,.4g} {metric.unit}".strip()

@@ -1,0 +1,261 @@
+"""The `site` room's grid: releases of the subject against the other axes on one Python, each row's
+answer first.
+"""
+
+import datetime
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from packaging.version import Version
+
+from compat.declare.matrix import Matrix, PackageAxis
+from compat.results.snapshot import Entry
+from compat.site.edition import MatrixReport, Versions, page
+from compat.site.pages.place_view import AnswerPart, GridPlace, View, place_view
+from compat.site.status import (
+    BLOCKED,
+    DECLARED,
+    LOOKS,
+    REFUSED,
+    StatusStyle,
+    place_look,
+    representative,
+)
+from compat.site.wording import python_of, ranges
+
+Board = Mapping[tuple[Version, Versions], tuple[Entry, ...]]
+PROVEN = ("works", "decayed", "relaxed", "partial")
+
+
+class GridColumn(View, frozen=True):
+    """One column: the versions of the other axes, and when the newest of them came out."""
+
+    label: str
+    released: datetime.date | None
+
+
+class GridRow(View, frozen=True):
+    """One release of the subject.
+
+    `answers` is what was proven, `declared` what its metadata admits.
+    """
+
+    version: str
+    path: str
+    released: datetime.date | None
+    answers: tuple[AnswerPart, ...]
+    declared: str
+    places: tuple[GridPlace | None, ...]
+    kinds: str
+
+
+class Key(View, frozen=True):
+    """An entry of the legend: a look in use, and how many places have it."""
+
+    look: StatusStyle
+    count: int
+
+
+class GridChoice(View, frozen=True):
+    """A grid that can be looked at: of one Python, or of all."""
+
+    label: str
+    path: str
+    tested: int
+    is_here: bool
+
+
+class Grid(View, frozen=True):
+    """A grid, as its page shows it.
+
+    `hidden` counts the releases about which there is nothing to say on this Python.
+    """
+
+    label: str
+    others: str
+    subject: str
+    columns: tuple[GridColumn, ...]
+    rows: tuple[GridRow, ...]
+    legend: tuple[Key, ...]
+    choices: tuple[GridChoice, ...]
+    tested: int
+    declared: int
+    stale: int
+    hidden: int
+
+
+def grid_path(volume: MatrixReport, python: Version | None) -> str:
+    """Return the path of the grid of a Python, or of all."""
+    return page(volume.name, "grid", "all" if python is None else f"py{python}")
+
+
+def main_python(volume: MatrixReport) -> Version | None:
+    """Return the newest Python on which anything was tested; where nothing was, the newest that a
+    release admits.
+
+    None, for all of them, where the matrix has no cell: nothing is on the index yet.
+    """
+    told = {python: _told(board) for python, board in volume.board.items()}
+    for counts in (0, 1):
+        found = [python for python, numbers in told.items() if numbers[counts]]
+        if found:
+            return found[-1]
+    return [*told][-1] if told else None
+
+
+def grid(volume: MatrixReport, python: Version | None) -> Grid:
+    """Return the grid of one Python, or with None that of all: each place as it is on the best of
+    them.
+    """
+    matrix = volume.picture.matrix
+    places = _all(volume) if python is None else volume.board[python]
+    said = {where: entries for where, entries in places.items() if _says_something(entries)}
+    columns = sorted({others for _, others in said})
+    rows = sorted({subject for subject, _ in said}, reverse=True)
+    every = sorted({others for _, others in places})
+    tested, declared = _told(places)
+    looks = Counter(place_look(entries) for entries in said.values())
+    return Grid(
+        label="all Pythons" if python is None else f"Python {python}",
+        others=" and ".join(axis.package for axis in _other_axes(matrix)),
+        subject=matrix.subject_axis.package,
+        columns=tuple(
+            GridColumn(label=label_of(others), released=_newest(volume, others))
+            for others in columns
+        ),
+        rows=tuple(
+            _row(volume, subject, columns, every, places, python is None) for subject in rows
+        ),
+        legend=tuple(Key(look=look, count=looks[look]) for look in _ordered(looks)),
+        choices=choices(volume, python),
+        tested=tested,
+        declared=declared,
+        stale=sum(representative(entries).verdict.stale for entries in said.values()),
+        hidden=len({subject for subject, _ in places}) - len(rows),
+    )
+
+
+def choices(volume: MatrixReport, here: Version | None) -> tuple[GridChoice, ...]:
+    """Return the grids to choose from, each with how many of its places were tested."""
+    tested = {python: _told(board)[0] for python, board in volume.board.items()}
+    options = [(None, _told(_all(volume))[0]), *sorted(tested.items(), reverse=True)]
+    return tuple(
+        GridChoice(
+            label="all" if python is None else str(python),
+            path=grid_path(volume, python),
+            tested=count,
+            is_here=python == here,
+        )
+        for python, count in options
+    )
+
+
+def answers(
+    places: Iterable[tuple[str, Sequence[Entry]]], every: Sequence[str]
+) -> tuple[AnswerPart, ...]:
+    """Return what was proven of places with their labels, the best first; `every` label there is
+    orders them.
+    """
+    found = defaultdict[StatusStyle, list[str]](list)
+    for label, entries in places:
+        look = place_look(entries)
+        if look.state in PROVEN:
+            found[look].append(label)
+    return tuple(
+        AnswerPart(look=look, versions=ranges(found[look], every)) for look in _ordered(found)
+    )
+
+
+def _row(
+    volume: MatrixReport,
+    subject: Version,
+    columns: Sequence[Versions],
+    every: Sequence[Versions],
+    places: Board,
+    over_pythons: bool,
+) -> GridRow:
+    matrix = volume.picture.matrix
+    here = [(others, places[subject, others]) for others in every if (subject, others) in places]
+    admitted = [label_of(others) for others, entries in here if _is_admitted(entries)]
+    shown = tuple(
+        _shown(matrix, places.get((subject, others), ()), over_pythons) for others in columns
+    )
+    return GridRow(
+        version=str(subject),
+        path=page(volume.name, "release", str(subject)),
+        released=volume.released(matrix.subject, subject),
+        answers=answers(
+            ((label_of(others), entries) for others, entries in here),
+            [label_of(one) for one in every],
+        ),
+        declared=ranges(admitted, [label_of(one) for one in every]),
+        places=shown,
+        kinds=" ".join(
+            sorted({one.kind for one in shown if one is not None and one.kind != "unknown"})
+        ),
+    )
+
+
+def _shown(matrix: Matrix, entries: tuple[Entry, ...], over_pythons: bool) -> GridPlace | None:
+    """The place, or None where there is nothing to say; ruled out is worth a sign only beside what
+    is not.
+    """
+    if not entries:
+        return None
+    if not _says_something(entries):
+        return None if place_look(entries).state == "unknown" else place_view(entries, matrix)
+    alike: Sequence[str] = ()
+    if over_pythons:
+        by_python = defaultdict[Version, list[Entry]](list)
+        for entry in entries:
+            by_python[python_of(entry.cell, matrix)].append(entry)
+        look = place_look(entries)
+        alike = [
+            str(python) for python, some in sorted(by_python.items()) if place_look(some) == look
+        ]
+    return place_view(entries, matrix, alike)
+
+
+def _all(volume: MatrixReport) -> Board:
+    """The places of all Pythons in one."""
+    found: dict[tuple[Version, Versions], tuple[Entry, ...]] = {}
+    for board in volume.board.values():
+        for where, entries in board.items():
+            found[where] = (*found.get(where, ()), *entries)
+    return found
+
+
+def _told(places: Board) -> tuple[int, int]:
+    tested = sum(any(entry.is_tested for entry in entries) for entries in places.values())
+    return tested, sum(_is_admitted(entries) for entries in places.values())
+
+
+def _says_something(entries: Sequence[Entry]) -> bool:
+    return any(entry.is_tested for entry in entries) or _is_admitted(entries)
+
+
+def _is_admitted(entries: Sequence[Entry]) -> bool:
+    return any(e.planned and e.cell.recipe == "fresh" and e.obstacle is None for e in entries)
+
+
+def _other_axes(matrix: Matrix) -> tuple[PackageAxis, ...]:
+    return tuple(axis for axis in matrix.packages if axis is not matrix.subject_axis)
+
+
+def label_of(others: Versions) -> str:
+    """Return what a column is called: the versions of the other axes."""
+    return " · ".join(map(str, others)) or "alone"
+
+
+def _newest(volume: MatrixReport, others: Versions) -> datetime.date | None:
+    axes = _other_axes(volume.picture.matrix)
+    days = [volume.released(axis.name, version) for axis, version in zip(axes, others, strict=True)]
+    return max((one for one in days if one is not None), default=None)
+
+
+def _ordered(looks: Iterable[StatusStyle]) -> list[StatusStyle]:
+    order = [*LOOKS.values()]
+    order.insert(order.index(LOOKS["broken"]) + 1, REFUSED)
+    order.insert(order.index(LOOKS["unknown"]), DECLARED)
+    order.insert(order.index(LOOKS["unknown"]), BLOCKED)
+    return sorted(looks, key=order.index)

@@ -1,0 +1,134 @@
+"""The `site` room's comparison of a cell with those beside it: the nearest green one, and what
+differs in packages.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from compat.plan.cell import RECIPES, Cell, Recipe
+from compat.results.record import Record
+from compat.results.snapshot import Entry
+from compat.site.edition import MatrixReport
+from compat.site.pages.place_view import View
+
+Place = tuple[int, ...]
+
+
+class Difference(View, frozen=True):
+    """A package that is not the same in two cells; empty where it is not installed."""
+
+    name: str
+    here: str
+    there: str
+
+
+class Neighbours:
+    """The known cells of a volume by their places on the axes."""
+
+    def __init__(self, volume: MatrixReport) -> None:
+        """Take the volume."""
+        self._names = tuple(axis.name for axis in volume.picture.matrix.axes)
+        known = volume.picture.known
+        every = [sorted({entry.cell.on(name).version for entry in known}) for name in self._names]
+        self._numbers = [
+            {version: number for number, version in enumerate(versions)} for versions in every
+        ]
+        self._known = {(self._place(entry.cell), entry.cell.recipe): entry for entry in known}
+        self._reached = [
+            (self._place(one.cell), one)
+            for one in known
+            if one.verdict.kind in ("works", "partial")
+        ]
+
+    def greener(self, entry: Entry) -> Entry | None:
+        """Return the nearest cell in which works what does not work here: at the same place, else
+        along one axis, else anywhere.
+
+        Of a cell that fails as a whole that is one that works at least in part; of a partial one,
+        one in which a capability passes that fails here.
+        """
+        cell = entry.cell
+        place = self._place(cell)
+        recipes = sorted(RECIPES, key=lambda one: one != cell.recipe)
+        for other in (place, *self._along_axes(place)):
+            for recipe in recipes:
+                found = self._known.get((other, recipe))
+                if found is not None and found.cell != cell and _is_greener(found, entry):
+                    return found
+        fitting = [(at, one) for at, one in self._reached if _is_greener(one, entry)]
+        steps = [
+            (sum(map(_apart, place, at)), one.cell.recipe != cell.recipe, one.cell.id)
+            for at, one in fitting
+        ]
+        return fitting[steps.index(min(steps))][1] if steps else None
+
+    def beside(self, cell: Cell) -> dict[str, tuple[Entry | None, Entry | None]]:
+        """Return, for each axis, the known cells just below and just above on it, of the same
+        recipe.
+        """
+        place = self._place(cell)
+        return {
+            name: (
+                self._next(place, cell.recipe, number, -1),
+                self._next(place, cell.recipe, number, 1),
+            )
+            for number, name in enumerate(self._names)
+        }
+
+    def _place(self, cell: Cell) -> Place:
+        return tuple(
+            numbers[coordinate.version]
+            for numbers, coordinate in zip(self._numbers, cell.coordinates, strict=True)
+        )
+
+    def _next(self, place: Place, recipe: Recipe, axis: int, step: int) -> Entry | None:
+        at = place[axis] + step
+        while 0 <= at < len(self._numbers[axis]):
+            found = self._known.get(((*place[:axis], at, *place[axis + 1 :]), recipe))
+            if found is not None:
+                return found
+            at += step
+        return None
+
+    def _along_axes(self, place: Place) -> Iterator[Place]:
+        """The places that differ on one axis, the nearest first; of equally near ones the first
+        axis's.
+        """
+        moves = [
+            (abs(to - place[axis]), axis, to)
+            for axis, numbers in enumerate(self._numbers)
+            for to in range(len(numbers))
+            if to != place[axis]
+        ]
+        for _, axis, to in sorted(moves):
+            yield (*place[:axis], to, *place[axis + 1 :])
+
+
+def _is_greener(other: Entry, entry: Entry) -> bool:
+    if other.verdict.kind == "works" or entry.verdict.kind != "partial":
+        return other.verdict.kind in ("works", "partial")
+    failing = {one.id for one in entry.verdict.capabilities if one.status == "no"}
+    return other.verdict.kind == "partial" and any(
+        one.status == "yes" and one.id in failing for one in other.verdict.capabilities
+    )
+
+
+def _apart(one: int, other: int) -> int:
+    return abs(one - other)
+
+
+def packages(volume: MatrixReport, cell: str, records: tuple[Record, ...]) -> dict[str, str]:
+    """Return what stands in a cell: as it was found installed, else as its lock pins it."""
+    for record in reversed(records):
+        if record.installed:
+            return {one.name: one.version for one in record.installed}
+    lock = volume.locks.get(cell)
+    return {} if lock is None else {pin.name: str(pin.version) for pin in lock.pins}
+
+
+def differences(here: Mapping[str, str], there: Mapping[str, str]) -> tuple[Difference, ...]:
+    """Return the packages that differ, by name."""
+    return tuple(
+        Difference(name=name, here=here.get(name, ""), there=there.get(name, ""))
+        for name in sorted({*here, *there})
+        if here.get(name) != there.get(name)
+    )

@@ -1,0 +1,229 @@
+"""The `site` room's pairs: two capabilities of one group side by side, and in which releases both
+work.
+"""
+
+import itertools
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Literal
+
+from packaging.version import Version
+
+from compat.results.record import Status
+from compat.results.snapshot import Entry
+from compat.site.edition import MatrixReport, cell_page, page
+from compat.site.pages.capability_view import where
+from compat.site.pages.place_view import View, recipe_words
+from compat.site.tokens import digest
+from compat.site.wording import place_words
+
+State = Literal["both", "one", "none", "unknown"]
+Two = tuple[Status | None, Status | None]
+Seen = tuple[tuple[Entry, Two], ...]
+BY_COUNT: tuple[State, ...] = ("none", "one", "both")
+SIGNS: dict[State, str] = {"both": "✓", "one": "◐", "none": "✗", "unknown": "?"}
+SAYS = {"yes": "works", "no": "fails", "absent": "is not there"}
+SEPARATOR = "+"
+
+
+class PairMark(View, frozen=True):
+    """What the two come to in one release, by the cell that speaks for it; `differs`: in another
+    cell to another.
+    """
+
+    version: str
+    state: State
+    sign: str
+    path: str
+    sentence: str
+    differs: bool
+
+
+class Meeting(View, frozen=True):
+    """The newest release in which both work, and the cell that shows it."""
+
+    version: str
+    release_path: str
+    place: str
+    path: str
+
+
+class PairView(View, frozen=True):
+    """A pair of capabilities, as its page shows it: `two` are title, path and what the suite says
+    of each.
+
+    `statements` are sentences, in the order of the releases.
+    """
+
+    two: tuple[tuple[str, str, str], ...]
+    newest: Meeting | None
+    statements: tuple[str, ...]
+    strip: tuple[PairMark, ...]
+
+
+class Pairs:
+    """The pairs that have a page: two of one group, of which in some release one works and the
+    other does not.
+    """
+
+    def __init__(self, volume: MatrixReport) -> None:
+        """Take the volume."""
+        self.volume = volume
+        self._cells = tuple((column.entry, *reversed(column.others)) for column in volume.columns)
+        told = [
+            [{one.id: one.status for one in e.verdict.capabilities} for e in cells]
+            for cells in self._cells
+        ]
+        self._support = {
+            name: tuple(tuple(found.get(name) for found in cells) for cells in told)
+            for name in volume.asked
+        }
+        self._shown = digest([[entry.cell.id for entry in cells] for cells in self._cells])
+
+    @cached_property
+    def all(self) -> tuple[tuple[str, str], ...]:
+        """Every pair, in the order of the ids."""
+        single = [name for name in self._support if SEPARATOR not in name]
+        groups = itertools.groupby(single, key=lambda name: name.partition(".")[0])
+        beside = [pair for _, names in groups for pair in itertools.combinations(names, 2)]
+        return tuple(
+            pair
+            for pair in beside
+            if self._differ(*pair) and SEPARATOR.join(pair) not in self._support
+        )
+
+    def inputs(self, first: str, second: str) -> str:
+        """Return a digest of what every cell says of the two, and of what the suite calls them."""
+        return digest(
+            self._shown,
+            [(self.volume.titles.get(name), self._support[name]) for name in (first, second)],
+        )
+
+    def title(self, name: str) -> str:
+        """Return what the suite calls a capability; its id where it does not describe it."""
+        told = self.volume.titles.get(name)
+        return name if told is None else told.title
+
+    def path(self, first: str, second: str) -> str:
+        """Return the path of a pair's page."""
+        return page(self.volume.name, "cap", f"{first}{SEPARATOR}{second}")
+
+    def links(self, name: str) -> tuple[tuple[str, str], ...]:
+        """Return the pairs of a capability: the title of the other one, and the path of the pair's
+        page.
+        """
+        return tuple(
+            (self.title(b if a == name else a), self.path(a, b))
+            for a, b in self.all
+            if name in (a, b)
+        )
+
+    def view(self, first: str, second: str) -> PairView:
+        """Return the view of a pair."""
+        seen, titles = self._seen(first, second), (self.title(first), self.title(second))
+        return PairView(
+            two=(self._capability(first), self._capability(second)),
+            newest=next(
+                (found for cells in reversed(seen) if (found := self._meeting(cells)) is not None),
+                None,
+            ),
+            statements=pair_statements(
+                [(self._version(cells), cells[0][1]) for cells in seen], titles
+            ),
+            strip=tuple(map(self._mark, seen)),
+        )
+
+    def _capability(self, name: str) -> tuple[str, str, str]:
+        told = self.volume.titles.get(name)
+        return (
+            self.title(name),
+            page(self.volume.name, "cap", name),
+            "" if told is None else told.says,
+        )
+
+    def _differ(self, first: str, second: str) -> bool:
+        return any(
+            None not in (a[0], b[0]) and (a[0] == "yes") != (b[0] == "yes")
+            for a, b in zip(self._support[first], self._support[second], strict=True)
+        )
+
+    def _seen(self, first: str, second: str) -> tuple[Seen, ...]:
+        """By release, the oldest first: its cells with what the two come to, the one that speaks
+        for it first.
+        """
+        every = zip(self._cells, self._support[first], self._support[second], strict=True)
+        return tuple(
+            tuple((entry, (a, b)) for entry, a, b in zip(cells, some, others, strict=True))
+            for cells, some, others in every
+        )
+
+    def _version(self, cells: Seen) -> Version:
+        return cells[0][0].cell.on(self.volume.picture.matrix.subject).version
+
+    def _meeting(self, cells: Seen) -> Meeting | None:
+        entry = next((entry for entry, two in cells if pair_state(two) == "both"), None)
+        if entry is None:
+            return None
+        version = str(self._version(cells))
+        return Meeting(
+            version=version,
+            release_path=page(self.volume.name, "release", version),
+            place=(
+                f"{place_words(entry.cell, self.volume.picture.matrix)}, {recipe_words(entry.cell)}"
+            ),
+            path=cell_page(entry.cell),
+        )
+
+    def _mark(self, cells: Seen) -> PairMark:
+        (entry, two), *others = cells
+        state = pair_state(two)
+        return PairMark(
+            version=str(self._version(cells)),
+            state=state,
+            sign=SIGNS[state],
+            path=cell_page(entry.cell),
+            sentence=f"{place_words(entry.cell, self.volume.picture.matrix)}: {_in_short(two)}",
+            differs=any(pair_state(other) != state for _, other in others),
+        )
+
+
+def pair_state(two: Two) -> State:
+    """Return what two capabilities come to together."""
+    if None in two:
+        return "unknown"
+    return BY_COUNT[two.count("yes")]
+
+
+def pair_statements(
+    told: Sequence[tuple[Version, Two]], titles: tuple[str, str]
+) -> tuple[str, ...]:
+    """Return what the releases come to, oldest first, as sentences; neighbours that agree are in
+    one.
+    """
+    asked = [(version, two) for version, two in told if pair_state(two) != "unknown"]
+    alike = [
+        (two, [version for version, _ in some])
+        for two, some in itertools.groupby(asked, key=lambda one: one[1])
+    ]
+    found = []
+    for number, (two, versions) in enumerate(alike):
+        place = where(str(versions[0]), str(versions[-1]), number, len(alike))
+        each = ", ".join(
+            f"“{title}” {SAYS[str(status)]}" for title, status in zip(titles, two, strict=True)
+        )
+        found.append(
+            f"{place[0].upper()}{place[1:]}: {'both work' if pair_state(two) == 'both' else each}."
+        )
+    return tuple(found)
+
+
+def _in_short(two: Two) -> str:
+    match pair_state(two):
+        case "both":
+            return "both work"
+        case "one":
+            return "only the first works" if two[0] == "yes" else "only the second works"
+        case "none":
+            return "neither works"
+        case "unknown":
+            return "not asked of both"

@@ -1,0 +1,83 @@
+"""The `site` room's smallest view: one place of a matrix, its recipes folded into a symbol, a
+sentence and a link.
+"""
+
+from collections.abc import Sequence
+
+from compat.declare.matrix import Matrix
+from compat.plan.cell import Cell
+from compat.results.snapshot import Entry
+from compat.site.edition import cell_page
+from compat.site.status import STALE, StatusStyle, place_look, representative, style_of
+from compat.site.wording import RECIPES, day, listed, place_words, python_of
+from compat.value import Value
+
+
+class View(Value, frozen=True, kw_only=True):
+    """Base of all views: what a template shows, and nothing that it has to work out."""
+
+
+class GridPlace(View, frozen=True):
+    """A place as a grid shows it.
+
+    `path` is the page of the cell that speaks for it; empty when it has none.
+    """
+
+    css: str
+    symbol: str
+    sentence: str
+    path: str = ""
+    kind: str = "unknown"
+
+
+class AnswerPart(View, frozen=True):
+    """A part of a row's answer: a look, and the versions that have it, as ranges."""
+
+    look: StatusStyle
+    versions: str
+
+
+def place_view(entries: Sequence[Entry], matrix: Matrix, pythons: Sequence[str] = ()) -> GridPlace:
+    """Return the place of these entries; `pythons`, where there are any, are named instead of its
+    own.
+    """
+    spoken, look = representative(entries), place_look(entries)
+    symbol, css = look.symbol, look.css
+    if spoken.verdict.stale:
+        symbol, css = symbol + STALE[0], f"{css} {STALE[1]}"
+    return GridPlace(
+        css=css,
+        symbol=symbol,
+        sentence=_sentence(spoken, look, matrix, pythons),
+        path=cell_page(spoken.cell) if has_page(spoken) else "",
+        kind=look.state,
+    )
+
+
+def has_page(entry: Entry) -> bool:
+    """Return whether the cell has a page: it has a lock or a run."""
+    return bool(entry.runs) or entry.lock_digest is not None
+
+
+def cell_symbol(entry: Entry, siblings: Sequence[Entry] = ()) -> tuple[str, StatusStyle]:
+    """Return the symbol and the look of one cell, staleness included."""
+    look = style_of(entry, siblings)
+    return look.symbol + (STALE[0] if entry.verdict.stale else ""), look
+
+
+def recipe_words(cell: Cell) -> str:
+    """Return what a cell's recipe is called."""
+    return RECIPES[cell.recipe][0]
+
+
+def _sentence(spoken: Entry, look: StatusStyle, matrix: Matrix, pythons: Sequence[str]) -> str:
+    where = place_words(spoken.cell, matrix)
+    if pythons:
+        where = where.removesuffix(str(python_of(spoken.cell, matrix))) + listed(pythons)
+    verdict = spoken.verdict
+    tested = f", tested {day(verdict.latest)}" if verdict.latest is not None else ""
+    recipe = (
+        f", {recipe_words(spoken.cell)}" if look.state in ("partial", "broken", "flaky") else ""
+    )
+    old = f" ({STALE[1]})" if verdict.stale else ""
+    return f"{where}: {look.word}{recipe}{tested}{old}"

@@ -1,0 +1,95 @@
+"""The `site` room's quarters: the minimum versions when a quarter begins, and what each move in it
+would end.
+"""
+
+import datetime
+
+from compat.advise.request import label
+from compat.github.description import affected
+from compat.policy.calendar import ScheduledMove
+from compat.policy.quarters import Quarter, quarters
+from compat.site.edition import MatrixReport, page
+from compat.site.pages.place_view import View
+from compat.site.wording import month
+
+QUARTERS = ("first", "second", "third", "fourth")
+
+
+class FloorLine(View, frozen=True):
+    """An axis, and its minimum on the quarter's day: as the rules have it, and with the moves that
+    are proven now.
+    """
+
+    label: str
+    at: str
+    proven: str
+
+
+class MoveLine(View, frozen=True):
+    """A move that falls into the quarter, and what it would end."""
+
+    move: ScheduledMove
+    ends: tuple[str, ...]
+
+
+class QuarterLink(View, frozen=True):
+    """A quarter, as other pages link it."""
+
+    words: str
+    path: str
+    moves: int
+
+
+class QuarterView(View, frozen=True):
+    """A quarter, as its page shows it; `on` is the day that its minimum versions are of."""
+
+    on: datetime.date
+    is_present: bool
+    months: str
+    floors: tuple[FloorLine, ...]
+    moves: tuple[MoveLine, ...]
+    before: QuarterLink | None
+    after: QuarterLink | None
+    schedule_path: str
+
+
+def quarter_links(volume: MatrixReport) -> tuple[QuarterLink, ...]:
+    """Return the links to all quarters, the present one first."""
+    return tuple(_link(volume, one) for one in quarters(volume.schedule))
+
+
+def quarter_view(volume: MatrixReport, one: Quarter) -> QuarterView:
+    """Return the view of a quarter."""
+    names = {axis.name: label(axis) for axis in volume.picture.matrix.axes}
+    known, proven = quarters(volume.schedule), dict(one.proven)
+    at = known.index(one)
+    return QuarterView(
+        on=one.on,
+        is_present=at == 0,
+        months=f"{month(one.begin)} to {month(one.end)} {one.end.year}",
+        floors=tuple(
+            FloorLine(label=names[name], at=str(v), proven=str(proven[name]))
+            for name, v in one.floors
+        ),
+        moves=tuple(map(_move, one.moves)),
+        before=_link(volume, known[at - 1]) if at else None,
+        after=_link(volume, known[at + 1]) if at + 1 < len(known) else None,
+        schedule_path=page(volume.name, "schedule"),
+    )
+
+
+def quarter_words(one: Quarter) -> str:
+    """Return what a quarter is called: `the first quarter of 2027`."""
+    number = (one.begin.month - 1) // 3
+    return f"the {QUARTERS[number]} quarter of {one.begin.year}"
+
+
+def _move(one: ScheduledMove) -> MoveLine:
+    return MoveLine(move=one, ends=tuple(map(affected, one.lost)))
+
+
+def _link(volume: MatrixReport, one: Quarter) -> QuarterLink:
+    words = f"{one.begin.year} Q{one.id[-1]}"
+    return QuarterLink(
+        words=words, path=page(volume.name, "schedule", one.id), moves=len(one.moves)
+    )

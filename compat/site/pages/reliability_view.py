@@ -1,0 +1,112 @@
+"""The `site` room's candour: how much is known, how old it is, and how far the runs themselves
+could be trusted.
+"""
+
+import datetime
+from collections import Counter
+
+from compat.results.snapshot import Entry
+from compat.site.edition import MatrixReport, cell_page
+from compat.site.pages.place_view import View
+from compat.site.status import LOOKS, STATES, StatusStyle, cell_state
+from compat.site.wording import place_words
+
+
+class Health(View, frozen=True):
+    """How a matrix does on its day, counted in cells.
+
+    `newest` and `oldest` are days of runs that count.
+    """
+
+    planned: int
+    known: int
+    tested: int
+    ruled_out: int
+    waiting: int
+    flaky: int
+    stale: int
+    indeterminate: int
+    newest: datetime.date | None
+    oldest: datetime.date | None
+    is_quiet: bool
+    fresh_days: int
+
+
+class Reliability(View, frozen=True):
+    """The figures of the page about reliability."""
+
+    health: Health
+    states: tuple[tuple[StatusStyle, int], ...]
+    runs: int
+    attempts: int
+    spurious: tuple[tuple[str, int], ...]
+    isolation: tuple[tuple[str, int], ...]
+    flaky: tuple[tuple[str, str, str], ...]
+    oldest: tuple[tuple[str, str, datetime.date], ...]
+
+
+def matrix_health(volume: MatrixReport) -> Health:
+    """Return how a matrix does.
+
+    It is quiet when something ran, but nothing within the days that a run stays fresh.
+    """
+    known, present = volume.picture.known, volume.picture.present
+    latest = [entry.verdict.latest for entry in known if entry.verdict.latest is not None]
+    newest = max(latest, default=None)
+    return Health(
+        planned=len(volume.picture.entries),
+        known=len(known),
+        tested=sum(entry.is_tested for entry in known),
+        ruled_out=sum(
+            entry.obstacle is not None and not entry.is_tested for entry in volume.picture.entries
+        ),
+        waiting=sum(not entry.runs for entry in known),
+        flaky=sum(entry.verdict.kind == "flaky" for entry in known),
+        stale=sum(entry.verdict.stale for entry in known),
+        indeterminate=sum(bool(entry.runs) and not entry.is_tested for entry in known),
+        newest=newest,
+        oldest=min(latest, default=None),
+        is_quiet=newest is not None and (present.day - newest).days > present.fresh_days,
+        fresh_days=present.fresh_days,
+    )
+
+
+def reliability(volume: MatrixReport) -> Reliability:
+    """Return the figures."""
+    known = volume.picture.known
+    states = Counter(cell_state(entry) for entry in known)
+    outcomes = Counter(outcome for entry in known for run in entry.runs for outcome in run.outcomes)
+    ignored = outcomes - Counter(
+        outcome for entry in known for run in entry.counted for outcome in run.outcomes
+    )
+    trouble: Counter[str] = Counter()
+    for outcome, number in ignored.items():
+        trouble[str(outcome).partition("(")[0]] += number
+    levels = Counter(run.isolation for entry in known for run in entry.runs)
+    return Reliability(
+        health=matrix_health(volume),
+        states=tuple((LOOKS[state], states[state]) for state in STATES if states[state]),
+        runs=sum(len(entry.runs) for entry in known),
+        attempts=outcomes.total(),
+        spurious=tuple(trouble.most_common()),
+        isolation=tuple(sorted(levels.items(), reverse=True)),
+        flaky=tuple(_flaky(volume, entry) for entry in known if entry.verdict.kind == "flaky"),
+        oldest=tuple(_old(volume, entry, day) for day, entry in _by_age(known)[:5]),
+    )
+
+
+def _by_age(known: tuple[Entry, ...]) -> list[tuple[datetime.date, Entry]]:
+    dated = [(entry.verdict.latest, entry) for entry in known if entry.verdict.latest is not None]
+    return sorted(dated, key=lambda pair: (pair[0], pair[1].cell.id))
+
+
+def _flaky(volume: MatrixReport, entry: Entry) -> tuple[str, str, str]:
+    return (
+        place_words(entry.cell, volume.picture.matrix),
+        cell_page(entry.cell),
+        "; ".join(entry.verdict.reasons),
+    )
+
+
+def _old(volume: MatrixReport, entry: Entry, day: datetime.date) -> tuple[str, str, datetime.date]:
+    return place_words(entry.cell, volume.picture.matrix), cell_page(entry.cell), day

@@ -1,0 +1,236 @@
+"""The `site` room's printing: pages -> HTML with Jinja templates, and the static files beside
+them.
+"""
+
+import datetime
+import hashlib
+import re
+from collections.abc import Iterator
+from functools import partial
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from compat.site import status, wording
+from compat.site.edition import Edition, Made, SiteFile, segment
+from compat.site.pages.menu import menu_of
+from compat.site.pages.page_list import Page, pages
+from compat.site.pages.reports import report_address
+from compat.site.tokens import digest
+
+# What no HTML may hold becomes a replacement sign.
+_UNPRINTABLE: dict[int, str] = {
+    code: "\ufffd" for code in (*range(0x20), 0x7F, *range(0x80, 0xA0)) if code not in (9, 10, 13)
+}
+# Marks that turn the reading direction are shown by their number, so that no name can look like
+# another one.
+_BIDI = {
+    code: f"\\u{code:04x}"
+    for code in (0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x061C)
+}
+
+# The file of the documentation that lists the others; forges show a file of this name beside a
+# folder.
+CONTENTS = "README.md"
+_BETWEEN_FILES = re.compile(r'href="(?P<name>[A-Za-z][A-Za-z-]*\.md)"')
+
+
+class Printer:
+    """Prints the pages of an edition with the templates of a folder."""
+
+    def __init__(self, edition: Edition, folder: Path) -> None:
+        """Take the edition and a folder with `templates/`, `static/` and `pages/`; see `assets`."""
+        self.edition = edition
+        self.folder = folder
+        self._environment = Environment(
+            loader=FileSystemLoader(folder / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            finalize=printable,
+        )
+        self._environment.filters |= _FILTERS
+        self._environment.globals |= {
+            "STALE": status.STALE,
+            "LOOKS": status.LOOKS,
+            "edition": edition,
+        }
+
+    def files(self) -> Iterator[SiteFile | Made]:
+        """Yield the static files and every page."""
+        for path in sorted((self.folder / "static").iterdir()):
+            yield SiteFile(path=f"static/{path.name}", content=path.read_bytes())
+        for one in (*pages(self.edition), *self._about()):
+            yield Made(
+                path=one.path,
+                inputs=digest(one.inputs, one.title, one.path),
+                make=partial(self.html, one),
+            )
+
+    def _about(self) -> Iterator[Page]:
+        """The documentation: each Markdown file of `pages/`, whose first line is its title;
+        README.md has the contents.
+
+        `pages/` is a link to `docs/`, where the same files are read on a forge.
+        """
+        for path in sorted((self.folder / "pages").glob("*.md")):
+            first, _, text = path.read_text(encoding="utf-8").partition("\n")
+            page_path = about_path(path.name)
+            yield Page(
+                path=page_path,
+                template="about.html",
+                title=first.removeprefix("# "),
+                about=f"{first.removeprefix('# ')}: documentation of compat.",
+                view=partial(document, text, page_path),
+                inputs=digest(
+                    self.edition.base_url,
+                    text,
+                    [one.picture.matrix.title for one in self.edition.volumes],
+                ),
+            )
+
+    def html(self, page: Page) -> bytes:
+        """Return the page as UTF-8."""
+        menu = None if page.matrix is None else menu_of(self.edition.volume(page.matrix))
+        about = page.report
+        report = "" if about is None else report_address(self.edition, page.title, page.path, about)
+        return self._print(
+            page.template, page.path, page=page, view=page.view(), menu=menu, report=report
+        )
+
+    def moved(self, path: str, target: str) -> bytes:
+        """Return the page that sends its reader on."""
+        return self._print("moved.html", path, view=target)
+
+    def _print(self, template: str, path: str, **shown: Any) -> bytes:
+        text = self._environment.get_template(template).render(
+            prefix="../" * path.count("/"), **shown
+        )
+        return text.encode(errors="replace")
+
+
+def printable(value: Any) -> Any:
+    """Return what a template prints, without the characters that a page cannot hold or that lie
+    about their order.
+    """
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return (
+            value
+            if value.isascii() and value.isprintable()
+            else value.translate(_UNPRINTABLE | _BIDI)
+        )
+    return value
+
+
+def html_of_markdown(text: str) -> Markup:
+    """Return a text of ours as HTML; what looks like HTML in it stays text."""
+    rendered = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
+    first, *rest = rendered.replace("</table>", "</table></div>").split("<table>")
+    # Each region of a page needs a name of its own.
+    # https://dequeuniversity.com/rules/axe/4.10/landmark-unique
+    tables = (
+        f'<div class="scroll" role="region" aria-label="Table {number}" tabindex="0"><table>{part}'
+        for number, part in enumerate(rest, start=1)
+    )
+    return Markup("".join((first, *tables)))
+
+
+def about_path(name: str) -> str:
+    """Return the path of the page that a file of the documentation becomes."""
+    return (
+        "about/index.html" if name == CONTENTS else f"about/{name.removesuffix('.md')}/index.html"
+    )
+
+
+def document(text: str, path: str) -> Markup:
+    """Return a text of the documentation as HTML for the page at the path; links between its
+    files lead to pages.
+    """
+    prefix = "../" * path.count("/")
+
+    def address(match: re.Match[str]) -> str:
+        return f'href="{prefix}{about_path(match["name"]).removesuffix("index.html")}"'
+
+    # Long lines scroll inside their block, and what scrolls must be reachable by keyboard.
+    # https://dequeuniversity.com/rules/axe/4.10/scrollable-region-focusable
+    rendered = html_of_markdown(text).replace("<pre>", '<pre tabindex="0">')
+    return Markup(_BETWEEN_FILES.sub(address, rendered))
+
+
+def assets() -> Path:
+    """Return the folder with `templates/`, `static/` and `pages/`, which is a part of the
+    package `compat`.
+
+    In the repository it is a link to `site/`, and `pages/` in it one to `docs/`; a wheel holds the
+    files themselves.
+    """
+    return Path(str(resources.files("compat.site"))) / "assets"
+
+
+def generation() -> str:
+    """Return a digest of the code and the templates that are installed: a change makes every file
+    anew.
+    """
+    package = Path(str(resources.files("compat")))
+    total = hashlib.sha256()
+    sources = {path.relative_to(package): path for path in package.rglob("*.py")}
+    # Listed by itself: rglob goes through a link only where it begins at it (until Python 3.13,
+    # which has an option).
+    sources |= {path.relative_to(package): path for path in assets().rglob("*") if path.is_file()}
+    for name, path in sorted(sources.items()):
+        total.update(name.as_posix().encode() + b"\0" + path.read_bytes())
+    return total.hexdigest()
+
+
+@pass_context
+def _to(context: Context, path: str) -> str:
+    """The address of a path of the site, seen from the page that is printed."""
+    return (context["prefix"] + path.removesuffix("index.html")) or "./"
+
+
+def ticked(text: str) -> Markup:
+    """Return a text with what stands in backticks as code."""
+    parts = printable(text).split("`")
+    if len(parts) % 2 == 0:
+        return Markup.escape("`".join(parts))
+    shown = (
+        Markup("<code>{}</code>").format(part) if n % 2 else Markup.escape(part)
+        for n, part in enumerate(parts)
+    )
+    return Markup("").join(shown)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def sentence(text: str) -> str:
+    """Return a clause as a sentence: its first word with a capital unless it is a name of ours, and
+    one full stop.
+    """
+    first = text.partition(" ")[0]
+    begun = text[:1].upper() + text[1:] if first.isalpha() else text
+    return begun if begun.endswith((".", "!", "?")) else f"{begun}."
+
+
+def _day(value: datetime.date | datetime.datetime) -> str:
+    return wording.day(value.date() if isinstance(value, datetime.datetime) else value)
+
+
+_FILTERS = {
+    "to": _to,
+    "day": _day,
+    "seconds": wording.seconds,
+    "count": wording.count,
+    "number": _number,
+    "sentence": sentence,
+    "ticked": ticked,
+    "segment": segment,
+}

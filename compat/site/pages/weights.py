@@ -1,0 +1,65 @@
+"""The `site` room's weights: how large a page may be once it is compressed, and which pages are
+heavier.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from compat.value import Value
+
+KIB = 1024
+# Kind of file by the folder below its matrix, and the most that it may weigh, gzipped; 60 KiB for
+# any page.
+_BUDGETS = {"grid": 50, "cell": 12}
+_PAGE, _CSS, _JS = 60, 12, 15
+
+
+class Weight(Value, frozen=True, kw_only=True):
+    """The heaviest file of a kind: how many there are, and its size and the most allowed, in bytes
+    after gzip.
+    """
+
+    kind: str
+    count: int
+    heaviest: str
+    size: int
+    most: int
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is too heavy."""
+        return self.size > self.most
+
+
+def weights(sizes: Mapping[str, int]) -> tuple[Weight, ...]:
+    """Return the heaviest page, style sheet and script of each kind; `sizes` are those after gzip
+    by path.
+    """
+    return tuple(_weights(sizes))
+
+
+def _weights(sizes: Mapping[str, int]) -> Iterator[Weight]:
+    kinds: dict[str, list[str]] = {}
+    for path in sizes:
+        kinds.setdefault(_kind(path), []).append(path)
+    for kind in sorted(kind for kind in kinds if kind):
+        heaviest = max(kinds[kind], key=lambda path: (sizes[path], path))
+        yield Weight(
+            kind=kind,
+            count=len(kinds[kind]),
+            heaviest=heaviest,
+            size=sizes[heaviest],
+            most=_most(kind) * KIB,
+        )
+
+
+def _kind(path: str) -> str:
+    if path.endswith((".css", ".js")):
+        return path.rpartition(".")[2]
+    if not path.endswith(".html"):
+        return ""
+    parts = path.split("/")
+    return parts[1] if len(parts) > 2 else "home"
+
+
+def _most(kind: str) -> int:
+    return {"css": _CSS, "js": _JS}.get(kind, _BUDGETS.get(kind, _PAGE))

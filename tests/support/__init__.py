@@ -1,0 +1,4 @@
+"""What tests are made from: worlds, records, editions, an index, hostile texts.
+
+No test stands here.
+"""

@@ -1,0 +1,198 @@
+"""The documentation says only what holds: commands exist, links resolve, examples pass `compat
+check`.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+from typer.main import get_command
+
+from compat.cli.app import app
+from compat.cli.setting import interpreter
+from compat.results.verdict import KINDS
+from compat.run.outcome import CAUSES
+from compat.site.pages.render import about_path, document
+
+ROOT = Path(__file__).parent.parent
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
+COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
+# Commands that operations.md describes before they are there; delete a name when its command is.
+COMING = {"keep", "watchdog"} - COMMANDS.keys()
+FENCE = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+
+
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def blocks(text: str, *languages: str) -> list[str]:
+    return [block["text"] for block in FENCE.finditer(text) if block["language"] in languages]
+
+
+def command_lines(text: str) -> Iterator[str]:
+    """Yield the lines of a page that a reader would type: all of a `sh` block, those after `$ `
+    of a `console` one.
+    """
+    for block in blocks(text, "sh"):
+        yield from block.splitlines()
+    for block in blocks(text, "console"):
+        yield from (line[2:] for line in block.splitlines() if line.startswith("$ "))
+
+
+def compat_words(line: str) -> Iterator[list[str]]:
+    """Yield the words after each `compat` of a line of shell."""
+    for part in re.split(r"\|\||&&|;", line):
+        words = shlex.split(part, comments=True)
+        if "compat" in words:
+            yield words[words.index("compat") + 1 :]
+
+
+TYPED = [
+    pytest.param(words, id=f"{page.name}: {line}")
+    for page in PAGES
+    for line in command_lines(text_of(page))
+    for words in compat_words(line)
+]
+
+
+@pytest.mark.parametrize("words", TYPED)
+def test_a_command_that_is_shown_can_be_typed(words: list[str]) -> None:
+    name, *arguments = words
+    if name not in COMING:
+        COMMANDS[name].make_context(name, arguments)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_command_in_a_sentence_has_the_options_it_is_shown_with(page: Path) -> None:
+    for name, words in re.findall(r"`compat ([a-z]+)([^`]*)`", text_of(page)):
+        if name in COMING:
+            continue
+        assert name in COMMANDS, f"{page.name}: compat {name}"
+        known = {option for parameter in COMMANDS[name].params for option in parameter.opts}
+        assert set(OPTION.findall(words)) <= known, f"{page.name}: compat {name}{words}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_session_that_is_named_exists(page: Path) -> None:
+    sessions = re.findall(r"^def (\w+)\(session", text_of(ROOT / "noxfile.py"), re.MULTILINE)
+    assert set(re.findall(r"nox -s \"?(\w+)", text_of(page))) <= set(sessions)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_link_to_a_file_leads_to_one(page: Path) -> None:
+    for target in LINK.findall(FENCE.sub("", text_of(page))):
+        assert target.startswith("https://") or (page.parent / target).exists(), (
+            f"{page.name}: {target}"
+        )
+
+
+def test_pages_link_to_each_other_only_so_that_the_site_can_follow() -> None:
+    names = {page.name for page in DOCS}
+    for page in DOCS:
+        for target in LINK.findall(FENCE.sub("", text_of(page))):
+            assert target.startswith("https://") or target in names, f"{page.name}: {target}"
+
+
+def test_links_between_files_lead_to_pages_of_the_site() -> None:
+    text = "[one](tutorial.md), [contents](README.md), [elsewhere](https://example.org/a.md)"
+    from_a_page, from_the_contents = (
+        document(text, about_path(name)) for name in ("data.md", "README.md")
+    )
+    assert re.findall('href="([^"]+)"', from_a_page) == [
+        "../../about/tutorial/", "../../about/", "https://example.org/a.md"
+    ]  # fmt: skip
+    assert re.findall('href="([^"]+)"', from_the_contents)[:2] == [
+        "../about/tutorial/",
+        "../about/",
+    ]
+
+
+def test_the_contents_list_every_page() -> None:
+    listed = LINK.findall(text_of(ROOT / "docs" / "README.md"))
+    assert sorted([*listed, "README.md"]) == [page.name for page in DOCS]
+
+
+def test_every_cause_and_verdict_is_explained() -> None:
+    page = text_of(ROOT / "docs" / "how-verdicts-are-made.md")
+    table = page.partition("| causes |")[2].partition("\n\n")[0]
+    assert sorted(
+        re.findall(r"`([a-z-]+)`", re.sub(r"\|[^|]*\|$", "", table, flags=re.MULTILINE))
+    ) == sorted(CAUSES)
+    verdicts = page.partition("| verdict |")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)`", verdicts, re.MULTILINE) == list(KINDS)
+
+
+def compat(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environ = os.environ | {
+        "COMPAT_CACHE_DIR": str(folder / "cache"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    start = "from compat.cli.app import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", start, *words],
+        cwd=folder,
+        env=environ,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_the_declaration_of_your_library_is_sound(tmp_path: Path) -> None:
+    page = text_of(ROOT / "docs" / "your-library.md")
+    *matrix, policy = blocks(page, "toml")
+    [test] = blocks(page, "python")
+    folder = tmp_path / "matrices" / "flask"
+    (folder / "suite").mkdir(parents=True)
+    (folder / "matrix.toml").write_text("\n".join(matrix), encoding="utf-8")
+    (folder / "policy.toml").write_text(policy, encoding="utf-8")
+    (folder / "suite" / "test_flask.py").write_text(test, encoding="utf-8")
+    checked = compat(tmp_path, "check", "flask")
+    assert (checked.stdout, checked.returncode) == ("sound: flask\n", 0), checked.stderr
+
+
+@pytest.mark.real_index
+def test_the_tutorial_does_what_it_shows(tmp_path: Path) -> None:
+    """Follow it literally, but for the installation: `tests/cli/test_strangers.py` publishes
+    from a built wheel.
+    """
+    if interpreter(Version("3.11")) is None:
+        pytest.fail("the tutorial's cells run on Python 3.11, which this machine does not have")
+    page = text_of(ROOT / "docs" / "tutorial.md")
+    for path, content in re.findall(
+        r"^Write `([^`]+)`[^\n]*\n\n```\w+\n(.*?)^```$", page, re.MULTILINE | re.DOTALL
+    ):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(content, encoding="utf-8")
+    printed = {}
+    for line in (
+        line[2:]
+        for block in blocks(page, "console")
+        for line in block.splitlines()
+        if line[:2] == "$ "
+    ):
+        [words] = compat_words(line)
+        ended = compat(tmp_path, *words)
+        assert ended.returncode in (0, 1), f"{line}: {ended.stdout}{ended.stderr}"
+        printed.setdefault(line, ended)
+    assert printed["compat check jinja2"].stdout == "sound: jinja2\n"
+    first = printed["compat run jinja2"]
+    assert first.returncode == 1
+    assert (
+        "import-fail:missing-attribute(markupsafe.soft_unicode; at jinja2/filters.py:"
+        in first.stdout + first.stderr
+    )
+    assert "py3.11-ms2.1-jinja3.1  pass" in first.stdout + first.stderr
+    assert printed["compat advise jinja2"].returncode == 0
+    assert printed["compat verify public"].stdout.endswith(" 0 faults\n")
+    assert (tmp_path / "public/jinja2/cell/py3.11-ms2.1-jinja2.11/index.html").is_file()
