@@ -12,7 +12,7 @@ HOUSE = Path(__file__).parent.parent / "compat"
 # Left to right: a module imports its own room and those before it.
 ROOMS = (
     *("errors", "value", "files", "loopback", "declare", "index", "plan", "lock", "run", "results"),
-    *("advise", "policy", "rewrite", "github", "site", "pipeline", "fleet", "cli"),
+    *("advise", "policy", "rewrite", "github", "site", "pipeline", "fleet", "cli", "__main__"),
 )
 WORLD = frozenset(
     [
@@ -48,6 +48,7 @@ EDGES = {
     "compat/lock/tool.py": {"pathlib", "subprocess"},
     "compat/lock/uv.py": {"pathlib", "tempfile"},
     "compat/lock/view.py": {"http"},
+    "compat/github/repository.py": {"pathlib", "subprocess"},
     "compat/github/rest.py": {"requests", "time"},
     "compat/run/foreign.py": {"os", "pathlib"},
     "compat/run/incell/launch.py": {"os"},

@@ -6,7 +6,19 @@ from collections.abc import Sequence
 
 import typer
 
-from compat.cli import advice, declarations, health, locks, plans, proposals, publish, runs, shows
+from compat.cli import (
+    advice,
+    declarations,
+    health,
+    locks,
+    plans,
+    proposals,
+    publish,
+    runs,
+    shows,
+    upkeep,
+    version,
+)
 from compat.cli.output import envelope, report
 from compat.errors import CompatError, Fault
 
@@ -15,12 +27,12 @@ from compat.errors import CompatError, Fault
 WrongUsage: type[Exception] = typer.BadParameter.__bases__[0]
 
 app = typer.Typer(
-    help="Which versions work together: declare a matrix, plan its cells, lock them, run them.",
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.callback()(version.options)
 app.command(name="check")(declarations.check_command)
 app.command(name="schema")(declarations.schema_command)
 app.command(name="discover")(plans.discover_command)
@@ -33,6 +45,8 @@ app.command(name="propose")(proposals.propose_command)
 app.command(name="schedule")(proposals.schedule_command)
 app.command(name="record")(shows.record_command)
 app.command(name="health")(health.health_command)
+app.command(name="keep")(upkeep.keep_command)
+app.command(name="watchdog")(upkeep.watchdog_command)
 app.command(name="publish")(publish.publish_command)
 app.command(name="serve")(publish.serve_command)
 app.command(name="verify")(publish.verify_command)

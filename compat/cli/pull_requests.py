@@ -37,16 +37,21 @@ class GitHubTarget(Value, frozen=True, kw_only=True):
 
     def github(self) -> GitHub:
         """Return the repository on GitHub, signed with the token of the environment."""
-        repository = self.repository or environ().get("GITHUB_REPOSITORY", "")
-        if not repository:
-            hint = (
-                "name it with --repository owner/name, or in the environment as GITHUB_REPOSITORY"
-            )
-            raise UsageError.of("which repository is not said", hint=hint)
-        address = environ().get("GITHUB_API_URL") or API
-        return GitHub(
-            Rest(address, repository, environ().get("GITHUB_TOKEN") or None, requests.Session())
-        )
+        return github_of(self.repository)
+
+
+def github_of(repository: str) -> GitHub:
+    """Return a repository on GitHub, signed with the token of the environment.
+
+    Where no name is given, GITHUB_REPOSITORY names it.
+    """
+    repository = repository or environ().get("GITHUB_REPOSITORY", "")
+    if not repository:
+        hint = "name it with --repository owner/name, or in the environment as GITHUB_REPOSITORY"
+        raise UsageError.of("which repository is not said", hint=hint)
+    address = environ().get("GITHUB_API_URL") or API
+    token = environ().get("GITHUB_TOKEN") or None
+    return GitHub(Rest(address, repository, token, requests.Session()))
 
 
 def sync(

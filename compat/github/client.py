@@ -165,7 +165,7 @@ class GitHub:
                 open=told.state == "open",
             )
             for answer in self.rest.pages("issues", labels=label, state="all")
-            for told in _told(answer, list[_Issue])
+            for told in decoded(answer, list[_Issue])
             if told.pull_request is None
         )
 
@@ -185,20 +185,20 @@ class GitHub:
         """
         mark = f"<!-- compat:said {key} -->"
         for answer in self.rest.pages(f"issues/{number}/comments"):
-            if any(mark in told.body for told in _told(answer, list[_Comment])):
+            if any(mark in told.body for told in decoded(answer, list[_Comment])):
                 return False
         self._written(f"issues/{number}/comments", {"body": f"{text}\n\n{mark}"}, msgspec.Raw)
         return True
 
     def _head(self, branch: str) -> Commit | None:
         answer = self.rest.read(f"git/ref/heads/{quote(branch)}")
-        return None if answer.status == 404 else self._commit(_told(answer, _Ref).object.sha)
+        return None if answer.status == 404 else self._commit(decoded(answer, _Ref).object.sha)
 
     def _commit(self, sha: str) -> Commit | None:
         answer = self.rest.read(f"git/commits/{quote(sha)}")
         if answer.status == 404:
             return None
-        told = _told(answer, _Commit)
+        told = decoded(answer, _Commit)
         return Commit(
             sha=told.sha,
             tree=told.tree.sha,
@@ -213,7 +213,7 @@ class GitHub:
         answer = self.rest.read(f"contents/{quote(path)}", ref=sha)
         if answer.status == 404:
             return None
-        told = _told(answer, _Content)
+        told = decoded(answer, _Content)
         if told.type != "file" or told.encoding != "base64":
             raise UsageError.of("is no file of at most 1 MB on GitHub", path=path)
         try:
@@ -226,7 +226,7 @@ class GitHub:
         are for.
         """
         for answer in self.rest.pages("pulls", head=f"{self.rest.owner}:{branch}", state="all"):
-            for told in _told(answer, list[_Pull]):
+            for told in decoded(answer, list[_Pull]):
                 if told.head.ref == branch and told.head.repo == told.base.repo:
                     yield self._pull(told)
 
@@ -249,7 +249,7 @@ class GitHub:
         answer = self.rest.write("POST", path, body)
         if answer.status == 422:
             raise _refused(path, answer)
-        return _told(answer, kind)
+        return decoded(answer, kind)
 
     def _edited(self, path: str, changes: dict[str, Any]) -> None:
         changes = {key: value for key, value in changes.items() if value is not None}
@@ -268,7 +268,8 @@ def _refused(path: str, answer: Reply) -> Exception:
     )
 
 
-def _told(answer: Reply, kind: type[T]) -> T:
+def decoded(answer: Reply, kind: type[T]) -> T:
+    """Return the answer as a value; ServiceUnreachable where it is not what GitHub describes."""
     try:
         return msgspec.json.decode(answer.content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:

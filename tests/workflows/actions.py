@@ -1,8 +1,9 @@
 """GitHub Actions here, as far as our workflows go: run lines as they stand, actions by what they do
 to files.
 
-An expression, an action or a key of a step that is not known here is an error: nothing is passed
-over in silence.
+Our own action and reusable workflow run from their files. An expression, an action or a key of a
+step that is not known
+here is an error: nothing is passed over in silence.
 """
 
 import json
@@ -19,9 +20,14 @@ import yaml
 
 HERE = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((HERE / ".github" / "workflows").glob("*.yml"))
-STEP_KEYS = {"name", "id", "if", "uses", "with", "run", "env", "continue-on-error"}
+ACTIONS = sorted((HERE / ".github" / "actions").glob("*/action.yml"))
+STEP_KEYS = {"name", "id", "if", "uses", "with", "run", "env", "continue-on-error", "shell"}
+CALL_KEYS = {"name", "needs", "if", "uses", "with", "permissions"}
+# A file of the workflow's own repository, at the commit that runs.
+OWN = "$/"
 # What a runner has, or may do, and this machine not: these note what they were asked, and do
-# nothing. So `.ci/install` leaves the compat that is installed here: the code under test.
+# nothing. So `.ci/install`
+# leaves the compat that is installed here: the code under test.
 PRETEND = {
     "gh": 'echo "gh $*" >> "$PRETENDED"',
     "sudo": 'echo "sudo $*" >> "$PRETENDED"',
@@ -33,7 +39,7 @@ PRETEND = {
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return a workflow; the key `on` is read as text, not as the truth."""
+    """Return a workflow or an action; the key `on` is read as text, not as the truth."""
     found = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
     assert isinstance(found, dict)
     return found
@@ -46,6 +52,15 @@ class Job:
     result: str
     outputs: dict[str, str] = field(default_factory=dict)
     said: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Scope:
+    """A workflow that runs, with its inputs and what its jobs came to."""
+
+    workflow: dict[str, Any]
+    inputs: dict[str, str]
+    jobs: dict[str, Job]
 
 
 class Forge:
@@ -63,6 +78,8 @@ class Forge:
         self.origin = origin
         self.artifacts = place / "artifacts"
         self.jobs: dict[str, Job] = {}
+        # Those of the reusable workflow that was called.
+        self.called: dict[str, Job] = {}
         self.inputs = inputs
         self.github = {
             "ref_name": "main",
@@ -88,71 +105,137 @@ class Forge:
             "UV_PYTHON_DOWNLOADS": "never",
         }
 
-    def run(self, workflow: dict[str, Any], name: str, matrix: dict[str, Any] | None = None) -> Job:
-        """Run one job of a workflow, or one shard of it, and return what it came to."""
-        job = workflow["jobs"][name]
-        runner = Runner(
-            self, workflow, job, matrix or {}, f"{name}-{(matrix or {}).get('shard', 0)}"
+    def copy(self, place: Path) -> "Forge":
+        """Return the same repository, artifacts and jobs in another folder, where they can
+        be tampered with.
+        """
+        other = Forge(place, place / "origin.git", self.environ, self.inputs)
+        shutil.copytree(self.origin, other.origin)
+        shutil.copytree(self.artifacts, other.artifacts)
+        other.jobs |= self.jobs
+        other.called |= self.called
+        return other
+
+    def run_all(self, workflow: dict[str, Any], names: list[str]) -> None:
+        """Run jobs of a workflow one after another; one that calls a workflow runs all jobs
+        of that.
+        """
+        scope = Scope(workflow, self.inputs, self.jobs)
+        for name in names:
+            if "uses" in workflow["jobs"][name]:
+                self.call(workflow, name, list(called_by(workflow, name)["jobs"]))
+            else:
+                self._run(scope, name)
+
+    def call(self, workflow: dict[str, Any], name: str, names: list[str]) -> None:
+        """Run the named jobs of the workflow that a job calls; with its last one, the job
+        has come to something.
+        """
+        job, called = workflow["jobs"][name], called_by(workflow, name)
+        assert set(job) <= CALL_KEYS, f"a call with unknown keys: {set(job) - CALL_KEYS}"
+        caller = Runner(self, Scope(workflow, self.inputs, self.jobs), job, {}, name)
+        given = {key: caller.text(value) for key, value in job["with"].items()}
+        declared = called["on"]["workflow_call"]["inputs"]
+        assert set(given) <= set(declared), "an input that is not declared"
+        assert {key for key, spec in declared.items() if spec.get("required") == "true"} <= set(
+            given
         )
+        inputs = {key: spec.get("default", "") for key, spec in declared.items()} | given
+        scope = Scope(called, inputs, self.called)
+        for one in names:
+            # GitHub refuses to start a run whose called jobs ask for more than the caller has.
+            asked = called["jobs"][one]["permissions"].items()
+            assert all(job["permissions"].get(key) in (value, "write") for key, value in asked)
+            self._run(scope, one)
+        results = [one.result for one in self.called.values()]
+        if len(results) == len(called["jobs"]):
+            outputs = called["on"]["workflow_call"]["outputs"]
+            last = Runner(self, scope, job, {}, name)
+            self.jobs[name] = Job(
+                "failure" if "failure" in results else "success",
+                {key: last.text(spec["value"]) for key, spec in outputs.items()},
+            )
+
+    def _run(self, scope: Scope, name: str) -> None:
+        """Run a job; one with a matrix once for each of its rows."""
+        job = scope.workflow["jobs"][name]
+        rows = job.get("strategy", {}).get("matrix")
+        if rows is None:
+            scope.jobs[name] = self._job(scope, name, {})
+            return
+        include = json.loads(Runner(self, scope, job, {}, name).text(rows))["include"]
+        self.shards = [self._job(scope, name, row) for row in include]
+        results = {shard.result for shard in self.shards} or {"skipped"}
+        scope.jobs[name] = Job("failure" if "failure" in results else results.pop())
+
+    def _job(self, scope: Scope, name: str, matrix: dict[str, Any]) -> Job:
+        job = scope.workflow["jobs"][name]
+        runner = Runner(self, scope, job, matrix, f"{name}-{matrix.get('shard', 0)}")
         needs = job.get("needs", [])
         waits = [needs] if isinstance(needs, str) else needs
         condition = job.get("if", "")
-        sound = all(self.jobs[one].result == "success" for one in waits)
+        sound = all(scope.jobs[one].result == "success" for one in waits)
         if not (runner.holds(condition) and (sound or "cancelled()" in condition)):
             return Job("skipped")
         return runner.job()
 
-    def run_all(self, workflow: dict[str, Any], names: list[str]) -> None:
-        """Run the jobs one after another; a job with a matrix runs once for each of its rows."""
-        for name in names:
-            job = workflow["jobs"][name]
-            rows = job.get("strategy", {}).get("matrix")
-            if rows is None:
-                self.jobs[name] = self.run(workflow, name)
-                continue
-            include = json.loads(Runner(self, workflow, job, {}, name).text(rows))["include"]
-            found = [self.run(workflow, name, row) for row in include]
-            results = {one.result for one in found} or {"skipped"}
-            self.jobs[name] = Job("failure" if "failure" in results else results.pop())
-            self.shards = found
+
+def called_by(workflow: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the reusable workflow that a job calls."""
+    return read(HERE / workflow["jobs"][name]["uses"].removeprefix(OWN))
 
 
 class Runner:
     """A machine that runs one job."""
 
     def __init__(
-        self,
-        forge: Forge,
-        workflow: dict[str, Any],
-        job: dict[str, Any],
-        matrix: dict[str, Any],
-        name: str,
+        self, forge: Forge, scope: Scope, job: dict[str, Any], matrix: dict[str, Any], name: str
     ) -> None:
         self.forge = forge
         self.folder = forge.place / "machines" / name
         self.spec = job
+        self.jobs = scope.jobs
+        self.inputs = scope.inputs
         self.matrix = matrix
         self.steps: dict[str, dict[str, str]] = {}
         self.failed = False
+        self.number = 0
         self.env: dict[str, str] = {}
-        self.env = {key: self.text(value) for key, value in workflow.get("env", {}).items()}
+        self.env = {key: self.text(value) for key, value in scope.workflow.get("env", {}).items()}
 
     def job(self) -> Job:
         """Run every step whose condition holds."""
         shutil.rmtree(self.folder, ignore_errors=True)
+        said = self._all(self.spec["steps"])
+        outputs = {key: self.text(value) for key, value in self.spec.get("outputs", {}).items()}
+        return Job("failure" if self.failed else "success", outputs, said)
+
+    def _all(self, steps: list[dict[str, Any]]) -> dict[str, str]:
         said = {}
-        for number, step in enumerate(self.spec["steps"]):
+        for step in steps:
+            self.number += 1
             assert set(step) <= STEP_KEYS, f"a step with unknown keys: {set(step) - STEP_KEYS}"
+            assert step.get("shell", "bash") == "bash"
             condition = step.get("if", "")
             if (self.failed and "cancelled()" not in condition) or not self.holds(condition):
                 continue
-            sound, output = self._uses(step) if "uses" in step else self._runs(step, number)
+            sound, output = self._uses(step) if "uses" in step else self._runs(step, self.number)
             said[step.get("name", step.get("uses", ""))] = output
             if "id" in step:
                 self.steps[step["id"]]["outcome"] = "success" if sound else "failure"
             self.failed |= not sound and step.get("continue-on-error") != "true"
-        outputs = {key: self.text(value) for key, value in self.spec.get("outputs", {}).items()}
-        return Job("failure" if self.failed else "success", outputs, said)
+        return said
+
+    def _composite(self, path: Path, given: dict[str, str]) -> tuple[bool, str]:
+        """Run the steps of an action of our own, which see its inputs and each other only."""
+        action = read(path / "action.yml")
+        assert set(given) <= set(action["inputs"])
+        outer = self.inputs, self.steps
+        self.inputs = {key: spec["default"] for key, spec in action["inputs"].items()} | given
+        self.steps = {}
+        said = self._all(action["runs"]["steps"])
+        self.inputs, self.steps = outer
+        return not self.failed, "\n".join(said.values())
 
     def _runs(self, step: dict[str, Any], number: int) -> tuple[bool, str]:
         output = self.folder.parent / f"{self.folder.name}-{number}.output"
@@ -180,6 +263,8 @@ class Runner:
         given = {key: self.text(value) for key, value in step.get("with", {}).items()}
         if "id" in step:
             self.steps[step["id"]] = {}
+        if action.startswith(OWN):
+            return self._composite(HERE / action.removeprefix(OWN), given)
         match action:
             case "actions/checkout":
                 return self._checkout(given)
@@ -238,6 +323,8 @@ class Runner:
     def _part(self, part: str) -> bool:
         if part == "!cancelled()":
             return True
+        if truth := re.fullmatch(r"(!?)([\w.-]+)", part):
+            return (self.term(truth[2]) not in ("", "false")) is (truth[1] == "")
         compared = re.fullmatch(r"(\S+) (==|!=) (.+)", part)
         assert compared, f"no such condition is known here: {part}"
         left, sign, right = compared.groups()
@@ -259,17 +346,19 @@ class Runner:
             case ["env", name]:
                 return self.env[name]
             case ["inputs", name]:
-                return self.forge.inputs.get(name, "")
+                return self.inputs.get(name, "")
             case ["matrix", name]:
                 return str(self.matrix[name])
             case ["github", *names]:
                 return self.forge.github[".".join(names)]
             case ["needs", job, "outputs", name]:
-                return self.forge.jobs[job].outputs[name]
+                return self.jobs[job].outputs.get(name, "")
             case ["needs", job, "result"]:
-                return self.forge.jobs[job].result
+                return self.jobs[job].result
+            case ["jobs", job, "outputs", name]:
+                return self.jobs[job].outputs.get(name, "")
             case ["steps", step, "outputs", name]:
-                return self.steps[step][name]
+                return self.steps.get(step, {}).get(name, "")
             case ["steps", step, "outcome"]:
                 return self.steps.get(step, {}).get("outcome", "skipped")
         raise AssertionError(f"no such expression is known here: {term}")

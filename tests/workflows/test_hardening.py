@@ -1,6 +1,4 @@
-"""What every workflow must hold to, besides what `nox -s check` asks of zizmor and of the
-schema.
-"""
+"""What every workflow must hold to, besides what `nox -s check` asks of zizmor and the schema."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from actions import HERE, WORKFLOWS, read
+from actions import ACTIONS, HERE, OWN, WORKFLOWS, called_by, read
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from typer.main import get_command
@@ -22,7 +20,13 @@ except ModuleNotFoundError:
     import tomli as tomllib
 
 PINNED = re.compile(r"\s*-? *uses: (?P<action>[\w./-]+)@(?P<sha>[0-9a-f]{40}) # v\d+\.\d+\.\d+")
-WRITERS = {("matrix", "record"), ("matrix", "deploy"), ("bump", "record"), ("bump", "open")}
+WRITERS = {
+    ("cells", "record"),
+    ("matrix", "cells"),
+    ("matrix", "deploy"),
+    ("bump", "cells"),
+    ("bump", "open"),
+}
 
 
 def jobs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -30,8 +34,17 @@ def jobs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def steps(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the steps of a workflow or of an action of our own; a job that calls a workflow has
+    none.
+    """
+    if path in ACTIONS:
+        yield from read(path)["runs"]["steps"]
+        return
     for _, job in jobs(path):
-        yield from job["steps"]
+        yield from job.get("steps", [])
+
+
+FILES = [*WORKFLOWS, *ACTIONS]
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
@@ -48,21 +61,27 @@ class TestEveryWorkflow:
         assert writers <= WRITERS
         for name, job in jobs(path):
             if (path.stem, name) in writers:
-                ran = " ".join(step.get("run", "") for step in job["steps"])
+                ran = " ".join(step.get("run", "") for step in job.get("steps", []))
                 assert not re.search(r"compat (run|lock)|nox -s (cell|matrix|tests)", ran)
 
-    def test_every_action_is_pinned_by_its_commit_and_names_its_version(self, path: Path) -> None:
-        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if "uses:" in line]
-        assert lines
-        assert [line for line in lines if not PINNED.fullmatch(line)] == []
-
-    def test_the_same_action_is_the_same_commit_everywhere(self, path: Path) -> None:
-        text = "\n".join(one.read_text(encoding="utf-8") for one in WORKFLOWS)
-        found = {(match["action"], match["sha"]) for match in PINNED.finditer(text)}
-        assert len(found) == len({action for action, _ in found})
+    def test_a_caller_grants_what_the_called_jobs_need_and_no_more(self, path: Path) -> None:
+        for name, job in jobs(path):
+            if "uses" in job:
+                needed: dict[str, str] = {}
+                for called in called_by(read(path), name)["jobs"].values():
+                    needed |= {
+                        key: value
+                        for key, value in called["permissions"].items()
+                        if value == "write"
+                    }
+                assert job["permissions"] == needed
+                assert "secrets" not in job
 
     def test_every_job_ends_in_time(self, path: Path) -> None:
-        assert all(0 < int(job["timeout-minutes"]) <= 350 for _, job in jobs(path))
+        # A job that calls a workflow can have no limit; those that are called have theirs.
+        assert all(
+            0 < int(job["timeout-minutes"]) <= 350 for _, job in jobs(path) if "uses" not in job
+        )
 
     def test_a_checkout_leaves_no_credentials_behind(self, path: Path) -> None:
         checkouts = [
@@ -70,14 +89,13 @@ class TestEveryWorkflow:
         ]
         assert all(step["with"]["persist-credentials"] == "false" for step in checkouts)
 
-    def test_no_expression_stands_inside_a_run_block(self, path: Path) -> None:
-        assert [step["run"] for step in steps(path) if "${{" in step.get("run", "")] == []
-
     def test_only_one_runs_at_a_time_and_nobody_elses_event_starts_it_with_our_rights(
         self, path: Path
     ) -> None:
         found = read(path)
-        assert found["concurrency"]["group"]
+        # Of a called workflow the callers say so: with their own group it would wait for itself.
+        assert ("concurrency" in found) is ("workflow_call" not in found["on"])
+        assert found.get("concurrency", {"group": "its caller's"})["group"]
         assert not set(found["on"]) & {
             "pull_request_target",
             "workflow_run",
@@ -101,14 +119,40 @@ class TestEveryWorkflow:
             assert int(one["cron"].split()[0]) % 5
 
 
+@pytest.mark.parametrize(
+    "path", FILES, ids=lambda path: path.parent.name if path in ACTIONS else path.stem
+)
+class TestEveryFile:
+    def test_every_action_is_pinned_by_its_commit_and_names_its_version(self, path: Path) -> None:
+        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if "uses:" in line]
+        others = [line for line in lines if f"uses: {OWN}" not in line]
+        assert [line for line in others if not PINNED.fullmatch(line)] == []
+
+    def test_an_action_or_a_workflow_of_our_own_exists(self, path: Path) -> None:
+        own = re.findall(r"uses: \$/(\S+)", path.read_text(encoding="utf-8"))
+        assert [
+            name
+            for name in own
+            if HERE / name not in FILES and HERE / name / "action.yml" not in FILES
+        ] == []
+
+    def test_the_same_action_is_the_same_commit_everywhere(self, path: Path) -> None:
+        text = "\n".join(one.read_text(encoding="utf-8") for one in FILES)
+        found = {(match["action"], match["sha"]) for match in PINNED.finditer(text)}
+        assert len(found) == len({action for action, _ in found})
+
+    def test_no_expression_stands_inside_a_run_block(self, path: Path) -> None:
+        assert [step["run"] for step in steps(path) if "${{" in step.get("run", "")] == []
+
+
 def test_each_step_is_a_command_that_a_person_can_run() -> None:
     tools = re.compile(
         r"\.ci/|compat |nox -s |gh auth |rm -rf \"matrices/|mkdir |touch |sudo |--print cells"
     )
     shell = re.compile(
-        r"exit 1|if grep|fi$|shards=|echo \"shards|site=|token=|echo \"::|echo \"\$PLAN\" > plan"
+        r"exit 1|if grep|fi$|shards=|site=|token=|echo \"(shards|sound|::|\$PLAN\" > plan)"
     )
-    for path in WORKFLOWS:
+    for path in FILES:
         for step in steps(path):
             for line in step.get("run", "").splitlines():
                 assert tools.match(line.strip()) or shell.match(line.strip()), (
@@ -123,18 +167,30 @@ def test_each_command_and_session_in_a_workflow_exists() -> None:
             r"^def (\w+)\(session", (HERE / "noxfile.py").read_text(encoding="utf-8"), re.MULTILINE
         )
     )
-    ran = [step.get("run", "") for path in WORKFLOWS for step in steps(path)]
-    for name, words in re.findall(r"\bcompat (\w+)([^|;\n]*)", "\n".join(ran)):
+    ran = [step.get("run", "") for path in FILES for step in steps(path)]
+    called = re.findall(r"\bcompat (\w+)([^|;\n]*)", "\n".join(ran))
+    assert {name for name, _ in called} >= {
+        "discover",
+        "plan",
+        "lock",
+        "run",
+        "record",
+        "keep",
+        "watchdog",
+        "health",
+    }
+    for name, words in called:
         known = {option for param in commands[name].params for option in param.opts}
         assert set(re.findall(r"--[a-z-]+", words)) <= known, f"compat {name}{words}"
     asked = set(re.findall(r"nox -s (\w+)", "\n".join(ran)))
     assert asked <= sessions
-    assert asked >= {"check", "tests", "keep", "interpreters", "watchdog"}
+    assert asked == {"check", "tests", "interpreters"}
 
 
 def test_what_the_workflows_install_is_what_the_project_asks_for() -> None:
     project = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))
-    texts = (*project["project"]["dependencies"], *project["dependency-groups"]["build"])
+    groups = project["dependency-groups"]
+    texts = (*project["project"]["dependencies"], *groups["build"], *groups["sessions"])
     text = (HERE / ".ci" / "requirements.txt").read_text(encoding="utf-8")
     pinned: dict[str, list[str]] = {}
     for name, version in re.findall(r"^([a-z0-9][a-z0-9._-]*)==([^ ;\\]+)", text, re.MULTILINE):
@@ -148,4 +204,7 @@ def test_what_the_workflows_install_is_what_the_project_asks_for() -> None:
 
 def test_dependabot_keeps_the_pins_moving() -> None:
     found = yaml.safe_load((HERE / ".github" / "dependabot.yml").read_text(encoding="utf-8"))
-    assert [one["package-ecosystem"] for one in found["updates"]] == ["github-actions"]
+    (update,) = found["updates"]
+    assert update["package-ecosystem"] == "github-actions"
+    own = {f"/{path.parent.relative_to(HERE).as_posix()}" for path in ACTIONS}
+    assert set(update["directories"]) == {"/"} | own

@@ -1,5 +1,5 @@
-"""The nightly workflow from its own file: plan, two shards, record, publish, in clones of a
-repository with a ferry.
+"""The nightly workflow from its files: plan, two shards, record, publish, in clones of a repository
+with a ferry.
 """
 
 import datetime
@@ -15,6 +15,7 @@ import msgspec
 import pytest
 from actions import HERE, Forge, read
 from support.fake_index import FakeIndex
+from support.github_api import GitHubApi, serving
 from support.zoo import SERIES, pytest_and_its_needs, serve, wheel
 
 from compat.lock.lockfile import lock_digest
@@ -22,6 +23,7 @@ from compat.lock.text import decode_pins
 from compat.results.files import RecordFiles
 from compat.results.record import decode_record
 
+PATCH = ".".join(map(str, sys.version_info[:3]))
 MATRIX = f"""\
 name = "ferry"
 title = "Ferry"
@@ -31,7 +33,7 @@ margin_days = 1
 quick = ["py{SERIES}-boat1.0-ferry1.0"]
 suite = {{ path = "suite", module = "ferry", requirements = ["pytest"] }}
 axes = [
-  {{ kind = "interpreter", name = "python", short = "py", releases = ["{".".join(map(str, sys.version_info[:3]))}"] }},
+  {{ kind = "interpreter", name = "python", short = "py", releases = ["{PATCH}"] }},
   {{ kind = "package", name = "boat", short = "boat", package = "boat" }},
   {{ kind = "package", name = "ferry", short = "ferry", package = "ferry" }},
 ]
@@ -54,11 +56,12 @@ def test_the_boat_is_the_one_that_was_locked():
     assert boat.NAME
 """
 WORKFLOW = read(HERE / ".github" / "workflows" / "matrix.yml")
+BUMP = read(HERE / ".github" / "workflows" / "bump.yml")
 
 
 def copied(root: Path) -> None:
-    """Copy the repository as it is now, but for its matrices and tests, and for the code, which is
-    installed here.
+    """Copy the repository as it is now, but for its matrices and tests, and for the code, which
+    is installed here.
     """
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -114,7 +117,13 @@ def git(*words: str, cwd: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def forge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forge]:
+def github() -> Iterator[GitHubApi]:
+    with serving() as api:
+        yield api
+
+
+@pytest.fixture(scope="module")
+def forge(tmp_path_factory: pytest.TempPathFactory, github: GitHubApi) -> Iterator[Forge]:
     place = tmp_path_factory.mktemp("night")
     index = FakeIndex()
     served(index)
@@ -137,6 +146,7 @@ def forge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forge]:
         "COLUMNS": "120",
         "NO_PROXY": "127.0.0.1",
         "no_proxy": "127.0.0.1",
+        "GITHUB_API_URL": github.url,
     }
     yield Forge(place, origin, environ, {"matrix": "ferry", "budget": "7m", "shards": "2"})
     index.stop()
@@ -145,24 +155,32 @@ def forge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forge]:
 @pytest.fixture(scope="module")
 def night(forge: Forge) -> Forge:
     """The forge after the jobs that plan and run."""
-    forge.run_all(WORKFLOW, ["plan", "cells"])
+    forge.call(WORKFLOW, "cells", ["plan", "shards"])
+    return forge
+
+
+@pytest.fixture(scope="module")
+def recorded(night: Forge, tmp_path_factory: pytest.TempPathFactory) -> Forge:
+    """A copy of that forge after the job that records, too."""
+    forge = night.copy(tmp_path_factory.mktemp("recorded"))
+    forge.call(WORKFLOW, "cells", ["record"])
     return forge
 
 
 def cells_of(forge: Forge) -> list[str]:
-    rows = json.loads(forge.jobs["plan"].outputs["shards"])["include"]
+    rows = json.loads(forge.called["plan"].outputs["shards"])["include"]
     return [cell for row in rows for cell in row["cells"].split()]
 
 
 def test_the_plan_packs_what_fits_into_two_shards_and_says_what_was_left_out(night: Forge) -> None:
-    plan = night.jobs["plan"]
+    plan = night.called["plan"]
     assert plan.result == "success", plan.said
     rows = json.loads(plan.outputs["shards"])["include"]
     assert [row["shard"] for row in rows] == [1, 2]
     assert {row["pythons"] for row in rows} == {SERIES}
     # Nothing ran yet, so each cell is expected to take two minutes, of the four that a shard has.
     assert len(cells_of(night)) == 4
-    assert "in run 2" in plan.said["Say what runs tonight, and what does not"]
+    assert "in run 2" in plan.said["Say what runs, and what does not"]
     assert (night.artifacts / "plan" / "catalogue.json").is_file()
     assert {path.stem for path in (night.artifacts / "plan" / "locks").iterdir()} == set(
         cells_of(night)
@@ -170,8 +188,8 @@ def test_the_plan_packs_what_fits_into_two_shards_and_says_what_was_left_out(nig
 
 
 def test_each_shard_hands_on_the_records_of_its_own_cells(night: Forge) -> None:
-    assert night.jobs["cells"].result == "success", [shard.said for shard in night.shards]
-    rows = json.loads(night.jobs["plan"].outputs["shards"])["include"]
+    assert night.called["shards"].result == "success", [shard.said for shard in night.shards]
+    rows = json.loads(night.called["plan"].outputs["shards"])["include"]
     for row in rows:
         handed = night.artifacts / f"records-{row['shard']}"
         assert sorted(path.name for path in handed.iterdir()) == sorted(row["cells"].split())
@@ -180,10 +198,7 @@ def test_each_shard_hands_on_the_records_of_its_own_cells(night: Forge) -> None:
 def test_a_shard_that_hands_on_more_than_sound_records_is_found_out_and_the_sound_ones_are_kept(
     night: Forge, tmp_path: Path
 ) -> None:
-    forged = Forge(tmp_path, tmp_path / "origin.git", night.environ, night.inputs)
-    shutil.copytree(night.origin, forged.origin)
-    shutil.copytree(night.artifacts, forged.artifacts)
-    forged.jobs |= night.jobs
+    forged = night.copy(tmp_path)
     first = sorted((forged.artifacts / "records-1").glob("*/*.json"))[0]
     first.write_text(
         first.read_text(encoding="utf-8").replace('"outcome": "', '"outcome": "pass', 1),
@@ -193,9 +208,15 @@ def test_a_shard_that_hands_on_more_than_sound_records_is_found_out_and_the_soun
         "raise SystemExit\n", encoding="utf-8"
     )
     (forged.artifacts / "records-2" / "token.json").symlink_to("/etc/passwd")
-    forged.run_all(WORKFLOW, ["record"])
-    assert forged.jobs["record"].result == "failure"
-    said = forged.jobs["record"].said["Keep the sound records"]
+    forged.call(WORKFLOW, "cells", ["record"])
+    assert forged.called["record"].result == "failure"
+    assert (forged.jobs["cells"].result, forged.jobs["cells"].outputs) == ("failure", {"sound": ""})
+    # The pages tell what is known; nothing is proposed before people looked.
+    forged.run_all(WORKFLOW, ["publish"])
+    assert forged.jobs["publish"].result == "success", forged.jobs["publish"].said
+    forged.run_all(BUMP, ["open"])
+    assert forged.jobs["open"].result == "skipped"
+    said = forged.called["record"].said["Keep the sound records"]
     assert "its digest differs" in said
     assert "conftest.py: is no record" in said
     assert "token.json: is a symbolic link" in said
@@ -208,13 +229,10 @@ def test_a_shard_that_hands_on_more_than_sound_records_is_found_out_and_the_soun
 def test_a_shard_that_hands_on_what_another_was_to_run_or_another_run_made_is_found_out(
     night: Forge, tmp_path: Path
 ) -> None:
-    forged = Forge(tmp_path, tmp_path / "origin.git", night.environ, night.inputs)
-    shutil.copytree(night.origin, forged.origin)
-    shutil.copytree(night.artifacts, forged.artifacts)
-    forged.jobs |= night.jobs
+    forged = night.copy(tmp_path)
     mine, another = (sorted((forged.artifacts / f"records-{shard}").iterdir()) for shard in (1, 2))
-    # A forger needs no tool but the tool: a green record of one shard's cell in the other's name,
-    # and one of last week.
+    # A forger needs no tool but the tool: a green record of one shard's cell in the other's
+    # name, and one of last week.
     (path,) = another[0].iterdir()
     shutil.copytree(another[0], forged.artifacts / "records-1" / another[0].name)
     (path,) = mine[0].iterdir()
@@ -229,8 +247,8 @@ def test_a_shard_that_hands_on_what_another_was_to_run_or_another_run_made_is_fo
         forged.artifacts / "records-1",
         dirs_exist_ok=True,
     )
-    forged.run_all(WORKFLOW, ["record"])
-    said = forged.jobs["record"].said["Keep the sound records"]
+    forged.call(WORKFLOW, "cells", ["record"])
+    said = forged.called["record"].said["Keep the sound records"]
     assert f"does not lie in records-2/{another[0].name}/" in said
     assert "says that it started at" in said
     kept = git(
@@ -240,20 +258,17 @@ def test_a_shard_that_hands_on_what_another_was_to_run_or_another_run_made_is_fo
 
 
 def test_where_the_branch_is_protected_what_was_learnt_becomes_a_pull_request(
-    night: Forge, tmp_path: Path
+    night: Forge, github: GitHubApi, tmp_path: Path
 ) -> None:
-    guarded = Forge(tmp_path, tmp_path / "origin.git", night.environ, night.inputs)
-    shutil.copytree(night.origin, guarded.origin)
-    shutil.copytree(night.artifacts, guarded.artifacts)
-    guarded.jobs |= night.jobs
+    guarded = night.copy(tmp_path)
     hook = guarded.origin / "hooks" / "update"
     hook.write_text(
         '#!/bin/sh\n[ "$1" != refs/heads/main ] || { echo "GH006: protected branch"; exit 1; }\n'
     )
     hook.chmod(0o755)
     before = git("rev-parse", "main", cwd=guarded.origin)
-    guarded.run_all(WORKFLOW, ["record"])
-    assert guarded.jobs["record"].result == "success", guarded.jobs["record"].said
+    guarded.call(WORKFLOW, "cells", ["record"])
+    assert guarded.called["record"].result == "success", guarded.called["record"].said
     assert git("rev-parse", "main", cwd=guarded.origin) == before
     (branch,) = git(
         "branch", "--list", "compat/*", "--format=%(refname:short)", cwd=guarded.origin
@@ -262,17 +277,15 @@ def test_where_the_branch_is_protected_what_was_learnt_becomes_a_pull_request(
         "ls-tree", "-r", "--name-only", branch, "matrices/ferry/records", cwd=guarded.origin
     ).split()
     assert len(kept) == len(cells_of(night))
-    asked = (guarded.place / "pretended").read_text(encoding="utf-8")
-    assert f"gh pr create --base main --head {branch} --title What was learnt of ferry" in asked
+    (pull,) = github.pulls
+    assert (pull["base"], pull["head"]) == ("main", branch)
+    assert pull["title"] == "Update catalogue, locks and records of ferry"
 
 
 def test_a_plan_that_hands_on_more_than_sound_locks_is_found_out_and_nothing_else_of_it_is_taken(
     night: Forge, tmp_path: Path
 ) -> None:
-    forged = Forge(tmp_path, tmp_path / "origin.git", night.environ, night.inputs)
-    shutil.copytree(night.origin, forged.origin)
-    shutil.copytree(night.artifacts, forged.artifacts)
-    forged.jobs |= night.jobs
+    forged = night.copy(tmp_path)
     (forged.artifacts / "plan" / "matrix.toml").write_text("overwritten", encoding="utf-8")
     (forged.artifacts / "plan" / "catalogue.json").write_text("overwritten", encoding="utf-8")
     first, *others = sorted((forged.artifacts / "plan" / "locks").iterdir())
@@ -281,9 +294,9 @@ def test_a_plan_that_hands_on_more_than_sound_locks_is_found_out_and_nothing_els
     pins = text[text.index("\n", text.index("# digest")) + 1 :].replace(digest, "ab" * 32)
     head = text[: text.index("# digest")]
     first.write_text(f"{head}# digest: {lock_digest(decode_pins(pins))}\n{pins}", encoding="utf-8")
-    forged.run_all(WORKFLOW, ["record"])
-    assert forged.jobs["record"].result == "failure"
-    said = forged.jobs["record"].said
+    forged.call(WORKFLOW, "cells", ["record"])
+    assert forged.called["record"].result == "failure"
+    said = forged.called["record"].said
     assert "to files that the index does not list" in said["Keep the sound locks"]
     assert "is of a lock, but the cell has none here" in said["Keep the sound records"]
     kept = git("ls-tree", "-r", "--name-only", "main", "matrices/ferry", cwd=forged.origin).split()
@@ -293,20 +306,22 @@ def test_a_plan_that_hands_on_more_than_sound_locks_is_found_out_and_nothing_els
 
 
 def test_the_records_are_committed_and_the_pages_are_published(
-    night: Forge, tmp_path: Path
+    recorded: Forge, tmp_path: Path
 ) -> None:
-    night.run_all(WORKFLOW, ["record"])
-    assert night.jobs["record"].result == "success", night.jobs["record"].said
-    assert (
-        git("log", "-1", "--format=%s%n%an", "main", cwd=night.origin)
-        == "What was learnt of ferry\ngithub-actions[bot]\n"
+    assert recorded.called["record"].result == "success", recorded.called["record"].said
+    assert (recorded.jobs["cells"].result, recorded.jobs["cells"].outputs) == (
+        "success",
+        {"sound": "true"},
     )
-    changed = git("diff", "--name-only", "main~1", "main", cwd=night.origin).split()
+    assert git("log", "-1", "--format=%s%n%an", "main", cwd=recorded.origin) == (
+        "Update catalogue, locks and records of ferry\ngithub-actions[bot]\n"
+    )
+    changed = git("diff", "--name-only", "main~1", "main", cwd=recorded.origin).split()
     assert {name.split("/")[2] for name in changed} == {"catalogue.json", "locks", "records"}
     clone = tmp_path / "clone"
-    git("clone", "--quiet", str(night.origin), str(clone), cwd=tmp_path)
+    git("clone", "--quiet", str(recorded.origin), str(clone), cwd=tmp_path)
     store = RecordFiles(clone / "matrices" / "ferry")
-    assert sorted(store.cells()) == sorted(cells_of(night))
+    assert sorted(store.cells()) == sorted(cells_of(recorded))
     outcomes = {
         cell: str(record.outcome) for cell in store.cells() for record in store.records(cell)
     }
@@ -314,32 +329,31 @@ def test_the_records_are_committed_and_the_pages_are_published(
     assert {record.run_url for cell in store.cells() for record in store.records(cell)} == {
         "https://github.com/someone/compat/actions/runs/7"
     }
-    assert red == {cell for cell in cells_of(night) if "boat2.0" in cell}
+    assert red == {cell for cell in cells_of(recorded) if "boat2.0" in cell}
     assert {outcome for cell, outcome in outcomes.items() if cell not in red} == {"pass"}
-    night.run_all(WORKFLOW, ["publish", "deploy"])
-    assert night.jobs["publish"].result == "success", night.jobs["publish"].said
-    assert night.jobs["deploy"].result == "success"
+    recorded.run_all(WORKFLOW, ["publish", "deploy"])
+    assert recorded.jobs["publish"].result == "success", recorded.jobs["publish"].said
+    assert recorded.jobs["deploy"].result == "success"
 
 
 def test_the_weekly_workflow_runs_what_proposals_wait_for_unless_it_ran_today(
-    night: Forge, tmp_path: Path
+    recorded: Forge, tmp_path: Path
 ) -> None:
-    bump = read(HERE / ".github" / "workflows" / "bump.yml")
-    week = Forge(tmp_path, night.origin, night.environ, night.inputs)
-    week.run_all(bump, ["plan"])
-    assert week.jobs["plan"].result == "success", week.jobs["plan"].said
-    assert not set(cells_of(week)) & set(cells_of(night))
+    week = Forge(tmp_path, recorded.origin, recorded.environ, recorded.inputs)
+    week.call(BUMP, "cells", ["plan"])
+    assert week.called["plan"].result == "success", week.called["plan"].said
+    assert not set(cells_of(week)) & set(cells_of(recorded))
 
 
 def test_the_next_night_plans_what_was_left_out_and_knows_how_long_it_takes(
-    night: Forge, tmp_path: Path
+    recorded: Forge, tmp_path: Path
 ) -> None:
-    done = set(cells_of(night))
-    later = Forge(tmp_path, night.origin, night.environ, night.inputs)
-    later.run_all(WORKFLOW, ["plan"])
-    assert later.jobs["plan"].result == "success", later.jobs["plan"].said
+    done = set(cells_of(recorded))
+    later = Forge(tmp_path, recorded.origin, recorded.environ, recorded.inputs)
+    later.call(WORKFLOW, "cells", ["plan"])
+    assert later.called["plan"].result == "success", later.called["plan"].said
     assert cells_of(later)
-    assert not set(cells_of(later)) & done, later.jobs["plan"].said
+    assert not set(cells_of(later)) & done, later.called["plan"].said
     # Four cells of some seconds need no second machine.
-    assert len(json.loads(later.jobs["plan"].outputs["shards"])["include"]) == 1
-    assert "left out" not in later.jobs["plan"].said["Say what runs tonight, and what does not"]
+    assert len(json.loads(later.called["plan"].outputs["shards"])["include"]) == 1
+    assert "left out" not in later.called["plan"].said["Say what runs, and what does not"]

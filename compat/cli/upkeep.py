@@ -1,0 +1,97 @@
+"""Commands for repositories that run unattended: keep what a run measured, watch that it ran."""
+
+from typing import Annotated
+
+import msgspec
+import typer
+
+from compat.cli.output import envelope, note, say
+from compat.cli.pull_requests import github_of
+from compat.cli.setting import Json, MatrixName, Root, Setting, now
+from compat.errors import ServiceUnreachable
+from compat.github.measured import Committed, NothingNew, Offered, Pushed, PushResult, push_measured
+from compat.github.pull_request import Branches
+from compat.github.repository import GitRepository
+from compat.github.rest import Again
+from compat.github.workflow import activity, overdue
+
+RepositoryName = Annotated[
+    str, typer.Option("--repository", help="owner/name on GitHub; else GITHUB_REPOSITORY.")
+]
+
+
+def keep_command(
+    matrix: MatrixName,
+    branch: Annotated[
+        str,
+        typer.Option("--branch", help="Push to this branch of origin; without it, only commit."),
+    ] = "",
+    repository: RepositoryName = "",
+    as_json: Json = False,
+    root: Root = None,
+) -> None:
+    """Commit a matrix's catalogue, locks and records, and push them; nothing else is committed.
+
+    Commits that others pushed meanwhile stay. Where the branch does not accept the push (it is
+    protected, or the commit conflicts with theirs), the commit becomes a branch of its own and a
+    pull request, for which the environment needs GITHUB_TOKEN.
+
+    Examples: compat keep tff; compat keep tff --branch main
+    """
+    folder = Setting(matrix, root).folder.parents[1]
+
+    def open_pull(head: str, base: str, title: str, body: str) -> str:
+        try:
+            return github_of(repository).open_pull(Branches(own=head, base=base), title, body)
+        except Again as trouble:
+            raise ServiceUnreachable.of(str(trouble)) from None
+
+    result = push_measured(GitRepository(folder), matrix, branch, open_pull)
+    if as_json:
+        envelope({"matrix": matrix, **msgspec.to_builtins(result)})
+    else:
+        _show(matrix, result)
+
+
+def _show(matrix: str, result: PushResult) -> None:
+    match result:
+        case NothingNew():
+            note(f"compat: nothing new to keep of {matrix}")
+        case Committed():
+            say(f"{matrix}: committed as {result.commit[:12]}")
+            note(f"Next: compat keep {matrix} --branch BRANCH pushes, or git push.")
+        case Pushed():
+            say(f"{matrix}: pushed to {result.branch} as {result.commit[:12]}")
+        case Offered():
+            note(f"compat: {result.because}")
+            say(f"{matrix}: pull request {result.url} from {result.head} to {result.branch}")
+
+
+def watchdog_command(
+    workflow: Annotated[
+        str,
+        typer.Argument(
+            metavar="WORKFLOW", help="A file of .github/workflows, for example matrix.yml."
+        ),
+    ],
+    days: Annotated[int, typer.Option("--days", min=1, help="How old its newest success may be.")],
+    repository: RepositoryName = "",
+    as_json: Json = False,
+) -> None:
+    """Look whether a scheduled workflow of GitHub Actions still runs. Exit code 1 when it does not.
+
+    GitHub disables schedules after 60 days without a commit, and a schedule that is off reports
+    nothing. Run it from another workflow; GITHUB_TOKEN needs the permission actions=read.
+
+    Example: compat watchdog matrix.yml --days 3
+    """
+    found = activity(github_of(repository).rest, workflow)
+    findings = overdue(found, now(), days)
+    if as_json:
+        envelope({**msgspec.to_builtins(found), "findings": findings})
+    elif findings:
+        for finding in findings:
+            note(f"compat: {finding}")
+    else:
+        say(f"{workflow} last succeeded on {found.succeeded:%Y-%m-%d}")
+    raise typer.Exit(1 if findings else 0)
