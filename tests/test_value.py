@@ -15,7 +15,7 @@ class Example(StrictValue, frozen=True, kw_only=True):
     specifier: SpecifierSet
     day: datetime.date
     versions: tuple[Version, ...] = ()
-    by_name: dict[str, int] = {}
+    by_name: dict[str, int]
 
 
 EXAMPLE = Example(

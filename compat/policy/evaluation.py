@@ -1,0 +1,163 @@
+"""The `policy` room's evaluation of one day: what supports or forbids each floor.
+
+Each corner that a floor promises (see `places`) has a cell for each recipe, and the strictest
+recipe that supports the floor is the representative cell, because "works with changed dependency
+pins" answers whether the code works.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from packaging.version import Version
+
+from compat.plan.cell import RECIPES, Recipe
+from compat.policy.as_of import AsOf
+from compat.policy.evidence import (
+    FloorEvidence,
+    FloorState,
+    cell_evidence,
+    is_red,
+    no_evidence,
+    objection,
+)
+from compat.policy.places import Place, PromisedPlaces
+from compat.policy.proposal import CellEvidence
+from compat.results.record import Status
+from compat.results.snapshot import Entry
+from compat.run.outcome import Failed
+
+
+class Evaluation:
+    """What supports or forbids a floor, on one day; each version is judged once."""
+
+    def __init__(self, as_of: AsOf) -> None:
+        """Take the day."""
+        self.as_of = as_of
+        self.places = PromisedPlaces(as_of)
+        self._floors: dict[tuple[str, Version], FloorEvidence] = {}
+
+    def floor(self, axis: str, version: Version) -> FloorEvidence:
+        """Return what is known of a floor of the axis at that version."""
+        key = (axis, version)
+        if key not in self._floors:
+            self._floors[key] = self._floor(axis, version)
+        return self._floors[key]
+
+    def raised(self, axis: str, version: Version) -> FloorEvidence:
+        """Return what is known of a raise to that version: the newest release must be had with it
+        as published.
+        """
+        if version not in self.as_of.existing[axis] or version in self.places.reach[axis]:
+            return self.floor(axis, version)
+        return no_evidence(version, self.places.ruled_out(axis, version, as_published=True))
+
+    def failing(
+        self, axis: str, current: Version, to: Version
+    ) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+        """Yield a cell with the other version, one with the current, what fails in the first alone.
+
+        Each representative cell of the other version is held against that of the place which
+        differs from it in this axis alone, where that can be had.
+        """
+        index = self.places.names.index(axis)
+        for place in self.places.corners(axis, to):
+            beside = (*place[:index], current, *place[index + 1 :])
+            if self.places.can_be_had(beside):
+                after, before = self._corner(place)[0].cell, self._corner(beside)[0].cell
+                worked = self._statuses(before)
+                lost = [name for name, status in self._statuses(after).items() if status == "no"]
+                if lost := [name for name in lost if worked.get(name) == "yes"]:
+                    yield after, before, tuple(lost)
+
+    def _statuses(self, cell: str) -> dict[str, Status]:
+        verdict = self.as_of.snapshot.by_id[cell].verdict
+        return {capability.id: capability.status for capability in verdict.capabilities}
+
+    def _floor(self, axis: str, version: Version) -> FloorEvidence:
+        policy = self.as_of.policy
+        if because := self.places.absence(axis, version):
+            return no_evidence(version, because)
+        corners = [self._corner(place) for place in self.places.corners(axis, version)]
+        deciding = [corner[0] for corner in corners]
+        objections = tuple(
+            against for cell in deciding if (against := objection(cell, policy)) is not None
+        )
+        state: FloorState = "open"
+        if all(cell.supports for cell in deciding):
+            state = "green" if objections else "proven"
+        elif all(is_red(cell) for cell in deciding):
+            state = "red"
+        return FloorEvidence(
+            version=version,
+            state=state,
+            evidence=tuple(itertools.chain.from_iterable(corners)),
+            objections=objections,
+            needs=tuple(
+                cell.cell
+                for cell in deciding
+                if not cell.supports or len(cell.days) < policy.witnesses
+            ),
+            red_days=min(len(cell.days) for cell in deciding) if state == "red" else 0,
+        )
+
+    def _corner(self, place: Place) -> list[CellEvidence]:
+        """The evidence of a place that can be had: its representative cell, then others that
+        ran.
+        """
+        recipes = self.places.entries[place]
+        evidence = [
+            cell_evidence(recipes[recipe], self.as_of.snapshot, self.as_of.policy)
+            for recipe in RECIPES
+            if recipe in recipes
+        ]
+        able = [
+            cell
+            for cell in evidence
+            if recipes[cell.recipe].obstacle is None or cell.latest is not None
+        ]
+        locked = frozenset(
+            recipe for recipe, entry in recipes.items() if entry.lock_digest is not None
+        )
+        deciding = self._deciding(able, locked)
+        return [
+            deciding,
+            *(cell for cell in able if cell is not deciding and cell.latest is not None),
+        ]
+
+    def _deciding(self, able: Sequence[CellEvidence], locked: frozenset[Recipe]) -> CellEvidence:
+        """The representative cell among those of a place that can be had, strictest recipe first.
+
+        It is one that supports the floor, with enough runs before one with too few; then one that
+        might, once it runs again; then one that has not run yet, rather one with a lock; else the
+        one of the laxest recipe: where that fails, no other does better.
+        """
+        green = [cell for cell in able if cell.supports]
+        hopeful = [
+            cell
+            for cell in able
+            if cell.latest is not None and cell.verdict in ("works", "partial", "flaky")
+        ]
+        waiting = [
+            cell for cell in able if cell.verdict == "unknown" and cell.recipe not in self._hopeless
+        ]
+        if green:
+            witnesses = self.as_of.policy.witnesses
+            return next((cell for cell in green if len(cell.days) >= witnesses), green[0])
+        waiting.sort(key=lambda cell: cell.recipe not in locked)
+        return (hopeful or waiting or able[-1:])[0]
+
+    @cached_property
+    def _hopeless(self) -> frozenset[Recipe]:
+        """Recipes not worth a run: those refused elsewhere for this release; today `dated` too, it
+        asks of the past.
+        """
+        refused = {entry.cell.recipe for entry in self.as_of.cells if _is_refused(entry)} - {
+            "relaxed"
+        }
+        return frozenset(refused if self.as_of.looks_back else {*refused, "dated"})
+
+
+def _is_refused(entry: Entry) -> bool:
+    outcome = entry.verdict.outcome
+    return isinstance(outcome, Failed) and outcome.stage == "lock"
