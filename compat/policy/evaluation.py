@@ -1,8 +1,8 @@
 """The `policy` room's evaluation of one day: what supports or forbids each floor.
 
-Each corner that a floor promises (see `places`) has a cell for each recipe, and the strictest
-recipe that supports the floor is the representative cell, because "works with changed dependency
-pins" answers whether the code works.
+Each corner that a floor promises (see `places`) has a cell for each recipe. What the representative
+cell comes to is what the corner comes to; where it works, the strictest recipe with enough runs is
+the evidence, because "works with changed dependency pins" answers whether the code works.
 """
 
 import itertools
@@ -24,6 +24,7 @@ from compat.policy.evidence import (
 from compat.policy.places import Place, PromisedPlaces
 from compat.policy.proposal import CellEvidence
 from compat.results.record import Status
+from compat.results.representative import representative
 from compat.results.snapshot import Entry
 from compat.run.outcome import Failed
 
@@ -102,50 +103,50 @@ class Evaluation:
         )
 
     def _corner(self, place: Place) -> list[CellEvidence]:
-        """The evidence of a place that can be had: its representative cell, then others that
-        ran.
-        """
+        """The evidence of a place that can be had: the cell that decides, then others that ran."""
         recipes = self.places.entries[place]
-        evidence = [
-            cell_evidence(recipes[recipe], self.as_of.snapshot, self.as_of.policy)
+        able = [
+            recipes[recipe]
             for recipe in RECIPES
             if recipe in recipes
+            and (recipes[recipe].obstacle is None or recipes[recipe].verdict.latest is not None)
         ]
-        able = [
-            cell
-            for cell in evidence
-            if recipes[cell.recipe].obstacle is None or cell.latest is not None
-        ]
-        locked = frozenset(
-            recipe for recipe, entry in recipes.items() if entry.lock_digest is not None
-        )
-        deciding = self._deciding(able, locked)
-        return [
-            deciding,
-            *(cell for cell in able if cell is not deciding and cell.latest is not None),
-        ]
+        as_of, deciding = self.as_of, self._deciding(able)
+        others = (entry for entry in able if entry is not deciding and entry.verdict.latest)
+        return [cell_evidence(entry, as_of.snapshot, as_of.policy) for entry in (deciding, *others)]
 
-    def _deciding(self, able: Sequence[CellEvidence], locked: frozenset[Recipe]) -> CellEvidence:
-        """The representative cell among those of a place that can be had, strictest recipe first.
+    def _deciding(self, able: Sequence[Entry]) -> Entry:
+        """The cell that decides a place, among those that can be had, strictest recipe first.
 
-        It is one that supports the floor, with enough runs before one with too few; then one that
-        might, once it runs again; then one that has not run yet, rather one with a lock; else the
-        one of the laxest recipe: where that fails, no other does better.
+        The representative cell says what the place comes to. Where that is working, in full or in
+        part, a cell that supports the floor decides, rather one with enough runs; where it is
+        broken or unknown, one that has not run yet and may still work, rather one with a lock; else
+        a broken one of the laxest recipe: where that fails, no other does better.
         """
-        green = [cell for cell in able if cell.supports]
-        hopeful = [
-            cell
-            for cell in able
-            if cell.latest is not None and cell.verdict in ("works", "partial", "flaky")
-        ]
+        best = representative(able)
+        match best.verdict.kind:
+            case "works" | "partial":
+                return self._supporting(able) or best
+            case "flaky":
+                return best
         waiting = [
-            cell for cell in able if cell.verdict == "unknown" and cell.recipe not in self._hopeless
+            entry
+            for entry in able
+            if entry.verdict.kind == "unknown" and entry.cell.recipe not in self._hopeless
         ]
-        if green:
-            witnesses = self.as_of.policy.witnesses
-            return next((cell for cell in green if len(cell.days) >= witnesses), green[0])
-        waiting.sort(key=lambda cell: cell.recipe not in locked)
-        return (hopeful or waiting or able[-1:])[0]
+        waiting.sort(key=lambda entry: entry.lock_digest is None)
+        return waiting[0] if waiting else able[-1]
+
+    def _supporting(self, able: Sequence[Entry]) -> Entry | None:
+        """The first that supports the floor with enough runs, else the first that supports it."""
+        snapshot, policy = self.as_of.snapshot, self.as_of.policy
+        supporting = [
+            (entry, len(evidence.days))
+            for entry in able
+            if (evidence := cell_evidence(entry, snapshot, policy)).supports
+        ]
+        enough = [entry for entry, days in supporting if days >= policy.witnesses]
+        return next(iter(enough or [entry for entry, _ in supporting]), None)
 
     @cached_property
     def _hopeless(self) -> frozenset[Recipe]:

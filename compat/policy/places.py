@@ -1,4 +1,4 @@
-"""The `policy` room's places: the combinations of versions that a floor promises, or why there are none.
+"""The `policy` room's places: which combinations of versions a floor promises, or why none.
 
 A floor at X promises that the subject's newest release works with X. It is asked at X's corners:
 with the lowest and the highest version of each other axis that is promised too (from that axis's
