@@ -15,7 +15,7 @@ from compat.declare.matrix import Axis
 from compat.declare.text import Name
 from compat.policy.affected import lost
 from compat.policy.as_of import AsOf, package_words
-from compat.policy.evaluation import Evaluation
+from compat.policy.evaluation import Evaluation, evaluation_on
 from compat.policy.proposal import Affected
 from compat.policy.window import Slot, hold_words, rule_of, window_of
 from compat.results.snapshot import Snapshot
@@ -107,12 +107,11 @@ def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule
     has come out is known, of Python also what upstream plans.
     """
     until = day + relativedelta(years=years)
-    policy = snapshot.ask.policy
+    evaluation = evaluation_on(snapshot, day)
     coming: list[ScheduledMove] = []
     bars: list[Bar] = []
     minimums: tuple[MinimumVersions, ...] = ()
-    if policy is not None:
-        evaluation = Evaluation(AsOf(snapshot, policy, day))
+    if evaluation is not None:
         axes = [axis for axis in evaluation.as_of.others if axis.name in evaluation.as_of.floors]
         for axis in axes:
             coming += (one for one in _coming(evaluation, axis) if one.on <= until)

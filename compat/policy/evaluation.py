@@ -5,6 +5,7 @@ cell comes to is what the corner comes to; where it works, the strictest recipe 
 the evidence, because "works with changed dependency pins" answers whether the code works.
 """
 
+import datetime
 import itertools
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -25,8 +26,16 @@ from compat.policy.places import Place, PromisedPlaces
 from compat.policy.proposal import CellEvidence
 from compat.results.record import Status
 from compat.results.representative import representative
-from compat.results.snapshot import Entry
+from compat.results.snapshot import Entry, Snapshot
 from compat.run.outcome import Failed
+
+
+def evaluation_on(snapshot: Snapshot, day: datetime.date) -> "Evaluation | None":
+    """Return the evaluation of a day, the same for all who ask; None without a policy."""
+    policy = snapshot.ask.policy
+    if policy is None:
+        return None
+    return snapshot.once((Evaluation, day), lambda: Evaluation(AsOf(snapshot, policy, day)))
 
 
 class Evaluation:

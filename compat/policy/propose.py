@@ -18,7 +18,7 @@ from compat.declare.matrix import Axis
 from compat.policy.affected import gained, lost
 from compat.policy.arithmetic import floor_arithmetic, package_and_version
 from compat.policy.as_of import AsOf, package_words
-from compat.policy.evaluation import Evaluation
+from compat.policy.evaluation import Evaluation, evaluation_on
 from compat.policy.evidence import FloorEvidence, merged
 from compat.policy.proposal import (
     Against,
@@ -39,7 +39,7 @@ def proposals(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
     For a day before the snapshot's own this is what a maintainer would have been told then; see
     AsOf. A matrix without a policy, and one without a release, has none.
     """
-    evaluation = _evaluation(snapshot, day)
+    evaluation = evaluation_on(snapshot, day)
     if evaluation is None or evaluation.as_of.newest is None:
         return ()
     found: list[Proposal] = []
@@ -53,7 +53,7 @@ def floors(snapshot: Snapshot, day: datetime.date) -> tuple[AxisFloor, ...]:
     """Return the floors that can move, and what the calendar allows them on that day; none without
     a policy.
     """
-    evaluation = _evaluation(snapshot, day)
+    evaluation = evaluation_on(snapshot, day)
     if evaluation is None:
         return ()
     as_of = evaluation.as_of
@@ -66,11 +66,6 @@ def floors(snapshot: Snapshot, day: datetime.date) -> tuple[AxisFloor, ...]:
         )
         for axis in _moving(as_of)
     )
-
-
-def _evaluation(snapshot: Snapshot, day: datetime.date) -> Evaluation | None:
-    policy = snapshot.ask.policy
-    return None if policy is None else Evaluation(AsOf(snapshot, policy, day))
 
 
 def _moving(as_of: AsOf) -> list[Axis]:

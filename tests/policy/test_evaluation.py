@@ -1,15 +1,19 @@
-"""Which cells a floor promises, and which of them speaks for its place."""
+"""Which cells a floor promises, and which of them decides its place."""
 
 import datetime
 
+import msgspec
 import pytest
 from packaging.version import Version
 from support.floors import DAY, OTHER_LOCK, bad, cell, declared, green, policy, ran, red, seen
 
 from compat.declare.policy import Policy
 from compat.policy.as_of import AsOf
-from compat.policy.evaluation import Evaluation
+from compat.policy.calendar import schedule
+from compat.policy.evaluation import Evaluation, evaluation_on
+from compat.policy.propose import floors, proposals
 from compat.results.record import Record
+from compat.results.snapshot import Snapshot
 
 
 def evaluation(
@@ -42,7 +46,7 @@ def test_the_newest_release_says_how_far_an_axis_reaches() -> None:
     assert sorted(map(str, found.places.reach["python"])) == ["3.10", "3.11", "3.9"]
 
 
-def test_the_strictest_recipe_that_bears_it_out_speaks() -> None:
+def test_the_strictest_recipe_that_supports_a_floor_decides() -> None:
     proof = evaluation(
         green(cell("3.9", "1.3"), cell("3.9", "1.3", "relaxed"), cell("3.11", "1.3", "relaxed"))
         + red(cell("3.11", "1.3"))
@@ -120,9 +124,7 @@ def test_only_isolated_runs_are_witnesses() -> None:
     assert [each.days for each in proof.evidence] == [(DAY - datetime.timedelta(1),)] * 2
 
 
-def test_a_floor_is_not_broken_by_runs_that_were_not_isolated_but_by_refusals_for_which_nothing_ran() -> (
-    None
-):
+def test_runs_that_were_not_isolated_break_no_floor_but_refusals_that_ran_nothing_do() -> None:
     names = [
         cell(python, "1.3", recipe) for python in ("3.9", "3.11") for recipe in ("", "relaxed")
     ]
@@ -184,3 +186,27 @@ def test_a_relaxed_cell_with_a_third_package_in_the_way_neither_supports_nor_con
     assert [(one.against, one.because.partition(" on 20")[0]) for one in told] == [
         ("missing", f"{evidence.cell} has no answer yet: in the way: third; it came to {failed}")
     ]
+
+
+def test_proposals_floors_and_schedule_share_one_evaluation_of_a_day(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    days: list[datetime.date] = []
+
+    class CountedAsOf(AsOf):
+        def __init__(self, snapshot: Snapshot, rules: Policy, day: datetime.date) -> None:
+            days.append(day)
+            super().__init__(snapshot, rules, day)
+
+    monkeypatch.setattr("compat.policy.evaluation.AsOf", CountedAsOf)
+    known, earlier = seen(green(cell("3.9", "1.3"))), DAY - datetime.timedelta(days=200)
+    for day in (DAY, earlier, DAY):
+        proposals(known, day)
+        floors(known, day)
+        schedule(known, day)
+    assert days == [DAY, earlier]
+
+
+def test_without_a_policy_there_is_nothing_to_evaluate() -> None:
+    known = seen([], msgspec.structs.replace(declared(), policy=None))
+    assert evaluation_on(known, DAY) is None
