@@ -12,7 +12,6 @@ from compat.advise.proof import Ranks, TestedCombination, matching, proofs
 from compat.advise.published import AsPublished, as_published
 from compat.advise.request import Request, label, wanted_coordinates
 from compat.lock.lockfile import Lock
-from compat.plan.feasible import Feasibility
 from compat.results.snapshot import Snapshot
 from compat.value import Value
 
@@ -59,34 +58,30 @@ class Unproven(Value, frozen=True):
 
 
 class Advisor:
-    """Answers requests about one picture."""
+    """Answers requests about one snapshot."""
 
-    def __init__(self, picture: Snapshot, locks: Mapping[str, Lock]) -> None:
+    def __init__(self, snapshot: Snapshot, locks: Mapping[str, Lock]) -> None:
         """Take what is known, and the lock of each cell that has one; only those of proven cells
         are looked at.
         """
-        self.picture = picture
+        self.snapshot = snapshot
         self._locks = locks
 
     @cached_property
     def proofs(self) -> tuple[TestedCombination, ...]:
         """Every proof, in the order of the plan."""
-        return proofs(self.picture, self._locks)
+        return proofs(self.snapshot, self._locks)
 
     @cached_property
     def ranks(self) -> Ranks:
         """The order of the proofs."""
-        return Ranks(self.picture, self.proofs)
-
-    @cached_property
-    def _facts(self) -> Feasibility:
-        return Feasibility(self.picture.matrix, self.picture.catalogue)
+        return Ranks(self.snapshot, self.proofs)
 
     def answer(self, request: Request) -> Recommended | Unproven:
         """Return the best proven combination that meets the request, or what is in the way of
         one.
         """
-        fitting, matrix = self.fitting(request), self.picture.matrix
+        fitting, matrix = self.fitting(request), self.snapshot.matrix
         if not fitting:
             return self._unproven(request)
         best, *others = fitting
@@ -111,15 +106,17 @@ class Advisor:
         return Card(
             proof=proof,
             lock=lock,
-            lifted=() if proof.is_published else lifted(self._facts, proof.cell, lock),
-            published=as_published(self.picture, proof.cell),
+            lifted=()
+            if proof.is_published
+            else lifted(self.snapshot.feasibility, proof.cell, lock),
+            published=as_published(self.snapshot, proof.cell),
         )
 
     def _unproven(self, request: Request) -> Unproven:
-        ways = obstructions(self.picture, request, self.proofs)
+        ways = obstructions(self.snapshot, request, self.proofs)
         if not self.proofs:
             return Unproven(request=request, in_the_way=ways, nearest=None, changes=())
-        asked = wanted_coordinates(request, self.ranks.positions, self.picture.catalogue)
+        asked = wanted_coordinates(request, self.ranks.positions, self.snapshot.catalogue)
         nearest = min(self.proofs, key=lambda one: self.ranks.distance(one, request, asked))
         changes = tuple(_changes(nearest, request))
         return Unproven(

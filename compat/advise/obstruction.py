@@ -13,7 +13,7 @@ from compat.results.verdict import Verdict
 
 
 def obstructions(
-    picture: Snapshot, request: Request, proofs: Iterable[TestedCombination]
+    snapshot: Snapshot, request: Request, proofs: Iterable[TestedCombination]
 ) -> tuple[str, ...]:
     """Return what is in the way of a request that no proof meets, as sentences, the most telling
     first.
@@ -21,29 +21,29 @@ def obstructions(
     Runs speak first, then what metadata and rules say of the cells as published, then what was
     never run.
     """
-    known = positions(picture)
-    asked = wanted_coordinates(request, known, picture.catalogue)
+    known = positions(snapshot)
+    asked = wanted_coordinates(request, known, snapshot.catalogue)
     matching = [
         entry
-        for entry in picture.entries
+        for entry in snapshot.entries
         if all(entry.cell.on(axis).version in asked[axis] for axis in asked)
     ]
     if not matching:
         return tuple(_nowhere(request, asked))
     matching.sort(
-        key=lambda entry: [-known[axis][entry.cell.on(axis).version] for axis in _order(picture)]
+        key=lambda entry: [-known[axis][entry.cell.on(axis).version] for axis in _order(snapshot)]
     )
     by_id = {proof.id: proof for proof in proofs}
     return (
-        *_of_runs(picture, matching, request, by_id),
-        *_of_metadata(picture, matching, request),
+        *_of_runs(snapshot, matching, request, by_id),
+        *_of_metadata(snapshot, matching, request),
         *_of_nobody(matching),
     )
 
 
-def _order(picture: Snapshot) -> tuple[str, ...]:
-    subject = picture.matrix.subject
-    return subject, *(axis.name for axis in picture.matrix.axes if axis.name != subject)
+def _order(snapshot: Snapshot) -> tuple[str, ...]:
+    subject = snapshot.matrix.subject
+    return subject, *(axis.name for axis in snapshot.matrix.axes if axis.name != subject)
 
 
 def _nowhere(request: Request, asked: Mapping[str, Collection[Version]]) -> Iterator[str]:
@@ -53,7 +53,7 @@ def _nowhere(request: Request, asked: Mapping[str, Collection[Version]]) -> Iter
 
 
 def _of_runs(
-    picture: Snapshot,
+    snapshot: Snapshot,
     matching: Sequence[Entry],
     request: Request,
     proofs: Mapping[str, TestedCombination],
@@ -65,7 +65,7 @@ def _of_runs(
     if not failing:
         return
     entry = failing[0]
-    why = _failure(picture, entry, request, proofs.get(entry.verdict.cell))
+    why = _failure(snapshot, entry, request, proofs.get(entry.verdict.cell))
     yield f"{entry.verdict.cell} {why}{_more(len(failing) - 1)}"
 
 
@@ -76,7 +76,7 @@ def _more(others: int) -> str:
 
 
 def _failure(
-    picture: Snapshot, entry: Entry, request: Request, proof: TestedCombination | None
+    snapshot: Snapshot, entry: Entry, request: Request, proof: TestedCombination | None
 ) -> str:
     found = entry.verdict
     if found.kind in ("works", "partial"):
@@ -89,7 +89,7 @@ def _failure(
             f"{works}, but"
             f" {', '.join((*_lacking(found, request), *_other_versions(proof, request)))}"
         )
-    issue = picture.explained(entry)
+    issue = snapshot.explained(entry)
     because = f" ({issue.because})" if issue is not None else ""
     return f"is {found.kind}: {found.outcome}, tested on {found.latest}{because}"
 
@@ -108,7 +108,7 @@ def _other_versions(proof: TestedCombination, request: Request) -> Iterator[str]
         yield f"with {label(want.axis)} {proof.version(want.axis.name)}, not {want.specifier}"
 
 
-def _of_metadata(picture: Snapshot, matching: Sequence[Entry], request: Request) -> Iterator[str]:
+def _of_metadata(snapshot: Snapshot, matching: Sequence[Entry], request: Request) -> Iterator[str]:
     """Why the plan rules out all that fits as published; the obstacle that speaks of what was asked
     is the one told.
     """
@@ -116,17 +116,17 @@ def _of_metadata(picture: Snapshot, matching: Sequence[Entry], request: Request)
     ruled_out = [(entry, entry.obstacle) for entry in published if entry.obstacle is not None]
     if not ruled_out or len(ruled_out) < len(published):
         return
-    _, obstacle = min(ruled_out, key=lambda pair: _beside(picture, request, *pair))
-    releases = len({entry.cell.on(picture.matrix.subject).version for entry, _ in ruled_out})
+    _, obstacle = min(ruled_out, key=lambda pair: _beside(snapshot, request, *pair))
+    releases = len({entry.cell.on(snapshot.matrix.subject).version for entry, _ in ruled_out})
     others = (
         f"; as published none of the {releases - 1} other releases fits" if releases > 1 else ""
     )
     yield f"{obstacle.because}{others}"
 
 
-def _beside(picture: Snapshot, request: Request, entry: Entry, obstacle: Obstacle) -> int:
+def _beside(snapshot: Snapshot, request: Request, entry: Entry, obstacle: Obstacle) -> int:
     """How many coordinates an obstacle speaks of that nobody asked about."""
-    asked = {picture.matrix.subject, *(want.axis.name for want in request.wants)}
+    asked = {snapshot.matrix.subject, *(want.axis.name for want in request.wants)}
     return sum(_axis_of(entry.cell, text) not in (None, *asked) for text in obstacle.between)
 
 

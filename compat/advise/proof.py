@@ -77,13 +77,13 @@ class Ranks:
     their data.
     """
 
-    def __init__(self, picture: Snapshot, proofs: tuple[TestedCombination, ...]) -> None:
-        """Take all proofs of the picture."""
-        self.positions = positions(picture)
-        subject, python = picture.matrix.subject, picture.matrix.interpreters.name
+    def __init__(self, snapshot: Snapshot, proofs: tuple[TestedCombination, ...]) -> None:
+        """Take all proofs of the snapshot."""
+        self.positions = positions(snapshot)
+        subject, python = snapshot.matrix.subject, snapshot.matrix.interpreters.name
         axes = (
             subject,
-            *(axis.name for axis in picture.matrix.packages if axis.name != subject),
+            *(axis.name for axis in snapshot.matrix.packages if axis.name != subject),
             python,
         )
         placed = [
@@ -127,31 +127,31 @@ class Ranks:
         return min((abs(at - places[one]) for one in asked), default=len(places))
 
 
-def positions(picture: Snapshot) -> dict[str, dict[Version, int]]:
+def positions(snapshot: Snapshot) -> dict[str, dict[Version, int]]:
     """Return the number of each coordinate on its axis, oldest first; those that only records know
     are among them.
     """
     found: dict[str, dict[Version, int]] = {}
-    for axis in picture.matrix.axes:
-        known = {coordinate.version for coordinate in axis_coordinates(axis, picture.catalogue)}
-        known |= {entry.cell.on(axis.name).version for entry in picture.known}
+    for axis in snapshot.matrix.axes:
+        known = {coordinate.version for coordinate in axis_coordinates(axis, snapshot.catalogue)}
+        known |= {entry.cell.on(axis.name).version for entry in snapshot.known}
         found[axis.name] = {version: number for number, version in enumerate(sorted(known))}
     return found
 
 
-def proofs(picture: Snapshot, locks: Mapping[str, Lock]) -> tuple[TestedCombination, ...]:
-    """Return the proofs of a picture, in the order of the plan; `locks` has the lock of each cell
+def proofs(snapshot: Snapshot, locks: Mapping[str, Lock]) -> tuple[TestedCombination, ...]:
+    """Return the proofs of a snapshot, in the order of the plan; `locks` has the lock of each cell
     that has one.
 
     A cell whose newest run was on another lock than it has now proves nothing about what would be
     installed.
     """
-    return tuple(_proofs(picture, locks))
+    return tuple(_proofs(snapshot, locks))
 
 
-def _proofs(picture: Snapshot, locks: Mapping[str, Lock]) -> Iterator[TestedCombination]:
-    packages = [(one.name, _package(one)) for one in picture.matrix.axes]
-    for entry in picture.known:
+def _proofs(snapshot: Snapshot, locks: Mapping[str, Lock]) -> Iterator[TestedCombination]:
+    packages = [(one.name, _package(one)) for one in snapshot.matrix.axes]
+    for entry in snapshot.known:
         kind, latest = entry.verdict.kind, entry.verdict.latest
         if (kind == "works" or kind == "partial") and latest is not None and is_current(entry):
             counted = [one.run for one in entry.counted if one.run.lock_digest == entry.lock_digest]
@@ -167,8 +167,8 @@ def _proofs(picture: Snapshot, locks: Mapping[str, Lock]) -> Iterator[TestedComb
                 days=len({run.started.date() for run in counted}),
                 last=latest,
                 isolation=counted[-1].isolation,
-                stale=staleness(entry.history, picture.present, entry.lock_digest),
-                is_of_today=not is_other_suite(counted[-1], picture.present),
+                stale=staleness(entry.history, snapshot.present, entry.lock_digest),
+                is_of_today=not is_other_suite(counted[-1], snapshot.present),
             )
 
 

@@ -18,10 +18,10 @@ class AsPublished(Value, frozen=True):
     sentence: str
 
 
-def as_published(picture: Snapshot, cell: Cell) -> AsPublished:
+def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
     """Return what a plain install of the cell's versions does, by the fresh cell of its place."""
-    command = f"pip install {' '.join(_pin(axis, cell) for axis in picture.matrix.packages)}"
-    entry = picture.by_id.get(cell.id.partition("+")[0])
+    command = f"pip install {' '.join(_pin(axis, cell) for axis in snapshot.matrix.packages)}"
+    entry = snapshot.by_id.get(cell.id.partition("+")[0])
     kind = "unknown" if entry is None else entry.verdict.kind
     if entry is None or kind == "unknown":
         return AsPublished(command=command, state="unknown", sentence="not tried so far")

@@ -104,14 +104,14 @@ class _Told:
 
 def advise_rows(advisor: Advisor, at: Callable[[Lock], Whereabouts]) -> AdviceTable:
     """Return the table of a matrix; `at` tells where a lock can be had."""
-    picture, sentences = advisor.picture, _Sentences()
+    snapshot, sentences = advisor.snapshot, _Sentences()
     capabilities = sorted({name for one in advisor.proofs for name in (*one.has, *one.fails)})
     numbers = {name: number for number, name in enumerate(capabilities)}
     ordered = sorted(advisor.proofs, key=lambda one: advisor.ranks.of(one, "newest"))
     return AdviceTable(
-        matrix=picture.matrix.name,
-        subject=picture.matrix.subject,
-        day=picture.day,
+        matrix=snapshot.matrix.name,
+        subject=snapshot.matrix.subject,
+        day=snapshot.day,
         goals=GOALS,
         axes=tuple(
             AdviceAxis(
@@ -120,7 +120,7 @@ def advise_rows(advisor: Advisor, at: Callable[[Lock], Whereabouts]) -> AdviceTa
                 label=label(axis),
                 coordinates=tuple(map(str, advisor.ranks.positions[axis.name])),
             )
-            for axis in picture.matrix.axes
+            for axis in snapshot.matrix.axes
         ),
         capabilities=tuple(capabilities),
         rows=tuple(

@@ -30,21 +30,21 @@ from compat.results.snapshot import Entry, Snapshot
 
 
 class AsOf:
-    """A picture, asked about a day.
+    """A snapshot, asked about a day.
 
-    A day before the picture's own is looked back at: only what had been released by then counts,
+    A day before the snapshot's own is looked back at: only what had been released by then counts,
     floors are what the newest release of that day declared itself, and holds, which came later, are
     left out. Runs count whenever they were made.
     """
 
-    def __init__(self, picture: Snapshot, policy: Policy, day: datetime.date) -> None:
-        """Take a picture that has a policy, and the day."""
-        self.picture = picture
+    def __init__(self, snapshot: Snapshot, policy: Policy, day: datetime.date) -> None:
+        """Take a snapshot that has a policy, and the day."""
+        self.snapshot = snapshot
         self.policy = policy
         self.day = day
-        self.looks_back = day < picture.day
-        self.matrix: Matrix = picture.matrix
-        self.catalogue = until(picture.catalogue, day)
+        self.looks_back = day < snapshot.day
+        self.matrix: Matrix = snapshot.matrix
+        self.catalogue = until(snapshot.catalogue, day)
         self.others: tuple[Axis, ...] = tuple(
             axis for axis in self.matrix.axes if axis.name != self.matrix.subject
         )
@@ -87,7 +87,7 @@ class AsOf:
     @cached_property
     def asked(self) -> dict[str, frozenset[Version]]:
         """The coordinates of each axis, also those that came after the day."""
-        catalogue = self.picture.catalogue
+        catalogue = self.snapshot.catalogue
         return {
             axis.name: frozenset(at.version for at in axis_coordinates(axis, catalogue))
             for axis in self.matrix.axes
@@ -123,7 +123,7 @@ class AsOf:
         kept[self.matrix.subject] = frozenset(() if self.newest is None else self.newest[:1])
         return tuple(
             entry
-            for entry in self.picture.entries
+            for entry in self.snapshot.entries
             if entry.planned
             and not (self.looks_back and entry.cell.recipe == "fresh")
             and all(at.version in kept[at.axis] for at in entry.cell.coordinates)

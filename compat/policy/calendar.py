@@ -15,7 +15,7 @@ from compat.declare.matrix import Axis
 from compat.declare.text import Name
 from compat.policy.affected import lost
 from compat.policy.as_of import AsOf, package_words
-from compat.policy.guard import Guard
+from compat.policy.evaluation import Evaluation, evaluation_on
 from compat.policy.proposal import Affected
 from compat.policy.window import Slot, hold_words, rule_of, window_of
 from compat.results.snapshot import Snapshot
@@ -100,26 +100,25 @@ class Schedule(StrictValue, frozen=True, kw_only=True):
     bars: tuple[Bar, ...]
 
 
-def schedule(picture: Snapshot, day: datetime.date, years: int = 3) -> Schedule:
+def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule:
     """Return the schedule of a matrix from that day on; without a policy nothing moves.
 
     A move that is due shows only the newest version that the calendar allows. Of packages only what
     has come out is known, of Python also what upstream plans.
     """
     until = day + relativedelta(years=years)
-    policy = picture.ask.policy
+    evaluation = evaluation_on(snapshot, day)
     coming: list[ScheduledMove] = []
     bars: list[Bar] = []
     minimums: tuple[MinimumVersions, ...] = ()
-    if policy is not None:
-        guard = Guard(AsOf(picture, policy, day))
-        axes = [axis for axis in guard.moment.others if axis.name in guard.moment.floors]
+    if evaluation is not None:
+        axes = [axis for axis in evaluation.as_of.others if axis.name in evaluation.as_of.floors]
         for axis in axes:
-            coming += (one for one in _coming(guard, axis) if one.on <= until)
-            bars += _bars(guard.moment, axis)
+            coming += (one for one in _coming(evaluation, axis) if one.on <= until)
+            bars += _bars(evaluation.as_of, axis)
         coming.sort(key=lambda one: (one.on, one.axis))
-        minimums = _minimums(guard.moment.floors, coming, day)
-    matrix = picture.matrix
+        minimums = _minimums(evaluation.as_of.floors, coming, day)
+    matrix = snapshot.matrix
     return Schedule(
         matrix=matrix.name,
         title=matrix.title,
@@ -131,44 +130,44 @@ def schedule(picture: Snapshot, day: datetime.date, years: int = 3) -> Schedule:
     )
 
 
-def _coming(guard: Guard, axis: Axis) -> Iterator[ScheduledMove]:
-    moment = guard.moment
-    floor, bad = moment.floors[axis.name], moment.bad(axis.name)
+def _coming(evaluation: Evaluation, axis: Axis) -> Iterator[ScheduledMove]:
+    as_of = evaluation.as_of
+    floor, bad = as_of.floors[axis.name], as_of.bad(axis.name)
     later = [
-        slot for slot in moment.slots[axis.name] if slot.version > floor and slot.version not in bad
+        slot for slot in as_of.slots[axis.name] if slot.version > floor and slot.version not in bad
     ]
-    moves = [_move(guard, axis, slot) for slot in later if slot.on is not None]
-    due = max((move.to for move in moves if move.on <= moment.day), default=floor)
+    moves = [_move(evaluation, axis, slot) for slot in later if slot.on is not None]
+    due = max((move.to for move in moves if move.on <= as_of.day), default=floor)
     before = floor
     for move in moves:
         if move.to >= due and not any(
             later.to > move.to and later.on <= move.on for later in moves
         ):
             yield msgspec.structs.replace(
-                move, before=before, lost=lost(guard, axis, before, move.to)
+                move, before=before, lost=lost(evaluation, axis, before, move.to)
             )
             before = move.to
 
 
-def _move(guard: Guard, axis: Axis, slot: Slot) -> ScheduledMove:
-    moment = guard.moment
-    policy, version = moment.policy, slot.version
+def _move(evaluation: Evaluation, axis: Axis, slot: Slot) -> ScheduledMove:
+    as_of = evaluation.as_of
+    policy, version = as_of.policy, slot.version
     assert slot.on is not None
     assert slot.allowed is not None
-    held = max(moment.holds(axis.name, version), key=lambda hold: hold.until, default=None)
-    on = max(slot.on, moment.lifted(axis.name, version) or slot.on)
+    held = max(as_of.holds(axis.name, version), key=lambda hold: hold.until, default=None)
+    on = max(slot.on, as_of.lifted(axis.name, version) or slot.on)
     announced = on - datetime.timedelta(days=policy.notice_days)
-    proof = guard.raised(axis.name, version)
+    proof = evaluation.raised(axis.name, version)
     return ScheduledMove(
         axis=axis.name,
         package=package_words(axis),
-        floor=moment.floors[axis.name],
+        floor=as_of.floors[axis.name],
         to=version,
         released=slot.came.released,
         allowed=slot.allowed,
         announced=announced,
         on=on,
-        state="due" if on <= moment.day else "announced" if announced <= moment.day else "planned",
+        state="due" if on <= as_of.day else "announced" if announced <= as_of.day else "planned",
         rule=rule_of(window_of(policy, axis.name)),
         source=slot.came.source,
         held="" if held is None else hold_words(held),
@@ -176,7 +175,7 @@ def _move(guard: Guard, axis: Axis, slot: Slot) -> ScheduledMove:
         proof="supported by every representative cell that it promises"
         if not proof.objections
         else proof.objections[0].because,
-        before=moment.floors[axis.name],
+        before=as_of.floors[axis.name],
         lost=(),
     )
 
@@ -195,8 +194,8 @@ def _minimums(
     return tuple(MinimumVersions(on=on, floors=at(on, False), proven=at(on, True)) for on in days)
 
 
-def _bars(moment: AsOf, axis: Axis) -> Iterator[Bar]:
-    known = moment.slots[axis.name]
+def _bars(as_of: AsOf, axis: Axis) -> Iterator[Bar]:
+    known = as_of.slots[axis.name]
     for slot, after in zip_longest(known, known[1:]):
         yield Bar(
             axis=axis.name,
@@ -204,5 +203,5 @@ def _bars(moment: AsOf, axis: Axis) -> Iterator[Bar]:
             released=slot.came.released,
             until=None if after is None else after.on,
             end_of_life=slot.came.ends,
-            is_floor=slot.version == moment.floors[axis.name],
+            is_floor=slot.version == as_of.floors[axis.name],
         )

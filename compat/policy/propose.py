@@ -1,5 +1,4 @@
-"""The `policy` room's proposals: a Picture and a day -> the floor moves that policy and records ask
-for.
+"""The `policy` room's proposals: the floor moves that policy and records ask for on one day.
 
 Raise: to what the calendar allows, under a hold to what that allows, and short of that to the
 newest version that is supported. Lower: to the lowest version from which on every one up to the
@@ -19,7 +18,8 @@ from compat.declare.matrix import Axis
 from compat.policy.affected import gained, lost
 from compat.policy.arithmetic import floor_arithmetic, package_and_version
 from compat.policy.as_of import AsOf, package_words
-from compat.policy.guard import FloorEvidence, Guard, merged
+from compat.policy.evaluation import Evaluation, evaluation_on
+from compat.policy.evidence import FloorEvidence, merged
 from compat.policy.proposal import (
     Against,
     AxisFloor,
@@ -33,48 +33,43 @@ from compat.results.snapshot import Snapshot
 from compat.value import StrictValue
 
 
-def proposals(picture: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
+def proposals(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
     """Return the moves to propose on that day, open and objected ones, in the order of the axes.
 
-    For a day before the picture's own this is what a maintainer would have been told then; see
-    Moment. A matrix without a policy, and one without a release, has none.
+    For a day before the snapshot's own this is what a maintainer would have been told then; see
+    AsOf. A matrix without a policy, and one without a release, has none.
     """
-    guard = _guard(picture, day)
-    if guard is None or guard.moment.newest is None:
+    evaluation = evaluation_on(snapshot, day)
+    if evaluation is None or evaluation.as_of.newest is None:
         return ()
     found: list[Proposal] = []
-    for axis in _moving(guard.moment):
+    for axis in _moving(evaluation.as_of):
         lowered = next((one for one in found if one.kind == "lower" and one.is_open), None)
-        found += _Mover(guard, axis, lowered).proposals()
+        found += _Mover(evaluation, axis, lowered).proposals()
     return tuple(found)
 
 
-def floors(picture: Snapshot, day: datetime.date) -> tuple[AxisFloor, ...]:
+def floors(snapshot: Snapshot, day: datetime.date) -> tuple[AxisFloor, ...]:
     """Return the floors that can move, and what the calendar allows them on that day; none without
     a policy.
     """
-    guard = _guard(picture, day)
-    if guard is None:
+    evaluation = evaluation_on(snapshot, day)
+    if evaluation is None:
         return ()
-    moment = guard.moment
+    as_of = evaluation.as_of
     return tuple(
         AxisFloor(
             axis=axis.name,
             package=package_words(axis),
-            at=moment.floors[axis.name],
-            arithmetic=floor_arithmetic(moment, axis),
+            at=as_of.floors[axis.name],
+            arithmetic=floor_arithmetic(as_of, axis),
         )
-        for axis in _moving(moment)
+        for axis in _moving(as_of)
     )
 
 
-def _guard(picture: Snapshot, day: datetime.date) -> Guard | None:
-    policy = picture.ask.policy
-    return None if policy is None else Guard(AsOf(picture, policy, day))
-
-
-def _moving(moment: AsOf) -> list[Axis]:
-    return [axis for axis in moment.others if axis.name in moment.floors]
+def _moving(as_of: AsOf) -> list[Axis]:
+    return [axis for axis in as_of.others if axis.name in as_of.floors]
 
 
 class _Mover:
@@ -82,15 +77,15 @@ class _Mover:
     axis.
     """
 
-    def __init__(self, guard: Guard, axis: Axis, lowered: Proposal | None) -> None:
+    def __init__(self, evaluation: Evaluation, axis: Axis, lowered: Proposal | None) -> None:
         self.lowered = lowered
-        self.guard = guard
-        self.moment = guard.moment
+        self.evaluation = evaluation
+        self.as_of = evaluation.as_of
         self.axis = axis
-        self.at = self.moment.floors[axis.name]
-        self.hold = self.moment.hold(axis.name)
-        reached = self.moment.calendar(axis.name)
-        oldest = min((self.at, *self.moment.existing[axis.name]))
+        self.at = self.as_of.floors[axis.name]
+        self.hold = self.as_of.hold(axis.name)
+        reached = self.as_of.calendar(axis.name)
+        oldest = min((self.at, *self.as_of.existing[axis.name]))
         self.allowed = oldest if reached is None else reached.version
         self.limit = self.allowed if self.hold is None else min(self.allowed, self.hold.at)
         self.step = self._under_the_hold()
@@ -109,14 +104,14 @@ class _Mover:
             yield lower
 
     def proof(self, version: Version) -> FloorEvidence:
-        return self.guard.proof(self.axis.name, version)
+        return self.evaluation.floor(self.axis.name, version)
 
     def _higher(self) -> list[Version]:
         """Where the floor might rise: what is proven, the calendar's, a hold's, what is
         announced.
         """
-        notice = datetime.timedelta(days=self.moment.policy.notice_days)
-        soon = self.moment.calendar(self.axis.name, self.moment.day + notice)
+        notice = datetime.timedelta(days=self.as_of.policy.notice_days)
+        soon = self.as_of.calendar(self.axis.name, self.as_of.day + notice)
         found = {self.allowed} if soon is None else {self.allowed, soon.version}
         found.update(self._best(self.limit))
         found.update([] if self.step is None else [self.step])
@@ -136,32 +131,30 @@ class _Mover:
 
         Each is allowed by its own date: a lower version may be the younger one.
         """
-        bad, reach = self.moment.bad(self.axis.name), self.guard.reach[self.axis.name]
-        slots, day = self.moment.slots[self.axis.name], self.moment.day
+        bad, reach = self.as_of.bad(self.axis.name), self.evaluation.places.reach[self.axis.name]
+        slots, day = self.as_of.slots[self.axis.name], self.as_of.day
         allowed = {slot.version for slot in slots if slot.on is not None and slot.on <= day}
-        existing = self.moment.existing[self.axis.name]
+        existing = self.as_of.existing[self.axis.name]
         return [v for v in existing if v in allowed and v in reach and v not in bad]
 
     def _under_the_hold(self) -> Version | None:
         """The newest version above the floor that calendar and hold allow; None without a hold."""
         if self.hold is None:
             return None
-        step = self.moment.calendar(self.axis.name, up_to=self.hold.at)
+        step = self.as_of.calendar(self.axis.name, up_to=self.hold.at)
         return None if step is None or step.version <= self.at else step.version
 
     def _raise(self, to: Version) -> Proposal:
-        slot = next(
-            (slot for slot in self.moment.slots[self.axis.name] if slot.version == to), None
-        )
+        slot = next((slot for slot in self.as_of.slots[self.axis.name] if slot.version == to), None)
         allowed = None if slot is None else slot.on
         against = [*self._announced(allowed), *self._held(to)]
-        proof = self.guard.raised(self.axis.name, to)
+        proof = self.evaluation.raised(self.axis.name, to)
         return self._made(
             _Draft(kind="raise", to=to, proofs=(proof,), against=tuple(against), allowed=allowed)
         )
 
     def _announced(self, allowed: datetime.date | None) -> Iterator[Objection]:
-        if allowed is not None and allowed > self.moment.day:
+        if allowed is not None and allowed > self.as_of.day:
             yield _says(
                 "calendar", f"this is an announcement: the calendar allows it from {allowed} on"
             )
@@ -182,13 +175,13 @@ class _Mover:
 
     def _early(self) -> Proposal | None:
         here = self.proof(self.at)
-        bad = self.moment.bad(self.axis.name)
-        above = [v for v in self.moment.existing[self.axis.name] if v > self.at and v not in bad]
+        bad = self.as_of.bad(self.axis.name)
+        above = [v for v in self.as_of.existing[self.axis.name] if v > self.at and v not in bad]
         if here.state != "red" or not above:
             return None
         to = self._next(above)
         against = list(self._early_held(to))
-        wanted = self.moment.policy.witnesses
+        wanted = self.as_of.policy.witnesses
         if here.red_days < wanted:
             because = (
                 f"a representative cell of the floor was broken on {here.red_days} of {wanted} days"
@@ -212,7 +205,7 @@ class _Mover:
         to = self._lowest()
         if to is None:
             return None
-        between = [v for v in self.moment.existing[self.axis.name] if to <= v <= self.at]
+        between = [v for v in self.as_of.existing[self.axis.name] if to <= v <= self.at]
         against = []
         back = self._pull()
         if back is not None and back > to:
@@ -245,10 +238,10 @@ class _Mover:
         """How far down to propose: proven ground first, then green, then the next version, if there
         is reason to.
         """
-        below = [v for v in reversed(self.moment.existing[self.axis.name]) if v < self.at]
-        if not below or self.at not in self.moment.existing[self.axis.name]:
+        below = [v for v in reversed(self.as_of.existing[self.axis.name]) if v < self.at]
+        if not below or self.at not in self.as_of.existing[self.axis.name]:
             return None
-        bad, back = self.moment.bad(self.axis.name), self._pull()
+        bad, back = self.as_of.bad(self.axis.name), self._pull()
         for wanted in (("proven",), ("proven", "green")):
             chain = self._chain(below, wanted)
             kept = [v for v in chain if v not in bad and (back is None or v >= back)]
@@ -277,52 +270,52 @@ class _Mover:
         evidence, objections, needs = merged(draft.proofs)
         lowers = draft.kind == "lower"
         return Proposal(
-            matrix=self.moment.matrix.name,
+            matrix=self.as_of.matrix.name,
             axis=self.axis.name,
             package=package_words(self.axis),
             kind=draft.kind,
-            release=self.moment.called,
+            release=self.as_of.called,
             current=self.at,
             proposed=draft.to,
             earliest=self._earliest(draft),
             grounds=(self._ground(draft), *self._lapsed(draft), *self._failing(draft.to)),
             objections=(*draft.against, *objections),
             arithmetic=(
-                *floor_arithmetic(self.moment, self.axis),
+                *floor_arithmetic(self.as_of, self.axis),
                 self._conclusion(draft, not (draft.against or objections)),
             ),
             evidence=(*_leaving(draft.broken), *evidence),
-            lost=() if lowers else lost(self.guard, self.axis, self.at, draft.to),
-            gained=gained(self.guard, self.axis, self.at, draft.to) if lowers else (),
+            lost=() if lowers else lost(self.evaluation, self.axis, self.at, draft.to),
+            gained=gained(self.evaluation, self.axis, self.at, draft.to) if lowers else (),
             needs=needs,
         )
 
     def _earliest(self, draft: "_Draft") -> datetime.date | None:
         """The first day by the calendar and after the holds; a lowering waits for neither."""
-        lifted = None if draft.kind == "lower" else self.moment.lifted(self.axis.name, draft.to)
+        lifted = None if draft.kind == "lower" else self.as_of.lifted(self.axis.name, draft.to)
         return max((day for day in (draft.allowed, lifted) if day is not None), default=None)
 
     def _ground(self, draft: "_Draft") -> str:
-        release, to, at = self.moment.called, package_and_version(self.axis, draft.to), self.at
+        release, to, at = self.as_of.called, package_and_version(self.axis, draft.to), self.at
         match draft.kind:
             case "raise":
                 return f"the calendar allows {to} from {draft.allowed} on, and the floor is {at}"
             case "lower":
                 return f"it is declared from {at} on, and {release} may work from {to} on"
             case "early":
-                return (
-                    f"every representative cell of {release} at the floor, {package_and_version(self.axis, at)},"
-                    " is broken"
-                )
+                floor = package_and_version(self.axis, at)
+                return f"every representative cell of {release} at the floor, {floor}, is broken"
 
     def _lapsed(self, draft: "_Draft") -> Iterator[str]:
         """That the floor itself promises nothing that can be had."""
-        because = "" if draft.kind == "lower" else self.guard.absent(self.axis.name, self.at)
+        because = (
+            "" if draft.kind == "lower" else self.evaluation.places.absence(self.axis.name, self.at)
+        )
         if because:
             yield f"the floor itself is not supported by any cell: {because}"
 
     def _failing(self, to: Version) -> Iterator[str]:
-        for cell, before, names in self.guard.failing(self.axis.name, self.at, to):
+        for cell, before, names in self.evaluation.failing(self.axis.name, self.at, to):
             yield f"in {cell} these fail, which work in {before}: {', '.join(names)}"
 
     def _conclusion(self, draft: "_Draft", is_open: bool) -> str:

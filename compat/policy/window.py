@@ -104,7 +104,7 @@ def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, 
 def released_on(axis: PackageAxis, version: Version, package: Package) -> datetime.date | None:
     """Return the day on which the first release under a coordinate came out, if the index tells."""
     known = (release.uploaded for release in members(version, axis.select, package))
-    first = min((moment for moment in known if moment is not None), default=None)
+    first = min((uploaded for uploaded in known if uploaded is not None), default=None)
     return None if first is None else first.date()
 
 

@@ -3,14 +3,16 @@ proposals alike.
 """
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import Any, TypeVar
 
 from compat.declare.load import Declared
 from compat.declare.matrix import KnownIssue
 from compat.errors import UsageError
 from compat.index.release import Catalogue
 from compat.plan.cell import Cell, parse_cell
+from compat.plan.feasible import Feasibility
 from compat.plan.obstacle import Obstacle
 from compat.plan.plan import Fate, Infeasible
 from compat.results.record import Capability, Ran
@@ -18,13 +20,15 @@ from compat.results.verdict import Counted, EvaluationContext, History, Verdict,
 from compat.run.outcome import Failed, brief
 from compat.value import StrictValue
 
+T = TypeVar("T")
+
 
 class Entry(StrictValue, frozen=True, kw_only=True):
     """A cell, what is known of it, and from which runs, oldest first.
 
     `lock_digest` is None when it has no lock now.
 
-    `history` is what they come to on the picture's day. `planned` is false for a cell that has
+    `history` is what they come to on the snapshot's day. `planned` is false for a cell that has
     records but no longer stands in the plan.
     """
 
@@ -38,7 +42,7 @@ class Entry(StrictValue, frozen=True, kw_only=True):
 
     @property
     def counted(self) -> tuple[Counted, ...]:
-        """Those of its runs that count on the picture's day, oldest first."""
+        """Those of its runs that count on the snapshot's day, oldest first."""
         return self.history.counted
 
     @property
@@ -59,7 +63,7 @@ class Snapshot:
         entries: Iterable[Entry],
         present: EvaluationContext,
     ) -> None:
-        """Take what was declared, what existed, and what is known; `picture` makes one from a plan
+        """Take what was declared, what existed, and what is known; `snapshot` makes one from a plan
         and records.
         """
         self.ask = ask
@@ -67,6 +71,7 @@ class Snapshot:
         self.catalogue = catalogue
         self.present = present
         self.entries = tuple(entries)
+        self._derived: dict[Hashable, Any] = {}
 
     @cached_property
     def by_id(self) -> dict[str, Entry]:
@@ -77,6 +82,21 @@ class Snapshot:
     def known(self) -> tuple[Entry, ...]:
         """The entries that have a lock or a run, in the order of the plan."""
         return tuple(entry for entry in self.entries if entry.runs or entry.lock_digest is not None)
+
+    @cached_property
+    def feasibility(self) -> Feasibility:
+        """What catalogue and rules say about cells: published requirements, obstacles."""
+        return Feasibility(self.matrix, self.catalogue)
+
+    def once(self, key: Hashable, derive: Callable[[], T]) -> T:
+        """Return what later rooms derive from this snapshot under a key; it is derived only once.
+
+        A snapshot never changes, so neither does what follows from it.
+        """
+        if key not in self._derived:
+            self._derived[key] = derive()
+        derived: T = self._derived[key]
+        return derived
 
     @property
     def day(self) -> datetime.date:
@@ -111,15 +131,19 @@ def snapshot(
     runs: Mapping[str, Sequence[Ran]],
     present: EvaluationContext,
 ) -> Snapshot:
-    """Return the picture of a matrix: its plan's fates, the digests of its locks and its runs, both
-    by cell id.
+    """Return the snapshot of a matrix: the fates of its plan, and by cell id the digests of its
+    locks and its runs.
 
     A run of a cell whose id the matrix cannot read is left out: its axes have changed.
     """
     planned = {fate.cell.id: fate for fate in fates}
     entries = [
-        _entry(
-            fate.cell, fate.obstacle if isinstance(fate, Infeasible) else None, locks, runs, present
+        entry_of(
+            fate.cell,
+            runs.get(fate.cell.id, ()),
+            present,
+            lock_digest=locks.get(fate.cell.id),
+            obstacle=fate.obstacle if isinstance(fate, Infeasible) else None,
         )
         for fate in planned.values()
     ]
@@ -128,27 +152,31 @@ def snapshot(
             cell = parse_cell(cell_id, ask.matrix)
         except UsageError:
             continue
-        entries.append(_entry(cell, None, locks, runs, present, planned=False))
+        cell_runs, lock_digest = runs.get(cell_id, ()), locks.get(cell_id)
+        entries.append(entry_of(cell, cell_runs, present, lock_digest=lock_digest, planned=False))
     return Snapshot(ask, catalogue, entries, present)
 
 
-def _entry(
+def entry_of(
     cell: Cell,
-    obstacle: Obstacle | None,
-    locks: Mapping[str, str],
-    runs: Mapping[str, Sequence[Ran]],
+    runs: Sequence[Ran],
     present: EvaluationContext,
+    *,
+    lock_digest: str | None = None,
+    obstacle: Obstacle | None = None,
     planned: bool = True,
 ) -> Entry:
-    known = tuple(runs.get(cell.id, ()))
-    lock = locks.get(cell.id)
-    history = History.of(known, present.day)
+    """Return the entry of one cell, with its verdict: what a whole snapshot holds of it.
+
+    For a caller that asks about one cell and has no plan. `runs` are those of the cell.
+    """
+    history = History.of(runs, present.day)
     return Entry(
         cell=cell,
-        verdict=verdict_of(cell.id, history, present, lock, obstacle),
+        verdict=verdict_of(cell.id, history, present, lock_digest, obstacle),
         obstacle=obstacle,
-        lock_digest=lock,
-        runs=known,
+        lock_digest=lock_digest,
+        runs=tuple(runs),
         history=history,
         planned=planned,
     )

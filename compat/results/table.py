@@ -8,6 +8,7 @@ from packaging.version import Version
 from compat.declare.capabilities import Described
 from compat.declare.matrix import KnownIssue
 from compat.results.record import Capability, Status
+from compat.results.representative import newest_versions, representative
 from compat.results.snapshot import Entry, Snapshot
 from compat.run.outcome import Failed
 from compat.value import StrictValue
@@ -52,34 +53,34 @@ class ReleaseColumn(StrictValue, frozen=True, kw_only=True):
         return SIGNS[None if here is None else here.status]
 
 
-def columns(picture: Snapshot) -> tuple[ReleaseColumn, ...]:
+def columns(snapshot: Snapshot) -> tuple[ReleaseColumn, ...]:
     """Return a column for each release that a run reached the suite of, oldest first.
 
-    The representative cell is the one with the most capabilities; among equals the one on the
-    newest versions.
+    Each has its representative cell among those that reached the suite.
     """
     by_version: dict[Version, list[Entry]] = {}
-    for entry in picture.known:
+    for entry in snapshot.known:
         if entry.is_tested:
-            by_version.setdefault(entry.cell.on(picture.matrix.subject).version, []).append(entry)
-    found = []
+            by_version.setdefault(entry.cell.on(snapshot.matrix.subject).version, []).append(entry)
+    releases = []
     for version, entries in sorted(by_version.items()):
-        ranked = sorted((e for e in entries if e.verdict.capabilities), key=_rank)
-        if ranked:
-            *others, entry = ranked
-            peers = (e for e in entries if e.cell.recipe == entry.cell.recipe and _was_installed(e))
-            newest = max(peers, key=_versions, default=entry)
-            found.append(
-                ReleaseColumn(version=version, entry=entry, newest=newest, others=tuple(others))
+        reached = [entry for entry in entries if entry.verdict.capabilities]
+        if reached:
+            best = representative(reached)
+            peers = (e for e in entries if e.cell.recipe == best.cell.recipe and _was_installed(e))
+            newest = max(peers, key=newest_versions, default=best)
+            others = tuple(entry for entry in reached if entry is not best)
+            releases.append(
+                ReleaseColumn(version=version, entry=best, newest=newest, others=others)
             )
-    return tuple(found)
+    return tuple(releases)
 
 
-def capability_table(picture: Snapshot, described: Sequence[Described]) -> str:
+def capability_table(snapshot: Snapshot, described: Sequence[Described]) -> str:
     """Return the table with its legend, where other cells differ, and the explanations; rows in the
     suite's order.
     """
-    shown = columns(picture)
+    shown = columns(snapshot)
     if not shown:
         return "No cell has reached the suite yet.\n"
     titles = {one.id: one.title for one in described if one.title != one.id}
@@ -88,7 +89,7 @@ def capability_table(picture: Snapshot, described: Sequence[Described]) -> str:
             *(one.id for one in described),
             *(c.id for column in shown for c in column.entry.verdict.capabilities),
         }
-        - picture.present.helpers
+        - snapshot.present.helpers
     )
     lines = [
         f"| capability | {' | '.join(_series(column.version) for column in shown)} |",
@@ -109,22 +110,24 @@ def capability_table(picture: Snapshot, described: Sequence[Described]) -> str:
     lines += [f"- `{column.entry.cell.id}`, run {column.entry.verdict.latest}" for column in shown]
     lines += _section("With the newest versions that were tested:", _newest(shown))
     lines += _section("Where another cell of the same release differs:", _differences(shown))
-    lines += _section("Why a capability is ✗:", _reasons(picture, shown))
+    lines += _section("Why a capability is ✗:", _reasons(snapshot, shown))
     lines += _section(
         "Tests of the suite's own helpers, which say nothing about the library, in the cells"
         " above:",
-        _helpers(shown, {name: _plain(titles.get(name, name)) for name in picture.present.helpers}),
+        _helpers(
+            shown, {name: _plain(titles.get(name, name)) for name in snapshot.present.helpers}
+        ),
     )
     return "\n".join(lines) + "\n"
 
 
-def unexplained(picture: Snapshot) -> tuple[tuple[str, str], ...]:
+def unexplained(snapshot: Snapshot) -> tuple[tuple[str, str], ...]:
     """Return cell and capability of each `no` for which nobody has declared why."""
     return tuple(
         (entry.cell.id, capability.id)
-        for entry in picture.known
+        for entry in snapshot.known
         for capability in entry.verdict.capabilities
-        if capability.status == "no" and picture.explained(entry, capability) is None
+        if capability.status == "no" and snapshot.explained(entry, capability) is None
     )
 
 
@@ -164,13 +167,13 @@ def _differences(shown: Sequence[ReleaseColumn]) -> Iterable[str]:
                 yield f"- `{other.cell.id}`: {', '.join(differ)}"
 
 
-def _reasons(picture: Snapshot, shown: Sequence[ReleaseColumn]) -> Iterable[str]:
+def _reasons(snapshot: Snapshot, shown: Sequence[ReleaseColumn]) -> Iterable[str]:
     found: dict[tuple[str, KnownIssue | None], list[str]] = {}
     for column in shown:
         for entry in (column.entry, *column.others):
             for one in entry.verdict.capabilities:
                 if one.status == "no":
-                    cells = found.setdefault((one.id, picture.explained(entry, one)), [])
+                    cells = found.setdefault((one.id, snapshot.explained(entry, one)), [])
                     cells.append(_series(column.version))
     for (name, issue), versions in sorted(found.items(), key=lambda item: (item[0][0], item[1])):
         because = "not explained yet" if issue is None else f"{issue.because}{_link(issue)}"
@@ -179,15 +182,6 @@ def _reasons(picture: Snapshot, shown: Sequence[ReleaseColumn]) -> Iterable[str]
 
 def _link(issue: KnownIssue) -> str:
     return f" [source]({issue.link})" if issue.link else ""
-
-
-def _rank(entry: Entry) -> tuple[int, tuple[Version, ...]]:
-    yes = sum(one.status == "yes" for one in entry.verdict.capabilities)
-    return yes, _versions(entry)
-
-
-def _versions(entry: Entry) -> tuple[Version, ...]:
-    return tuple(coordinate.version for coordinate in reversed(entry.cell.coordinates))
 
 
 def _was_installed(entry: Entry) -> bool:

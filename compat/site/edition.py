@@ -227,7 +227,7 @@ class MatrixReport:
     @cached_property
     def facts(self) -> Feasibility:
         """What catalogue and rules say about cells: published requirements, relaxations."""
-        return Feasibility(self.picture.matrix, self.picture.catalogue)
+        return self.picture.feasibility
 
     @cached_property
     def places(self) -> dict[str, tuple[Entry, ...]]:

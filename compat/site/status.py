@@ -5,7 +5,7 @@ pages, badges and API.
 from collections.abc import Sequence
 from typing import Literal, get_args
 
-from compat.plan.cell import Recipe
+from compat.results.representative import representative
 from compat.results.snapshot import Entry
 from compat.results.verdict import Kind
 from compat.run.outcome import Failed
@@ -161,20 +161,6 @@ def style_of(entry: Entry, siblings: Sequence[Entry] = ()) -> StatusStyle:
     return LOOKS[state]
 
 
-def representative(entries: Sequence[Entry]) -> Entry:
-    """Return the cell of a place that speaks for it: the best answer that a user can have, the most
-    usual first.
-
-    As published works, today before of its time; then relaxed; then in part, by chance, not; a
-    flaky fresh cell is not outdone by an older one. What nothing is known of comes before what is
-    ruled out: it may still be tried.
-    """
-    fresh = next((one for one in entries if one.cell.recipe == "fresh"), None)
-    if fresh is not None and fresh.verdict.kind == "flaky":
-        return fresh
-    return min(entries, key=_rank)
-
-
 def place_look(entries: Sequence[Entry]) -> StatusStyle:
     """Return how a place is shown: its three recipes folded into one."""
     return style_of(representative(entries), entries)
@@ -182,18 +168,3 @@ def place_look(entries: Sequence[Entry]) -> StatusStyle:
 
 def _is_admitted(entry: Entry) -> bool:
     return entry.planned and entry.cell.recipe == "fresh" and entry.obstacle is None
-
-
-_KIND_RANK: dict[Kind, int] = {
-    "works": 0,
-    "partial": 1,
-    "flaky": 2,
-    "broken": 3,
-    "unknown": 4,
-    "infeasible": 5,
-}
-_RECIPE_RANK: dict[Recipe, int] = {"fresh": 0, "dated": 1, "relaxed": 2}
-
-
-def _rank(entry: Entry) -> tuple[int, int]:
-    return _KIND_RANK[entry.verdict.kind], _RECIPE_RANK[entry.cell.recipe]

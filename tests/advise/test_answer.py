@@ -282,7 +282,7 @@ def test_every_answer_is_honest(shelf: Shelf, request: Request) -> None:
         else []
     )
     for card in cards:
-        entry = found.picture.by_id[card.proof.cell.id]
+        entry = found.snapshot.by_id[card.proof.cell.id]
         assert entry.verdict.kind == card.proof.kind
         assert entry.verdict.kind in ("works", "partial")
         assert card.lock.digest == entry.lock_digest

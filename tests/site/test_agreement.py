@@ -19,6 +19,7 @@ from compat.advise.proof import is_current
 from compat.advise.request import GOALS, Request, request_of
 from compat.cli.setting import Setting
 from compat.cli.stand import Stand
+from compat.results.representative import representative
 from compat.results.snapshot import Entry
 from compat.results.verdict import EvaluationContext
 from compat.site.api.documents import api, api_path
@@ -28,7 +29,7 @@ from compat.site.exports.database import database
 from compat.site.history import events
 from compat.site.pages.cell_view import cell_view
 from compat.site.pages.neighbours import Neighbours
-from compat.site.status import representative, style_of
+from compat.site.status import style_of
 
 SLOW = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

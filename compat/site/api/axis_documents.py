@@ -12,6 +12,7 @@ from compat.declare.matrix import Axis, InterpreterAxis
 from compat.index.release import Release
 from compat.index.select import members
 from compat.results.record import Capability, Status
+from compat.results.representative import representative
 from compat.results.snapshot import Entry
 from compat.site.api.axis_shapes import (
     CapabilityCell,
@@ -25,7 +26,7 @@ from compat.site.api.axis_shapes import (
 )
 from compat.site.api.cell_documents import head
 from compat.site.edition import MatrixReport, place_of
-from compat.site.status import STATES, State, cell_state, representative
+from compat.site.status import STATES, State, cell_state
 
 MOST_CHANGES = 500
 STATUSES: tuple[Status, ...] = get_args(Status)

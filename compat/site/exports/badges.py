@@ -11,10 +11,11 @@ from xml.etree import ElementTree
 from packaging.version import Version
 
 from compat.advise.request import label
+from compat.results.representative import representative
 from compat.results.snapshot import Entry
 from compat.site.edition import Edition, MatrixReport, SiteFile, place_of, segment
 from compat.site.encode import json, line, written
-from compat.site.status import State, representative, style_of
+from compat.site.status import State, style_of
 from compat.site.wording import day, ranges
 from compat.value import Value
 

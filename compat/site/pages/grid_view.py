@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from packaging.version import Version
 
 from compat.declare.matrix import Matrix, PackageAxis
+from compat.results.representative import representative
 from compat.results.snapshot import Entry
 from compat.site.edition import MatrixReport, Versions, page
 from compat.site.pages.place_view import AnswerPart, GridPlace, View, place_view
@@ -19,7 +20,6 @@ from compat.site.status import (
     REFUSED,
     StatusStyle,
     place_look,
-    representative,
 )
 from compat.site.wording import python_of, ranges
 

@@ -1,4 +1,4 @@
-"""The picture of a matrix: each cell once, with its verdict, and why it is not green."""
+"""The snapshot of a matrix: each cell once, with its verdict, and why it is not green."""
 
 import datetime
 
@@ -13,7 +13,7 @@ from compat.declare.matrix import KnownIssue, Matrix, When
 from compat.plan.plan import plan
 from compat.results.record import Record
 from compat.results.refuted import refuted
-from compat.results.snapshot import Snapshot, snapshot
+from compat.results.snapshot import Snapshot, entry_of, snapshot
 from compat.results.table import capability_table, unexplained
 from compat.results.verdict import EvaluationContext
 
@@ -42,12 +42,18 @@ def with_known(**more: str) -> Matrix:
     return msgspec.structs.replace(matrix_of(WORLD), known=(issue,))
 
 
-def test_every_cell_of_the_plan_stands_in_the_picture_once_and_in_order() -> None:
+def test_every_cell_of_the_plan_stands_in_the_snapshot_once_and_in_order() -> None:
     found = pictured(ran("pass", cell=LAST, capabilities=capabilities(sum="yes")))
     assert [entry.cell for entry in found.entries] == [fate.cell for fate in FATES]
     assert [entry.cell.id for entry in found.known] == [LAST]
     assert found.by_id[LAST].verdict.kind == "works"
     assert found.by_id[FIRST].verdict.kind in ("unknown", "infeasible")
+
+
+def test_the_entry_of_one_cell_is_that_of_the_whole() -> None:
+    run = ran("pass", cell=LAST, capabilities=capabilities(sum="yes"))
+    alone = entry_of(FATES[-1].cell, (run,), PRESENT, lock_digest=LOCK)
+    assert alone == pictured(run).by_id[LAST]
 
 
 def test_a_cell_that_left_the_plan_keeps_its_runs_and_one_of_other_axes_is_left_out() -> None:

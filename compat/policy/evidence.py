@@ -1,0 +1,167 @@
+"""The `policy` room's evidence: what the runs of a cell say about a floor, and what is missing.
+
+A cell supports a floor when its verdict is `works`, or `partial` where each failing capability has
+a declared explanation; tested, not stale, not flaky. Such runs count as witnesses when they were of
+today's lock and suite, one a day, and isolated as the policy asks. A cell without such a run moves
+no floor, whether it works or is broken.
+"""
+
+import datetime
+from collections.abc import Iterable
+from typing import Literal
+
+from packaging.version import Version
+
+from compat.declare.policy import Policy
+from compat.policy.proposal import Against, CellEvidence, Objection
+from compat.results.record import Ran
+from compat.results.snapshot import Entry, Snapshot
+from compat.results.verdict import History, Verdict, verdict_of
+from compat.value import StrictValue
+
+FloorState = Literal["proven", "green", "red", "open"]
+
+
+class FloorEvidence(StrictValue, frozen=True, kw_only=True):
+    """What is known of a floor at one version.
+
+    `proven`: every corner is green with enough witnesses; `green`: green, with too few; `red`:
+    every corner is broken; `open`: anything else. `red_days` is on how many days the least often
+    broken corner was.
+    """
+
+    version: Version
+    state: FloorState
+    evidence: tuple[CellEvidence, ...]
+    objections: tuple[Objection, ...]
+    needs: tuple[str, ...]
+    red_days: int = 0
+
+    @property
+    def is_green(self) -> bool:
+        """Whether every corner supports it, however often."""
+        return self.state in ("proven", "green")
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether any run says something about it."""
+        return any(cell.latest is not None for cell in self.evidence)
+
+
+def no_evidence(version: Version, because: str) -> FloorEvidence:
+    """Return what is known of a floor that no cell says anything about."""
+    against = Objection(against="missing", because=because)
+    return FloorEvidence(
+        version=version, state="open", evidence=(), objections=(against,), needs=()
+    )
+
+
+def merged(
+    floors: Iterable[FloorEvidence],
+) -> tuple[tuple[CellEvidence, ...], tuple[Objection, ...], tuple[str, ...]]:
+    """Return the evidence, the objections and the needs of several floors, each once."""
+    several = tuple(floors)
+    return (
+        tuple(dict.fromkeys(cell for floor in several for cell in floor.evidence)),
+        tuple(dict.fromkeys(objection for floor in several for objection in floor.objections)),
+        tuple(dict.fromkeys(cell for floor in several for cell in floor.needs)),
+    )
+
+
+def cell_evidence(entry: Entry, snapshot: Snapshot, policy: Policy) -> CellEvidence:
+    """Return what is known of one cell, and whether it supports the floor that needs it."""
+    verdict = _without_trouble(entry, snapshot)
+    unexplained = [
+        capability.id
+        for capability in verdict.capabilities
+        if capability.status == "no" and not snapshot.explained(entry, capability)
+    ]
+    fits = verdict.kind == "works" or (verdict.kind == "partial" and not unexplained)
+    known = snapshot.explained(entry)
+    because = "; ".join(
+        (*verdict.reasons, *([] if known is None else [f"it is known: {known.because}"]))
+    )
+    if verdict.kind == "partial" and unexplained:
+        because = f"no explanation is declared of why these fail: {', '.join(unexplained)}"
+    days = _isolated_days(entry, policy)
+    return CellEvidence(
+        cell=entry.cell.id,
+        recipe=entry.cell.recipe,
+        verdict=verdict.kind,
+        outcome="" if verdict.outcome is None else str(verdict.outcome),
+        latest=verdict.latest,
+        days=days,
+        supports=fits and verdict.evidence == "tested" and not verdict.stale and bool(days),
+        stale=verdict.stale,
+        because=because,
+    )
+
+
+def objection(evidence: CellEvidence, policy: Policy) -> Objection | None:
+    """Return what one cell leaves to object to; None where it supports the floor often enough."""
+
+    def says(against: Against, because: str) -> Objection:
+        return Objection(against=against, because=because, cells=(cell,))
+
+    cell = evidence.cell
+    if evidence.supports:
+        return _too_few(evidence, policy.witnesses)
+    if evidence.latest is None:
+        return says("missing", f"no run of {cell} counts yet")
+    if evidence.verdict == "flaky":
+        return says("flaky", f"{cell} is flaky: {evidence.because}")
+    if evidence.stale:
+        return says("stale", f"{cell} must run again: {evidence.because}")
+    if not evidence.days and evidence.verdict in ("works", "partial", "broken"):
+        needed = f"{cell} has no run at isolation {policy.isolation}, which a floor needs"
+        return says("isolation", f"{needed}: {evidence.because}")
+    if evidence.verdict == "unknown":
+        return says("missing", f"{cell} has no answer yet: {evidence.because}")
+    if evidence.verdict == "partial":
+        return says("red", f"{cell} works only in part: {evidence.because}")
+    return says("red", f"{cell} does not work: {evidence.because}")
+
+
+def is_red(evidence: CellEvidence) -> bool:
+    """Return whether the cell is broken, by runs that count for a floor."""
+    return evidence.verdict == "broken" and bool(evidence.days) and not evidence.stale
+
+
+def _without_trouble(entry: Entry, snapshot: Snapshot) -> Verdict:
+    """The verdict without the newer run that says nothing: trouble neither moves a floor nor
+    stops it.
+    """
+    if entry.history.unanswered is None:
+        return entry.verdict
+    counted = History(counted=entry.counted)
+    return verdict_of(entry.cell.id, counted, snapshot.present, entry.lock_digest, entry.obstacle)
+
+
+def _isolated_days(entry: Entry, policy: Policy) -> tuple[datetime.date, ...]:
+    """The days of the isolated runs that made the verdict: those of the newest run's lock and
+    suite.
+    """
+    runs = [counted.run for counted in entry.counted]
+    if not runs:
+        return ()
+    newest = (runs[-1].lock_digest, runs[-1].suite_digest)
+    alike = (run for run in runs if (run.lock_digest, run.suite_digest) == newest)
+    return tuple(sorted({run.started.date() for run in alike if _is_isolated(run, policy)}))
+
+
+def _is_isolated(run: Ran, policy: Policy) -> bool:
+    """Whether the cell was isolated as the policy asks; one that was never locked ran nothing."""
+    return run.lock_digest == "" or run.isolation >= policy.isolation
+
+
+def _too_few(evidence: CellEvidence, witnesses: int) -> Objection | None:
+    if len(evidence.days) >= witnesses:
+        return None
+    after = evidence.days[-1] + datetime.timedelta(days=1)
+    days = ", ".join(str(day) for day in evidence.days)
+    runs = f"{evidence.cell} has supporting runs on {len(evidence.days)} of {witnesses} days"
+    return Objection(
+        against="witnesses",
+        because=f"{runs} ({days}); a run from {after} on is the next that counts",
+        cells=(evidence.cell,),
+    )

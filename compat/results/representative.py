@@ -1,0 +1,70 @@
+"""The `results` room's one rule for which cell stands for a place or a release.
+
+Grid, badges, capability table and proposals all ask here, so none shows another answer than the
+next. The representative cell is the best answer that a user can have, the most usual first:
+
+1. Of a place, a flaky fresh cell is representative: that a plain install works by chance is not
+   outdone by what works with older packages or changed pins.
+2. Then the verdict decides: works, partial, flaky, broken, unknown, infeasible. What nothing is
+   known of comes before what is ruled out: it may still be tried.
+3. Of cells that do not work in full, the one with the most capabilities that work.
+4. Then the recipe: as published today, as published at the time, with changed dependency pins.
+5. Of a release, then the most capabilities that work, and the newest versions.
+
+Whoever asks may leave out cells that cannot answer (the table: those that did not reach the suite),
+but never orders the rest.
+"""
+
+from collections.abc import Iterable
+
+from packaging.version import Version
+
+from compat.plan.cell import Coordinate, Recipe
+from compat.results.snapshot import Entry
+from compat.results.verdict import Kind
+
+_KIND_RANK: dict[Kind, int] = {
+    "works": 0,
+    "partial": 1,
+    "flaky": 2,
+    "broken": 3,
+    "unknown": 4,
+    "infeasible": 5,
+}
+_RECIPE_RANK: dict[Recipe, int] = {"fresh": 0, "dated": 1, "relaxed": 2}
+
+
+def representative(entries: Iterable[Entry]) -> Entry:
+    """Return the cell that represents the entries: those of one place, or of a release's places.
+
+    Raises ValueError without any entry.
+    """
+    places: dict[tuple[Coordinate, ...], list[Entry]] = {}
+    for entry in entries:
+        places.setdefault(entry.cell.coordinates, []).append(entry)
+    return max(map(_of_place, places.values()), key=_preference)
+
+
+def newest_versions(entry: Entry) -> tuple[Version, ...]:
+    """Return a cell's versions as they are compared for which are newer, the last axis first."""
+    return tuple(coordinate.version for coordinate in reversed(entry.cell.coordinates))
+
+
+def _of_place(entries: list[Entry]) -> Entry:
+    for entry in entries:
+        if entry.cell.recipe == "fresh" and entry.verdict.kind == "flaky":
+            return entry
+    return max(entries, key=_preference)
+
+
+def _preference(entry: Entry) -> tuple[int, int, int, int, tuple[Version, ...]]:
+    """What the greatest of is representative."""
+    kind = entry.verdict.kind
+    working = sum(capability.status == "yes" for capability in entry.verdict.capabilities)
+    return (
+        -_KIND_RANK[kind],
+        0 if kind == "works" else working,
+        -_RECIPE_RANK[entry.cell.recipe],
+        working,
+        newest_versions(entry),
+    )
