@@ -76,6 +76,21 @@ def test_it_imports_only_what_a_cell_has(path: Path) -> None:
     assert strange - own <= MAY_IMPORT[owner]
 
 
+def test_what_is_taken_from_a_neighbour_in_the_cell_stands_there() -> None:
+    trees = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in INCELL}
+    public = {
+        stem: {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        for stem, tree in trees.items()
+    }
+    for tree in trees.values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("compat_"):
+                neighbour = (node.module or "").removeprefix("compat_")
+                assert {alias.name for alias in node.names} <= public[neighbour]
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                assert node.value.id not in public or node.attr in public[node.value.id]
+
+
 @pytest.mark.parametrize("owner", sorted(set(MAY_IMPORT) - {"incell"}))
 def test_each_test_of_a_suite_shows_one_capability_and_says_what_it_means(owner: str) -> None:
     ids = []
