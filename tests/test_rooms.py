@@ -63,6 +63,7 @@ EDGES = {
     "compat/run/isolation.py": {"pathlib", "shutil"},
     "compat/run/keeper.py": {"os", "socket", "time"},
     "compat/run/logfile.py": {"os", "pathlib"},
+    "compat/run/processes.py": {"os", "time"},
     "compat/run/meter.py": {"os", "pathlib", "time"},
     "compat/run/supervise.py": {"os", "pathlib", "subprocess", "tempfile", "time"},
     "compat/results/files.py": {"os", "pathlib"},
