@@ -10,11 +10,11 @@ from typing import Protocol
 
 import msgspec
 
+from compat.run.cell_run import CellRun
 from compat.run.classify import classify
 from compat.run.evidence import Evidence
 from compat.run.job import Bench, Job
 from compat.run.outcome import Failed, Outcome, Passed, is_spurious
-from compat.run.session import CellRun
 from compat.value import Value
 
 # So many cells in a row that fail before their import say more about the worker than about the

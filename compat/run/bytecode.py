@@ -4,26 +4,26 @@ another has compiled.
 A cell's code must not be able to put a lie into it. So nothing that a cell wrote is ever taken:
 `harvest` is told which modules were imported, and compiles their sources itself. And nothing of the
 store is ever shared: `lend` copies, as a cell could write through a hard link. Both look at the
-source itself; a RECORD, which is hostile text, only says where to look.
+source itself; a RECORD, which is hostile text, only says where to look. The RECORDs are those that
+were read before any code of the cell ran.
 """
 
 import base64
 import binascii
-import csv
 import hashlib
 import os
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from compat.run import compiling
 from compat.run.evidence import Limits
+from compat.run.installed import Distribution
 from compat.run.isolation import Room
 from compat.run.supervise import run_limited
 from compat.value import Value
 
 _HASH_BYTES = 32
-_MOST_RECORD_BYTES = 64 << 20
 # A large library has 4,000 modules; they take 20 s. A source that needs more of anything was
 # written for that.
 _COMPILING = Limits(
@@ -46,83 +46,90 @@ class Source(Value, frozen=True):
         return os.path.join(self.folder, f"{self.stem}.py")
 
 
-def lend(site_packages: Path, tag: str, magic: bytes, store: Path) -> int:
-    """Put the `.pyc` of each installed source that the store knows into its `__pycache__`; return
-    how many.
+class BytecodeStore:
+    """The part of the store for one interpreter.
 
-    `tag` and `magic` are those of the interpreter that will read them (PEP 3147,
-    `importlib.util.MAGIC_NUMBER`). To be called before any code of the cell has run. What is
-    already there stays, and what cannot be read or written is left.
+    Two patch versions share a tag and a magic number; two pre-releases share the tag only.
     """
-    place = _place(store, tag, magic)
-    known = _known(place)
-    folders = _Folders(site_packages)
-    lent = 0
-    for source in sources(site_packages):
-        if source.sha256 in known and folders.is_plain(source.folder):
-            lent += _lent(site_packages, source, tag, place)
-    return lent
+
+    def __init__(self, store: Path, tag: str, magic: bytes) -> None:
+        """Take the tag and magic of the interpreter that will read the bytecode (PEP 3147,
+        `importlib.util.MAGIC_NUMBER`).
+        """
+        self.place = store / f"{tag}-{magic.hex()}"
+        self.tag = tag
+        self.magic = magic
+
+    def lend(self, site_packages: Path, distributions: Iterable[Distribution]) -> int:
+        """Put the `.pyc` of each installed source that the store knows into its `__pycache__`;
+        return how many.
+
+        To be called before any code of the cell has run. What is already there stays, and what
+        cannot be read or written is left.
+        """
+        known = _known(self.place)
+        folders = _Folders(site_packages)
+        lent = 0
+        for source in sources(distributions):
+            if source.sha256 in known and folders.is_plain(source.folder):
+                lent += _lent(site_packages, source, self.tag, self.place)
+        return lent
+
+    def harvest(
+        self,
+        site_packages: Path,
+        distributions: Iterable[Distribution],
+        used: Collection[str],
+        python: Path,
+    ) -> int:
+        """Compile the sources that a run has used and the store does not know; return how many
+        came to it.
+
+        To be called when nothing of the cell is alive. `python` is an interpreter of this tag and
+        magic that no cell can write to, so not the one in the cell's own folder.
+        """
+        known = _known(self.place)
+        folders = _Folders(site_packages)
+        missing = {
+            source.sha256: os.path.join(folders.site, source.path)
+            for source in sources(distributions)
+            if source.sha256 not in known
+            and source.path in used
+            and folders.is_plain(source.folder)
+        }
+        if not missing:
+            return 0
+        self.place.mkdir(parents=True, exist_ok=True)
+        self._compile(missing, python)
+        return len(_known(self.place) & missing.keys())
+
+    def _compile(self, missing: Mapping[str, str], python: Path) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            names = Path(folder) / "wanted"
+            names.write_text(
+                "".join(f"{sha256} {path}\n" for sha256, path in sorted(missing.items())),
+                encoding="utf-8",
+            )
+            command = [
+                *(str(python), "-I", "-S", "-B", compiling.__file__),
+                *(str(names), str(self.place), self.magic.hex()),
+            ]
+            room = Room(
+                cwd=Path(folder),
+                variables=(),
+                log=Path(folder) / "log",
+                writable=(self.place,),
+                network=False,
+            )
+            run_limited(command, room, _COMPILING, level="L1")
 
 
-def harvest(
-    site_packages: Path, used: Collection[str], python: Path, tag: str, magic: bytes, store: Path
-) -> int:
-    """Compile the sources that a run has used and the store does not know; return how many came to
-    it.
-
-    To be called when nothing of the cell is alive. `python` is an interpreter with this tag and
-    magic that no cell can write to, so not the one in the cell's own folder.
-    """
-    place = _place(store, tag, magic)
-    known = _known(place)
-    folders = _Folders(site_packages)
-    wanted = {
-        source.sha256: os.path.join(folders.site, source.path)
-        for source in sources(site_packages)
-        if source.sha256 not in known and source.path in used and folders.is_plain(source.folder)
-    }
-    if not wanted:
-        return 0
-    place.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        names = Path(folder) / "wanted"
-        names.write_text(
-            "".join(f"{sha256} {path}\n" for sha256, path in sorted(wanted.items())),
-            encoding="utf-8",
-        )
-        command = [
-            str(python),
-            "-I",
-            "-S",
-            "-B",
-            compiling.__file__,
-            str(names),
-            str(place),
-            magic.hex(),
-        ]
-        room = Room(
-            cwd=Path(folder),
-            variables=(),
-            log=Path(folder) / "log",
-            writable=(place,),
-            network=False,
-        )
-        run_limited(command, room, _COMPILING, level="L1")
-    return len(_known(place) & wanted.keys())
-
-
-def sources(site_packages: Path) -> Iterator[Source]:
+def sources(distributions: Iterable[Distribution]) -> Iterator[Source]:
     """Yield the modules that the RECORD files of the installed distributions name with a sha256."""
-    for record in sorted(site_packages.glob("*.dist-info/RECORD")):
-        try:
-            if record.stat().st_size > _MOST_RECORD_BYTES:
-                continue
-            with record.open(encoding="utf-8", errors="replace", newline="") as file:
-                for row in csv.reader(file):
-                    if len(row) >= 2 and (source := source_of_row(row[0], row[1])):
-                        yield source
-        except (OSError, csv.Error):
-            continue
+    for distribution in distributions:
+        for path, digest in distribution.files.items():
+            if source := source_of_row(path, digest):
+                yield source
 
 
 def source_of_row(path: str, digest: str) -> Source | None:
@@ -199,16 +206,11 @@ def _lent(site_packages: Path, source: Source, tag: str, place: Path) -> bool:
     return True
 
 
-def _place(store: Path, tag: str, magic: bytes) -> Path:
-    """Two patch versions share a tag and a magic number; two pre-releases share the tag only."""
-    return store / f"{tag}-{magic.hex()}"
-
-
 def _known(place: Path) -> frozenset[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for number in range(256):
         try:
-            found.update(os.listdir(place / f"{number:02x}"))
+            names.update(os.listdir(place / f"{number:02x}"))
         except OSError:
             continue
-    return frozenset(found)
+    return frozenset(names)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from compat.run.disk import MIB
 from compat.run.evidence import EndedBy, Limits
-from compat.run.keeper import process
+from compat.run.processes import process
 from compat.value import Value
 
 _ROOT = Path("/sys/fs/cgroup")

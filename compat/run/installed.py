@@ -96,7 +96,7 @@ class Environment:
         """Return what is installed and not as a RECORD says, sorted; each file is read and
         hashed.
         """
-        self.distributions = tuple(_distributions(self.cell, self.site))
+        self.distributions = tuple(distributions_in(self.cell, self.site))
         self._hashes = {}
         wrong = set()
         for distribution in self.distributions:
@@ -258,7 +258,8 @@ def _top_level(distribution: Distribution) -> set[str]:
     return {name for name in names if name.isidentifier()}
 
 
-def _distributions(cell: Path, site: str) -> Iterator[Distribution]:
+def distributions_in(cell: Path, site: str) -> Iterator[Distribution]:
+    """Yield what is installed in the site-packages, a path below the cell, by its metadata."""
     try:
         names = sorted(os.listdir(cell / site))
     except OSError:

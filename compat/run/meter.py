@@ -9,7 +9,7 @@ from compat.run import logfile
 from compat.run.cgroup import Group, tasks
 from compat.run.disk import MIB, Disk
 from compat.run.evidence import EndedBy, Isolation, Limits
-from compat.run.keeper import Known, Process, family
+from compat.run.processes import Known, Process, family
 
 # The first seconds decide most: import faults, runaway loops. Later a slower look costs less than 1
 # % of a processor.

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from compat.run import cgroup, keeper, logfile
+from compat.run import cgroup, keeper, logfile, processes
 from compat.run.disk import MIB
 from compat.run.evidence import Ended, EndedBy, Isolation, Limits
 from compat.run.isolation import HIGHEST_FIRST, Room, wrapped
@@ -179,7 +179,7 @@ class _Tree:
             self.said += heard
         return True
 
-    def close(self, level: Isolation, known: keeper.Known | None) -> None:
+    def close(self, level: Isolation, known: processes.Known | None) -> None:
         """Make sure that nothing is left, even when the keeper was killed, stopped or starved."""
         if self.outer is None:
             return
@@ -187,11 +187,11 @@ class _Tree:
             self.order(keeper.KILL)
             if not self.has_ended(_KILL_SECONDS):
                 if level in ("L1", "L0"):
-                    keeper.kill_descendants(self.root, known)
+                    processes.kill_descendants(self.root, known)
                 self.outer.kill()
                 self.has_ended(_GONE_SECONDS)
         if known is not None:
-            keeper.kill_descendants(self.root, known)
+            processes.kill_descendants(self.root, known)
         for pipe in (self.outer.stdin, self.outer.stdout):
             if pipe:
                 pipe.close()

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from compat.run.bytecode import harvest, lend, source_of_row, sources
+from compat.run.bytecode import BytecodeStore, source_of_row, sources
+from compat.run.installed import Distribution, distributions_in
 
 TAG = str(sys.implementation.cache_tag)
 MAGIC = importlib.util.MAGIC_NUMBER
@@ -51,8 +52,12 @@ class Cell:
         command = [sys.executable, "-S", *flags, "-c", program]
         return subprocess.run(command, env={}, capture_output=True, text=True, check=True)
 
-    def lend(self, store: Path, magic: bytes = MAGIC) -> int:
-        return lend(self.site, TAG, magic, store)
+    @property
+    def distributions(self) -> list[Distribution]:
+        return list(distributions_in(self.site.parent, self.site.name))
+
+    def lend(self, store: Path, magic: bytes = MAGIC, tag: str = TAG) -> int:
+        return BytecodeStore(store, tag, magic).lend(self.site, self.distributions)
 
     def harvest(self, store: Path, magic: bytes = MAGIC) -> int:
         """Tell the harvest of each module whose bytecode a run has left here."""
@@ -60,7 +65,7 @@ class Cell:
         used = {
             (path.parent.parent / f"{path.name.partition('.')[0]}.py").as_posix() for path in left
         }
-        return harvest(self.site, used, PYTHON, TAG, magic, store)
+        return BytecodeStore(store, TAG, magic).harvest(self.site, self.distributions, used, PYTHON)
 
 
 @pytest.fixture
@@ -143,8 +148,10 @@ class TestAHarvest:
         assert first.harvest(store, magic=b"\0\0\r\n") == 0
 
     def test_of_an_empty_place_is_nothing(self, tmp_path: Path, store: Path) -> None:
-        assert harvest(tmp_path / "nowhere", {"a.py"}, PYTHON, TAG, MAGIC, store) == 0
-        assert lend(tmp_path / "nowhere", TAG, MAGIC, store) == 0
+        nowhere, place = BytecodeStore(store, TAG, MAGIC), tmp_path / "nowhere"
+        assert list(distributions_in(tmp_path, "nowhere")) == []
+        assert nowhere.harvest(place, [], {"a.py"}, PYTHON) == 0
+        assert nowhere.lend(place, []) == 0
 
 
 class TestALoan:
@@ -192,7 +199,7 @@ class TestALoan:
 
     def test_is_not_given_to_another_interpreter(self, store: Path, tmp_path: Path) -> None:
         assert second(tmp_path).lend(store, magic=b"\0\0\r\n") == 0
-        assert lend(tmp_path / "second", "cpython-399", MAGIC, store) == 0
+        assert second(tmp_path).lend(store, tag="cpython-399") == 0
 
     def test_is_a_copy_that_the_cell_may_spoil(self, store: Path, tmp_path: Path) -> None:
         later = second(tmp_path)
@@ -312,5 +319,5 @@ class TestARecord:
     ) -> None:
         cell = Cell(tmp_path / "cell", {})
         cell.record(text)
-        assert list(sources(cell.site)) == []
+        assert list(sources(cell.distributions)) == []
         assert (cell.lend(store), cell.harvest(store)) == (0, 0)

@@ -22,7 +22,7 @@ from compat.lock.uv import UvLocker
 from compat.run.classify import classify
 from compat.run.evidence import Isolation
 from compat.run.job import Bench, Job
-from compat.run.session import CellRun
+from compat.run.cell_run import CellRun
 from compat.run.supervise import levels
 
 # The back end writes a mark into each victim, then makes an honest wheel.

@@ -24,7 +24,7 @@ from compat.run.classify import classify
 from compat.run.evidence import Evidence, Isolation
 from compat.run.interpreter import bytecode_of
 from compat.run.job import Bench, Job
-from compat.run.session import CellRun
+from compat.run.cell_run import CellRun
 
 THEN = datetime.datetime(2026, 11, 22, tzinfo=datetime.timezone.utc)
 LEVELS: tuple[Isolation, ...] = ("L3", "L2", "L1")

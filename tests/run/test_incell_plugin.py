@@ -38,7 +38,8 @@ class Suite:
         self.site = folder / "lib" / "site-packages"
         for made in (self.folder, self.plugin, self.site):
             made.mkdir(parents=True)
-        shutil.copy(PLUGIN, self.plugin / "compat_plugin.py")
+        for module in ("plugin", "raised"):
+            shutil.copy(PLUGIN.with_name(f"{module}.py"), self.plugin / f"compat_{module}.py")
 
     def write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(textwrap.dedent(text), encoding="utf-8")

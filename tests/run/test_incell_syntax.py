@@ -14,7 +14,7 @@ INCELL = sorted((ROOT / "compat" / "run" / "incell").glob("*.py"))
 SUITES = sorted((ROOT / "matrices").glob("*/suite/**/*.py"))
 # Beyond the standard library and the suite's own modules.
 MAY_IMPORT = {
-    "incell": {"pytest", "probe", "compat_plugin"},
+    "incell": {"pytest", "probe", "compat_plugin", "compat_raised"},
     "tff": {
         "pytest",
         "grpc",
@@ -57,7 +57,9 @@ def name_of(path: Path) -> str:
 
 
 def test_there_is_something_to_look_at() -> None:
-    assert {path.name for path in INCELL} == {"__init__.py", "launch.py", "plugin.py", "probe.py"}
+    assert {path.name for path in INCELL} == {
+        *("__init__.py", "launch.py", "plugin.py", "probe.py", "raised.py")
+    }
     assert {owner_of(path) for path in SUITES} == set(MAY_IMPORT) - {"incell"}
 
 
@@ -74,6 +76,21 @@ def test_it_imports_only_what_a_cell_has(path: Path) -> None:
         sys.stdlib_module_names
     )
     assert strange - own <= MAY_IMPORT[owner]
+
+
+def test_what_is_taken_from_a_neighbour_in_the_cell_stands_there() -> None:
+    trees = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in INCELL}
+    public = {
+        stem: {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        for stem, tree in trees.items()
+    }
+    for tree in trees.values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("compat_"):
+                neighbour = (node.module or "").removeprefix("compat_")
+                assert {alias.name for alias in node.names} <= {"MESSAGE"} | public[neighbour]
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                assert node.value.id not in public or node.attr in public[node.value.id]
 
 
 @pytest.mark.parametrize("owner", sorted(set(MAY_IMPORT) - {"incell"}))

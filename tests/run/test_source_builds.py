@@ -32,7 +32,7 @@ from compat.run.classify import classify
 from compat.run.evidence import Limits
 from compat.run.job import Bench, Job
 from compat.run.outcome import is_spurious
-from compat.run.session import CellRun
+from compat.run.cell_run import CellRun
 
 # Its build asks for a tool without saying which version, and needs what only the old one has.
 BACKEND = """\

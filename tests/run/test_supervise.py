@@ -8,7 +8,7 @@ import pytest
 from support import hostile
 from support.hostile import EACH_LEVEL, PATH, PLENTY, Place
 
-from compat.run import cgroup, keeper, meter
+from compat.run import cgroup, meter, processes
 from compat.run.disk import Disk, taken
 from compat.run.supervise import levels, run_limited
 
@@ -213,7 +213,7 @@ class TestMemory:
     def test_a_process_that_forbids_to_be_looked_at_counts_in_full(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        myself = keeper.process(os.getpid())
+        myself = processes.process(os.getpid())
         assert myself is not None
         read = meter._read
         monkeypatch.setattr(

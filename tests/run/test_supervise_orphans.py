@@ -11,7 +11,7 @@ from support import hostile
 from support.hostile import CONTAINED, EACH_LEVEL, NAMESPACED, ORPHANS, PATH, Place
 
 from compat.run import meter
-from compat.run.keeper import process
+from compat.run.processes import process
 
 
 @pytest.fixture(params=EACH_LEVEL)

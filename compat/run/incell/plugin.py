@@ -1,10 +1,10 @@
 """A pytest plugin that runs inside a cell and streams one JSON line per event to the file named by
 COMPAT_EVENTS.
 
-Load a copy of it by `python -m pytest -p <its name>`. A line goes out before and after each test,
-so the last `start` without an `end` names the test that killed the process, and only a session that
-reached its end writes `finish`. What a suite tells it: `@pytest.mark.capability(id)`, with
-`of="helper"` where the test looks at a file of the suite alone; an exception with an attribute
+Load a copy of it by `python -m pytest -p <its name>`, beside one of `raised.py`. A line goes out
+before and after each test, so the last `start` without an `end` names the test that killed the
+process, and only a session that reached its end writes `finish`. What a suite tells it:
+`@pytest.mark.capability(id)`, with `of="helper"` where the test looks at a file of the suite alone; an exception with an attribute
 `missing` (names that this version does not have); `record_property("spelling", name)`;
 `record_property("metric", {name, value, unit, better})`.
 """
@@ -16,21 +16,19 @@ import hashlib
 import json
 import math
 import os
-import re
 import signal
-import sysconfig
-import tempfile
 import time
 from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
 
-MESSAGE = 500
+# Its name in the cell.
+from compat_raised import MESSAGE, exception_line, facts_of, text  # type: ignore[import-not-found]
+
 IDENTIFIER = 300
 # Kept before pytest captures standard error, so that a stack dump reaches the log of the cell.
 STDERR = os.dup(2)
-_MACHINERY = re.compile(r"(_pytest|pluggy|python[0-9.]+/importlib)/")
 
 
 class Stream:
@@ -93,7 +91,8 @@ class EventHooks:
 
     def describe(self, error: BaseException, otherwise: str = "") -> dict[str, Any]:
         """Return what an exception says; `otherwise` is its place when no frame tells."""
-        return facts_of(error, self.suites, otherwise)
+        facts: dict[str, Any] = facts_of(error, self.suites, otherwise)
+        return facts
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, None]:
@@ -255,7 +254,7 @@ def open_events() -> Stream:
 def capability_of(item: pytest.Item) -> str:
     """Return the capability id of a test, or nothing."""
     marker = item.get_closest_marker("capability")
-    return text(marker.args[0], IDENTIFIER) if marker is not None and marker.args else ""
+    return str(text(marker.args[0], IDENTIFIER)) if marker is not None and marker.args else ""
 
 
 def is_of_helper(item: pytest.Item) -> bool:
@@ -295,126 +294,30 @@ def metric(value: Any) -> dict[str, Any]:
     }
 
 
-def text(value: Any, limit: int) -> str:
-    """Return a string that every JSON reader takes: no lone surrogates, at most `limit`
-    characters.
-    """
-    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")[:limit]
-
-
 def identifier(nodeid: str) -> str:
     """Return a test's id; a long one is cut and ends in a digest, so that two of them stay
     apart.
     """
-    whole = text(nodeid, len(nodeid) * 10)
+    whole: str = text(nodeid, len(nodeid) * 10)
     if len(whole) <= IDENTIFIER:
         return whole
     digest = hashlib.sha256(whole.encode("utf-8")).hexdigest()[:8]
     return f"{whole[: IDENTIFIER - 9]}~{digest}"
 
 
-def exception_line(error: BaseException) -> str:
-    """Return the first line of what an exception says, which may itself go wrong."""
-    try:
-        lines = str(error).strip().splitlines()
-    except Exception as second:
-        lines = [f"(no text: its __str__ raised {type(second).__name__})"]
-    return text(lines[0], MESSAGE) if lines else ""
-
-
 def last_line(report: Any) -> str:
     """Return the last line of a report's text: where pytest puts the exception."""
     lines = str(getattr(report, "longreprtext", "") or report.longrepr or "").strip().splitlines()
-    return text(lines[-1], MESSAGE) if lines else ""
+    return str(text(lines[-1], MESSAGE)) if lines else ""
 
 
 def test_line(item: pytest.Item) -> str:
     """Return `file:line` of a test."""
     file, line, _ = item.location
-    return text(f"{os.path.basename(file)}:{(line or 0) + 1}", MESSAGE)
+    return str(text(f"{os.path.basename(file)}:{(line or 0) + 1}", MESSAGE))
 
 
 def suite_folder(argument: Any) -> str:
     """Return the folder that an argument of pytest names, with a separator at its end."""
     path = os.path.realpath(str(argument).split("::")[0])
     return (path if os.path.isdir(path) else os.path.dirname(path)) + os.sep
-
-
-def facts_of(error: BaseException, suites: list[str], otherwise: str = "") -> dict[str, Any]:
-    """Return type, first line and place of an exception, and whether the suite's own code raised
-    it.
-    """
-    outside, inside = frame_places(error, suites)
-    return {
-        "type": type(error).__name__,
-        "message": exception_line(error),
-        "where": text(outside or inside or otherwise, MESSAGE),
-        "of_suite": bool(inside and not outside),
-    }
-
-
-def frame_places(error: BaseException, suites: list[str]) -> tuple[str, str]:
-    """Return `file:line` of the innermost frame that the suite led to outside itself, and inside
-    it.
-
-    Frames before the suite's first are pytest's own. Frames that ask to be hidden (assertion
-    helpers), those of importlib and those of code generated at run time, whose names change, say
-    nothing.
-    """
-    if isinstance(error, SyntaxError) and error.filename:
-        where = f"{shown_path(error.filename, suites)}:{error.lineno or 0}"
-        return ("", where) if is_of(error.filename, suites) else (where, "")
-    inside = outside = ""
-    trace = error.__traceback__
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        where = f"{shown_source(file, trace.tb_frame.f_globals, suites)}:{trace.tb_lineno}"
-        if is_of(file, suites):
-            inside = (
-                inside if inside and trace.tb_frame.f_locals.get("__tracebackhide__") else where
-            )
-        elif (inside or not suites) and not is_noise(file, trace.tb_frame.f_locals):
-            outside = where
-        trace = trace.tb_next
-    return outside, inside
-
-
-def is_of(file: str, suites: list[str]) -> bool:
-    """Return whether a file belongs to the suite and not to something installed below it."""
-    return "/site-packages/" not in file and any(
-        os.path.realpath(file).startswith(suite) for suite in suites
-    )
-
-
-def is_noise(file: str, local: dict[str, Any]) -> bool:
-    """Return whether a frame says nothing about the subject."""
-    short = shown_path(file, [])
-    generated = short.startswith("<") or (
-        short == file and file.startswith(tempfile.gettempdir() + os.sep)
-    )
-    return generated or bool(local.get("__tracebackhide__")) or bool(_MACHINERY.match(short))
-
-
-def shown_source(file: str, names: dict[str, Any], suites: list[str]) -> str:
-    """Return the shortened path; that of a compiled module's source always below its own package.
-
-    Its frames name files of the machine that built it, or a header of another package.
-    """
-    short, module = shown_path(file, suites), str(names.get("__name__", ""))
-    if file.endswith((".py", ">")) or not module or short.split("/")[0] == module.split(".")[0]:
-        return short
-    return "/".join([*module.split(".")[:-1], os.path.basename(file)])
-
-
-def shown_path(file: str, suites: list[str]) -> str:
-    """Return the path below site-packages, the folder of the standard library or the suite, or else
-    as it is.
-    """
-    for folder in ("/site-packages/", "/dist-packages/"):
-        if folder in file:
-            return file.rpartition(folder)[2]
-    library = os.path.dirname(sysconfig.get_paths()["stdlib"]) + os.sep
-    for above in [library, *suites]:
-        if os.path.realpath(file).startswith(above):
-            return os.path.realpath(file)[len(above) :]
-    return file

@@ -1,0 +1,261 @@
+"""One run of one cell: install the lock, import the subject, run the suite, write the evidence."""
+
+import contextlib
+import datetime
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import msgspec
+
+from compat.files import remove_tree
+from compat.run import incell
+from compat.run.bytecode import BytecodeStore
+from compat.run.events import LARGEST, SuiteReport, read_modules, read_probe, read_report
+from compat.run.evidence import Evidence, Installed, Raised
+from compat.run.foreign import read_bytes
+from compat.run.installation import Installation
+from compat.run.installed import Environment, Wrong, installed, renamed_modules, top_modules
+from compat.run.job import Bench, Job
+from compat.run.steps import StepRunner
+from compat.run.suitefiles import suite_digest, suite_tests
+
+# What a step finds in its cell and must leave as it is; at L3 it is mounted read-only.
+_KEPT = ("venv", "plugin", "suite")
+# Two have names of their own: the suite and the subject may have a module `plugin`.
+_IN_CELL = (
+    ("probe.py", "probe.py"),
+    ("launch.py", "launch.py"),
+    ("plugin.py", "compat_plugin.py"),
+    ("raised.py", "compat_raised.py"),
+)
+_LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*")
+
+
+class CellRun:
+    """One run of one cell, step by step."""
+
+    def __init__(
+        self, job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event
+    ) -> None:
+        """Take the job and the bench; nothing is touched yet."""
+        self.job = job
+        self.bench = bench
+        self.started = started
+        self.cancel = cancel
+        self.cell = Path(bench.sandbox) / "cells" / bench.worker / job.cell
+        evidence = Path(bench.evidence) / job.matrix / job.cell / f"{started:%Y%m%dT%H%M%SZ}"
+        self.steps = StepRunner(job, bench, self.cell, evidence, cancel)
+        self.bytecode = BytecodeStore(Path(bench.bytecode), bench.tag, bench.magic)
+        version = job.lock.inputs.python
+        site = f"venv/lib/python{version.major}.{version.minor}/site-packages"
+        self.environment = Environment(self.cell, site)
+
+    @property
+    def python(self) -> Path:
+        """The cell's interpreter."""
+        return self.cell / "venv" / "bin" / "python"
+
+    @property
+    def site(self) -> Path:
+        """The cell's site-packages."""
+        return self.cell / self.environment.site
+
+    def run(self) -> Evidence:
+        """Run all steps as far as they go, write the evidence, and leave no cell behind unless it
+        is to be kept.
+        """
+        begin = time.monotonic()
+        remove_tree(self.cell)
+        self.steps.make_folders()
+        try:
+            facts = self._facts()
+            if (
+                facts.imported
+                or facts.collect_errors
+                or any(trial.status == "failed" for trial in facts.tests)
+            ):
+                facts = msgspec.structs.replace(
+                    facts, owners=renamed_modules(self.environment.distributions)
+                )
+            evidence = msgspec.structs.replace(
+                facts, seconds=time.monotonic() - begin, steps=tuple(self.steps.steps)
+            )
+            (self.steps.evidence / "evidence.json").write_bytes(evidence.to_json())
+            return evidence
+        finally:
+            if not self.bench.keep:
+                # What is left goes with the process's folder; the evidence is complete without it.
+                with contextlib.suppress(OSError):
+                    remove_tree(self.cell)
+
+    def _facts(self) -> Evidence:
+        wanted = tuple(
+            Installed(name=pin.name, version=str(pin.version)) for pin in self.job.lock.pins
+        )
+        asked = suite_digest(Path(self.job.suite_folder)) if self.job.suite_folder else ""
+        facts = Evidence(
+            cell=self.job.cell,
+            matrix=self.job.matrix,
+            subject=self.job.subject,
+            lock_digest=self.job.lock.digest,
+            suite_digest=asked,
+            started=self.started,
+            seconds=0.0,
+            host=self.bench.host,
+            isolation=self.bench.level,
+            steps=(),
+            wanted=wanted,
+            module=self.job.module,
+        )
+        installation = Installation(self.environment, self.steps)
+        if not installation.install():
+            return facts
+        distributions = self.environment.distributions
+        facts = msgspec.structs.replace(
+            facts,
+            installed=installed(distributions),
+            modules=top_modules(distributions, self.job.subject),
+            startup=self.environment.startup(),
+            misrecorded=tuple(map(_shown, installation.misrecorded)),
+        )
+        if set(facts.installed) != set(wanted):
+            return facts
+        facts = msgspec.structs.replace(facts, lent=self._lend())
+        self._prepare()
+        seconds, raised = self._import()
+        facts = msgspec.structs.replace(
+            facts,
+            import_seconds=seconds,
+            imported=raised,
+            tampered=self._changed(),
+            installed_after=facts.installed,
+        )
+        if facts.tampered or seconds is None or raised is not None or not self.job.suite_folder:
+            return self._after(facts)
+        self.environment.remove_bytecode()
+        if self._learn("import.json"):
+            self.bytecode.lend(self.site, self.environment.distributions)
+            self.environment.settle(*_KEPT)
+        report = self._suite()
+        facts = msgspec.structs.replace(
+            facts, **msgspec.structs.asdict(report), tampered=self._changed()
+        )
+        self._learn("events.jsonl")
+        return self._after(facts)
+
+    def _after(self, facts: Evidence) -> Evidence:
+        """Look again at what is installed when it was changed, and name the tests that were not
+        collected.
+        """
+        if facts.tampered:
+            self.environment.compare()
+            facts = msgspec.structs.replace(
+                facts, installed_after=installed(self.environment.distributions)
+            )
+        if facts.collected is None or facts.collect_errors:
+            return facts
+        collected = {trial.test.partition("[")[0] for trial in facts.tests}
+        missing = (
+            suite_tests(Path(self.job.suite_folder))
+            - collected
+            - {facts.started_test.partition("[")[0]}
+        )
+        return msgspec.structs.replace(facts, uncollected=tuple(sorted(missing)))
+
+    def _prepare(self) -> None:
+        """Lay out what the steps run besides the environment, all of it as it has to stay."""
+        for source, name in _IN_CELL:
+            shutil.copy(Path(incell.__file__).parent / source, self.cell / "plugin" / name)
+        if self.job.suite_folder:
+            suite = self.cell / "suite"
+            shutil.copytree(self.job.suite_folder, suite, ignore=_LEFT_OUT)
+            if not (suite / "pytest.ini").exists():
+                (suite / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+        self.environment.settle(*_KEPT)
+
+    def _changed(self) -> tuple[str, ...]:
+        """Return which files a step has changed that it must leave, whatever the step came to."""
+        return self.environment.changed(*_KEPT)
+
+    def _learn(self, report: str) -> bool:
+        """Keep bytecode of the modules that a step loaded; return whether any came to the store.
+
+        Nothing of the cell is alive now.
+        """
+        if self.cancel.is_set():
+            return False
+        used = read_modules(self.cell, f"home/{report}.modules")
+        python, distributions = Path(self.bench.python), self.environment.distributions
+        return self.bytecode.harvest(self.site, distributions, used, python) > 0
+
+    def _lend(self) -> int:
+        """Lend the cell the bytecode of its sources; the time counts as part of the install."""
+        begin = time.monotonic()
+        lent = self.bytecode.lend(self.site, self.environment.distributions)
+        self.steps.add_seconds("install", time.monotonic() - begin)
+        return lent
+
+    def _import(self) -> tuple[float | None, Raised | None]:
+        out = self.cell / "home" / "import.json"
+        command = [
+            str(self.python),
+            "-I",
+            "-B",
+            str(self.cell / "plugin" / "probe.py"),
+            str(out),
+            self.job.module,
+        ]
+        self.steps.run("import", command, self._variables(), network=False)
+        return read_probe(self.cell, "home/import.json")
+
+    def _suite(self) -> SuiteReport:
+        suite = self.cell / "suite"
+        variables = self._variables() | {"COMPAT_EVENTS": str(self.cell / "home" / "events.jsonl")}
+        command = [
+            str(self.python),
+            str(self.cell / "plugin" / "launch.py"),
+            "-p",
+            "compat_plugin",
+            "-p",
+            "no:cacheprovider",
+            "-q",
+            "--tb=short",
+            "-c",
+            str(suite / "pytest.ini"),
+            f"--rootdir={suite}",
+            str(suite),
+        ]
+        self.steps.run("suite", command, variables, network=False)
+        try:
+            events = read_bytes(self.cell, "home/events.jsonl", LARGEST)
+        except OSError:
+            return SuiteReport()
+        (self.steps.evidence / "events.jsonl").write_bytes(events)
+        return read_report(events)
+
+    def _variables(self) -> dict[str, str]:
+        """All that a cell sees: nothing of the caller's own."""
+        home = self.cell / "home"
+        base = {
+            "PATH": f"{self.cell / 'venv' / 'bin'}:/usr/bin:/bin",
+            "HOME": str(home),
+            "TMPDIR": str(home / "tmp"),
+            "LANG": "C.UTF-8",
+            # What the interpreter would leave beside the sources is nothing that a later step
+            # should trust.
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONFAULTHANDLER": "1",
+            "PYTHONHASHSEED": "0",
+            "PYTHONNOUSERSITE": "1",
+            "PYTHONUNBUFFERED": "1",
+            # A plugin that is installed for another's sake can break an old pytest before anything
+            # runs.
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        }
+        return base | dict(line.split("=", 1) for line in self.job.suite.environment)
+
+
+def _shown(wrong: Wrong) -> str:
+    return f"{wrong.package or 'no package'}: {wrong.path}"

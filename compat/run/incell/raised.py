@@ -1,0 +1,111 @@
+"""What an exception says inside a cell, and whether the suite's code or other code raised it.
+
+A copy of it lies beside that of `plugin.py` in the cell, as `compat_raised`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sysconfig
+import tempfile
+from typing import Any
+
+MESSAGE = 500
+_MACHINERY = re.compile(r"(_pytest|pluggy|python[0-9.]+/importlib)/")
+
+
+def facts_of(error: BaseException, suites: list[str], otherwise: str = "") -> dict[str, Any]:
+    """Return type, first line and place of an exception, and whether the suite's own code raised
+    it.
+    """
+    outside, inside = frame_places(error, suites)
+    return {
+        "type": type(error).__name__,
+        "message": exception_line(error),
+        "where": text(outside or inside or otherwise, MESSAGE),
+        "of_suite": bool(inside and not outside),
+    }
+
+
+def frame_places(error: BaseException, suites: list[str]) -> tuple[str, str]:
+    """Return `file:line` of the innermost frame that the suite led to outside itself, and inside
+    it.
+
+    Frames before the suite's first are pytest's own. Frames that ask to be hidden (assertion
+    helpers), those of importlib and those of code generated at run time, whose names change, say
+    nothing.
+    """
+    if isinstance(error, SyntaxError) and error.filename:
+        where = f"{shown_path(error.filename, suites)}:{error.lineno or 0}"
+        return ("", where) if is_of(error.filename, suites) else (where, "")
+    inside = outside = ""
+    trace = error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        where = f"{shown_source(file, trace.tb_frame.f_globals, suites)}:{trace.tb_lineno}"
+        if is_of(file, suites):
+            inside = (
+                inside if inside and trace.tb_frame.f_locals.get("__tracebackhide__") else where
+            )
+        elif (inside or not suites) and not is_noise(file, trace.tb_frame.f_locals):
+            outside = where
+        trace = trace.tb_next
+    return outside, inside
+
+
+def is_of(file: str, suites: list[str]) -> bool:
+    """Return whether a file belongs to the suite and not to something installed below it."""
+    return "/site-packages/" not in file and any(
+        os.path.realpath(file).startswith(suite) for suite in suites
+    )
+
+
+def is_noise(file: str, local: dict[str, Any]) -> bool:
+    """Return whether a frame says nothing about the subject."""
+    short = shown_path(file, [])
+    generated = short.startswith("<") or (
+        short == file and file.startswith(tempfile.gettempdir() + os.sep)
+    )
+    return generated or bool(local.get("__tracebackhide__")) or bool(_MACHINERY.match(short))
+
+
+def shown_source(file: str, names: dict[str, Any], suites: list[str]) -> str:
+    """Return the shortened path; that of a compiled module's source always below its own package.
+
+    Its frames name files of the machine that built it, or a header of another package.
+    """
+    short, module = shown_path(file, suites), str(names.get("__name__", ""))
+    if file.endswith((".py", ">")) or not module or short.split("/")[0] == module.split(".")[0]:
+        return short
+    return "/".join([*module.split(".")[:-1], os.path.basename(file)])
+
+
+def shown_path(file: str, suites: list[str]) -> str:
+    """Return the path below site-packages, the folder of the standard library or the suite, or else
+    as it is.
+    """
+    for folder in ("/site-packages/", "/dist-packages/"):
+        if folder in file:
+            return file.rpartition(folder)[2]
+    library = os.path.dirname(sysconfig.get_paths()["stdlib"]) + os.sep
+    for above in [library, *suites]:
+        if os.path.realpath(file).startswith(above):
+            return os.path.realpath(file)[len(above) :]
+    return file
+
+
+def exception_line(error: BaseException) -> str:
+    """Return the first line of what an exception says, which may itself go wrong."""
+    try:
+        lines = str(error).strip().splitlines()
+    except Exception as second:
+        lines = [f"(no text: its __str__ raised {type(second).__name__})"]
+    return text(lines[0], MESSAGE) if lines else ""
+
+
+def text(value: Any, limit: int) -> str:
+    """Return a string that every JSON reader takes: no lone surrogates, at most `limit`
+    characters.
+    """
+    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")[:limit]

@@ -1,0 +1,170 @@
+"""The processes of this machine as /proc shows them, and how all below one of them are killed.
+
+`compat.run.keeper` runs it as part of a bare script: it imports nothing but the standard library.
+"""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+SWEEP_SECONDS = 5.0
+# One look at /proc can miss a process that forks meanwhile; three in a row have not, in any test.
+_EMPTY_LOOKS = 3
+
+# At L0 the command's environment carries this, so that orphans which left no other trace are found.
+MARK = "COMPAT_CELL"
+
+Known = set[tuple[int, int]]
+
+
+class Process(NamedTuple):
+    """A line of `/proc/PID/stat`, see proc(5).
+
+    `born` and `ticks` (CPU, with reaped children) are in clock ticks.
+    """
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    state: str
+    born: int
+    ticks: int
+    threads: int
+    pages: int
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs or could run: a zombie only waits for its parent to ask for its
+        exit code.
+        """
+        return self.state not in "ZX"
+
+
+def processes() -> Iterator[Process]:
+    """Yield every process that /proc shows."""
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (found := process(int(name))):
+            yield found
+
+
+def process(pid: int) -> Process | None:
+    """Return the process, or None when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            line = file.read()
+    except OSError:
+        return None
+    # The name stands in parentheses and may itself hold spaces and parentheses.
+    field = line[line.rindex(b")") + 2 :].split()
+    ticks = sum(int(part) for part in field[11:15])
+    parent, group, session, born, threads, pages = (
+        int(field[place]) for place in (1, 2, 3, 19, 17, 21)
+    )
+    return Process(pid, parent, group, session, field[0].decode(), born, ticks, threads, pages)
+
+
+def family(root: int, known: Known | None = None) -> list[Process]:
+    """Return the descendants of `root`, without it.
+
+    At L0 orphans leave the tree: there `known` remembers who was in it, and their sessions and
+    groups find the rest.
+    """
+    everyone = list(processes())
+    children: dict[int, list[Process]] = {}
+    for each in everyone:
+        children.setdefault(each.parent, []).append(each)
+    found = {each.pid: each for each in children.get(root, ())}
+    if known is not None:
+        sessions = {each.session for each in found.values()} - {os.getsid(0), 0}
+        current = {each.pid: each.born for each in everyone}
+        was = {pid for pid, born in known if current.get(pid, born) == born}
+        found |= {
+            each.pid: each
+            for each in everyone
+            if (each.pid, each.born) in known
+            or each.session in sessions | was
+            or each.group in was
+            or _is_marked(each.pid, root)
+        }
+    waiting = list(found.values())
+    while waiting:
+        fresh = [each for each in children.get(waiting.pop().pid, ()) if each.pid not in found]
+        found |= {each.pid: each for each in fresh}
+        waiting += fresh
+    if known is not None:
+        known |= {(each.pid, each.born) for each in found.values()}
+    return [each for each in found.values() if each.pid not in (root, os.getpid())]
+
+
+def _is_marked(pid: int, root: int) -> bool:
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
+        return f"{MARK}={root}".encode() in file.read().split(b"\0")
+    return False
+
+
+def send(members: Iterable[Process], *numbers: int) -> None:
+    """Send the signals to each process that still is the one that was seen."""
+    for member in members:
+        now = process(member.pid)
+        if now is not None and now.born == member.born:
+            for number in numbers:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(member.pid, number)
+
+
+def kill_descendants(root: int, known: Known | None = None) -> int:
+    """Kill the descendants of another process until none is seen; return how many still are after
+    `SWEEP_SECONDS`.
+
+    Killed at once rather than frozen first: what is dead neither forks nor has to be looked at in
+    the next round, so the rounds get shorter and win against a fork bomb. A look is not atomic: one
+    that finds nobody is not enough.
+    """
+    deadline = time.monotonic() + SWEEP_SECONDS
+    empty = 0
+    left: list[Process] = []
+    while empty < _EMPTY_LOOKS and time.monotonic() < deadline:
+        left = [each for each in family(root, known) if each.alive]
+        empty = 0 if left else empty + 1
+        send(left, signal.SIGKILL)
+        reap_all({})
+        time.sleep(0.003)
+    return len(left)
+
+
+def reap_all(ended: dict[int, int]) -> bool:
+    """Note the wait status of each child that has ended; return whether there are others.
+
+    For who takes in orphans, having no child means that no descendant is left; no look at /proc
+    could be as sure.
+    """
+    try:
+        while (pair := os.waitpid(-1, os.WNOHANG))[0]:
+            ended[pair[0]] = pair[1]
+    except ChildProcessError:
+        return False
+    return True
+
+
+def kill_children() -> None:
+    """Kill the own children, and then those who become it thereby, until there is none, for up to
+    `SWEEP_SECONDS`.
+
+    They cannot be mistaken, as only we reap them. Faster than a look at all processes, so that even
+    a chain is met in which each process starts the next and leaves.
+    """
+    deadline = time.monotonic() + SWEEP_SECONDS
+    while reap_all({}) and time.monotonic() < deadline:
+        try:
+            with open(f"/proc/self/task/{os.getpid()}/children", "rb", buffering=0) as file:
+                children = [int(pid) for pid in file.read().split()]
+        except FileNotFoundError:  # a kernel without CONFIG_PROC_CHILDREN
+            children = [each.pid for each in family(os.getpid())]
+        for pid in children:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.001)

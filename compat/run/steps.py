@@ -1,0 +1,99 @@
+"""Runs the commands of a cell's steps, each isolated and within its limits, and notes how they
+ended.
+"""
+
+import shutil
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from compat.files import new_folder
+from compat.run.builds import BUILD_SECONDS
+from compat.run.evidence import Ended, Limits, Step, StepName
+from compat.run.isolation import Room
+from compat.run.job import Bench, Job
+from compat.run.supervise import run_limited
+
+_INSTALL_SECONDS = BUILD_SECONDS  # a source build of an old package may take many
+_LOG_TAIL = 200_000
+
+
+class StepRunner:
+    """The steps of one cell so far, each the sum of its commands, and their logs in a folder."""
+
+    def __init__(
+        self, job: Job, bench: Bench, cell: Path, evidence: Path, cancel: threading.Event
+    ) -> None:
+        """Take the cell's folder and that of its evidence; nothing is touched yet."""
+        self.job = job
+        self.bench = bench
+        self.cell = cell
+        self.evidence = evidence
+        self.cancel = cancel
+        self.steps: list[Step] = []
+
+    def make_folders(self) -> None:
+        """Make the cell's folders, and one for the evidence that no run has used before."""
+        self.evidence = new_folder(self.evidence)
+        for folder in (self.cell / "home" / "tmp", self.cell / "plugin"):
+            folder.mkdir(parents=True)
+
+    def run(
+        self, name: StepName, command: list[str], variables: Mapping[str, str], *, network: bool
+    ) -> bool:
+        """Run one command as (a part of) a step; return whether it ended well."""
+        log = self.evidence / f"{name}.log"
+        part = self.evidence / f"{name}.part.log"
+        is_install, home = name == "install", self.cell / "home"
+        readable = (*self.bench.readable, self.job.links, *([] if is_install else [str(self.cell)]))
+        room = Room(
+            cwd=self.cell if is_install else home,
+            variables=tuple(sorted(variables.items())),
+            log=part,
+            writable=(Path(self.bench.sandbox) if is_install else home,),
+            readable=tuple(Path(folder) for folder in readable if folder),
+            hidden=tuple(Path(folder) for folder in self.bench.hidden),
+            network=network,
+        )
+        ended = run_limited(
+            command, room, self.limits(name), level=self.bench.level, cancel=self.cancel
+        )
+        with log.open("ab") as whole, part.open("rb") as piece:
+            shutil.copyfileobj(piece, whole)
+        part.unlink()
+        self.note(name, ended, log)
+        return ended.by == "exit" and ended.exit_code == 0
+
+    def note(self, name: StepName, ended: Ended, log: Path) -> None:
+        """Add a command that ended to its step, with the end of the step's log."""
+        before = next((step for step in self.steps if step.name == name), None)
+        if before is not None:
+            self.steps.remove(before)
+            ended = msgspec.structs.replace(
+                ended,
+                seconds=before.ended.seconds + ended.seconds,
+                peak_memory_mb=max(before.ended.peak_memory_mb, ended.peak_memory_mb),
+                survivors=before.ended.survivors + ended.survivors,
+            )
+        text = log.read_bytes()[-_LOG_TAIL:].decode("utf-8", errors="replace")
+        self.steps.append(Step(name=name, ended=ended, log=text))
+
+    def limits(self, name: StepName) -> Limits:
+        """Return what one command of the step may take."""
+        suite = self.job.suite
+        return Limits(
+            wall_seconds=_INSTALL_SECONDS if name == "install" else suite.seconds,
+            silence_seconds=_INSTALL_SECONDS if name == "install" else suite.silence_seconds,
+            memory_mb=suite.memory_mb,
+            processes=500,
+            output_mb=5,
+            disk_mb=suite.disk_mb,
+        )
+
+    def add_seconds(self, name: StepName, seconds: float) -> None:
+        """Count further seconds to a step that has ended."""
+        step = next(step for step in self.steps if step.name == name)
+        ended = msgspec.structs.replace(step.ended, seconds=step.ended.seconds + seconds)
+        self.steps[self.steps.index(step)] = msgspec.structs.replace(step, ended=ended)
