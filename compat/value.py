@@ -1,6 +1,12 @@
-"""The bases of all values: frozen, keyword-only, compared by what they hold."""
+"""The bases of all values: frozen, keyword-only, compared by what they hold; and the one way in
+which they are written as JSON.
+"""
+
+from typing import Any
 
 import msgspec
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
@@ -9,3 +15,28 @@ class Value(msgspec.Struct, frozen=True, kw_only=True):
 
 class StrictValue(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A value that people or other machines write: an unknown key is a fault, never passed over."""
+
+
+def encode(value: Any) -> bytes:
+    """Return a value as JSON on one line, for the API, `--json` and the index alike.
+
+    Keys stand in the order of their type; those of a mapping are sorted. Raises NotImplementedError
+    for a type that has no JSON form.
+    """
+    return msgspec.json.encode(value, enc_hook=encode_hook, order="deterministic")
+
+
+def encode_hook(value: Any) -> str:
+    """Return the text of a value that msgspec does not know: the `enc_hook` of `encode`."""
+    if isinstance(value, Version | SpecifierSet):
+        return str(value)
+    raise NotImplementedError(type(value))
+
+
+def schema_hook(kind: type) -> dict[str, Any]:
+    """Return the JSON schema of what `encode_hook` writes: the `schema_hook` beside it."""
+    if kind is Version:
+        return {"type": "string", "format": "pep440-version"}
+    if kind is SpecifierSet:
+        return {"type": "string", "format": "pep440-specifier"}
+    raise NotImplementedError(kind)
