@@ -1,26 +1,13 @@
-"""The `site` room's input and output: all that one edition is made from, the files that it becomes,
-and their URLs.
+"""The `site` room's input and output: all that one edition is made from, and the files that it
+becomes.
 
-A producer is `files(edition) -> Iterator[File | Made | Listing]`. Paths have no leading slash and
-use `/`. The scheme:
-
-    index.html                         the home of all matrices
-    <matrix>/index.html                the home of one; below it advise/ grid/ grid/<py3.9>/
-    cell/<id>/ cap/<id>/
-                                       release/<version>/ schedule/ proposals/ changes/ reliability/
-    lock/<matrix>/<cell-id>.txt        the hash-locked requirements of a cell
-    api/v1/<matrix>/... badge/<matrix>/... feed/<matrix>/... cal/<matrix>/... schema/v1/...
-    about/ about/<page>/               the documentation, from docs/*.md
-
-A page at `a/b/` is the file `a/b/index.html`. Every part that comes from outside goes through
-`segment`.
+A producer is `files(edition) -> Iterator[SiteFile | Made | DigestListing]`; the paths of files are
+those of `paths.py`.
 """
 
 import datetime
-import hashlib
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Protocol
 
 from packaging.utils import canonicalize_name
@@ -38,17 +25,15 @@ from compat.plan.feasible import Feasibility
 from compat.policy.calendar import Schedule, schedule
 from compat.policy.proposal import Proposal
 from compat.policy.propose import proposals
-from compat.results.record import RESERVED, Capability, Record, Status
+from compat.results.record import Capability, Record, Status
 from compat.results.snapshot import Entry, Snapshot
 from compat.results.table import ReleaseColumn, columns
 from compat.site.history import Event, events
+from compat.site.paths import address
 from compat.site.tokens import Tokens
 from compat.value import Value
 
 Versions = tuple[Version, ...]
-_LONGEST = 150
-_TAKEN = frozenset(("index.html", "index.json"))
-_PLAIN = re.compile(r"[a-z0-9_.+-]")
 
 
 class SiteFile(Value, frozen=True, kw_only=True):
@@ -331,53 +316,9 @@ class Edition:
 
     def url(self, path: str) -> str:
         """Return the absolute address of a path of the site; that of a page ends in a slash."""
-        return self.base_url + path.removesuffix("index.html")
+        return self.base_url + address(path)
 
 
 def place_of(cell: Cell) -> str:
     """Return the id of a cell's place: its id without the recipe."""
     return cell.id.partition("+")[0]
-
-
-@lru_cache(maxsize=100_000)
-def segment(text: str) -> str:
-    """Return the text as one part of a path: another text gives another part, on any file system.
-
-    Lower-case ASCII letters, digits and `_.+-` stand for themselves; any other byte is `~` and two
-    hex digits. What would be long ends in its sha256.
-    """
-    coded = "".join(
-        char if _PLAIN.fullmatch(char) else _coded(char) for char in text[: _LONGEST + 1]
-    )
-    stem = coded.partition(".")[0]
-    if not coded or coded in _TAKEN or stem in RESERVED or coded.startswith("."):
-        coded = f"~{coded}"
-    if coded.endswith("."):
-        coded = f"{coded[:-1]}~2e"
-    if len(coded) > _LONGEST:
-        digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
-        return f"{coded[:60]}~~{digest}"
-    return coded
-
-
-def page(matrix: str, *parts: str) -> str:
-    """Return the path of a matrix's page: `page("demo", "cap", "sum")` is
-    `demo/cap/sum/index.html`.
-    """
-    return "/".join((*map(segment, (matrix, *parts)), "index.html"))
-
-
-def cell_page(cell: Cell) -> str:
-    """Return the path of a cell's page; only cells that have a lock or a run have one
-    (`Picture.known`).
-    """
-    return page(cell.matrix, "cell", cell.id)
-
-
-def lock_file(matrix: str, cell: str) -> str:
-    """Return the path of a cell's lock on the site."""
-    return f"lock/{segment(matrix)}/{segment(cell)}.txt"
-
-
-def _coded(char: str) -> str:
-    return "".join(f"~{byte:02x}" for byte in char.encode(errors="surrogatepass"))

@@ -21,13 +21,14 @@ from compat.cli.setting import Setting
 from compat.cli.stand import Stand
 from compat.results.snapshot import Entry
 from compat.results.verdict import EvaluationContext
-from compat.site.api.documents import api, api_path
+from compat.site.api.documents import api
 from compat.site.edition import MatrixReport, place_of
 from compat.site.exports.badges import NO_DATA, matrix_badges
 from compat.site.exports.database import database
 from compat.site.history import events
 from compat.site.pages.cell_view import cell_view
 from compat.site.pages.neighbours import Neighbours
+from compat.site.paths import api_path
 from compat.site.status import representative, style_of
 
 SLOW = settings(

@@ -15,13 +15,14 @@ from support.known import CELLS, DAY, Shelf, lock_of, proven, ran, shelves, stat
 
 from compat.plan.cell import RECIPES
 from compat.results.table import capability_table
-from compat.site.api.documents import api, api_path
+from compat.site.api.documents import api
 from compat.site.api.openapi import DOCUMENTS, PATHS
 from compat.site.pages.capability_view import (
     capability_ids,
     capability_list,
     capability_view,
 )
+from compat.site.paths import api_path
 
 NEW = "py3.9-dep2-demo2.0"
 OLD = "py3.8-dep1-demo1.0"

@@ -34,8 +34,9 @@ from compat.site.api.shapes import (
     PublishedShape,
     RunShape,
 )
-from compat.site.edition import Edition, MatrixReport, cell_page, lock_file
+from compat.site.edition import Edition, MatrixReport
 from compat.site.exports.lock_files import whereabouts
+from compat.site.paths import address, cell_page, lock_file
 from compat.site.status import cell_state
 from compat.site.wording import cause_sentence
 
@@ -137,9 +138,7 @@ def cell(edition: Edition, volume: MatrixReport, entry: Entry) -> CellShape:
             command=published.command, state=published.state, sentence=published.sentence
         ),
         commands=None if lock is None else _commands(edition, volume, lock),
-        links=Links(
-            page=cell_page(entry.cell).removesuffix("index.html"), lock=_lock(volume, entry)
-        ),
+        links=Links(page=address(cell_page(entry.cell)), lock=_lock(volume, entry)),
     )
 
 

@@ -35,13 +35,12 @@ from compat.site.edition import (
     MatrixReport,
     SiteFile,
     place_of,
-    segment,
 )
 from compat.site.encode import json
 from compat.site.exports.lock_files import whereabouts
+from compat.site.paths import API_ROOT, api_path, schema_path, segment
 from compat.site.tokens import Tokens, digest
 
-ROOT = "api/v1"
 FOLDERS = ("cells", "releases", "capabilities")
 
 
@@ -50,24 +49,13 @@ def api(edition: Edition) -> Iterator[SiteFile | Made | DigestListing]:
     for volume in edition.volumes:
         yield from _volume(edition, volume)
     yield from (
-        SiteFile(path=f"schema/v1/{name}.json", content=text)
-        for name, text in schemas(edition.base_url)
+        SiteFile(path=schema_path(name), content=text) for name, text in schemas(edition.base_url)
     )
-    yield SiteFile(path=f"{ROOT}/openapi.json", content=openapi(edition.base_url))
-    yield SiteFile(path=f"{ROOT}/CHANGELOG_API.md", content=changelog().encode())
+    yield SiteFile(path=f"{API_ROOT}/openapi.json", content=openapi(edition.base_url))
+    yield SiteFile(path=f"{API_ROOT}/CHANGELOG_API.md", content=changelog().encode())
     yield DigestListing(
-        path=f"{ROOT}/index.json", below="", make=lambda listed: json(_root(edition, listed))
+        path=f"{API_ROOT}/index.json", below="", make=lambda listed: json(_root(edition, listed))
     )
-
-
-def api_path(matrix: str, *parts: str) -> str:
-    """Return the path of a document of a matrix: `api_path("demo", "cells", "py3.9-demo1.0")`;
-    alone, its index.
-    """
-    if not parts:
-        return f"{ROOT}/{segment(matrix)}/index.json"
-    *folders, last = map(segment, (matrix, *parts))
-    return "/".join((ROOT, *folders, "~index.json" if last == "index" else f"{last}.json"))
 
 
 def _volume(edition: Edition, volume: MatrixReport) -> Iterator[SiteFile | Made | DigestListing]:
@@ -94,9 +82,9 @@ def _volume(edition: Edition, volume: MatrixReport) -> Iterator[SiteFile | Made 
     )
     yield SiteFile(path=api_path(name, "changes"), content=json(changes_document(volume)))
     for folder in FOLDERS:
-        below = f"{ROOT}/{segment(name)}/{folder}/"
+        below = f"{API_ROOT}/{segment(name)}/{folder}/"
         yield DigestListing(path=f"{below}index.json", below=below, make=_lister(volume))
-    below = f"{ROOT}/{segment(name)}/"
+    below = f"{API_ROOT}/{segment(name)}/"
     yield DigestListing(
         path=f"{below}index.json",
         below=below,
@@ -186,7 +174,7 @@ def _root(edition: Edition, listed: tuple[Listed, ...]) -> Root:
         for one in listed
         if one.path in indexes
         or one.path.startswith("schema/v1/")
-        or one.path.rpartition("/")[0] == ROOT
+        or one.path.rpartition("/")[0] == API_ROOT
     ]
     return Root(
         schema_version=SCHEMA_VERSION,

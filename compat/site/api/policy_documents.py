@@ -22,7 +22,8 @@ from compat.site.api.policy_shapes import (
     QuarterShape,
     ScheduleShape,
 )
-from compat.site.edition import MatrixReport, page
+from compat.site.edition import MatrixReport
+from compat.site.paths import page
 
 
 def minimum(volume: MatrixReport) -> MinimumDocument:

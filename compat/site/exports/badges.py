@@ -12,8 +12,9 @@ from packaging.version import Version
 
 from compat.advise.request import label
 from compat.results.snapshot import Entry
-from compat.site.edition import Edition, MatrixReport, SiteFile, place_of, segment
+from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
 from compat.site.encode import json, line, written
+from compat.site.paths import badge_path
 from compat.site.status import State, representative, style_of
 from compat.site.wording import day, ranges
 from compat.value import Value
@@ -50,7 +51,7 @@ def badges(edition: Edition) -> Iterator[SiteFile]:
     """Yield every badge, as JSON and as SVG."""
     for volume in edition.volumes:
         for name, badge in matrix_badges(volume):
-            stem = "/".join(("badge", *map(segment, (volume.name, *name))))
+            stem = badge_path(volume.name, *name)
             yield SiteFile(path=f"{stem}.json", content=endpoint(badge))
             yield SiteFile(path=f"{stem}.svg", content=svg(badge))
 

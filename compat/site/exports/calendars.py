@@ -11,9 +11,10 @@ from icalendar import Alarm, Calendar, Event
 from compat.advise.request import label
 from compat.github.markdown import plain
 from compat.policy.calendar import MinimumVersions, Schedule
-from compat.site.edition import Edition, MatrixReport, SiteFile, segment
+from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import moment
 from compat.site.exports.ical import REMINDERS, ical
+from compat.site.paths import calendar_path
 
 
 def calendars(edition: Edition) -> Iterator[SiteFile]:
@@ -28,11 +29,6 @@ def calendars(edition: Edition) -> Iterator[SiteFile]:
                 moves = tuple(move for move in found.moves if move.axis == axis.name)
                 yield _file(volume, axis.name, ical(msgspec.structs.replace(found, moves=moves)))
         yield _file(volume, "minimums", minimums(volume, found))
-
-
-def calendar_path(matrix: str, name: str) -> str:
-    """Return the path of a calendar."""
-    return f"cal/{segment(matrix)}/{segment(name)}.ics"
 
 
 def minimums(volume: MatrixReport, found: Schedule) -> str:

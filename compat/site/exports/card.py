@@ -10,8 +10,9 @@ from xml.etree import ElementTree
 
 from compat.advise.answer import Recommended
 from compat.advise.request import Request, label
-from compat.site.edition import Edition, MatrixReport, SiteFile, segment
+from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import line, written
+from compat.site.paths import card_path
 from compat.site.wording import count, day
 
 SVG = "http://www.w3.org/2000/svg"
@@ -22,11 +23,6 @@ def cards(edition: Edition) -> Iterator[SiteFile]:
     """Yield the card of each matrix."""
     for volume in edition.volumes:
         yield SiteFile(path=card_path(volume.name), content=card(volume))
-
-
-def card_path(matrix: str) -> str:
-    """Return the path of a matrix's card."""
-    return f"card/{segment(matrix)}.svg"
 
 
 def card(volume: MatrixReport) -> bytes:

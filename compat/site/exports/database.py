@@ -17,8 +17,9 @@ from compat.results.snapshot import Entry
 from compat.results.verdict import in_order
 from compat.run.evidence import Metric
 from compat.site.api.cell_documents import verdict_fields
-from compat.site.edition import Edition, Made, MatrixReport, SiteFile, segment
+from compat.site.edition import Edition, Made, MatrixReport, SiteFile
 from compat.site.encode import fit
+from compat.site.paths import download_path, segment
 
 TABLES = """
 CREATE TABLE cells (
@@ -85,12 +86,13 @@ ORDER BY cells DESC, capabilities.capability;
 def downloads(edition: Edition) -> Iterator[SiteFile | Made]:
     """Yield the database of each matrix, and a file with two queries to begin with."""
     for volume in edition.volumes:
-        stem = f"download/{segment(volume.name)}"
         yield Made(
-            path=f"{stem}.sqlite", inputs=edition.tokens(volume).all, make=partial(database, volume)
+            path=download_path(volume.name, "sqlite"),
+            inputs=edition.tokens(volume).all,
+            make=partial(database, volume),
         )
         text = QUERIES.format(name=segment(volume.name), subject=volume.picture.matrix.subject)
-        yield SiteFile(path=f"{stem}.sql", content=text.encode())
+        yield SiteFile(path=download_path(volume.name, "sql"), content=text.encode())
 
 
 def database(volume: MatrixReport) -> bytes:

@@ -15,9 +15,10 @@ from packaging.utils import canonicalize_name
 from compat.advise.request import label
 from compat.index.select import selected
 from compat.policy.proposal import Proposal
-from compat.site.edition import Edition, MatrixReport, SiteFile, cell_page, page, segment
+from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import fit, moment, written
 from compat.site.history import Event
+from compat.site.paths import cell_page, feed_entry, feed_path, page, segment
 from compat.site.wording import cause_sentence, day, listed, place_words
 from compat.value import Value
 
@@ -55,11 +56,6 @@ def feeds(edition: Edition) -> Iterator[SiteFile]:
                 path=feed_path(volume.name, name),
                 content=atom(edition, volume, name, entries[:MOST_ENTRIES]),
             )
-
-
-def feed_path(matrix: str, name: str) -> str:
-    """Return the path of a feed."""
-    return f"feed/{segment(matrix)}/{name}.atom"
 
 
 def happenings(volume: MatrixReport) -> Iterator[Happening]:
@@ -103,7 +99,7 @@ def _entry(
     root: ElementTree.Element, edition: Edition, volume: MatrixReport, one: Happening
 ) -> None:
     entry, url = ElementTree.SubElement(root, "entry"), edition.url(one.path)
-    _say(entry, "id", f"{edition.base_url}feed/{segment(volume.name)}/#{one.name}")
+    _say(entry, "id", edition.url(feed_entry(volume.name, one.name)))
     _say(entry, "title", one.title)
     _say(entry, "updated", _stamp(one.moment))
     _say(entry, "published", _stamp(one.moment))

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from compat.advise.commands import Whereabouts, in_two_steps, parts
 from compat.lock.lockfile import Lock
-from compat.site.edition import Edition, MatrixReport, SiteFile, lock_file
+from compat.site.edition import Edition, MatrixReport, SiteFile
+from compat.site.paths import lock_file, lock_part
 
 # What the head of a lock says when there are two; only then it is read whole.
 STEPS = "\n# given-python: "
@@ -35,6 +36,5 @@ def files(edition: Edition) -> Iterator[SiteFile]:
 
 
 def _paths(volume: MatrixReport, cell: str) -> tuple[str, str, str]:
-    path = lock_file(volume.name, cell)
-    stem = path.removesuffix(".txt")
-    return path, f"{stem}/pins.txt", f"{stem}/given.txt"
+    name = volume.name
+    return lock_file(name, cell), lock_part(name, cell, "pins"), lock_part(name, cell, "given")

@@ -10,9 +10,10 @@ from compat.advise.answer import Card, Recommended
 from compat.advise.commands import Commands, commands
 from compat.advise.lifted import Lifted
 from compat.advise.request import Goal, Request, Want, label
-from compat.site.edition import Edition, MatrixReport, cell_page, lock_file, page, place_of
+from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.exports.lock_files import whereabouts
 from compat.site.pages.place_view import View
+from compat.site.paths import address, api_path, cell_page, lock_file, page
 from compat.site.status import StatusStyle, style_of
 from compat.site.wording import python_of
 
@@ -210,8 +211,8 @@ def advise_page(edition: Edition, volume: MatrixReport, python: Version | None) 
         needs=tuple(
             (one.id, one.title) for one in volume.capabilities if one.id not in volume.helpers
         ),
-        table_path=f"api/v1/{volume.name}/advise.json",
-        cells_path=page(volume.name, "cell").removesuffix("index.html"),
+        table_path=api_path(volume.name, "advise"),
+        cells_path=address(page(volume.name, "cell")),
     )
 
 

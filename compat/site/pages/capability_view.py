@@ -12,8 +12,9 @@ from compat.declare.matrix import KnownIssue
 from compat.results.record import Capability
 from compat.results.snapshot import Entry
 from compat.results.table import SIGNS, ReleaseColumn
-from compat.site.edition import MatrixReport, cell_page, page
+from compat.site.edition import MatrixReport
 from compat.site.pages.place_view import View
+from compat.site.paths import cell_page, page
 from compat.site.wording import cut_text, place_words
 
 WORDS = {"yes": "works", "no": "fails", "absent": "not there", "unknown": "not asked"}

@@ -9,8 +9,9 @@ import msgspec
 from compat.declare.matrix import KnownIssue
 from compat.results.snapshot import Entry
 from compat.run.outcome import Failed, parse_outcome
-from compat.site.edition import MatrixReport, cell_page
+from compat.site.edition import MatrixReport
 from compat.site.pages.place_view import View
+from compat.site.paths import cell_page
 from compat.site.wording import cause_sentence, place_words
 
 _SHOWN = 12

@@ -12,10 +12,11 @@ from compat.results.record import Capability, Record
 from compat.results.snapshot import Entry
 from compat.run.evidence import Metric
 from compat.run.outcome import Failed, Outcome
-from compat.site.edition import Edition, MatrixReport, cell_page, lock_file, page, place_of
+from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.exports.lock_files import whereabouts
 from compat.site.pages.neighbours import Difference, Neighbours, differences, packages
 from compat.site.pages.place_view import View, cell_symbol, has_page, recipe_words
+from compat.site.paths import api_path, cell_page, lock_file, page
 from compat.site.status import LOOKS, StatusStyle, style_of
 from compat.site.wording import RECIPES, cause_sentence, count, day, place_words, python_of
 
@@ -149,7 +150,7 @@ def cell_view(
         beside=_axes_beside(volume, entry, neighbours),
         release_path=page(volume.name, "release", str(cell.on(matrix.subject).version)),
         grid_path=page(volume.name, "grid", f"py{python_of(cell, matrix)}"),
-        api_path=f"api/v1/{volume.name}/cells/{cell.id}.json",
+        api_path=api_path(volume.name, "cells", cell.id),
     )
 
 

@@ -10,8 +10,9 @@ from packaging.version import Version
 
 from compat.declare.matrix import Matrix, PackageAxis
 from compat.results.snapshot import Entry
-from compat.site.edition import MatrixReport, Versions, page
+from compat.site.edition import MatrixReport, Versions
 from compat.site.pages.place_view import AnswerPart, GridPlace, View, place_view
+from compat.site.paths import grid_path, page
 from compat.site.status import (
     BLOCKED,
     DECLARED,
@@ -84,11 +85,6 @@ class Grid(View, frozen=True):
     hidden: int
 
 
-def grid_path(volume: MatrixReport, python: Version | None) -> str:
-    """Return the path of the grid of a Python, or of all."""
-    return page(volume.name, "grid", "all" if python is None else f"py{python}")
-
-
 def main_python(volume: MatrixReport) -> Version | None:
     """Return the newest Python on which anything was tested; where nothing was, the newest that a
     release admits.
@@ -142,7 +138,7 @@ def choices(volume: MatrixReport, here: Version | None) -> tuple[GridChoice, ...
     return tuple(
         GridChoice(
             label="all" if python is None else str(python),
-            path=grid_path(volume, python),
+            path=grid_path(volume.name, python),
             tested=count,
             is_here=python == here,
         )

@@ -1,11 +1,12 @@
 """The `site` room's front door: what to install, how the matrix does, what changed."""
 
 from compat.advise.request import Request
-from compat.site.edition import Edition, MatrixReport, page
+from compat.site.edition import Edition, MatrixReport
 from compat.site.pages.advice_view import Advice, Option, advice, by_python
 from compat.site.pages.changes_view import News, newest
 from compat.site.pages.place_view import View
 from compat.site.pages.reliability_view import Health, matrix_health
+from compat.site.paths import page
 
 
 class HomeView(View, frozen=True):

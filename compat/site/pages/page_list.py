@@ -11,8 +11,7 @@ from packaging.version import Version
 
 from compat.policy.quarters import quarters
 from compat.results.snapshot import Entry
-from compat.site.api.documents import api_path
-from compat.site.edition import Edition, MatrixReport, cell_page, page, place_of
+from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.pages.advice_view import advise_page
 from compat.site.pages.capability_view import (
     capability_ids,
@@ -23,7 +22,7 @@ from compat.site.pages.causes_view import causes
 from compat.site.pages.cell_view import cell_view
 from compat.site.pages.changes_view import changes_page
 from compat.site.pages.charts_view import charts
-from compat.site.pages.grid_view import choices, grid, grid_path, main_python
+from compat.site.pages.grid_view import choices, grid, main_python
 from compat.site.pages.home_view import home, home_views
 from compat.site.pages.menu import SECTIONS
 from compat.site.pages.neighbours import Neighbours
@@ -38,6 +37,7 @@ from compat.site.pages.quarter_view import quarter_view, quarter_words
 from compat.site.pages.release_view import release_entries, release_view, subject_versions
 from compat.site.pages.reliability_view import reliability
 from compat.site.pages.reports import ProblemReport
+from compat.site.paths import api_path, cell_page, grid_path, page
 from compat.site.status import style_of
 from compat.site.tokens import Tokens, digest
 from compat.site.wording import place_words
@@ -170,9 +170,9 @@ def _grids(volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
             report=ProblemReport(facts=(("grid", where),), data=(api_path(volume.name, "cells"),)),
         )
 
-    yield of(main, page(volume.name, "grid"), grid_path(volume, main))
+    yield of(main, page(volume.name, "grid"), grid_path(volume.name, main))
     for python in (*volume.board, None):
-        yield of(python, grid_path(volume, python))
+        yield of(python, grid_path(volume.name, python))
 
 
 def _advice(edition: Edition, volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:

@@ -11,9 +11,10 @@ from packaging.version import Version
 
 from compat.results.record import Status
 from compat.results.snapshot import Entry
-from compat.site.edition import MatrixReport, cell_page, page
+from compat.site.edition import MatrixReport
 from compat.site.pages.capability_view import where
 from compat.site.pages.place_view import View, recipe_words
+from compat.site.paths import cell_page, page
 from compat.site.tokens import digest
 from compat.site.wording import place_words
 

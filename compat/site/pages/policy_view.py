@@ -8,10 +8,11 @@ from compat.advise.request import label
 from compat.policy.calendar import Bar, ScheduledMove
 from compat.policy.proposal import Proposal
 from compat.policy.propose import floors
-from compat.site.edition import MatrixReport, cell_page, page
+from compat.site.edition import MatrixReport
 from compat.site.pages.charts import Chart, Span, Table, timeline
 from compat.site.pages.place_view import View
 from compat.site.pages.quarter_view import QuarterLink, quarter_links
+from compat.site.paths import calendar_path, cell_page, page
 from compat.site.wording import count, day
 
 
@@ -129,7 +130,7 @@ def schedule_view(volume: MatrixReport) -> ScheduleView:
         ),
         quarters=quarter_links(volume),
         axes=tuple(names[axis] for axis in {one.axis: None for one in made.bars}),
-        calendar_path=f"cal/{volume.name}/all.ics",
+        calendar_path=calendar_path(volume.name, "all"),
     )
 
 

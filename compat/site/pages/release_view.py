@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from packaging.version import Version
 
 from compat.results.snapshot import Entry
-from compat.site.edition import MatrixReport, cell_page, page, place_of
+from compat.site.edition import MatrixReport, place_of
 from compat.site.pages.grid_view import answers, label_of
 from compat.site.pages.place_view import AnswerPart, View, cell_symbol, has_page
+from compat.site.paths import cell_page, page
 from compat.site.status import StatusStyle
 from compat.site.wording import place_words, ranges
 

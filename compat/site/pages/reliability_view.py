@@ -6,8 +6,9 @@ import datetime
 from collections import Counter
 
 from compat.results.snapshot import Entry
-from compat.site.edition import MatrixReport, cell_page
+from compat.site.edition import MatrixReport
 from compat.site.pages.place_view import View
+from compat.site.paths import cell_page
 from compat.site.status import LOOKS, STATES, StatusStyle, cell_state
 from compat.site.wording import place_words
 
