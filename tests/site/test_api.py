@@ -234,14 +234,14 @@ def test_tests_of_the_suites_helpers_stand_apart_and_are_not_counted() -> None:
 def test_pages_name_the_tests_of_helpers_apart_and_count_the_others() -> None:
     shelf = proven(NEW)
     shelf.helpers = frozenset({"sum"})
-    volume = edition(shelf).volume("demo")
+    volume = edition(shelf).report("demo")
     shown = capability_list(volume)
     assert shown.count == sum(len(lines) for _, lines in shown.groups) == 2
     assert [one.id for one in shown.helpers] == ["sum"]
     assert capability_view(volume, "sum", ()).of_helper
     assert capability_view(volume, "sum", ()).statements == ("Works in every tested release.",)
     assert "sum" in capability_ids(volume)
-    text = capability_table(volume.picture, volume.capabilities)
+    text = capability_table(volume.snapshot, volume.capabilities)
     table, _, helpers = text.partition("Tests of the suite's own helpers")
     assert "`sum`" not in table
     assert "- Sums `sum`: 1 yes" in helpers

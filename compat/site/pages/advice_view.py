@@ -137,8 +137,8 @@ def best(
 
 def card_view(edition: Edition, volume: MatrixReport, card: Card, trade_off: str = "") -> CardView:
     """Return a card as pages show it."""
-    proof, matrix = card.proof, volume.picture.matrix
-    entry = volume.picture.by_id[proof.cell.id]
+    proof, matrix = card.proof, volume.snapshot.matrix
+    entry = volume.snapshot.by_id[proof.cell.id]
     look = style_of(entry, volume.places[place_of(proof.cell)])
     ordered = (
         matrix.subject_axis,
@@ -175,7 +175,7 @@ def card_view(edition: Edition, volume: MatrixReport, card: Card, trade_off: str
 
 def by_python(edition: Edition, volume: MatrixReport) -> tuple[Option, ...]:
     """Return the best answer for each Python, the newest first."""
-    axis = volume.picture.matrix.interpreters.name
+    axis = volume.snapshot.matrix.interpreters.name
     return tuple(
         Option(
             label=str(python),
@@ -188,7 +188,7 @@ def by_python(edition: Edition, volume: MatrixReport) -> tuple[Option, ...]:
 
 def advise_page(edition: Edition, volume: MatrixReport, python: Version | None) -> AdvisePage:
     """Return the advisor's page, of all Pythons or of one."""
-    matrix = volume.picture.matrix
+    matrix = volume.snapshot.matrix
     asked = {} if python is None else {matrix.interpreters.name: python}
     request = Request(wants=_wants(volume, asked))
     return AdvisePage(
@@ -231,7 +231,7 @@ def _by_others(
     """For each other package axis, the best answer for each of its versions that anything is proven
     with.
     """
-    matrix = volume.picture.matrix
+    matrix = volume.snapshot.matrix
     proven = [
         one.cell for one in volume.advisor.proofs if python in (None, python_of(one.cell, matrix))
     ]
@@ -253,6 +253,6 @@ def _by_others(
 def _wants(volume: MatrixReport, at: dict[str, Version]) -> tuple[Want, ...]:
     return tuple(
         Want(axis=axis, specifier=SpecifierSet(f"=={at[axis.name]}"))
-        for axis in volume.picture.matrix.axes
+        for axis in volume.snapshot.matrix.axes
         if axis.name in at
     )

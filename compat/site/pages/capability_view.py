@@ -253,7 +253,7 @@ def _mark(volume: MatrixReport, column: ReleaseColumn, name: str) -> Mark:
         word=WORDS[status],
         sign=SIGNS[None if one is None else one.status],
         path=cell_page(column.entry.cell),
-        sentence=f"{place_words(column.entry.cell, volume.picture.matrix)}: {WORDS[status]}",
+        sentence=f"{place_words(column.entry.cell, volume.snapshot.matrix)}: {WORDS[status]}",
         differs=bool(others - {status}),
     )
 
@@ -267,11 +267,11 @@ def _failures(volume: MatrixReport, name: str) -> tuple[Failure, ...]:
         Failure(
             why=f"{cause}: {cut_text(subject, 300)}" if subject else cause,
             known=next(
-                (known for entry, one in some if (known := volume.picture.explained(entry, one))),
+                (known for entry, one in some if (known := volume.snapshot.explained(entry, one))),
                 None,
             ),
             cells=tuple(
-                (place_words(e.cell, volume.picture.matrix), cell_page(e.cell))
+                (place_words(e.cell, volume.snapshot.matrix), cell_page(e.cell))
                 for e, _ in some[:20]
             ),
             more=max(0, len(some) - 20),

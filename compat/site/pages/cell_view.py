@@ -107,7 +107,7 @@ def cell_view(
     """Return the view of a cell; reads its records and its lock, and those of its nearest green
     neighbour.
     """
-    cell, verdict, matrix = entry.cell, entry.verdict, volume.picture.matrix
+    cell, verdict, matrix = entry.cell, entry.verdict, volume.snapshot.matrix
     records, siblings = volume.kept.records(cell.id), volume.places[place_of(cell)]
     lock = volume.locks.get(cell.id)
     symbol, look = cell_symbol(entry, siblings)
@@ -186,7 +186,7 @@ def _can(volume: MatrixReport, entry: Entry, one: Capability) -> Can:
         status=one.status,
         spelling=one.spelling,
         why=f"{one.cause}: {why}" if one.status == "no" and one.cause else why,
-        known=volume.picture.explained(entry, one) if one.status == "no" else None,
+        known=volume.snapshot.explained(entry, one) if one.status == "no" else None,
     )
 
 
@@ -237,11 +237,11 @@ def _red(
     return Red(
         outcome=str(outcome),
         sentence=cause_sentence(outcome),
-        known=volume.picture.explained(entry),
+        known=volume.snapshot.explained(entry),
         log=failed[-1].log if failed else "",
         green=None
         if green is None
-        else _named(green, f"{place_words(green.cell, volume.picture.matrix)}"),
+        else _named(green, f"{place_words(green.cell, volume.snapshot.matrix)}"),
         differences=differences(here, there) if here and there else (),
     )
 
@@ -272,7 +272,7 @@ def _axes_beside(
             _along(found[axis.name][0], axis.name),
             _along(found[axis.name][1], axis.name),
         )
-        for axis in volume.picture.matrix.axes
+        for axis in volume.snapshot.matrix.axes
         if any(found[axis.name])
     )
 

@@ -117,7 +117,7 @@ def _news(volume: MatrixReport, event: Event) -> News:
         word=_word(event),
         look=LOOKS[state],
         before="" if change.before in (None, "unknown") else LOOKS[change.before].word,
-        place=place_words(cell, volume.picture.matrix),
+        place=place_words(cell, volume.snapshot.matrix),
         recipe="" if state == "relaxed" else recipe_words(cell),
         path=cell_page(cell),
         why=why,

@@ -103,7 +103,7 @@ def grid(volume: MatrixReport, python: Version | None) -> Grid:
     """Return the grid of one Python, or with None that of all: each place as it is on the best of
     them.
     """
-    matrix = volume.picture.matrix
+    matrix = volume.snapshot.matrix
     places = _all(volume) if python is None else volume.board[python]
     said = {where: entries for where, entries in places.items() if _says_something(entries)}
     columns = sorted({others for _, others in said})
@@ -170,7 +170,7 @@ def _row(
     places: Board,
     over_pythons: bool,
 ) -> GridRow:
-    matrix = volume.picture.matrix
+    matrix = volume.snapshot.matrix
     here = [(others, places[subject, others]) for others in every if (subject, others) in places]
     admitted = [label_of(others) for others, entries in here if _is_admitted(entries)]
     shown = tuple(
@@ -244,7 +244,7 @@ def label_of(others: Versions) -> str:
 
 
 def _newest(volume: MatrixReport, others: Versions) -> datetime.date | None:
-    axes = _other_axes(volume.picture.matrix)
+    axes = _other_axes(volume.snapshot.matrix)
     days = [volume.released(axis.name, version) for axis, version in zip(axes, others, strict=True)]
     return max((one for one in days if one is not None), default=None)
 

@@ -25,7 +25,7 @@ class HomeView(View, frozen=True):
 
 def home(edition: Edition, volume: MatrixReport, most_news: int = 6) -> HomeView:
     """Return the home of a matrix."""
-    matrix = volume.picture.matrix
+    matrix = volume.snapshot.matrix
     sections = (
         "advise",
         "grid",
@@ -52,4 +52,4 @@ def home(edition: Edition, volume: MatrixReport, most_news: int = 6) -> HomeView
 
 def home_views(edition: Edition) -> tuple[HomeView, ...]:
     """Return the homes of all matrices, for the front page."""
-    return tuple(home(edition, volume, 3) for volume in edition.volumes)
+    return tuple(home(edition, volume, 3) for volume in edition.reports)

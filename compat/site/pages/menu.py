@@ -40,5 +40,5 @@ def menu_of(volume: MatrixReport) -> Menu:
         for name, word in SECTIONS.items()
     )
     return Menu(
-        title=volume.picture.matrix.title, home=page_path(volume.name), entries=tuple(links)
+        title=volume.snapshot.matrix.title, home=page_path(volume.name), entries=tuple(links)
     )

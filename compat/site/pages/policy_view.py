@@ -93,7 +93,7 @@ class ProposalView(View, frozen=True):
 
 def schedule_view(volume: MatrixReport) -> ScheduleView:
     """Return the view of the schedule."""
-    picture = volume.picture
+    picture = volume.snapshot
     made = volume.schedule
     names = {axis.name: label(axis) for axis in picture.matrix.axes}
     rows = tuple(
@@ -136,7 +136,7 @@ def schedule_view(volume: MatrixReport) -> ScheduleView:
 
 def proposal_list(volume: MatrixReport) -> ProposalList:
     """Return the list of proposals."""
-    picture = volume.picture
+    picture = volume.snapshot
     return ProposalList(
         has_policy=picture.ask.policy is not None,
         proposals=tuple(_line(volume, one) for one in volume.proposals),
@@ -193,7 +193,7 @@ def _line(volume: MatrixReport, one: Proposal) -> ProposalLine:
 
 
 def _known_page(volume: MatrixReport, cell: str) -> str:
-    entry = volume.picture.by_id.get(cell)
+    entry = volume.snapshot.by_id.get(cell)
     return (
         cell_page(entry.cell)
         if entry is not None and (entry.runs or entry.lock_digest is not None)

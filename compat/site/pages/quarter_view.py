@@ -61,7 +61,7 @@ def quarter_links(volume: MatrixReport) -> tuple[QuarterLink, ...]:
 
 def quarter_view(volume: MatrixReport, one: Quarter) -> QuarterView:
     """Return the view of a quarter."""
-    names = {axis.name: label(axis) for axis in volume.picture.matrix.axes}
+    names = {axis.name: label(axis) for axis in volume.snapshot.matrix.axes}
     known, proven = quarters(volume.schedule), dict(one.proven)
     at = known.index(one)
     return QuarterView(

@@ -92,13 +92,13 @@ class Printer:
                 inputs=digest(
                     self.edition.base_url,
                     text,
-                    [one.picture.matrix.title for one in self.edition.volumes],
+                    [one.snapshot.matrix.title for one in self.edition.reports],
                 ),
             )
 
     def html(self, page: Page) -> bytes:
         """Return the page as UTF-8."""
-        menu = None if page.matrix is None else menu_of(self.edition.volume(page.matrix))
+        menu = None if page.matrix is None else menu_of(self.edition.report(page.matrix))
         about = page.report
         report = "" if about is None else report_address(self.edition, page.title, page.path, about)
         return self._print(
