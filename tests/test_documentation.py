@@ -18,7 +18,8 @@ from compat.cli.app import app
 from compat.cli.setting import interpreter
 from compat.results.verdict import KINDS
 from compat.run.outcome import CAUSES
-from compat.site.pages.render import about_path, document
+from compat.site.pages.render import document
+from compat.site.paths import about_path
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))

@@ -161,7 +161,7 @@ def edition_of(
     if not volumes:
         raise UsageError.of("no matrix is declared here")
     if not names:
-        volumes.sort(key=lambda one: (-len(one.picture.entries), one.name))
+        volumes.sort(key=lambda one: (-len(one.snapshot.entries), one.name))
     return Edition(volumes, base_url, day, repository)
 
 

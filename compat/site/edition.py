@@ -1,26 +1,13 @@
-"""The `site` room's input and output: all that one edition is made from, the files that it becomes,
-and their URLs.
+"""The `site` room's input and output: all that one edition is made from, and the files that it
+becomes.
 
-A producer is `files(edition) -> Iterator[File | Made | Listing]`. Paths have no leading slash and
-use `/`. The scheme:
-
-    index.html                         the home of all matrices
-    <matrix>/index.html                the home of one; below it advise/ grid/ grid/<py3.9>/
-    cell/<id>/ cap/<id>/
-                                       release/<version>/ schedule/ proposals/ changes/ reliability/
-    lock/<matrix>/<cell-id>.txt        the hash-locked requirements of a cell
-    api/v1/<matrix>/... badge/<matrix>/... feed/<matrix>/... cal/<matrix>/... schema/v1/...
-    about/ about/<page>/               the documentation, from docs/*.md
-
-A page at `a/b/` is the file `a/b/index.html`. Every part that comes from outside goes through
-`segment`.
+A producer is `files(edition) -> Iterator[SiteFile | Made | DigestListing]`; the paths of files are
+those of `paths.py`.
 """
 
 import datetime
-import hashlib
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Protocol
 
 from packaging.utils import canonicalize_name
@@ -38,17 +25,15 @@ from compat.plan.feasible import Feasibility
 from compat.policy.calendar import Schedule, schedule
 from compat.policy.proposal import Proposal
 from compat.policy.propose import proposals
-from compat.results.record import RESERVED, Capability, Record, Status
+from compat.results.record import Capability, Record, Status
 from compat.results.snapshot import Entry, Snapshot
 from compat.results.table import ReleaseColumn, columns
 from compat.site.history import Event, events
+from compat.site.paths import address
 from compat.site.tokens import Tokens
 from compat.value import Value
 
 Versions = tuple[Version, ...]
-_LONGEST = 150
-_TAKEN = frozenset(("index.html", "index.json"))
-_PLAIN = re.compile(r"[a-z0-9_.+-]")
 
 
 class SiteFile(Value, frozen=True, kw_only=True):
@@ -107,13 +92,13 @@ class MatrixReport:
 
     def __init__(
         self,
-        picture: Snapshot,
+        snapshot: Snapshot,
         kept: PartSource,
         suite: Mapping[str, str],
         told: Iterable[Described],
     ) -> None:
         """Take what is known of every cell, where whole records are read, and the suite."""
-        self.picture = picture
+        self.snapshot = snapshot
         self.kept = kept
         self.suite = dict(suite)
         self.capabilities = tuple(told)
@@ -124,18 +109,18 @@ class MatrixReport:
     @property
     def name(self) -> str:
         """The matrix's name."""
-        return self.picture.matrix.name
+        return self.snapshot.matrix.name
 
     def released(self, axis: str, version: Version) -> datetime.date | None:
         """Return the day on which a coordinate of a package axis came out: a series, with its first
         release.
         """
         if (axis, version) not in self._released:
-            (found,) = (one for one in self.picture.matrix.packages if one.name == axis)
+            (found,) = (one for one in self.snapshot.matrix.packages if one.name == axis)
             releases = members(
                 version,
                 found.select,
-                self.picture.catalogue.package(canonicalize_name(found.package)),
+                self.snapshot.catalogue.package(canonicalize_name(found.package)),
             )
             days = [release.uploaded.date() for release in releases if release.uploaded is not None]
             self._released[axis, version] = min(days, default=None)
@@ -149,41 +134,41 @@ class MatrixReport:
     @cached_property
     def asked(self) -> tuple[str, ...]:
         """The ids of the capabilities that the suite has or that any run told of, sorted."""
-        seen = (one.id for entry in self.picture.known for one in entry.verdict.capabilities)
-        return tuple(sorted({*self.titles, *seen} - self.picture.present.helpers))
+        seen = (one.id for entry in self.snapshot.known for one in entry.verdict.capabilities)
+        return tuple(sorted({*self.titles, *seen} - self.snapshot.present.helpers))
 
     @property
     def helpers(self) -> tuple[str, ...]:
         """The ids under which the suite tests files of its own, sorted."""
-        return tuple(sorted(self.picture.present.helpers))
+        return tuple(sorted(self.snapshot.present.helpers))
 
     @cached_property
     def columns(self) -> tuple[ReleaseColumn, ...]:
         """The releases whose suite a run reached, oldest first, each with the cell that speaks for
         it.
         """
-        return columns(self.picture)
+        return columns(self.snapshot)
 
     @cached_property
     def events(self) -> tuple[Event, ...]:
         """Every change of a verdict, the newest first."""
-        return events(self.picture)
+        return events(self.snapshot)
 
     @cached_property
     def schedule(self) -> Schedule:
-        """The coming moves of floors, from the picture's day on."""
-        return schedule(self.picture, self.picture.day)
+        """The coming moves of floors, from the snapshot's day on."""
+        return schedule(self.snapshot, self.snapshot.day)
 
     @cached_property
     def proposals(self) -> tuple[Proposal, ...]:
-        """The moves of floors that are open or wait on the picture's day."""
-        return proposals(self.picture, self.picture.day)
+        """The moves of floors that are open or wait on the snapshot's day."""
+        return proposals(self.snapshot, self.snapshot.day)
 
     @cached_property
     def failures(self) -> dict[str, list[tuple[Entry, Capability]]]:
         """The cells in which each capability fails, and how."""
         found: dict[str, list[tuple[Entry, Capability]]] = {}
-        for entry in self.picture.known:
+        for entry in self.snapshot.known:
             for one in (*entry.verdict.capabilities, *entry.verdict.helpers):
                 if one.status == "no":
                     found.setdefault(one.id, []).append((entry, one))
@@ -197,7 +182,7 @@ class MatrixReport:
     @cached_property
     def advisor(self) -> Advisor:
         """What answers the question what to install."""
-        return Advisor(self.picture, self.locks)
+        return Advisor(self.snapshot, self.locks)
 
     def answer(self, request: Request) -> Recommended | Unproven:
         """Return the advisor's answer, worked out once."""
@@ -227,7 +212,7 @@ class MatrixReport:
     @cached_property
     def facts(self) -> Feasibility:
         """What catalogue and rules say about cells: published requirements, relaxations."""
-        return self.picture.feasibility
+        return self.snapshot.feasibility
 
     @cached_property
     def places(self) -> dict[str, tuple[Entry, ...]]:
@@ -235,7 +220,7 @@ class MatrixReport:
         its fresh cell).
         """
         found: dict[str, list[Entry]] = {}
-        for entry in self.picture.entries:
+        for entry in self.snapshot.entries:
             found.setdefault(place_of(entry.cell), []).append(entry)
         return {place: tuple(entries) for place, entries in found.items()}
 
@@ -244,7 +229,7 @@ class MatrixReport:
         """The places by Python, then by the subject's version and those of the other package axes
         in their order.
         """
-        matrix = self.picture.matrix
+        matrix = self.snapshot.matrix
         python, subject = matrix.interpreters.name, matrix.subject
         others = [axis.name for axis in matrix.packages if axis is not matrix.subject_axis]
         found: dict[Version, dict[tuple[Version, Versions], tuple[Entry, ...]]] = {}
@@ -257,23 +242,23 @@ class MatrixReport:
 
 
 class Locks(Mapping[str, Lock]):
-    """The locks of a volume's cells by id, each read when it is first asked for."""
+    """The locks of a report's cells by id, each read when it is first asked for."""
 
-    def __init__(self, volume: MatrixReport) -> None:
-        """Take the volume."""
-        self._volume = volume
+    def __init__(self, report: MatrixReport) -> None:
+        """Take the report."""
+        self._report = report
         self._ids = [
-            entry.cell.id for entry in volume.picture.known if entry.lock_digest is not None
+            entry.cell.id for entry in report.snapshot.known if entry.lock_digest is not None
         ]
         self._read: dict[str, Lock] = {}
 
     def __getitem__(self, cell: str) -> Lock:
         """Return the lock of a cell; KeyError when it has none."""
         if cell not in self._read:
-            text = self._volume.kept.lock_text(cell)
+            text = self._report.kept.lock_text(cell)
             if text is None:
                 raise KeyError(cell)
-            self._read[cell] = decode_lock(text, f"matrices/{self._volume.name}/locks/{cell}.txt")
+            self._read[cell] = decode_lock(text, f"matrices/{self._report.name}/locks/{cell}.txt")
         return self._read[cell]
 
     def __iter__(self) -> Iterator[str]:
@@ -288,96 +273,52 @@ class Locks(Mapping[str, Lock]):
 class Edition:
     """All that one edition of the site is made from; `day` is the day that it speaks for.
 
-    The first volume is the one that the home page opens with. `repository` is the `owner/name` on
+    The first report is the one that the home page opens with. `repository` is the `owner/name` on
     GitHub whose issues take reports; empty where there is none.
     """
 
     def __init__(
         self,
-        volumes: Iterable[MatrixReport],
+        reports: Iterable[MatrixReport],
         base_url: str,
         day: datetime.date,
         repository: str = "",
     ) -> None:
-        """Take at least one volume, and the address under which the site will stand."""
-        self.volumes = tuple(volumes)
+        """Take at least one report, and the address under which the site will stand."""
+        self.reports = tuple(reports)
         self.base_url = base_url.rstrip("/") + "/"
         self.day = day
         self.repository = repository
         self._tokens: dict[str, Tokens] = {}
 
-    def volume(self, matrix: str) -> MatrixReport:
-        """Return the volume of that matrix; KeyError when the edition has none."""
-        for volume in self.volumes:
-            if volume.name == matrix:
-                return volume
+    def report(self, matrix: str) -> MatrixReport:
+        """Return the report of that matrix; KeyError when the edition has none."""
+        for report in self.reports:
+            if report.name == matrix:
+                return report
         raise KeyError(matrix)
 
-    def tokens(self, volume: MatrixReport) -> Tokens:
-        """Return what the files about a volume depend on, as digests."""
-        if volume.name not in self._tokens:
-            titles = [(one.name, one.picture.matrix.title) for one in self.volumes]
-            parts = (self.base_url, self.repository, titles, sorted(volume.suite.items()))
-            self._tokens[volume.name] = Tokens(volume.picture, self.day, *parts)
-        return self._tokens[volume.name]
+    def tokens(self, report: MatrixReport) -> Tokens:
+        """Return what the files about a report depend on, as digests."""
+        if report.name not in self._tokens:
+            titles = [(one.name, one.snapshot.matrix.title) for one in self.reports]
+            parts = (self.base_url, self.repository, titles, sorted(report.suite.items()))
+            self._tokens[report.name] = Tokens(report.snapshot, self.day, *parts)
+        return self._tokens[report.name]
 
     def records(self, matrix: str, cell: str) -> tuple[Record, ...]:
         """Return the records of a cell, oldest first."""
-        return self.volume(matrix).kept.records(cell)
+        return self.report(matrix).kept.records(cell)
 
     def lock_text(self, matrix: str, cell: str) -> str | None:
         """Return the text of a cell's lock; None when it has none."""
-        return self.volume(matrix).kept.lock_text(cell)
+        return self.report(matrix).kept.lock_text(cell)
 
     def url(self, path: str) -> str:
         """Return the absolute address of a path of the site; that of a page ends in a slash."""
-        return self.base_url + path.removesuffix("index.html")
+        return self.base_url + address(path)
 
 
 def place_of(cell: Cell) -> str:
     """Return the id of a cell's place: its id without the recipe."""
     return cell.id.partition("+")[0]
-
-
-@lru_cache(maxsize=100_000)
-def segment(text: str) -> str:
-    """Return the text as one part of a path: another text gives another part, on any file system.
-
-    Lower-case ASCII letters, digits and `_.+-` stand for themselves; any other byte is `~` and two
-    hex digits. What would be long ends in its sha256.
-    """
-    coded = "".join(
-        char if _PLAIN.fullmatch(char) else _coded(char) for char in text[: _LONGEST + 1]
-    )
-    stem = coded.partition(".")[0]
-    if not coded or coded in _TAKEN or stem in RESERVED or coded.startswith("."):
-        coded = f"~{coded}"
-    if coded.endswith("."):
-        coded = f"{coded[:-1]}~2e"
-    if len(coded) > _LONGEST:
-        digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
-        return f"{coded[:60]}~~{digest}"
-    return coded
-
-
-def page(matrix: str, *parts: str) -> str:
-    """Return the path of a matrix's page: `page("demo", "cap", "sum")` is
-    `demo/cap/sum/index.html`.
-    """
-    return "/".join((*map(segment, (matrix, *parts)), "index.html"))
-
-
-def cell_page(cell: Cell) -> str:
-    """Return the path of a cell's page; only cells that have a lock or a run have one
-    (`Picture.known`).
-    """
-    return page(cell.matrix, "cell", cell.id)
-
-
-def lock_file(matrix: str, cell: str) -> str:
-    """Return the path of a cell's lock on the site."""
-    return f"lock/{segment(matrix)}/{segment(cell)}.txt"
-
-
-def _coded(char: str) -> str:
-    return "".join(f"~{byte:02x}" for byte in char.encode(errors="surrogatepass"))

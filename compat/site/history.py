@@ -30,13 +30,13 @@ class Event(Value, frozen=True, kw_only=True):
     beside: tuple[Beside, ...] = ()
 
 
-def events(picture: Snapshot) -> tuple[Event, ...]:
-    """Return every change up to the picture's day, the newest first; a cell's first verdict is a
+def events(snapshot: Snapshot) -> tuple[Event, ...]:
+    """Return every change up to the snapshot's day, the newest first; a cell's first verdict is a
     change of kind `new`.
 
     Staleness is no change: nothing ran.
     """
-    found = (event for entry in picture.known for event in of_cell(entry, picture.present))
+    found = (event for entry in snapshot.known for event in of_cell(entry, snapshot.present))
     return tuple(sorted(found, key=lambda one: (-one.moment.timestamp(), one.entry.cell.id)))
 
 

@@ -11,18 +11,18 @@ from compat.results.snapshot import Entry, Snapshot
 
 
 class Tokens:
-    """What the pages of a volume depend on, as digests: `seed` of all that was declared, and one of
+    """What the pages of a report depend on, as digests: `seed` of all that was declared, and one of
     each known cell.
     """
 
-    def __init__(self, picture: Snapshot, day: datetime.date, *parts: object) -> None:
+    def __init__(self, snapshot: Snapshot, day: datetime.date, *parts: object) -> None:
         """Take what is known, the day, and whatever else every page depends on, such as the suite
         and the address.
         """
         self.seed = digest(
-            repr(picture.ask), msgspec.json.encode(picture.catalogue, enc_hook=str), *parts
+            repr(snapshot.ask), msgspec.json.encode(snapshot.catalogue, enc_hook=str), *parts
         )
-        self._of = {entry.cell.id: _token(entry) for entry in picture.known}
+        self._of = {entry.cell.id: _token(entry) for entry in snapshot.known}
         self._all = digest(self.seed, day, sorted(self._of.items()))
 
     def of(self, *entries: Entry | None) -> str:

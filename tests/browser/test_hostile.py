@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from conftest import Open
-from support.editions import URL, volume
+from support.editions import URL, matrix_report
 from support.hostile_texts import STRINGS
 from support.known import DAY, MATRIX, Shelf, lock_of, proven, ran
 from support.printed import put, whole
@@ -93,7 +93,7 @@ def hostile_edition() -> Edition:
     shelf = Shelf(
         [*records, *green.records("py3.9-dep2-demo1.0+relaxed")], [*locks, *green.locks.values()]
     )
-    made = volume(shelf, shelf.picture(DAY, matrix), told)
+    made = matrix_report(shelf, shelf.picture(DAY, matrix), told)
     made.suite["helper.py"] = "\n".join(storable(text, 900) for text in STRINGS)
     return Edition([made], URL, DAY)
 

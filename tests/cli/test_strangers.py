@@ -16,7 +16,8 @@ import pytest
 from support.fake_index import FakeIndex
 from support.ran import Run
 
-from compat.site.pages.render import about_path, assets
+from compat.site.pages.render import assets
+from compat.site.paths import about_path
 
 HERE = Path(__file__).parent.parent.parent
 MOVED = "This page has moved"

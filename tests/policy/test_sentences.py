@@ -5,7 +5,7 @@ import datetime
 import msgspec
 from hypothesis import given, settings
 from packaging.specifiers import SpecifierSet
-from support.editions import volume
+from support.editions import matrix_report
 from support.floors import (
     DAY,
     LOCK,
@@ -215,7 +215,7 @@ def test_where_there_is_no_cell_to_ask_the_page_says_so() -> None:
     known = snapshot(
         declared(), catalogue(), (), {}, {}, EvaluationContext(suite_digest=SUITE, day=DAY)
     )
-    lines = proposal_list(volume(Shelf(), known)).proposals
+    lines = proposal_list(matrix_report(Shelf(), known)).proposals
     assert lines
     assert {one.evidence for one in lines} == {"there is no cell to ask"}
 

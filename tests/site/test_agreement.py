@@ -22,13 +22,14 @@ from compat.cli.stand import Stand
 from compat.results.representative import representative
 from compat.results.snapshot import Entry
 from compat.results.verdict import EvaluationContext
-from compat.site.api.documents import api, api_path
+from compat.site.api.documents import api
 from compat.site.edition import MatrixReport, place_of
 from compat.site.exports.badges import NO_DATA, matrix_badges
 from compat.site.exports.database import database
 from compat.site.history import events
 from compat.site.pages.cell_view import cell_view
 from compat.site.pages.neighbours import Neighbours
+from compat.site.paths import api_path
 from compat.site.status import style_of
 
 SLOW = settings(
@@ -59,7 +60,7 @@ def test_the_api_agrees(shelf: Shelf) -> None:
     }
     told = made["api/v1/demo/cells.json"]
     rows = {row["id"]: row for row in told["cells"]}
-    picture = of.volumes[0].picture
+    picture = of.reports[0].snapshot
     assert rows.keys() == {entry.cell.id for entry in picture.known}
     for entry in picture.known:
         for document in (rows[entry.cell.id], made[api_path("demo", "cells", entry.cell.id)]):
@@ -81,9 +82,9 @@ def test_the_api_agrees(shelf: Shelf) -> None:
 @SLOW
 def test_the_page_of_a_cell_agrees(shelf: Shelf) -> None:
     of = edition(shelf)
-    (volume,) = of.volumes
+    (volume,) = of.reports
     made, neighbours = files(of, api), Neighbours(volume)
-    for entry in volume.picture.known:
+    for entry in volume.snapshot.known:
         view = cell_view(of, volume, entry, neighbours)
         document = json.loads(made[view.api_path])
         assert view.look == style_of(entry, volume.places[place_of(entry.cell)])
@@ -100,13 +101,13 @@ def test_the_page_of_a_cell_agrees(shelf: Shelf) -> None:
 @given(shelf=shelves())
 @SLOW
 def test_the_badge_of_a_release_agrees(shelf: Shelf) -> None:
-    (volume,) = edition(shelf).volumes
+    (volume,) = edition(shelf).reports
     found = dict(matrix_badges(volume))
     for axis, version in {
-        (e.cell.on("demo").axis, e.cell.on("demo").version) for e in volume.picture.entries
+        (e.cell.on("demo").axis, e.cell.on("demo").version) for e in volume.snapshot.entries
     }:
         entries = [
-            entry for entry in volume.picture.entries if entry.cell.on(axis).version == version
+            entry for entry in volume.snapshot.entries if entry.cell.on(axis).version == version
         ]
         spoken, message = representative(entries), found["release", str(version)].message
         word = style_of(spoken, volume.places[place_of(spoken.cell)]).word
@@ -130,8 +131,8 @@ def test_the_last_entry_of_the_feed_agrees(shelf: Shelf) -> None:
 @given(shelf=shelves())
 @SLOW
 def test_the_advisor_agrees(shelf: Shelf) -> None:
-    (volume,) = edition(shelf).volumes
-    entries = volume.picture.by_id
+    (volume,) = edition(shelf).reports
+    entries = volume.snapshot.by_id
     for goal in GOALS:
         answer = volume.advisor.answer(request_of((), MATRIX, (), goal=goal))
         cards = (
@@ -146,7 +147,7 @@ def test_the_advisor_agrees(shelf: Shelf) -> None:
                 card.proof.last,
                 bool(card.proof.stale),
             )
-    works = [entry for entry in volume.picture.known if entry.verdict.kind == "works"]
+    works = [entry for entry in volume.snapshot.known if entry.verdict.kind == "works"]
     provable = [entry for entry in works if is_current(entry)]
     assert isinstance(volume.advisor.answer(Request()), Recommended) or not provable
 
@@ -154,9 +155,9 @@ def test_the_advisor_agrees(shelf: Shelf) -> None:
 @given(shelf=shelves())
 @SLOW
 def test_the_database_agrees(shelf: Shelf, tmp_path: Path) -> None:
-    (volume,) = edition(shelf).volumes
+    (volume,) = edition(shelf).reports
     for row in _database(volume, tmp_path):
-        entry = volume.picture.by_id[row["id"]]
+        entry = volume.snapshot.by_id[row["id"]]
         assert {**row, "stale": bool(row["stale"])} == said(entry)
 
 

@@ -15,13 +15,14 @@ from support.known import CELLS, DAY, Shelf, lock_of, proven, ran, shelves, stat
 
 from compat.plan.cell import RECIPES
 from compat.results.table import capability_table
-from compat.site.api.documents import api, api_path
+from compat.site.api.documents import api
 from compat.site.api.openapi import DOCUMENTS, PATHS
 from compat.site.pages.capability_view import (
     capability_ids,
     capability_list,
     capability_view,
 )
+from compat.site.paths import api_path
 
 NEW = "py3.9-dep2-demo2.0"
 OLD = "py3.8-dep1-demo1.0"
@@ -233,14 +234,14 @@ def test_tests_of_the_suites_helpers_stand_apart_and_are_not_counted() -> None:
 def test_pages_name_the_tests_of_helpers_apart_and_count_the_others() -> None:
     shelf = proven(NEW)
     shelf.helpers = frozenset({"sum"})
-    volume = edition(shelf).volume("demo")
+    volume = edition(shelf).report("demo")
     shown = capability_list(volume)
     assert shown.count == sum(len(lines) for _, lines in shown.groups) == 2
     assert [one.id for one in shown.helpers] == ["sum"]
     assert capability_view(volume, "sum", ()).of_helper
     assert capability_view(volume, "sum", ()).statements == ("Works in every tested release.",)
     assert "sum" in capability_ids(volume)
-    text = capability_table(volume.picture, volume.capabilities)
+    text = capability_table(volume.snapshot, volume.capabilities)
     table, _, helpers = text.partition("Tests of the suite's own helpers")
     assert "`sum`" not in table
     assert "- Sums `sum`: 1 yes" in helpers

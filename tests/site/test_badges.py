@@ -6,7 +6,7 @@ import json
 from xml.etree import ElementTree
 
 import pytest
-from support.editions import edition, files, volume
+from support.editions import edition, files, matrix_report
 from support.known import Shelf, lock_of, proven, ran
 
 from compat.site.exports.badges import (
@@ -25,7 +25,7 @@ NEW, OLD = "py3.9-dep2-demo2.0", "py3.8-dep1-demo1.0"
 
 
 def badge(shelf: Shelf, *name: str) -> Badge:
-    return dict(matrix_badges(volume(shelf, shelf.picture())))[name]
+    return dict(matrix_badges(matrix_report(shelf, shelf.picture())))[name]
 
 
 def failing(outcome: str, days_ago: int = 0) -> Shelf:
@@ -53,9 +53,9 @@ class TestFacts:
             assert badge(Shelf(), *name).colour == GREY
 
     def test_what_nobody_ran_is_never_green(self) -> None:
-        assert {found.colour for _, found in matrix_badges(volume(Shelf(), Shelf().picture()))} == {
-            GREY
-        }
+        assert {
+            found.colour for _, found in matrix_badges(matrix_report(Shelf(), Shelf().picture()))
+        } == {GREY}
 
     def test_the_newest_that_works(self) -> None:
         broken = ran(lock_of(NEW), "import-fail:abort")

@@ -10,7 +10,7 @@ PLACE = "py3.8-dep1-demo1.0"
 
 
 def look(*records: object, place: str = PLACE) -> StatusStyle:
-    (volume,) = edition(Shelf(records)).volumes  # type: ignore[arg-type]
+    (volume,) = edition(Shelf(records)).reports  # type: ignore[arg-type]
     return place_look(volume.places[place])
 
 
@@ -60,7 +60,7 @@ def test_an_untested_place_is_declared_where_the_release_admits_it_and_else_unkn
 
 
 def test_the_shelf_of_every_state_has_them_all() -> None:
-    (volume,) = edition(every_state()).volumes
+    (volume,) = edition(every_state()).reports
     assert {place_look(entries).state for entries in volume.places.values()} == LOOKS.keys() - {
         "unknown"
     }

@@ -36,7 +36,7 @@ def shelf(**cells: tuple[Capability, ...]) -> Shelf:
 
 
 def made(**cells: tuple[Capability, ...]) -> Pairs:
-    return Pairs(edition(shelf(**cells)).volumes[0])
+    return Pairs(edition(shelf(**cells)).reports[0])
 
 
 def can(**found: str) -> tuple[Capability, ...]:
@@ -157,7 +157,7 @@ def test_it_says_what_the_api_says_of_the_two(cells: dict[str, dict[str, str]]) 
         }
         for document in told.values()
     }
-    pairs = Pairs(of.volumes[0])
+    pairs = Pairs(of.reports[0])
     for first, second in pairs.all:
         view = pairs.view(first, second)
         for mark in view.strip:

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.editions import URL, volume
+from support.editions import URL, matrix_report
 from support.hostile_texts import STRINGS
 from support.known import DAY, Shelf
 from support.printed import every_state, printed
@@ -23,7 +23,7 @@ LINK = re.compile(r'href="(https://github\.com/[^"]*)"')
 
 
 def of(shelf: Shelf, repository: str = "somebody/something") -> Edition:
-    return Edition([volume(shelf, shelf.picture())], URL, DAY, repository)
+    return Edition([matrix_report(shelf, shelf.picture())], URL, DAY, repository)
 
 
 @pytest.fixture(scope="module")

@@ -55,13 +55,15 @@ def edition(
     base_url: str = URL,
 ) -> Edition:
     """Return an edition with the one matrix of the shelf."""
-    return Edition([volume(shelf, shelf.picture(day, matrix), told)], base_url, day)
+    return Edition([matrix_report(shelf, shelf.picture(day, matrix), told)], base_url, day)
 
 
-def volume(shelf: Shelf, picture: Snapshot, told: Iterable[Described] = TOLD) -> MatrixReport:
-    """Return the volume of a shelf and the picture of it."""
-    assert picture.present.suite_digest == SUITE
-    return MatrixReport(picture, shelf, {"test_sum.py": "def test_sum(): ...\n"}, told)
+def matrix_report(
+    shelf: Shelf, snapshot: Snapshot, told: Iterable[Described] = TOLD
+) -> MatrixReport:
+    """Return the report of a shelf and the snapshot of it."""
+    assert snapshot.present.suite_digest == SUITE
+    return MatrixReport(snapshot, shelf, {"test_sum.py": "def test_sum(): ...\n"}, told)
 
 
 def files(of: Edition, *producers: Files) -> dict[str, bytes]:

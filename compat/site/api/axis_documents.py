@@ -33,28 +33,28 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 Place = tuple[str, Version]
 
 
-def coordinate_entries(volume: MatrixReport) -> Iterator[tuple[Axis, Version, Sequence[Entry]]]:
+def coordinate_entries(report: MatrixReport) -> Iterator[tuple[Axis, Version, Sequence[Entry]]]:
     """Yield each coordinate of each axis with the cells that have it, in the order of the axes,
     oldest first.
     """
     at: defaultdict[Place, list[Entry]] = defaultdict(list)
-    for entry in volume.picture.entries:
+    for entry in report.snapshot.entries:
         for one in entry.cell.coordinates:
             at[one.axis, one.version].append(entry)
-    for axis in volume.picture.matrix.axes:
+    for axis in report.snapshot.matrix.axes:
         for version in sorted(version for name, version in at if name == axis.name):
             yield axis, version, at[axis.name, version]
 
 
 def release(
-    volume: MatrixReport, axis: Axis, version: Version, entries: Sequence[Entry]
+    report: MatrixReport, axis: Axis, version: Version, entries: Sequence[Entry]
 ) -> ReleaseShape:
     """Return what is known about a coordinate."""
-    found = _releases(volume, axis, version)
+    found = _releases(report, axis, version)
     published = next((one.published for one in reversed(found) if one.published is not None), None)
     asked = None if published is None else published.requires_python
     return ReleaseShape(
-        **head(volume),
+        **head(report),
         axis=axis.name,
         version=str(version),
         label=label(axis),
@@ -63,7 +63,7 @@ def release(
             ReleaseFile(version=str(r.version), uploaded=r.uploaded, yanked=r.yanked) for r in found
         ),
         verdicts=dict(sorted(Counter(entry.verdict.kind for entry in entries).items())),
-        ranges=tuple(_ranges(volume, axis, entries)),
+        ranges=tuple(_ranges(report, axis, entries)),
         cells=tuple(
             entry.verdict.cell for entry in entries if entry.runs or entry.lock_digest is not None
         ),
@@ -71,18 +71,18 @@ def release(
     )
 
 
-def _releases(volume: MatrixReport, axis: Axis, version: Version) -> tuple[Release, ...]:
+def _releases(report: MatrixReport, axis: Axis, version: Version) -> tuple[Release, ...]:
     return (
         ()
         if isinstance(axis, InterpreterAxis)
         else members(
-            version, axis.select, volume.picture.catalogue.package(canonicalize_name(axis.package))
+            version, axis.select, report.snapshot.catalogue.package(canonicalize_name(axis.package))
         )
     )
 
 
-def _ranges(volume: MatrixReport, axis: Axis, entries: Sequence[Entry]) -> Iterator[Range]:
-    for other in volume.picture.matrix.axes:
+def _ranges(report: MatrixReport, axis: Axis, entries: Sequence[Entry]) -> Iterator[Range]:
+    for other in report.snapshot.matrix.axes:
         if other.name == axis.name:
             continue
         beside: defaultdict[Version, list[Entry]] = defaultdict(list)
@@ -91,7 +91,7 @@ def _ranges(volume: MatrixReport, axis: Axis, entries: Sequence[Entry]) -> Itera
         states: defaultdict[State, list[str]] = defaultdict(list)
         for version in sorted(beside):
             best = representative(beside[version])
-            states[cell_state(best, volume.places[place_of(best.cell)])].append(str(version))
+            states[cell_state(best, report.places[place_of(best.cell)])].append(str(version))
         for state in STATES:
             if state in states:
                 yield Range(axis=other.name, state=state, coordinates=tuple(states[state]))
@@ -107,30 +107,30 @@ def _reasons(entries: Sequence[Entry]) -> Iterator[Reason]:
         yield Reason(kind=kind, count=len(alike), example=alike[-1].verdict.cell, because=because)
 
 
-def capabilities(volume: MatrixReport) -> Iterator[CapabilityDocument]:
+def capabilities(report: MatrixReport) -> Iterator[CapabilityDocument]:
     """Yield what is known about each capability, and each test of the suite's helpers, sorted by
     id.
     """
     asked: defaultdict[str, list[CapabilityCell]] = defaultdict(list)
-    for entry in volume.picture.known:
+    for entry in report.snapshot.known:
         for one in (*entry.verdict.capabilities, *entry.verdict.helpers):
             asked[one.id].append(_cell(entry, one))
-    for name in sorted((*volume.asked, *volume.helpers)):
-        yield _capability(volume, name, asked[name])
+    for name in sorted((*report.asked, *report.helpers)):
+        yield _capability(report, name, asked[name])
 
 
 def _capability(
-    volume: MatrixReport, name: str, cells: Sequence[CapabilityCell]
+    report: MatrixReport, name: str, cells: Sequence[CapabilityCell]
 ) -> CapabilityDocument:
-    told, statuses = volume.titles.get(name), Counter(one.status for one in cells)
+    told, statuses = report.titles.get(name), Counter(one.status for one in cells)
     return CapabilityDocument(
-        **head(volume),
+        **head(report),
         id=name,
         title=name if told is None else told.title,
         says="" if told is None else told.says,
         group=name.partition(".")[0],
         quick=told is not None and told.quick,
-        of_helper=name in volume.helpers,
+        of_helper=name in report.helpers,
         looks_for=() if told is None else told.looks_for,
         file=None if told is None else told.file,
         line=None if told is None else told.line,
@@ -153,9 +153,9 @@ def _cell(entry: Entry, found: Capability) -> CapabilityCell:
     )
 
 
-def changes_document(volume: MatrixReport) -> ChangesDocument:
+def changes_document(report: MatrixReport) -> ChangesDocument:
     """Return the changes of verdicts, newest first."""
-    found = volume.events
+    found = report.events
     shown = tuple(
         ChangeShape(
             moment=event.moment,
@@ -170,4 +170,4 @@ def changes_document(volume: MatrixReport) -> ChangesDocument:
         )
         for event in found[:MOST_CHANGES]
     )
-    return ChangesDocument(**head(volume), changes=shown, left_out=len(found) - len(shown))
+    return ChangesDocument(**head(report), changes=shown, left_out=len(found) - len(shown))

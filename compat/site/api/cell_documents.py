@@ -34,8 +34,9 @@ from compat.site.api.shapes import (
     PublishedShape,
     RunShape,
 )
-from compat.site.edition import Edition, MatrixReport, cell_page, lock_file
+from compat.site.edition import Edition, MatrixReport
 from compat.site.exports.lock_files import whereabouts
+from compat.site.paths import address, cell_page, lock_file
 from compat.site.status import cell_state
 from compat.site.wording import cause_sentence
 
@@ -44,9 +45,9 @@ _LETTERS = {"yes": "y", "no": "n", "absent": "a"}
 _CODES = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def axes_of(volume: MatrixReport) -> tuple[AxisShape, ...]:
+def axes_of(report: MatrixReport) -> tuple[AxisShape, ...]:
     """Return the axes of a matrix with the coordinates of its plan."""
-    picture = volume.picture
+    snapshot = report.snapshot
     return tuple(
         AxisShape(
             name=axis.name,
@@ -54,69 +55,69 @@ def axes_of(volume: MatrixReport) -> tuple[AxisShape, ...]:
             label=label(axis),
             package=None if isinstance(axis, InterpreterAxis) else axis.package,
             coordinates=tuple(
-                str(one.version) for one in axis_coordinates(axis, picture.catalogue)
+                str(one.version) for one in axis_coordinates(axis, snapshot.catalogue)
             ),
         )
-        for axis in picture.matrix.axes
+        for axis in snapshot.matrix.axes
     )
 
 
-def chunks(volume: MatrixReport) -> list[tuple[Entry, ...]]:
+def chunks(report: MatrixReport) -> list[tuple[Entry, ...]]:
     """Return the known cells as documents have them."""
-    known = volume.picture.known
+    known = report.snapshot.known
     return [known[start : start + ROWS] for start in range(0, len(known), ROWS)] or [()]
 
 
-def cells_document(volume: MatrixReport, chunk: Sequence[Entry], after: str | None) -> Cells:
+def cells_document(report: MatrixReport, chunk: Sequence[Entry], after: str | None) -> Cells:
     """Return the document about all cells, with its first rows; `after` is the path of the next
     document.
     """
-    codes, letters = _coded(volume)
+    codes, letters = _coded(report)
     return Cells(
-        **dated(volume),
-        axes=axes_of(volume),
+        **dated(report),
+        axes=axes_of(report),
         recipes=RECIPES,
         codes=codes,
         verdicts=letters,
-        capabilities=volume.asked,
-        cells=tuple(cell_row(volume, entry) for entry in chunk),
+        capabilities=report.asked,
+        cells=tuple(cell_row(report, entry) for entry in chunk),
         next=after,
     )
 
 
-def more_cells(volume: MatrixReport, chunk: Sequence[Entry], after: str | None) -> MoreCells:
+def more_cells(report: MatrixReport, chunk: Sequence[Entry], after: str | None) -> MoreCells:
     """Return a document with further rows."""
     return MoreCells(
-        **head(volume), cells=tuple(cell_row(volume, entry) for entry in chunk), next=after
+        **head(report), cells=tuple(cell_row(report, entry) for entry in chunk), next=after
     )
 
 
-def head(volume: MatrixReport) -> dict[str, Any]:
+def head(report: MatrixReport) -> dict[str, Any]:
     """Return what every document of a matrix begins with."""
-    return {"schema_version": SCHEMA_VERSION, "matrix": volume.name}
+    return {"schema_version": SCHEMA_VERSION, "matrix": report.name}
 
 
-def dated(volume: MatrixReport) -> dict[str, Any]:
+def dated(report: MatrixReport) -> dict[str, Any]:
     """Return what a document that speaks for a day begins with."""
-    return {**head(volume), "day": volume.picture.day}
+    return {**head(report), "day": report.snapshot.day}
 
 
-def cell_row(volume: MatrixReport, entry: Entry) -> CellRow:
+def cell_row(report: MatrixReport, entry: Entry) -> CellRow:
     """Return the row of a known cell."""
     statuses = {one.id: _LETTERS[one.status] for one in entry.verdict.capabilities}
-    letters = "".join(statuses.get(name, "-") for name in volume.asked)
-    return CellRow(**verdict_fields(volume, entry), capabilities=letters)
+    letters = "".join(statuses.get(name, "-") for name in report.asked)
+    return CellRow(**verdict_fields(report, entry), capabilities=letters)
 
 
-def cell(edition: Edition, volume: MatrixReport, entry: Entry) -> CellShape:
+def cell(edition: Edition, report: MatrixReport, entry: Entry) -> CellShape:
     """Return everything about a cell; its records and its lock are read."""
-    outcome, lock = entry.verdict.outcome, volume.locks.get(entry.verdict.cell)
+    outcome, lock = entry.verdict.outcome, report.locks.get(entry.verdict.cell)
     failed = outcome if isinstance(outcome, Failed) else None
-    records, issue = volume.kept.records(entry.verdict.cell), volume.picture.explained(entry)
-    published = as_published(volume.picture, entry.cell)
+    records, issue = report.kept.records(entry.verdict.cell), report.snapshot.explained(entry)
+    published = as_published(report.snapshot, entry.cell)
     return CellShape(
-        **head(volume),
-        **verdict_fields(volume, entry),
+        **head(report),
+        **verdict_fields(report, entry),
         coordinates={one.axis: str(one.version) for one in entry.cell.coordinates},
         stage=None if failed is None else failed.stage,
         cause=None if failed is None else failed.cause,
@@ -125,25 +126,23 @@ def cell(edition: Edition, volume: MatrixReport, entry: Entry) -> CellShape:
         explained=None if issue is None else issue.because,
         reasons=entry.verdict.reasons,
         obstacle=_obstacle(entry),
-        capabilities=tuple(_capability(volume, entry, one) for one in entry.verdict.capabilities),
-        helpers=tuple(_capability(volume, entry, one) for one in entry.verdict.helpers),
+        capabilities=tuple(_capability(report, entry, one) for one in entry.verdict.capabilities),
+        helpers=tuple(_capability(report, entry, one) for one in entry.verdict.helpers),
         metrics=_metrics(records),
         runs=tuple(_run(record) for record in records),
         log=records[-1].log if records else "",
         lock_digest=entry.lock_digest or None,
         packages=() if lock is None else tuple(_packages(lock)),
-        lifted=() if lock is None else tuple(map(_lifted, lifted(volume.facts, entry.cell, lock))),
+        lifted=() if lock is None else tuple(map(_lifted, lifted(report.facts, entry.cell, lock))),
         published=PublishedShape(
             command=published.command, state=published.state, sentence=published.sentence
         ),
-        commands=None if lock is None else _commands(edition, volume, lock),
-        links=Links(
-            page=cell_page(entry.cell).removesuffix("index.html"), lock=_lock(volume, entry)
-        ),
+        commands=None if lock is None else _commands(edition, report, lock),
+        links=Links(page=address(cell_page(entry.cell)), lock=_lock(report, entry)),
     )
 
 
-def verdict_fields(volume: MatrixReport, entry: Entry) -> dict[str, Any]:
+def verdict_fields(report: MatrixReport, entry: Entry) -> dict[str, Any]:
     """Return what is told of a cell everywhere.
 
     Of the runs that count, one passed when each of its attempts did.
@@ -153,7 +152,7 @@ def verdict_fields(volume: MatrixReport, entry: Entry) -> dict[str, Any]:
         "id": entry.verdict.cell,
         "recipe": entry.cell.recipe,
         "verdict": found.kind,
-        "state": cell_state(entry, volume.places[entry.verdict.cell.partition("+")[0]]),
+        "state": cell_state(entry, report.places[entry.verdict.cell.partition("+")[0]]),
         "evidence": found.evidence,
         "outcome": None if found.outcome is None else str(found.outcome),
         "since": found.since,
@@ -168,11 +167,11 @@ def verdict_fields(volume: MatrixReport, entry: Entry) -> dict[str, Any]:
     }
 
 
-def _coded(volume: MatrixReport) -> tuple[dict[str, Code], str]:
+def _coded(report: MatrixReport) -> tuple[dict[str, Code], str]:
     """The letters that stand for a verdict and an obstacle's kind, and the letter of each planned
     cell.
     """
-    planned = [entry for entry in volume.picture.entries if entry.planned]
+    planned = [entry for entry in report.snapshot.entries if entry.planned]
     kinds = [(e.verdict.kind, None if e.obstacle is None else e.obstacle.kind) for e in planned]
     letters = dict(zip(dict.fromkeys(kinds), _CODES, strict=False))
     codes = {
@@ -191,8 +190,8 @@ def _obstacle(entry: Entry) -> ObstacleShape | None:
     )
 
 
-def _capability(volume: MatrixReport, entry: Entry, found: Capability) -> CapabilityShape:
-    issue = None if found.status == "yes" else volume.picture.explained(entry, found)
+def _capability(report: MatrixReport, entry: Entry, found: Capability) -> CapabilityShape:
+    issue = None if found.status == "yes" else report.snapshot.explained(entry, found)
     return CapabilityShape(
         id=found.id,
         status=found.status,
@@ -243,10 +242,10 @@ def _lifted(one: Lifted) -> LiftedShape:
     )
 
 
-def _commands(edition: Edition, volume: MatrixReport, lock: Lock) -> CommandsShape:
-    lines = commands(lock, whereabouts(edition, volume, lock))
+def _commands(edition: Edition, report: MatrixReport, lock: Lock) -> CommandsShape:
+    lines = commands(lock, whereabouts(edition, report, lock))
     return CommandsShape(uv=lines.uv, pip=lines.pip)
 
 
-def _lock(volume: MatrixReport, entry: Entry) -> str | None:
-    return None if entry.lock_digest is None else lock_file(volume.name, entry.verdict.cell)
+def _lock(report: MatrixReport, entry: Entry) -> str | None:
+    return None if entry.lock_digest is None else lock_file(report.name, entry.verdict.cell)

@@ -35,91 +35,79 @@ from compat.site.edition import (
     MatrixReport,
     SiteFile,
     place_of,
-    segment,
 )
 from compat.site.encode import json
 from compat.site.exports.lock_files import whereabouts
+from compat.site.paths import API_ROOT, api_path, schema_path, segment
 from compat.site.tokens import Tokens, digest
 
-ROOT = "api/v1"
 FOLDERS = ("cells", "releases", "capabilities")
 
 
 def api(edition: Edition) -> Iterator[SiteFile | Made | DigestListing]:
     """Yield every file of the API, its schemas among them."""
-    for volume in edition.volumes:
-        yield from _volume(edition, volume)
+    for report in edition.reports:
+        yield from _report(edition, report)
     yield from (
-        SiteFile(path=f"schema/v1/{name}.json", content=text)
-        for name, text in schemas(edition.base_url)
+        SiteFile(path=schema_path(name), content=text) for name, text in schemas(edition.base_url)
     )
-    yield SiteFile(path=f"{ROOT}/openapi.json", content=openapi(edition.base_url))
-    yield SiteFile(path=f"{ROOT}/CHANGELOG_API.md", content=changelog().encode())
+    yield SiteFile(path=f"{API_ROOT}/openapi.json", content=openapi(edition.base_url))
+    yield SiteFile(path=f"{API_ROOT}/CHANGELOG_API.md", content=changelog().encode())
     yield DigestListing(
-        path=f"{ROOT}/index.json", below="", make=lambda listed: json(_root(edition, listed))
+        path=f"{API_ROOT}/index.json", below="", make=lambda listed: json(_root(edition, listed))
     )
 
 
-def api_path(matrix: str, *parts: str) -> str:
-    """Return the path of a document of a matrix: `api_path("demo", "cells", "py3.9-demo1.0")`;
-    alone, its index.
-    """
-    if not parts:
-        return f"{ROOT}/{segment(matrix)}/index.json"
-    *folders, last = map(segment, (matrix, *parts))
-    return "/".join((ROOT, *folders, "~index.json" if last == "index" else f"{last}.json"))
-
-
-def _volume(edition: Edition, volume: MatrixReport) -> Iterator[SiteFile | Made | DigestListing]:
-    name, tokens = volume.name, edition.tokens(volume)
-    yield from _cells(volume, tokens)
-    for entry in volume.picture.known:
-        make = _maker(edition, volume, entry.verdict.cell)
-        siblings = volume.places[place_of(entry.cell)]
+def _report(edition: Edition, report: MatrixReport) -> Iterator[SiteFile | Made | DigestListing]:
+    name, tokens = report.name, edition.tokens(report)
+    yield from _cells(report, tokens)
+    for entry in report.snapshot.known:
+        make = _maker(edition, report, entry.verdict.cell)
+        siblings = report.places[place_of(entry.cell)]
         yield Made(
             path=api_path(name, "cells", entry.verdict.cell),
             inputs=tokens.of(entry, *siblings),
             make=make,
         )
-    for axis, version, entries in coordinate_entries(volume):
-        document = partial(release, volume, axis, version, entries)
+    for axis, version, entries in coordinate_entries(report):
+        document = partial(release, report, axis, version, entries)
         path = api_path(name, "releases", axis.name, str(version))
         yield Made(path=path, inputs=tokens.of(*entries), make=_encoder(document))
-    for capability in capabilities(volume):
+    for capability in capabilities(report):
         yield SiteFile(path=api_path(name, "capabilities", capability.id), content=json(capability))
-    yield from _policy(volume)
-    advice = advise_rows(volume.advisor, lambda lock: whereabouts(edition, volume, lock))
+    yield from _policy(report)
+    advice = advise_rows(report.advisor, lambda lock: whereabouts(edition, report, lock))
     yield SiteFile(
-        path=api_path(name, "advise"), content=json(Advise(**dated(volume), advice=advice))
+        path=api_path(name, "advise"), content=json(Advise(**dated(report), advice=advice))
     )
-    yield SiteFile(path=api_path(name, "changes"), content=json(changes_document(volume)))
+    yield SiteFile(path=api_path(name, "changes"), content=json(changes_document(report)))
     for folder in FOLDERS:
-        below = f"{ROOT}/{segment(name)}/{folder}/"
-        yield DigestListing(path=f"{below}index.json", below=below, make=_lister(volume))
-    below = f"{ROOT}/{segment(name)}/"
+        below = f"{API_ROOT}/{segment(name)}/{folder}/"
+        yield DigestListing(path=f"{below}index.json", below=below, make=_lister(report))
+    below = f"{API_ROOT}/{segment(name)}/"
     yield DigestListing(
         path=f"{below}index.json",
         below=below,
-        make=lambda listed: json(_index(volume, below, listed)),
+        make=lambda listed: json(_index(report, below, listed)),
     )
 
 
-def _cells(volume: MatrixReport, tokens: Tokens) -> Iterator[SiteFile | Made]:
+def _cells(report: MatrixReport, tokens: Tokens) -> Iterator[SiteFile | Made]:
     """The rows of all cells; those of a document depend on its own cells, on those beside them, and
     on the columns.
     """
-    first, *more = found = chunks(volume)
+    first, *more = found = chunks(report)
     paths = [
-        api_path(volume.name, "cells" if number == 0 else f"cells-{number}")
+        api_path(report.name, "cells" if number == 0 else f"cells-{number}")
         for number in range(len(found))
     ]
     afters = [*paths[1:], None]
-    yield SiteFile(path=paths[0], content=json(cells_document(volume, first, afters[0])))
+    yield SiteFile(path=paths[0], content=json(cells_document(report, first, afters[0])))
     for path, after, chunk in zip(paths[1:], afters[1:], more, strict=True):
-        entries = (one for entry in chunk for one in (entry, *volume.places[place_of(entry.cell)]))
-        inputs = digest(tokens.of(*entries), volume.asked, after)
+        entries = (one for entry in chunk for one in (entry, *report.places[place_of(entry.cell)]))
+        inputs = digest(tokens.of(*entries), report.asked, after)
         yield Made(
-            path=path, inputs=inputs, make=_encoder(partial(more_cells, volume, chunk, after))
+            path=path, inputs=inputs, make=_encoder(partial(more_cells, report, chunk, after))
         )
 
 
@@ -127,50 +115,50 @@ def _encoder(document: Callable[[], Any]) -> Callable[[], bytes]:
     return lambda: json(document())
 
 
-def _policy(volume: MatrixReport) -> Iterator[SiteFile]:
-    yield SiteFile(path=api_path(volume.name, "minimum"), content=json(minimum(volume)))
-    yield SiteFile(path=api_path(volume.name, "schedule"), content=json(schedule_shape(volume)))
-    yield SiteFile(path=api_path(volume.name, "proposals"), content=json(proposals_shape(volume)))
+def _policy(report: MatrixReport) -> Iterator[SiteFile]:
+    yield SiteFile(path=api_path(report.name, "minimum"), content=json(minimum(report)))
+    yield SiteFile(path=api_path(report.name, "schedule"), content=json(schedule_shape(report)))
+    yield SiteFile(path=api_path(report.name, "proposals"), content=json(proposals_shape(report)))
 
 
-def _maker(edition: Edition, volume: MatrixReport, cell_id: str) -> Callable[[], bytes]:
-    return lambda: json(cell(edition, volume, volume.picture.by_id[cell_id]))
+def _maker(edition: Edition, report: MatrixReport, cell_id: str) -> Callable[[], bytes]:
+    return lambda: json(cell(edition, report, report.snapshot.by_id[cell_id]))
 
 
-def _lister(volume: MatrixReport) -> Callable[[tuple[Listed, ...]], bytes]:
-    return lambda listed: json(ListingShape(**head(volume), files=_files(listed)))
+def _lister(report: MatrixReport) -> Callable[[tuple[Listed, ...]], bytes]:
+    return lambda listed: json(ListingShape(**head(report), files=_files(listed)))
 
 
 def _files(listed: tuple[Listed, ...]) -> tuple[FileShape, ...]:
     return tuple(FileShape(path=one.path, sha256=one.sha256, bytes=one.bytes) for one in listed)
 
 
-def _index(volume: MatrixReport, below: str, listed: tuple[Listed, ...]) -> MatrixIndex:
-    picture = volume.picture
+def _index(report: MatrixReport, below: str, listed: tuple[Listed, ...]) -> MatrixIndex:
+    snapshot = report.snapshot
     own = [
         one
         for one in listed
         if "/" not in one.path.removeprefix(below) or one.path.endswith("/index.json")
     ]
-    verdicts = Counter(entry.verdict.kind for entry in picture.entries)
-    tested = [entry for entry in picture.known if entry.is_tested]
+    verdicts = Counter(entry.verdict.kind for entry in snapshot.entries)
+    tested = [entry for entry in snapshot.known if entry.is_tested]
     return MatrixIndex(
-        **dated(volume),
-        title=picture.matrix.title,
-        subject=picture.matrix.subject,
-        platform=picture.matrix.platform,
-        suite_digest=picture.present.suite_digest,
-        fresh_days=picture.present.fresh_days,
+        **dated(report),
+        title=snapshot.matrix.title,
+        subject=snapshot.matrix.subject,
+        platform=snapshot.matrix.platform,
+        suite_digest=snapshot.present.suite_digest,
+        fresh_days=snapshot.present.fresh_days,
         latest=max(
             (entry.verdict.latest for entry in tested if entry.verdict.latest is not None),
             default=None,
         ),
-        axes=axes_of(volume),
+        axes=axes_of(report),
         recipes=RECIPES,
-        capabilities=volume.asked,
+        capabilities=report.asked,
         counts=Counts(
-            planned=sum(entry.planned for entry in picture.entries),
-            known=len(picture.known),
+            planned=sum(entry.planned for entry in snapshot.entries),
+            known=len(snapshot.known),
             tested=len(tested),
             stale=sum(entry.verdict.stale for entry in tested),
             verdicts=dict(sorted(verdicts.items())),
@@ -180,22 +168,22 @@ def _index(volume: MatrixReport, below: str, listed: tuple[Listed, ...]) -> Matr
 
 
 def _root(edition: Edition, listed: tuple[Listed, ...]) -> Root:
-    indexes = {api_path(volume.name) for volume in edition.volumes}
+    indexes = {api_path(report.name) for report in edition.reports}
     own = [
         one
         for one in listed
         if one.path in indexes
         or one.path.startswith("schema/v1/")
-        or one.path.rpartition("/")[0] == ROOT
+        or one.path.rpartition("/")[0] == API_ROOT
     ]
     return Root(
         schema_version=SCHEMA_VERSION,
         day=edition.day,
         matrices=tuple(
             MatrixShape(
-                name=volume.name, title=volume.picture.matrix.title, index=api_path(volume.name)
+                name=report.name, title=report.snapshot.matrix.title, index=api_path(report.name)
             )
-            for volume in edition.volumes
+            for report in edition.reports
         ),
         files=_files(tuple(own)),
     )

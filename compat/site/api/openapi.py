@@ -25,6 +25,7 @@ from compat.site.api.shapes import (
     MoreCells,
 )
 from compat.site.encode import json
+from compat.site.paths import schema_path
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 DOCUMENTS: dict[str, type[ApiShape]] = {
@@ -79,7 +80,7 @@ def schemas(base_url: str) -> Iterator[tuple[str, bytes]]:
             json(
                 {
                     "$schema": DIALECT,
-                    "$id": f"{base_url}schema/v1/{name}.json",
+                    "$id": f"{base_url}{schema_path(name)}",
                     **document_schema(kind),
                 }
             ),
@@ -118,7 +119,7 @@ def changelog() -> str:
 def _get(path: str, name: str, base_url: str) -> dict[str, Any]:
     parts = [part.partition("}")[0] for part in path.split("{")[1:]]
     about = (DOCUMENTS[name].__doc__ or "").partition("\n\n")[0]
-    reference = {"$ref": f"{base_url}schema/v1/{name}.json"}
+    reference = {"$ref": f"{base_url}{schema_path(name)}"}
     return {
         "operationId": name,
         "summary": " ".join(about.split()),

@@ -22,15 +22,16 @@ from compat.site.api.policy_shapes import (
     QuarterShape,
     ScheduleShape,
 )
-from compat.site.edition import MatrixReport, page
+from compat.site.edition import MatrixReport
+from compat.site.paths import page
 
 
-def minimum(volume: MatrixReport) -> MinimumDocument:
+def minimum(report: MatrixReport) -> MinimumDocument:
     """Return the minimum versions, now and to come."""
-    matrix = volume.picture.matrix
+    matrix = report.snapshot.matrix
     axes = {axis.name: axis for axis in matrix.axes}
     return MinimumDocument(
-        **dated(volume),
+        **dated(report),
         floors=tuple(
             FloorShape(
                 axis=one.axis, label=label(axes[one.axis]), at=str(one.at), because=one.because
@@ -43,16 +44,16 @@ def minimum(volume: MatrixReport) -> MinimumDocument:
                 floors={name: str(version) for name, version in one.floors},
                 proven={name: str(version) for name, version in one.proven},
             )
-            for one in volume.schedule.minimums
+            for one in report.schedule.minimums
         ),
     )
 
 
-def schedule_shape(volume: MatrixReport) -> ScheduleShape:
+def schedule_shape(report: MatrixReport) -> ScheduleShape:
     """Return the schedule."""
     return ScheduleShape(
-        **dated(volume),
-        until=volume.schedule.until,
+        **dated(report),
+        until=report.schedule.until,
         moves=tuple(
             MoveShape(
                 id=one.id,
@@ -74,9 +75,9 @@ def schedule_shape(volume: MatrixReport) -> ScheduleShape:
                 before=str(one.before),
                 lost=_affected(one.lost),
             )
-            for one in volume.schedule.moves
+            for one in report.schedule.moves
         ),
-        quarters=tuple(_quarter(volume, one) for one in quarters(volume.schedule)),
+        quarters=tuple(_quarter(report, one) for one in quarters(report.schedule)),
         bars=tuple(
             BarShape(
                 axis=one.axis,
@@ -86,20 +87,20 @@ def schedule_shape(volume: MatrixReport) -> ScheduleShape:
                 end_of_life=one.end_of_life,
                 is_floor=one.is_floor,
             )
-            for one in volume.schedule.bars
+            for one in report.schedule.bars
         ),
     )
 
 
-def proposals_shape(volume: MatrixReport) -> Proposals:
+def proposals_shape(report: MatrixReport) -> Proposals:
     """Return the proposals."""
-    return Proposals(**dated(volume), proposals=tuple(map(_proposal, volume.proposals)))
+    return Proposals(**dated(report), proposals=tuple(map(_proposal, report.proposals)))
 
 
-def _quarter(volume: MatrixReport, one: Quarter) -> QuarterShape:
+def _quarter(report: MatrixReport, one: Quarter) -> QuarterShape:
     return QuarterShape(
         id=one.id,
-        page=page(volume.name, "schedule", one.id),
+        page=page(report.name, "schedule", one.id),
         begin=one.begin,
         end=one.end,
         on=one.on,

@@ -13,8 +13,9 @@ from packaging.version import Version
 from compat.advise.request import label
 from compat.results.representative import representative
 from compat.results.snapshot import Entry
-from compat.site.edition import Edition, MatrixReport, SiteFile, place_of, segment
+from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
 from compat.site.encode import json, line, written
+from compat.site.paths import badge_path
 from compat.site.status import State, style_of
 from compat.site.wording import day, ranges
 from compat.value import Value
@@ -49,32 +50,32 @@ class Badge(Value, frozen=True, kw_only=True):
 
 def badges(edition: Edition) -> Iterator[SiteFile]:
     """Yield every badge, as JSON and as SVG."""
-    for volume in edition.volumes:
-        for name, badge in matrix_badges(volume):
-            stem = "/".join(("badge", *map(segment, (volume.name, *name))))
+    for report in edition.reports:
+        for name, badge in matrix_badges(report):
+            stem = badge_path(report.name, *name)
             yield SiteFile(path=f"{stem}.json", content=endpoint(badge))
             yield SiteFile(path=f"{stem}.svg", content=svg(badge))
 
 
-def matrix_badges(volume: MatrixReport) -> Iterator[tuple[tuple[str, ...], Badge]]:
+def matrix_badges(report: MatrixReport) -> Iterator[tuple[tuple[str, ...], Badge]]:
     """Yield the badges of a matrix by the parts of their names."""
-    of = _by_subject(volume)
+    of = _by_subject(report)
     newest = max(of, default=None)
-    yield ("status",), _release(volume, newest, of[newest]) if newest is not None else _none(volume)
-    yield ("latest",), _latest(volume, of)
-    floors = {floor.axis: str(floor.at) for floor in volume.picture.matrix.floors}
-    for axis in volume.picture.matrix.axes:
-        if axis.name != volume.picture.matrix.subject:
+    yield ("status",), _release(report, newest, of[newest]) if newest is not None else _none(report)
+    yield ("latest",), _latest(report, of)
+    floors = {floor.axis: str(floor.at) for floor in report.snapshot.matrix.floors}
+    for axis in report.snapshot.matrix.axes:
+        if axis.name != report.snapshot.matrix.subject:
             at = floors.get(axis.name)
             message, colour = (NO_DATA, GREY) if at is None else (f"{at} or newer", BLUE)
             yield (
                 (f"{axis.name}-min",),
                 Badge(label=f"minimum {label(axis)}", message=message, colour=colour),
             )
-    yield ("proposal",), _proposal(volume)
-    yield ("freshness",), _freshness(volume)
+    yield ("proposal",), _proposal(report)
+    yield ("freshness",), _freshness(report)
     for version, entries in sorted(of.items()):
-        yield ("release", str(version)), _release(volume, version, entries)
+        yield ("release", str(version)), _release(report, version, entries)
 
 
 def endpoint(badge: Badge) -> bytes:
@@ -120,29 +121,29 @@ def svg(badge: Badge) -> bytes:
     return written(root)
 
 
-def _by_subject(volume: MatrixReport) -> dict[Version, list[Entry]]:
+def _by_subject(report: MatrixReport) -> dict[Version, list[Entry]]:
     found: defaultdict[Version, list[Entry]] = defaultdict(list)
-    for entry in volume.picture.entries:
-        found[entry.cell.on(volume.picture.matrix.subject).version].append(entry)
+    for entry in report.snapshot.entries:
+        found[entry.cell.on(report.snapshot.matrix.subject).version].append(entry)
     return found
 
 
-def _none(volume: MatrixReport) -> Badge:
-    return Badge(label=volume.picture.matrix.subject_axis.package, message=NO_DATA, colour=GREY)
+def _none(report: MatrixReport) -> Badge:
+    return Badge(label=report.snapshot.matrix.subject_axis.package, message=NO_DATA, colour=GREY)
 
 
-def _release(volume: MatrixReport, version: Version, entries: Sequence[Entry]) -> Badge:
+def _release(report: MatrixReport, version: Version, entries: Sequence[Entry]) -> Badge:
     """What is known of one release: the state of the cell that speaks for it, with which Pythons,
     and when.
     """
     spoken = representative(entries)
-    look = style_of(spoken, volume.places[place_of(spoken.cell)])
-    name = f"{volume.picture.matrix.subject_axis.package} {version}"
+    look = style_of(spoken, report.places[place_of(spoken.cell)])
+    name = f"{report.snapshot.matrix.subject_axis.package} {version}"
     if not spoken.is_tested:
         return Badge(
             label=name, message=look.word if look.state == "infeasible" else NO_DATA, colour=GREY
         )
-    python = volume.picture.matrix.interpreters.name
+    python = report.snapshot.matrix.interpreters.name
     alike = {
         str(e.cell.on(python).version)
         for e in entries
@@ -155,35 +156,35 @@ def _release(volume: MatrixReport, version: Version, entries: Sequence[Entry]) -
     return Badge(label=name, message=message, colour=_COLOURS[look.state])
 
 
-def _latest(volume: MatrixReport, of: dict[Version, list[Entry]]) -> Badge:
+def _latest(report: MatrixReport, of: dict[Version, list[Entry]]) -> Badge:
     for version in sorted(of, reverse=True):
         spoken = representative(of[version])
         if spoken.verdict.kind == "works":
-            look = style_of(spoken, volume.places[place_of(spoken.cell)])
-            name = f"newest {volume.picture.matrix.subject_axis.package} that works"
+            look = style_of(spoken, report.places[place_of(spoken.cell)])
+            name = f"newest {report.snapshot.matrix.subject_axis.package} that works"
             return Badge(
                 label=name, message=f"{version}, {_tested(spoken)}", colour=_COLOURS[look.state]
             )
-    return _none(volume)
+    return _none(report)
 
 
-def _proposal(volume: MatrixReport) -> Badge:
+def _proposal(report: MatrixReport) -> Badge:
     name = "proposed minimum"
-    if volume.picture.ask.policy is None:
+    if report.snapshot.ask.policy is None:
         return Badge(label=name, message=NO_DATA, colour=GREY)
-    found = [one for one in volume.proposals if one.is_open]
+    found = [one for one in report.proposals if one.is_open]
     message = ", ".join(f"{one.package} {one.proposed}" for one in found) or "none"
     return Badge(label=name, message=message, colour=AMBER if found else BLUE)
 
 
-def _freshness(volume: MatrixReport) -> Badge:
-    tested = [entry for entry in volume.picture.known if entry.is_tested]
+def _freshness(report: MatrixReport) -> Badge:
+    tested = [entry for entry in report.snapshot.known if entry.is_tested]
     days = [entry.verdict.latest for entry in tested if entry.verdict.latest is not None]
     if not days:
         return Badge(label="tested", message=NO_DATA, colour=GREY)
     old = sum(entry.verdict.stale for entry in tested)
     stale = f", {old} of {len(tested)} stale" if old else ""
-    is_old = (volume.picture.day - max(days)).days > volume.picture.present.fresh_days
+    is_old = (report.snapshot.day - max(days)).days > report.snapshot.present.fresh_days
     return Badge(
         label="tested",
         message=f"{_date(max(days))}{stale}",

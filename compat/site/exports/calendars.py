@@ -11,31 +11,27 @@ from icalendar import Alarm, Calendar, Event
 from compat.advise.request import label
 from compat.github.markdown import plain
 from compat.policy.calendar import MinimumVersions, Schedule
-from compat.site.edition import Edition, MatrixReport, SiteFile, segment
+from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import moment
 from compat.site.exports.ical import REMINDERS, ical
+from compat.site.paths import calendar_path
 
 
 def calendars(edition: Edition) -> Iterator[SiteFile]:
     """Yield the calendars of every matrix: `all`, one of each axis whose minimum may move, and
     `minimums`.
     """
-    for volume in edition.volumes:
-        found = volume.schedule
-        yield _file(volume, "all", ical(found))
-        for axis in volume.picture.matrix.axes:
-            if axis.name != volume.picture.matrix.subject:
+    for report in edition.reports:
+        found = report.schedule
+        yield _file(report, "all", ical(found))
+        for axis in report.snapshot.matrix.axes:
+            if axis.name != report.snapshot.matrix.subject:
                 moves = tuple(move for move in found.moves if move.axis == axis.name)
-                yield _file(volume, axis.name, ical(msgspec.structs.replace(found, moves=moves)))
-        yield _file(volume, "minimums", minimums(volume, found))
+                yield _file(report, axis.name, ical(msgspec.structs.replace(found, moves=moves)))
+        yield _file(report, "minimums", minimums(report, found))
 
 
-def calendar_path(matrix: str, name: str) -> str:
-    """Return the path of a calendar."""
-    return f"cal/{segment(matrix)}/{segment(name)}.ics"
-
-
-def minimums(volume: MatrixReport, found: Schedule) -> str:
+def minimums(report: MatrixReport, found: Schedule) -> str:
     """Return the days on which the minimum versions may change, each with all of them."""
     calendar = Calendar()
     calendar.add("prodid", "-//compat//minimum versions//EN")
@@ -43,13 +39,13 @@ def minimums(volume: MatrixReport, found: Schedule) -> str:
     calendar.add("x-wr-calname", f"{plain(found.title)}: all minimum versions")
     for one in found.minimums:
         if one.on > found.day:
-            calendar.add_component(_event(volume, found, one))
+            calendar.add_component(_event(report, found, one))
     text: str = calendar.to_ical().decode()
     return text
 
 
-def _event(volume: MatrixReport, found: Schedule, one: MinimumVersions) -> Event:
-    labels = {axis.name: label(axis) for axis in volume.picture.matrix.axes}
+def _event(report: MatrixReport, found: Schedule, one: MinimumVersions) -> Event:
+    labels = {axis.name: label(axis) for axis in report.snapshot.matrix.axes}
     said = ", ".join(f"{labels[name]} {version}" for name, version in one.floors)
     event = Event()
     event.add("uid", f"{found.matrix}-minimums-{one.on}@compat")
@@ -74,5 +70,5 @@ def _event(volume: MatrixReport, found: Schedule, one: MinimumVersions) -> Event
     return event
 
 
-def _file(volume: MatrixReport, name: str, text: str) -> SiteFile:
-    return SiteFile(path=calendar_path(volume.name, name), content=text.encode())
+def _file(report: MatrixReport, name: str, text: str) -> SiteFile:
+    return SiteFile(path=calendar_path(report.name, name), content=text.encode())

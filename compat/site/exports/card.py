@@ -10,8 +10,9 @@ from xml.etree import ElementTree
 
 from compat.advise.answer import Recommended
 from compat.advise.request import Request, label
-from compat.site.edition import Edition, MatrixReport, SiteFile, segment
+from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import line, written
+from compat.site.paths import card_path
 from compat.site.wording import count, day
 
 SVG = "http://www.w3.org/2000/svg"
@@ -20,18 +21,13 @@ WIDTH, HEIGHT = 1200, 630
 
 def cards(edition: Edition) -> Iterator[SiteFile]:
     """Yield the card of each matrix."""
-    for volume in edition.volumes:
-        yield SiteFile(path=card_path(volume.name), content=card(volume))
+    for report in edition.reports:
+        yield SiteFile(path=card_path(report.name), content=card(report))
 
 
-def card_path(matrix: str) -> str:
-    """Return the path of a matrix's card."""
-    return f"card/{segment(matrix)}.svg"
-
-
-def card(volume: MatrixReport) -> bytes:
+def card(report: MatrixReport) -> bytes:
     """Return the card of a matrix: its title, what to install, and how much of it was tested."""
-    lines = list(_lines(volume))
+    lines = list(_lines(report))
     size = {"width": str(WIDTH), "height": str(HEIGHT), "viewBox": f"0 0 {WIDTH} {HEIGHT}"}
     root = ElementTree.Element("svg", xmlns=SVG, role="img", attrib=size)
     root.set("aria-labelledby", "t d")
@@ -48,20 +44,20 @@ def card(volume: MatrixReport) -> bytes:
     return written(root)
 
 
-def _lines(volume: MatrixReport) -> Iterator[str]:
-    picture = volume.picture
-    yield line(picture.matrix.title, 30)
-    answer = volume.answer(Request())
+def _lines(report: MatrixReport) -> Iterator[str]:
+    snapshot = report.snapshot
+    yield line(snapshot.matrix.title, 30)
+    answer = report.answer(Request())
     if isinstance(answer, Recommended):
         proof = answer.best.proof
         for axis in (
-            picture.matrix.subject_axis,
-            *(a for a in picture.matrix.axes if a.name != picture.matrix.subject),
+            snapshot.matrix.subject_axis,
+            *(a for a in snapshot.matrix.axes if a.name != snapshot.matrix.subject),
         ):
             yield line(f"{label(axis)} {proof.version(axis.name)}", 48)
     else:
         yield "nothing is proven so far"
-    kinds = Counter(entry.verdict.kind for entry in picture.known if entry.is_tested)
+    kinds = Counter(entry.verdict.kind for entry in snapshot.known if entry.is_tested)
     yield line(
-        f"{count(kinds.total(), 'cell')} tested, {kinds['works']} work; {day(picture.day)}", 48
+        f"{count(kinds.total(), 'cell')} tested, {kinds['works']} work; {day(snapshot.day)}", 48
     )

@@ -17,8 +17,9 @@ from compat.results.snapshot import Entry
 from compat.results.verdict import in_order
 from compat.run.evidence import Metric
 from compat.site.api.cell_documents import verdict_fields
-from compat.site.edition import Edition, Made, MatrixReport, SiteFile, segment
+from compat.site.edition import Edition, Made, MatrixReport, SiteFile
 from compat.site.encode import fit
+from compat.site.paths import download_path, segment
 
 TABLES = """
 CREATE TABLE cells (
@@ -84,16 +85,17 @@ ORDER BY cells DESC, capabilities.capability;
 
 def downloads(edition: Edition) -> Iterator[SiteFile | Made]:
     """Yield the database of each matrix, and a file with two queries to begin with."""
-    for volume in edition.volumes:
-        stem = f"download/{segment(volume.name)}"
+    for report in edition.reports:
         yield Made(
-            path=f"{stem}.sqlite", inputs=edition.tokens(volume).all, make=partial(database, volume)
+            path=download_path(report.name, "sqlite"),
+            inputs=edition.tokens(report).all,
+            make=partial(database, report),
         )
-        text = QUERIES.format(name=segment(volume.name), subject=volume.picture.matrix.subject)
-        yield SiteFile(path=f"{stem}.sql", content=text.encode())
+        text = QUERIES.format(name=segment(report.name), subject=report.snapshot.matrix.subject)
+        yield SiteFile(path=download_path(report.name, "sql"), content=text.encode())
 
 
-def database(volume: MatrixReport) -> bytes:
+def database(report: MatrixReport) -> bytes:
     """Return the database; what is the same gives the same bytes, as long as SQLite itself is
     the same.
     """
@@ -103,18 +105,18 @@ def database(volume: MatrixReport) -> bytes:
             connection.executescript(
                 f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN; {TABLES}"
             )
-            for table, rows in _tables(volume):
+            for table, rows in _tables(report):
                 _insert(connection, table, rows)
             connection.execute("COMMIT")
         return path.read_bytes()
 
 
-def _tables(volume: MatrixReport) -> Iterator[tuple[str, Iterator[tuple[Any, ...]]]]:
-    known, titles = volume.picture.known, volume.titles
+def _tables(report: MatrixReport) -> Iterator[tuple[str, Iterator[tuple[Any, ...]]]]:
+    known, titles = report.snapshot.known, report.titles
     runs = [(entry, run) for entry in known for run in in_order(entry.runs)]
     answers: dict[tuple[Capability, ...], int] = {}
-    yield "cells", (_cell(volume, entry) for entry in known)
-    yield "coordinates", _coordinates(volume)
+    yield "cells", (_cell(report, entry) for entry in known)
+    yield "coordinates", _coordinates(report)
     yield "runs", (_run(n, entry, run, answers) for n, (entry, run) in enumerate(runs, 1))
     yield (
         "answers",
@@ -125,8 +127,8 @@ def _tables(volume: MatrixReport) -> Iterator[tuple[str, Iterator[tuple[Any, ...
         ((n, *_metric(one)) for n, (_, run) in enumerate(runs, 1) for one in run.metrics),
     )
     words = {name: (capability.title, capability.says) for name, capability in titles.items()}
-    helpers = set(volume.helpers)
-    names = (*volume.asked, *volume.helpers)
+    helpers = set(report.helpers)
+    names = (*report.asked, *report.helpers)
     yield "suite", (_fit(n, *words.get(n, (None, None)), n in helpers) for n in names)
 
 
@@ -135,16 +137,16 @@ def _insert(connection: sqlite3.Connection, table: str, rows: Iterator[tuple[Any
     connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})", rows)
 
 
-def _cell(volume: MatrixReport, entry: Entry) -> tuple[Any, ...]:
-    found, obstacle = msgspec.to_builtins(verdict_fields(volume, entry)), entry.obstacle
+def _cell(report: MatrixReport, entry: Entry) -> tuple[Any, ...]:
+    found, obstacle = msgspec.to_builtins(verdict_fields(report, entry)), entry.obstacle
     return _fit(
         *found.values(), *((None, None) if obstacle is None else (obstacle.kind, obstacle.because))
     )
 
 
-def _coordinates(volume: MatrixReport) -> Iterator[tuple[Any, ...]]:
-    places = volume.advisor.ranks.positions
-    for entry in volume.picture.known:
+def _coordinates(report: MatrixReport) -> Iterator[tuple[Any, ...]]:
+    places = report.advisor.ranks.positions
+    for entry in report.snapshot.known:
         for one in entry.cell.coordinates:
             yield entry.verdict.cell, one.axis, str(one.version), places[one.axis][one.version]
 

@@ -15,9 +15,10 @@ from packaging.utils import canonicalize_name
 from compat.advise.request import label
 from compat.index.select import selected
 from compat.policy.proposal import Proposal
-from compat.site.edition import Edition, MatrixReport, SiteFile, cell_page, page, segment
+from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import fit, moment, written
 from compat.site.history import Event
+from compat.site.paths import cell_page, feed_entry, feed_path, page, segment
 from compat.site.wording import cause_sentence, day, listed, place_words
 from compat.value import Value
 
@@ -47,27 +48,22 @@ class Happening(Value, frozen=True, kw_only=True):
 
 def feeds(edition: Edition) -> Iterator[SiteFile]:
     """Yield the feeds of every matrix."""
-    for volume in edition.volumes:
-        found = sorted(happenings(volume), key=lambda one: (-one.moment.timestamp(), one.name))
+    for report in edition.reports:
+        found = sorted(happenings(report), key=lambda one: (-one.moment.timestamp(), one.name))
         for name in _TITLES:
             entries = [one for one in found if name == "all" or name in one.feeds]
             yield SiteFile(
-                path=feed_path(volume.name, name),
-                content=atom(edition, volume, name, entries[:MOST_ENTRIES]),
+                path=feed_path(report.name, name),
+                content=atom(edition, report, name, entries[:MOST_ENTRIES]),
             )
 
 
-def feed_path(matrix: str, name: str) -> str:
-    """Return the path of a feed."""
-    return f"feed/{segment(matrix)}/{name}.atom"
-
-
-def happenings(volume: MatrixReport) -> Iterator[Happening]:
-    """Yield what happened up to the volume's day and may stand in a feed, in no order."""
-    yield from (_change(volume, event) for event in _telling(volume.events))
-    yield from _releases(volume)
-    yield from (_proposal(volume, one) for one in volume.proposals if one.is_open)
-    yield from _silence(volume)
+def happenings(report: MatrixReport) -> Iterator[Happening]:
+    """Yield what happened up to the report's day and may stand in a feed, in no order."""
+    yield from (_change(report, event) for event in _telling(report.events))
+    yield from _releases(report)
+    yield from (_proposal(report, one) for one in report.proposals if one.is_open)
+    yield from _silence(report)
 
 
 def _telling(events: Sequence[Event]) -> tuple[Event, ...]:
@@ -78,12 +74,12 @@ def _telling(events: Sequence[Event]) -> tuple[Event, ...]:
     return (*events[:MOST_ENTRIES], *regressed[:MOST_ENTRIES])
 
 
-def atom(edition: Edition, volume: MatrixReport, name: str, entries: Iterable[Happening]) -> bytes:
+def atom(edition: Edition, report: MatrixReport, name: str, entries: Iterable[Happening]) -> bytes:
     """Return a feed as a document; it was last updated when its newest entry happened."""
-    shown, url = list(entries), edition.url(feed_path(volume.name, name))
+    shown, url = list(entries), edition.url(feed_path(report.name, name))
     root = ElementTree.Element("feed", xmlns=ATOM)
     _say(root, "id", url)
-    _say(root, "title", f"{volume.picture.matrix.title}: {_TITLES[name]}")
+    _say(root, "title", f"{report.snapshot.matrix.title}: {_TITLES[name]}")
     _say(
         root,
         "updated",
@@ -91,19 +87,19 @@ def atom(edition: Edition, volume: MatrixReport, name: str, entries: Iterable[Ha
     )
     ElementTree.SubElement(root, "link", rel="self", type="application/atom+xml", href=fit(url))
     ElementTree.SubElement(
-        root, "link", rel="alternate", type="text/html", href=fit(edition.url(page(volume.name)))
+        root, "link", rel="alternate", type="text/html", href=fit(edition.url(page(report.name)))
     )
     _say(ElementTree.SubElement(root, "author"), "name", "compat")
     for one in shown:
-        _entry(root, edition, volume, one)
+        _entry(root, edition, report, one)
     return written(root)
 
 
 def _entry(
-    root: ElementTree.Element, edition: Edition, volume: MatrixReport, one: Happening
+    root: ElementTree.Element, edition: Edition, report: MatrixReport, one: Happening
 ) -> None:
     entry, url = ElementTree.SubElement(root, "entry"), edition.url(one.path)
-    _say(entry, "id", f"{edition.base_url}feed/{segment(volume.name)}/#{one.name}")
+    _say(entry, "id", edition.url(feed_entry(report.name, one.name)))
     _say(entry, "title", one.title)
     _say(entry, "updated", _stamp(one.moment))
     _say(entry, "published", _stamp(one.moment))
@@ -125,10 +121,10 @@ def _stamp(when: datetime.datetime) -> str:
     )
 
 
-def _change(volume: MatrixReport, event: Event) -> Happening:
+def _change(report: MatrixReport, event: Event) -> Happening:
     change, cell = event.change, event.entry.cell
     before = "" if change.before in (None, "unknown") else f", was {change.before}"
-    outcome = event.verdict.outcome
+    place, outcome = place_words(cell, report.snapshot.matrix), event.verdict.outcome
     lines = [
         f"Cell {cell.id}.",
         "" if outcome is None else f"{outcome}. {cause_sentence(outcome)}",
@@ -140,21 +136,21 @@ def _change(volume: MatrixReport, event: Event) -> Happening:
         feeds=("regressions",) if change.kind == "regressed" else (),
         name=f"cell-{cell.id}-{_stamp(event.moment)}-{_short(change.kind, str(outcome))}",
         moment=event.moment,
-        title=f"{change.after}{before}: {place_words(cell, volume.picture.matrix)} ({cell.recipe})",
+        title=f"{change.after}{before}: {place} ({cell.recipe})",
         text=" ".join(line for line in lines if line),
         path=cell_page(cell),
     )
 
 
-def _releases(volume: MatrixReport) -> Iterator[Happening]:
-    picture = volume.picture
-    for axis in picture.matrix.packages:
+def _releases(report: MatrixReport) -> Iterator[Happening]:
+    snapshot = report.snapshot
+    for axis in snapshot.matrix.packages:
         for release in selected(
-            axis.select, picture.catalogue.package(canonicalize_name(axis.package))
+            axis.select, snapshot.catalogue.package(canonicalize_name(axis.package))
         ):
-            if release.uploaded is None or release.uploaded.date() > picture.day:
+            if release.uploaded is None or release.uploaded.date() > snapshot.day:
                 continue
-            is_subject = axis.name == picture.matrix.subject
+            is_subject = axis.name == snapshot.matrix.subject
             yield Happening(
                 feeds=("releases",),
                 name=f"release-{axis.name}-{segment(str(release.version))}",
@@ -162,48 +158,48 @@ def _releases(volume: MatrixReport) -> Iterator[Happening]:
                 title=f"{label(axis)} {release.version} came out",
                 text=f"{label(axis)} {release.version} came out on {day(release.uploaded.date())}.",
                 path=(
-                    page(volume.name, "release", str(release.version))
+                    page(report.name, "release", str(release.version))
                     if is_subject
-                    else page(volume.name, "grid")
+                    else page(report.name, "grid")
                 ),
             )
 
 
-def _proposal(volume: MatrixReport, one: Proposal) -> Happening:
+def _proposal(report: MatrixReport, one: Proposal) -> Happening:
     """A proposal happened when the newest run that it rests on did."""
     days = [
         proof.latest
         for proof in one.evidence
-        if proof.latest is not None and proof.latest <= volume.picture.day
+        if proof.latest is not None and proof.latest <= report.snapshot.day
     ]
     return Happening(
         feeds=("proposals",),
         name=f"proposal-{one.id}-{one.digest[:16]}",
-        moment=moment(max(days, default=volume.picture.day)),
+        moment=moment(max(days, default=report.snapshot.day)),
         title=f"proposed: {one.package} {one.current} to {one.proposed} as the minimum",
         text=f"{one.because}. {' '.join(one.grounds)}",
-        path=page(volume.name, "proposals"),
+        path=page(report.name, "proposals"),
     )
 
 
-def _silence(volume: MatrixReport) -> Iterator[Happening]:
+def _silence(report: MatrixReport) -> Iterator[Happening]:
     """That nothing ran for so long that every verdict is stale; it happened on the first such
     day.
     """
     tested = [
-        entry.verdict.latest for entry in volume.picture.known if entry.verdict.latest is not None
+        entry.verdict.latest for entry in report.snapshot.known if entry.verdict.latest is not None
     ]
     if not tested:
         return
-    since = max(tested) + datetime.timedelta(days=volume.picture.present.fresh_days + 1)
-    if since <= volume.picture.day:
+    since = max(tested) + datetime.timedelta(days=report.snapshot.present.fresh_days + 1)
+    if since <= report.snapshot.day:
         yield Happening(
             feeds=("health",),
             name=f"stale-{since}",
             moment=moment(since),
             title="every verdict is stale: nothing runs what is due",
             text=f"The newest run that counts was on {day(max(tested))}.",
-            path=page(volume.name, "reliability"),
+            path=page(report.name, "reliability"),
         )
 
 

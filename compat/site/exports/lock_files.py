@@ -6,15 +6,16 @@ from collections.abc import Iterator
 
 from compat.advise.commands import Whereabouts, in_two_steps, parts
 from compat.lock.lockfile import Lock
-from compat.site.edition import Edition, MatrixReport, SiteFile, lock_file
+from compat.site.edition import Edition, MatrixReport, SiteFile
+from compat.site.paths import lock_file, lock_part
 
 # What the head of a lock says when there are two; only then it is read whole.
 STEPS = "\n# given-python: "
 
 
-def whereabouts(edition: Edition, volume: MatrixReport, lock: Lock) -> Whereabouts:
+def whereabouts(edition: Edition, report: MatrixReport, lock: Lock) -> Whereabouts:
     """Return the addresses under which the site has a lock."""
-    whole, rest, subject = (edition.url(path) for path in _paths(volume, lock.inputs.cell))
+    whole, rest, subject = (edition.url(path) for path in _paths(report, lock.inputs.cell))
     return (
         Whereabouts(lock=whole, pins=rest, given=subject)
         if in_two_steps(lock)
@@ -24,17 +25,16 @@ def whereabouts(edition: Edition, volume: MatrixReport, lock: Lock) -> Whereabou
 
 def files(edition: Edition) -> Iterator[SiteFile]:
     """Yield the locks of every matrix."""
-    for volume in edition.volumes:
-        for cell in volume.locks:
-            whole, *two = _paths(volume, cell)
-            text = volume.kept.lock_text(cell) or ""
+    for report in edition.reports:
+        for cell in report.locks:
+            whole, *two = _paths(report, cell)
+            text = report.kept.lock_text(cell) or ""
             yield SiteFile(path=whole, content=text.encode())
-            if STEPS in text and in_two_steps(volume.locks[cell]):
-                for path, part in zip(two, parts(volume.locks[cell]), strict=True):
+            if STEPS in text and in_two_steps(report.locks[cell]):
+                for path, part in zip(two, parts(report.locks[cell]), strict=True):
                     yield SiteFile(path=path, content=part.encode())
 
 
-def _paths(volume: MatrixReport, cell: str) -> tuple[str, str, str]:
-    path = lock_file(volume.name, cell)
-    stem = path.removesuffix(".txt")
-    return path, f"{stem}/pins.txt", f"{stem}/given.txt"
+def _paths(report: MatrixReport, cell: str) -> tuple[str, str, str]:
+    name = report.name
+    return lock_file(name, cell), lock_part(name, cell, "pins"), lock_part(name, cell, "given")

@@ -10,9 +10,10 @@ from compat.advise.answer import Card, Recommended
 from compat.advise.commands import Commands, commands
 from compat.advise.lifted import Lifted
 from compat.advise.request import Goal, Request, Want, label
-from compat.site.edition import Edition, MatrixReport, cell_page, lock_file, page, place_of
+from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.exports.lock_files import whereabouts
 from compat.site.pages.place_view import View
+from compat.site.paths import address, api_path, cell_page, lock_file, page
 from compat.site.status import StatusStyle, style_of
 from compat.site.wording import python_of
 
@@ -136,8 +137,8 @@ def best(
 
 def card_view(edition: Edition, volume: MatrixReport, card: Card, trade_off: str = "") -> CardView:
     """Return a card as pages show it."""
-    proof, matrix = card.proof, volume.picture.matrix
-    entry = volume.picture.by_id[proof.cell.id]
+    proof, matrix = card.proof, volume.snapshot.matrix
+    entry = volume.snapshot.by_id[proof.cell.id]
     look = style_of(entry, volume.places[place_of(proof.cell)])
     ordered = (
         matrix.subject_axis,
@@ -174,7 +175,7 @@ def card_view(edition: Edition, volume: MatrixReport, card: Card, trade_off: str
 
 def by_python(edition: Edition, volume: MatrixReport) -> tuple[Option, ...]:
     """Return the best answer for each Python, the newest first."""
-    axis = volume.picture.matrix.interpreters.name
+    axis = volume.snapshot.matrix.interpreters.name
     return tuple(
         Option(
             label=str(python),
@@ -187,7 +188,7 @@ def by_python(edition: Edition, volume: MatrixReport) -> tuple[Option, ...]:
 
 def advise_page(edition: Edition, volume: MatrixReport, python: Version | None) -> AdvisePage:
     """Return the advisor's page, of all Pythons or of one."""
-    matrix = volume.picture.matrix
+    matrix = volume.snapshot.matrix
     asked = {} if python is None else {matrix.interpreters.name: python}
     request = Request(wants=_wants(volume, asked))
     return AdvisePage(
@@ -210,8 +211,8 @@ def advise_page(edition: Edition, volume: MatrixReport, python: Version | None) 
         needs=tuple(
             (one.id, one.title) for one in volume.capabilities if one.id not in volume.helpers
         ),
-        table_path=f"api/v1/{volume.name}/advise.json",
-        cells_path=page(volume.name, "cell").removesuffix("index.html"),
+        table_path=api_path(volume.name, "advise"),
+        cells_path=address(page(volume.name, "cell")),
     )
 
 
@@ -230,7 +231,7 @@ def _by_others(
     """For each other package axis, the best answer for each of its versions that anything is proven
     with.
     """
-    matrix = volume.picture.matrix
+    matrix = volume.snapshot.matrix
     proven = [
         one.cell for one in volume.advisor.proofs if python in (None, python_of(one.cell, matrix))
     ]
@@ -252,6 +253,6 @@ def _by_others(
 def _wants(volume: MatrixReport, at: dict[str, Version]) -> tuple[Want, ...]:
     return tuple(
         Want(axis=axis, specifier=SpecifierSet(f"=={at[axis.name]}"))
-        for axis in volume.picture.matrix.axes
+        for axis in volume.snapshot.matrix.axes
         if axis.name in at
     )

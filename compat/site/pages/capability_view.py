@@ -12,8 +12,9 @@ from compat.declare.matrix import KnownIssue
 from compat.results.record import Capability
 from compat.results.snapshot import Entry
 from compat.results.table import SIGNS, ReleaseColumn
-from compat.site.edition import MatrixReport, cell_page, page
+from compat.site.edition import MatrixReport
 from compat.site.pages.place_view import View
+from compat.site.paths import cell_page, page
 from compat.site.wording import cut_text, place_words
 
 WORDS = {"yes": "works", "no": "fails", "absent": "not there", "unknown": "not asked"}
@@ -252,7 +253,7 @@ def _mark(volume: MatrixReport, column: ReleaseColumn, name: str) -> Mark:
         word=WORDS[status],
         sign=SIGNS[None if one is None else one.status],
         path=cell_page(column.entry.cell),
-        sentence=f"{place_words(column.entry.cell, volume.picture.matrix)}: {WORDS[status]}",
+        sentence=f"{place_words(column.entry.cell, volume.snapshot.matrix)}: {WORDS[status]}",
         differs=bool(others - {status}),
     )
 
@@ -266,11 +267,11 @@ def _failures(volume: MatrixReport, name: str) -> tuple[Failure, ...]:
         Failure(
             why=f"{cause}: {cut_text(subject, 300)}" if subject else cause,
             known=next(
-                (known for entry, one in some if (known := volume.picture.explained(entry, one))),
+                (known for entry, one in some if (known := volume.snapshot.explained(entry, one))),
                 None,
             ),
             cells=tuple(
-                (place_words(e.cell, volume.picture.matrix), cell_page(e.cell))
+                (place_words(e.cell, volume.snapshot.matrix), cell_page(e.cell))
                 for e, _ in some[:20]
             ),
             more=max(0, len(some) - 20),

@@ -9,8 +9,9 @@ import msgspec
 from compat.declare.matrix import KnownIssue
 from compat.results.snapshot import Entry
 from compat.run.outcome import Failed, parse_outcome
-from compat.site.edition import MatrixReport, cell_page
+from compat.site.edition import MatrixReport
 from compat.site.pages.place_view import View
+from compat.site.paths import cell_page
 from compat.site.wording import cause_sentence, place_words
 
 _SHOWN = 12
@@ -58,7 +59,7 @@ def causes(volume: MatrixReport) -> Causes:
     """Return the causes of a matrix."""
     red: dict[str, list[Entry]] = {}
     indeterminate: dict[str, list[Entry]] = {}
-    for entry in volume.picture.known:
+    for entry in volume.snapshot.known:
         outcome = entry.verdict.outcome
         if isinstance(outcome, Failed):
             # The line of a file differs between versions, the cause does not.
@@ -69,7 +70,7 @@ def causes(volume: MatrixReport) -> Causes:
         red=_folded(volume, red),
         ruled_out=_obstacles(volume),
         indeterminate=_folded(volume, indeterminate),
-        planned=len(volume.picture.entries),
+        planned=len(volume.snapshot.entries),
     )
 
 
@@ -83,10 +84,10 @@ def _cause(volume: MatrixReport, told: str, entries: list[Entry]) -> Cause:
     return Cause(
         outcome=told,
         sentence=cause_sentence(outcome),
-        known=next((known for one in entries if (known := volume.picture.explained(one))), None),
+        known=next((known for one in entries if (known := volume.snapshot.explained(one))), None),
         count=len(entries),
         cells=tuple(
-            (place_words(e.cell, volume.picture.matrix), cell_page(e.cell))
+            (place_words(e.cell, volume.snapshot.matrix), cell_page(e.cell))
             for e in entries[:_SHOWN]
         ),
         more=max(0, len(entries) - _SHOWN),
@@ -96,7 +97,7 @@ def _cause(volume: MatrixReport, told: str, entries: list[Entry]) -> Cause:
 def _obstacles(volume: MatrixReport) -> tuple[RuledOut, ...]:
     kinds: Counter[str] = Counter()
     sentences: dict[str, Counter[str]] = {}
-    for entry in volume.picture.entries:
+    for entry in volume.snapshot.entries:
         if entry.obstacle is not None and not entry.is_tested:
             kinds[entry.obstacle.kind] += 1
             sentences.setdefault(entry.obstacle.kind, Counter())[entry.obstacle.because] += 1

@@ -12,10 +12,11 @@ from compat.results.record import Capability, Record
 from compat.results.snapshot import Entry
 from compat.run.evidence import Metric
 from compat.run.outcome import Failed, Outcome
-from compat.site.edition import Edition, MatrixReport, cell_page, lock_file, page, place_of
+from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.exports.lock_files import whereabouts
 from compat.site.pages.neighbours import Difference, Neighbours, differences, packages
 from compat.site.pages.place_view import View, cell_symbol, has_page, recipe_words
+from compat.site.paths import api_path, cell_page, lock_file, page
 from compat.site.status import LOOKS, StatusStyle, style_of
 from compat.site.wording import RECIPES, cause_sentence, count, day, place_words, python_of
 
@@ -106,7 +107,7 @@ def cell_view(
     """Return the view of a cell; reads its records and its lock, and those of its nearest green
     neighbour.
     """
-    cell, verdict, matrix = entry.cell, entry.verdict, volume.picture.matrix
+    cell, verdict, matrix = entry.cell, entry.verdict, volume.snapshot.matrix
     records, siblings = volume.kept.records(cell.id), volume.places[place_of(cell)]
     lock = volume.locks.get(cell.id)
     symbol, look = cell_symbol(entry, siblings)
@@ -149,7 +150,7 @@ def cell_view(
         beside=_axes_beside(volume, entry, neighbours),
         release_path=page(volume.name, "release", str(cell.on(matrix.subject).version)),
         grid_path=page(volume.name, "grid", f"py{python_of(cell, matrix)}"),
-        api_path=f"api/v1/{volume.name}/cells/{cell.id}.json",
+        api_path=api_path(volume.name, "cells", cell.id),
     )
 
 
@@ -185,7 +186,7 @@ def _can(volume: MatrixReport, entry: Entry, one: Capability) -> Can:
         status=one.status,
         spelling=one.spelling,
         why=f"{one.cause}: {why}" if one.status == "no" and one.cause else why,
-        known=volume.picture.explained(entry, one) if one.status == "no" else None,
+        known=volume.snapshot.explained(entry, one) if one.status == "no" else None,
     )
 
 
@@ -236,11 +237,11 @@ def _red(
     return Red(
         outcome=str(outcome),
         sentence=cause_sentence(outcome),
-        known=volume.picture.explained(entry),
+        known=volume.snapshot.explained(entry),
         log=failed[-1].log if failed else "",
         green=None
         if green is None
-        else _named(green, f"{place_words(green.cell, volume.picture.matrix)}"),
+        else _named(green, f"{place_words(green.cell, volume.snapshot.matrix)}"),
         differences=differences(here, there) if here and there else (),
     )
 
@@ -271,7 +272,7 @@ def _axes_beside(
             _along(found[axis.name][0], axis.name),
             _along(found[axis.name][1], axis.name),
         )
-        for axis in volume.picture.matrix.axes
+        for axis in volume.snapshot.matrix.axes
         if any(found[axis.name])
     )
 

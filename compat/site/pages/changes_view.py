@@ -6,9 +6,10 @@ from itertools import groupby
 
 from compat.results.compare import ChangeKind
 from compat.results.verdict import Kind
-from compat.site.edition import MatrixReport, cell_page
+from compat.site.edition import MatrixReport
 from compat.site.history import Event
 from compat.site.pages.place_view import View, recipe_words
+from compat.site.paths import cell_page
 from compat.site.status import LOOKS, StatusStyle
 from compat.site.wording import cause_sentence, listed, place_words
 
@@ -116,7 +117,7 @@ def _news(volume: MatrixReport, event: Event) -> News:
         word=_word(event),
         look=LOOKS[state],
         before="" if change.before in (None, "unknown") else LOOKS[change.before].word,
-        place=place_words(cell, volume.picture.matrix),
+        place=place_words(cell, volume.snapshot.matrix),
         recipe="" if state == "relaxed" else recipe_words(cell),
         path=cell_page(cell),
         why=why,

@@ -43,7 +43,7 @@ def _counting(volume: MatrixReport, column: ReleaseColumn) -> tuple[Record, ...]
 
 def _support(volume: MatrixReport) -> Chart | None:
     """Each release at the day it came out, in the row of what it was proven with."""
-    matrix = volume.picture.matrix
+    matrix = volume.snapshot.matrix
     axis = matrix.subject_axis
     found = set()
     for board in volume.board.values():

@@ -11,8 +11,9 @@ from packaging.version import Version
 from compat.declare.matrix import Matrix, PackageAxis
 from compat.results.representative import representative
 from compat.results.snapshot import Entry
-from compat.site.edition import MatrixReport, Versions, page
+from compat.site.edition import MatrixReport, Versions
 from compat.site.pages.place_view import AnswerPart, GridPlace, View, place_view
+from compat.site.paths import grid_path, page
 from compat.site.status import (
     BLOCKED,
     DECLARED,
@@ -84,11 +85,6 @@ class Grid(View, frozen=True):
     hidden: int
 
 
-def grid_path(volume: MatrixReport, python: Version | None) -> str:
-    """Return the path of the grid of a Python, or of all."""
-    return page(volume.name, "grid", "all" if python is None else f"py{python}")
-
-
 def main_python(volume: MatrixReport) -> Version | None:
     """Return the newest Python on which anything was tested; where nothing was, the newest that a
     release admits.
@@ -107,7 +103,7 @@ def grid(volume: MatrixReport, python: Version | None) -> Grid:
     """Return the grid of one Python, or with None that of all: each place as it is on the best of
     them.
     """
-    matrix = volume.picture.matrix
+    matrix = volume.snapshot.matrix
     places = _all(volume) if python is None else volume.board[python]
     said = {where: entries for where, entries in places.items() if _says_something(entries)}
     columns = sorted({others for _, others in said})
@@ -142,7 +138,7 @@ def choices(volume: MatrixReport, here: Version | None) -> tuple[GridChoice, ...
     return tuple(
         GridChoice(
             label="all" if python is None else str(python),
-            path=grid_path(volume, python),
+            path=grid_path(volume.name, python),
             tested=count,
             is_here=python == here,
         )
@@ -174,7 +170,7 @@ def _row(
     places: Board,
     over_pythons: bool,
 ) -> GridRow:
-    matrix = volume.picture.matrix
+    matrix = volume.snapshot.matrix
     here = [(others, places[subject, others]) for others in every if (subject, others) in places]
     admitted = [label_of(others) for others, entries in here if _is_admitted(entries)]
     shown = tuple(
@@ -248,7 +244,7 @@ def label_of(others: Versions) -> str:
 
 
 def _newest(volume: MatrixReport, others: Versions) -> datetime.date | None:
-    axes = _other_axes(volume.picture.matrix)
+    axes = _other_axes(volume.snapshot.matrix)
     days = [volume.released(axis.name, version) for axis, version in zip(axes, others, strict=True)]
     return max((one for one in days if one is not None), default=None)
 

@@ -1,11 +1,12 @@
 """The `site` room's front door: what to install, how the matrix does, what changed."""
 
 from compat.advise.request import Request
-from compat.site.edition import Edition, MatrixReport, page
+from compat.site.edition import Edition, MatrixReport
 from compat.site.pages.advice_view import Advice, Option, advice, by_python
 from compat.site.pages.changes_view import News, newest
 from compat.site.pages.place_view import View
 from compat.site.pages.reliability_view import Health, matrix_health
+from compat.site.paths import page
 
 
 class HomeView(View, frozen=True):
@@ -24,7 +25,7 @@ class HomeView(View, frozen=True):
 
 def home(edition: Edition, volume: MatrixReport, most_news: int = 6) -> HomeView:
     """Return the home of a matrix."""
-    matrix = volume.picture.matrix
+    matrix = volume.snapshot.matrix
     sections = (
         "advise",
         "grid",
@@ -51,4 +52,4 @@ def home(edition: Edition, volume: MatrixReport, most_news: int = 6) -> HomeView
 
 def home_views(edition: Edition) -> tuple[HomeView, ...]:
     """Return the homes of all matrices, for the front page."""
-    return tuple(home(edition, volume, 3) for volume in edition.volumes)
+    return tuple(home(edition, volume, 3) for volume in edition.reports)

@@ -1,8 +1,8 @@
 """The `site` room's menu: the sections of a volume."""
 
 from compat.site.edition import MatrixReport
-from compat.site.edition import page as page_path
 from compat.site.pages.place_view import View
+from compat.site.paths import page as page_path
 
 SECTIONS: dict[str, str] = {
     "advise": "What to install",
@@ -40,5 +40,5 @@ def menu_of(volume: MatrixReport) -> Menu:
         for name, word in SECTIONS.items()
     )
     return Menu(
-        title=volume.picture.matrix.title, home=page_path(volume.name), entries=tuple(links)
+        title=volume.snapshot.matrix.title, home=page_path(volume.name), entries=tuple(links)
     )

@@ -26,8 +26,8 @@ class Neighbours:
 
     def __init__(self, volume: MatrixReport) -> None:
         """Take the volume."""
-        self._names = tuple(axis.name for axis in volume.picture.matrix.axes)
-        known = volume.picture.known
+        self._names = tuple(axis.name for axis in volume.snapshot.matrix.axes)
+        known = volume.snapshot.known
         every = [sorted({entry.cell.on(name).version for entry in known}) for name in self._names]
         self._numbers = [
             {version: number for number, version in enumerate(versions)} for versions in every

@@ -11,8 +11,7 @@ from packaging.version import Version
 
 from compat.policy.quarters import quarters
 from compat.results.snapshot import Entry
-from compat.site.api.documents import api_path
-from compat.site.edition import Edition, MatrixReport, cell_page, page, place_of
+from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.pages.advice_view import advise_page
 from compat.site.pages.capability_view import (
     capability_ids,
@@ -23,7 +22,7 @@ from compat.site.pages.causes_view import causes
 from compat.site.pages.cell_view import cell_view
 from compat.site.pages.changes_view import changes_page
 from compat.site.pages.charts_view import charts
-from compat.site.pages.grid_view import choices, grid, grid_path, main_python
+from compat.site.pages.grid_view import choices, grid, main_python
 from compat.site.pages.home_view import home, home_views
 from compat.site.pages.menu import SECTIONS
 from compat.site.pages.neighbours import Neighbours
@@ -38,6 +37,7 @@ from compat.site.pages.quarter_view import quarter_view, quarter_words
 from compat.site.pages.release_view import release_entries, release_view, subject_versions
 from compat.site.pages.reliability_view import reliability
 from compat.site.pages.reports import ProblemReport
+from compat.site.paths import api_path, cell_page, grid_path, page
 from compat.site.status import style_of
 from compat.site.tokens import Tokens, digest
 from compat.site.wording import place_words
@@ -68,19 +68,19 @@ class Page(Value, frozen=True, kw_only=True):
 
 def pages(edition: Edition) -> Iterator[Page]:
     """Yield every page of an edition."""
-    tokens = {volume.name: edition.tokens(volume) for volume in edition.volumes}
+    tokens = {volume.name: edition.tokens(volume) for volume in edition.reports}
     yield Page(
         path="index.html",
         template="front.html",
         title=(
             "What works with what?"
-            f" {', '.join(one.picture.matrix.title for one in edition.volumes)}"
+            f" {', '.join(one.snapshot.matrix.title for one in edition.reports)}"
         ),
         about="Which versions of a library work together, because they were installed and run.",
         view=partial(home_views, edition),
         inputs=digest(*(one.all for one in tokens.values())),
     )
-    for volume in edition.volumes:
+    for volume in edition.reports:
         yield from _sections(edition, volume, tokens[volume.name])
         yield from _grids(volume, tokens[volume.name])
         yield from _advice(edition, volume, tokens[volume.name])
@@ -93,7 +93,7 @@ def pages(edition: Edition) -> Iterator[Page]:
 
 
 def _sections(edition: Edition, volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
-    title, subject = volume.picture.matrix.title, volume.picture.matrix.subject_axis.package
+    title, subject = volume.snapshot.matrix.title, volume.snapshot.matrix.subject_axis.package
     told: tuple[tuple[str, str, str, Callable[[], Any]], ...] = (
         (
             "",
@@ -152,7 +152,7 @@ def _sections(edition: Edition, volume: MatrixReport, tokens: Tokens) -> Iterato
 
 
 def _grids(volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
-    main, title, chosen = main_python(volume), volume.picture.matrix.title, choices(volume, None)
+    main, title, chosen = main_python(volume), volume.snapshot.matrix.title, choices(volume, None)
 
     def of(python: Version | None, path: str, canonical: str = "") -> Page:
         where = "any Python" if python is None else f"Python {python}"
@@ -170,13 +170,13 @@ def _grids(volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
             report=ProblemReport(facts=(("grid", where),), data=(api_path(volume.name, "cells"),)),
         )
 
-    yield of(main, page(volume.name, "grid"), grid_path(volume, main))
+    yield of(main, page(volume.name, "grid"), grid_path(volume.name, main))
     for python in (*volume.board, None):
-        yield of(python, grid_path(volume, python))
+        yield of(python, grid_path(volume.name, python))
 
 
 def _advice(edition: Edition, volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
-    title = volume.picture.matrix.title
+    title = volume.snapshot.matrix.title
     for python in (None, *volume.board):
         where = "" if python is None else f" on Python {python}"
         yield Page(
@@ -195,7 +195,7 @@ def _advice(edition: Edition, volume: MatrixReport, tokens: Tokens) -> Iterator[
 
 
 def _capabilities(volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
-    title = volume.picture.matrix.title
+    title = volume.snapshot.matrix.title
     yield Page(
         path=page(volume.name, "cap"),
         template="capabilities.html",
@@ -226,7 +226,7 @@ def _capabilities(volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
 
 
 def _pairs(volume: MatrixReport, pairs: Pairs, tokens: Tokens) -> Iterator[Page]:
-    title = volume.picture.matrix.title
+    title = volume.snapshot.matrix.title
     for first, second in pairs.all:
         yield Page(
             path=pairs.path(first, second),
@@ -245,7 +245,7 @@ def _pairs(volume: MatrixReport, pairs: Pairs, tokens: Tokens) -> Iterator[Page]
 
 
 def _quarters(volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
-    title = volume.picture.matrix.title
+    title = volume.snapshot.matrix.title
     for one in quarters(volume.schedule):
         words = quarter_words(one)
         yield Page(
@@ -275,7 +275,7 @@ def _proposals(volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
 
 
 def _releases(volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
-    known, package = release_entries(volume), volume.picture.matrix.subject_axis.package
+    known, package = release_entries(volume), volume.snapshot.matrix.subject_axis.package
     versions = subject_versions(volume)
     for version in versions:
         yield Page(
@@ -290,7 +290,7 @@ def _releases(volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
             report=ProblemReport(
                 facts=(("release", f"{package} {version}"),),
                 data=(
-                    api_path(volume.name, "releases", volume.picture.matrix.subject, str(version)),
+                    api_path(volume.name, "releases", volume.snapshot.matrix.subject, str(version)),
                 ),
             ),
         )
@@ -301,7 +301,7 @@ def _releases(volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
 
 def _cells(edition: Edition, volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
     neighbours = Neighbours(volume)
-    for entry in volume.picture.known:
+    for entry in volume.snapshot.known:
         yield _cell(edition, volume, tokens, entry, neighbours)
 
 
@@ -315,7 +315,7 @@ def _cell(
     green = (
         neighbours.greener(entry) if entry.verdict.kind in ("broken", "partial", "flaky") else None
     )
-    place = place_words(cell, volume.picture.matrix)
+    place = place_words(cell, volume.snapshot.matrix)
     return Page(
         path=cell_page(cell),
         template="cell.html",
@@ -346,7 +346,7 @@ def _aliases(edition: Edition) -> Iterator[Page]:
     """The sections of the first volume answer without its name too, so that a short address can be
     told.
     """
-    first, names = edition.volumes[0].name, {volume.name for volume in edition.volumes}
+    first, names = edition.reports[0].name, {volume.name for volume in edition.reports}
     for section in SECTIONS:
         if section not in names:
             yield _alias(page(section), page(first, section))

@@ -11,9 +11,10 @@ from packaging.version import Version
 
 from compat.results.record import Status
 from compat.results.snapshot import Entry
-from compat.site.edition import MatrixReport, cell_page, page
+from compat.site.edition import MatrixReport
 from compat.site.pages.capability_view import where
 from compat.site.pages.place_view import View, recipe_words
+from compat.site.paths import cell_page, page
 from compat.site.tokens import digest
 from compat.site.wording import place_words
 
@@ -158,7 +159,7 @@ class Pairs:
         )
 
     def _version(self, cells: Seen) -> Version:
-        return cells[0][0].cell.on(self.volume.picture.matrix.subject).version
+        return cells[0][0].cell.on(self.volume.snapshot.matrix.subject).version
 
     def _meeting(self, cells: Seen) -> Meeting | None:
         entry = next((entry for entry, two in cells if pair_state(two) == "both"), None)
@@ -168,8 +169,8 @@ class Pairs:
         return Meeting(
             version=version,
             release_path=page(self.volume.name, "release", version),
-            place=(
-                f"{place_words(entry.cell, self.volume.picture.matrix)}, {recipe_words(entry.cell)}"
+            place=", ".join(
+                (place_words(entry.cell, self.volume.snapshot.matrix), recipe_words(entry.cell))
             ),
             path=cell_page(entry.cell),
         )
@@ -182,7 +183,7 @@ class Pairs:
             state=state,
             sign=SIGNS[state],
             path=cell_page(entry.cell),
-            sentence=f"{place_words(entry.cell, self.volume.picture.matrix)}: {_in_short(two)}",
+            sentence=f"{place_words(entry.cell, self.volume.snapshot.matrix)}: {_in_short(two)}",
             differs=any(pair_state(other) != state for _, other in others),
         )
 

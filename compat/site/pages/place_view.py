@@ -8,7 +8,7 @@ from compat.declare.matrix import Matrix
 from compat.plan.cell import Cell
 from compat.results.representative import representative
 from compat.results.snapshot import Entry
-from compat.site.edition import cell_page
+from compat.site.paths import cell_page
 from compat.site.status import STALE, StatusStyle, place_look, style_of
 from compat.site.wording import RECIPES, day, listed, place_words, python_of
 from compat.value import Value

@@ -8,10 +8,11 @@ from compat.advise.request import label
 from compat.policy.calendar import Bar, ScheduledMove
 from compat.policy.proposal import Proposal
 from compat.policy.propose import floors
-from compat.site.edition import MatrixReport, cell_page, page
+from compat.site.edition import MatrixReport
 from compat.site.pages.charts import Chart, Span, Table, timeline
 from compat.site.pages.place_view import View
 from compat.site.pages.quarter_view import QuarterLink, quarter_links
+from compat.site.paths import calendar_path, cell_page, page
 from compat.site.wording import count, day
 
 
@@ -92,7 +93,7 @@ class ProposalView(View, frozen=True):
 
 def schedule_view(volume: MatrixReport) -> ScheduleView:
     """Return the view of the schedule."""
-    picture = volume.picture
+    picture = volume.snapshot
     made = volume.schedule
     names = {axis.name: label(axis) for axis in picture.matrix.axes}
     rows = tuple(
@@ -129,13 +130,13 @@ def schedule_view(volume: MatrixReport) -> ScheduleView:
         ),
         quarters=quarter_links(volume),
         axes=tuple(names[axis] for axis in {one.axis: None for one in made.bars}),
-        calendar_path=f"cal/{volume.name}/all.ics",
+        calendar_path=calendar_path(volume.name, "all"),
     )
 
 
 def proposal_list(volume: MatrixReport) -> ProposalList:
     """Return the list of proposals."""
-    picture = volume.picture
+    picture = volume.snapshot
     return ProposalList(
         has_policy=picture.ask.policy is not None,
         proposals=tuple(_line(volume, one) for one in volume.proposals),
@@ -192,7 +193,7 @@ def _line(volume: MatrixReport, one: Proposal) -> ProposalLine:
 
 
 def _known_page(volume: MatrixReport, cell: str) -> str:
-    entry = volume.picture.by_id.get(cell)
+    entry = volume.snapshot.by_id.get(cell)
     return (
         cell_page(entry.cell)
         if entry is not None and (entry.runs or entry.lock_digest is not None)

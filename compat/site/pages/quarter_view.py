@@ -8,8 +8,9 @@ from compat.advise.request import label
 from compat.github.description import affected
 from compat.policy.calendar import ScheduledMove
 from compat.policy.quarters import Quarter, quarters
-from compat.site.edition import MatrixReport, page
+from compat.site.edition import MatrixReport
 from compat.site.pages.place_view import View
+from compat.site.paths import page
 from compat.site.wording import month
 
 QUARTERS = ("first", "second", "third", "fourth")
@@ -60,7 +61,7 @@ def quarter_links(volume: MatrixReport) -> tuple[QuarterLink, ...]:
 
 def quarter_view(volume: MatrixReport, one: Quarter) -> QuarterView:
     """Return the view of a quarter."""
-    names = {axis.name: label(axis) for axis in volume.picture.matrix.axes}
+    names = {axis.name: label(axis) for axis in volume.snapshot.matrix.axes}
     known, proven = quarters(volume.schedule), dict(one.proven)
     at = known.index(one)
     return QuarterView(

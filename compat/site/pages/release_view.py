@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from packaging.version import Version
 
 from compat.results.snapshot import Entry
-from compat.site.edition import MatrixReport, cell_page, page, place_of
+from compat.site.edition import MatrixReport, place_of
 from compat.site.pages.grid_view import answers, label_of
 from compat.site.pages.place_view import AnswerPart, View, cell_symbol, has_page
+from compat.site.paths import cell_page, page
 from compat.site.status import StatusStyle
 from compat.site.wording import place_words, ranges
 
@@ -60,23 +61,23 @@ def subject_versions(volume: MatrixReport) -> tuple[Version, ...]:
 
 def release_entries(volume: MatrixReport) -> dict[Version, list[Entry]]:
     """Return the known cells of each version of the subject."""
-    subject = volume.picture.matrix.subject
+    subject = volume.snapshot.matrix.subject
     found: dict[Version, list[Entry]] = {}
-    for entry in volume.picture.known:
+    for entry in volume.snapshot.known:
         found.setdefault(entry.cell.on(subject).version, []).append(entry)
     return found
 
 
 def release_view(volume: MatrixReport, version: Version) -> ReleaseView:
     """Return the view of a release."""
-    axis = volume.picture.matrix.subject_axis
+    axis = volume.snapshot.matrix.subject_axis
     versions = subject_versions(volume)
     at = versions.index(version)
     releases = volume.facts.subject_releases(version)
     # A series is shown with what its newest release asks for.
     newest = next((release for release in reversed(releases) if not release.yanked), None)
     published = None if newest is None else newest.published
-    known = [e for e in volume.picture.known if e.cell.on(axis.name).version == version]
+    known = [e for e in volume.snapshot.known if e.cell.on(axis.name).version == version]
     return ReleaseView(
         package=axis.package,
         version=str(version),
@@ -122,7 +123,7 @@ def _obstacles(volume: MatrixReport, entries: Sequence[Entry]) -> tuple[tuple[st
     told = []
     for general, some in found.items():
         sentence = general
-        for axis in volume.picture.matrix.packages:
+        for axis in volume.snapshot.matrix.packages:
             every = [str(version) for version in volume.advisor.ranks.positions[axis.name]]
             versions = ranges((str(entry.cell.on(axis.name).version) for entry in some), every)
             sentence = sentence.replace(f"{axis.package} \0", f"{axis.package} {versions}")
@@ -136,8 +137,8 @@ def _general(entry: Entry, volume: MatrixReport) -> str:
     because, kind = entry.obstacle.because, entry.obstacle.kind
     if kind in ("conflicting-pin", "requires-python"):
         because = because.rpartition(", not ")[0] or because
-    for axis in volume.picture.matrix.packages:
-        if axis.name != volume.picture.matrix.subject and kind != "conflicting-pin":
+    for axis in volume.snapshot.matrix.packages:
+        if axis.name != volume.snapshot.matrix.subject and kind != "conflicting-pin":
             because = because.replace(
                 f"{axis.package} {entry.cell.on(axis.name).version} ", f"{axis.package} \0 ", 1
             )
@@ -147,7 +148,7 @@ def _general(entry: Entry, volume: MatrixReport) -> str:
 def _cell(volume: MatrixReport, entry: Entry) -> KnownCell:
     symbol, look = cell_symbol(entry, volume.places[place_of(entry.cell)])
     return KnownCell(
-        place=place_words(entry.cell, volume.picture.matrix),
+        place=place_words(entry.cell, volume.snapshot.matrix),
         recipe=entry.cell.recipe,
         look=look,
         symbol=symbol,

@@ -6,8 +6,9 @@ import datetime
 from collections import Counter
 
 from compat.results.snapshot import Entry
-from compat.site.edition import MatrixReport, cell_page
+from compat.site.edition import MatrixReport
 from compat.site.pages.place_view import View
+from compat.site.paths import cell_page
 from compat.site.status import LOOKS, STATES, StatusStyle, cell_state
 from compat.site.wording import place_words
 
@@ -50,15 +51,15 @@ def matrix_health(volume: MatrixReport) -> Health:
 
     It is quiet when something ran, but nothing within the days that a run stays fresh.
     """
-    known, present = volume.picture.known, volume.picture.present
+    known, present = volume.snapshot.known, volume.snapshot.present
     latest = [entry.verdict.latest for entry in known if entry.verdict.latest is not None]
     newest = max(latest, default=None)
     return Health(
-        planned=len(volume.picture.entries),
+        planned=len(volume.snapshot.entries),
         known=len(known),
         tested=sum(entry.is_tested for entry in known),
         ruled_out=sum(
-            entry.obstacle is not None and not entry.is_tested for entry in volume.picture.entries
+            entry.obstacle is not None and not entry.is_tested for entry in volume.snapshot.entries
         ),
         waiting=sum(not entry.runs for entry in known),
         flaky=sum(entry.verdict.kind == "flaky" for entry in known),
@@ -73,7 +74,7 @@ def matrix_health(volume: MatrixReport) -> Health:
 
 def reliability(volume: MatrixReport) -> Reliability:
     """Return the figures."""
-    known = volume.picture.known
+    known = volume.snapshot.known
     states = Counter(cell_state(entry) for entry in known)
     outcomes = Counter(outcome for entry in known for run in entry.runs for outcome in run.outcomes)
     ignored = outcomes - Counter(
@@ -102,11 +103,11 @@ def _by_age(known: tuple[Entry, ...]) -> list[tuple[datetime.date, Entry]]:
 
 def _flaky(volume: MatrixReport, entry: Entry) -> tuple[str, str, str]:
     return (
-        place_words(entry.cell, volume.picture.matrix),
+        place_words(entry.cell, volume.snapshot.matrix),
         cell_page(entry.cell),
         "; ".join(entry.verdict.reasons),
     )
 
 
 def _old(volume: MatrixReport, entry: Entry, day: datetime.date) -> tuple[str, str, datetime.date]:
-    return place_words(entry.cell, volume.picture.matrix), cell_page(entry.cell), day
+    return place_words(entry.cell, volume.snapshot.matrix), cell_page(entry.cell), day

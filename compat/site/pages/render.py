@@ -16,8 +16,8 @@ from jinja2.runtime import Context
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from compat.site import status, wording
-from compat.site.edition import Edition, Made, SiteFile, segment
+from compat.site import paths, status, wording
+from compat.site.edition import Edition, Made, SiteFile
 from compat.site.pages.menu import menu_of
 from compat.site.pages.page_list import Page, pages
 from compat.site.pages.reports import report_address
@@ -36,7 +36,6 @@ _BIDI = {
 
 # The file of the documentation that lists the others; forges show a file of this name beside a
 # folder.
-CONTENTS = "README.md"
 _BETWEEN_FILES = re.compile(r'href="(?P<name>[A-Za-z][A-Za-z-]*\.md)"')
 
 
@@ -61,6 +60,7 @@ class Printer:
             "STALE": status.STALE,
             "LOOKS": status.LOOKS,
             "edition": edition,
+            "paths": paths,
         }
 
     def files(self) -> Iterator[SiteFile | Made]:
@@ -82,7 +82,7 @@ class Printer:
         """
         for path in sorted((self.folder / "pages").glob("*.md")):
             first, _, text = path.read_text(encoding="utf-8").partition("\n")
-            page_path = about_path(path.name)
+            page_path = paths.about_path(path.name)
             yield Page(
                 path=page_path,
                 template="about.html",
@@ -92,13 +92,13 @@ class Printer:
                 inputs=digest(
                     self.edition.base_url,
                     text,
-                    [one.picture.matrix.title for one in self.edition.volumes],
+                    [one.snapshot.matrix.title for one in self.edition.reports],
                 ),
             )
 
     def html(self, page: Page) -> bytes:
         """Return the page as UTF-8."""
-        menu = None if page.matrix is None else menu_of(self.edition.volume(page.matrix))
+        menu = None if page.matrix is None else menu_of(self.edition.report(page.matrix))
         about = page.report
         report = "" if about is None else report_address(self.edition, page.title, page.path, about)
         return self._print(
@@ -142,13 +142,6 @@ def html_of_markdown(text: str) -> Markup:
     return Markup("".join((first, *tables)))
 
 
-def about_path(name: str) -> str:
-    """Return the path of the page that a file of the documentation becomes."""
-    return (
-        "about/index.html" if name == CONTENTS else f"about/{name.removesuffix('.md')}/index.html"
-    )
-
-
 def document(text: str, path: str) -> Markup:
     """Return a text of the documentation as HTML for the page at the path; links between its
     files lead to pages.
@@ -156,7 +149,7 @@ def document(text: str, path: str) -> Markup:
     prefix = "../" * path.count("/")
 
     def address(match: re.Match[str]) -> str:
-        return f'href="{prefix}{about_path(match["name"]).removesuffix("index.html")}"'
+        return f'href="{prefix}{paths.address(paths.about_path(match["name"]))}"'
 
     # Long lines scroll inside their block, and what scrolls must be reachable by keyboard.
     # https://dequeuniversity.com/rules/axe/4.10/scrollable-region-focusable
@@ -192,7 +185,7 @@ def generation() -> str:
 @pass_context
 def _to(context: Context, path: str) -> str:
     """The address of a path of the site, seen from the page that is printed."""
-    return (context["prefix"] + path.removesuffix("index.html")) or "./"
+    return (context["prefix"] + paths.address(path)) or "./"
 
 
 def ticked(text: str) -> Markup:
@@ -232,5 +225,5 @@ _FILTERS = {
     "number": _number,
     "sentence": sentence,
     "ticked": ticked,
-    "segment": segment,
+    "segment": paths.segment,
 }

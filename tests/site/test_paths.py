@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support.hostile_texts import HUGE, STRINGS
 
 from compat.results.record import RESERVED
-from compat.site.edition import page, segment
+from compat.site.paths import page, segment
 
 texts = st.one_of(
     st.text(max_size=400), st.sampled_from(STRINGS), st.text("./~%\\ aA:", max_size=8)

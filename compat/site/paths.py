@@ -1,0 +1,144 @@
+"""The `site` room's one scheme of addresses: the path of each file of the site, below its root.
+
+    index.html                         the home of all matrices
+    <matrix>/index.html                the home of one; below it advise/ grid/ grid/<py3.9>/
+                                       cell/<id>/ cap/<id>/ release/<version>/ schedule/ proposals/
+                                       changes/ reliability/
+    lock/<matrix>/<cell-id>.txt        the hash-locked requirements of a cell
+    api/v1/<matrix>/... badge/<matrix>/... feed/<matrix>/... cal/<matrix>/... schema/v1/...
+    card/<matrix>.svg download/<matrix>.sqlite
+    about/ about/<page>/               the documentation, from docs/*.md
+
+Paths have no leading slash and use `/`. A page at `a/b/` is the file `a/b/index.html`. Every part
+that comes from outside goes through `segment`.
+"""
+
+import hashlib
+import re
+from functools import lru_cache
+
+from packaging.version import Version
+
+from compat.plan.cell import Cell
+from compat.results.record import RESERVED
+
+API_ROOT = "api/v1"
+# The file of the documentation whose page is the one at `about/`.
+CONTENTS = "README.md"
+# File systems allow 255 bytes a name; an ending and the prefix of a temporary file come on top.
+_LONGEST = 150
+_TAKEN = frozenset(("index.html", "index.json"))
+_PLAIN = re.compile(r"[a-z0-9_.+-]")
+
+
+@lru_cache(maxsize=100_000)
+def segment(text: str) -> str:
+    """Return the text as one part of a path: another text gives another part, on any file system.
+
+    Lower-case ASCII letters, digits and `_.+-` stand for themselves; any other byte is `~` and two
+    hex digits. What would be long ends in its sha256.
+    """
+    coded = "".join(
+        char if _PLAIN.fullmatch(char) else _coded(char) for char in text[: _LONGEST + 1]
+    )
+    stem = coded.partition(".")[0]
+    if not coded or coded in _TAKEN or stem in RESERVED or coded.startswith("."):
+        coded = f"~{coded}"
+    if coded.endswith("."):
+        coded = f"{coded[:-1]}~2e"
+    if len(coded) > _LONGEST:
+        digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+        return f"{coded[:60]}~~{digest}"
+    return coded
+
+
+def page(matrix: str, *parts: str) -> str:
+    """Return the path of a matrix's page: `page("demo", "cap", "sum")` is
+    `demo/cap/sum/index.html`.
+    """
+    return "/".join((*map(segment, (matrix, *parts)), "index.html"))
+
+
+def address(path: str) -> str:
+    """Return the address of a path below the site's root: that of a page ends in a slash."""
+    return path.removesuffix("index.html")
+
+
+def cell_page(cell: Cell) -> str:
+    """Return the path of a cell's page; only cells that have a lock or a run have one
+    (`Snapshot.known`).
+    """
+    return page(cell.matrix, "cell", cell.id)
+
+
+def grid_path(matrix: str, python: Version | None) -> str:
+    """Return the path of the grid of a Python, or of all."""
+    return page(matrix, "grid", "all" if python is None else f"py{python}")
+
+
+def about_path(name: str) -> str:
+    """Return the path of the page that a file of the documentation becomes."""
+    return "about/index.html" if name == CONTENTS else page("about", name.removesuffix(".md"))
+
+
+def api_path(matrix: str, *parts: str) -> str:
+    """Return the path of a document of a matrix: `api_path("demo", "cells", "py3.9-demo1.0")`;
+    alone, its index.
+    """
+    if not parts:
+        return f"{API_ROOT}/{segment(matrix)}/index.json"
+    *folders, last = map(segment, (matrix, *parts))
+    return "/".join((API_ROOT, *folders, "~index.json" if last == "index" else f"{last}.json"))
+
+
+def schema_path(name: str) -> str:
+    """Return the path of the JSON schema of a document of the API."""
+    return f"schema/v1/{name}.json"
+
+
+def lock_file(matrix: str, cell: str) -> str:
+    """Return the path of a cell's lock on the site."""
+    return f"lock/{segment(matrix)}/{segment(cell)}.txt"
+
+
+def lock_part(matrix: str, cell: str, part: str) -> str:
+    """Return the path of one of the two parts of a lock that is installed in two steps."""
+    return f"lock/{segment(matrix)}/{segment(cell)}/{segment(part)}.txt"
+
+
+def badge_path(matrix: str, *name: str) -> str:
+    """Return the path of a badge, without its ending: each is there as `.json` and as `.svg`."""
+    return "/".join(("badge", *map(segment, (matrix, *name))))
+
+
+def feed_path(matrix: str, name: str) -> str:
+    """Return the path of a feed."""
+    return f"feed/{segment(matrix)}/{name}.atom"
+
+
+def feed_entry(matrix: str, name: str) -> str:
+    """Return what stands below the site's address in the id of an entry of feeds: no file is
+    there.
+    """
+    return f"feed/{segment(matrix)}/#{name}"
+
+
+def calendar_path(matrix: str, name: str) -> str:
+    """Return the path of a calendar."""
+    return f"cal/{segment(matrix)}/{segment(name)}.ics"
+
+
+def card_path(matrix: str) -> str:
+    """Return the path of a matrix's card."""
+    return f"card/{segment(matrix)}.svg"
+
+
+def download_path(matrix: str, ending: str) -> str:
+    """Return the path of a matrix's database (`sqlite`), or of the queries to begin with
+    (`sql`).
+    """
+    return f"download/{segment(matrix)}.{ending}"
+
+
+def _coded(char: str) -> str:
+    return "".join(f"~{byte:02x}" for byte in char.encode(errors="surrogatepass"))
