@@ -31,7 +31,7 @@ def run_pytest(arguments: list[str]) -> int:
 
     del sys.path[0], sys.modules["probe"]
     code = int(pytest.main(arguments))
-    probe.write(os.environ["COMPAT_EVENTS"] + ".modules", probe.loaded())
+    probe.write_facts(os.environ["COMPAT_EVENTS"] + ".modules", probe.loaded())
     return code
 
 
