@@ -85,12 +85,13 @@ def state(head: Commit | None, *pulls: Pull, text: str | None = BEFORE) -> Repos
 class TestADecision:
     def test_opens_where_there_is_nothing(self) -> None:
         step = decision(wanted(1), BRANCHES, state(None))
-        assert step == Open(title="Floor 1", body=first_body(wanted(1), "floors"), replant=True)
+        body = first_body(wanted(1), "floors")
+        assert step == Open(title="Floor 1", body=body, recreate_branch=True)
 
     def test_takes_up_a_branch_that_was_left_without_its_pull_request(self) -> None:
         step = decision(wanted(1), BRANCHES, state(ours()))
         assert isinstance(step, Open)
-        assert not step.replant
+        assert not step.recreate_branch
 
     def test_does_nothing_when_all_is_said(self) -> None:
         assert isinstance(decision(wanted(1), BRANCHES, state(ours(), pull())), NoChange)
