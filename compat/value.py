@@ -17,6 +17,15 @@ class StrictValue(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A value that people or other machines write: an unknown key is a fault, never passed over."""
 
 
+def derive(value: msgspec.Struct, **fields: Any) -> None:
+    """Set fields that follow from the others: for `__post_init__` of a frozen value only.
+
+    They are fields, not properties, because JSON and its schema have fields only.
+    """
+    for name, derived in fields.items():
+        msgspec.structs.force_setattr(value, name, derived)
+
+
 def encode(value: Any) -> bytes:
     """Return a value as JSON on one line, for the API, `--json` and the index alike.
 

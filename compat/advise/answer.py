@@ -10,7 +10,7 @@ from compat.advise.lifted import Lifted, lifted
 from compat.advise.obstruction import obstructions
 from compat.advise.proof import Ranks, TestedCombination, matching, proofs
 from compat.advise.published import AsPublished, as_published
-from compat.advise.request import Request, label, wanted_coordinates
+from compat.advise.request import Request, Want, label, wanted_coordinates
 from compat.lock.lockfile import Lock
 from compat.results.snapshot import Snapshot
 from compat.value import Value
@@ -101,7 +101,7 @@ class Advisor:
         )
 
     def card(self, proof: TestedCombination) -> Card:
-        """Return a proof with all that is told of it."""
+        """Return a proof with all that is recommended with it."""
         lock = self._locks[proof.id]
         return Card(
             proof=proof,
@@ -118,14 +118,31 @@ class Advisor:
             return Unproven(request=request, in_the_way=ways, nearest=None, changes=())
         asked = wanted_coordinates(request, self.ranks.positions, self.snapshot.catalogue)
         nearest = min(self.proofs, key=lambda one: self.ranks.distance(one, request, asked))
-        changes = tuple(_changes(nearest, request))
+        changes = tuple(self._changes(nearest, request))
         return Unproven(
             request=request, in_the_way=ways, nearest=self.card(nearest), changes=changes
         )
 
+    def _changes(self, proof: TestedCombination, request: Request) -> Iterator[str]:
+        for want in proof.unmet(request):
+            version = proof.version(want.axis.name)
+            yield f"use {label(want.axis)} {version} ({self._refusal(want)})"
+        for need in proof.lacking(request):
+            yield f"without {need}"
 
-def _changes(proof: TestedCombination, request: Request) -> Iterator[str]:
-    for want in proof.unmet(request):
-        yield f"{label(want.axis)} {proof.version(want.axis.name)} instead of {want.specifier}"
-    for need in proof.lacking(request):
-        yield f"without {need}"
+    def _refusal(self, want: Want) -> str:
+        """Why not what is wanted of one axis: `3.12 is not supported`."""
+        text = str(want.specifier)
+        exact = text.removeprefix("==") if text.count(",") == 0 else text
+        alone = Request(wants=(want,))
+        if matching(self.proofs, alone):
+            return f"{exact} works only in other combinations"
+        asked = wanted_coordinates(alone, self.ranks.positions, self.snapshot.catalogue)
+        axis = want.axis.name
+        if any(
+            entry.verdict.kind != "infeasible"
+            for entry in self.snapshot.entries
+            if entry.cell.on(axis).version in asked[axis] and entry.cell.recipe != "relaxed"
+        ):
+            return f"no tested combination with {exact} works"
+        return f"{exact} is not supported"

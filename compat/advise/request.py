@@ -164,11 +164,11 @@ def _need(need: str, capabilities: Sequence[str]) -> str:
 
 def _known(capabilities: Sequence[str]) -> str:
     if not capabilities:
-        return "the suite marks no test with a capability, and no run has told of one"
+        return "the suite marks no test with a capability, and no run names one"
     return (
-        f"the suite tells of {len(capabilities)}, such as {capabilities[0]}"
+        f"the suite has {len(capabilities)}, such as {capabilities[0]}"
         if capabilities[1:]
-        else (f"the suite tells of one, {capabilities[0]}")
+        else (f"the suite has one, {capabilities[0]}")
     )
 
 

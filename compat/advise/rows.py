@@ -94,7 +94,7 @@ class _Sentences:
         return self.numbers.setdefault(text, len(self.numbers))
 
 
-class _Told:
+class _Installable:
     """A card with its commands."""
 
     def __init__(self, card: Card, at: Callable[[Lock], Whereabouts]) -> None:
@@ -124,16 +124,21 @@ def advise_rows(advisor: Advisor, at: Callable[[Lock], Whereabouts]) -> AdviceTa
         ),
         capabilities=tuple(capabilities),
         rows=tuple(
-            _row(advisor, _Told(advisor.card(one), at), numbers, sentences) for one in ordered
+            _row(advisor, _Installable(advisor.card(one), at), numbers, sentences)
+            for one in ordered
         ),
         sentences=tuple(sentences.numbers),
     )
 
 
 def _row(
-    advisor: Advisor, told: _Told, numbers: dict[str, int], sentences: _Sentences
+    advisor: Advisor, installable: _Installable, numbers: dict[str, int], sentences: _Sentences
 ) -> AdviceRow:
-    card, proof, has = told.card, told.card.proof, frozenset(told.card.proof.has)
+    card, proof, has = (
+        installable.card,
+        installable.card.proof,
+        frozenset(installable.card.proof.has),
+    )
     return AdviceRow(
         id=proof.id,
         at=tuple(advisor.ranks.positions[one.axis][one.version] for one in proof.cell.coordinates),
@@ -150,7 +155,7 @@ def _row(
         stale=tuple(map(sentences.number, proof.stale)),
         lifted=tuple(sentences.number(one.sentence) for one in card.lifted),
         published=sentences.number(card.published.sentence),
-        uv=tuple(map(sentences.number, told.commands.uv)),
-        pip=tuple(map(sentences.number, told.commands.pip)),
+        uv=tuple(map(sentences.number, installable.commands.uv)),
+        pip=tuple(map(sentences.number, installable.commands.pip)),
         rank=Rank(**{goal: advisor.ranks.of(proof, goal) for goal in GOALS}),
     )

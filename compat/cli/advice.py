@@ -105,13 +105,13 @@ def _lacking(stand: Stand, answer: Recommended) -> str:
 
 
 def _explain(stand: Stand, answer: Unproven) -> None:
-    say("nothing that fits is proven:")
+    say("no tested combination matches:")
     for sentence in answer.in_the_way:
         say(f"  {sentence}")
     if answer.nearest is None:
         note(f"compat: no combination of {stand.setting.folder.name} is proven so far")
         return
-    say(f"the nearest proven combination has {', '.join(answer.changes)}:")
+    say(f"the nearest tested combination: {'; '.join(answer.changes)}")
     say()
     _say_card(stand, answer.nearest)
 

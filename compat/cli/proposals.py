@@ -20,7 +20,7 @@ from compat.github.description import affected
 from compat.github.pull_request import RepositoryFile
 from compat.policy.calendar import Schedule
 from compat.policy.calendar import schedule as scheduled
-from compat.policy.proposal import AxisFloor, Proposal, proposal_row
+from compat.policy.proposal import AxisFloor, Proposal
 from compat.policy.propose import floors, proposals
 from compat.results.snapshot import Snapshot, snapshot
 from compat.rewrite.file import rewritten
@@ -218,7 +218,7 @@ def _as_json(
             "day": day,
             "looks_back": day < seen.day,
             "floors": floors(seen, day),
-            "proposals": [proposal_row(one) for one in found],
+            "proposals": found,
             "diffs": [files.unified_diff(file.path, file.before, file.after) for file in changed],
         }
     )

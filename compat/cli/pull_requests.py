@@ -19,6 +19,7 @@ from compat.github.rest import Rest
 from compat.github.sync import LeftAlone, Outcome, WouldDo, sync_issue, sync_pull_request
 from compat.policy.proposal import Proposal
 from compat.results.snapshot import Snapshot
+from compat.site.edition import segment
 from compat.value import Value
 
 API = "https://api.github.com"
@@ -48,7 +49,7 @@ def github_of(repository: str) -> GitHub:
     repository = repository or environ().get("GITHUB_REPOSITORY", "")
     if not repository:
         hint = "name it with --repository owner/name, or in the environment as GITHUB_REPOSITORY"
-        raise UsageError.of("which repository is not said", hint=hint)
+        raise UsageError.of("no repository given", hint=hint)
     address = environ().get("GITHUB_API_URL") or API
     token = environ().get("GITHUB_TOKEN") or None
     return GitHub(Rest(address, repository, token, requests.Session()))
@@ -80,15 +81,20 @@ def desired(
     opened = [one for one in found if one.is_open]
     others = [one for one in found if not one.is_open]
     changed = tuple(file for file in files if file.before != file.after)
+
+    def page_of(cell: str) -> str:
+        return f"{site}cell/{segment(cell)}/"
+
+    cell_url = page_of if site else None
     pull, issue = None, None
     if opened and changed:
         diff = DesiredPullRequest(title="t", body="", digest="d", files=changed).diff
-        text = requested(opened, title, diff, site)
+        text = requested(opened, title, diff, cell_url)
         pull = DesiredPullRequest(
             title=text.title, body=text.body, digest=_digest(opened), files=changed
         )
     if others:
-        told: Text = waiting(others, title, site)
+        told: Text = waiting(others, title, cell_url)
         issue = DesiredIssue(title=told.title, body=told.body, digest=_digest(others))
     return pull, issue
 

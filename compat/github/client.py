@@ -158,15 +158,15 @@ class GitHub:
         """Return every issue with the label, open or closed, pull requests left out."""
         return tuple(
             Issue(
-                number=told.number,
-                url=told.html_url,
-                title=told.title,
-                body=told.body or "",
-                open=told.state == "open",
+                number=issue.number,
+                url=issue.html_url,
+                title=issue.title,
+                body=issue.body or "",
+                open=issue.state == "open",
             )
             for answer in self.rest.pages("issues", labels=label, state="all")
-            for told in decoded(answer, list[_Issue])
-            if told.pull_request is None
+            for issue in decoded(answer, list[_Issue])
+            if issue.pull_request is None
         )
 
     def open_issue(self, title: str, body: str, label: str) -> str:
@@ -185,7 +185,7 @@ class GitHub:
         """
         mark = f"<!-- compat:said {key} -->"
         for answer in self.rest.pages(f"issues/{number}/comments"):
-            if any(mark in told.body for told in decoded(answer, list[_Comment])):
+            if any(mark in comment.body for comment in decoded(answer, list[_Comment])):
                 return False
         self._written(f"issues/{number}/comments", {"body": f"{text}\n\n{mark}"}, msgspec.Raw)
         return True
@@ -198,50 +198,50 @@ class GitHub:
         answer = self.rest.read(f"git/commits/{quote(sha)}")
         if answer.status == 404:
             return None
-        told = decoded(answer, _Commit)
+        commit = decoded(answer, _Commit)
         return Commit(
-            sha=told.sha,
-            tree=told.tree.sha,
-            parents=tuple(parent.sha for parent in told.parents),
-            message=told.message,
-            author=told.author.name,
-            author_email=told.author.email,
-            committer_email=told.committer.email,
+            sha=commit.sha,
+            tree=commit.tree.sha,
+            parents=tuple(parent.sha for parent in commit.parents),
+            message=commit.message,
+            author=commit.author.name,
+            author_email=commit.author.email,
+            committer_email=commit.committer.email,
         )
 
     def _text(self, path: str, sha: str) -> str | None:
         answer = self.rest.read(f"contents/{quote(path)}", ref=sha)
         if answer.status == 404:
             return None
-        told = decoded(answer, _Content)
-        if told.type != "file" or told.encoding != "base64":
-            raise UsageError.of("is no file of at most 1 MB on GitHub", path=path)
+        content = decoded(answer, _Content)
+        if content.type != "file" or content.encoding != "base64":
+            raise UsageError.of("is not a file of at most 1 MB on GitHub", path=path)
         try:
-            return base64.b64decode(told.content).decode("utf-8")
+            return base64.b64decode(content.content).decode("utf-8")
         except (binascii.Error, UnicodeDecodeError):
-            raise UsageError.of("is no UTF-8 text on GitHub", path=path) from None
+            raise UsageError.of("is not UTF-8 text on GitHub", path=path) from None
 
     def _pulls(self, branch: str) -> Iterator[Pull]:
         """Yield the pull requests from the branch of this repository, newest first, whatever they
         are for.
         """
         for answer in self.rest.pages("pulls", head=f"{self.rest.owner}:{branch}", state="all"):
-            for told in decoded(answer, list[_Pull]):
-                if told.head.ref == branch and told.head.repo == told.base.repo:
-                    yield self._pull(told)
+            for pull in decoded(answer, list[_Pull]):
+                if pull.head.ref == branch and pull.head.repo == pull.base.repo:
+                    yield self._pull(pull)
 
-    def _pull(self, told: _Pull) -> Pull:
-        body = told.body or ""
-        commit = None if marked(body, KEY) else self._commit(told.head.sha)
+    def _pull(self, pull: _Pull) -> Pull:
+        body = pull.body or ""
+        commit = None if marked(body, KEY) else self._commit(pull.head.sha)
         seal = sealed(commit) if commit is not None else None
         return Pull(
-            number=told.number,
-            url=told.html_url,
-            title=told.title,
+            number=pull.number,
+            url=pull.html_url,
+            title=pull.title,
             body=body,
-            base=told.base.ref,
-            head=told.head.sha,
-            state="merged" if told.merged_at else "open" if told.state == "open" else "closed",
+            base=pull.base.ref,
+            head=pull.head.sha,
+            state="merged" if pull.merged_at else "open" if pull.state == "open" else "closed",
             sealed=seal.evidence if seal is not None else None,
         )
 
@@ -260,11 +260,11 @@ class GitHub:
 
 def _refused(path: str, answer: Reply) -> Exception:
     """Return what a 422 means: another writer was first, or the repository's rules forbid it."""
-    told = answer.message
-    if "already exists" in told or "does not exist" in told:
-        return Again(told)
+    refusal = answer.message
+    if "already exists" in refusal or "does not exist" in refusal:
+        return Again(refusal)
     return ServiceUnreachable.of(
-        f"GitHub refuses to write {path}: {told}", hint="look at the repository's rules"
+        f"GitHub refuses to write {path}: {refusal}", hint="look at the repository's rules"
     )
 
 

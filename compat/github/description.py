@@ -2,7 +2,7 @@
 about the others.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from compat.github.markdown import block, code, inline, link, plain
 from compat.policy.proposal import Affected, CellEvidence, Proposal
@@ -22,15 +22,17 @@ class Text(StrictValue, frozen=True, kw_only=True):
 
 
 def requested(
-    proposals: Sequence[Proposal], title: str, diff: str = "", base_url: str = ""
+    proposals: Sequence[Proposal],
+    title: str,
+    diff: str = "",
+    cell_url: Callable[[str], str] | None = None,
 ) -> Text:
     """Return the text of the pull request that makes these moves at once; `title` is that of the
     matrix.
 
-    `base_url` is the site's root, with the slash at its end; without it, cells are named and not
-    linked.
+    `cell_url` returns the address of a cell's page; without it, cells are named and not linked.
     """
-    sections = [section(proposal, base_url) for proposal in proposals]
+    sections = [section(proposal, cell_url) for proposal in proposals]
     if diff:
         sections.append(f"### The change\n\n{block(diff, 'diff')}\n")
     sections.append(
@@ -42,19 +44,25 @@ def requested(
     return Text(title=plain(f"{title}: minimum {moves}"), body="\n".join(sections))
 
 
-def waiting(proposals: Sequence[Proposal], title: str, base_url: str = "") -> Text:
+def waiting(
+    proposals: Sequence[Proposal], title: str, cell_url: Callable[[str], str] | None = None
+) -> Text:
     """Return the text of the issue about moves that something speaks against."""
     count = f"{len(proposals)} moves of minimum versions wait"
     count = count if len(proposals) != 1 else "1 move of a minimum version waits"
     opening = "These moves of minimum versions are not open; each says what speaks against it.\n"
     last = {proposal.axis: proposal for proposal in proposals}
     sections = [
-        section(proposal, base_url, proposal is last[proposal.axis]) for proposal in proposals
+        section(proposal, cell_url, proposal is last[proposal.axis]) for proposal in proposals
     ]
     return Text(title=plain(f"{title}: {count}"), body="\n".join([opening, *sections]))
 
 
-def section(proposal: Proposal, base_url: str = "", with_arithmetic: bool = True) -> str:
+def section(
+    proposal: Proposal,
+    cell_url: Callable[[str], str] | None = None,
+    with_arithmetic: bool = True,
+) -> str:
     """Return one proposal as a section of Markdown; several of one axis share their arithmetic but
     for its end.
     """
@@ -73,7 +81,7 @@ def section(proposal: Proposal, base_url: str = "", with_arithmetic: bool = True
         *_bullets(
             "Who is affected", map(affected, (*proposal.lost, *proposal.gained)), _effect(proposal)
         ),
-        *_table(proposal.evidence, base_url),
+        *_table(proposal.evidence, cell_url),
         *_bullets("Cells that must run first", proposal.needs, as_code=True),
         *_bullets(
             "The arithmetic", proposal.arithmetic if with_arithmetic else proposal.arithmetic[-1:]
@@ -101,34 +109,35 @@ def _effect(proposal: Proposal) -> str:
 def _bullets(
     heading: str, lines: Iterable[str], opening: str = "", as_code: bool = False
 ) -> list[str]:
-    told = [f"- {code(line) if as_code else inline(line, limit=700)}" for line in lines]
-    if not told:
+    items = [f"- {code(line) if as_code else inline(line, limit=700)}" for line in lines]
+    if not items:
         return []
-    return [f"#### {heading}\n", *([f"{opening}\n"] if opening else []), *told, ""]
+    return [f"#### {heading}\n", *([f"{opening}\n"] if opening else []), *items, ""]
 
 
-def _table(evidence: Sequence[CellEvidence], base_url: str) -> list[str]:
+def _table(evidence: Sequence[CellEvidence], cell_url: Callable[[str], str] | None) -> list[str]:
     if not evidence:
         return []
     head = [
         "| cell | verdict | newest run that counts | days of such runs | what it says |",
         "| --- | --- | --- | --- | --- |",
     ]
-    rows = [_line(one, base_url) for one in evidence[:MOST_ROWS]]
+    rows = [_line(cell, cell_url) for cell in evidence[:MOST_ROWS]]
     more = (
         [f"\n... and {len(evidence) - MOST_ROWS} more cells."] if len(evidence) > MOST_ROWS else []
     )
     return ["#### Test results\n", *head, *rows, *more, ""]
 
 
-def _line(one: CellEvidence, base_url: str) -> str:
-    cell = link(one.cell, base_url + one.link) if base_url else code(one.cell)
-    came = one.verdict if one.outcome in ("", "pass") else f"{one.verdict}: {one.outcome}"
-    days = ", ".join(map(str, one.days)) or "none"
-    says = one.word if one.supports or one.latest is None else f"{one.word}: {one.because}"
-    return (
-        f"| {cell} | {inline(came)} | {one.latest or 'none'} | {days} | {inline(says, limit=400)} |"
-    )
+def _line(evidence: CellEvidence, cell_url: Callable[[str], str] | None) -> str:
+    cell = link(evidence.cell, cell_url(evidence.cell)) if cell_url else code(evidence.cell)
+    verdict = evidence.verdict
+    result = verdict if evidence.outcome in ("", "pass") else f"{verdict}: {evidence.outcome}"
+    days = ", ".join(map(str, evidence.days)) or "none"
+    is_plain = evidence.supports or evidence.latest is None
+    says = evidence.word if is_plain else f"{evidence.word}: {evidence.because}"
+    newest = evidence.latest or "none"
+    return f"| {cell} | {inline(result)} | {newest} | {days} | {inline(says, limit=400)} |"
 
 
 def _joined(lines: Sequence[str]) -> str:

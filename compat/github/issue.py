@@ -129,7 +129,7 @@ def _over(standing: list[tuple[Issue, Marked]], thread: IssueKey) -> IssueStep:
     return _closed(
         issue,
         thread,
-        "Nothing is left to say here: what this told of is over. compat closes this itself.",
+        "Nothing is left to report here. compat closes this issue itself.",
     )
 
 

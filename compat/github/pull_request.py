@@ -106,7 +106,7 @@ class Open(Value, frozen=True, kw_only=True):
 
     title: str
     body: str
-    replant: bool
+    recreate_branch: bool
 
 
 class Update(Value, frozen=True, kw_only=True):
@@ -115,7 +115,7 @@ class Update(Value, frozen=True, kw_only=True):
     pull: Pull
     title: str | None
     body: str | None
-    replant: bool
+    recreate_branch: bool
 
 
 class Close(Value, frozen=True, kw_only=True):
@@ -203,14 +203,14 @@ def decision(wanted: DesiredPullRequest | None, branches: Branches, state: Repos
             " commit"
         )
         return DeferToHuman(because=because, pull=pull)
-    replant = not _planted(needed, state)
+    recreate_branch = not _planted(needed, state)
     if pull is None:
-        return _opened(needed, state, replant)
+        return _opened(needed, state, recreate_branch)
     title, body = new_words(needed, pull.title, pull.body, KEY)
     if marked(pull.body, KEY) is None and pull.sealed == needed.digest:
         title = body = None
-    if replant or title is not None or body is not None:
-        return Update(pull=pull, title=title, body=body, replant=replant)
+    if recreate_branch or title is not None or body is not None:
+        return Update(pull=pull, title=title, body=body, recreate_branch=recreate_branch)
     return NoChange(because="it says what there is to say", pull=pull)
 
 
@@ -256,7 +256,9 @@ def _over(pull: Pull | None) -> Step:
     found = marked(pull.body, KEY)
     if found is not None and found.withdrawn:
         return DeferToHuman(because="compat closed it and a person opened it again", pull=pull)
-    comment = "No move of a minimum version is open any more. compat closes this itself."
+    comment = (
+        "No move of a minimum version is open any more. compat closes this pull request itself."
+    )
     return Close(pull=pull, body=withdrawn(pull.body, KEY), comment=comment)
 
 
@@ -276,7 +278,7 @@ def _planted(needed: DesiredPullRequest, state: RepositoryState) -> bool:
     return sealed(state.head) == Sealed(evidence=needed.digest, files=_files(needed.files))
 
 
-def _opened(needed: DesiredPullRequest, state: RepositoryState, replant: bool) -> Step:
+def _opened(needed: DesiredPullRequest, state: RepositoryState, recreate_branch: bool) -> Step:
     for pull in state.pulls:
         found = marked(pull.body, KEY)
         evidence = found.digest if found is not None else pull.sealed
@@ -285,7 +287,7 @@ def _opened(needed: DesiredPullRequest, state: RepositoryState, replant: bool) -
             return DeferToHuman(
                 because=f"it was {did}; compat asks again when the evidence is another", pull=pull
             )
-    return Open(title=needed.title, body=first_body(needed, KEY), replant=replant)
+    return Open(title=needed.title, body=first_body(needed, KEY), recreate_branch=recreate_branch)
 
 
 def _files(files: Sequence[RepositoryFile]) -> str:

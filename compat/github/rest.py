@@ -45,17 +45,17 @@ class Reply(Value, frozen=True, kw_only=True):
     def message(self) -> str:
         """Return what an answer that is an error says, its details with it."""
         try:
-            told = msgspec.json.decode(self.content)
+            document = msgspec.json.decode(self.content)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return f"status {self.status}"
-        if not isinstance(told, dict):
+        if not isinstance(document, dict):
             return f"status {self.status}"
-        errors = told.get("errors")
+        errors = document.get("errors")
         details = [
             item.get("message", "") if isinstance(item, dict) else item for item in _list(errors)
         ]
         return one_line(
-            "; ".join(str(part) for part in (told.get("message", ""), *details) if part)
+            "; ".join(str(part) for part in (document.get("message", ""), *details) if part)
         )
 
 
@@ -189,15 +189,15 @@ class Rest:
         answer = Reply(status=response.status_code, content=response.content, following=following)
         if answer.status in statuses:
             return answer
-        told = answer.message.replace(self._token, "***") if self._token else answer.message
+        message = answer.message.replace(self._token, "***") if self._token else answer.message
         if answer.status == 401:
             raise AuthenticationError.of(
-                f"GitHub does not accept the token: {told}", hint=_TOKEN_HINT
+                f"GitHub does not accept the token: {message}", hint=_TOKEN_HINT
             )
         if answer.status in (403, 404):
             needs = response.headers.get("X-Accepted-GitHub-Permissions", needs)
             raise AuthenticationError.of(
-                f"GitHub refuses {what}: {told}", hint=_remedy(told, needs)
+                f"GitHub refuses {what}: {message}", hint=_remedy(message, needs)
             )
         hint = (
             f"the repository may have moved; it is asked for as {self.repository}"
@@ -205,7 +205,7 @@ class Rest:
             else ""
         )
         raise ServiceUnreachable.of(
-            f"GitHub answers {what} with status {answer.status}: {told}", hint=hint
+            f"GitHub answers {what} with status {answer.status}: {message}", hint=hint
         )
 
     def _wait_or_give_up(self, seconds: float, response: requests.Response) -> None:
@@ -266,8 +266,8 @@ def _permission(path: str, kind: str) -> str:
     return f"contents={kind}"
 
 
-def _remedy(told: str, needs: str) -> str:
-    if "not permitted to create" in told:
+def _remedy(message: str, needs: str) -> str:
+    if "not permitted to create" in message:
         return "allow it in the repository's settings, Actions, General, Workflow permissions"
     return f"the token needs the permission {one_line(needs)} on this repository"
 

@@ -137,10 +137,10 @@ def _pull_round(github: GitHub, branches: Branches, wanted: DesiredPullRequest |
     state = github.state(branches, wanted)
     match decision(wanted, branches, state):
         case Open() as step:
-            _plant(github, branches, wanted, state, step.replant)
+            _plant(github, branches, wanted, state, step.recreate_branch)
             return Done(url=github.open_pull(branches, step.title, step.body), sentence="opened")
         case Update() as step:
-            _plant(github, branches, wanted, state, step.replant)
+            _plant(github, branches, wanted, state, step.recreate_branch)
             if step.title is not None or step.body is not None:
                 github.edit_pull(step.pull.number, title=step.title, body=step.body)
             return Done(url=step.pull.url, sentence=f"updated: {_updated(step)}")
@@ -165,15 +165,15 @@ def _plant(
     branches: Branches,
     wanted: DesiredPullRequest | None,
     state: RepositoryState,
-    replant: bool,
+    recreate_branch: bool,
 ) -> None:
-    if replant and wanted is not None:
+    if recreate_branch and wanted is not None:
         github.plant(branches, wanted, state)
 
 
 def _updated(step: Update) -> str:
     parts = (
-        step.replant and "its commit",
+        step.recreate_branch and "its commit",
         step.title is not None and "its title",
         step.body is not None and "its text",
     )

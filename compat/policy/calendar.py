@@ -19,7 +19,7 @@ from compat.policy.evaluation import Evaluation, evaluation_on
 from compat.policy.proposal import Affected
 from compat.policy.window import Slot, hold_words, rule_of, window_of
 from compat.results.snapshot import Snapshot
-from compat.value import StrictValue
+from compat.value import StrictValue, derive
 
 State = Literal["due", "announced", "planned"]
 
@@ -28,12 +28,14 @@ class ScheduledMove(StrictValue, frozen=True, kw_only=True):
     """A coming move: a floor may rise to `to` with the first release after `on`.
 
     `allowed` is the day on which the window lets it, `on` the first day of the cadence from then
-    on, `announced` the day from which it is told. `held` is the hold that makes `on` later than the
-    window would, empty without one. `proof` is what is known of the version as a floor. `before` is
-    the floor that it follows on, the present one or that of the move before it, and `lost` what is
-    covered from there on and ends with it.
+    on, `announced` the day on which it is announced. `held` is the hold that makes `on` later than
+    the window would, None without one. `proof` is what is known of the version as a floor. `before`
+    is the floor that it follows on, the present one or that of the move before it, and `lost` what
+    is covered from there on and ends with it. `id` and `wording` are derived: `id` stays the same
+    when dates change and is fit for a path and for a UID of a calendar.
     """
 
+    id: str = ""
     axis: Name
     package: str
     floor: Version
@@ -42,24 +44,19 @@ class ScheduledMove(StrictValue, frozen=True, kw_only=True):
     allowed: datetime.date
     announced: datetime.date
     on: datetime.date
+    wording: str = ""
     state: State
     rule: str
     source: str
-    held: str
+    held: str | None
     proven: bool
     proof: str
     before: Version
     lost: tuple[Affected, ...]
 
-    @property
-    def id(self) -> str:
-        """A name that stays the same when dates change; fit for a path and for a calendar's UID."""
-        return f"{self.axis}-{self.to}"
-
-    @property
-    def wording(self) -> str:
-        """When, in words that mean one thing."""
-        return f"first release after {self.on}"
+    def __post_init__(self) -> None:
+        """Derive what is printed too, so that the encoded value is all that readers get."""
+        derive(self, id=f"{self.axis}-{self.to}", wording=f"first release after {self.on}")
 
 
 class MinimumVersions(StrictValue, frozen=True, kw_only=True):
@@ -170,9 +167,9 @@ def _move(evaluation: Evaluation, axis: Axis, slot: Slot) -> ScheduledMove:
         state="due" if on <= as_of.day else "announced" if announced <= as_of.day else "planned",
         rule=rule_of(window_of(policy, axis.name)),
         source=slot.came.source,
-        held="" if held is None else hold_words(held),
+        held=None if held is None else hold_words(held),
         proven=proof.state == "proven",
-        proof="supported by every representative cell that it promises"
+        proof="supported by every cell that it needs"
         if not proof.objections
         else proof.objections[0].because,
         before=as_of.floors[axis.name],

@@ -1,10 +1,8 @@
-"""The `policy` room's values: a proposal to move one floor, with what speaks for it and what
-against it.
-"""
+"""The `policy` room's values: a proposal to move one floor, with its grounds and objections."""
 
 import datetime
 import hashlib
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from packaging.version import Version
@@ -12,7 +10,7 @@ from packaging.version import Version
 from compat.declare.text import Name
 from compat.plan.cell import Recipe
 from compat.results.verdict import Kind as VerdictKind
-from compat.value import StrictValue
+from compat.value import StrictValue, derive
 
 Kind = Literal["raise", "lower", "early"]
 # What is said against the proof itself; anything else says that a supported move waits for its
@@ -28,8 +26,8 @@ Against = Literal[
     "stale",
     "isolation",
     "witnesses",
-    "rebound",
-    "together",
+    "would-be-reverted",
+    "one-at-a-time",
 ]
 
 
@@ -37,9 +35,8 @@ class CellEvidence(StrictValue, frozen=True, kw_only=True):
     """What is known of one cell that a move depends on, and since when.
 
     `latest` is the day of its newest run that counts, `days` are those of the runs that its verdict
-    rests on and that were isolated as the policy asks. `link` is the cell's page, relative to that
-    of the matrix. `supports` says whether the cell supports the move: it works with the new floor,
-    or is broken at the one that an early move leaves.
+    rests on and that were isolated as the policy asks. `supports` says whether the cell supports
+    the move: it works with the new floor, or is broken at the one that an early move leaves.
     """
 
     cell: str
@@ -69,11 +66,6 @@ class CellEvidence(StrictValue, frozen=True, kw_only=True):
     def place(self) -> str:
         """The cell's id without its recipe."""
         return self.cell.partition("+")[0]
-
-    @property
-    def link(self) -> str:
-        """The path of the cell's page below the site's root."""
-        return f"cell/{self.cell}/"
 
 
 class Objection(StrictValue, frozen=True, kw_only=True):
@@ -113,8 +105,17 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
     the first day on which a release may have the new floor by calendar and holds; None where
     neither names one. `lost` and `gained` are what users lose and get. `needs` are the cells that
     must be locked and run before the move is proven, each once.
+
+    What follows from these is set by itself: `id` stays the same as long as the same move is
+    proposed and is fit for a path; `is_open` (in JSON `open`) says that nothing speaks against it;
+    `because` is the reason of the new floor, for its declaration, or what the move waits for;
+    `digest`, a sha256 of what the move rests on, changes when a verdict does, and not when a green
+    cell runs again.
     """
 
+    id: str = ""
+    digest: str = ""
+    is_open: bool = msgspec.field(default=False, name="open")
     matrix: str
     axis: Name
     package: str
@@ -122,6 +123,7 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
     release: str
     current: Version
     proposed: Version
+    because: str = ""
     earliest: datetime.date | None
     grounds: tuple[str, ...]
     objections: tuple[Objection, ...]
@@ -131,15 +133,10 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
     gained: tuple[Affected, ...] = ()
     needs: tuple[str, ...] = ()
 
-    @property
-    def id(self) -> str:
-        """A name that stays the same as long as the same move is proposed; fit for a path."""
-        return f"{self.kind}-{self.axis}-{self.current}-to-{self.proposed}"
-
-    @property
-    def is_open(self) -> bool:
-        """Whether nothing speaks against it."""
-        return not self.objections
+    def __post_init__(self) -> None:
+        """Derive what is printed too, so that the encoded value is all that readers get."""
+        derive(self, id=f"{self.kind}-{self.axis}-{self.current}-to-{self.proposed}")
+        derive(self, is_open=not self.objections, because=self._because(), digest=self._digest())
 
     @property
     def is_supported(self) -> bool:
@@ -148,11 +145,9 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
             objection.against in DOUBTS for objection in self.objections
         )
 
-    @property
-    def because(self) -> str:
-        """The reason of the new floor, for its declaration; else also what the move waits for."""
+    def _because(self) -> str:
         claim = f"{self._claim}{self._caveat}"
-        return claim if self.is_open else f"{claim}; it waits: {self.objections[0].because}"
+        return claim if not self.objections else f"{claim}; it waits: {self.objections[0].because}"
 
     @property
     def _claim(self) -> str:
@@ -187,25 +182,14 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
         ]
         return "".join(f", {part}" for part in parts) if self.is_supported else ""
 
-    @property
-    def digest(self) -> str:
-        """A sha256 of what the move rests on: it changes when a verdict does, and not when a green
-        cell runs again.
-        """
-        told = [self.id, self.release]
-        told += [f"{one.cell} {one.verdict} {one.outcome} {one.supports}" for one in self.evidence]
-        told += [
-            f"{one.against} {' '.join(one.cells)}"
-            for one in self.objections
-            if one.against != "witnesses"
+    def _digest(self) -> str:
+        lines = [self.id, self.release]
+        lines += [
+            f"{cell.cell} {cell.verdict} {cell.outcome} {cell.supports}" for cell in self.evidence
         ]
-        return hashlib.sha256("\n".join(told).encode()).hexdigest()
-
-
-def proposal_row(proposal: Proposal) -> dict[str, Any]:
-    """Return a proposal as machines read it: its fields, and what follows from them."""
-    own = msgspec.structs.asdict(proposal)
-    own["evidence"] = [
-        {**msgspec.structs.asdict(one), "link": one.link} for one in proposal.evidence
-    ]
-    return {"id": proposal.id, "open": proposal.is_open, "digest": proposal.digest, **own}
+        lines += [
+            f"{objection.against} {' '.join(objection.cells)}"
+            for objection in self.objections
+            if objection.against != "witnesses"
+        ]
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()

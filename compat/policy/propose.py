@@ -218,10 +218,10 @@ class _Mover:
                 f"a hold on {self.axis.name} at {to} in policy.toml, with its reason, would keep it"
                 f" at {to}"
             )
-            against.append(_says("rebound", f"{because}; {remedy}"))
+            against.append(_says("would-be-reverted", f"{because}; {remedy}"))
         if self.lowered is not None:
             because = f"one lowering at a time: it is asked again once {self.lowered.id} is made"
-            against.append(_says("together", because))
+            against.append(_says("one-at-a-time", because))
         proofs = tuple(self.proof(version) for version in between)
         return self._made(_Draft(kind="lower", to=to, proofs=proofs, against=tuple(against)))
 

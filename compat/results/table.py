@@ -132,8 +132,8 @@ def unexplained(snapshot: Snapshot) -> tuple[tuple[str, str], ...]:
 
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:
-    told = list(lines)
-    return ["", title, "", *told] if told else []
+    listed = list(lines)
+    return ["", title, "", *listed] if listed else []
 
 
 def _helpers(shown: Sequence[ReleaseColumn], titles: Mapping[str, str]) -> Iterable[str]:

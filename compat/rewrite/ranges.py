@@ -10,7 +10,6 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.satisfiable import satisfiable
 from compat.value import Value
 
 
@@ -183,7 +182,9 @@ def _range(place: RangePlace, move: Move) -> _Range | Skipped | None:
     try:
         requirement = Requirement(place.text.strip())
     except InvalidRequirement:
-        return Skipped(place=place.name, text=place.text, because="it is no requirement by PEP 508")
+        return Skipped(
+            place=place.name, text=place.text, because="it is not a valid requirement (PEP 508)"
+        )
     if requirement.url or match is None:
         return Skipped(
             place=place.name,
@@ -198,7 +199,9 @@ def _parsed(head: str, text: str, tail: str, place: RangePlace) -> _Range | Skip
     try:
         specifiers = SpecifierSet(text)
     except InvalidSpecifier:
-        return Skipped(place=place.name, text=place.text, because="its range is not one by PEP 440")
+        return Skipped(
+            place=place.name, text=place.text, because="its range is not valid (PEP 440)"
+        )
     if any(part.operator == "===" or "+" in part.version for part in specifiers):
         return Skipped(
             place=place.name, text=place.text, because="it asks for one build, not for a range"
@@ -265,12 +268,12 @@ def _numbers(epoch: int, release: Sequence[int]) -> str:
 
 def _objection(text: str, floor: Version) -> str | None:
     specifiers = SpecifierSet(text)
-    if not satisfiable(specifiers):
+    if specifiers.is_unsatisfiable():
         return f"nothing is left of {text.strip()}"
     # A floor of one or two components is a series (2.8): its first patch may be left out. A longer
     # one is a version.
     admitted = (
-        satisfiable(specifiers & SpecifierSet(f"=={floor.public}.*"))
+        not (specifiers & SpecifierSet(f"=={floor.public}.*")).is_unsatisfiable()
         if _series(floor)
         else floor in specifiers
     )

@@ -49,8 +49,8 @@ class _Slot(Value, frozen=True):
 def rewritten_matrix(text: str, axis: str, floor: Version, because: str) -> str:
     """Return a matrix.toml with the floor of one axis at another version, for another reason.
 
-    Raises DeclarationError for a text that is no TOML and UsageError for an axis that declares no
-    floor.
+    Raises DeclarationError for a text that is not valid TOML, and UsageError for an axis that
+    declares no floor.
     """
     document = _document(text)
     floors = [entry for entry in document.get("floors", ()) if isinstance(entry, dict)]
@@ -72,7 +72,7 @@ def rewritten_pyproject(text: str, move: Move) -> Rewritten | Unsatisfiable:
 
     Rewrites `requires-python`, `dependencies`, `optional-dependencies` and `dependency-groups` (PEP
     621, PEP 735). Poetry's own tables have another grammar and are left alone. Raises
-    DeclarationError for a text that is no TOML.
+    DeclarationError for a text that is not valid TOML.
     """
     document = _document(text)
     slots = list(_python(document) if move.package is None else _requirements(document))
@@ -92,7 +92,7 @@ def _document(text: str) -> tomlkit.TOMLDocument:
     try:
         return tomlkit.parse(text)
     except TOMLKitError as fault:
-        raise DeclarationError.of(f"is no TOML: {fault}") from None
+        raise DeclarationError.of(f"is not valid TOML: {fault}") from None
 
 
 def _same(value: object, floor: Version) -> bool:

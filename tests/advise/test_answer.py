@@ -66,7 +66,7 @@ class TestBest:
         shelf = Shelf([ran(lock)], [lock])
         assert recommended(shelf, "dep==1.1").best.proof.cell.id == OLD
         answer = unproven(shelf, "dep==1.0")
-        assert answer.changes == ("dep 1.1 instead of ==1.0",)
+        assert answer.changes == ("use dep 1.1 (no tested combination with 1.0 works)",)
         assert answer.in_the_way[0] == f"{OLD} works, but with dep 1.1, not ==1.0"
 
     def test_as_published_comes_before_relaxed_and_today_before_its_own_time(self) -> None:
@@ -105,7 +105,8 @@ class TestBest:
         )
         assert recommended(shelf, needs=("sum",)).best.proof.cell.id == NEW
         assert recommended(shelf, needs=("mean",)).best.proof.cell.id == OLD
-        assert unproven(shelf, "demo==2", needs=("mean",)).changes == ("demo 1.0 instead of ==2",)
+        changes = unproven(shelf, "demo==2", needs=("mean",)).changes
+        assert changes == ("use demo 1.0 (2 works only in other combinations)",)
 
     @pytest.mark.parametrize(
         "outcome", ["import-fail:abort", "lock-fail:conflict(dep)", "install-fail:network"]
@@ -207,7 +208,10 @@ class TestUnproven:
         assert answer.in_the_way[0] == f"{NEW} is broken: import-fail:abort, tested on {DAY}"
         assert answer.nearest is not None
         assert answer.nearest.proof.cell.id == OLD
-        assert answer.changes == ("Python 3.8 instead of ==3.9", "demo 1.0 instead of ==2")
+        assert answer.changes == (
+            "use Python 3.8 (no tested combination with 3.9 works)",
+            "use demo 1.0 (no tested combination with 2 works)",
+        )
 
     def test_metadata_that_rules_all_out_speaks_of_what_was_asked(self) -> None:
         answer = unproven(proven(NEW), "python==3.8", "demo==2")
@@ -218,12 +222,12 @@ class TestUnproven:
                 " as py3.8-dep2-demo2.0+relaxed"
             ),
         )
-        assert answer.changes == ("Python 3.9 instead of ==3.8",)
+        assert answer.changes == ("use Python 3.9 (no tested combination with 3.8 works)",)
 
     def test_a_version_that_does_not_exist_is_said_not_to(self) -> None:
         answer = unproven(proven(NEW), "python==3.14")
         assert answer.in_the_way == ("the matrix has no Python ==3.14",)
-        assert answer.changes == ("Python 3.9 instead of ==3.14",)
+        assert answer.changes == ("use Python 3.9 (3.14 is not supported)",)
 
     def test_what_was_never_run_is_counted(self) -> None:
         answer = unproven(proven(OLD), "demo==2")
@@ -233,7 +237,8 @@ class TestUnproven:
 
     def test_the_nearest_is_the_smallest_change(self) -> None:
         shelf = proven(OLD, "py3.8-dep2-demo2.0+relaxed")
-        assert unproven(shelf, "python==3.9", "demo==1").changes == ("Python 3.8 instead of ==3.9",)
+        changes = unproven(shelf, "python==3.9", "demo==1").changes
+        assert changes == ("use Python 3.8 (no tested combination with 3.9 works)",)
 
     def test_further_runs_that_do_not_do_are_counted(self) -> None:
         cells = (NEW, OLD, f"{OLD}+dated")

@@ -62,7 +62,10 @@ def test_where_nothing_fits_the_nearest_is_shown_and_the_code_is_1(advise: Advis
     found = advise(proven(NEW), "python==3.8", "demo==2")
     assert found.code == 1
     assert "demo 2.0 requires Python >=3.9, not 3.8" in found.out
-    assert "the nearest proven combination has Python 3.9 instead of ==3.8:" in found.out
+    assert (
+        "the nearest tested combination: use Python 3.9 (no tested combination with 3.8 works)"
+        in found.out
+    )
 
 
 def partly(outcome: str = "test-fail:assertion(mean)", **found: str) -> Shelf:
@@ -108,11 +111,9 @@ def test_how_often_and_on_how_many_days_is_told(advise: Advise) -> None:
 
 def test_an_unknown_capability_is_answered_with_one_that_is_known(advise: Advise) -> None:
     assert advise(proven(NEW), "--need", "xyzzy").err.endswith(
-        "(the suite tells of 2, such as import)\n"
+        "(the suite has 2, such as import)\n"
     )
-    assert advise(partly(sum="yes"), "--need", "xyzzy").err.endswith(
-        "(the suite tells of one, sum)\n"
-    )
+    assert advise(partly(sum="yes"), "--need", "xyzzy").err.endswith("(the suite has one, sum)\n")
     assert "the suite marks no test with a capability" in advise(Shelf(), "--need", "xyzzy").err
 
 

@@ -124,7 +124,8 @@ def test_machines_get_every_field(demo: Path, run: Run) -> None:
         "2026-04-01",
     )
     assert len(one["digest"]) == 64
-    assert one["evidence"][0]["link"] == f"cell/{cell('3.9', '1.4')}/"
+    assert one["evidence"][0]["cell"] == cell("3.9", "1.4")
+    assert one["because"].startswith("demo 2.0 works with dep 1.4, allowed from 2026-04-01 on")
     assert [floor["axis"] for floor in data["floors"]] == ["python", "dep"]
     assert len(data["diffs"]) == 1
 

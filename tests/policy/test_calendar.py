@@ -52,7 +52,8 @@ def test_each_move_says_its_rule_its_source_and_what_is_known() -> None:
 def test_a_hold_puts_a_move_off_to_the_first_day_after_it() -> None:
     ask = declared({"dep": "1.2"}, policy(holds=(hold("dep", "1.3", DATE(2027, 1, 1)),)))
     due, held = made(ask).moves
-    assert (due.id, due.state, due.held) == ("dep-1.3", "due", "")
+    assert (due.id, due.state, due.held) == ("dep-1.3", "due", None)
+    assert held.held is not None
     assert (held.id, str(held.on), held.held[:14]) == ("dep-1.4", "2027-04-01", "a hold at 1.3 ")
 
 

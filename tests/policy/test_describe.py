@@ -20,6 +20,12 @@ from compat.results.record import Record
 
 GOLDEN = Path(__file__).parent / "golden"
 SITE = "https://compat.example/"
+
+
+def page_of(cell: str) -> str:
+    return f"{SITE}cell/{cell}/"
+
+
 DIFF = (
     '--- a/matrices/demo/matrix.toml\n+++ b/matrices/demo/matrix.toml\n-at = "1.2"\n+at = "1.3"\n'
 )
@@ -51,7 +57,7 @@ def both() -> list[Proposal]:
 
 
 def test_the_text_of_a_pull_request() -> None:
-    text = requested([one for one in both() if one.is_open], "Demo", DIFF, SITE)
+    text = requested([one for one in both() if one.is_open], "Demo", DIFF, page_of)
     same("request.md", f"{text.title}\n\n{text.body}")
 
 
@@ -67,7 +73,7 @@ def test_the_arithmetic_that_is_printed() -> None:
 
 def test_a_cell_is_a_link_only_where_there_is_a_site() -> None:
     opened = [one for one in both() if one.is_open]
-    assert f"{SITE}cell/{AT_13[0]}/" in requested(opened, "Demo", base_url=SITE).body
+    assert f"{SITE}cell/{AT_13[0]}/" in requested(opened, "Demo", cell_url=page_of).body
     assert "](" not in requested(opened, "Demo").body
 
 
@@ -101,7 +107,7 @@ def test_what_a_run_said_cannot_come_alive(words: str) -> None:
         runs = [ran(one, f"test-fail:assertion({subject})") for one in AT_14]
     except ValueError:
         return
-    for text in (waiting(found(runs), "Demo"), requested(found(runs), "Demo", subject, SITE)):
+    for text in (waiting(found(runs), "Demo"), requested(found(runs), "Demo", subject, page_of)):
         assert faults(text.body) == ()
         assert title_faults(text.title) == ()
 

@@ -198,10 +198,8 @@ class TestHarmlessText:
     def test_is_shown_as_it_is(self, text: str) -> None:
         for form in (markdown.inline, markdown.code):
             html = rendered(form(text)).replace("<code>", "").replace("</code>", "")
-            assert (
-                html
-                == f"<p>{text.replace('&', '&amp;').replace('<', '&lt;').replace('>', '&gt;')}</p>\n"
-            )
+            escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+            assert html == f"<p>{escaped}</p>\n"
 
     def test_keeps_its_lines_and_tabs_in_a_block(self) -> None:
         assert markdown.block("a\n\tb@c.org\n", "diff") == "```diff\na\n\tb@c.org\n```"

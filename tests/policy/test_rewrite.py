@@ -243,7 +243,8 @@ class TestAPyproject:
         ]
 
     def test_tables_that_are_torn_apart_and_dotted_keys_are_found(self) -> None:
-        text = '[project]\nrequires-python=">=3.8"\n[tool.x]\ny=1\n[project.optional-dependencies]\nz=["a>=1"]\n'
+        text = '[project]\nrequires-python=">=3.8"\n[tool.x]\ny=1\n'
+        text += '[project.optional-dependencies]\nz=["a>=1"]\n'
         assert changed("pyproject.toml", text, None, "3.9").text == text.replace("3.8", "3.9")
         assert changed("pyproject.toml", text, "a", "2").text == text.replace("a>=1", "a>=2")
         dotted = 'project.requires-python = ">=3.8"\nproject.dependencies = ["a"]'
@@ -425,7 +426,7 @@ class TestASetupCfg:
         assert changed("setup.cfg", text, None, "3.9").left
 
     def test_that_configparser_does_not_read_is_refused(self) -> None:
-        with pytest.raises(DeclarationError, match=r"no setup\.cfg"):
+        with pytest.raises(DeclarationError, match=r"not a valid setup\.cfg"):
             rewritten("setup.cfg", "no header\n", move("a", "2"))
 
     @given(st.lists(requirements, min_size=1, max_size=5), newlines, versions)
@@ -535,3 +536,9 @@ class TestAMatrix:
     def test_without_that_floor_is_refused_with_the_nearest_name(self) -> None:
         with pytest.raises(UsageError, match="python"):
             rewritten_matrix(MATRIX, "pyton", Version("3.10"), "x")
+
+
+def test_a_move_that_leaves_only_an_excluded_version_admits_nothing() -> None:
+    result = rewritten("requirements.txt", "a>=1,!=2,<=2\n", move("a", "2"))
+    assert isinstance(result, Unsatisfiable)
+    assert result.because == "nothing is left of >=2,!=2,<=2"

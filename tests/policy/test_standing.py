@@ -31,7 +31,7 @@ from compat.github.pull_request import (
     sealed,
 )
 from compat.github.rest import Rest
-from compat.github.sync import Unchanged, WouldDo, sync_issue, sync_pull_request
+from compat.github.sync import LeftAlone, Unchanged, WouldDo, sync_issue, sync_pull_request
 
 BRANCHES = Branches(own="compat/floors", base="main")
 BEFORE, THREAD = "at = 1\n", IssueKey(key="floors", label="compat")
@@ -85,12 +85,13 @@ def state(head: Commit | None, *pulls: Pull, text: str | None = BEFORE) -> Repos
 class TestADecision:
     def test_opens_where_there_is_nothing(self) -> None:
         step = decision(wanted(1), BRANCHES, state(None))
-        assert step == Open(title="Floor 1", body=first_body(wanted(1), "floors"), replant=True)
+        body = first_body(wanted(1), "floors")
+        assert step == Open(title="Floor 1", body=body, recreate_branch=True)
 
     def test_takes_up_a_branch_that_was_left_without_its_pull_request(self) -> None:
         step = decision(wanted(1), BRANCHES, state(ours()))
         assert isinstance(step, Open)
-        assert not step.replant
+        assert not step.recreate_branch
 
     def test_does_nothing_when_all_is_said(self) -> None:
         assert isinstance(decision(wanted(1), BRANCHES, state(ours(), pull())), NoChange)
@@ -311,6 +312,18 @@ class Histories(RuleBasedStateMachine):
     @invariant()
     def github_has_no_complaint(self) -> None:
         assert self.server.violations == []
+
+
+def test_a_commit_that_a_person_adds_after_the_merge_is_kept() -> None:
+    there = Repository({"matrix.toml": BEFORE})
+    github = direct(Server(there))
+    sync_pull_request(github, BRANCHES, wanted(1))
+    there.merge(there.pulls("open")[0]["number"], squash=True)
+    added = there.push(BRANCHES.own, "after the merge", README_md="x\n")
+    there.push("main", matrix_toml=BEFORE)
+    outcome = sync_pull_request(github, BRANCHES, wanted(2))
+    assert isinstance(outcome, LeftAlone)
+    assert there.refs[BRANCHES.own] == added
 
 
 Histories.TestCase.settings = settings(max_examples=60, stateful_step_count=15, deadline=None)

@@ -129,7 +129,8 @@ class Repository:
         parents = [self.refs[base]] if squash else [self.refs[base], head]
         tree = self.tree(self.files(base) | self.files(pull["head"]))
         self.refs[base] = self.commit(f"Merge #{number}", tree, parents, PERSON, GITHUB)
-        pull |= {"state": "closed", "merged_at": TIME}
+        # GitHub keeps the head that was merged; what is pushed later is not part of it.
+        pull |= {"state": "closed", "merged_at": TIME, "sha": head}
 
     def delete_branch(self, branch: str) -> None:
         for thread in self.pulls("open"):

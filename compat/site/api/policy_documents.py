@@ -69,7 +69,7 @@ def schedule_shape(report: MatrixReport) -> ScheduleShape:
                 state=one.state,
                 rule=one.rule,
                 source=one.source,
-                held=one.held or None,
+                held=one.held,
                 proven=one.proven,
                 proof=one.proof,
                 before=str(one.before),
