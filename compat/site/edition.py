@@ -56,7 +56,9 @@ class Made(Value, frozen=True, kw_only=True):
 
 
 class Listed(Value, frozen=True, kw_only=True):
-    """A file as a listing names it: its sha256, and its size in bytes."""
+    """A file as a listing names it: its path below the site's root, its sha256 in lower-case hex,
+    and its size in bytes.
+    """
 
     path: str
     sha256: str

@@ -10,6 +10,8 @@ from xml.etree import ElementTree
 
 import msgspec
 
+from compat.value import encode, encode_hook
+
 # What XML 1.0 cannot hold, nor UTF-8: control characters but tab and line breaks, lone surrogates,
 # two non-characters.
 _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -36,12 +38,9 @@ def json(document: Any) -> bytes:
     end.
     """
     try:
-        return msgspec.json.encode(document, order="deterministic") + b"\n"
+        return encode(document) + b"\n"
     except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot hold
-        return (
-            msgspec.json.encode(_fit_all(msgspec.to_builtins(document)), order="deterministic")
-            + b"\n"
-        )
+        return encode(_fit_all(msgspec.to_builtins(document, enc_hook=encode_hook))) + b"\n"
 
 
 def written(root: ElementTree.Element) -> bytes:
@@ -60,7 +59,7 @@ def _fit_all(value: Any) -> Any:
         case str():
             return re.sub("[\ud800-\udfff]", "\ufffd", value)
         case dict():
-            return {_fit_all(key): _fit_all(one) for key, one in value.items()}
+            return {_fit_all(key): _fit_all(item) for key, item in value.items()}
         case list() | tuple():
-            return [_fit_all(one) for one in value]
+            return [_fit_all(item) for item in value]
     return value
