@@ -28,9 +28,9 @@ from compat.run.outcome import Failed
 from compat.site.api.documents import api
 from compat.site.encode import fit
 from compat.site.exports.badges import Badge, badges, endpoint, svg
-from compat.site.exports.calendars import calendars
 from compat.site.exports.card import cards
 from compat.site.exports.feeds import feeds
+from compat.site.exports.ical import calendars
 from compat.site.exports.lock_files import files as installs
 
 NEW = "py3.9-dep2-demo2.0"
