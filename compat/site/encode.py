@@ -1,5 +1,5 @@
-"""The `site` room's last look at texts: what JSON, XML or a calendar cannot hold is replaced;
-documents are encoded.
+"""The `site` room's encoding: documents as JSON, XML and lines of text; characters that a format
+cannot hold are replaced.
 """
 
 import datetime
@@ -26,10 +26,10 @@ def line(text: str, most: int) -> str:
     """Return the text on one line, without what is not seen or turns its direction, cut where it is
     long.
     """
-    seen = (
+    visible = (
         " " if unicodedata.category(char)[0] == "C" else char for char in fit(text[: 10 * most])
     )
-    whole = " ".join("".join(seen).split())
+    whole = " ".join("".join(visible).split())
     return whole if len(whole) <= most else f"{whole[: most - 1]}…"
 
 

@@ -203,9 +203,7 @@ def test_what_is_told_is_what_was_there(text: str) -> None:
     assert json.loads(made["api/v1/demo/index.json"])["title"] == whole(text)
     feed = ElementTree.fromstring(made["feed/demo/all.atom"])
     title = feed.findtext("{http://www.w3.org/2005/Atom}title") or ""
-    assert title == fit(f"{text}: everything that happened").replace("\r\n", "\n").replace(
-        "\r", "\n"
-    )
+    assert title == fit(f"{text}: all events").replace("\r\n", "\n").replace("\r", "\n")
 
 
 @pytest.mark.parametrize("text", STRINGS, ids=range(len(STRINGS)))

@@ -29,7 +29,9 @@ AxisVersion = tuple[str, Version]
 
 
 class ReleaseFile(Value, frozen=True, kw_only=True):
-    """A release that a coordinate stands for, and when it came out, as far as the index tells."""
+    """A release that a coordinate stands for, and when it was released, as far as the index
+    tells.
+    """
 
     version: str
     uploaded: datetime.datetime | None

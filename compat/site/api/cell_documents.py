@@ -237,7 +237,7 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Entry) -> CellD
     """Return everything about a cell; its records and its lock are read."""
     outcome, lock = entry.verdict.outcome, report.locks.get(entry.verdict.cell)
     failed = outcome if isinstance(outcome, Failed) else None
-    records, issue = report.kept.records(entry.verdict.cell), report.snapshot.explained(entry)
+    records, issue = report.parts.records(entry.verdict.cell), report.snapshot.explained(entry)
     verdict = entry.verdict
     return CellDocument(
         **asdict(cell_summary(report, entry)),

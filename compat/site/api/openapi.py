@@ -19,6 +19,9 @@ from compat.site.encode import json
 from compat.site.paths import schema_path
 from compat.value import Value, schema_hook
 
+_READING = frozenset(
+    ("default", "minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems")
+)
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 DOCUMENTS: dict[str, type[Value]] = {
     "root": Root,
@@ -88,15 +91,26 @@ def schema_file(name: str, base_url: str) -> bytes:
 
 
 def document_schema(kind: type[Value]) -> dict[str, Any]:
-    """Return the JSON schema of a document: every key is there, and readers pass over others."""
+    """Return the JSON schema of a document: every key is there, and readers pass over others.
+
+    The types of other rooms also say what may be read in: defaults, unknown keys that are refused,
+    and bounds, which may be widened within `v1`. Of what is written none of these holds.
+    """
     schema = msgspec.json.schema(kind, schema_hook=schema_hook)
-    for part in schema["$defs"].values():
-        if "properties" in part:
-            # A default serves who makes the value; encoded, it is written like any other.
-            for described in part["properties"].values():
-                described.pop("default", None)
-            part["required"] = list(part["properties"])
-            part.pop("additionalProperties", None)
+    return {**schema, "$defs": {name: _written(part) for name, part in schema["$defs"].items()}}
+
+
+def _written(schema: Any) -> Any:
+    """A schema, or a part of one, without what holds for reading only."""
+    match schema:
+        case {"properties": properties}:
+            rest = {key: part for key, part in schema.items() if key != "additionalProperties"}
+            parts = {name: _written(part) for name, part in properties.items()}
+            return {**rest, "properties": parts, "required": list(parts)}
+        case dict():
+            return {key: _written(part) for key, part in schema.items() if key not in _READING}
+        case list():
+            return [_written(part) for part in schema]
     return schema
 
 

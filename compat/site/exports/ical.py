@@ -108,13 +108,12 @@ def _component(event: DayEvent) -> Event:
 
 def _move(schedule: Schedule, move: ScheduledMove) -> DayEvent:
     change = f"{move.package} {move.to} may become the minimum"
-    released = "comes" if move.released > schedule.day else "came"
+    released = "is planned for" if move.released > schedule.day else "was released on"
     lines = (
         f"With the {move.wording} the minimum may rise from {move.package} {move.before} to"
         f" {move.to}.",
-        f"Rule: {move.rule}. {move.package} {move.to} {released} out on {move.released}"
-        f" ({move.source}).",
-        f"Proof: {move.proof}.",
+        f"Rule: {move.rule}. {move.package} {move.to} {released} {move.released} ({move.source}).",
+        f"Evidence: {move.proof}.",
         *((f"Hold: {move.held}",) if move.held else ()),
     )
     return DayEvent(
