@@ -46,7 +46,7 @@ class Range(Value, frozen=True, kw_only=True):
     coordinates: tuple[str, ...]
 
 
-class RuledOut(Value, frozen=True, kw_only=True):
+class ObstacleCount(Value, frozen=True, kw_only=True):
     """How many cells the plan rules out by an obstacle of a kind, with the sentence of the
     newest.
     """
@@ -71,7 +71,7 @@ class ReleaseDocument(Document, frozen=True, kw_only=True):
     verdicts: dict[str, int]
     ranges: tuple[Range, ...]
     cells: tuple[str, ...]
-    ruled_out: tuple[RuledOut, ...]
+    ruled_out: tuple[ObstacleCount, ...]
 
 
 class CapabilityInCell(Capability, frozen=True, kw_only=True):
@@ -183,14 +183,16 @@ def _ranges(report: MatrixReport, axis: Axis, entries: Sequence[Entry]) -> Itera
                 yield Range(axis=other.name, state=state, coordinates=tuple(states[state]))
 
 
-def _reasons(entries: Sequence[Entry]) -> Iterator[RuledOut]:
+def _reasons(entries: Sequence[Entry]) -> Iterator[ObstacleCount]:
     ruled_out: defaultdict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         if entry.obstacle is not None:
             ruled_out[entry.obstacle.kind].append(entry)
     for kind, alike in sorted(ruled_out.items()):
         because = "" if alike[-1].obstacle is None else alike[-1].obstacle.because
-        yield RuledOut(kind=kind, count=len(alike), example=alike[-1].verdict.cell, because=because)
+        yield ObstacleCount(
+            kind=kind, count=len(alike), example=alike[-1].verdict.cell, because=because
+        )
 
 
 def capability_documents(report: MatrixReport) -> Iterator[CapabilityDocument]:
