@@ -19,7 +19,7 @@ from compat.github.rest import Rest
 from compat.github.sync import LeftAlone, Outcome, WouldDo, sync_issue, sync_pull_request
 from compat.policy.proposal import Proposal
 from compat.results.snapshot import Snapshot
-from compat.site.edition import segment
+from compat.site.paths import segment
 from compat.value import Value
 
 API = "https://api.github.com"

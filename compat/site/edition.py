@@ -56,7 +56,9 @@ class Made(Value, frozen=True, kw_only=True):
 
 
 class Listed(Value, frozen=True, kw_only=True):
-    """A file as a listing names it: its sha256, and its size in bytes."""
+    """A file as a listing names it: its path below the site's root, its sha256 in lower-case hex,
+    and its size in bytes.
+    """
 
     path: str
     sha256: str
@@ -84,7 +86,7 @@ class PartSource(Protocol):
 
 
 class MatrixReport:
-    """What an edition tells of one matrix.
+    """What an edition says of one matrix.
 
     `capabilities` are those that the suite describes; `suite` has the texts of its files, helpers
     to copy among them.
@@ -93,15 +95,15 @@ class MatrixReport:
     def __init__(
         self,
         snapshot: Snapshot,
-        kept: PartSource,
+        parts: PartSource,
         suite: Mapping[str, str],
-        told: Iterable[Described],
+        capabilities: Iterable[Described],
     ) -> None:
         """Take what is known of every cell, where whole records are read, and the suite."""
         self.snapshot = snapshot
-        self.kept = kept
+        self.parts = parts
         self.suite = dict(suite)
-        self.capabilities = tuple(told)
+        self.capabilities = tuple(capabilities)
         self._answers: dict[Request, Recommended | Unproven] = {}
         self._ordered: dict[Goal, list[TestedCombination]] = {}
         self._released: dict[tuple[str, Version], datetime.date | None] = {}
@@ -116,11 +118,11 @@ class MatrixReport:
         release.
         """
         if (axis, version) not in self._released:
-            (found,) = (one for one in self.snapshot.matrix.packages if one.name == axis)
+            (declared,) = (each for each in self.snapshot.matrix.packages if each.name == axis)
             releases = members(
                 version,
-                found.select,
-                self.snapshot.catalogue.package(canonicalize_name(found.package)),
+                declared.select,
+                self.snapshot.catalogue.package(canonicalize_name(declared.package)),
             )
             days = [release.uploaded.date() for release in releases if release.uploaded is not None]
             self._released[axis, version] = min(days, default=None)
@@ -129,13 +131,13 @@ class MatrixReport:
     @cached_property
     def titles(self) -> dict[str, Described]:
         """What the suite says of each capability, by its id."""
-        return {one.id: one for one in self.capabilities}
+        return {test.id: test for test in self.capabilities}
 
     @cached_property
     def asked(self) -> tuple[str, ...]:
-        """The ids of the capabilities that the suite has or that any run told of, sorted."""
-        seen = (one.id for entry in self.snapshot.known for one in entry.verdict.capabilities)
-        return tuple(sorted({*self.titles, *seen} - self.snapshot.present.helpers))
+        """The ids of the capabilities that the suite has or that any run reported, sorted."""
+        reported = (each.id for entry in self.snapshot.known for each in entry.verdict.capabilities)
+        return tuple(sorted({*self.titles, *reported} - self.snapshot.present.helpers))
 
     @property
     def helpers(self) -> tuple[str, ...]:
@@ -144,8 +146,8 @@ class MatrixReport:
 
     @cached_property
     def columns(self) -> tuple[ReleaseColumn, ...]:
-        """The releases whose suite a run reached, oldest first, each with the cell that speaks for
-        it.
+        """The releases whose suite a run reached, oldest first, each with its representative
+        cell.
         """
         return columns(self.snapshot)
 
@@ -167,12 +169,12 @@ class MatrixReport:
     @cached_property
     def failures(self) -> dict[str, list[tuple[Entry, Capability]]]:
         """The cells in which each capability fails, and how."""
-        found: dict[str, list[tuple[Entry, Capability]]] = {}
+        failures: dict[str, list[tuple[Entry, Capability]]] = {}
         for entry in self.snapshot.known:
-            for one in (*entry.verdict.capabilities, *entry.verdict.helpers):
-                if one.status == "no":
-                    found.setdefault(one.id, []).append((entry, one))
-        return found
+            for capability in (*entry.verdict.capabilities, *entry.verdict.helpers):
+                if capability.status == "no":
+                    failures.setdefault(capability.id, []).append((entry, capability))
+        return failures
 
     @cached_property
     def locks(self) -> "Locks":
@@ -192,19 +194,19 @@ class MatrixReport:
 
     @cached_property
     def disagreeing(self) -> dict[Version, dict[str, set[Status]]]:
-        """What each capability comes to in the cells of a release that do not speak for it, by
-        release.
+        """The statuses of each capability in the cells of a release that are not its representative
+        one, by release.
         """
-        found: dict[Version, dict[str, set[Status]]] = {}
+        statuses: dict[Version, dict[str, set[Status]]] = {}
         for column in self.columns:
-            told = found.setdefault(column.version, {})
+            by_id = statuses.setdefault(column.version, {})
             for entry in column.others:
-                for one in (*entry.verdict.capabilities, *entry.verdict.helpers):
-                    told.setdefault(one.id, set()).add(one.status)
-        return found
+                for capability in (*entry.verdict.capabilities, *entry.verdict.helpers):
+                    by_id.setdefault(capability.id, set()).add(capability.status)
+        return statuses
 
     def ordered(self, goal: Goal) -> list[TestedCombination]:
-        """Return all proofs, the best for the goal first."""
+        """Return all tested combinations, the best for the goal first."""
         if goal not in self._ordered:
             self._ordered[goal] = self.advisor.fitting(Request(goal=goal))
         return self._ordered[goal]
@@ -219,10 +221,10 @@ class MatrixReport:
         """The entries of each place, fresh before dated before relaxed, by the place's id (that of
         its fresh cell).
         """
-        found: dict[str, list[Entry]] = {}
+        places: dict[str, list[Entry]] = {}
         for entry in self.snapshot.entries:
-            found.setdefault(place_of(entry.cell), []).append(entry)
-        return {place: tuple(entries) for place, entries in found.items()}
+            places.setdefault(place_of(entry.cell), []).append(entry)
+        return {place: tuple(entries) for place, entries in places.items()}
 
     @cached_property
     def board(self) -> dict[Version, dict[tuple[Version, Versions], tuple[Entry, ...]]]:
@@ -232,13 +234,12 @@ class MatrixReport:
         matrix = self.snapshot.matrix
         python, subject = matrix.interpreters.name, matrix.subject
         others = [axis.name for axis in matrix.packages if axis is not matrix.subject_axis]
-        found: dict[Version, dict[tuple[Version, Versions], tuple[Entry, ...]]] = {}
+        board: dict[Version, dict[tuple[Version, Versions], tuple[Entry, ...]]] = {}
         for entries in self.places.values():
-            at = {one.axis: one.version for one in entries[0].cell.coordinates}
-            found.setdefault(at[python], {})[at[subject], tuple(at[name] for name in others)] = (
-                entries
-            )
-        return dict(sorted(found.items()))
+            versions = {each.axis: each.version for each in entries[0].cell.coordinates}
+            place = versions[subject], tuple(versions[name] for name in others)
+            board.setdefault(versions[python], {})[place] = entries
+        return dict(sorted(board.items()))
 
 
 class Locks(Mapping[str, Lock]):
@@ -255,7 +256,7 @@ class Locks(Mapping[str, Lock]):
     def __getitem__(self, cell: str) -> Lock:
         """Return the lock of a cell; KeyError when it has none."""
         if cell not in self._read:
-            text = self._report.kept.lock_text(cell)
+            text = self._report.parts.lock_text(cell)
             if text is None:
                 raise KeyError(cell)
             self._read[cell] = decode_lock(text, f"matrices/{self._report.name}/locks/{cell}.txt")
@@ -271,7 +272,7 @@ class Locks(Mapping[str, Lock]):
 
 
 class Edition:
-    """All that one edition of the site is made from; `day` is the day that it speaks for.
+    """All that one edition of the site is made from; `day` is the date that it is published as.
 
     The first report is the one that the home page opens with. `repository` is the `owner/name` on
     GitHub whose issues take reports; empty where there is none.
@@ -284,7 +285,7 @@ class Edition:
         day: datetime.date,
         repository: str = "",
     ) -> None:
-        """Take at least one report, and the address under which the site will stand."""
+        """Take at least one report, and the base URL of the site."""
         self.reports = tuple(reports)
         self.base_url = base_url.rstrip("/") + "/"
         self.day = day
@@ -301,18 +302,18 @@ class Edition:
     def tokens(self, report: MatrixReport) -> Tokens:
         """Return what the files about a report depend on, as digests."""
         if report.name not in self._tokens:
-            titles = [(one.name, one.snapshot.matrix.title) for one in self.reports]
+            titles = [(each.name, each.snapshot.matrix.title) for each in self.reports]
             parts = (self.base_url, self.repository, titles, sorted(report.suite.items()))
             self._tokens[report.name] = Tokens(report.snapshot, self.day, *parts)
         return self._tokens[report.name]
 
     def records(self, matrix: str, cell: str) -> tuple[Record, ...]:
         """Return the records of a cell, oldest first."""
-        return self.report(matrix).kept.records(cell)
+        return self.report(matrix).parts.records(cell)
 
     def lock_text(self, matrix: str, cell: str) -> str | None:
         """Return the text of a cell's lock; None when it has none."""
-        return self.report(matrix).kept.lock_text(cell)
+        return self.report(matrix).parts.lock_text(cell)
 
     def url(self, path: str) -> str:
         """Return the absolute address of a path of the site; that of a page ends in a slash."""

@@ -1,5 +1,5 @@
-"""The `site` room's last look at texts: what JSON, XML or a calendar cannot hold is replaced;
-documents are encoded.
+"""The `site` room's encoding: documents as JSON, XML and lines of text; characters that a format
+cannot hold are replaced.
 """
 
 import datetime
@@ -9,6 +9,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 import msgspec
+
+from compat.value import encode, encode_hook
 
 # What XML 1.0 cannot hold, nor UTF-8: control characters but tab and line breaks, lone surrogates,
 # two non-characters.
@@ -24,10 +26,10 @@ def line(text: str, most: int) -> str:
     """Return the text on one line, without what is not seen or turns its direction, cut where it is
     long.
     """
-    seen = (
+    visible = (
         " " if unicodedata.category(char)[0] == "C" else char for char in fit(text[: 10 * most])
     )
-    whole = " ".join("".join(seen).split())
+    whole = " ".join("".join(visible).split())
     return whole if len(whole) <= most else f"{whole[: most - 1]}…"
 
 
@@ -36,12 +38,9 @@ def json(document: Any) -> bytes:
     end.
     """
     try:
-        return msgspec.json.encode(document, order="deterministic") + b"\n"
+        return encode(document) + b"\n"
     except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot hold
-        return (
-            msgspec.json.encode(_fit_all(msgspec.to_builtins(document)), order="deterministic")
-            + b"\n"
-        )
+        return encode(_fit_all(msgspec.to_builtins(document, enc_hook=encode_hook))) + b"\n"
 
 
 def written(root: ElementTree.Element) -> bytes:
@@ -60,7 +59,7 @@ def _fit_all(value: Any) -> Any:
         case str():
             return re.sub("[\ud800-\udfff]", "\ufffd", value)
         case dict():
-            return {_fit_all(key): _fit_all(one) for key, one in value.items()}
+            return {_fit_all(key): _fit_all(item) for key, item in value.items()}
         case list() | tuple():
-            return [_fit_all(one) for one in value]
+            return [_fit_all(item) for item in value]
     return value

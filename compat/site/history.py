@@ -1,4 +1,4 @@
-"""The `site` room's memory: how the verdict of each cell changed from run to run, for pages and
+"""The `site` room's history: how the verdict of each cell changed from run to run, for pages and
 feeds.
 """
 
@@ -36,8 +36,10 @@ def events(snapshot: Snapshot) -> tuple[Event, ...]:
 
     Staleness is no change: nothing ran.
     """
-    found = (event for entry in snapshot.known for event in of_cell(entry, snapshot.present))
-    return tuple(sorted(found, key=lambda one: (-one.moment.timestamp(), one.entry.cell.id)))
+    changes = (event for entry in snapshot.known for event in of_cell(entry, snapshot.present))
+    return tuple(
+        sorted(changes, key=lambda event: (-event.moment.timestamp(), event.entry.cell.id))
+    )
 
 
 def of_cell(entry: Entry, present: EvaluationContext) -> Iterator[Event]:

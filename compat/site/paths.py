@@ -116,7 +116,7 @@ def feed_path(matrix: str, name: str) -> str:
     return f"feed/{segment(matrix)}/{name}.atom"
 
 
-def feed_entry(matrix: str, name: str) -> str:
+def feed_entry_id(matrix: str, name: str) -> str:
     """Return what stands below the site's address in the id of an entry of feeds: no file is
     there.
     """

@@ -8,10 +8,10 @@ from compat.site.api.documents import api
 from compat.site.edition import DigestListing, Edition, Made, SiteFile
 from compat.site.exports import lock_files
 from compat.site.exports.badges import badges
-from compat.site.exports.calendars import calendars
 from compat.site.exports.card import cards
 from compat.site.exports.database import downloads
 from compat.site.exports.feeds import feeds
+from compat.site.exports.ical import calendars
 from compat.site.exports.sitemap import sitemap
 
 Producer = Callable[[Edition], Iterator[SiteFile | Made | DigestListing]]

@@ -11,7 +11,7 @@ from typing import Any
 
 from compat.loopback import Loopback
 
-State = frozenset[tuple[str, int, int]]
+FileStates = frozenset[tuple[str, int, int]]
 _OWN_NAMES = frozenset(("127.0.0.1", "localhost"))
 
 
@@ -28,19 +28,19 @@ def watch(folders: Iterable[Path], rebuild: Callable[[], None], wait: Callable[[
     go on.
     """
     roots = tuple(folders)
-    before = state(roots)
+    before = file_states(roots)
     while wait():
-        now = state(roots)
+        now = file_states(roots)
         if now != before:
             before = now
             rebuild()
 
 
-def state(folders: Iterable[Path]) -> State:
+def file_states(folders: Iterable[Path]) -> FileStates:
     """Return what can be seen of the files below the folders: path, time of change in nanoseconds,
     size.
     """
-    found = set()
+    states = set()
     for folder in folders:
         for path in folder.rglob("*"):
             try:
@@ -48,8 +48,8 @@ def state(folders: Iterable[Path]) -> State:
             except OSError:
                 continue
             if path.is_file():
-                found.add((str(path), status.st_mtime_ns, status.st_size))
-    return frozenset(found)
+                states.add((str(path), status.st_mtime_ns, status.st_size))
+    return frozenset(states)
 
 
 class _Answer(SimpleHTTPRequestHandler):
@@ -58,7 +58,7 @@ class _Answer(SimpleHTTPRequestHandler):
     timeout = 10
 
     def parse_request(self) -> bool:
-        """Refuse what was not asked of this machine by its own name.
+        """Refuse requests that do not name this machine.
 
         A page elsewhere can let its name point at 127.0.0.1 and read what stands here (DNS
         rebinding), but a browser sends that name in the header.
@@ -89,4 +89,4 @@ class _Answer(SimpleHTTPRequestHandler):
         return None
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: a preview is not a log."""
+        """Log nothing."""

@@ -28,7 +28,7 @@ class Tokens:
     def of(self, *entries: Entry | None) -> str:
         """Return a digest of what is known of these cells."""
         ids = (entry.verdict.cell for entry in entries if entry is not None)
-        return digest(self.seed, *(self._of.get(one, one) for one in ids))
+        return digest(self.seed, *(self._of.get(cell, cell) for cell in ids))
 
     @property
     def all(self) -> str:
@@ -44,10 +44,10 @@ def digest(*parts: object) -> str:
 
 def _token(entry: Entry) -> str:
     runs = [
-        (run.started, run.lock_digest, run.suite_digest, [str(one) for one in run.outcomes])
+        (run.started, run.lock_digest, run.suite_digest, [str(outcome) for outcome in run.outcomes])
         for run in entry.runs
     ]
-    told = msgspec.msgpack.encode(
+    content = msgspec.msgpack.encode(
         (entry.lock_digest, entry.verdict, entry.obstacle, runs), enc_hook=str
     )
-    return hashlib.sha256(told).hexdigest()
+    return hashlib.sha256(content).hexdigest()

@@ -1,5 +1,5 @@
-"""The `site` room's check of a published copy: is each file there as the edition's list has it, and
-no other?
+"""The `site` room's check of a published copy: every listed file is there with its digest, and no
+other file is.
 
 The list, `files.json`, names every page, badge, feed and document of the edition with its sha256,
 so a look at that one file decides about all. Files of two editions mixed do not pass.
@@ -20,7 +20,7 @@ AGAIN = "publish the whole site again, or fetch it whole"
 
 
 class Checked(Value, frozen=True, kw_only=True):
-    """What a copy came to: how many files its list has, and what is wrong."""
+    """The result of checking a copy: how many files its list has, and what is wrong."""
 
     listed: int
     faults: tuple[Fault, ...]
@@ -42,7 +42,10 @@ def verified(folder: Path) -> Checked:
     except (OSError, ValueError) as error:
         why = reason(error) if isinstance(error, OSError) else str(error)
         return Checked(
-            listed=0, faults=(_fault("no-index", FILES, f"is no list of a site's files: {why}"),)
+            listed=0,
+            faults=(
+                _fault("no-index", FILES, f"is not a valid list of the files of a site: {why}"),
+            ),
         )
     # The list cannot hold itself, and the manifest is for the machine that writes the folder.
     strangers = (regular | others) - {file.path for file in listed} - {FILES, MANIFEST}
@@ -66,12 +69,12 @@ def _wrong(
     except ValueError:
         return _fault("outside", file.path, "points outside of the site")
     if file.path not in regular:
-        why = "is no regular file" if file.path in others else "is not there"
-        return _fault("missing", file.path, f"is listed, and {why}")
+        why = "is not a regular file" if file.path in others else "is not there"
+        return _fault("missing", file.path, f"is listed, but {why}")
     try:
         content = (folder / file.path).read_bytes()
     except OSError as error:
-        return _fault("missing", file.path, f"is listed, and cannot be read: {reason(error)}")
+        return _fault("missing", file.path, f"is listed, but cannot be read: {reason(error)}")
     if len(content) == file.bytes and hashlib.sha256(content).hexdigest() == file.sha256:
         return None
     return _fault("mixed", file.path, "is not what the list has: of another edition, or changed")
@@ -79,7 +82,7 @@ def _wrong(
 
 def _there(folder: Path) -> tuple[frozenset[str], frozenset[str]]:
     """The paths of the regular files in a folder, and those of links, pipes and other things that
-    are no folder.
+    are not directories.
     """
     regular, others, waiting = set(), set(), [folder]
     while waiting:

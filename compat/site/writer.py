@@ -44,7 +44,7 @@ class Manifest(Value, frozen=True):
 
 
 class Written(Value, frozen=True, kw_only=True):
-    """What writing an edition came to: the paths that changed, how many did not, and which
+    """The result of writing an edition: the paths that changed, how many did not, and which
     addresses now redirect.
     """
 
@@ -113,15 +113,15 @@ def write_edition(
 
 
 def nearest(path: str, living: Iterable[str] | Mapping[str, object]) -> str:
-    """Return the page of the nearest folder above that is there: what a reader of a page that is
+    """Return the page of the nearest folder above that has one: what a reader of a page that is
     gone is sent to.
     """
-    there = living if isinstance(living, Mapping) else set(living)
+    paths = living if isinstance(living, Mapping) else set(living)
     parts = path.split("/")[:-1]
     while parts:
         parts.pop()
         candidate = "/".join((*parts, PAGE))
-        if candidate in there:
+        if candidate in paths:
             return candidate
     return PAGE
 

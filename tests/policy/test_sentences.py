@@ -207,8 +207,8 @@ class TestTheArithmetic:
 
     def test_a_planned_version_comes_out_in_the_calendar_file(self) -> None:
         text = ical(schedule(seen([]), DAY)).replace("\r\n ", "")
-        assert "Python 3.15 comes out on 2026-10-01" in text
-        assert "Python 3.13 came out on 2024-10-07" in text
+        assert "Python 3.15 is planned for 2026-10-01" in text
+        assert "Python 3.13 was released on 2024-10-07" in text
 
 
 def test_where_there_is_no_cell_to_ask_the_page_says_so() -> None:

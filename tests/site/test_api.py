@@ -23,6 +23,7 @@ from compat.site.pages.capability_view import (
     capability_view,
 )
 from compat.site.paths import api_path
+from compat.value import encode
 
 NEW = "py3.9-dep2-demo2.0"
 OLD = "py3.8-dep1-demo1.0"
@@ -200,6 +201,23 @@ class TestContent:
         assert told["cells"][0]["cell"] == NEW
         never = documents(proven(NEW))["api/v1/demo/capabilities/mean.json"]
         assert never["cells"] == []
+
+    def test_a_capability_holds_its_test_and_null_where_the_suite_lost_it(self) -> None:
+        shelf = Shelf([ran(lock_of(NEW), capabilities=statuses(gone="yes"))], [lock_of(NEW)])
+        found = documents(shelf)
+        kept, gone = (found[api_path("demo", "capabilities", name)] for name in ("sum", "gone"))
+        assert (kept["test"]["file"], kept["test"]["line"]) == ("test_sum.py", 3)
+        assert (gone["title"], gone["test"]) == ("gone", None)
+
+    def test_a_value_of_another_room_is_encoded_as_it_is(self) -> None:
+        shelf = Shelf([ran(lock_of(NEW), "test-fail:assertion(mean)")], [lock_of(NEW)])
+        (entry,) = (entry for entry in shelf.picture().known)
+        shown = documents(shelf)[api_path("demo", "cells", NEW)]
+        for capability, written in zip(
+            entry.verdict.capabilities, shown["capabilities"], strict=True
+        ):
+            own = json.loads(encode(capability))
+            assert written == own | {"explained": written["explained"]}
 
     def test_a_change_is_told_once(self) -> None:
         told = documents(NULLABLE)["api/v1/demo/changes.json"]["changes"]

@@ -6,7 +6,7 @@ from icalendar import Calendar
 from support.editions import EARLY, MOVING, POLICY, edition, files
 from support.known import Shelf
 
-from compat.site.exports.calendars import calendars
+from compat.site.exports.ical import calendars
 
 
 def calendar(

@@ -91,7 +91,7 @@ def test_the_sitemap_names_the_pages_that_came_before_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shelf", "said"), [(proven(NEW), "demo 2.0"), (Shelf(), "nothing is proven so far")]
+    ("shelf", "said"), [(proven(NEW), "demo 2.0"), (Shelf(), "no combination passed yet")]
 )
 def test_the_card_says_the_answer(shelf: Shelf, said: str) -> None:
     root = ElementTree.fromstring(files(edition(shelf), cards)["card/demo.svg"])

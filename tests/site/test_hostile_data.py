@@ -28,9 +28,9 @@ from compat.run.outcome import Failed
 from compat.site.api.documents import api
 from compat.site.encode import fit
 from compat.site.exports.badges import Badge, badges, endpoint, svg
-from compat.site.exports.calendars import calendars
 from compat.site.exports.card import cards
 from compat.site.exports.feeds import feeds
+from compat.site.exports.ical import calendars
 from compat.site.exports.lock_files import files as installs
 
 NEW = "py3.9-dep2-demo2.0"
@@ -203,9 +203,7 @@ def test_what_is_told_is_what_was_there(text: str) -> None:
     assert json.loads(made["api/v1/demo/index.json"])["title"] == whole(text)
     feed = ElementTree.fromstring(made["feed/demo/all.atom"])
     title = feed.findtext("{http://www.w3.org/2005/Atom}title") or ""
-    assert title == fit(f"{text}: everything that happened").replace("\r\n", "\n").replace(
-        "\r", "\n"
-    )
+    assert title == fit(f"{text}: all events").replace("\r\n", "\n").replace("\r", "\n")
 
 
 @pytest.mark.parametrize("text", STRINGS, ids=range(len(STRINGS)))

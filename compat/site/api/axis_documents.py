@@ -1,66 +1,153 @@
 """The `site` room's API along the axes: each coordinate, each capability, and what changed."""
 
+import datetime
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import get_args
 
+from msgspec.structs import asdict
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.advise.request import label
+from compat.declare.capabilities import Described
 from compat.declare.matrix import Axis, InterpreterAxis
 from compat.index.release import Release
 from compat.index.select import members
+from compat.results.compare import Change
 from compat.results.record import Capability, Status
 from compat.results.representative import representative
 from compat.results.snapshot import Entry
-from compat.site.api.axis_shapes import (
-    CapabilityCell,
-    CapabilityDocument,
-    ChangesDocument,
-    ChangeShape,
-    Range,
-    Reason,
-    ReleaseFile,
-    ReleaseShape,
-)
-from compat.site.api.cell_documents import head
+from compat.site.api.envelope import Document, head
 from compat.site.edition import MatrixReport, place_of
+from compat.site.history import Beside
 from compat.site.status import STATES, State, cell_state
+from compat.value import Value
 
 MOST_CHANGES = 500
 STATUSES: tuple[Status, ...] = get_args(Status)
-Place = tuple[str, Version]
+AxisVersion = tuple[str, Version]
+
+
+class ReleaseFile(Value, frozen=True, kw_only=True):
+    """A release that a coordinate stands for, and when it was released, as far as the index
+    tells.
+    """
+
+    version: str
+    uploaded: datetime.datetime | None
+    yanked: bool
+
+
+class Range(Value, frozen=True, kw_only=True):
+    """The coordinates of another axis with which the best cell is in a state."""
+
+    axis: str
+    state: State
+    coordinates: tuple[str, ...]
+
+
+class ObstacleCount(Value, frozen=True, kw_only=True):
+    """How many cells the plan rules out by an obstacle of a kind, with the sentence of the
+    newest.
+    """
+
+    kind: str
+    count: int
+    example: str
+    because: str
+
+
+class ReleaseDocument(Document, frozen=True, kw_only=True):
+    """What is known about one coordinate of an axis; of a series, all its releases.
+
+    The interpreter has none.
+    """
+
+    axis: str
+    version: str
+    label: str
+    requires_python: str | None
+    releases: tuple[ReleaseFile, ...]
+    verdicts: dict[str, int]
+    ranges: tuple[Range, ...]
+    cells: tuple[str, ...]
+    ruled_out: tuple[ObstacleCount, ...]
+
+
+class CapabilityInCell(Capability, frozen=True, kw_only=True):
+    """A capability in one cell."""
+
+    cell: str
+    latest: datetime.date | None
+    stale: bool
+
+
+class CapabilityDocument(Document, frozen=True, kw_only=True):
+    """One capability: its test in the suite, and every cell that was asked.
+
+    `test` is null, and `title` the id, where the suite no longer has it. `of_helper` is true where
+    the test looks at a file of the suite alone, and says nothing about the subject.
+    """
+
+    id: str
+    title: str
+    group: str
+    of_helper: bool
+    test: Described | None
+    counts: dict[str, int]
+    cells: tuple[CapabilityInCell, ...]
+
+
+class ChangeDocument(Change, frozen=True, kw_only=True):
+    """A change of a cell's verdict, by the run that started then.
+
+    `before` is null for the first of a cell's runs.
+
+    `beside` is what else had changed since the run before: the lock, the suite.
+    """
+
+    moment: datetime.datetime
+    outcome: str | None
+    beside: tuple[Beside, ...]
+
+
+class ChangesDocument(Document, frozen=True, kw_only=True):
+    """The changes, newest first; `left_out` is how many older ones are not listed."""
+
+    changes: tuple[ChangeDocument, ...]
+    left_out: int
 
 
 def coordinate_entries(report: MatrixReport) -> Iterator[tuple[Axis, Version, Sequence[Entry]]]:
     """Yield each coordinate of each axis with the cells that have it, in the order of the axes,
     oldest first.
     """
-    at: defaultdict[Place, list[Entry]] = defaultdict(list)
+    entries: defaultdict[AxisVersion, list[Entry]] = defaultdict(list)
     for entry in report.snapshot.entries:
-        for one in entry.cell.coordinates:
-            at[one.axis, one.version].append(entry)
+        for coordinate in entry.cell.coordinates:
+            entries[coordinate.axis, coordinate.version].append(entry)
     for axis in report.snapshot.matrix.axes:
-        for version in sorted(version for name, version in at if name == axis.name):
-            yield axis, version, at[axis.name, version]
+        for version in sorted(version for name, version in entries if name == axis.name):
+            yield axis, version, entries[axis.name, version]
 
 
-def release(
+def release_document(
     report: MatrixReport, axis: Axis, version: Version, entries: Sequence[Entry]
-) -> ReleaseShape:
+) -> ReleaseDocument:
     """Return what is known about a coordinate."""
-    found = _releases(report, axis, version)
-    published = next((one.published for one in reversed(found) if one.published is not None), None)
-    asked = None if published is None else published.requires_python
-    return ReleaseShape(
+    releases = _releases(report, axis, version)
+    published = next((r.published for r in reversed(releases) if r.published is not None), None)
+    required = None if published is None else published.requires_python
+    return ReleaseDocument(
         **head(report),
         axis=axis.name,
         version=str(version),
         label=label(axis),
-        requires_python=None if asked is None else str(asked),
+        requires_python=None if required is None else str(required),
         releases=tuple(
-            ReleaseFile(version=str(r.version), uploaded=r.uploaded, yanked=r.yanked) for r in found
+            ReleaseFile(version=str(r.version), uploaded=r.uploaded, yanked=r.yanked)
+            for r in releases
         ),
         verdicts=dict(sorted(Counter(entry.verdict.kind for entry in entries).items())),
         ranges=tuple(_ranges(report, axis, entries)),
@@ -97,57 +184,50 @@ def _ranges(report: MatrixReport, axis: Axis, entries: Sequence[Entry]) -> Itera
                 yield Range(axis=other.name, state=state, coordinates=tuple(states[state]))
 
 
-def _reasons(entries: Sequence[Entry]) -> Iterator[Reason]:
+def _reasons(entries: Sequence[Entry]) -> Iterator[ObstacleCount]:
     ruled_out: defaultdict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         if entry.obstacle is not None:
             ruled_out[entry.obstacle.kind].append(entry)
     for kind, alike in sorted(ruled_out.items()):
         because = "" if alike[-1].obstacle is None else alike[-1].obstacle.because
-        yield Reason(kind=kind, count=len(alike), example=alike[-1].verdict.cell, because=because)
+        yield ObstacleCount(
+            kind=kind, count=len(alike), example=alike[-1].verdict.cell, because=because
+        )
 
 
-def capabilities(report: MatrixReport) -> Iterator[CapabilityDocument]:
+def capability_documents(report: MatrixReport) -> Iterator[CapabilityDocument]:
     """Yield what is known about each capability, and each test of the suite's helpers, sorted by
     id.
     """
-    asked: defaultdict[str, list[CapabilityCell]] = defaultdict(list)
+    cells: defaultdict[str, list[CapabilityInCell]] = defaultdict(list)
     for entry in report.snapshot.known:
-        for one in (*entry.verdict.capabilities, *entry.verdict.helpers):
-            asked[one.id].append(_cell(entry, one))
+        for capability in (*entry.verdict.capabilities, *entry.verdict.helpers):
+            cells[capability.id].append(_in_cell(entry, capability))
     for name in sorted((*report.asked, *report.helpers)):
-        yield _capability(report, name, asked[name])
+        yield _capability(report, name, cells[name])
 
 
 def _capability(
-    report: MatrixReport, name: str, cells: Sequence[CapabilityCell]
+    report: MatrixReport, name: str, cells: Sequence[CapabilityInCell]
 ) -> CapabilityDocument:
-    told, statuses = report.titles.get(name), Counter(one.status for one in cells)
+    test, statuses = report.titles.get(name), Counter(cell.status for cell in cells)
     return CapabilityDocument(
         **head(report),
         id=name,
-        title=name if told is None else told.title,
-        says="" if told is None else told.says,
+        title=name if test is None else test.title,
         group=name.partition(".")[0],
-        quick=told is not None and told.quick,
         of_helper=name in report.helpers,
-        looks_for=() if told is None else told.looks_for,
-        file=None if told is None else told.file,
-        line=None if told is None else told.line,
-        code=None if told is None else told.code,
+        test=test,
         counts={status: statuses[status] for status in STATUSES},
         cells=tuple(cells),
     )
 
 
-def _cell(entry: Entry, found: Capability) -> CapabilityCell:
-    return CapabilityCell(
+def _in_cell(entry: Entry, capability: Capability) -> CapabilityInCell:
+    return CapabilityInCell(
+        **asdict(capability),
         cell=entry.verdict.cell,
-        status=found.status,
-        cause=found.cause or None,
-        subject=found.subject or None,
-        spelling=found.spelling or None,
-        missing=found.missing,
         latest=entry.verdict.latest,
         stale=entry.verdict.stale,
     )
@@ -155,19 +235,14 @@ def _cell(entry: Entry, found: Capability) -> CapabilityCell:
 
 def changes_document(report: MatrixReport) -> ChangesDocument:
     """Return the changes of verdicts, newest first."""
-    found = report.events
     shown = tuple(
-        ChangeShape(
+        ChangeDocument(
+            **asdict(event.change),
             moment=event.moment,
-            cell=event.entry.verdict.cell,
-            kind=event.change.kind,
-            before=event.change.before,
-            after=event.change.after,
             outcome=None if event.verdict.outcome is None else str(event.verdict.outcome),
-            lost=event.change.lost,
-            gained=event.change.gained,
             beside=event.beside,
         )
-        for event in found[:MOST_CHANGES]
+        for event in report.events[:MOST_CHANGES]
     )
-    return ChangesDocument(**head(report), changes=shown, left_out=len(found) - len(shown))
+    left_out = len(report.events) - len(shown)
+    return ChangesDocument(**head(report), changes=shown, left_out=left_out)

@@ -2,63 +2,204 @@
 known one.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+import datetime
+from collections.abc import Sequence
 
-from compat.advise.commands import commands
+from msgspec.structs import asdict
+
+from compat.advise.commands import Commands, commands
 from compat.advise.lifted import Lifted, lifted
-from compat.advise.published import as_published
-from compat.advise.request import label
-from compat.declare.matrix import InterpreterAxis
-from compat.lock.lockfile import Lock
-from compat.plan.cell import RECIPES
-from compat.plan.product import axis_coordinates
-from compat.results.record import Capability, Record
+from compat.advise.published import AsPublished, as_published
+from compat.plan.cell import RECIPES, Recipe
+from compat.plan.obstacle import Obstacle
+from compat.results.record import Capability, Record, StepSeconds
 from compat.results.snapshot import Entry
+from compat.results.verdict import EvidenceKind, Kind
+from compat.run.evidence import Isolation, Metric
 from compat.run.outcome import Failed, Passed
-from compat.site.api.shapes import (
-    SCHEMA_VERSION,
-    AxisShape,
-    CapabilityShape,
-    CellRow,
-    Cells,
-    CellShape,
-    Code,
-    CommandsShape,
-    LiftedShape,
-    Links,
-    MetricShape,
-    MoreCells,
-    ObstacleShape,
-    PackageShape,
-    PublishedShape,
-    RunShape,
+from compat.site.api.envelope import (
+    AxisCoordinates,
+    Dated,
+    Document,
+    Sha256,
+    SitePath,
+    axes_of,
+    dated,
+    head,
 )
-from compat.site.edition import Edition, MatrixReport
+from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.exports.lock_files import whereabouts
 from compat.site.paths import address, cell_page, lock_file
-from compat.site.status import cell_state
+from compat.site.status import State, cell_state
 from compat.site.wording import cause_sentence
+from compat.value import Value
 
 ROWS = 400
 _LETTERS = {"yes": "y", "no": "n", "absent": "a"}
 _CODES = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def axes_of(report: MatrixReport) -> tuple[AxisShape, ...]:
-    """Return the axes of a matrix with the coordinates of its plan."""
-    snapshot = report.snapshot
-    return tuple(
-        AxisShape(
-            name=axis.name,
-            short=axis.short,
-            label=label(axis),
-            package=None if isinstance(axis, InterpreterAxis) else axis.package,
-            coordinates=tuple(
-                str(one.version) for one in axis_coordinates(axis, snapshot.catalogue)
-            ),
-        )
-        for axis in snapshot.matrix.axes
+class CellSummary(Value, frozen=True, kw_only=True):
+    """What the API and the database say of every known cell: its verdict, and the runs that count.
+
+    `tested` is how many runs count, `passed` in how many of them every attempt passed; `isolation`
+    is that of the newest. `planned` is false for a cell that left the plan.
+    """
+
+    id: str
+    recipe: Recipe
+    verdict: Kind
+    state: State
+    evidence: EvidenceKind
+    outcome: str | None
+    since: datetime.date | None
+    latest: datetime.date | None
+    stale: bool
+    tested: int
+    passed: int
+    isolation: Isolation | None
+    planned: bool
+
+
+class CellRow(CellSummary, frozen=True, kw_only=True):
+    """What is known of a cell that has a lock or a run.
+
+    `capabilities` has a letter for each of the index: y yes, n no, a absent (not in this version),
+    - unknown.
+    """
+
+    capabilities: str
+
+
+class Code(Value, frozen=True, kw_only=True):
+    """What a letter of `verdicts` stands for; `obstacle` is its kind where the plan rules the cell
+    out.
+    """
+
+    verdict: Kind
+    obstacle: str | None
+
+
+class Cells(Dated, frozen=True, kw_only=True):
+    """The verdict of every planned cell as one letter, and a row for each that is known.
+
+    `verdicts` goes through the product of `axes` in their order, the last one fastest, and at each
+    place through `recipes`. `next` is the file with further rows; null when there is none.
+    """
+
+    axes: tuple[AxisCoordinates, ...]
+    recipes: tuple[Recipe, ...]
+    codes: dict[str, Code]
+    verdicts: str
+    capabilities: tuple[str, ...]
+    cells: tuple[CellRow, ...]
+    next: SitePath | None
+
+
+class MoreCells(Document, frozen=True, kw_only=True):
+    """Further rows of cells."""
+
+    cells: tuple[CellRow, ...]
+    next: SitePath | None
+
+
+class ExplainedCapability(Capability, frozen=True, kw_only=True):
+    """A capability in a cell.
+
+    `cause` and `subject` say why not; `missing` what an absent one looked for; `spelling` the name
+    under which this version has it; `explained` why, where the matrix declares it.
+    """
+
+    explained: str | None
+
+
+class RunSummary(Value, frozen=True, kw_only=True):
+    """A run. `outcomes` are those of its attempts; `steps` the seconds that each took, null when it
+    was not reached.
+    """
+
+    started: datetime.datetime
+    outcome: str
+    outcomes: tuple[str, ...]
+    seconds: float
+    steps: StepSeconds
+    isolation: Isolation
+    host: str
+    lock_digest: str
+    suite_digest: str
+    run_url: str | None
+
+
+class PackageVersion(Value, frozen=True, kw_only=True):
+    """A pin of the lock; the lock's file has its hashes."""
+
+    name: str
+    version: str
+
+
+class LiftedRequirement(Lifted, frozen=True, kw_only=True):
+    """Published requirements that a relaxed cell does not keep: what stands in their place, by
+    which rule and why; `sentence` says the first two in words.
+    """
+
+    sentence: str
+
+
+class Links(Value, frozen=True, kw_only=True):
+    """Where more is said of a cell; `lock` is null when it has none."""
+
+    page: SitePath
+    lock: SitePath | None
+
+
+class CellDocument(CellSummary, frozen=True, kw_only=True):
+    """All that is known of one cell.
+
+    `sentence` says what the outcome means, `explained` why, where the matrix declares it.
+
+    `log` is the excerpt of the newest run; empty when it left none.
+    """
+
+    schema_version: int
+    matrix: str
+    coordinates: dict[str, str]
+    stage: str | None
+    cause: str | None
+    subject: str | None
+    sentence: str | None
+    explained: str | None
+    reasons: tuple[str, ...]
+    obstacle: Obstacle | None
+    capabilities: tuple[ExplainedCapability, ...]
+    helpers: tuple[ExplainedCapability, ...]
+    metrics: tuple[Metric, ...]
+    runs: tuple[RunSummary, ...]
+    log: str
+    lock_digest: Sha256 | None
+    packages: tuple[PackageVersion, ...]
+    lifted: tuple[LiftedRequirement, ...]
+    published: AsPublished
+    commands: Commands | None
+    links: Links
+
+
+def cell_summary(report: MatrixReport, entry: Entry) -> CellSummary:
+    """Return what is said of a cell everywhere."""
+    verdict, counted = entry.verdict, entry.counted
+    return CellSummary(
+        id=verdict.cell,
+        recipe=entry.cell.recipe,
+        verdict=verdict.kind,
+        state=cell_state(entry, report.places[place_of(entry.cell)]),
+        evidence=verdict.evidence,
+        outcome=None if verdict.outcome is None else str(verdict.outcome),
+        since=verdict.since,
+        latest=verdict.latest,
+        stale=verdict.stale,
+        tested=len(counted),
+        passed=sum(all(isinstance(outcome, Passed) for outcome in run.outcomes) for run in counted),
+        isolation=counted[-1].run.isolation if counted else None,
+        planned=entry.planned,
     )
 
 
@@ -80,7 +221,7 @@ def cells_document(report: MatrixReport, chunk: Sequence[Entry], after: str | No
         codes=codes,
         verdicts=letters,
         capabilities=report.asked,
-        cells=tuple(cell_row(report, entry) for entry in chunk),
+        cells=tuple(_row(report, entry) for entry in chunk),
         next=after,
     )
 
@@ -88,83 +229,54 @@ def cells_document(report: MatrixReport, chunk: Sequence[Entry], after: str | No
 def more_cells(report: MatrixReport, chunk: Sequence[Entry], after: str | None) -> MoreCells:
     """Return a document with further rows."""
     return MoreCells(
-        **head(report), cells=tuple(cell_row(report, entry) for entry in chunk), next=after
+        **head(report), cells=tuple(_row(report, entry) for entry in chunk), next=after
     )
 
 
-def head(report: MatrixReport) -> dict[str, Any]:
-    """Return what every document of a matrix begins with."""
-    return {"schema_version": SCHEMA_VERSION, "matrix": report.name}
-
-
-def dated(report: MatrixReport) -> dict[str, Any]:
-    """Return what a document that speaks for a day begins with."""
-    return {**head(report), "day": report.snapshot.day}
-
-
-def cell_row(report: MatrixReport, entry: Entry) -> CellRow:
-    """Return the row of a known cell."""
-    statuses = {one.id: _LETTERS[one.status] for one in entry.verdict.capabilities}
-    letters = "".join(statuses.get(name, "-") for name in report.asked)
-    return CellRow(**verdict_fields(report, entry), capabilities=letters)
-
-
-def cell(edition: Edition, report: MatrixReport, entry: Entry) -> CellShape:
+def cell_document(edition: Edition, report: MatrixReport, entry: Entry) -> CellDocument:
     """Return everything about a cell; its records and its lock are read."""
     outcome, lock = entry.verdict.outcome, report.locks.get(entry.verdict.cell)
     failed = outcome if isinstance(outcome, Failed) else None
-    records, issue = report.kept.records(entry.verdict.cell), report.snapshot.explained(entry)
-    published = as_published(report.snapshot, entry.cell)
-    return CellShape(
+    records, issue = report.parts.records(entry.verdict.cell), report.snapshot.explained(entry)
+    verdict = entry.verdict
+    return CellDocument(
+        **asdict(cell_summary(report, entry)),
         **head(report),
-        **verdict_fields(report, entry),
-        coordinates={one.axis: str(one.version) for one in entry.cell.coordinates},
+        coordinates={
+            coordinate.axis: str(coordinate.version) for coordinate in entry.cell.coordinates
+        },
         stage=None if failed is None else failed.stage,
         cause=None if failed is None else failed.cause,
         subject=None if failed is None else failed.subject or None,
         sentence=None if outcome is None else cause_sentence(outcome),
         explained=None if issue is None else issue.because,
-        reasons=entry.verdict.reasons,
-        obstacle=_obstacle(entry),
-        capabilities=tuple(_capability(report, entry, one) for one in entry.verdict.capabilities),
-        helpers=tuple(_capability(report, entry, one) for one in entry.verdict.helpers),
-        metrics=_metrics(records),
-        runs=tuple(_run(record) for record in records),
+        reasons=verdict.reasons,
+        obstacle=entry.obstacle,
+        capabilities=tuple(_explained(report, entry, each) for each in verdict.capabilities),
+        helpers=tuple(_explained(report, entry, each) for each in verdict.helpers),
+        metrics=records[-1].metrics if records else (),
+        runs=tuple(map(_run, records)),
         log=records[-1].log if records else "",
         lock_digest=entry.lock_digest or None,
-        packages=() if lock is None else tuple(_packages(lock)),
-        lifted=() if lock is None else tuple(map(_lifted, lifted(report.facts, entry.cell, lock))),
-        published=PublishedShape(
-            command=published.command, state=published.state, sentence=published.sentence
+        packages=()
+        if lock is None
+        else tuple(PackageVersion(name=pin.name, version=str(pin.version)) for pin in lock.pins),
+        lifted=()
+        if lock is None
+        else tuple(
+            LiftedRequirement(**asdict(requirement), sentence=requirement.sentence)
+            for requirement in lifted(report.facts, entry.cell, lock)
         ),
-        commands=None if lock is None else _commands(edition, report, lock),
-        links=Links(page=address(cell_page(entry.cell)), lock=_lock(report, entry)),
+        published=as_published(report.snapshot, entry.cell),
+        commands=None if lock is None else commands(lock, whereabouts(edition, report, lock)),
+        links=_links(report, entry),
     )
 
 
-def verdict_fields(report: MatrixReport, entry: Entry) -> dict[str, Any]:
-    """Return what is told of a cell everywhere.
-
-    Of the runs that count, one passed when each of its attempts did.
-    """
-    found, counted = entry.verdict, entry.counted
-    return {
-        "id": entry.verdict.cell,
-        "recipe": entry.cell.recipe,
-        "verdict": found.kind,
-        "state": cell_state(entry, report.places[entry.verdict.cell.partition("+")[0]]),
-        "evidence": found.evidence,
-        "outcome": None if found.outcome is None else str(found.outcome),
-        "since": found.since,
-        "latest": found.latest,
-        "stale": found.stale,
-        "tested": len(counted),
-        "passed": sum(
-            all(isinstance(outcome, Passed) for outcome in one.outcomes) for one in counted
-        ),
-        "isolation": counted[-1].run.isolation if counted else None,
-        "planned": entry.planned,
-    }
+def _row(report: MatrixReport, entry: Entry) -> CellRow:
+    statuses = {each.id: _LETTERS[each.status] for each in entry.verdict.capabilities}
+    letters = "".join(statuses.get(name, "-") for name in report.asked)
+    return CellRow(**asdict(cell_summary(report, entry)), capabilities=letters)
 
 
 def _coded(report: MatrixReport) -> tuple[dict[str, Code], str]:
@@ -181,48 +293,20 @@ def _coded(report: MatrixReport) -> tuple[dict[str, Code], str]:
     return codes, "".join(letters[kind] for kind in kinds)
 
 
-def _obstacle(entry: Entry) -> ObstacleShape | None:
-    found = entry.obstacle
-    return (
-        None
-        if found is None
-        else ObstacleShape(kind=found.kind, between=found.between, because=found.because)
+def _explained(report: MatrixReport, entry: Entry, capability: Capability) -> ExplainedCapability:
+    issue = None if capability.status == "yes" else report.snapshot.explained(entry, capability)
+    return ExplainedCapability(
+        **asdict(capability), explained=None if issue is None else issue.because
     )
 
 
-def _capability(report: MatrixReport, entry: Entry, found: Capability) -> CapabilityShape:
-    issue = None if found.status == "yes" else report.snapshot.explained(entry, found)
-    return CapabilityShape(
-        id=found.id,
-        status=found.status,
-        cause=found.cause or None,
-        subject=found.subject or None,
-        missing=found.missing,
-        spelling=found.spelling or None,
-        explained=None if issue is None else issue.because,
-    )
-
-
-def _metrics(records: Sequence[Record]) -> tuple[MetricShape, ...]:
-    found = records[-1].metrics if records else ()
-    return tuple(
-        MetricShape(name=m.name, value=m.value, unit=m.unit, better=m.better) for m in found
-    )
-
-
-def _run(record: Record) -> RunShape:
-    steps = record.step_seconds
-    return RunShape(
+def _run(record: Record) -> RunSummary:
+    return RunSummary(
         started=record.started,
         outcome=str(record.outcome),
         outcomes=tuple(map(str, record.outcomes)),
         seconds=record.seconds,
-        steps={
-            "install": steps.install,
-            "import": steps.import_,
-            "suite": steps.suite,
-            "ours": steps.ours,
-        },
+        steps=record.step_seconds,
         isolation=record.isolation,
         host=record.host,
         lock_digest=record.lock_digest,
@@ -231,21 +315,6 @@ def _run(record: Record) -> RunShape:
     )
 
 
-def _packages(lock: Lock) -> Iterator[PackageShape]:
-    for pin in lock.pins:
-        yield PackageShape(name=pin.name, version=str(pin.version))
-
-
-def _lifted(one: Lifted) -> LiftedShape:
-    return LiftedShape(
-        packages=one.packages, sentence=one.sentence, rule=one.rule, because=one.because
-    )
-
-
-def _commands(edition: Edition, report: MatrixReport, lock: Lock) -> CommandsShape:
-    lines = commands(lock, whereabouts(edition, report, lock))
-    return CommandsShape(uv=lines.uv, pip=lines.pip)
-
-
-def _lock(report: MatrixReport, entry: Entry) -> str | None:
-    return None if entry.lock_digest is None else lock_file(report.name, entry.verdict.cell)
+def _links(report: MatrixReport, entry: Entry) -> Links:
+    lock = None if entry.lock_digest is None else lock_file(report.name, entry.verdict.cell)
+    return Links(page=address(cell_page(entry.cell)), lock=lock)

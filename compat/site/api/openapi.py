@@ -2,43 +2,38 @@
 changed when.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from compat.site.api.axis_shapes import (
-    Advise,
+from compat.site.api.axis_documents import (
     CapabilityDocument,
     ChangesDocument,
-    ReleaseShape,
-    Root,
+    ReleaseDocument,
 )
-from compat.site.api.policy_shapes import MinimumDocument, Proposals, ScheduleShape
-from compat.site.api.shapes import (
-    SCHEMA_VERSION,
-    ApiShape,
-    Cells,
-    CellShape,
-    FolderListing,
-    MatrixIndex,
-    MoreCells,
-)
+from compat.site.api.cell_documents import CellDocument, Cells, MoreCells
+from compat.site.api.envelope import SCHEMA_VERSION, FolderListing
+from compat.site.api.index_documents import Advise, MatrixIndex, Root
+from compat.site.api.policy_documents import MinimumDocument, Proposals, ScheduleDocument
 from compat.site.encode import json
 from compat.site.paths import schema_path
+from compat.value import Value, schema_hook
 
+_READING = frozenset(
+    ("default", "minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems")
+)
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-DOCUMENTS: dict[str, type[ApiShape]] = {
+DOCUMENTS: dict[str, type[Value]] = {
     "root": Root,
     "index": MatrixIndex,
     "listing": FolderListing,
     "cells": Cells,
     "more-cells": MoreCells,
-    "cell": CellShape,
-    "release": ReleaseShape,
+    "cell": CellDocument,
+    "release": ReleaseDocument,
     "capability": CapabilityDocument,
     "minimum": MinimumDocument,
-    "schedule": ScheduleShape,
+    "schedule": ScheduleDocument,
     "proposals": Proposals,
     "advise": Advise,
     "changes": ChangesDocument,
@@ -69,27 +64,54 @@ where they differ,
 files of two editions are mixed, so fetch again. Parts of a path that are not lower-case ASCII
 letters, digits, `.`,
 `_`, `+` or `-` are written as `~` and two hex digits a byte."""
-HISTORY = (("2026-11-22", 1, ("The first version.",)),)
+# Day, version, changes.
+HISTORY = (
+    (
+        "2026-11-22",
+        1,
+        (
+            "The first version.",
+            "Before its release: a capability has an empty text instead of null in `cause`,"
+            " `subject` and `spelling` where there is nothing to say; so has a move of the schedule"
+            " in `held`.",
+            "Before its release: in the document of a capability `says`, `quick`, `looks_for`,"
+            " `file`, `line` and `code` moved into `test`, which is null where the suite no longer"
+            " has it, and has `helper` and `of` too. Each of its cells repeats the `id`.",
+            "Before its release: a proposal has `matrix`, its evidence `recipe`; a lifted"
+            " requirement has `published` and `instead`.",
+        ),
+    ),
+)
 
 
-def schemas(base_url: str) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the text of each document's JSON schema."""
-    for name, kind in DOCUMENTS.items():
-        yield (
-            name,
-            json(
-                {
-                    "$schema": DIALECT,
-                    "$id": f"{base_url}{schema_path(name)}",
-                    **document_schema(kind),
-                }
-            ),
-        )
+def schema_file(name: str, base_url: str) -> bytes:
+    """Return the file with the JSON schema of a document."""
+    address = f"{base_url}{schema_path(name)}"
+    return json({"$schema": DIALECT, "$id": address, **document_schema(DOCUMENTS[name])})
 
 
-def document_schema(kind: type[ApiShape]) -> dict[str, Any]:
-    """Return the JSON schema of a document."""
-    return msgspec.json.schema(kind)
+def document_schema(kind: type[Value]) -> dict[str, Any]:
+    """Return the JSON schema of a document: every key is there, and readers pass over others.
+
+    The types of other rooms also say what may be read in: defaults, unknown keys that are refused,
+    and bounds, which may be widened within `v1`. Of what is written none of these holds.
+    """
+    schema = msgspec.json.schema(kind, schema_hook=schema_hook)
+    return {**schema, "$defs": {name: _written(part) for name, part in schema["$defs"].items()}}
+
+
+def _written(schema: Any) -> Any:
+    """A schema, or a part of one, without what holds for reading only."""
+    match schema:
+        case {"properties": properties}:
+            rest = {key: part for key, part in schema.items() if key != "additionalProperties"}
+            parts = {name: _written(part) for name, part in properties.items()}
+            return {**rest, "properties": parts, "required": list(parts)}
+        case dict():
+            return {key: _written(part) for key, part in schema.items() if key not in _READING}
+        case list():
+            return [_written(part) for part in schema]
+    return schema
 
 
 def openapi(base_url: str) -> bytes:

@@ -2,159 +2,125 @@
 proposals.
 """
 
-from collections.abc import Sequence
+import datetime
+from collections.abc import Iterable
+
+from msgspec.structs import asdict
+from packaging.version import Version
 
 from compat.advise.request import label
-from compat.policy.proposal import Affected, Proposal
+from compat.declare.matrix import Floor
+from compat.policy.calendar import Bar, ScheduledMove
+from compat.policy.proposal import Proposal
 from compat.policy.quarters import Quarter, quarters
-from compat.site.api.cell_documents import dated
-from compat.site.api.policy_shapes import (
-    AffectedShape,
-    BarShape,
-    DatedMinimum,
-    EvidenceShape,
-    FloorShape,
-    MinimumDocument,
-    MoveShape,
-    ObjectionShape,
-    Proposals,
-    ProposalShape,
-    QuarterShape,
-    ScheduleShape,
-)
+from compat.site.api.envelope import Dated, SitePath, dated
 from compat.site.edition import MatrixReport
 from compat.site.paths import page
+from compat.value import Value
 
 
-def minimum(report: MatrixReport) -> MinimumDocument:
+class LabelledFloor(Floor, frozen=True, kw_only=True):
+    """The oldest coordinate of an axis that is supported, and why; `label` is what people call the
+    axis.
+    """
+
+    label: str
+
+
+class DatedMinimum(Value, frozen=True, kw_only=True):
+    """The minimum versions from a day on, by axis: by the rules, and with those moves only that are
+    proven now.
+    """
+
+    on: datetime.date
+    floors: dict[str, str]
+    proven: dict[str, str]
+
+
+class MinimumDocument(Dated, frozen=True, kw_only=True):
+    """The minimum versions now, and those that the schedule brings."""
+
+    floors: tuple[LabelledFloor, ...]
+    dated: tuple[DatedMinimum, ...]
+
+
+class QuarterDocument(Value, frozen=True, kw_only=True):
+    """Three months: the minimum versions on a day of it (`on`), and the ids of the moves that fall
+    into it.
+    """
+
+    id: str
+    page: SitePath
+    begin: datetime.date
+    end: datetime.date
+    on: datetime.date
+    floors: dict[str, str]
+    proven: dict[str, str]
+    moves: tuple[str, ...]
+
+
+class ScheduleDocument(Dated, frozen=True, kw_only=True):
+    """The coming moves up to a day, also by quarter, and every version's window."""
+
+    until: datetime.date
+    moves: tuple[ScheduledMove, ...]
+    quarters: tuple[QuarterDocument, ...]
+    bars: tuple[Bar, ...]
+
+
+class Proposals(Dated, frozen=True, kw_only=True):
+    """The proposals of the day."""
+
+    proposals: tuple[Proposal, ...]
+
+
+def minimum_document(report: MatrixReport) -> MinimumDocument:
     """Return the minimum versions, now and to come."""
     matrix = report.snapshot.matrix
-    axes = {axis.name: axis for axis in matrix.axes}
+    labels = {axis.name: label(axis) for axis in matrix.axes}
     return MinimumDocument(
         **dated(report),
         floors=tuple(
-            FloorShape(
-                axis=one.axis, label=label(axes[one.axis]), at=str(one.at), because=one.because
-            )
-            for one in matrix.floors
+            LabelledFloor(**asdict(floor), label=labels[floor.axis]) for floor in matrix.floors
         ),
         dated=tuple(
             DatedMinimum(
-                on=one.on,
-                floors={name: str(version) for name, version in one.floors},
-                proven={name: str(version) for name, version in one.proven},
+                on=minimum.on, floors=_by_axis(minimum.floors), proven=_by_axis(minimum.proven)
             )
-            for one in report.schedule.minimums
+            for minimum in report.schedule.minimums
         ),
     )
 
 
-def schedule_shape(report: MatrixReport) -> ScheduleShape:
+def schedule_document(report: MatrixReport) -> ScheduleDocument:
     """Return the schedule."""
-    return ScheduleShape(
+    schedule = report.schedule
+    return ScheduleDocument(
         **dated(report),
-        until=report.schedule.until,
-        moves=tuple(
-            MoveShape(
-                id=one.id,
-                axis=one.axis,
-                package=one.package,
-                floor=str(one.floor),
-                to=str(one.to),
-                released=one.released,
-                allowed=one.allowed,
-                announced=one.announced,
-                on=one.on,
-                wording=one.wording,
-                state=one.state,
-                rule=one.rule,
-                source=one.source,
-                held=one.held,
-                proven=one.proven,
-                proof=one.proof,
-                before=str(one.before),
-                lost=_affected(one.lost),
-            )
-            for one in report.schedule.moves
-        ),
-        quarters=tuple(_quarter(report, one) for one in quarters(report.schedule)),
-        bars=tuple(
-            BarShape(
-                axis=one.axis,
-                version=str(one.version),
-                released=one.released,
-                until=one.until,
-                end_of_life=one.end_of_life,
-                is_floor=one.is_floor,
-            )
-            for one in report.schedule.bars
-        ),
+        until=schedule.until,
+        moves=schedule.moves,
+        quarters=tuple(_quarter(report, quarter) for quarter in quarters(schedule)),
+        bars=schedule.bars,
     )
 
 
-def proposals_shape(report: MatrixReport) -> Proposals:
+def proposals_document(report: MatrixReport) -> Proposals:
     """Return the proposals."""
-    return Proposals(**dated(report), proposals=tuple(map(_proposal, report.proposals)))
+    return Proposals(**dated(report), proposals=report.proposals)
 
 
-def _quarter(report: MatrixReport, one: Quarter) -> QuarterShape:
-    return QuarterShape(
-        id=one.id,
-        page=page(report.name, "schedule", one.id),
-        begin=one.begin,
-        end=one.end,
-        on=one.on,
-        floors={name: str(version) for name, version in one.floors},
-        proven={name: str(version) for name, version in one.proven},
-        moves=tuple(move.id for move in one.moves),
+def _quarter(report: MatrixReport, quarter: Quarter) -> QuarterDocument:
+    return QuarterDocument(
+        id=quarter.id,
+        page=page(report.name, "schedule", quarter.id),
+        begin=quarter.begin,
+        end=quarter.end,
+        on=quarter.on,
+        floors=_by_axis(quarter.floors),
+        proven=_by_axis(quarter.proven),
+        moves=tuple(move.id for move in quarter.moves),
     )
 
 
-def _proposal(one: Proposal) -> ProposalShape:
-    return ProposalShape(
-        id=one.id,
-        digest=one.digest,
-        open=one.is_open,
-        axis=one.axis,
-        package=one.package,
-        kind=one.kind,
-        release=one.release,
-        current=str(one.current),
-        proposed=str(one.proposed),
-        because=one.because,
-        earliest=one.earliest,
-        grounds=one.grounds,
-        objections=tuple(
-            ObjectionShape(against=o.against, because=o.because, cells=o.cells)
-            for o in one.objections
-        ),
-        arithmetic=one.arithmetic,
-        evidence=tuple(
-            EvidenceShape(
-                cell=proof.cell,
-                verdict=proof.verdict,
-                outcome=proof.outcome,
-                latest=proof.latest,
-                days=proof.days,
-                supports=proof.supports,
-                stale=proof.stale,
-                because=proof.because,
-            )
-            for proof in one.evidence
-        ),
-        lost=_affected(one.lost),
-        gained=_affected(one.gained),
-        needs=one.needs,
-    )
-
-
-def _affected(found: Sequence[Affected]) -> tuple[AffectedShape, ...]:
-    return tuple(
-        AffectedShape(
-            axis=one.axis,
-            package=one.package,
-            versions=tuple(map(str, one.versions)),
-            releases=tuple(map(str, one.releases)),
-        )
-        for one in found
-    )
+def _by_axis(floors: Iterable[tuple[str, Version]]) -> dict[str, str]:
+    return {axis: str(version) for axis, version in floors}

@@ -59,22 +59,25 @@ def badges(edition: Edition) -> Iterator[SiteFile]:
 
 def matrix_badges(report: MatrixReport) -> Iterator[tuple[tuple[str, ...], Badge]]:
     """Yield the badges of a matrix by the parts of their names."""
-    of = _by_subject(report)
-    newest = max(of, default=None)
-    yield ("status",), _release(report, newest, of[newest]) if newest is not None else _none(report)
-    yield ("latest",), _latest(report, of)
+    releases = _by_subject(report)
+    newest = max(releases, default=None)
+    if newest is None:
+        yield ("status",), _none(report)
+    else:
+        yield ("status",), _release(report, newest, releases[newest])
+    yield ("latest",), _latest(report, releases)
     floors = {floor.axis: str(floor.at) for floor in report.snapshot.matrix.floors}
     for axis in report.snapshot.matrix.axes:
         if axis.name != report.snapshot.matrix.subject:
-            at = floors.get(axis.name)
-            message, colour = (NO_DATA, GREY) if at is None else (f"{at} or newer", BLUE)
+            floor = floors.get(axis.name)
+            message, colour = (NO_DATA, GREY) if floor is None else (f"{floor} or newer", BLUE)
             yield (
                 (f"{axis.name}-min",),
                 Badge(label=f"minimum {label(axis)}", message=message, colour=colour),
             )
     yield ("proposal",), _proposal(report)
     yield ("freshness",), _freshness(report)
-    for version, entries in sorted(of.items()):
+    for version, entries in sorted(releases.items()):
         yield ("release", str(version)), _release(report, version, entries)
 
 
@@ -94,7 +97,7 @@ def endpoint(badge: Badge) -> bytes:
 
 
 def svg(badge: Badge) -> bytes:
-    """Return the badge as a picture that says its words to those who do not see it."""
+    """Return the badge as an image with a title and a description for screen readers."""
     left, right = line(badge.label, _LONGEST), line(badge.message, _LONGEST)
     wide, rest = (round(_width(text)) + 2 * _PADDING for text in (left, right))
     size = {
@@ -105,7 +108,7 @@ def svg(badge: Badge) -> bytes:
     root = ElementTree.Element("svg", xmlns=SVG, role="img", attrib=size)
     root.set("aria-labelledby", "t d")
     ElementTree.SubElement(root, "title", id="t").text = f"{left}: {right}"
-    ElementTree.SubElement(root, "desc", id="d").text = f"A badge that says of {left}: {right}"
+    ElementTree.SubElement(root, "desc", id="d").text = f"Badge. {left}: {right}"
     for x, width, colour in ((0, wide, "#24292f"), (wide, rest, badge.colour)):
         ElementTree.SubElement(
             root, "rect", x=str(x), width=str(width), height=str(_HEIGHT), fill=colour
@@ -122,10 +125,10 @@ def svg(badge: Badge) -> bytes:
 
 
 def _by_subject(report: MatrixReport) -> dict[Version, list[Entry]]:
-    found: defaultdict[Version, list[Entry]] = defaultdict(list)
+    releases: defaultdict[Version, list[Entry]] = defaultdict(list)
     for entry in report.snapshot.entries:
-        found[entry.cell.on(report.snapshot.matrix.subject).version].append(entry)
-    return found
+        releases[entry.cell.on(report.snapshot.matrix.subject).version].append(entry)
+    return releases
 
 
 def _none(report: MatrixReport) -> Badge:
@@ -133,13 +136,13 @@ def _none(report: MatrixReport) -> Badge:
 
 
 def _release(report: MatrixReport, version: Version, entries: Sequence[Entry]) -> Badge:
-    """What is known of one release: the state of the cell that speaks for it, with which Pythons,
-    and when.
+    """What is known of one release: the state of its representative cell, with which Pythons, and
+    when.
     """
-    spoken = representative(entries)
-    look = style_of(spoken, report.places[place_of(spoken.cell)])
+    best = representative(entries)
+    look = style_of(best, report.places[place_of(best.cell)])
     name = f"{report.snapshot.matrix.subject_axis.package} {version}"
-    if not spoken.is_tested:
+    if not best.is_tested:
         return Badge(
             label=name, message=look.word if look.state == "infeasible" else NO_DATA, colour=GREY
         )
@@ -147,23 +150,23 @@ def _release(report: MatrixReport, version: Version, entries: Sequence[Entry]) -
     alike = {
         str(e.cell.on(python).version)
         for e in entries
-        if e.is_tested and e.verdict.kind == spoken.verdict.kind
+        if e.is_tested and e.verdict.kind == best.verdict.kind
     }
     every = sorted({entry.cell.on(python).version for entry in entries})
-    pythons = ranges(alike, [str(one) for one in every])
-    stale = ", stale" if spoken.verdict.stale else ""
-    message = f"{look.word}, Python {pythons}, {_tested(spoken)}{stale}"
+    pythons = ranges(alike, [str(version) for version in every])
+    stale = ", stale" if best.verdict.stale else ""
+    message = f"{look.word}, Python {pythons}, {_tested(best)}{stale}"
     return Badge(label=name, message=message, colour=_COLOURS[look.state])
 
 
-def _latest(report: MatrixReport, of: dict[Version, list[Entry]]) -> Badge:
-    for version in sorted(of, reverse=True):
-        spoken = representative(of[version])
-        if spoken.verdict.kind == "works":
-            look = style_of(spoken, report.places[place_of(spoken.cell)])
+def _latest(report: MatrixReport, releases: dict[Version, list[Entry]]) -> Badge:
+    for version in sorted(releases, reverse=True):
+        best = representative(releases[version])
+        if best.verdict.kind == "works":
+            look = style_of(best, report.places[place_of(best.cell)])
             name = f"newest {report.snapshot.matrix.subject_axis.package} that works"
             return Badge(
-                label=name, message=f"{version}, {_tested(spoken)}", colour=_COLOURS[look.state]
+                label=name, message=f"{version}, {_tested(best)}", colour=_COLOURS[look.state]
             )
     return _none(report)
 
@@ -172,9 +175,9 @@ def _proposal(report: MatrixReport) -> Badge:
     name = "proposed minimum"
     if report.snapshot.ask.policy is None:
         return Badge(label=name, message=NO_DATA, colour=GREY)
-    found = [one for one in report.proposals if one.is_open]
-    message = ", ".join(f"{one.package} {one.proposed}" for one in found) or "none"
-    return Badge(label=name, message=message, colour=AMBER if found else BLUE)
+    moves = [proposal for proposal in report.proposals if proposal.is_open]
+    message = ", ".join(f"{move.package} {move.proposed}" for move in moves) or "none"
+    return Badge(label=name, message=message, colour=AMBER if moves else BLUE)
 
 
 def _freshness(report: MatrixReport) -> Badge:
@@ -202,7 +205,7 @@ def _date(date: datetime.date) -> str:
 
 
 def _width(text: str) -> float:
-    """About how wide a text is in Verdana of 11 pixels; the picture stretches the text to it."""
+    """About how wide a text is in Verdana of 11 pixels; the image stretches the text to it."""
     return sum(_advance(char) for char in text)
 
 

@@ -1,4 +1,4 @@
-"""The `site` room's social card: the answer of a matrix as a picture of 1200 by 630.
+"""The `site` room's social card: the answer of a matrix as an image of 1200 by 630.
 
 It is SVG: a bitmap would need a drawing library and fonts. What shows only bitmaps shows the page's
 title instead.
@@ -56,7 +56,7 @@ def _lines(report: MatrixReport) -> Iterator[str]:
         ):
             yield line(f"{label(axis)} {proof.version(axis.name)}", 48)
     else:
-        yield "nothing is proven so far"
+        yield "no combination passed yet"
     kinds = Counter(entry.verdict.kind for entry in snapshot.known if entry.is_tested)
     yield line(
         f"{count(kinds.total(), 'cell')} tested, {kinds['works']} work; {day(snapshot.day)}", 48

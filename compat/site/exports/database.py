@@ -2,25 +2,26 @@
 SQLite file.
 """
 
+import datetime
 import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from compat.results.record import Capability, Ran
 from compat.results.snapshot import Entry
 from compat.results.verdict import in_order
 from compat.run.evidence import Metric
-from compat.site.api.cell_documents import verdict_fields
+from compat.site.api.cell_documents import cell_summary
 from compat.site.edition import Edition, Made, MatrixReport, SiteFile
 from compat.site.encode import fit
 from compat.site.paths import download_path, segment
 
+Row = dict[str, Any]
 TABLES = """
 CREATE TABLE cells (
     id TEXT PRIMARY KEY, recipe TEXT NOT NULL, verdict TEXT NOT NULL, state TEXT NOT NULL,
@@ -111,63 +112,126 @@ def database(report: MatrixReport) -> bytes:
         return path.read_bytes()
 
 
-def _tables(report: MatrixReport) -> Iterator[tuple[str, Iterator[tuple[Any, ...]]]]:
-    known, titles = report.snapshot.known, report.titles
-    runs = [(entry, run) for entry in known for run in in_order(entry.runs)]
+def _tables(report: MatrixReport) -> Iterator[tuple[str, Iterator[Row]]]:
+    """The rows of each table, by the names of its columns."""
+    runs = [
+        (number, entry, run)
+        for number, (entry, run) in enumerate(
+            ((entry, run) for entry in report.snapshot.known for run in in_order(entry.runs)), 1
+        )
+    ]
     answers: dict[tuple[Capability, ...], int] = {}
-    yield "cells", (_cell(report, entry) for entry in known)
+    for _, _, run in runs:
+        answers.setdefault(run.capabilities, len(answers) + 1)
+    yield "cells", (_cell(report, entry) for entry in report.snapshot.known)
     yield "coordinates", _coordinates(report)
-    yield "runs", (_run(n, entry, run, answers) for n, (entry, run) in enumerate(runs, 1))
+    yield (
+        "runs",
+        (
+            _run(number, entry, run) | {"answers": answers[run.capabilities]}
+            for number, entry, run in runs
+        ),
+    )
     yield (
         "answers",
-        ((number, *_capability(one)) for told, number in answers.items() for one in told),
+        (
+            {"id": number, **_answer(capability)}
+            for capabilities, number in answers.items()
+            for capability in capabilities
+        ),
     )
-    yield (
-        "metrics",
-        ((n, *_metric(one)) for n, (_, run) in enumerate(runs, 1) for one in run.metrics),
-    )
-    words = {name: (capability.title, capability.says) for name, capability in titles.items()}
-    helpers = set(report.helpers)
-    names = (*report.asked, *report.helpers)
-    yield "suite", (_fit(n, *words.get(n, (None, None)), n in helpers) for n in names)
+    yield "metrics", (_metric(number, metric) for number, _, run in runs for metric in run.metrics)
+    yield "suite", (_test(report, name) for name in (*report.asked, *report.helpers))
 
 
-def _insert(connection: sqlite3.Connection, table: str, rows: Iterator[tuple[Any, ...]]) -> None:
-    columns = len(connection.execute(f"PRAGMA table_info({table})").fetchall())
-    connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})", rows)
+def _insert(connection: sqlite3.Connection, table: str, rows: Iterator[Row]) -> None:
+    for columns, alike in groupby(rows, key=tuple):
+        names = ", ".join(f":{column}" for column in columns)
+        connection.executemany(
+            f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({names})", map(_fit, alike)
+        )
 
 
-def _cell(report: MatrixReport, entry: Entry) -> tuple[Any, ...]:
-    found, obstacle = msgspec.to_builtins(verdict_fields(report, entry)), entry.obstacle
-    return _fit(
-        *found.values(), *((None, None) if obstacle is None else (obstacle.kind, obstacle.because))
-    )
+def _cell(report: MatrixReport, entry: Entry) -> Row:
+    summary, obstacle = cell_summary(report, entry), entry.obstacle
+    return {
+        "id": summary.id,
+        "recipe": summary.recipe,
+        "verdict": summary.verdict,
+        "state": summary.state,
+        "evidence": summary.evidence,
+        "outcome": summary.outcome,
+        "since": _iso(summary.since),
+        "latest": _iso(summary.latest),
+        "stale": summary.stale,
+        "tested": summary.tested,
+        "passed": summary.passed,
+        "isolation": summary.isolation,
+        "planned": summary.planned,
+        "obstacle": None if obstacle is None else obstacle.kind,
+        "because": None if obstacle is None else obstacle.because,
+    }
 
 
-def _coordinates(report: MatrixReport) -> Iterator[tuple[Any, ...]]:
-    places = report.advisor.ranks.positions
+def _coordinates(report: MatrixReport) -> Iterator[Row]:
+    positions = report.advisor.ranks.positions
     for entry in report.snapshot.known:
-        for one in entry.cell.coordinates:
-            yield entry.verdict.cell, one.axis, str(one.version), places[one.axis][one.version]
+        for coordinate in entry.cell.coordinates:
+            yield {
+                "cell": entry.verdict.cell,
+                "axis": coordinate.axis,
+                "version": str(coordinate.version),
+                "place": positions[coordinate.axis][coordinate.version],
+            }
 
 
-def _run(
-    number: int, entry: Entry, run: Ran, answers: dict[tuple[Capability, ...], int]
-) -> tuple[Any, ...]:
-    counts = any(one.run is run for one in entry.counted)
-    outcome = fit(" ".join(map(str, run.outcomes)))
-    answer = answers.setdefault(run.capabilities, len(answers) + 1)
-    began = (number, entry.verdict.cell, run.started.isoformat(), outcome, counts, run.seconds)
-    return *began, run.isolation, run.lock_digest, run.suite_digest, answer
+def _run(number: int, entry: Entry, run: Ran) -> Row:
+    return {
+        "id": number,
+        "cell": entry.verdict.cell,
+        "started": run.started.isoformat(),
+        "outcome": " ".join(map(str, run.outcomes)),
+        "counts": any(counted.run is run for counted in entry.counted),
+        "seconds": run.seconds,
+        "isolation": run.isolation,
+        "lock_digest": run.lock_digest,
+        "suite_digest": run.suite_digest,
+    }
 
 
-def _capability(one: Capability) -> tuple[Any, ...]:
-    return _fit(one.id, one.status, one.cause or None, one.subject or None, one.spelling or None)
+def _answer(capability: Capability) -> Row:
+    return {
+        "capability": capability.id,
+        "status": capability.status,
+        "cause": capability.cause or None,
+        "subject": capability.subject or None,
+        "spelling": capability.spelling or None,
+    }
 
 
-def _metric(one: Metric) -> tuple[Any, ...]:
-    return _fit(one.name, one.value, one.unit, one.better)
+def _metric(number: int, metric: Metric) -> Row:
+    return {
+        "run": number,
+        "name": metric.name,
+        "value": metric.value,
+        "unit": metric.unit,
+        "better": metric.better,
+    }
 
 
-def _fit(*row: Any) -> tuple[Any, ...]:
-    return tuple(fit(one) if isinstance(one, str) else one for one in row)
+def _test(report: MatrixReport, name: str) -> Row:
+    test = report.titles.get(name)
+    return {
+        "capability": name,
+        "title": None if test is None else test.title,
+        "says": None if test is None else test.says,
+        "of_helper": name in report.helpers,
+    }
+
+
+def _iso(day: datetime.date | None) -> str | None:
+    return None if day is None else day.isoformat()
+
+
+def _fit(row: Row) -> Row:
+    return {name: fit(value) if isinstance(value, str) else value for name, value in row.items()}

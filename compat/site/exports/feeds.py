@@ -1,7 +1,7 @@
-"""The `site` room's feeds: what happened, as Atom (RFC 4287); nothing that is still to come.
+"""The `site` room's feeds: past events as Atom (RFC 4287); calendars have what is still to come.
 
-Written with the standard library: feedgen, the best known package that writes Atom, brings lxml
-along and adds elements of its own, for the twelve that stand here. An entry's id names what
+Written with the standard library: feedgen, the best known package that writes Atom, needs
+lxml, and adds elements that these feeds have no use for. An entry's id names what
 happened, so it is never used again.
 """
 
@@ -18,24 +18,24 @@ from compat.policy.proposal import Proposal
 from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import fit, moment, written
 from compat.site.history import Event
-from compat.site.paths import cell_page, feed_entry, feed_path, page, segment
+from compat.site.paths import cell_page, feed_entry_id, feed_path, page, segment
 from compat.site.wording import cause_sentence, day, listed, place_words
 from compat.value import Value
 
 ATOM = "http://www.w3.org/2005/Atom"
 MOST_ENTRIES = 100
 _TITLES = {
-    "all": "everything that happened",
-    "regressions": "what ceased to work",
+    "all": "all events",
+    "regressions": "regressions",
     "releases": "new releases",
     "proposals": "proposed minimum versions",
-    "health": "whether the records are renewed",
+    "health": "whether tests still run",
 }
 
 
-class Happening(Value, frozen=True, kw_only=True):
-    """Something that happened: the feeds that tell of it, a name that nothing else will ever have,
-    and the words.
+class FeedEntry(Value, frozen=True, kw_only=True):
+    """An event: the feeds that have it besides `all`, a name that no other event will ever have,
+    and its text.
     """
 
     feeds: tuple[str, ...]
@@ -49,24 +49,26 @@ class Happening(Value, frozen=True, kw_only=True):
 def feeds(edition: Edition) -> Iterator[SiteFile]:
     """Yield the feeds of every matrix."""
     for report in edition.reports:
-        found = sorted(happenings(report), key=lambda one: (-one.moment.timestamp(), one.name))
+        past = sorted(
+            feed_entries(report), key=lambda entry: (-entry.moment.timestamp(), entry.name)
+        )
         for name in _TITLES:
-            entries = [one for one in found if name == "all" or name in one.feeds]
+            entries = [entry for entry in past if name == "all" or name in entry.feeds]
             yield SiteFile(
                 path=feed_path(report.name, name),
                 content=atom(edition, report, name, entries[:MOST_ENTRIES]),
             )
 
 
-def happenings(report: MatrixReport) -> Iterator[Happening]:
-    """Yield what happened up to the report's day and may stand in a feed, in no order."""
-    yield from (_change(report, event) for event in _telling(report.events))
+def feed_entries(report: MatrixReport) -> Iterator[FeedEntry]:
+    """Yield the events up to the report's day, in no order."""
+    yield from (_change(report, event) for event in _newest(report.events))
     yield from _releases(report)
-    yield from (_proposal(report, one) for one in report.proposals if one.is_open)
+    yield from (_proposal(report, each) for each in report.proposals if each.is_open)
     yield from _silence(report)
 
 
-def _telling(events: Sequence[Event]) -> tuple[Event, ...]:
+def _newest(events: Sequence[Event]) -> tuple[Event, ...]:
     """The newest changes and the newest regressions, as many as feeds hold; events come the newest
     first.
     """
@@ -74,40 +76,40 @@ def _telling(events: Sequence[Event]) -> tuple[Event, ...]:
     return (*events[:MOST_ENTRIES], *regressed[:MOST_ENTRIES])
 
 
-def atom(edition: Edition, report: MatrixReport, name: str, entries: Iterable[Happening]) -> bytes:
+def atom(edition: Edition, report: MatrixReport, name: str, entries: Iterable[FeedEntry]) -> bytes:
     """Return a feed as a document; it was last updated when its newest entry happened."""
     shown, url = list(entries), edition.url(feed_path(report.name, name))
     root = ElementTree.Element("feed", xmlns=ATOM)
-    _say(root, "id", url)
-    _say(root, "title", f"{report.snapshot.matrix.title}: {_TITLES[name]}")
-    _say(
+    _text(root, "id", url)
+    _text(root, "title", f"{report.snapshot.matrix.title}: {_TITLES[name]}")
+    _text(
         root,
         "updated",
-        _stamp(max((one.moment for one in shown), default=moment(datetime.date(2000, 1, 1)))),
+        _stamp(max((entry.moment for entry in shown), default=moment(datetime.date(2000, 1, 1)))),
     )
     ElementTree.SubElement(root, "link", rel="self", type="application/atom+xml", href=fit(url))
     ElementTree.SubElement(
         root, "link", rel="alternate", type="text/html", href=fit(edition.url(page(report.name)))
     )
-    _say(ElementTree.SubElement(root, "author"), "name", "compat")
-    for one in shown:
-        _entry(root, edition, report, one)
+    _text(ElementTree.SubElement(root, "author"), "name", "compat")
+    for entry in shown:
+        _add(root, edition, report, entry)
     return written(root)
 
 
-def _entry(
-    root: ElementTree.Element, edition: Edition, report: MatrixReport, one: Happening
+def _add(
+    root: ElementTree.Element, edition: Edition, report: MatrixReport, entry: FeedEntry
 ) -> None:
-    entry, url = ElementTree.SubElement(root, "entry"), edition.url(one.path)
-    _say(entry, "id", edition.url(feed_entry(report.name, one.name)))
-    _say(entry, "title", one.title)
-    _say(entry, "updated", _stamp(one.moment))
-    _say(entry, "published", _stamp(one.moment))
-    ElementTree.SubElement(entry, "link", rel="alternate", type="text/html", href=fit(url))
-    _say(entry, "content", one.text).set("type", "text")
+    element, url = ElementTree.SubElement(root, "entry"), edition.url(entry.path)
+    _text(element, "id", edition.url(feed_entry_id(report.name, entry.name)))
+    _text(element, "title", entry.title)
+    _text(element, "updated", _stamp(entry.moment))
+    _text(element, "published", _stamp(entry.moment))
+    ElementTree.SubElement(element, "link", rel="alternate", type="text/html", href=fit(url))
+    _text(element, "content", entry.text).set("type", "text")
 
 
-def _say(parent: ElementTree.Element, name: str, text: str) -> ElementTree.Element:
+def _text(parent: ElementTree.Element, name: str, text: str) -> ElementTree.Element:
     element = ElementTree.SubElement(parent, name)
     element.text = fit(text)
     return element
@@ -121,18 +123,18 @@ def _stamp(when: datetime.datetime) -> str:
     )
 
 
-def _change(report: MatrixReport, event: Event) -> Happening:
+def _change(report: MatrixReport, event: Event) -> FeedEntry:
     change, cell = event.change, event.entry.cell
     before = "" if change.before in (None, "unknown") else f", was {change.before}"
     place, outcome = place_words(cell, report.snapshot.matrix), event.verdict.outcome
     lines = [
         f"Cell {cell.id}.",
         "" if outcome is None else f"{outcome}. {cause_sentence(outcome)}",
-        f"Ceased to work: {listed(change.lost)}." if change.lost else "",
+        f"Works no longer: {listed(change.lost)}." if change.lost else "",
         f"Works now: {listed(change.gained)}." if change.gained else "",
-        f"The {' and the '.join(event.beside)} had changed, too." if event.beside else "",
+        f"The {' and the '.join(event.beside)} also changed." if event.beside else "",
     ]
-    return Happening(
+    return FeedEntry(
         feeds=("regressions",) if change.kind == "regressed" else (),
         name=f"cell-{cell.id}-{_stamp(event.moment)}-{_short(change.kind, str(outcome))}",
         moment=event.moment,
@@ -142,7 +144,7 @@ def _change(report: MatrixReport, event: Event) -> Happening:
     )
 
 
-def _releases(report: MatrixReport) -> Iterator[Happening]:
+def _releases(report: MatrixReport) -> Iterator[FeedEntry]:
     snapshot = report.snapshot
     for axis in snapshot.matrix.packages:
         for release in selected(
@@ -151,12 +153,15 @@ def _releases(report: MatrixReport) -> Iterator[Happening]:
             if release.uploaded is None or release.uploaded.date() > snapshot.day:
                 continue
             is_subject = axis.name == snapshot.matrix.subject
-            yield Happening(
+            yield FeedEntry(
                 feeds=("releases",),
                 name=f"release-{axis.name}-{segment(str(release.version))}",
                 moment=release.uploaded,
-                title=f"{label(axis)} {release.version} came out",
-                text=f"{label(axis)} {release.version} came out on {day(release.uploaded.date())}.",
+                title=f"{label(axis)} {release.version} released",
+                text=(
+                    f"{label(axis)} {release.version} was released on"
+                    f" {day(release.uploaded.date())}."
+                ),
                 path=(
                     page(report.name, "release", str(release.version))
                     if is_subject
@@ -165,27 +170,28 @@ def _releases(report: MatrixReport) -> Iterator[Happening]:
             )
 
 
-def _proposal(report: MatrixReport, one: Proposal) -> Happening:
-    """A proposal happened when the newest run that it rests on did."""
+def _proposal(report: MatrixReport, proposal: Proposal) -> FeedEntry:
+    """A proposal is dated by the newest run that it rests on."""
     days = [
         proof.latest
-        for proof in one.evidence
+        for proof in proposal.evidence
         if proof.latest is not None and proof.latest <= report.snapshot.day
     ]
-    return Happening(
+    return FeedEntry(
         feeds=("proposals",),
-        name=f"proposal-{one.id}-{one.digest[:16]}",
+        name=f"proposal-{proposal.id}-{proposal.digest[:16]}",
         moment=moment(max(days, default=report.snapshot.day)),
-        title=f"proposed: {one.package} {one.current} to {one.proposed} as the minimum",
-        text=f"{one.because}. {' '.join(one.grounds)}",
+        title=(
+            f"proposed: {proposal.package} {proposal.proposed} as the minimum instead of"
+            f" {proposal.current}"
+        ),
+        text=f"{proposal.because}. {' '.join(proposal.grounds)}",
         path=page(report.name, "proposals"),
     )
 
 
-def _silence(report: MatrixReport) -> Iterator[Happening]:
-    """That nothing ran for so long that every verdict is stale; it happened on the first such
-    day.
-    """
+def _silence(report: MatrixReport) -> Iterator[FeedEntry]:
+    """That nothing ran for so long that every verdict is stale, dated by the first such day."""
     tested = [
         entry.verdict.latest for entry in report.snapshot.known if entry.verdict.latest is not None
     ]
@@ -193,11 +199,11 @@ def _silence(report: MatrixReport) -> Iterator[Happening]:
         return
     since = max(tested) + datetime.timedelta(days=report.snapshot.present.fresh_days + 1)
     if since <= report.snapshot.day:
-        yield Happening(
+        yield FeedEntry(
             feeds=("health",),
             name=f"stale-{since}",
             moment=moment(since),
-            title="every verdict is stale: nothing runs what is due",
+            title="every result is out of date: no test runs any more",
             text=f"The newest run that counts was on {day(max(tested))}.",
             path=page(report.name, "reliability"),
         )

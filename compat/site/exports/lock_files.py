@@ -28,7 +28,7 @@ def files(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
         for cell in report.locks:
             whole, *two = _paths(report, cell)
-            text = report.kept.lock_text(cell) or ""
+            text = report.parts.lock_text(cell) or ""
             yield SiteFile(path=whole, content=text.encode())
             if STEPS in text and in_two_steps(report.locks[cell]):
                 for path, part in zip(two, parts(report.locks[cell]), strict=True):

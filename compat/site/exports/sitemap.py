@@ -1,5 +1,5 @@
-"""The `site` room's list of pages for search engines, and what they are told to leave alone:
-nothing.
+"""The `site` room's files for search engines: a list of all pages, and the permission to read
+them.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def sitemap(edition: Edition) -> Iterator[SiteFile | DigestListing]:
 
 def _pages(edition: Edition, listed: tuple[Listed, ...]) -> bytes:
     root = ElementTree.Element("urlset", xmlns=SCHEMA)
-    pages = [one.path for one in listed if one.path.rpartition("/")[2] == "index.html"]
+    pages = [file.path for file in listed if file.path.rpartition("/")[2] == "index.html"]
     for path in pages[:MOST]:
         ElementTree.SubElement(ElementTree.SubElement(root, "url"), "loc").text = fit(
             edition.url(path)

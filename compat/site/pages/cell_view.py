@@ -108,7 +108,7 @@ def cell_view(
     neighbour.
     """
     cell, verdict, matrix = entry.cell, entry.verdict, volume.snapshot.matrix
-    records, siblings = volume.kept.records(cell.id), volume.places[place_of(cell)]
+    records, siblings = volume.parts.records(cell.id), volume.places[place_of(cell)]
     lock = volume.locks.get(cell.id)
     symbol, look = cell_symbol(entry, siblings)
     here = packages(volume, cell.id, records)
@@ -231,7 +231,9 @@ def _red(
         return None
     green = neighbours.greener(entry)
     there = (
-        {} if green is None else packages(volume, green.cell.id, volume.kept.records(green.cell.id))
+        {}
+        if green is None
+        else packages(volume, green.cell.id, volume.parts.records(green.cell.id))
     )
     failed = [record for record in records if outcome in record.outcomes]
     return Red(

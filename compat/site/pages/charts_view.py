@@ -38,7 +38,7 @@ def charts(volume: MatrixReport) -> Charts:
 
 
 def _counting(volume: MatrixReport, column: ReleaseColumn) -> tuple[Record, ...]:
-    return tuple(one for one in volume.kept.records(column.entry.cell.id) if one.metrics)
+    return tuple(one for one in volume.parts.records(column.entry.cell.id) if one.metrics)
 
 
 def _support(volume: MatrixReport) -> Chart | None:
