@@ -20,7 +20,6 @@ from compat.declare.matrix import (
     PackageAxis,
     parse_pin,
 )
-from compat.declare.satisfiable import satisfiable
 from compat.declare.text import parse_requirement
 from compat.errors import Fault
 
@@ -112,7 +111,7 @@ def _specifiers(matrix: Matrix) -> Iterator[Finding]:
 
 
 def _unsatisfiable(path: Path, specifier: SpecifierSet | Outside) -> Iterator[Finding]:
-    if isinstance(specifier, SpecifierSet) and not satisfiable(specifier):
+    if isinstance(specifier, SpecifierSet) and specifier.is_unsatisfiable():
         yield Finding("unsatisfiable", path, f"no version satisfies {shown(str(specifier))}")
 
 
@@ -146,7 +145,7 @@ def _conditions(matrix: Matrix) -> Iterator[Finding]:
                 yield unknown_axis(path, name, axes)
             elif isinstance(specifier, str):
                 yield from _moved(matrix, name, specifier, path)
-            elif satisfiable(specifier):
+            elif not specifier.is_unsatisfiable():
                 yield from _unmet(axes[name], specifier, path)
 
 

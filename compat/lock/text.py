@@ -57,14 +57,6 @@ def read_digest(text: str) -> str:
     return found[1] if found else ""
 
 
-def read_pin(text: str, name: str) -> Version | None:
-    """Return the version to which a lock's text pins a package, by normalised name, without reading
-    the rest.
-    """
-    found = re.search(rf"^{re.escape(name)}==(\S+)", text, re.MULTILINE)
-    return None if found is None else _version(found[1])
-
-
 def decode_pins(text: str) -> list[Pin]:
     """Return the pins of a requirements text with hashes, sorted by name; raise ValueError for
     anything else.

@@ -10,7 +10,6 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.satisfiable import satisfiable
 from compat.value import Value
 
 
@@ -265,12 +264,12 @@ def _numbers(epoch: int, release: Sequence[int]) -> str:
 
 def _objection(text: str, floor: Version) -> str | None:
     specifiers = SpecifierSet(text)
-    if not satisfiable(specifiers):
+    if specifiers.is_unsatisfiable():
         return f"nothing is left of {text.strip()}"
     # A floor of one or two components is a series (2.8): its first patch may be left out. A longer
     # one is a version.
     admitted = (
-        satisfiable(specifiers & SpecifierSet(f"=={floor.public}.*"))
+        not (specifiers & SpecifierSet(f"=={floor.public}.*")).is_unsatisfiable()
         if _series(floor)
         else floor in specifiers
     )

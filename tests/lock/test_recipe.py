@@ -6,9 +6,9 @@ from collections.abc import Callable
 import msgspec
 import pytest
 from packaging.version import Version
+from support.memory_locker import MemoryLocker
 from support.world import catalogue_of, matrix_of, source_of, world
 
-from compat.lock.locker import MemoryLocker
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Refusal
 from compat.lock.recipe import inputs_of, lock_cell, locked_cell, moment_after
 from compat.plan.cell import parse_cell

@@ -6,10 +6,10 @@ import datetime
 
 import pytest
 from packaging.version import Version
+from support.memory_locker import MemoryLocker
 from support.world import catalogue_of, matrix_of, source_of, world
 
 from compat.declare.patches import NEWEST
-from compat.lock.locker import MemoryLocker
 from compat.lock.lockfile import Inputs, Lock
 from compat.lock.recipe import inputs_of, lock_cell
 from compat.plan.cell import parse_cell

@@ -19,10 +19,10 @@ from compat.declare.matrix import Suite
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.uv import UvLocker
+from compat.run.cell_run import CellRun
 from compat.run.classify import classify
 from compat.run.evidence import Isolation
 from compat.run.job import Bench, Job
-from compat.run.cell_run import CellRun
 from compat.run.supervise import levels
 
 # The back end writes a mark into each victim, then makes an honest wheel.

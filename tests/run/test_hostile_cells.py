@@ -20,11 +20,11 @@ from support.zoo import pytest_and_its_needs, wheel
 from compat.declare.matrix import Suite
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock, Pin
+from compat.run.cell_run import CellRun
 from compat.run.classify import classify
 from compat.run.evidence import Evidence, Isolation
 from compat.run.interpreter import bytecode_of
 from compat.run.job import Bench, Job
-from compat.run.cell_run import CellRun
 
 THEN = datetime.datetime(2026, 11, 22, tzinfo=datetime.timezone.utc)
 LEVELS: tuple[Isolation, ...] = ("L3", "L2", "L1")

@@ -28,11 +28,11 @@ from compat.lock.sources import NamedBuilds
 from compat.lock.uv import UvLocker
 from compat.results.judged import record_of
 from compat.run.builds import Builder, Workshop
+from compat.run.cell_run import CellRun
 from compat.run.classify import classify
 from compat.run.evidence import Limits
 from compat.run.job import Bench, Job
 from compat.run.outcome import is_spurious
-from compat.run.cell_run import CellRun
 
 # Its build asks for a tool without saying which version, and needs what only the old one has.
 BACKEND = """\
