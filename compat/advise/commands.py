@@ -2,6 +2,7 @@
 
 from shlex import quote
 
+from compat.declare.text import minor_series
 from compat.lock.lockfile import Lock
 from compat.lock.text import encode_pin
 from compat.value import Value
@@ -66,7 +67,7 @@ def pip_lines(lock: Lock, at: Whereabouts) -> tuple[str, ...]:
 
 def series(lock: Lock) -> str:
     """Return the interpreter series that the lock is for, X.Y."""
-    return f"{lock.inputs.python.major}.{lock.inputs.python.minor}"
+    return minor_series(lock.inputs.python)
 
 
 def in_two_steps(lock: Lock) -> bool:

@@ -10,6 +10,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import NOTHING, Rule
+from compat.declare.text import minor_series
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
@@ -77,7 +78,7 @@ def _python(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[Lifted]:
         return
     for rule in facts.rules.relaxing(cell):
         if any(relaxation.ignore_requires_python for relaxation in rule.relaxations):
-            series = f"{lock.inputs.python.major}.{lock.inputs.python.minor}"
+            series = minor_series(lock.inputs.python)
             yield _one(
                 "Python", _shown([published.requires_python]), series, rule.name, rule.because
             )

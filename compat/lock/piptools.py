@@ -10,6 +10,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 from uv import find_uv_bin
 
+from compat.declare.text import minor_series
 from compat.errors import IndexUnreachable, ToolFailed
 from compat.index.settings import IndexSettings
 from compat.index.source import ReleaseSource
@@ -140,7 +141,7 @@ class PipToolsLocker:
         """Return the interpreter of the private environment that has pip-tools, made when it is
         first asked for.
         """
-        series = f"{python.major}.{python.minor}"
+        series = minor_series(python)
         place = self._cache / "lockers" / f"py{series}"
         compiler = place / "bin" / "python"
         if (place / "ready").exists():

@@ -42,9 +42,7 @@ def inputs_of(facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset()
         platform=matrix.platform,
         requirements=tuple(sorted({_pinned(matrix.subject_axis, cell), *pins, *common})),
         finals=tuple(
-            sorted(
-                canonicalize_name(a.package) for a in matrix.packages if not a.select.prereleases
-            )
+            sorted(a.normalised_name for a in matrix.packages if not a.select.prereleases)
         ),
         as_of=None if cell.recipe == "fresh" else _as_of(facts, cell),
     )
@@ -128,7 +126,7 @@ def _withdrawals(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[frozens
     """
     offers = [name for name, r in facts.rules.relaxations(cell).items() if not r.always]
     moved = {
-        canonicalize_name(axis.package)
+        axis.normalised_name
         for axis in facts.matrix.packages
         if axis is not facts.matrix.subject_axis and facts.moved(cell, axis.name)
     }
@@ -162,7 +160,7 @@ def _relaxed(
     """Return the inputs of a relaxed cell whose relaxed packages, by normalised name, are these."""
     release, python = _subject(facts, cell, base), cell.on(facts.matrix.interpreters.name).version
     axes: dict[str, str] = {
-        canonicalize_name(axis.package): _pinned(axis, cell) for axis in facts.matrix.packages
+        axis.normalised_name: _pinned(axis, cell) for axis in facts.matrix.packages
     }
     asked = [_root(a, relaxations) for a in facts.requirements(release.version, python)]
     deep = [(name, relaxation) for name, relaxation in relaxations.items() if relaxation.everywhere]
@@ -220,7 +218,7 @@ def _subject(facts: Feasibility, cell: Cell, base: Inputs) -> Release:
 
 def _given(facts: Feasibility, release: Release) -> Pin:
     return Pin(
-        name=canonicalize_name(facts.matrix.subject_axis.package),
+        name=facts.matrix.subject_axis.normalised_name,
         version=release.version,
         hashes=tuple(sorted(artifact.sha256 for artifact in release.artifacts if artifact.sha256)),
     )

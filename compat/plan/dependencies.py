@@ -101,7 +101,7 @@ class Dependencies:
         on a Python.
         """
         self._platform, self._short = matrix.platform, matrix.interpreters.short
-        self._subject = canonicalize_name(matrix.subject_axis.package)
+        self._subject = matrix.subject_axis.normalised_name
         self._installable = installable
         self._of_subject = requirements
         self._required = {found.package.name: found for found in catalogue.required}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from compat.declare.text import minor_series
 from compat.files import remove_tree
 from compat.run import incell
 from compat.run.bytecode import BytecodeStore
@@ -49,7 +50,7 @@ class CellRun:
         self.steps = StepRunner(job, bench, self.cell, evidence, cancel)
         self.bytecode = BytecodeStore(Path(bench.bytecode), bench.tag, bench.magic)
         version = job.lock.inputs.python
-        site = f"venv/lib/python{version.major}.{version.minor}/site-packages"
+        site = f"venv/lib/python{minor_series(version)}/site-packages"
         self.environment = Environment(self.cell, site)
 
     @property

@@ -23,14 +23,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import Protocol
 
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.advise.answer import Advisor, Recommended, Unproven
 from compat.advise.proof import TestedCombination
 from compat.advise.request import Goal, Request
 from compat.declare.capabilities import Described
-from compat.index.select import members
 from compat.lock.lockfile import Lock
 from compat.lock.text import decode_lock
 from compat.plan.cell import Cell
@@ -132,13 +130,8 @@ class MatrixReport:
         """
         if (axis, version) not in self._released:
             (found,) = (one for one in self.picture.matrix.packages if one.name == axis)
-            releases = members(
-                version,
-                found.select,
-                self.picture.catalogue.package(canonicalize_name(found.package)),
-            )
-            days = [release.uploaded.date() for release in releases if release.uploaded is not None]
-            self._released[axis, version] = min(days, default=None)
+            came_out = self.picture.catalogue.came_out(found, version)
+            self._released[axis, version] = None if came_out is None else came_out.date()
         return self._released[axis, version]
 
     @cached_property

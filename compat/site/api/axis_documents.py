@@ -4,13 +4,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import get_args
 
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.advise.request import label
 from compat.declare.matrix import Axis, InterpreterAxis
 from compat.index.release import Release
-from compat.index.select import members
 from compat.results.record import Capability, Status
 from compat.results.snapshot import Entry
 from compat.site.api.axis_shapes import (
@@ -72,11 +70,7 @@ def release(
 
 def _releases(volume: MatrixReport, axis: Axis, version: Version) -> tuple[Release, ...]:
     return (
-        ()
-        if isinstance(axis, InterpreterAxis)
-        else members(
-            version, axis.select, volume.picture.catalogue.package(canonicalize_name(axis.package))
-        )
+        () if isinstance(axis, InterpreterAxis) else volume.picture.catalogue.members(axis, version)
     )
 
 

@@ -10,10 +10,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from xml.etree import ElementTree
 
-from packaging.utils import canonicalize_name
-
 from compat.advise.request import label
-from compat.index.select import selected
 from compat.policy.proposal import Proposal
 from compat.site.edition import Edition, MatrixReport, SiteFile, cell_page, page, segment
 from compat.site.encode import fit, moment, written
@@ -149,9 +146,7 @@ def _change(volume: MatrixReport, event: Event) -> Happening:
 def _releases(volume: MatrixReport) -> Iterator[Happening]:
     picture = volume.picture
     for axis in picture.matrix.packages:
-        for release in selected(
-            axis.select, picture.catalogue.package(canonicalize_name(axis.package))
-        ):
+        for release in picture.catalogue.of(axis).selected(axis.select):
             if release.uploaded is None or release.uploaded.date() > picture.day:
                 continue
             is_subject = axis.name == picture.matrix.subject
