@@ -79,9 +79,8 @@ class PipToolsLocker:
             return self._lock(compiler, inputs, done.stdout)
         refusal = refusal_of_pip(done.stderr)
         if refusal is None:
-            raise ToolFailed.of(
-                f"pip-compile could not lock {inputs.cell}: {tool_message(done.stderr[-600:])[-300:]}"
-            )
+            message = tool_message(done.stderr[-600:])[-300:]
+            raise ToolFailed.of(f"pip-compile could not lock {inputs.cell}: {message}")
         return _with_hidden(refusal, view.hidden)
 
     def _compile(self, python: Path, inputs: Inputs, url: str, folder: Path) -> Done:
@@ -114,8 +113,8 @@ class PipToolsLocker:
             for line in text.splitlines()
             if line.strip() and not line.startswith(("#", "-"))
         )
-        given = () if inputs.given is None else (inputs.given,)
-        pins = (*(self._pin(inputs, name, version) for name, version in exact), *given)
+        injected = () if inputs.injected_pin is None else (inputs.injected_pin,)
+        pins = (*(self._pin(inputs, name, version) for name, version in exact), *injected)
         version = run_resolver(
             [str(compiler), "-c", _VERSION], self._cache, self._environ, _SECONDS
         ).stdout.strip()

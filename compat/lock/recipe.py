@@ -41,7 +41,7 @@ def inputs_of(facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset()
         python=facts.patch(cell),
         platform=matrix.platform,
         requirements=tuple(sorted({_pinned(matrix.subject_axis, cell), *pins, *common})),
-        finals=tuple(
+        no_prereleases=tuple(
             sorted(a.normalised_name for a in matrix.packages if not a.select.prereleases)
         ),
         as_of=None if cell.recipe == "fresh" else _as_of(facts, cell),
@@ -176,8 +176,8 @@ def _relaxed(
         cutoffs=tuple(
             sorted(_cutoffs(facts, cell, relaxations), key=lambda cutoff: cutoff.package)
         ),
-        given=_given(facts, release),
-        given_python=_given_python(facts, cell, release),
+        injected_pin=_injected_pin(facts, release),
+        install_as_python=_install_as_python(facts, cell, release),
     )
 
 
@@ -216,7 +216,7 @@ def _subject(facts: Feasibility, cell: Cell, base: Inputs) -> Release:
     return release
 
 
-def _given(facts: Feasibility, release: Release) -> Pin:
+def _injected_pin(facts: Feasibility, release: Release) -> Pin:
     return Pin(
         name=facts.matrix.subject_axis.normalised_name,
         version=release.version,
@@ -224,7 +224,7 @@ def _given(facts: Feasibility, release: Release) -> Pin:
     )
 
 
-def _given_python(facts: Feasibility, cell: Cell, release: Release) -> Version | None:
+def _install_as_python(facts: Feasibility, cell: Cell, release: Release) -> Version | None:
     """A declared interpreter that the subject admits, when it does not admit the cell's own."""
     asked = None if release.published is None else release.published.requires_python
     if admits(asked, facts.patch(cell)):

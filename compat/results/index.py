@@ -21,7 +21,7 @@ from compat.run.evidence import Isolation, Metric
 from compat.run.outcome import Outcome, Passed, parse_outcome
 from compat.value import Value
 
-VERSION = 4
+VERSION = 5
 LOCK_SECONDS = 10.0  # how long another run may hold the index before this one does without
 # `root` stands for a matrix's folder, and `path` is below it: `<cell>/<file>`, which is ASCII
 # whatever the root is.

@@ -27,7 +27,7 @@ from compat.run.outcome import (
 from compat.run.signatures import EXCEPTIONS, match_signature
 from compat.value import StrictValue
 
-FORMAT = 3
+FORMAT = 4
 Raw = dict[str, Any]
 MOST_BYTES = 2 * 1024 * 1024
 MOST_LOG_BYTES = 4096
@@ -97,13 +97,13 @@ class Capability(StrictValue, frozen=True, kw_only=True):
 class StepSeconds(StrictValue, frozen=True, kw_only=True):
     """How long each step took; None when it was not reached.
 
-    `ours` is what compat itself took besides.
+    `overhead` is what compat itself took besides.
     """
 
     install: Seconds | None = None
     import_: Seconds | None = msgspec.field(default=None, name="import")
     suite: Seconds | None = None
-    ours: Seconds | None = None
+    overhead: Seconds | None = None
 
 
 class _Try(StrictValue, frozen=True, kw_only=True):
@@ -161,7 +161,7 @@ def _with_involved(raw: Raw) -> Raw:
     """Format 1 did not say which packages a failure speaks of: as far as its outcome and what was
     installed tell.
     """
-    outcome = parse_outcome(raw["outcome"])
+    outcome = parse_outcome(_renamed(raw["outcome"]))
     if isinstance(outcome, Failed) and outcome.stage == "lock":
         packages = involved_in_refusal(outcome.subject, raw["log"])
     else:
@@ -174,8 +174,36 @@ def _with_remarks(raw: Raw) -> Raw:
     return {**raw, "remarks": []}
 
 
+def _with_new_names(raw: Raw) -> Raw:
+    """Format 3 called some causes and one of the times by other names."""
+    seconds = dict(raw["step_seconds"])
+    seconds["overhead"] = seconds.pop("ours")
+    return {
+        **raw,
+        "outcome": _renamed(raw["outcome"]),
+        "attempts": [{**a, "outcome": _renamed(a["outcome"])} for a in raw["attempts"]],
+        "capabilities": [
+            {**c, "cause": RENAMED_CAUSES.get(c["cause"], c["cause"])} for c in raw["capabilities"]
+        ],
+        "step_seconds": seconds,
+    }
+
+
+def _renamed(outcome: str) -> str:
+    """The outcome with its cause's name of today."""
+    head, bracket, parts = outcome.partition("(")
+    stage, colon, cause = head.partition(":")
+    return f"{stage}{colon}{RENAMED_CAUSES.get(cause, cause)}{bracket}{parts}"
+
+
+# Causes that were renamed in format 4, by their names before.
+RENAMED_CAUSES = {"not-as-asked": "environment-mismatch"}
 # From a format to the next: `UPGRADES[1]` turns the keys of format 1 into those of format 2.
-UPGRADES: Mapping[int, Callable[[Raw], Raw]] = {1: _with_involved, 2: _with_remarks}
+UPGRADES: Mapping[int, Callable[[Raw], Raw]] = {
+    1: _with_involved,
+    2: _with_remarks,
+    3: _with_new_names,
+}
 
 
 class Ran(Protocol):

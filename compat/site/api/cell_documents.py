@@ -222,7 +222,7 @@ def _run(record: Record) -> RunShape:
             "install": steps.install,
             "import": steps.import_,
             "suite": steps.suite,
-            "ours": steps.ours,
+            "overhead": steps.overhead,
         },
         isolation=record.isolation,
         host=record.host,
