@@ -1,4 +1,4 @@
-"""The door to the interpreters of this machine, wherever people have them: pyenv, uv, the system,
+"""The interpreters of this machine, wherever people have them: pyenv, uv, the system,
 PATH.
 """
 

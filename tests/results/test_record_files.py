@@ -169,8 +169,8 @@ class TestDamage:
     @pytest.mark.parametrize(
         ("name", "told"),
         [
-            ("notes.txt", "is no record"),
-            ("20261101T120000Z-0123456.json", "is no record"),
+            ("notes.txt", "is not a valid record"),
+            ("20261101T120000Z-0123456.json", "is not a valid record"),
             ("20261101T120000Z-00000000.json", "has not the name that its content asks for"),
             ("20251101T120000Z-{digest}.json", "has not the name that its content asks for"),
         ],
@@ -217,7 +217,7 @@ class TestDamage:
         (store.folder / "py3.8-tf2.3-tff0.18.0").symlink_to(tmp_path)
         (store.folder / ".hidden").mkdir()
         assert [fault.rpartition(": ")[2] for fault in self.faults(store)] == [
-            "is no folder of a cell"
+            "is not a directory of a cell"
         ] * 3
         assert store.cells() == (CELL,)
 
