@@ -10,7 +10,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import msgspec
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.load import Declared, load
@@ -65,9 +64,7 @@ def kept_catalogue(folder: Path, matrix: Matrix) -> Catalogue | None:
         return None
     catalogue = decode_catalogue(text.decode(errors="replace"), source)
     known = {package.name for package in catalogue.packages}
-    lacking = [
-        axis.package for axis in matrix.packages if canonicalize_name(axis.package) not in known
-    ]
+    lacking = [axis.package for axis in matrix.packages if axis.normalised_name not in known]
     if lacking:
         hint = f"compat discover {folder.name} --write asks the index for it"
         raise DeclarationError.of(f"lacks {', '.join(lacking)}", path=source, hint=hint)

@@ -2,6 +2,7 @@
 
 from shlex import quote
 
+from compat.declare.text import minor_series
 from compat.lock.lockfile import Lock
 from compat.lock.text import encode_pin
 from compat.value import Value
@@ -14,8 +15,8 @@ class Whereabouts(Value, frozen=True):
 
     `pins` and `given` are its two parts, where they are kept apart.
 
-    A lock with a `given_python` is installed in two steps by uv: its subject as if for that Python,
-    the rest as usual.
+    A lock with `install_as_python` is installed in two steps by uv: its subject as if for that
+    Python, the rest as usual.
     """
 
     lock: str
@@ -46,7 +47,7 @@ def uv_lines(lock: Lock, at: Whereabouts) -> tuple[str, ...]:
         first,
         *(() if at.pins and at.given else _split(lock, at.lock)),
         f"{install} -r {quote(pins)}",
-        f"{install} --python-version {lock.inputs.given_python} -r {quote(given)}",
+        f"{install} --python-version {lock.inputs.install_as_python} -r {quote(given)}",
     )
 
 
@@ -66,19 +67,19 @@ def pip_lines(lock: Lock, at: Whereabouts) -> tuple[str, ...]:
 
 def series(lock: Lock) -> str:
     """Return the interpreter series that the lock is for, X.Y."""
-    return f"{lock.inputs.python.major}.{lock.inputs.python.minor}"
+    return minor_series(lock.inputs.python)
 
 
 def in_two_steps(lock: Lock) -> bool:
     """Return whether the lock's subject does not declare the lock's Python."""
-    return lock.inputs.given is not None and lock.inputs.given_python is not None
+    return lock.inputs.injected_pin is not None and lock.inputs.install_as_python is not None
 
 
 def parts(lock: Lock) -> tuple[str, str]:
     """Return the two requirements files of a lock: everything but the given subject, and that
     alone.
     """
-    given = "" if lock.inputs.given is None else lock.inputs.given.name
+    given = "" if lock.inputs.injected_pin is None else lock.inputs.injected_pin.name
     texts = [(pin.name == given, encode_pin(pin)) for pin in lock.pins]
     rest, subject = (
         "".join(f"{text}\n" for is_given, text in texts if is_given is side)
@@ -88,7 +89,7 @@ def parts(lock: Lock) -> tuple[str, str]:
 
 
 def _split(lock: Lock, path: str) -> tuple[str, ...]:
-    name = "" if lock.inputs.given is None else lock.inputs.given.name
+    name = "" if lock.inputs.injected_pin is None else lock.inputs.injected_pin.name
     mark = f"/^[a-z0-9]/ {{ given = /^{name}==/ }}"
     return (
         f"awk '{mark} given' {quote(path)} > given.txt",

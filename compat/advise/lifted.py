@@ -10,6 +10,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import NOTHING, Rule
+from compat.declare.text import minor_series
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
@@ -72,12 +73,20 @@ def _place(one: Lifted) -> tuple[object, ...]:
 
 
 def _python(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[Lifted]:
-    published = None if lock.inputs.given is None else facts.published(lock.inputs.given.version)
-    if lock.inputs.given_python is None or published is None or published.requires_python is None:
+    published = (
+        None
+        if lock.inputs.injected_pin is None
+        else facts.published(lock.inputs.injected_pin.version)
+    )
+    if (
+        lock.inputs.install_as_python is None
+        or published is None
+        or published.requires_python is None
+    ):
         return
     for rule in facts.rules.relaxing(cell):
         if any(relaxation.ignore_requires_python for relaxation in rule.relaxations):
-            series = f"{lock.inputs.python.major}.{lock.inputs.python.minor}"
+            series = minor_series(lock.inputs.python)
             yield _one(
                 "Python", _shown([published.requires_python]), series, rule.name, rule.because
             )
@@ -86,10 +95,10 @@ def _python(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[Lifted]:
 
 def _packages(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[Lifted]:
     pins = {pin.name: pin.version for pin in lock.pins}
-    if lock.inputs.given is None:
+    if lock.inputs.injected_pin is None:
         return
     python = cell.on(facts.matrix.interpreters.name).version
-    asked = facts.requirements(lock.inputs.given.version, python)
+    asked = facts.requirements(lock.inputs.injected_pin.version, python)
     reasons: dict[str, Rule] = {
         canonicalize_name(relaxation.package): rule
         for rule in facts.rules.relaxing(cell)

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
 from typing import Literal
 
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.advise.request import GOALS, Goal, Request, Want, meets, patches
@@ -194,7 +193,7 @@ def _meets(want: Want, at: Version, locked: Version) -> bool:
 
 
 def _package(axis: Axis) -> str:
-    return "" if isinstance(axis, InterpreterAxis) else canonicalize_name(axis.package)
+    return "" if isinstance(axis, InterpreterAxis) else axis.normalised_name
 
 
 def _versions(

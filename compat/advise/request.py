@@ -15,7 +15,6 @@ from packaging.version import InvalidVersion, Version
 from compat.declare.matrix import Axis, InterpreterAxis, Matrix
 from compat.errors import UsageError
 from compat.index.release import Catalogue
-from compat.index.select import members
 from compat.value import Value
 
 Goal = Literal["newest", "stable", "minimum"]
@@ -91,10 +90,7 @@ def releases_of(axis: Axis, at: Version, catalogue: Catalogue) -> tuple[Version,
     """
     if isinstance(axis, InterpreterAxis):
         return patches(at)
-    return tuple(
-        one.version
-        for one in members(at, axis.select, catalogue.package(canonicalize_name(axis.package)))
-    )
+    return tuple(one.version for one in catalogue.members(axis, at))
 
 
 def wanted_coordinates(

@@ -12,6 +12,7 @@ import psutil
 from packaging.version import Version
 
 from compat.cli.setting import Setting, cache_folder, environ, interpreter, sandbox_folder
+from compat.declare.text import minor_series
 from compat.errors import UsageError
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Lock
@@ -121,7 +122,7 @@ def readable_places(python: str) -> tuple[str, ...]:
 def missing_interpreter(lock: Lock) -> Version | None:
     """Return the series that the lock needs and this machine lacks; None when it is there."""
     version = lock.inputs.python
-    return Version(f"{version.major}.{version.minor}") if interpreter(version) is None else None
+    return Version(minor_series(version)) if interpreter(version) is None else None
 
 
 def host_class() -> str:

@@ -11,7 +11,7 @@ from compat.cli.setting import (
     interpreter,
     sandbox_folder,
 )
-from compat.declare.text import parse_release
+from compat.declare.text import minor_series, parse_release
 from compat.errors import ToolFailed
 from compat.lock.locker import Locker
 from compat.lock.piptools import PipToolsLocker
@@ -38,7 +38,7 @@ def locker_of(setting: Setting, name: LockerName, level: Isolation | None = None
 def _workshop(setting: Setting, patch: Version, level: Isolation) -> Workshop:
     python, suite = interpreter(patch), setting.ask.matrix.suite
     if python is None:
-        series = f"{patch.major}.{patch.minor}"
+        series = minor_series(patch)
         hint = f"`uv python install {series}` gets one"
         raise ToolFailed.of(
             f"a build for Python {series} needs that Python, and this machine has none", hint=hint

@@ -353,7 +353,7 @@ def _tell_times(stand: Stand, cells: Sequence[str]) -> None:
         "install": sum(step.install or 0 for step in steps),
         "import": sum(step.import_ or 0 for step in steps),
         "suite": sum(step.suite or 0 for step in steps),
-        "compat itself": sum(step.ours or 0 for step in steps),
+        "compat itself": sum(step.overhead or 0 for step in steps),
     }
     whole = sum(parts.values())
     if whole:

@@ -19,6 +19,7 @@ from packaging.version import Version
 from compat import pipeline
 from compat.cli.output import note
 from compat.declare.load import Declared
+from compat.declare.text import minor_series
 from compat.errors import UsageError, reason
 from compat.index.interpreters import find
 from compat.index.pypi import PyPISource
@@ -240,7 +241,5 @@ class Setting:
 
 def interpreter(patch: Version) -> str | None:
     """Return the path of an interpreter of that version's series on this machine."""
-    found = find(
-        Version(f"{patch.major}.{patch.minor}"), environ(), cache_folder() / "interpreters"
-    )
+    found = find(Version(minor_series(patch)), environ(), cache_folder() / "interpreters")
     return None if found is None else found.path

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from packaging.utils import canonicalize_name
-
 from compat import pipeline
 from compat.cli.setting import Setting, cache_folder, today
 from compat.declare.capabilities import Described, described, helper_ids
@@ -44,9 +42,7 @@ class Stand:
     def present(self) -> EvaluationContext:
         """The suite as it is now, and the day."""
         folder = self.setting.folder / self.setting.ask.matrix.suite.path
-        packages = frozenset(
-            canonicalize_name(axis.package) for axis in self.setting.ask.matrix.packages
-        )
+        packages = frozenset(axis.normalised_name for axis in self.setting.ask.matrix.packages)
         helpers = helper_ids(self.described)
         return EvaluationContext(
             suite_digest=suite_digest(folder), day=self.day, asked=packages, helpers=helpers

@@ -54,7 +54,7 @@ def _names(setting: Setting) -> set[str]:
     requirements = (*matrix.requirements, *matrix.suite.requirements)
     locks = (pipeline.kept_lock(path) for _, path in pipeline.kept_locks(setting.folder))
     return {
-        *(canonicalize_name(axis.package) for axis in matrix.packages),
+        *(axis.normalised_name for axis in matrix.packages),
         *(canonicalize_name(Requirement(text).name) for text in requirements),
         *(pin.name for lock in locks for pin in lock.pins),
     }

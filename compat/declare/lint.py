@@ -20,8 +20,7 @@ from compat.declare.matrix import (
     PackageAxis,
     parse_pin,
 )
-from compat.declare.satisfiable import satisfiable
-from compat.declare.text import parse_requirement
+from compat.declare.text import minor_series, parse_requirement
 from compat.errors import Fault
 
 
@@ -74,7 +73,7 @@ def _axes(matrix: Matrix) -> Iterator[Finding]:
             (("axes", i, key), getattr(axis, key)) for i, axis in enumerate(matrix.axes)
         )
     yield from repeated(
-        (("axes", i, "package"), canonicalize_name(axis.package))
+        (("axes", i, "package"), axis.normalised_name)
         for i, axis in enumerate(matrix.axes)
         if isinstance(axis, PackageAxis)
     )
@@ -94,7 +93,7 @@ def _series(axis: InterpreterAxis, index: int) -> Iterator[Finding]:
             )
             yield Finding("bad-version", (*path, i), message)
     yield from repeated(
-        ((*path, i), _series_of(release)) for i, release in enumerate(axis.releases)
+        ((*path, i), minor_series(release)) for i, release in enumerate(axis.releases)
     )
 
 
@@ -112,7 +111,7 @@ def _specifiers(matrix: Matrix) -> Iterator[Finding]:
 
 
 def _unsatisfiable(path: Path, specifier: SpecifierSet | Outside) -> Iterator[Finding]:
-    if isinstance(specifier, SpecifierSet) and not satisfiable(specifier):
+    if isinstance(specifier, SpecifierSet) and specifier.is_unsatisfiable():
         yield Finding("unsatisfiable", path, f"no version satisfies {shown(str(specifier))}")
 
 
@@ -146,7 +145,7 @@ def _conditions(matrix: Matrix) -> Iterator[Finding]:
                 yield unknown_axis(path, name, axes)
             elif isinstance(specifier, str):
                 yield from _moved(matrix, name, specifier, path)
-            elif satisfiable(specifier):
+            elif not specifier.is_unsatisfiable():
                 yield from _unmet(axes[name], specifier, path)
 
 
@@ -198,9 +197,7 @@ def _expired(matrix: Matrix, today: datetime.date) -> Iterator[Finding]:
 
 def _relaxations(matrix: Matrix) -> Iterator[Finding]:
     names = _package_names(matrix)
-    subject = {
-        canonicalize_name(axis.package) for axis in matrix.packages if axis.name == matrix.subject
-    }
+    subject = {axis.normalised_name for axis in matrix.packages if axis.name == matrix.subject}
     for i, rule in enumerate(matrix.rules):
         yield from repeated(
             (("rules", i, "relaxations", j, "package"), canonicalize_name(relaxation.package))
@@ -248,7 +245,7 @@ def _floors(matrix: Matrix) -> Iterator[Finding]:
 
 
 def _requirements(matrix: Matrix) -> Iterator[Finding]:
-    axes = {canonicalize_name(axis.package): axis.name for axis in matrix.packages}
+    axes = {axis.normalised_name: axis.name for axis in matrix.packages}
     places = (
         (("requirements",), matrix.requirements),
         (("suite", "requirements"), matrix.suite.requirements),
@@ -269,8 +266,4 @@ def _package_names(matrix: Matrix) -> set[str]:
 
 
 def _all_series(axis: InterpreterAxis) -> list[Version]:
-    return sorted({Version(_series_of(release)) for release in axis.releases})
-
-
-def _series_of(release: Version) -> str:
-    return f"{release.major}.{release.minor}"
+    return sorted({Version(minor_series(release)) for release in axis.releases})

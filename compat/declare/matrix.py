@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from packaging.specifiers import SpecifierSet
+from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
 from compat.declare.faults import choice
@@ -60,6 +61,29 @@ class Selector(StrictValue, frozen=True):
     keep: Literal["each", "minor", "major"] = "each"
     prereleases: bool = False
 
+    def keeps(self, version: Version) -> bool:
+        """Return whether a release of this version is kept.
+
+        Pre-releases, which by PEP 440 development releases are too, are kept only where the
+        selector says so. Local versions never are: no public index takes them.
+        """
+        if version.local is not None or (version.is_prerelease and not self.prereleases):
+            return False
+        return self.specifier.contains(version, prereleases=True)
+
+    def coordinate(self, version: Version) -> Version:
+        """Return the coordinate of a version: itself, or its series.
+
+        A version's epoch (PEP 440) goes into its series.
+        """
+        match self.keep:
+            case "each":
+                return version
+            case "minor":
+                return Version(f"{version.epoch}!{version.major}.{version.minor}")
+            case "major":
+                return Version(f"{version.epoch}!{version.major}")
+
 
 class InterpreterAxis(StrictValue, frozen=True, tag_field="kind", tag="interpreter"):
     """CPython series: `3.11.7` is the oldest patch of its series that a lock must still install on.
@@ -85,6 +109,11 @@ class PackageAxis(StrictValue, frozen=True, tag_field="kind", tag="package"):
     short: Short
     package: PackageName
     select: Selector = msgspec.field(default_factory=Selector)
+
+    @property
+    def normalised_name(self) -> NormalizedName:
+        """The package's name as indexes and locks spell it (PEP 503)."""
+        return canonicalize_name(self.package)
 
 
 Axis = InterpreterAxis | PackageAxis

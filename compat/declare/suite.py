@@ -114,7 +114,7 @@ def _has_init(node: ast.ClassDef) -> bool:
 
 def _without_pytest(matrix: Matrix, source: str) -> tuple[Fault, ...]:
     asked = {canonicalize_name(parse_requirement(text).name) for text in matrix.suite.requirements}
-    if "pytest" in asked | {canonicalize_name(axis.package) for axis in matrix.packages}:
+    if "pytest" in asked | {axis.normalised_name for axis in matrix.packages}:
         return ()
     message = "do not ask for pytest, which runs the suite in each cell"
     return _declared(source, "requirements", message, "add 'pytest'")

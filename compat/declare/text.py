@@ -177,3 +177,8 @@ def parse_requirement(text: str) -> Requirement:
             " 'pytest>=7'"
         )
     return requirement
+
+
+def minor_series(version: Version) -> str:
+    """Return the series X.Y of a version, as Python's are called."""
+    return f"{version.major}.{version.minor}"

@@ -12,7 +12,6 @@ from compat.declare.matrix import Matrix, PackageAxis, Selector
 from compat.errors import DeclarationError, Fault, NoPage, UnsoundFile
 from compat.index.release import Catalogue, Package, Release, Required
 from compat.index.required import required
-from compat.index.select import selected
 from compat.index.source import ReleaseSource
 
 THREADS = 8  # enough to hide an index's latency, few enough not to be taken for an attack
@@ -30,13 +29,13 @@ def discover(
     name that the matrix has wrong.
     """
     subject = matrix.subject_axis
-    names: list[str] = list(dict.fromkeys(canonicalize_name(a.package) for a in matrix.packages))
+    names: list[str] = list(dict.fromkeys(a.normalised_name for a in matrix.packages))
     with ThreadPoolExecutor(THREADS) as pool:
         pages = dict(zip(names, pool.map(lambda name: _page(source, name), names), strict=True))
         packages = {name: package for name, package in pages.items() if package is not None}
         if len(packages) < len(names):
             raise DeclarationError(*_unknown(matrix, packages, source))
-        asked = packages[canonicalize_name(subject.package)]
+        asked = packages[subject.normalised_name]
         packages[asked.name] = _with_metadata(asked, subject.select, source, pool)
         pinned = (
             required(matrix, packages[asked.name], source, pool.map) if known is None else known
@@ -57,9 +56,9 @@ def _unknown(matrix: Matrix, found: dict[str, Package], source: ReleaseSource) -
     """
     known = sorted(_names_at_hand(matrix, found, source))
     for number, axis in enumerate(matrix.axes):
-        if not isinstance(axis, PackageAxis) or canonicalize_name(axis.package) in found:
+        if not isinstance(axis, PackageAxis) or axis.normalised_name in found:
             continue
-        near = difflib.get_close_matches(canonicalize_name(axis.package), known, n=1)
+        near = difflib.get_close_matches(axis.normalised_name, known, n=1)
         yield Fault(
             code="unknown-package",
             path=f"matrices/{matrix.name}/matrix.toml: axes[{number}].package",
@@ -73,13 +72,13 @@ def _names_at_hand(matrix: Matrix, found: dict[str, Package], source: ReleaseSou
     requires.
     """
     texts = [*matrix.requirements, *matrix.suite.requirements]
-    subject = found.get(canonicalize_name(matrix.subject_axis.package))
-    for release in () if subject is None else selected(matrix.subject_axis.select, subject)[-1:]:
+    subject = found.get(matrix.subject_axis.normalised_name)
+    for release in () if subject is None else subject.selected(matrix.subject_axis.select)[-1:]:
         published = _release_with_metadata(release, source).published
         texts += () if published is None else published.requires_dist
     relaxed = {r.package for rule in matrix.rules for r in rule.relaxations}
     names = {name for text in texts if (name := re.split(r"[^\w.-]", text, maxsplit=1)[0])}
-    missing = {canonicalize_name(a.package) for a in matrix.packages} - found.keys()
+    missing = {a.normalised_name for a in matrix.packages} - found.keys()
     every = {str(canonicalize_name(name)) for name in names | relaxed | {matrix.suite.module}}
     return every - missing - {""}
 
@@ -87,7 +86,7 @@ def _names_at_hand(matrix: Matrix, found: dict[str, Package], source: ReleaseSou
 def _with_metadata(
     package: Package, selector: Selector, source: ReleaseSource, pool: ThreadPoolExecutor
 ) -> Package:
-    chosen = selected(selector, package)
+    chosen = package.selected(selector)
     filled = dict(
         zip(
             (release.version for release in chosen),

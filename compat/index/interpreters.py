@@ -1,4 +1,4 @@
-"""The door to the interpreters of this machine, wherever people have them: pyenv, uv, the system,
+"""The interpreters of this machine, wherever people have them: pyenv, uv, the system,
 PATH.
 """
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from packaging.version import InvalidVersion, Version
 from python_discovery import DiskCache, PythonInfo, get_interpreter
 
+from compat.declare.text import minor_series
 from compat.value import Value
 
 QUERY_SECONDS = "5"  # for one interpreter to tell its version; a sound one takes 0.1 s
@@ -45,7 +46,7 @@ def find(
             return _interpreter(info)
     try:
         found = get_interpreter(
-            f"cpython{series.major}.{series.minor}",
+            f"cpython{minor_series(series)}",
             cache=cache,
             env=env,
             predicate=lambda info: _fits(info, series),

@@ -23,7 +23,6 @@ from packaging.version import InvalidVersion, Version
 from compat.declare.matrix import Matrix
 from compat.errors import DeclarationError
 from compat.index.release import Artifact, Catalogue, Package, Published, Release, Required
-from compat.index.select import selected
 from compat.value import StrictValue, Value
 
 FORMAT = 2  # 2 keeps what the subject's releases require
@@ -72,8 +71,8 @@ def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
     """
     packages = []
     for axis in matrix.packages:
-        package = catalogue.package(canonicalize_name(axis.package))
-        releases = tuple(map(_kept_release, selected(axis.select, package)))
+        package = catalogue.of(axis)
+        releases = tuple(map(_kept_release, package.selected(axis.select)))
         packages.append(_Package(name=package.name, releases=releases))
     required = tuple(
         _Required(

@@ -1,4 +1,4 @@
-"""The door to a wheel's METADATA, with as few bytes as the index allows: kept, alone, by range, or
+"""A wheel's METADATA, with as few bytes as the index allows: kept, alone, by range, or
 the whole wheel.
 """
 

@@ -1,4 +1,4 @@
-"""The door to a real package index: a ReleaseSource over the Simple API (PEP 503, 691, 700), HTML
+"""A real package index: a ReleaseSource over the Simple API (PEP 503, 691, 700), HTML
 or JSON.
 """
 

@@ -3,11 +3,13 @@ moment.
 """
 
 import datetime
+from collections.abc import Iterable
 
 from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag
 from packaging.version import Version
 
+from compat.declare.matrix import PackageAxis, Selector
 from compat.value import Value
 
 
@@ -85,7 +87,38 @@ class Package(Value, frozen=True):
     @property
     def first_uploaded(self) -> datetime.datetime | None:
         """When the package's first file appeared, as far as the index tells."""
-        return min((r.uploaded for r in self.releases if r.uploaded is not None), default=None)
+        return earliest_upload(self.releases)
+
+    def selected(self, selector: Selector) -> tuple[Release, ...]:
+        """Return the releases that the selector keeps, oldest first.
+
+        Yanked releases stay: the plan says what that means.
+        """
+        return tuple(release for release in self.releases if selector.keeps(release.version))
+
+    def coordinates(self, selector: Selector) -> tuple[Version, ...]:
+        """Return the coordinates of the selected releases, each once, oldest first.
+
+        A coordinate is an exact version, or the series X.Y or X where the selector keeps minors or
+        majors.
+        """
+        releases = self.selected(selector)
+        return tuple(sorted({selector.coordinate(release.version) for release in releases}))
+
+    def members(self, coordinate: Version, selector: Selector) -> tuple[Release, ...]:
+        """Return the selected releases that stand under the coordinate, oldest first; none is not
+        an error.
+        """
+        return tuple(
+            release
+            for release in self.selected(selector)
+            if selector.coordinate(release.version) == coordinate
+        )
+
+
+def earliest_upload(releases: Iterable[Release]) -> datetime.datetime | None:
+    """Return when the first of the releases appeared, as far as the index tells."""
+    return min((r.uploaded for r in releases if r.uploaded is not None), default=None)
 
 
 class Required(Value, frozen=True):
@@ -118,3 +151,15 @@ class Catalogue(Value, frozen=True):
             if package.name == name:
                 return package
         raise KeyError(name)
+
+    def of(self, axis: PackageAxis) -> Package:
+        """Return the package of an axis; KeyError when the catalogue was not asked for it."""
+        return self.package(axis.normalised_name)
+
+    def members(self, axis: PackageAxis, coordinate: Version) -> tuple[Release, ...]:
+        """Return the releases under a coordinate of the axis, oldest first."""
+        return self.of(axis).members(coordinate, axis.select)
+
+    def came_out(self, axis: PackageAxis, coordinate: Version) -> datetime.datetime | None:
+        """Return when the first release under a coordinate appeared, as far as the index tells."""
+        return earliest_upload(self.members(axis, coordinate))

@@ -17,7 +17,6 @@ from compat.declare.matrix import NOTHING, Matrix
 from compat.errors import IndexUnreachable, NoPage
 from compat.index.metadata import DAMAGED
 from compat.index.release import Artifact, Package, Published, Release, Required
-from compat.index.select import selected
 from compat.index.source import ReleaseSource
 from compat.value import Value
 
@@ -52,7 +51,7 @@ def required(
     """Return the packages that the subject's selected releases pin, by name; axes' packages are
     left out.
     """
-    axes = {str(canonicalize_name(axis.package)) for axis in matrix.packages}
+    axes = {str(axis.normalised_name) for axis in matrix.packages}
     pins = _pins(matrix, subject)
     names = sorted((pins.pins.keys() | pins.free) - axes)
     asked = frozenset({*names, *axes})
@@ -75,7 +74,7 @@ def required(
 def _pins(matrix: Matrix, subject: Package) -> Pins:
     pins: dict[str, set[SpecifierSet]] = {}
     names: set[str] = set()
-    for release in selected(matrix.subject_axis.select, subject):
+    for release in subject.selected(matrix.subject_axis.select):
         for requirement in _parsed(
             () if release.published is None else release.published.requires_dist
         ):

@@ -57,7 +57,7 @@ def _reasons(before: Inputs, after: Inputs) -> list[str]:
     reasons = []
     for field in Inputs.__struct_fields__:
         old, new = getattr(before, field), getattr(after, field)
-        if old == new or field == "given":
+        if old == new or field == "injected_pin":
             continue
         if isinstance(old, tuple):
             old, new = (

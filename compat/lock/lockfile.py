@@ -48,26 +48,26 @@ class Inputs(Value, frozen=True):
     equal values.
 
     `python` is a full CPython version and `platform` an architecture with a glibc
-    (`x86_64-manylinux_2_31`). `requirements` are the roots, and of the packages in `finals` no
-    pre-release counts. `overrides` replace what any package of the tree asks of theirs, and
-    `excludes` drop packages from it. `as_of` hides releases that came out later; `cutoffs` are the
-    exemptions from it. `given` is a pin that joins the answer without being resolved: the subject,
-    when its own requirements stand among the roots in its place. `given_python` is a Python that it
-    admits, when it does not admit the cell's: an installer must be told that one to install it at
-    all.
+    (`x86_64-manylinux_2_31`). `requirements` are the roots, and of the packages in
+    `no_prereleases` no pre-release counts. `overrides` replace what any package of the tree asks of
+    theirs, and `excludes` drop packages from it. `as_of` hides releases that came out later;
+    `cutoffs` are the exemptions from it. `injected_pin` joins the answer without being resolved:
+    the subject, when its own requirements stand among the roots in its place. `install_as_python`
+    is a Python that it admits, when it does not admit the cell's: an installer must be told that
+    one to install it at all.
     """
 
     cell: str
     python: Version
     platform: str
     requirements: tuple[str, ...]
-    finals: tuple[str, ...] = ()
+    no_prereleases: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
     as_of: datetime.datetime | None = None
     cutoffs: tuple[Cutoff, ...] = ()
-    given: Pin | None = None
-    given_python: Version | None = None
+    injected_pin: Pin | None = None
+    install_as_python: Version | None = None
 
     def cutoff(self, package: str) -> datetime.datetime | None:
         """Return the moment up to which releases of the package are seen; None: all of them."""

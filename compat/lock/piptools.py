@@ -10,6 +10,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 from uv import find_uv_bin
 
+from compat.declare.text import minor_series
 from compat.errors import IndexUnreachable, ToolFailed
 from compat.index.settings import IndexSettings
 from compat.index.source import ReleaseSource
@@ -78,9 +79,8 @@ class PipToolsLocker:
             return self._lock(compiler, inputs, done.stdout)
         refusal = refusal_of_pip(done.stderr)
         if refusal is None:
-            raise ToolFailed.of(
-                f"pip-compile could not lock {inputs.cell}: {tool_message(done.stderr[-600:])[-300:]}"
-            )
+            message = tool_message(done.stderr[-600:])[-300:]
+            raise ToolFailed.of(f"pip-compile could not lock {inputs.cell}: {message}")
         return _with_hidden(refusal, view.hidden)
 
     def _compile(self, python: Path, inputs: Inputs, url: str, folder: Path) -> Done:
@@ -113,8 +113,8 @@ class PipToolsLocker:
             for line in text.splitlines()
             if line.strip() and not line.startswith(("#", "-"))
         )
-        given = () if inputs.given is None else (inputs.given,)
-        pins = (*(self._pin(inputs, name, version) for name, version in exact), *given)
+        injected = () if inputs.injected_pin is None else (inputs.injected_pin,)
+        pins = (*(self._pin(inputs, name, version) for name, version in exact), *injected)
         version = run_resolver(
             [str(compiler), "-c", _VERSION], self._cache, self._environ, _SECONDS
         ).stdout.strip()
@@ -140,7 +140,7 @@ class PipToolsLocker:
         """Return the interpreter of the private environment that has pip-tools, made when it is
         first asked for.
         """
-        series = f"{python.major}.{python.minor}"
+        series = minor_series(python)
         place = self._cache / "lockers" / f"py{series}"
         compiler = place / "bin" / "python"
         if (place / "ready").exists():

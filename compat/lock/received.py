@@ -53,7 +53,14 @@ def _unasked(inputs: Inputs, cell: Cell, facts: Feasibility) -> str:
     if cell.recipe != "relaxed":
         return "" if inputs == asked else "asks for something else than the cell does"
     published = inputs_of(facts, cell, frozenset(facts.rules.relaxations(cell)))
-    for field in ("python", "platform", "finals", "as_of", "given", "given_python"):
+    for field in (
+        "python",
+        "platform",
+        "no_prereleases",
+        "as_of",
+        "injected_pin",
+        "install_as_python",
+    ):
         if getattr(inputs, field) != getattr(asked, field):
             return f"has another `{field}` than the cell"
     for fields in (("requirements",), ("overrides", "excludes")):

@@ -41,10 +41,8 @@ def inputs_of(facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset()
         python=facts.patch(cell),
         platform=matrix.platform,
         requirements=tuple(sorted({_pinned(matrix.subject_axis, cell), *pins, *common})),
-        finals=tuple(
-            sorted(
-                canonicalize_name(a.package) for a in matrix.packages if not a.select.prereleases
-            )
+        no_prereleases=tuple(
+            sorted(a.normalised_name for a in matrix.packages if not a.select.prereleases)
         ),
         as_of=None if cell.recipe == "fresh" else _as_of(facts, cell),
     )
@@ -128,7 +126,7 @@ def _withdrawals(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[frozens
     """
     offers = [name for name, r in facts.rules.relaxations(cell).items() if not r.always]
     moved = {
-        canonicalize_name(axis.package)
+        axis.normalised_name
         for axis in facts.matrix.packages
         if axis is not facts.matrix.subject_axis and facts.moved(cell, axis.name)
     }
@@ -162,7 +160,7 @@ def _relaxed(
     """Return the inputs of a relaxed cell whose relaxed packages, by normalised name, are these."""
     release, python = _subject(facts, cell, base), cell.on(facts.matrix.interpreters.name).version
     axes: dict[str, str] = {
-        canonicalize_name(axis.package): _pinned(axis, cell) for axis in facts.matrix.packages
+        axis.normalised_name: _pinned(axis, cell) for axis in facts.matrix.packages
     }
     asked = [_root(a, relaxations) for a in facts.requirements(release.version, python)]
     deep = [(name, relaxation) for name, relaxation in relaxations.items() if relaxation.everywhere]
@@ -178,8 +176,8 @@ def _relaxed(
         cutoffs=tuple(
             sorted(_cutoffs(facts, cell, relaxations), key=lambda cutoff: cutoff.package)
         ),
-        given=_given(facts, release),
-        given_python=_given_python(facts, cell, release),
+        injected_pin=_injected_pin(facts, release),
+        install_as_python=_install_as_python(facts, cell, release),
     )
 
 
@@ -218,15 +216,15 @@ def _subject(facts: Feasibility, cell: Cell, base: Inputs) -> Release:
     return release
 
 
-def _given(facts: Feasibility, release: Release) -> Pin:
+def _injected_pin(facts: Feasibility, release: Release) -> Pin:
     return Pin(
-        name=canonicalize_name(facts.matrix.subject_axis.package),
+        name=facts.matrix.subject_axis.normalised_name,
         version=release.version,
         hashes=tuple(sorted(artifact.sha256 for artifact in release.artifacts if artifact.sha256)),
     )
 
 
-def _given_python(facts: Feasibility, cell: Cell, release: Release) -> Version | None:
+def _install_as_python(facts: Feasibility, cell: Cell, release: Release) -> Version | None:
     """A declared interpreter that the subject admits, when it does not admit the cell's own."""
     asked = None if release.published is None else release.published.requires_python
     if admits(asked, facts.patch(cell)):

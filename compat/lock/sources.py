@@ -13,6 +13,7 @@ from pathlib import Path
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from compat.declare.text import minor_series
 from compat.errors import NoPage
 from compat.index.release import Artifact, Published, Release
 from compat.index.source import ReleaseSource
@@ -100,7 +101,7 @@ def _one_line(text: str) -> str:
 
 
 def _fits(artifact: Artifact, inputs: Inputs) -> bool:
-    series = Version(f"{inputs.python.major}.{inputs.python.minor}")
+    series = Version(minor_series(inputs.python))
     asked: SpecifierSet = artifact.requires_python or SpecifierSet()
     return (
         artifact.is_wheel

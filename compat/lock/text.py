@@ -57,14 +57,6 @@ def read_digest(text: str) -> str:
     return found[1] if found else ""
 
 
-def read_pin(text: str, name: str) -> Version | None:
-    """Return the version to which a lock's text pins a package, by normalised name, without reading
-    the rest.
-    """
-    found = re.search(rf"^{re.escape(name)}==(\S+)", text, re.MULTILINE)
-    return None if found is None else _version(found[1])
-
-
 def decode_pins(text: str) -> list[Pin]:
     """Return the pins of a requirements text with hashes, sorted by name; raise ValueError for
     anything else.
@@ -139,11 +131,15 @@ def _head(lock: Lock) -> list[str]:
         ("as-of", _moment(inputs.as_of)),
         *((f"as-of {cutoff.package}", _moment(cutoff.until)) for cutoff in inputs.cutoffs),
         *(("require", requirement) for requirement in inputs.requirements),
-        *(("final", name) for name in inputs.finals),
+        *(("final", name) for name in inputs.no_prereleases),
         *(("override", override) for override in inputs.overrides),
         *(("exclude", exclude) for exclude in inputs.excludes),
-        *([("given", inputs.given.name)] if inputs.given is not None else []),
-        *([("given-python", str(inputs.given_python))] if inputs.given_python is not None else []),
+        *([("given", inputs.injected_pin.name)] if inputs.injected_pin is not None else []),
+        *(
+            [("given-python", str(inputs.install_as_python))]
+            if inputs.install_as_python is not None
+            else []
+        ),
         *(("build", name) for name in lock.builds),
         ("tool", lock.tool),
         ("digest", lock.digest),
@@ -167,13 +163,13 @@ def _split(text: str) -> tuple[dict[str, list[str]], str]:
 
 
 def _inputs(head: dict[str, list[str]], pins: tuple[Pin, ...]) -> Inputs:
-    given = head.get("given", [""])[0]
+    injected = head.get("given", [""])[0]
     return Inputs(
         cell=head["cell"][0],
         python=_version(head["python"][0]),
         platform=head["platform"][0],
         requirements=tuple(head.get("require", ())),
-        finals=tuple(head.get("final", ())),
+        no_prereleases=tuple(head.get("final", ())),
         overrides=tuple(head.get("override", ())),
         excludes=tuple(head.get("exclude", ())),
         as_of=_parse_moment(head["as-of"][0]),
@@ -182,8 +178,8 @@ def _inputs(head: dict[str, list[str]], pins: tuple[Pin, ...]) -> Inputs:
             for key, values in head.items()
             if key.startswith("as-of ")
         ),
-        given=next((pin for pin in pins if pin.name == given), None),
-        given_python=next((_version(text) for text in head.get("given-python", ())), None),
+        injected_pin=next((pin for pin in pins if pin.name == injected), None),
+        install_as_python=next((_version(text) for text in head.get("given-python", ())), None),
     )
 
 

@@ -124,7 +124,7 @@ class UvLocker:
             f"--python-platform={inputs.platform}",
             "--only-binary=:all:",
             *index_arguments(self._settings),
-            *(f"--prerelease-package={name}=disallow" for name in inputs.finals),
+            *(f"--prerelease-package={name}=disallow" for name in inputs.no_prereleases),
         ]
         python = self._find_python(inputs.python)
         if python is not None:
@@ -137,15 +137,15 @@ class UvLocker:
 
 
 def _lock_of(inputs: Inputs, resolved: Sequence[Pin], shelf: Mapping[Pin, SourceRelease]) -> Lock:
-    """The lock of the resolved pins and the given one; those that must be built have the hashes of
-    the index's files.
+    """The lock of the resolved pins and the injected one; those that must be built have the hashes
+    of the index's files.
 
-    What the given pin requires stands among the inputs, so it is not built to know that.
+    What the injected pin requires stands among the inputs, so it is not built to know that.
     """
     sources = {pin.name: pin for pin in _taken(resolved, shelf)}
-    given = () if inputs.given is None else (inputs.given,)
+    injected = () if inputs.injected_pin is None else (inputs.injected_pin,)
     pins = sorted(
-        (*(sources.get(pin.name, pin) for pin in resolved), *given), key=lambda pin: pin.name
+        (*(sources.get(pin.name, pin) for pin in resolved), *injected), key=lambda pin: pin.name
     )
     builds = tuple(sorted({pin.name for pin in _taken(pins, shelf)}))
     return Lock(inputs=inputs, pins=tuple(pins), tool=f"uv {installed('uv')}", builds=builds)

@@ -101,13 +101,13 @@ class Dependencies:
         on a Python.
         """
         self._platform, self._short = matrix.platform, matrix.interpreters.short
-        self._subject = canonicalize_name(matrix.subject_axis.package)
+        self._subject = matrix.subject_axis.normalised_name
         self._installable = installable
         self._of_subject = requirements
-        self._required = {found.package.name: found for found in catalogue.required}
+        self._required = {required.package.name: required for required in catalogue.required}
         self._releases = {
-            name: {r.version: _unyanked(r) for r in found.package.releases}
-            for name, found in self._required.items()
+            name: {r.version: _unyanked(r) for r in required.package.releases}
+            for name, required in self._required.items()
         }
         self._asks = cache(self._requirements)
         self._file = cache(self._without_file)
@@ -137,8 +137,8 @@ class Dependencies:
             for asked in self._of_subject(question.version, question.python):
                 if asked.name in self._required:
                     by_name.setdefault(asked.name, []).append(asked)
-            found = (self._pin(name, asked, question) for name, asked in by_name.items())
-            self._pins[key] = tuple(pinned for pinned in found if pinned is not None)
+            pins = (self._pin(name, asked, question) for name, asked in by_name.items())
+            self._pins[key] = tuple(pinned for pinned in pins if pinned is not None)
         return self._pins[key]
 
     def _pin(self, name: str, requirements: list[Asked], question: Question) -> Pinned | None:
@@ -169,7 +169,9 @@ class Dependencies:
         if key not in self._first:
             refusal = partial(self._refusal, pinned.name, question.python, coordinates, deep)
             alive = tuple(version for version in pinned.releases if refusal(version) is None)
-            refusals = {} if alive else {v: found for v in pinned.releases if (found := refusal(v))}
+            refusals = (
+                {} if alive else {v: refused for v in pinned.releases if (refused := refusal(v))}
+            )
             self._first[key] = alive, refusals
         return self._first[key]
 
@@ -263,10 +265,10 @@ def _dead(pinned: Pinned, question: Question, refusals: _Refusals) -> Obstacle:
     if not refusals:
         because = f"{asks}, and the index has no such release"
         return Obstacle(kind="no-artifact", between=(pinned.text,), because=because)
-    found = next(r for kind in _KINDS for r in refusals.values() if r.kind == kind)
+    first = next(r for kind in _KINDS for r in refusals.values() if r.kind == kind)
     each = by_reason({version: refusal.reason for version, refusal in refusals.items()})
-    other = question.texts.get(found.other, found.other)
-    return Obstacle(kind=found.kind, between=(pinned.text, other), because=f"{asks}: {each}")
+    other = question.texts.get(first.other, first.other)
+    return Obstacle(kind=first.kind, between=(pinned.text, other), because=f"{asks}: {each}")
 
 
 def _meet(specifier: SpecifierSet, versions: Versions) -> bool:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from packaging.specifiers import SpecifierSet
-from packaging.utils import canonicalize_name
 
 from compat.declare.matrix import PackageAxis
 from compat.index.release import Release
@@ -72,9 +71,7 @@ def _pins(facts: Feasibility, cell: Cell) -> Iterator[str]:
     usable = facts.usable(cell, subject)
     for release in usable:
         for axis in facts.matrix.packages:
-            for asked in named(
-                facts.requirements(release.version, python), canonicalize_name(axis.package)
-            ):
+            for asked in named(facts.requirements(release.version, python), axis.normalised_name):
                 versions = (r.version for r in facts.releases(cell, axis))
                 inside = any(asked.specifier.contains(v, prereleases=True) for v in versions)
                 where = "inside it" if inside else "outside it"

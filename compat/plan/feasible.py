@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import ANY, NOTHING, Matrix, Outside, PackageAxis, Relaxation, Rule
-from compat.index.release import Catalogue, Published, Release
+from compat.index.release import Catalogue, Published, Release, earliest_upload
 from compat.plan.cell import Cell
 from compat.plan.dependencies import Dependencies, Question
 from compat.plan.installable import Installable
@@ -35,7 +35,7 @@ class Feasibility:
         self._subject = matrix.subject_axis
         self._python = matrix.interpreters.name
         self._others = tuple(axis for axis in matrix.packages if axis is not self._subject)
-        self._names = {axis.name: canonicalize_name(axis.package) for axis in matrix.packages}
+        self._names = {axis.name: axis.normalised_name for axis in matrix.packages}
         self._installable = Installable(matrix, catalogue)
         releases = catalogue.package(self._names[self._subject.name]).releases
         self._metadata = {release.version: release.published for release in releases}
@@ -103,7 +103,7 @@ class Feasibility:
         """Return the obstacle of a recipe that needs a date which the index does not give."""
         if cell.recipe == "fresh" or self.came_out(cell) is not None:
             return None
-        unknown = (a for a in self.matrix.packages if _earliest(self.usable(cell, a)) is None)
+        unknown = (a for a in self.matrix.packages if earliest_upload(self.usable(cell, a)) is None)
         axis = next(unknown, self._subject)
         coordinate = cell.on(axis.name)
         because = f"the index gives no upload time for {axis.package} {coordinate.version}"
@@ -248,7 +248,7 @@ class Feasibility:
         dates = [release.uploaded]
         for axis in self._others:
             pin = self._asked_of(cell, axis, release, relaxations)
-            dates.append(_earliest(_within(pin, self.usable(cell, axis))))
+            dates.append(earliest_upload(_within(pin, self.usable(cell, axis))))
         known = [date for date in dates if date is not None]
         return max(known) if len(known) == len(dates) else None
 
@@ -364,7 +364,3 @@ def _within(pin: SpecifierSet | None, releases: Iterable[Release]) -> tuple[Rele
     if pin is None:
         return tuple(releases)
     return tuple(r for r in releases if pin.contains(r.version, prereleases=True))
-
-
-def _earliest(releases: Iterable[Release]) -> datetime.datetime | None:
-    return min((r.uploaded for r in releases if r.uploaded is not None), default=None)

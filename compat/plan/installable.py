@@ -5,12 +5,11 @@ why not the others.
 from functools import cache
 
 from packaging.specifiers import SpecifierSet
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import Matrix
+from compat.declare.text import minor_series
 from compat.index.release import Artifact, Catalogue, Release
-from compat.index.select import members
 from compat.plan.obstacle import Kind, Obstacle, by_reason
 from compat.plan.platform import accepted_tags, admits
 
@@ -23,7 +22,7 @@ class Installable:
         self._matrix = matrix
         self._catalogue = catalogue
         self._axes = {axis.name: axis for axis in matrix.packages}
-        self.patches = {Version(f"{p.major}.{p.minor}"): p for p in matrix.interpreters.patches}
+        self.patches = {Version(minor_series(p)): p for p in matrix.interpreters.patches}
         self.releases = cache(self._members)
         self.usable = cache(self._usable)
         self.obstacle = cache(self._obstacle)
@@ -59,9 +58,7 @@ class Installable:
 
     def _members(self, axis_name: str, version: Version) -> tuple[Release, ...]:
         axis = self._axes[axis_name]
-        return members(
-            version, axis.select, self._catalogue.package(canonicalize_name(axis.package))
-        )
+        return self._catalogue.members(axis, version)
 
     def _usable(
         self, axis: str, version: Version, python: Version, ignores: bool

@@ -56,13 +56,13 @@ def conflict(
     refuses.
     """
     at = cell.on(subject.name)
-    by_axis = [{found.axis.name: found for found in each} for each in refused.values()]
-    shared = [name for name in by_axis[0] if all(name in found for found in by_axis)]
+    by_axis = [{refusing.axis.name: refusing for refusing in each} for each in refused.values()]
+    shared = [name for name in by_axis[0] if all(name in axes for axes in by_axis)]
     if shared:
         axis = by_axis[0][shared[0]].axis
         pins = {
-            version: str(found[axis.name].pin)
-            for version, found in zip(refused, by_axis, strict=True)
+            version: str(axes[axis.name].pin)
+            for version, axes in zip(refused, by_axis, strict=True)
         }
         several = len(refused) + len(unusable) > 1
         told = [f"{pin} ({at})" if several else pin for pin, at in grouped(pins).items()]
@@ -81,7 +81,7 @@ def conflict(
             }
         )
         because = f"no release of {subject.package} {at.version} admits all: {each}"
-        names = {found.axis.name for found in firsts.values()}
+        names = {first.axis.name for first in firsts.values()}
         between = [c.text for c in cell.coordinates if c.axis in names]
     if unusable:
         because += f"; of the others {by_reason(unusable)}"

@@ -7,6 +7,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.version import Version
 
+from compat.declare.text import minor_series
+
 # PEP 513, 571 and 599 named these policies before PEP 600 named them by their glibc.
 _LEGACY = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
 _LEGACY_ARCHITECTURES = {
@@ -43,7 +45,7 @@ def marker_values(patch: Version, platform: str) -> dict[str, str]:
         "platform_system": "Linux",
         "platform_version": "",
         "python_full_version": str(patch),
-        "python_version": f"{patch.major}.{patch.minor}",
+        "python_version": minor_series(patch),
         "sys_platform": "linux",
         "extra": "",
     }

@@ -3,12 +3,11 @@
 import itertools
 from collections.abc import Iterator
 
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import Axis, InterpreterAxis, Matrix
+from compat.declare.text import minor_series
 from compat.index.release import Catalogue
-from compat.index.select import coordinates
 from compat.plan.cell import Coordinate
 
 
@@ -29,7 +28,5 @@ def product(matrix: Matrix, catalogue: Catalogue) -> Iterator[tuple[Coordinate, 
 
 def _versions(axis: Axis, catalogue: Catalogue) -> tuple[Version, ...]:
     if isinstance(axis, InterpreterAxis):
-        return tuple(
-            sorted(Version(f"{release.major}.{release.minor}") for release in axis.releases)
-        )
-    return coordinates(axis.select, catalogue.package(canonicalize_name(axis.package)))
+        return tuple(sorted(Version(minor_series(release)) for release in axis.releases))
+    return catalogue.of(axis).coordinates(axis.select)

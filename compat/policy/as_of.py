@@ -5,13 +5,12 @@ from functools import cached_property
 
 import msgspec
 from packaging.specifiers import SpecifierSet
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import Axis, InterpreterAxis, Matrix, PackageAxis
 from compat.declare.policy import Hold, Policy
+from compat.declare.text import minor_series
 from compat.index.release import Catalogue, Package, Published, Release
-from compat.index.select import members
 from compat.plan.platform import admits, marker_values
 from compat.plan.product import axis_coordinates
 from compat.plan.requirements import active, named
@@ -53,9 +52,9 @@ class AsOf:
     def newest(self) -> tuple[Version, Release] | None:
         """The subject's newest release that has a file to install, under its coordinate."""
         axis = self.matrix.subject_axis
-        package = self.catalogue.package(canonicalize_name(axis.package))
+        package = self.catalogue.of(axis)
         for at in reversed(axis_coordinates(axis, self.catalogue)):
-            for release in reversed(members(at.version, axis.select, package)):
+            for release in reversed(package.members(at.version, axis.select)):
                 if release.has_usable_file:
                     return at.version, release
         return None
@@ -69,7 +68,9 @@ class AsOf:
         published = None if self.newest is None else self.newest[1].published
         python = None if published is None else published.requires_python
         patches = self.matrix.interpreters.patches
-        return _series(max([one for one in patches if admits(python, one)] or patches))
+        return Version(
+            minor_series(max([one for one in patches if admits(python, one)] or patches))
+        )
 
     @property
     def called(self) -> str:
@@ -176,15 +177,17 @@ class AsOf:
         """
         if isinstance(axis, InterpreterAxis):
             return ()
-        package = self.catalogue.package(canonicalize_name(axis.package))
-        return tuple(release.version for release in members(version, axis.select, package))
+        package = self.catalogue.of(axis)
+        return tuple(release.version for release in package.members(version, axis.select))
 
     def _pin(self, published: Published, axis: PackageAxis) -> SpecifierSet | None:
         patch = max(
-            one for one in self.matrix.interpreters.patches if _series(one) == self.newest_python
+            one
+            for one in self.matrix.interpreters.patches
+            if Version(minor_series(one)) == self.newest_python
         )
         markers = marker_values(patch, self.matrix.platform)
-        asked = named(active(published, markers), canonicalize_name(axis.package))
+        asked = named(active(published, markers), axis.normalised_name)
         return (
             SpecifierSet(",".join(str(one.specifier) for one in asked if str(one.specifier)))
             if asked
@@ -196,7 +199,7 @@ class AsOf:
         if asked is None:
             return None
         if isinstance(axis, InterpreterAxis):
-            patches = {Version(f"{one.major}.{one.minor}"): one for one in axis.patches}
+            patches = {Version(minor_series(one)): one for one in axis.patches}
             admitted = (
                 v for v in self.existing[axis.name] if asked.contains(patches[v], prereleases=True)
             )
@@ -221,10 +224,6 @@ class AsOf:
 def package_words(axis: Axis) -> str:
     """Return what an axis's versions are versions of, in words."""
     return "Python" if isinstance(axis, InterpreterAxis) else axis.package
-
-
-def _series(patch: Version) -> Version:
-    return Version(f"{patch.major}.{patch.minor}")
 
 
 def until(catalogue: Catalogue, day: datetime.date) -> Catalogue:

@@ -6,13 +6,12 @@ import datetime
 from collections.abc import Iterable, Sequence
 
 from dateutil.relativedelta import relativedelta
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import Axis, InterpreterAxis, PackageAxis
 from compat.declare.policy import Hold, Policy, Window
-from compat.index.release import Catalogue, Package
-from compat.index.select import coordinates, members
+from compat.declare.text import minor_series
+from compat.index.release import Catalogue
 from compat.policy.eol import PYTHONS
 from compat.value import StrictValue
 
@@ -80,7 +79,7 @@ def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, 
     only plans.
     """
     if isinstance(axis, InterpreterAxis):
-        oldest = min(Version(f"{one.major}.{one.minor}") for one in axis.releases)
+        oldest = min(Version(minor_series(one)) for one in axis.releases)
         return tuple(
             VersionRelease(
                 version=one.version, released=one.released, source=one.source, ends=one.ends
@@ -88,10 +87,9 @@ def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, 
             for one in PYTHONS
             if one.version >= oldest
         )
-    package = catalogue.package(canonicalize_name(axis.package))
     dated = (
-        (version, released_on(axis, version, package))
-        for version in coordinates(axis.select, package)
+        (version, released_on(axis, version, catalogue))
+        for version in catalogue.of(axis).coordinates(axis.select)
     )
     source = f"upload time of {axis.package} on the package index"
     return tuple(
@@ -101,10 +99,9 @@ def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, 
     )
 
 
-def released_on(axis: PackageAxis, version: Version, package: Package) -> datetime.date | None:
+def released_on(axis: PackageAxis, version: Version, catalogue: Catalogue) -> datetime.date | None:
     """Return the day on which the first release under a coordinate came out, if the index tells."""
-    known = (release.uploaded for release in members(version, axis.select, package))
-    first = min((uploaded for uploaded in known if uploaded is not None), default=None)
+    first = catalogue.came_out(axis, version)
     return None if first is None else first.date()
 
 

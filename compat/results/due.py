@@ -7,11 +7,8 @@ import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, get_args
 
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.matrix import PackageAxis
-from compat.index.select import members
 from compat.plan.cell import Cell
 from compat.plan.product import axis_coordinates
 from compat.results.record import Ran
@@ -191,15 +188,8 @@ def _new_releases(picture: Snapshot) -> dict[str, frozenset[Version]]:
             at.version
             for at in axis_coordinates(axis, picture.catalogue)
             if began is not None
-            and (out := _came_out(axis, at.version, picture)) is not None
+            and (out := picture.catalogue.came_out(axis, at.version)) is not None
             and out > began
         )
         for axis in picture.matrix.packages
     }
-
-
-def _came_out(axis: PackageAxis, at: Version, picture: Snapshot) -> datetime.datetime | None:
-    releases = members(at, axis.select, picture.catalogue.package(canonicalize_name(axis.package)))
-    return min(
-        (release.uploaded for release in releases if release.uploaded is not None), default=None
-    )

@@ -132,7 +132,7 @@ class RecordFiles:
         folders = self._folders()
         for entry in _entries(self.folder):
             if Path(entry.path) not in folders and not entry.name.startswith("."):
-                yield _fault(self.name(Path(entry.path)), "is no folder of a cell")
+                yield _fault(self.name(Path(entry.path)), "is not a directory of a cell")
         for folder in (self.folder, *folders):
             if reason := _unlisted(folder):
                 yield _fault(self.name(folder), f"cannot be listed: {reason}")
@@ -145,7 +145,7 @@ class RecordFiles:
         found = (
             self.read(path)
             if _NAME.fullmatch(path.name)
-            else _fault(self.name(path), "is no record")
+            else _fault(self.name(path), "is not a valid record")
         )
         if isinstance(found, Fault):
             yield found

@@ -21,7 +21,7 @@ from compat.run.evidence import Isolation, Metric
 from compat.run.outcome import Outcome, Passed, parse_outcome
 from compat.value import Value
 
-VERSION = 4
+VERSION = 5
 LOCK_SECONDS = 10.0  # how long another run may hold the index before this one does without
 # `root` stands for a matrix's folder, and `path` is below it: `<cell>/<file>`, which is ASCII
 # whatever the root is.
@@ -123,11 +123,7 @@ class RecordIndex:
 
         An index that lies about them is made anew.
         """
-        return self._sound(store, lambda: self._rows(store, ""))
-
-    def runs_of(self, store: RecordFiles, cell: str) -> tuple[RunRow, ...]:
-        """Return the runs of one cell, by time."""
-        return self._sound(store, lambda: self._rows(store, f"{cell}/"))
+        return self._sound(store, lambda: self._rows(store))
 
     def latest(self, store: RecordFiles) -> tuple[RunRow, ...]:
         """Return the newest run of each cell, by cell."""
@@ -165,10 +161,9 @@ class RecordIndex:
             self.refresh(store)
         return read()
 
-    def _rows(self, store: RecordFiles, below: str) -> tuple[RunRow, ...]:
-        """The rows whose path begins so; raises sqlite3.Error when one is damaged or lacking."""
-        where = "root = ? AND path >= ? AND path < ?"
-        values = (_root(store), below, f"{below}\x7f")
+    def _rows(self, store: RecordFiles) -> tuple[RunRow, ...]:
+        """The rows of the store; raises sqlite3.Error when one is damaged or lacking."""
+        where, values = "root = ?", (_root(store),)
         asked = (
             "SELECT path, cell, started, outcome, seconds, lock_digest, suite_digest, attempts,"
             f" isolation, told, sum FROM records WHERE {where} ORDER BY cell, started, path"

@@ -56,9 +56,9 @@ def handed(folder: Path, here: Checkout) -> Iterator[tuple[str, Record | Fault]]
     """Yield each file at or below the folder with its record, or with what is wrong, by name; it
     changes nothing.
 
-    A record is `.../<cell>/<started>-<digest>.json`. Links are not followed, and what is no record
-    is a fault. A run makes one record of a cell: where there are more, nobody can tell which one it
-    made, and all are one fault.
+    A record is `.../<cell>/<started>-<digest>.json`. Links are not followed, and what is not a
+    record is a fault. A run makes one record of a cell: where there are more, nobody can tell which
+    one it made, and all are one fault.
     """
     files = list(islice(_files(folder, "", 0), MOST_FILES + 1))
     counts = Counter(
@@ -89,7 +89,7 @@ def _looked_at(entry: os.DirEntry[str], name: str, here: Checkout) -> Record | F
     if not entry.is_file(follow_symlinks=False):
         return _fault(name, "is no regular file, or lies too deep")
     if not entry.name.endswith(".json"):
-        return _fault(name, "is no record")
+        return _fault(name, "is not a valid record")
     record = read_record(Path(entry.path), here.matrix, name)
     if isinstance(record, Fault):
         return record
@@ -101,7 +101,7 @@ def _elsewhere(record: Record, here: Checkout) -> str:
     """Why the record is not about this checkout; empty when it is."""
     lock = here.locks.get(record.cell)
     if record.cell not in here.cells:
-        return f"{record.cell} is no cell of the matrix"
+        return f"{record.cell} is not a cell of the matrix"
     if lock is None and record.lock_digest:
         return "is of a lock, but the cell has none here"
     if lock is not None and record.lock_digest != lock.digest:

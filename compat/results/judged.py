@@ -176,13 +176,13 @@ def _metrics(evidence: Evidence) -> tuple[Metric, ...]:
 
 def _step_seconds(evidence: Evidence) -> StepSeconds:
     taken: dict[StepName, float] = {step.name: step.ended.seconds for step in evidence.steps}
-    ours = max(0.0, evidence.seconds - sum(taken.values()))
+    overhead = max(0.0, evidence.seconds - sum(taken.values()))
     rounded = {name: round(seconds, 3) for name, seconds in taken.items()}
     return StepSeconds(
         install=rounded.get("install"),
         import_=rounded.get("import"),
         suite=rounded.get("suite"),
-        ours=round(ours, 3),
+        overhead=round(overhead, 3),
     )
 
 

@@ -6,14 +6,14 @@ import datetime
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
 import msgspec
 
 from compat.declare.text import Name
 from compat.errors import Fault, RecordError
-from compat.results.involved import involved, involved_in_refusal
 from compat.results.strict import strict
+from compat.results.upgrades import UPGRADES, Raw
 from compat.run.evidence import Installed, Isolation, Metric
 from compat.run.outcome import (
     Cause,
@@ -27,8 +27,7 @@ from compat.run.outcome import (
 from compat.run.signatures import EXCEPTIONS, match_signature
 from compat.value import StrictValue
 
-FORMAT = 3
-Raw = dict[str, Any]
+FORMAT = 4
 MOST_BYTES = 2 * 1024 * 1024
 MOST_LOG_BYTES = 4096
 LONGEST_TEXT = 1000
@@ -97,13 +96,13 @@ class Capability(StrictValue, frozen=True, kw_only=True):
 class StepSeconds(StrictValue, frozen=True, kw_only=True):
     """How long each step took; None when it was not reached.
 
-    `ours` is what compat itself took besides.
+    `overhead` is what compat itself took besides.
     """
 
     install: Seconds | None = None
     import_: Seconds | None = msgspec.field(default=None, name="import")
     suite: Seconds | None = None
-    ours: Seconds | None = None
+    overhead: Seconds | None = None
 
 
 class _Try(StrictValue, frozen=True, kw_only=True):
@@ -155,27 +154,6 @@ class Record(_Run, frozen=True, kw_only=True):
     def outcomes(self) -> tuple[Outcome, ...]:
         """What the attempts came to, in order."""
         return tuple(attempt.outcome for attempt in self.attempts) or (self.outcome,)
-
-
-def _with_involved(raw: Raw) -> Raw:
-    """Format 1 did not say which packages a failure speaks of: as far as its outcome and what was
-    installed tell.
-    """
-    outcome = parse_outcome(raw["outcome"])
-    if isinstance(outcome, Failed) and outcome.stage == "lock":
-        packages = involved_in_refusal(outcome.subject, raw["log"])
-    else:
-        packages = involved(outcome, [item["name"] for item in raw["installed"]], {})
-    return {**raw, "involved": list(packages)}
-
-
-def _with_remarks(raw: Raw) -> Raw:
-    """Format 2 did not say what was noticed of the packages."""
-    return {**raw, "remarks": []}
-
-
-# From a format to the next: `UPGRADES[1]` turns the keys of format 1 into those of format 2.
-UPGRADES: Mapping[int, Callable[[Raw], Raw]] = {1: _with_involved, 2: _with_remarks}
 
 
 class Ran(Protocol):

@@ -1,4 +1,4 @@
-"""The `results` room's black pen: what of a log may be published.
+"""Redaction: what of a log may be published.
 
 Paths, hosts, secrets and control signs may not.
 """

@@ -44,7 +44,7 @@ def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(name: str) -> Any:
-    raise ValueError(f"holds {name}, which is no number in JSON")
+    raise ValueError(f"holds {name}, which is not a number in JSON")
 
 
 def _finite(text: str) -> float:

@@ -7,6 +7,7 @@ from packaging.version import Version
 
 from compat.declare.capabilities import Described
 from compat.declare.matrix import KnownIssue
+from compat.declare.text import minor_series
 from compat.results.record import Capability, Status
 from compat.results.representative import newest_versions, representative
 from compat.results.snapshot import Entry, Snapshot
@@ -196,7 +197,7 @@ def _capability(entry: Entry, name: str) -> Capability | None:
 
 
 def _series(version: Version) -> str:
-    return f"{version.major}.{version.minor}" if version.micro == 0 else str(version)
+    return minor_series(version) if version.micro == 0 else str(version)
 
 
 def _plain(text: str) -> str:

@@ -104,7 +104,11 @@ def verdict_of(
         latest=group.newest.started.date(),
         stale=bool(outdated),
         capabilities=group.capabilities,
-        helpers=tuple(one for one in group.newest.capabilities if one.id in present.helpers),
+        helpers=tuple(
+            capability
+            for capability in group.newest.capabilities
+            if capability.id in present.helpers
+        ),
         reasons=(*group.reasons, *outdated, *_ruled_out(obstacle)),
     )
 
@@ -161,7 +165,10 @@ def counting(runs: Iterable[Ran], day: datetime.date) -> tuple[Counted, ...]:
             return struck[run.lock_digest, run.suite_digest, outcome.cause] >= WITNESSES
         return not is_spurious(outcome)
 
-    told = ((run, tuple(one for one in outcomes if counts(run, one))) for run, outcomes in ordered)
+    told = (
+        (run, tuple(outcome for outcome in outcomes if counts(run, outcome)))
+        for run, outcomes in ordered
+    )
     return tuple(Counted(run=run, outcomes=outcomes) for run, outcomes in told if outcomes)
 
 
@@ -173,7 +180,7 @@ def in_order(runs: Iterable[Ran]) -> list[Ran]:
     if len(ordered) < 2:
         return ordered
     ordered.sort(key=_place)
-    if all(_place(one) != _place(other) for one, other in pairwise(ordered)):
+    if all(_place(run) != _place(other) for run, other in pairwise(ordered)):
         return ordered
     return sorted(ordered, key=lambda run: (*_place(run), repr(run.capabilities)))
 
@@ -238,7 +245,9 @@ class _Group:
     def add(self, counted: Counted) -> None:
         self.newest = counted.run
         self.capabilities = tuple(
-            one for one in counted.run.capabilities if one.id not in self.helpers
+            capability
+            for capability in counted.run.capabilities
+            if capability.id not in self.helpers
         )
         self.outcomes += map(self._of_subject, counted.outcomes)
         for capability in self.capabilities:
@@ -256,16 +265,22 @@ class _Group:
             or outcome.subject not in self.helpers
         ):
             return outcome
-        failing = (one for one in self.capabilities if one.status == "no")
+        failing = (capability for capability in self.capabilities if capability.status == "no")
         return next(
-            (Failed(stage="test", cause=one.cause or "error", subject=one.id) for one in failing),
+            (
+                Failed(stage="test", cause=capability.cause or "error", subject=capability.id)
+                for capability in failing
+            ),
             Passed(),
         )
 
     def _kind(self) -> Kind:
         if self.changing or len(set(map(brief, self.outcomes))) > 1:
             return "flaky"
-        outcome, statuses = self.outcomes[-1], {one.status for one in self.capabilities}
+        outcome, statuses = (
+            self.outcomes[-1],
+            {capability.status for capability in self.capabilities},
+        )
         if isinstance(outcome, Passed) and "no" not in statuses:
             return "works"
         reached = isinstance(outcome, Passed) or outcome.stage == "test"
@@ -306,7 +321,9 @@ class _Group:
             case "unknown":
                 return (f"in the way: {self.in_the_way}; it came to {self.outcome} on {day}",)
             case "partial":
-                lacking = sorted(one.id for one in self.capabilities if one.status == "no")
+                lacking = sorted(
+                    capability.id for capability in self.capabilities if capability.status == "no"
+                )
                 what = f"; these fail: {', '.join(lacking)}" if lacking else ""
                 return (f"it imports, and came to {self.outcome} on {day}{what}",)
         return (f"it came to {self.outcome} on {day}",)
@@ -320,11 +337,11 @@ def _newest_group(
     """
     groups: defaultdict[tuple[str, str], _Group] = defaultdict(lambda: _Group(asked, helpers))
     kind, since = None, counted[0].run.started.date()
-    for one in counted:
-        group = groups[one.run.lock_digest, one.run.suite_digest]
-        group.add(one)
+    for counted_run in counted:
+        group = groups[counted_run.run.lock_digest, counted_run.run.suite_digest]
+        group.add(counted_run)
         if group.kind != kind:
-            kind, since = group.kind, one.run.started.date()
+            kind, since = group.kind, counted_run.run.started.date()
     return group, since
 
 

@@ -19,6 +19,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 from uv import find_uv_bin
 
+from compat.declare.text import minor_series
 from compat.errors import ToolFailed
 from compat.index.metadata import published_in
 from compat.index.release import Published
@@ -62,7 +63,7 @@ class Order(Value, frozen=True):
     @property
     def key(self) -> str:
         """The same for orders whose builds may stand for each other."""
-        pin, series = self.pin, f"{self.python.major}.{self.python.minor}"
+        pin, series = self.pin, minor_series(self.python)
         parts = [pin.name, str(pin.version), *pin.hashes, series, str(self.as_of)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 

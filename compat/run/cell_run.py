@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from compat.declare.text import minor_series
 from compat.files import remove_tree
 from compat.run import incell
 from compat.run.bytecode import BytecodeStore
@@ -49,7 +50,7 @@ class CellRun:
         self.steps = StepRunner(job, bench, self.cell, evidence, cancel)
         self.bytecode = BytecodeStore(Path(bench.bytecode), bench.tag, bench.magic)
         version = job.lock.inputs.python
-        site = f"venv/lib/python{version.major}.{version.minor}/site-packages"
+        site = f"venv/lib/python{minor_series(version)}/site-packages"
         self.environment = Environment(self.cell, site)
 
     @property
@@ -91,7 +92,7 @@ class CellRun:
                     remove_tree(self.cell)
 
     def _facts(self) -> Evidence:
-        wanted = tuple(
+        expected = tuple(
             Installed(name=pin.name, version=str(pin.version)) for pin in self.job.lock.pins
         )
         asked = suite_digest(Path(self.job.suite_folder)) if self.job.suite_folder else ""
@@ -106,7 +107,7 @@ class CellRun:
             host=self.bench.host,
             isolation=self.bench.level,
             steps=(),
-            wanted=wanted,
+            expected=expected,
             module=self.job.module,
         )
         installation = Installation(self.environment, self.steps)
@@ -120,7 +121,7 @@ class CellRun:
             startup=self.environment.startup(),
             misrecorded=tuple(map(_shown, installation.misrecorded)),
         )
-        if set(facts.installed) != set(wanted):
+        if set(facts.installed) != set(expected):
             return facts
         facts = msgspec.structs.replace(facts, lent=self._lend())
         self._prepare()
@@ -129,10 +130,15 @@ class CellRun:
             facts,
             import_seconds=seconds,
             imported=raised,
-            tampered=self._changed(),
+            modified_files=self._changed(),
             installed_after=facts.installed,
         )
-        if facts.tampered or seconds is None or raised is not None or not self.job.suite_folder:
+        if (
+            facts.modified_files
+            or seconds is None
+            or raised is not None
+            or not self.job.suite_folder
+        ):
             return self._after(facts)
         self.environment.remove_bytecode()
         if self._learn("import.json"):
@@ -140,7 +146,7 @@ class CellRun:
             self.environment.settle(*_KEPT)
         report = self._suite()
         facts = msgspec.structs.replace(
-            facts, **msgspec.structs.asdict(report), tampered=self._changed()
+            facts, **msgspec.structs.asdict(report), modified_files=self._changed()
         )
         self._learn("events.jsonl")
         return self._after(facts)
@@ -149,7 +155,7 @@ class CellRun:
         """Look again at what is installed when it was changed, and name the tests that were not
         collected.
         """
-        if facts.tampered:
+        if facts.modified_files:
             self.environment.compare()
             facts = msgspec.structs.replace(
                 facts, installed_after=installed(self.environment.distributions)

@@ -54,17 +54,19 @@ def _install(evidence: Evidence) -> Failed | None:
 
 
 def _as_asked(evidence: Evidence) -> Failed | None:
-    return _difference("install", evidence.wanted, evidence.installed)
+    return _difference("install", evidence.expected, evidence.installed)
 
 
 def _untouched(evidence: Evidence) -> Failed | None:
     """What a step wrote into its environment decides, however the step ended: the rest rests on
     it.
     """
-    if not evidence.tampered:
+    if not evidence.modified_files:
         return None
     stage: Stage = "test" if any(step.name == "suite" for step in evidence.steps) else "import"
-    return Failed(stage=stage, cause="not-as-asked", subject=f"wrote to {evidence.tampered[0]}")
+    return Failed(
+        stage=stage, cause="environment-mismatch", subject=f"wrote to {evidence.modified_files[0]}"
+    )
 
 
 def _import(evidence: Evidence) -> Failed | None:
@@ -220,11 +222,11 @@ def _signal(step: Step) -> int | None:
 
 
 def _difference(
-    stage: Stage, wanted: tuple[Installed, ...], found: tuple[Installed, ...]
+    stage: Stage, expected: tuple[Installed, ...], found: tuple[Installed, ...]
 ) -> Failed | None:
-    if set(wanted) == set(found):
+    if set(expected) == set(found):
         return None
-    before = {item.name: item.version for item in wanted}
+    before = {item.name: item.version for item in expected}
     after = {item.name: item.version for item in found}
     names = sorted(
         name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
@@ -232,7 +234,7 @@ def _difference(
     told = ", ".join(
         f"{name} {before.get(name, 'none')} -> {after.get(name, 'none')}" for name in names[:3]
     )
-    return Failed(stage=stage, cause="not-as-asked", subject=told)
+    return Failed(stage=stage, cause="environment-mismatch", subject=told)
 
 
 def _ended(evidence: Evidence, name: StepName, stage: Stage, subject: str = "") -> Step | Failed:

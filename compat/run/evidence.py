@@ -105,17 +105,18 @@ class Installed(Value, frozen=True):
 class Evidence(Value, frozen=True):
     """Everything that one run of a cell left behind. A part that was not reached is None or empty.
 
-    `started_test` is the test that had started and not ended when the suite stopped: the killer of
-    a crashed cell. `finished` says that the suite's own last event came: without it nothing that
-    ran counts as complete. `lent` is how many modules found their bytecode made before: without
-    any, an import takes several times as long. `tampered` names files of the environment, the suite
-    or the plugin that the run changed. `misrecorded` names files that are not what the RECORD of
-    their freshly downloaded wheel says, and `startup` those that the interpreter runs at its start,
-    each as `package: file`. `uncollected` are tests that the suite has and that pytest was not seen
-    to collect. `pytest_exit` is the exit code that pytest announced, and `report_fault` what cannot
-    be in a report. `module` is what was to be imported, and `modules` are those that the subject's
-    distribution has at its top. `owners` has the package of each top-level module that is not
-    called like its package; only where something failed.
+    `started_test` is the test that had started and not ended when the suite stopped: the killer
+    of a crashed cell. `finished` says that the suite's own last event came: without it nothing
+    that ran counts as complete. `lent` is how many modules found their bytecode made before:
+    without any, an import takes several times as long. `modified_files` names files of the
+    environment, the suite or the plugin that the run changed. `misrecorded` names files that
+    are not what the RECORD of their freshly downloaded wheel says, and `startup` those that the
+    interpreter runs at its start, each as `package: file`. `uncollected` are tests that the
+    suite has and that pytest was not seen to collect. `pytest_exit` is the exit code that
+    pytest announced, and `report_fault` what cannot be in a report. `module` is what was to be
+    imported, and `modules` are those that the subject's distribution has at its top. `owners`
+    has the package of each top-level module that is not called like its package; only where
+    something failed.
     """
 
     cell: str
@@ -128,13 +129,13 @@ class Evidence(Value, frozen=True):
     host: str
     isolation: Isolation
     steps: tuple[Step, ...]
-    wanted: tuple[Installed, ...]
+    expected: tuple[Installed, ...]
     installed: tuple[Installed, ...] = ()
     installed_after: tuple[Installed, ...] = ()
     module: str = ""
     modules: tuple[str, ...] = ()
     lent: int = 0
-    tampered: tuple[str, ...] = ()
+    modified_files: tuple[str, ...] = ()
     misrecorded: tuple[str, ...] = ()
     startup: tuple[str, ...] = ()
     uncollected: tuple[str, ...] = ()

@@ -32,7 +32,7 @@ class Installation:
         its own.
         """
         uv, inputs = find_uv_bin(), self.job.lock.inputs
-        forced = inputs.given if inputs.given_python is not None else None
+        forced = inputs.injected_pin if inputs.install_as_python is not None else None
         sources = self._source_pins()
         wheels = self._build_wheels(sources)
         if len(wheels) < len(sources):
@@ -53,7 +53,9 @@ class Installation:
         commands = [[*hashed, "-r", "pins.txt"]]
         if forced is not None:
             self._write_pins("given.txt", [forced])
-            commands.append([*hashed, f"--python-version={inputs.given_python}", "-r", "given.txt"])
+            commands.append(
+                [*hashed, f"--python-version={inputs.install_as_python}", "-r", "given.txt"]
+            )
         built = [*install, "--no-index", "--offline", *map(str, wheels)] if wheels else []
         return self._install_checked(make, commands, built)
 
@@ -117,7 +119,7 @@ class Installation:
     def _source_pins(self) -> list[Pin]:
         """The pins to build: the lock found no wheel for them, and people named their builds."""
         named, lock = set(map(parse_release, self.job.builds)), self.job.lock
-        forced = lock.inputs.given if lock.inputs.given_python is not None else None
+        forced = lock.inputs.injected_pin if lock.inputs.install_as_python is not None else None
         return [
             p
             for p in lock.pins

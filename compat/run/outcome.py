@@ -22,7 +22,7 @@ Cause = Literal[
     "build-tool",
     "source-only",
     "unsupported",
-    "not-as-asked",
+    "environment-mismatch",
     "report-mismatch",
     "missing-module",
     "missing-attribute",
@@ -175,7 +175,7 @@ def is_untrusted(outcome: Outcome) -> bool:
     """Return whether the cell changed what judges it, or contradicts itself, so that nothing it
     reports counts.
     """
-    untrusted = ("not-as-asked", "report-mismatch")
+    untrusted = ("environment-mismatch", "report-mismatch")
     return (
         isinstance(outcome, Failed)
         and outcome.stage in ("import", "collect", "test")

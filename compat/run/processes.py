@@ -47,8 +47,8 @@ class Process(NamedTuple):
 def processes() -> Iterator[Process]:
     """Yield every process that /proc shows."""
     for name in os.listdir("/proc"):
-        if name.isdigit() and (found := process(int(name))):
-            yield found
+        if name.isdigit() and (entry := process(int(name))):
+            yield entry
 
 
 def process(pid: int) -> Process | None:
@@ -77,12 +77,12 @@ def family(root: int, known: Known | None = None) -> list[Process]:
     children: dict[int, list[Process]] = {}
     for each in everyone:
         children.setdefault(each.parent, []).append(each)
-    found = {each.pid: each for each in children.get(root, ())}
+    members = {each.pid: each for each in children.get(root, ())}
     if known is not None:
-        sessions = {each.session for each in found.values()} - {os.getsid(0), 0}
+        sessions = {each.session for each in members.values()} - {os.getsid(0), 0}
         current = {each.pid: each.born for each in everyone}
         was = {pid for pid, born in known if current.get(pid, born) == born}
-        found |= {
+        members |= {
             each.pid: each
             for each in everyone
             if (each.pid, each.born) in known
@@ -90,14 +90,14 @@ def family(root: int, known: Known | None = None) -> list[Process]:
             or each.group in was
             or _is_marked(each.pid, root)
         }
-    waiting = list(found.values())
+    waiting = list(members.values())
     while waiting:
-        fresh = [each for each in children.get(waiting.pop().pid, ()) if each.pid not in found]
-        found |= {each.pid: each for each in fresh}
+        fresh = [each for each in children.get(waiting.pop().pid, ()) if each.pid not in members]
+        members |= {each.pid: each for each in fresh}
         waiting += fresh
     if known is not None:
-        known |= {(each.pid, each.born) for each in found.values()}
-    return [each for each in found.values() if each.pid not in (root, os.getpid())]
+        known |= {(each.pid, each.born) for each in members.values()}
+    return [each for each in members.values() if each.pid not in (root, os.getpid())]
 
 
 def _is_marked(pid: int, root: int) -> bool:

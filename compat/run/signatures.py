@@ -153,7 +153,7 @@ EXCEPTIONS = (
 )
 INSTALL = (
     _signature(
-        "not-as-asked",
+        "environment-mismatch",
         r"\((?P<subject>[\w.-]+==[\w.]+)\)\s+cause: Wheel version does not match filename",
         "error: Failed to install: demo-1.0-py3-none-any.whl (demo==1.0)\n  cause: Wheel version"
         " does not match filename (2.0 != 1.0), which indicates a malformed wheel.",

@@ -70,7 +70,7 @@ def own_fault(stage: Stage, evidence: Evidence, raised: Raised) -> Failed | None
     if missing is None or "." in missing:
         return None
     packages = {evidence.subject, evidence.module.partition(".")[0], *evidence.modules}
-    packages |= {item.name for item in (*evidence.wanted, *evidence.installed)}
+    packages |= {item.name for item in (*evidence.expected, *evidence.installed)}
     if canonicalize_name(missing) in map(canonicalize_name, packages):
         return None
     return _fault(

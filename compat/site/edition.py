@@ -10,14 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Protocol
 
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.advise.answer import Advisor, Recommended, Unproven
 from compat.advise.proof import TestedCombination
 from compat.advise.request import Goal, Request
 from compat.declare.capabilities import Described
-from compat.index.select import members
 from compat.lock.lockfile import Lock
 from compat.lock.text import decode_lock
 from compat.plan.cell import Cell
@@ -118,14 +116,9 @@ class MatrixReport:
         release.
         """
         if (axis, version) not in self._released:
-            (declared,) = (each for each in self.snapshot.matrix.packages if each.name == axis)
-            releases = members(
-                version,
-                declared.select,
-                self.snapshot.catalogue.package(canonicalize_name(declared.package)),
-            )
-            days = [release.uploaded.date() for release in releases if release.uploaded is not None]
-            self._released[axis, version] = min(days, default=None)
+            (package,) = (each for each in self.snapshot.matrix.packages if each.name == axis)
+            came_out = self.snapshot.catalogue.came_out(package, version)
+            self._released[axis, version] = None if came_out is None else came_out.date()
         return self._released[axis, version]
 
     @cached_property

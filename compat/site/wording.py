@@ -64,7 +64,7 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
         "{0} does not support this platform",
         "a package does not support this platform",
     ),
-    "not-as-asked": (
+    "environment-mismatch": (
         "what got installed is not {0}",
         "what got installed is not what was asked for",
     ),

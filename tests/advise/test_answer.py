@@ -192,7 +192,7 @@ class TestHonesty:
         )
 
     def test_a_python_that_was_set_aside_is_lifted_too(self) -> None:
-        lock = lock_of("py3.8-dep2-demo2.0+relaxed", given_python="3.9.18")
+        lock = lock_of("py3.8-dep2-demo2.0+relaxed", install_as_python="3.9.18")
         (one,) = recommended(Shelf([ran(lock)], [lock])).best.lifted
         assert one.sentence == "Python 3.8 instead of >=3.9"
 

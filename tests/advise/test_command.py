@@ -50,7 +50,7 @@ def test_what_is_proven_is_told_with_its_evidence_and_its_commands(advise: Advis
 
 
 def test_what_was_lifted_and_what_a_plain_install_does_is_told(advise: Advise) -> None:
-    lock = lock_of(RELAXED, given_python="3.9.18")
+    lock = lock_of(RELAXED, install_as_python="3.9.18")
     found = advise(Shelf([ran(lock)], [lock]))
     assert "  lifted: Python 3.8 instead of >=3.9" in found.out
     assert "  as published: pip install 'dep==2.*' 'demo==2.0'" in found.out

@@ -8,7 +8,7 @@ from compat.advise.commands import Whereabouts, commands, parts
 from compat.lock.text import decode_pins
 
 USUAL = lock_of("py3.9-dep2-demo2.0")
-UNDECLARED = lock_of("py3.8-dep2-demo2.0+relaxed", given_python="3.9.18")
+UNDECLARED = lock_of("py3.8-dep2-demo2.0+relaxed", install_as_python="3.9.18")
 
 
 def test_a_lock_is_installed_with_hashes_and_nothing_else() -> None:

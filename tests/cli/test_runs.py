@@ -90,7 +90,7 @@ def test_a_record_tells_all_and_names_no_machine(good: Repository) -> None:
     record = json.loads(text)
     assert record["outcome"] == "pass"
     assert record["run_url"] == "https://git.example/some/one/actions/runs/12"
-    assert record["step_seconds"].keys() == {"install", "import", "suite", "ours"}
+    assert record["step_seconds"].keys() == {"install", "import", "suite", "overhead"}
     assert [capability["status"] for capability in record["capabilities"]] == ["yes"]
     assert str(good.root) not in text
     assert str(good.cache) not in text

@@ -62,7 +62,7 @@ class Cells:
             seconds=1,
             host="linux-x86_64-1cpu-1gb",
             isolation="L0",
-            wanted=PINS,
+            expected=PINS,
             installed=PINS,
             import_seconds=1.0,
             steps=tuple(Step(name=name, ended=ended, log=log) for name in ("install", "import")),

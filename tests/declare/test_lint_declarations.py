@@ -275,6 +275,23 @@ def test_it_is_a_fault_of_a_matrix_when(
     assert told in fault.line()
 
 
+@pytest.mark.parametrize(
+    "specifier",
+    [">=3,<3", "==1,==2", ">3,<=3", "==1.*,>=2", "!=0.*,<1,>=0", "~=1.2,<1", "<0", "==1,!=1"],
+)
+def test_a_contradiction_is_satisfied_by_no_version(specifier: str) -> None:
+    (fault,) = matrix_faults(changed(MATRIX, ("axes", 1, "select", "specifier"), specifier))
+    assert fault.code == "unsatisfiable"
+
+
+# The last two admit 0.dev1 only.
+@pytest.mark.parametrize(
+    "specifier", ["", ">3,<3.0.1", "!=3.*,!=4.*,>3", ">2.9,<3", "!=0,<=0", "!=0,<0.0.0.post1"]
+)
+def test_a_narrow_specifier_can_be_satisfied(specifier: str) -> None:
+    assert matrix_faults(changed(MATRIX, ("axes", 1, "select", "specifier"), specifier)) == ()
+
+
 def test_a_rule_holds_on_its_last_day() -> None:
     assert matrix_faults(changed(MATRIX, ("rules", 0, "until"), TODAY)) == ()
 

@@ -70,7 +70,7 @@ def evidence(cell: str, log: str = "", code: int = 0) -> Evidence:
         seconds=1,
         host="h",
         isolation="L0",
-        wanted=PINS,
+        expected=PINS,
         installed=PINS,
         import_seconds=1.0,
         steps=tuple(Step(name=name, ended=ended, log=log) for name in names),

@@ -6,13 +6,13 @@ import pytest
 from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag
 from packaging.version import Version
+from support.memory_source import MemorySource
 
 from compat.declare.matrix import InterpreterAxis, Matrix, PackageAxis, Selector, Suite
 from compat.errors import DeclarationError, IndexUnreachable, UnsoundFile
 from compat.index.discover import THREADS, discover
 from compat.index.kept import decode_catalogue, encode_catalogue
 from compat.index.release import Artifact, Package, Published, Release
-from compat.index.source import MemorySource
 from compat.plan.plan import Infeasible, plan
 
 WHEEL = frozenset({Tag("py3", "none", "any")})

@@ -10,7 +10,6 @@ from packaging.version import Version
 
 from compat.declare.matrix import Selector
 from compat.index.release import Artifact, Package, Release
-from compat.index.select import coordinates, members, selected
 
 KEEPS: tuple[Literal["each", "minor", "major"], ...] = ("each", "minor", "major")
 
@@ -44,46 +43,46 @@ SOME = package(
 def test_finals_become_coordinates_oldest_first(
     keep: Literal["each", "minor", "major"], expected: list[str]
 ) -> None:
-    assert texts(coordinates(Selector(keep=keep), SOME)) == expected
+    assert texts(SOME.coordinates(Selector(keep=keep))) == expected
 
 
 def test_pre_releases_count_only_when_asked_for_and_development_releases_are_such() -> None:
-    found = texts(coordinates(Selector(prereleases=True), SOME))
+    found = texts(SOME.coordinates(Selector(prereleases=True)))
     assert [text for text in found if text in ("2.0rc1", "2.1.dev3", "3.0a1")] == [
         "2.0rc1",
         "2.1.dev3",
         "3.0a1",
     ]
-    assert texts(coordinates(Selector(keep="minor", prereleases=True), SOME)) == [
+    assert texts(SOME.coordinates(Selector(keep="minor", prereleases=True))) == [
         *("1.9", "1.10", "2.0", "2.1", "3.0", "1!0.5"),
     ]
 
 
 def test_a_specifier_that_names_a_pre_release_does_not_ask_for_pre_releases() -> None:
-    assert texts(coordinates(Selector(specifier=SpecifierSet(">=2.0rc1,<3")), SOME)) == [
+    assert texts(SOME.coordinates(Selector(specifier=SpecifierSet(">=2.0rc1,<3")))) == [
         "2.0",
         "2.0.post1",
     ]
 
 
 def test_local_versions_never_count() -> None:
-    assert "2.1+cpu" not in texts(coordinates(Selector(prereleases=True), SOME))
+    assert "2.1+cpu" not in texts(SOME.coordinates(Selector(prereleases=True)))
 
 
 def test_the_specifier_holds_for_each_member_of_a_series() -> None:
     selector = Selector(specifier=SpecifierSet(">=1.10.2"), keep="minor")
-    assert texts(coordinates(selector, SOME)) == ["1.10", "2.0", "1!0.5"]
-    assert [str(release.version) for release in members(Version("1.10"), selector, SOME)] == [
+    assert texts(SOME.coordinates(selector)) == ["1.10", "2.0", "1!0.5"]
+    assert [str(release.version) for release in SOME.members(Version("1.10"), selector)] == [
         "1.10.2"
     ]
 
 
 def test_a_version_without_a_minor_stands_in_the_minor_series_zero() -> None:
-    assert texts(coordinates(Selector(keep="minor"), package("3", "3.0.1"))) == ["3.0"]
+    assert texts(package("3", "3.0.1").coordinates(Selector(keep="minor"))) == ["3.0"]
 
 
 def test_a_coordinate_that_nothing_stands_under_has_no_members() -> None:
-    assert members(Version("9.9"), Selector(keep="minor"), SOME) == ()
+    assert SOME.members(Version("9.9"), Selector(keep="minor")) == ()
 
 
 def test_a_yanked_release_stays() -> None:
@@ -91,7 +90,7 @@ def test_a_yanked_release_stays() -> None:
         filename="thing-1.0.tar.gz", url="https://files.example/x", tags=frozenset(), yanked=True
     )
     listed = Package(name="thing", releases=(Release(version=Version("1.0"), artifacts=(yanked,)),))
-    assert texts(coordinates(Selector(), listed)) == ["1.0"]
+    assert texts(listed.coordinates(Selector())) == ["1.0"]
 
 
 NUMBERS = st.lists(st.integers(0, 3), min_size=1, max_size=4).map(
@@ -116,20 +115,20 @@ def test_every_selected_release_stands_under_exactly_one_coordinate(
     versions: list[str], selector: Selector
 ) -> None:
     listed = package(*versions)
-    at = coordinates(selector, listed)
+    at = listed.coordinates(selector)
     stood = [
-        release.version for coordinate in at for release in members(coordinate, selector, listed)
+        release.version for coordinate in at for release in listed.members(coordinate, selector)
     ]
-    assert sorted(stood) == [release.version for release in selected(selector, listed)]
+    assert sorted(stood) == [release.version for release in listed.selected(selector)]
     assert list(at) == sorted(set(at))
-    assert all(members(coordinate, selector, listed) for coordinate in at)
+    assert all(listed.members(coordinate, selector) for coordinate in at)
 
 
 @given(VERSIONS, SELECTORS)
 def test_a_coordinate_is_what_its_members_share(versions: list[str], selector: Selector) -> None:
     listed = package(*versions)
-    for at in coordinates(selector, listed):
-        for release in members(at, selector, listed):
+    for at in listed.coordinates(selector):
+        for release in listed.members(at, selector):
             version = release.version
             assert version.epoch == at.epoch
             assert (

@@ -52,13 +52,13 @@ def locks(draw: st.DrawFn) -> Lock:
         python=Version("3.9.18"),
         platform="x86_64-manylinux_2_28",
         requirements=draw(lines),
-        finals=draw(lines),
+        no_prereleases=draw(lines),
         overrides=draw(lines),
         excludes=draw(lines),
         as_of=draw(MOMENTS),
         cutoffs=tuple(cutoffs),
-        given=draw(st.none() | st.sampled_from(pins)),
-        given_python=draw(st.none() | st.just(Version("3.10.13"))),
+        injected_pin=draw(st.none() | st.sampled_from(pins)),
+        install_as_python=draw(st.none() | st.just(Version("3.10.13"))),
     )
     return Lock(inputs=inputs, pins=pins, tool="uv 1.2.3")
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import msgspec
 import pytest
 from packaging.version import Version
+from support.memory_locker import MemoryLocker
 from support.world import catalogue_of, matrix_of, source_of, world
 
-from compat.lock.locker import MemoryLocker
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Refusal
 from compat.lock.recipe import inputs_of, lock_cell, locked_cell, moment_after
 from compat.plan.cell import parse_cell
@@ -31,7 +31,7 @@ def test_fresh_asks_for_the_release_as_published_as_of_now() -> None:
     inputs = asked("py3.8-dep1-demo1.0")
     assert inputs.requirements == ("demo==1.0", "dep==1.*", "pytest")
     assert inputs.as_of is None
-    assert inputs.given is None
+    assert inputs.injected_pin is None
     assert inputs.python == Version("3.8.18")
 
 
@@ -51,14 +51,14 @@ def test_a_series_dates_from_its_first_release() -> None:
 def test_relaxed_puts_the_subjects_requirements_in_its_place_and_gives_its_pin() -> None:
     inputs = asked("py3.8-dep2-demo1.0+relaxed")
     assert inputs.requirements == ("dep==2.*", "pytest")
-    assert inputs.given is not None
-    assert (inputs.given.name, inputs.given.version) == ("demo", Version("1.0"))
-    assert len(inputs.given.hashes) == 1
+    assert inputs.injected_pin is not None
+    assert (inputs.injected_pin.name, inputs.injected_pin.version) == ("demo", Version("1.0"))
+    assert len(inputs.injected_pin.hashes) == 1
 
 
 def test_relaxed_names_a_python_that_the_subject_admits_when_it_does_not_admit_the_cells() -> None:
-    assert asked("py3.8-dep2-demo2.0+relaxed").given_python == Version("3.9.18")
-    assert asked("py3.9-dep2-demo2.0+relaxed").given_python is None
+    assert asked("py3.8-dep2-demo2.0+relaxed").install_as_python == Version("3.9.18")
+    assert asked("py3.9-dep2-demo2.0+relaxed").install_as_python is None
 
 
 def test_relaxed_keeps_the_requirements_that_no_rule_changes() -> None:
@@ -123,7 +123,7 @@ def test_a_relaxed_package_is_free_of_the_date_or_has_that_of_the_axis_it_follow
 
 
 def test_of_an_axis_package_only_finals_count_unless_the_axis_selects_more() -> None:
-    assert asked("py3.8-dep1-demo1.0").finals == ("demo", "dep")
+    assert asked("py3.8-dep1-demo1.0").no_prereleases == ("demo", "dep")
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,10 @@ def test_of_a_package_whose_finals_count_no_pre_release_is_taken(locker: UvLocke
     # The final 2.0 needs a deep that does not exist; left to itself, uv falls back to the release
     # candidate.
     assert pins(locker.lock(inputs("pre==2.*"))) == ["pre==2.1rc1"]
-    assert str(locker.lock(inputs("pre==2.*", finals=("pre",)))) == "lock-fail:no-artifact(deep==9)"
+    assert (
+        str(locker.lock(inputs("pre==2.*", no_prereleases=("pre",))))
+        == "lock-fail:no-artifact(deep==9)"
+    )
 
 
 def test_a_missing_version_is_a_refusal_with_its_cause(locker: UvLocker) -> None:
@@ -112,7 +115,7 @@ def test_a_given_pin_joins_the_answer_unresolved(locker: UvLocker) -> None:
     subject = locker.lock(inputs("demo==1.0"))
     assert isinstance(subject, Lock)
     given = next(pin for pin in subject.pins if pin.name == "demo")
-    assert pins(locker.lock(inputs("dep==1.0", given=given))) == ["demo==1.0", "dep==1.0"]
+    assert pins(locker.lock(inputs("dep==1.0", injected_pin=given))) == ["demo==1.0", "dep==1.0"]
 
 
 def test_settings_of_the_machine_change_nothing(demo_index: FakeIndex, tmp_path: Path) -> None:

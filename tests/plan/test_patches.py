@@ -6,10 +6,10 @@ import datetime
 
 import pytest
 from packaging.version import Version
+from support.memory_locker import MemoryLocker
 from support.world import catalogue_of, matrix_of, source_of, world
 
 from compat.declare.patches import NEWEST
-from compat.lock.locker import MemoryLocker
 from compat.lock.lockfile import Inputs, Lock
 from compat.lock.recipe import inputs_of, lock_cell
 from compat.plan.cell import parse_cell
@@ -29,7 +29,7 @@ def inputs(cell: str) -> Inputs:
 
 
 def given(cell: str) -> str:
-    pin = inputs(cell).given
+    pin = inputs(cell).injected_pin
     assert pin is not None
     return str(pin.version)
 
@@ -78,8 +78,8 @@ def test_a_relaxed_cell_is_given_no_patch_that_came_out_after_its_date() -> None
     matrix = matrix_of(document)
     facts = Feasibility(matrix, catalogue_of(document))
     cell = parse_cell("py3.9-dep1-tool1-demo1.0+relaxed", matrix)
-    early = inputs_of(FACTS, parse_cell("py3.9-dep1-tool1-demo1.0+relaxed", MATRIX)).given
-    late = inputs_of(facts, cell).given
+    early = inputs_of(FACTS, parse_cell("py3.9-dep1-tool1-demo1.0+relaxed", MATRIX)).injected_pin
+    late = inputs_of(facts, cell).injected_pin
     assert early is not None
     assert late is not None
     assert [str(early.version), str(late.version)] == ["1.0.0", "1.0.1"]

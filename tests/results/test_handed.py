@@ -105,7 +105,7 @@ def test_a_refusal_of_a_cell_that_has_no_lock_is_taken(suite: str, tmp_path: Pat
 @pytest.mark.parametrize(
     ("record", "why"),
     [
-        (sound(cell="py9.9-none"), "is no cell of the matrix"),
+        (sound(cell="py9.9-none"), "is not a cell of the matrix"),
         (sound(matrix="other"), "is a record of other"),
         (sound(lock=OTHER_LOCK), "is of another lock"),
         (sound(lock=""), "is of another lock"),

@@ -116,7 +116,7 @@ class TestReading:
         record = full()
         store.add(record)
         index.refresh(store)
-        (row,) = index.runs_of(store, CELL)
+        (row,) = index.runs(store)
         for field in (
             "cell",
             "started",
@@ -237,7 +237,7 @@ class TestTrouble:
                 assert [
                     (row.started, row.outcomes, row.capabilities) for row in index.runs(store)
                 ] == told
-                assert len(index.runs_of(store, CELL)) == 30
+                assert len(index.runs(store)) == 30
 
     @pytest.mark.parametrize(
         "change",
@@ -289,11 +289,12 @@ DUE = """
 import datetime, pathlib, sys
 from compat.results.due import due
 from compat.results.files import RecordFiles
-from compat.results.index import Index
-from compat.results.verdict import Present
-store, index = RecordFiles(pathlib.Path(sys.argv[1]) / "tff"), Index(pathlib.Path(sys.argv[1]) / "index")
+from compat.results.index import RecordIndex
+from compat.results.verdict import EvaluationContext
+folder = pathlib.Path(sys.argv[1])
+store, index = RecordFiles(folder / "tff"), RecordIndex(folder / "index")
 index.refresh(store)
-present = Present(suite_digest=sys.argv[3], day=datetime.date(2026, 11, 1))
+present = EvaluationContext(suite_digest=sys.argv[3], day=datetime.date(2026, 11, 1))
 print(len(due(dict.fromkeys(store.cells(), sys.argv[2]), index.runs(store), present)))
 """
 

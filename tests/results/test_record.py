@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,7 +44,7 @@ class TestText:
         text = encode_record(full())
         assert list(json.loads(text)) == sorted(json.loads(text))
         assert text.endswith("}\n")
-        assert '\n  "format": 3,\n' in text
+        assert '\n  "format": 4,\n' in text
 
     @settings(max_examples=200, deadline=None)
     @given(records())
@@ -106,11 +107,17 @@ def _two_after(raw: dict[str, Any]) -> dict[str, Any]:
     return {"tool": raw.pop("locker"), **raw}
 
 
+def of_format_3(record: Record) -> dict[str, Any]:
+    raw = raw_of(record) | {"format": 3}
+    raw["step_seconds"]["ours"] = raw["step_seconds"].pop("overhead")
+    return raw
+
+
 class TestFormat:
     def test_an_older_text_is_upgraded_step_by_step(self) -> None:
         text = encode_record(full())
         assert (
-            decode_record(text, "f.json", upgrades={3: _one_after, 4: _two_after}, newest=5)
+            decode_record(text, "f.json", upgrades={4: _one_after, 5: _two_after}, newest=6)
             == full()
         )
 
@@ -141,33 +148,59 @@ class TestFormat:
             Installed(name="demo-extras", version="1.0"),
             Installed(name="dep", version="1.0"),
         )
-        raw = raw_of(ran(outcome, log=log, installed=installed)) | {"format": 1}
+        raw = of_format_3(ran(outcome, log=log, installed=installed)) | {"format": 1}
         del raw["involved"], raw["remarks"]
         assert decode_record(signed(raw), "f.json").involved == involved
 
     def test_a_record_of_format_2_has_no_remarks(self) -> None:
-        raw = raw_of(full()) | {"format": 2}
+        raw = of_format_3(full()) | {"format": 2}
         del raw["remarks"]
         assert decode_record(signed(raw), "f.json").remarks == ()
 
+    def test_format_3_had_other_names(self) -> None:
+        raw = of_format_3(ran("test-fail:environment-mismatch(dep 2.0 -> none)"))
+        raw["outcome"] = raw["outcome"].replace("environment-mismatch", "not-as-asked")
+        for attempt in raw["attempts"]:
+            attempt["outcome"] = raw["outcome"]
+        raw["capabilities"] = [
+            {**capability, "status": "no", "cause": "not-as-asked", "missing": []}
+            for capability in raw_of(full())["capabilities"]
+        ]
+        record = decode_record(signed(raw), "f.json")
+        assert str(record.outcome) == "test-fail:environment-mismatch(dep 2.0 -> none)"
+        assert set(record.outcomes) == {record.outcome}
+        assert {capability.cause for capability in record.capabilities} == {"environment-mismatch"}
+
+    @pytest.mark.parametrize("number", [1, 2, 3])
+    def test_a_committed_record_of_an_older_format_is_read_with_all_that_it_says(
+        self, number: int
+    ) -> None:
+        paths = sorted((Path(__file__).parents[2] / "matrices").glob("*/records/*/*.json"))
+        texts = (path.read_text(encoding="utf-8") for path in paths)
+        text = next(text for text in texts if f'"format": {number},' in text)
+        raw, record = json.loads(text), decode_record(text, "f.json")
+        assert record.step_seconds.overhead == raw["step_seconds"]["ours"]
+        assert str(record.outcome) == raw["outcome"]
+        assert [c.cause for c in record.capabilities] == [c["cause"] for c in raw["capabilities"]]
+
     def test_a_step_that_meets_something_else_is_told_in_one_line(self) -> None:
-        with pytest.raises(RecordError, match="cannot be upgraded from format 4: KeyError"):
+        with pytest.raises(RecordError, match="cannot be upgraded from format 5: KeyError"):
             decode_record(
-                encode_record(full()), "f.json", upgrades={3: dict, 4: _two_after}, newest=5
+                encode_record(full()), "f.json", upgrades={4: dict, 5: _two_after}, newest=6
             )
 
     def test_a_missing_step_is_told_in_one_line(self) -> None:
-        with pytest.raises(RecordError, match="cannot be upgraded from format 3"):
-            decode_record(encode_record(full()), "f.json", upgrades={}, newest=4)
+        with pytest.raises(RecordError, match="cannot be upgraded from format 4"):
+            decode_record(encode_record(full()), "f.json", upgrades={}, newest=5)
 
     def test_an_older_text_must_be_as_it_was_written_too(self) -> None:
         text = encode_record(full()).replace("uv 0.13.1", "uv 0.13.2")
         with pytest.raises(RecordError, match="its digest differs"):
-            decode_record(text, "f.json", upgrades={3: _one_after, 4: _two_after}, newest=5)
+            decode_record(text, "f.json", upgrades={4: _one_after, 5: _two_after}, newest=6)
 
-    @pytest.mark.parametrize("number", [0, -1, 4, "1", None, True, 1.0])
+    @pytest.mark.parametrize("number", [0, -1, 5, "1", None, True, 1.0])
     def test_a_format_that_is_not_known_is_refused(self, number: object) -> None:
-        with pytest.raises(RecordError, match="this version of compat reads 1 to 3"):
+        with pytest.raises(RecordError, match="this version of compat reads 1 to 4"):
             decode_record(signed({**raw_of(full()), "format": number}), "f.json")
 
 

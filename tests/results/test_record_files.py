@@ -17,7 +17,6 @@ import compat.results.files as module
 from compat.errors import CompatError, RecordError
 from compat.results.files import RecordFiles, record_names
 from compat.results.record import Record, encode_record, record_digest
-from compat.results.store import MemoryStore, RecordStore
 
 LATER = NOW + datetime.timedelta(days=365)
 
@@ -33,42 +32,38 @@ def only_file(store: RecordFiles) -> Path:
     return path
 
 
-class TestBothStores:
-    @pytest.fixture(params=["files", "memory"])
-    def any_store(self, request: pytest.FixtureRequest, store: RecordFiles) -> RecordStore:
-        return store if request.param == "files" else MemoryStore()
+class TestTheStore:
+    def test_a_record_is_read_as_it_was_kept(self, store: RecordFiles) -> None:
+        assert store.add(full())
+        assert store.records(CELL) == (full(),)
+        assert store.cells() == (CELL,)
 
-    def test_a_record_is_read_as_it_was_kept(self, any_store: RecordStore) -> None:
-        assert any_store.add(full())
-        assert any_store.records(CELL) == (full(),)
-        assert any_store.cells() == (CELL,)
+    def test_the_identical_record_is_kept_once(self, store: RecordFiles) -> None:
+        assert [store.add(full()), store.add(full())] == [True, False]
+        assert store.records(CELL) == (full(),)
 
-    def test_the_identical_record_is_kept_once(self, any_store: RecordStore) -> None:
-        assert [any_store.add(full()), any_store.add(full())] == [True, False]
-        assert any_store.records(CELL) == (full(),)
-
-    def test_conflicting_records_of_one_moment_are_both_kept(self, any_store: RecordStore) -> None:
+    def test_conflicting_records_of_one_moment_are_both_kept(self, store: RecordFiles) -> None:
         records = [ran("pass"), ran("import-fail:abort")]
-        assert all(any_store.add(record) for record in records)
-        assert set(any_store.records(CELL)) == set(records)
+        assert all(store.add(record) for record in records)
+        assert set(store.records(CELL)) == set(records)
 
-    def test_records_come_by_when_they_started(self, any_store: RecordStore) -> None:
+    def test_records_come_by_when_they_started(self, store: RecordFiles) -> None:
         records = [
             ran("pass", day=day, second=second / 8)
             for day, second in [(3, 0), (1, 0), (2, 0), (1, 3), (1, 1)]
         ]
         for record in records:
-            any_store.add(record)
-        assert any_store.records(CELL) == tuple(sorted(records, key=lambda record: record.started))
+            store.add(record)
+        assert store.records(CELL) == tuple(sorted(records, key=lambda record: record.started))
 
-    def test_a_cell_that_never_ran_has_no_records(self, any_store: RecordStore) -> None:
-        assert any_store.records(CELL) == ()
-        assert any_store.cells() == ()
+    def test_a_cell_that_never_ran_has_no_records(self, store: RecordFiles) -> None:
+        assert store.records(CELL) == ()
+        assert store.cells() == ()
 
-    def test_what_cannot_be_read_back_is_not_kept(self, any_store: RecordStore) -> None:
+    def test_what_cannot_be_read_back_is_not_kept(self, store: RecordFiles) -> None:
         with pytest.raises(RecordError):
-            any_store.add(ran("pass", cell="../../tmp/x"))
-        assert any_store.cells() == ()
+            store.add(ran("pass", cell="../../tmp/x"))
+        assert store.cells() == ()
 
 
 class TestFiles:
@@ -174,8 +169,8 @@ class TestDamage:
     @pytest.mark.parametrize(
         ("name", "told"),
         [
-            ("notes.txt", "is no record"),
-            ("20261101T120000Z-0123456.json", "is no record"),
+            ("notes.txt", "is not a valid record"),
+            ("20261101T120000Z-0123456.json", "is not a valid record"),
             ("20261101T120000Z-00000000.json", "has not the name that its content asks for"),
             ("20251101T120000Z-{digest}.json", "has not the name that its content asks for"),
         ],
@@ -222,7 +217,7 @@ class TestDamage:
         (store.folder / "py3.8-tf2.3-tff0.18.0").symlink_to(tmp_path)
         (store.folder / ".hidden").mkdir()
         assert [fault.rpartition(": ")[2] for fault in self.faults(store)] == [
-            "is no folder of a cell"
+            "is not a directory of a cell"
         ] * 3
         assert store.cells() == (CELL,)
 

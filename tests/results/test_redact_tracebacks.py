@@ -170,7 +170,7 @@ def test_a_record_holds_no_folder_of_its_machine_and_every_route() -> None:
         host="linux-x86_64-2cpu-8gb",
         isolation="L0",
         steps=(Step(name="suite", ended=ended, log=flask),),
-        wanted=(),
+        expected=(),
         collected=1,
         finished=True,
         tests=(

@@ -24,6 +24,7 @@ def write(*words: object) -> str:
         text=True,
         timeout=600,
         check=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
     )
     return done.stdout
 

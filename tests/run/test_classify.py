@@ -119,7 +119,7 @@ GOOD = Evidence(
     host="h",
     isolation="L2",
     started=datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc),
-    wanted=PINS,
+    expected=PINS,
     installed=PINS,
     installed_after=PINS,
     import_seconds=0.5,
@@ -177,11 +177,11 @@ WAYS: list[tuple[str, Evidence]] = [
         but(steps=steps(step("install", "", None, by="wall-time", signal=9))),
     ),
     (
-        "install-fail:not-as-asked(dep 2.0 -> 2.1)",
+        "install-fail:environment-mismatch(dep 2.0 -> 2.1)",
         but(installed=(PINS[0], Installed(name="dep", version="2.1"))),
     ),
     (
-        "install-fail:not-as-asked(extra none -> 1)",
+        "install-fail:environment-mismatch(extra none -> 1)",
         but(installed=(*PINS, Installed(name="extra", version="1"))),
     ),
     (
@@ -386,8 +386,8 @@ WAYS: list[tuple[str, Evidence]] = [
         but(module="demo.x", modules=("demo",), imported=unfound("demo.x")),
     ),
     ("import-fail:missing-module(demo)", but(module="demo", imported=unfound("demo"))),
-    ("test-fail:not-as-asked(dep 2.0 -> none)", but(installed_after=PINS[:1])),
-    ("test-fail:not-as-asked(wrote to demo.py)", but(tampered=("demo.py",))),
+    ("test-fail:environment-mismatch(dep 2.0 -> none)", but(installed_after=PINS[:1])),
+    ("test-fail:environment-mismatch(wrote to demo.py)", but(modified_files=("demo.py",))),
 ]
 
 

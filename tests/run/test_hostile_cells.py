@@ -82,7 +82,7 @@ class Lair:
         given = next(pin for pin in pins if pin.name == name) if before is not None else None
         inputs = Inputs(
             cell="cell", python=PYTHON, platform="", requirements=(f"{name}==1.0",),
-            given=given, given_python=PYTHON if given is not None else None,
+            injected_pin=given, install_as_python=PYTHON if given is not None else None,
         )  # fmt: skip
         job = Job(
             matrix="lair",
@@ -186,7 +186,7 @@ class TestOneCellAndTheNext:
         expected = (
             "import-fail:error(animal.py"
             if lair.level == "L3"
-            else "import-fail:not-as-asked(wrote to "
+            else "import-fail:environment-mismatch(wrote to "
         )
         assert outcome(first).startswith(expected)
         later = lair.run({}, {"test_a.py": RED})
@@ -199,7 +199,7 @@ class TestOneCellAndTheNext:
         if lair.level == "L3":
             assert outcome(first) == "pass"
         else:
-            assert outcome(first) == "test-fail:not-as-asked(wrote to _pytest/python.py)"
+            assert outcome(first) == "test-fail:environment-mismatch(wrote to _pytest/python.py)"
         later = lair.run({}, {"test_a.py": RED})
         assert outcome(later).startswith("test-fail:assertion(test_a.py::test_red")
 
@@ -261,7 +261,7 @@ except OSError as error:
         evidence = lair.run({"animal.py": lies}, {"test_a.py": RED})
         red = "test-fail:assertion(test_a.py::test_red"
         # Between the steps it gets bytecode of ours there, so that it has something to write over.
-        again = "test-fail:not-as-asked(wrote to _pytest/__pycache__/python."
+        again = "test-fail:environment-mismatch(wrote to _pytest/__pycache__/python."
         assert outcome(evidence).startswith(red if lair.level == "L3" else again)
         assert [trial.status for trial in evidence.tests] == ["failed"]
 
@@ -349,7 +349,7 @@ class TestItsOwnGreen:
         seen = ("import-fail:", "test-fail:")
         assert outcome(evidence).startswith(seen), outcome(evidence)
         if lair.level != "L3":
-            assert "not-as-asked(wrote to suite/test_a.py)" in outcome(evidence)
+            assert "environment-mismatch(wrote to suite/test_a.py)" in outcome(evidence)
 
     def test_a_test_that_is_left_out_is_missed(self, lair: Lair) -> None:
         evidence = lair.run(

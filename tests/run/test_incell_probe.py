@@ -44,9 +44,7 @@ def test_an_import_that_works_is_timed(cell: Path) -> None:
     assert facts is not None
     assert 0.1 <= facts["seconds"] < 10
     assert facts["raised"] is None
-    assert facts["python"] == "{}.{}.{}".format(*sys.version_info[:3])
-    assert 1 < facts["peak_memory_mb"] < 200
-    assert set(facts) == {"seconds", "raised", "python", "peak_memory_mb"}
+    assert set(facts) == {"seconds", "raised"}
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ class Shelf:
         )
 
 
-def lock_of(cell: str, given_python: str = "", **pins: str) -> Lock:
+def lock_of(cell: str, install_as_python: str = "", **pins: str) -> Lock:
     """Return a lock of the cell with its own versions of demo and dep, and further pins by name."""
     at = parse_cell(cell, MATRIX)
     versions = {
@@ -111,8 +111,8 @@ def lock_of(cell: str, given_python: str = "", **pins: str) -> Lock:
         python=Version(f"{at.on('python').version}.18"),
         platform="x86_64-manylinux_2_28",
         requirements=("demo",),
-        given=given,
-        given_python=Version(given_python) if given_python else None,
+        injected_pin=given,
+        install_as_python=Version(install_as_python) if install_as_python else None,
     )
     return Lock(inputs=inputs, pins=found, tool="uv 0.13.9")
 

@@ -88,7 +88,7 @@ def full() -> Record:
             Installed(name="numpy", version="1.26.4"),
             Installed(name="tensorflow", version="2.14.1"),
         ),
-        step_seconds=StepSeconds(install=4.5, import_=3.25, suite=4.0, ours=0.75),
+        step_seconds=StepSeconds(install=4.5, import_=3.25, suite=4.0, overhead=0.75),
         tool="uv 0.13.1",
         log="E   AssertionError: 1 is not 2",
         run_url="https://ci.example/runs/1",

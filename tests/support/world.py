@@ -14,7 +14,7 @@ from compat.declare.decode import decode_matrix
 from compat.declare.matrix import Matrix
 from compat.index.discover import discover
 from compat.index.release import Artifact, Catalogue, Package, Published, Release
-from compat.index.source import MemorySource
+from support.memory_source import MemorySource
 
 WORLDS = Path(__file__).parent.parent / "worlds"
 BEGINNING = datetime.datetime(2020, 1, 1, 12, tzinfo=datetime.timezone.utc)

@@ -218,7 +218,7 @@ def test_a_shard_that_hands_on_more_than_sound_records_is_found_out_and_the_soun
     assert forged.jobs["open"].result == "skipped"
     said = forged.called["record"].said["Keep the sound records"]
     assert "its digest differs" in said
-    assert "conftest.py: is no record" in said
+    assert "conftest.py: is not a valid record" in said
     assert "token.json: is a symbolic link" in said
     kept = git(
         "ls-tree", "-r", "--name-only", "main", "matrices/ferry/records", cwd=forged.origin

@@ -4,9 +4,9 @@ COMPAT_EVENTS.
 Load a copy of it by `python -m pytest -p <its name>`, beside one of `raised.py`. A line goes out
 before and after each test, so the last `start` without an `end` names the test that killed the
 process, and only a session that reached its end writes `finish`. What a suite tells it:
-`@pytest.mark.capability(id)`, with `of="helper"` where the test looks at a file of the suite alone; an exception with an attribute
-`missing` (names that this version does not have); `record_property("spelling", name)`;
-`record_property("metric", {name, value, unit, better})`.
+`@pytest.mark.capability(id)`, with `of="helper"` where the test looks at a file of the suite alone;
+an exception with an attribute `missing` (names that this version does not have);
+`record_property("spelling", name)`; `record_property("metric", {name, value, unit, better})`.
 """
 
 from __future__ import annotations

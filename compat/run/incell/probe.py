@@ -34,8 +34,6 @@ def probe(out: str, module: str) -> int:
     facts = {
         "seconds": round(time.perf_counter() - start, 6),
         "raised": raised,
-        "python": "{}.{}.{}".format(*sys.version_info[:3]),
-        "peak_memory_mb": peak_memory_mb(),
     }
     write_facts(out, facts)
     write_facts(out + ".modules", loaded())
@@ -115,19 +113,6 @@ def short_path(file: str) -> str:
             return file.rpartition(folder)[2]
     library = os.path.dirname(sysconfig.get_paths()["stdlib"]) + os.sep
     return file[len(library) :] if file.startswith(library) else file
-
-
-def peak_memory_mb() -> int:
-    """Return the largest resident size so far in MiB, or 0 where the system does not tell.
-
-    `getrusage` is of no use here: it carries over the size of the process that started this one.
-    """
-    try:
-        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
-            sizes = [line.split()[1] for line in status if line.startswith("VmHWM:")]
-    except OSError:
-        return 0
-    return int(sizes[0]) // 1024 if sizes else 0
 
 
 def loaded() -> list[str]:

@@ -6,14 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import get_args
 
 from msgspec.structs import asdict
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.advise.request import label
 from compat.declare.capabilities import Described
 from compat.declare.matrix import Axis, InterpreterAxis
 from compat.index.release import Release
-from compat.index.select import members
 from compat.results.compare import Change
 from compat.results.record import Capability, Status
 from compat.results.representative import representative
@@ -162,9 +160,7 @@ def _releases(report: MatrixReport, axis: Axis, version: Version) -> tuple[Relea
     return (
         ()
         if isinstance(axis, InterpreterAxis)
-        else members(
-            version, axis.select, report.snapshot.catalogue.package(canonicalize_name(axis.package))
-        )
+        else report.snapshot.catalogue.members(axis, version)
     )
 
 

@@ -10,10 +10,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from xml.etree import ElementTree
 
-from packaging.utils import canonicalize_name
-
 from compat.advise.request import label
-from compat.index.select import selected
 from compat.policy.proposal import Proposal
 from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import fit, moment, written
@@ -147,9 +144,7 @@ def _change(report: MatrixReport, event: Event) -> FeedEntry:
 def _releases(report: MatrixReport) -> Iterator[FeedEntry]:
     snapshot = report.snapshot
     for axis in snapshot.matrix.packages:
-        for release in selected(
-            axis.select, snapshot.catalogue.package(canonicalize_name(axis.package))
-        ):
+        for release in snapshot.catalogue.of(axis).selected(axis.select):
             if release.uploaded is None or release.uploaded.date() > snapshot.day:
                 continue
             is_subject = axis.name == snapshot.matrix.subject
