@@ -10,12 +10,11 @@ from typing import Protocol
 
 import msgspec
 
-from compat.run.classify import classify
+from compat.results.judged import JudgedRun, judged
 from compat.run.evidence import Evidence
 from compat.run.job import Bench, Job
 from compat.run.outcome import Failed, Outcome, Passed, is_spurious
 from compat.run.session import CellRun
-from compat.value import Value
 
 # So many cells in a row that fail before their import say more about the worker than about the
 # cells.
@@ -28,13 +27,6 @@ _PATIENCE_SECONDS = 0.2
 
 
 RunCell = Callable[[Job, Bench, datetime.datetime, threading.Event], Evidence]
-
-
-class JudgedRun(Value, frozen=True, kw_only=True):
-    """One run of a cell: what it left behind and what that means."""
-
-    evidence: Evidence
-    outcome: Outcome
 
 
 class Reporter(Protocol):
@@ -279,8 +271,7 @@ class Local:
         held.clear()
 
     def _once(self, number: int, job: Job) -> JudgedRun:
-        evidence = self._run_cell(job, self._benches(number, job), self._now(), self._cancel)
-        return JudgedRun(evidence=evidence, outcome=classify(evidence))
+        return judged(self._run_cell(job, self._benches(number, job), self._now(), self._cancel))
 
 
 def _of_worker(canary: Job, number: int) -> Job:

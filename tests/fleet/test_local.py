@@ -12,9 +12,10 @@ import pytest
 from packaging.version import Version
 
 from compat.declare.matrix import Suite
-from compat.fleet.local import BREAKER, JudgedRun, Local, SilentReporter
+from compat.fleet.local import BREAKER, Local, SilentReporter
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock
+from compat.results.judged import JudgedRun
 from compat.run.evidence import Ended, Evidence, Installed, Step
 from compat.run.job import Bench, Job
 

@@ -1,25 +1,33 @@
-"""What this machine gives to runs: folders, interpreters, the isolation level, and how many cells
-fit at once.
+"""This machine: its clock, environment and folders, its interpreters, and what it gives to runs.
+
+Besides `compat.cli.options`, which asks it, the only module that reads clock and environment.
 """
 
+import datetime
 import os
 import platform
 import shutil
 import sys
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
+import platformdirs
 import psutil
 from packaging.version import Version
 
-from compat.cli.setting import Setting, cache_folder, environ, interpreter, sandbox_folder
-from compat.errors import UsageError
+from compat.declare.matrix import Suite
+from compat.errors import UsageError, reason
+from compat.index.interpreters import find
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Lock
+from compat.results.redact import redacted
 from compat.run.evidence import Isolation
 from compat.run.interpreter import bytecode_of
 from compat.run.job import Bench, Job
 from compat.run.supervise import levels
 
+_OTHER_CACHE = "COMPAT_CACHE_DIR=FOLDER names a folder that can be written"
 _INSTALL_SEES = (
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
@@ -31,20 +39,88 @@ _INSTALL_SEES = (
 )
 
 
-def job_of(setting: Setting, cell: str, lock: Lock) -> Job:
-    """Return the job that runs a locked cell of the matrix."""
-    matrix = setting.ask.matrix
-    package = matrix.subject_axis.package
-    return Job(
-        matrix=setting.folder.name,
-        cell=cell,
-        subject=package,
-        module=matrix.suite.module or package.replace("-", "_"),
-        lock=lock,
-        suite=matrix.suite,
-        suite_folder=str(setting.folder / matrix.suite.path),
-        builds=matrix.builds,
+def today() -> datetime.date:
+    """Return the day, in UTC."""
+    return datetime.datetime.now(datetime.timezone.utc).date()
+
+
+def now() -> datetime.datetime:
+    """Return the moment, in UTC, to the second."""
+    return datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
+
+
+def environ() -> Mapping[str, str]:
+    """Return the environment."""
+    return os.environ
+
+
+def run_url() -> str:
+    """Return the address of the GitHub Actions run that this is a part of; empty elsewhere."""
+    server, repository, run = (
+        environ().get(f"GITHUB_{name}", "") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID")
     )
+    is_run = server.startswith("https://") and repository and run.isdecimal()
+    return f"{server}/{repository}/actions/runs/{run}" if is_run else ""
+
+
+def cache_folder() -> Path:
+    """Return where compat keeps what it can fetch again; COMPAT_CACHE_DIR moves it.
+
+    Raises UsageError for a user without a home folder (no HOME, and no entry in the system's list
+    of users).
+    """
+    named = environ().get("COMPAT_CACHE_DIR")
+    if named:
+        return Path(named)
+    try:
+        return platformdirs.user_cache_path("compat-matrix", appauthor=False)
+    except RuntimeError:
+        message = "this user has no home folder, in which compat would keep its cache"
+        raise UsageError.of(message, hint=_OTHER_CACHE) from None
+
+
+def sandbox_folder() -> Path:
+    """Return where cells are made, and the cache of uv that they are linked from: one file system,
+    one mount.
+
+    Raises UsageError where it cannot be made or written: nothing can be installed or locked then.
+    """
+    folder = cache_folder() / "sandbox"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise UsageError.of(
+            f"the cache folder cannot be made: {reason(fault)}", hint=_OTHER_CACHE
+        ) from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError.of("the cache folder cannot be written", hint=_OTHER_CACHE)
+    return folder
+
+
+@cache
+def machine_places() -> tuple[str, ...]:
+    """Return the folders that tell this machine from others: what stands at its root, and where
+    compat works.
+    """
+    top = [path for path in Path("/").iterdir() if path.is_dir()]
+    named = [
+        Path(value) for name in ("TMPDIR", "TEMP", "TMP", "HOME") if (value := environ().get(name))
+    ]
+    own = [cache_folder(), Path.cwd(), Path(sys.prefix), Path(sys.base_prefix), *named]
+    return tuple(sorted({str(path) for path in (*top, *own, *(path.resolve() for path in own))}))
+
+
+def without_places(text: str) -> str:
+    """Return the text as it may be published from this machine."""
+    return redacted(text, places=machine_places())
+
+
+def interpreter(patch: Version) -> str | None:
+    """Return the path of an interpreter of that version's series on this machine."""
+    nearest = find(
+        Version(f"{patch.major}.{patch.minor}"), environ(), cache_folder() / "interpreters"
+    )
+    return None if nearest is None else nearest.path
 
 
 def level_of(asked: str) -> Isolation:
@@ -132,11 +208,10 @@ def host_class() -> str:
     )
 
 
-def workers_that_fit(asked: int, setting: Setting) -> int:
+def workers_that_fit(asked: int, suite: Suite) -> int:
     """Return how many cells may run at once: what was asked, as far as free memory and disk allow;
     at least one.
     """
-    suite = setting.ask.matrix.suite
     by_memory = int(psutil.virtual_memory().available / 2**20 // suite.memory_mb)
     by_disk = int(shutil.disk_usage(sandbox_folder()).free / 2**20 // suite.disk_mb)
     return max(1, min(asked, by_memory, by_disk))
