@@ -161,7 +161,7 @@ def recorded_refusal(workspace: Workspace, cell: str, refusal: Refusal, machine:
     """Record: store that a cell could not be locked, so that nothing could be run."""
     failed = Failed(stage="lock", cause=refusal.cause, subject=refusal.subject)
     refused = RefusedCell(
-        outcome=failed, because=machine.redacted(refusal.because), at=machine.now()
+        outcome=failed, because=machine.redacted(refusal.because), at=machine.clock()
     )
     record = record_of_refusal(
         cell, workspace.name, refused, workspace.context, machine.host, machine.run_url

@@ -56,22 +56,22 @@ class Workspace:
     def __init__(
         self,
         folder: Path,
-        today: datetime.date,
+        date: datetime.date,
         cache: Callable[[], Path],
         *,
         day: datetime.date | None = None,
         index: IndexOptions | None = None,
         notify: Callable[[str], None] = lambda line: None,
     ) -> None:
-        """Take the matrix's folder, the date, and where the cache folder is.
+        """Take the matrix's folder, the date of today, and where the cache folder is.
 
         Verdicts hold for `day`, by default today. `notify` gets one line for whatever a reader
         should know of the index's answers. The cache folder is asked for when it is needed, as not
         every user has one.
         """
         self.folder = folder
-        self.today = today
-        self.day = day or today
+        self.day = day or date
+        self._date = date
         self.store = RecordFiles(folder)
         self._cache = cache
         self._options = index or IndexOptions()
@@ -91,7 +91,7 @@ class Workspace:
     def declared(self) -> Declared:
         """The declarations."""
         policy = read_if_there(self.folder / "policy.toml")
-        return load(read(self.matrix_path), policy, folder=self.name, today=self.today)
+        return load(read(self.matrix_path), policy, folder=self.name, today=self._date)
 
     @property
     def matrix_path(self) -> Path:

@@ -56,7 +56,7 @@ def publish_command(
     --out public
     """
     began = time.monotonic()
-    written = _published(matrix, out, base_url, day, root, _repository(repository))
+    written = publish_site(matrix, out, base_url, _day(day), root, _repository(repository))
     seconds = time.monotonic() - began
     kinds = weights({path: known.gzipped for path, known in written.files.items() if known.gzipped})
     heavy = [kind for kind in kinds if kind.is_over]
@@ -101,7 +101,7 @@ def serve_command(
     def rebuild() -> None:
         began = time.monotonic()
         try:
-            written = _published(matrix, out, PREVIEW_URL, day, root, _repository(""))
+            written = publish_site(matrix, out, PREVIEW_URL, _day(day), root, _repository(""))
         except CompatError as error:
             note(f"compat: {error}")
             return
@@ -120,24 +120,24 @@ def serve_command(
         watch((matrices_folder(root), assets(), assets() / "pages"), rebuild, _a_second_later)
 
 
-def _published(
+def publish_site(
     names: list[str] | None,
     out: Path,
     base_url: str,
-    day: str,
+    day: datetime.date,
     root: Path | None,
-    repository: str,
+    repository: str = "",
 ) -> Written:
     """Write the site of these matrices, in their order; without names of all, largest first."""
-    matrices, date = matrices_folder(root), _day(day)
-    workspaces = [workspace_of(name, root, day=date) for name in names or matrix_names(matrices)]
+    matrices = matrices_folder(root)
+    workspaces = [workspace_of(name, root, day=day) for name in names or matrix_names(matrices)]
     if not workspaces:
         raise UsageError.of("no matrix is declared here")
     if not names:
         workspaces.sort(
             key=lambda workspace: (-len(workspace.snapshot.entries), workspace.matrix.name)
         )
-    edition = pipeline.edition_of(workspaces, base_url, date, repository)
+    edition = pipeline.edition_of(workspaces, base_url, day, repository)
     return pipeline.published(edition, matrices, out)
 
 

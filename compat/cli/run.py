@@ -122,7 +122,7 @@ class ThisMachine:
         self.host = host_class()
         self.run_url = run_url()
 
-    def now(self) -> datetime.datetime:
+    def clock(self) -> datetime.datetime:
         """Return the moment, in UTC."""
         return now()
 

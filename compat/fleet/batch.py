@@ -39,7 +39,7 @@ class Machine(Protocol):
     def run_url(self) -> str:
         """The address of the CI run that this is a part of; empty elsewhere."""
 
-    def now(self) -> datetime.datetime:
+    def clock(self) -> datetime.datetime:
         """Return the moment, in UTC."""
 
     def cells(self) -> Path:
@@ -145,7 +145,7 @@ class Batch:
 
     def run(self, cells: Sequence[str]) -> BatchResult:
         """Run the cells and return what they came to; every record is stored as it comes."""
-        self._workspace.store.sweep(self._machine.now())
+        self._workspace.store.sweep(self._machine.clock())
         # All locks are read before anything runs, so that a damaged one stops the command at once.
         locks = {cell: lock for cell in cells if (lock := self._workspace.lock(cell)) is not None}
         folder = self._machine.cells()
@@ -154,7 +154,7 @@ class Batch:
         self._scratch = Scratch(folder, keep=self._options.keep)
         self._fleet = Local(
             self._bench,
-            self._machine.now,
+            self._machine.clock,
             self._cancel,
             workers=self._options.workers,
             attempts=self._options.attempts,

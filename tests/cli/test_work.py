@@ -201,7 +201,7 @@ class Resolvers:
         self.most = 0
         self.lock = threading.Lock()
         self.tool = tool.run_resolver
-        monkeypatch.setattr("compat.lock.uv.run", self)
+        monkeypatch.setattr("compat.lock.uv.run_resolver", self)
 
     def __call__(self, command: list[str], *more: object) -> tool.Done:
         with self.lock:
