@@ -42,8 +42,8 @@ class TestNothingIsKnownYet:
         assert planned(run, "--due") == FRESH
         said = run("run", "demo", "--dry-run").out
         assert (
-            "2 cells to lock and run, 1 at a time: no cell of the matrix has run yet, so the time is"
-            " not known" in said
+            "2 cells to lock and run, 1 at a time: no cell of the matrix has run yet, so the time"
+            " is not known" in said
         )
 
     def test_the_quick_cells_of_a_small_matrix_come_first(self, run: Run, root: Path) -> None:
