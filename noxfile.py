@@ -64,7 +64,7 @@ def compat(session: nox.Session) -> str:
 
 @nox.session(venv_backend="none")
 def matrix(session: nox.Session) -> None:
-    """Plan a matrix on the real index and run its telling cells: nox -s matrix [-- MATRIX [options
+    """Plan a matrix on the real index and run its smoke cells: nox -s matrix [-- MATRIX [options
     of compat run]].
     """
     name, *options = session.posargs or ["tff"]

@@ -106,12 +106,12 @@ def planned(workspace: Workspace, here: frozenset[Version] | None = None) -> Pla
     return plan(workspace.matrix, workspace.catalogue, here)
 
 
-def due(workspace: Workspace, patterns: Sequence[str] = (), quick: bool = False) -> CellsToRun:
-    """Due: choose the cells to run; those that are named, the quick ones, or all that are due."""
+def chosen(workspace: Workspace, patterns: Sequence[str] = (), quick: bool = False) -> CellsToRun:
+    """Due: choose the cells to run: those that are named, the quick ones, or all that are due."""
     return choose(workspace, patterns, quick)
 
 
-def due_within(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunPlan:
+def chosen_within(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunPlan:
     """Due: choose the cells that are due and fit into a budget of time, in shards."""
     return run_plan(workspace, budget, options)
 
@@ -181,9 +181,9 @@ def rejudged(workspace: Workspace, redacted: Callable[[str], str]) -> RejudgedRe
             suite_faults.append(record)
             continue
         earlier = [
-            kept for kept in workspace.records(record.cell) if kept.started == record.started
+            other for other in workspace.records(record.cell) if other.started == record.started
         ]
-        if earlier and not any(record.outcome in kept.outcomes for kept in earlier):
+        if earlier and not any(record.outcome in other.outcomes for other in earlier):
             workspace.store.add(record)
             changed.append(record)
     return RejudgedRecords(changed=tuple(changed), suite_faults=tuple(suite_faults))

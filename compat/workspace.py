@@ -177,8 +177,7 @@ class Workspace:
 
         What the subject pins is taken from the kept catalogue where there is one.
         """
-        kept = self.kept_catalogue
-        required = None if kept is None else kept.required
+        required = None if self.kept_catalogue is None else self.kept_catalogue.required
         return self._noted(discover(self.matrix, self.source, required))
 
     @cached_property

@@ -53,7 +53,7 @@ def advise_command(
     answer = advisor_of(workspace).answer(asked)
     lacking = _lacking(workspace, answer) if isinstance(answer, Recommended) else ""
     if as_json:
-        envelope(_told(workspace, answer))
+        envelope(_payload(workspace, answer))
     elif isinstance(answer, Recommended):
         _recommend(workspace, answer)
     else:
@@ -75,8 +75,13 @@ def advisor_of(workspace: Workspace) -> Advisor:
 
 
 def _capabilities(workspace: Workspace) -> list[str]:
-    seen = (one.id for entry in workspace.snapshot.known for one in entry.verdict.capabilities)
-    return sorted({*(one.id for one in workspace.described), *seen} - workspace.context.helpers)
+    judged = (
+        capability.id
+        for entry in workspace.snapshot.known
+        for capability in entry.verdict.capabilities
+    )
+    declared = (capability.id for capability in workspace.described)
+    return sorted({*declared, *judged} - workspace.context.helpers)
 
 
 def _recommend(workspace: Workspace, answer: Recommended) -> None:
@@ -101,7 +106,7 @@ def _lacking(workspace: Workspace, answer: Recommended) -> str:
 
 
 def _explain(workspace: Workspace, answer: Unproven) -> None:
-    say("nothing that fits is proven:")
+    say("no tested combination matches:")
     for sentence in answer.in_the_way:
         say(f"  {sentence}")
     if answer.nearest is None:
@@ -117,9 +122,9 @@ def _say_card(workspace: Workspace, card: Card) -> None:
     say(f"  {_evidence(card)}; {card.proof.id}")
     for reason in card.proof.stale:
         say(f"  stale: {reason}")
-    for one in card.lifted:
-        say(f"  lifted: {one.sentence}")
-        say(f"    {one.because}")
+    for requirement in card.lifted:
+        say(f"  lifted: {requirement.sentence}")
+        say(f"    {requirement.because}")
     if card.proof.cell.recipe != "fresh":
         say(f"  as published: {card.published.command}")
         say(f"    {card.published.sentence}")
@@ -148,7 +153,7 @@ def _whereabouts(workspace: Workspace, card: Card) -> Whereabouts:
     return Whereabouts(lock=f"matrices/{workspace.name}/locks/{card.proof.id}.txt")
 
 
-def _told(workspace: Workspace, answer: Recommended | Unproven) -> dict[str, Any]:
+def _payload(workspace: Workspace, answer: Recommended | Unproven) -> dict[str, Any]:
     """The answer as machines read it: the same keys whether or not something is proven."""
     best = answer.best if isinstance(answer, Recommended) else answer.nearest
     alternatives = answer.alternatives if isinstance(answer, Recommended) else ()
@@ -165,7 +170,8 @@ def _told(workspace: Workspace, answer: Recommended | Unproven) -> dict[str, Any
         "changes": answer.changes if isinstance(answer, Unproven) else (),
         "best": None if best is None else _card(workspace, best),
         "alternatives": [
-            {**_card(workspace, one.card), "trade_off": one.trade_off} for one in alternatives
+            {**_card(workspace, alternative.card), "trade_off": alternative.trade_off}
+            for alternative in alternatives
         ],
     }
 
@@ -176,7 +182,9 @@ def _card(workspace: Workspace, card: Card) -> dict[str, Any]:
         "id": proof.id,
         "recipe": proof.cell.recipe,
         "verdict": proof.kind,
-        "coordinates": {one.axis: one.version for one in proof.cell.coordinates},
+        "coordinates": {
+            coordinate.axis: coordinate.version for coordinate in proof.cell.coordinates
+        },
         "versions": dict(proof.versions),
         "fails": proof.fails,
         "tested": proof.tested,
@@ -185,8 +193,12 @@ def _card(workspace: Workspace, card: Card) -> dict[str, Any]:
         "isolation": proof.isolation,
         "stale": proof.stale,
         "lifted": [
-            {"sentence": one.sentence, "rule": one.rule, "because": one.because}
-            for one in card.lifted
+            {
+                "sentence": requirement.sentence,
+                "rule": requirement.rule,
+                "because": requirement.because,
+            }
+            for requirement in card.lifted
         ],
         "as_published": card.published,
         "commands": lines,

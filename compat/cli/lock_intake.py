@@ -30,7 +30,7 @@ def take_locks(workspace: Workspace, folder: Path, as_json: bool) -> int:
             hint="--locks takes the folder that holds the locks",
         )
     planned = {cell.id: cell for cell in every_cell(workspace.feasibility)}
-    kept: list[str] = []
+    taken: list[str] = []
     current: list[str] = []
     faults: list[Fault] = []
     for name, text in _texts(folder):
@@ -45,17 +45,17 @@ def take_locks(workspace: Workspace, folder: Path, as_json: bool) -> int:
                 continue
             lock = handed_lock(text, name, planned, workspace.feasibility, workspace.source)
             workspace.keep_lock(cell, lock)
-            kept.append(name)
+            taken.append(name)
         except DeclarationError as error:
             faults.extend(error.faults)
     if as_json:
         envelope(
-            {"kept": kept, "current": current, "refused": [fault.path for fault in faults]}, faults
+            {"kept": taken, "current": current, "refused": [fault.path for fault in faults]}, faults
         )
-    for name in () if as_json else kept:
+    for name in () if as_json else taken:
         say(f"{name}  kept")
     report(faults)
-    note(f"{count(len(kept), 'lock')} kept, {len(current)} there already, {len(faults)} refused")
+    note(f"{count(len(taken), 'lock')} kept, {len(current)} there already, {len(faults)} refused")
     return 1 if faults else 0
 
 

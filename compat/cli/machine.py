@@ -169,12 +169,14 @@ def bench_of(job: Job, worker: str, index: IndexSettings, level: Isolation, keep
 
 def install_variables(index: IndexSettings) -> tuple[tuple[str, str], ...]:
     """Return what an install or a build sees of the environment."""
-    seen = {key: environ()[key] for key in _INSTALL_SEES if key in environ()}
+    visible = {key: environ()[key] for key in _INSTALL_SEES if key in environ()}
     if index.cert is not None:
-        seen["SSL_CERT_FILE"] = index.cert
+        visible["SSL_CERT_FILE"] = index.cert
     return tuple(
         sorted(
-            (seen | {"PATH": "/usr/bin:/bin", "UV_CACHE_DIR": str(sandbox_folder() / "uv")}).items()
+            (
+                visible | {"PATH": "/usr/bin:/bin", "UV_CACHE_DIR": str(sandbox_folder() / "uv")}
+            ).items()
         )
     )
 

@@ -85,7 +85,7 @@ def plan_command(
         options = PlanOptions(
             first=tuple(first.split()), only=tuple(only.split()), pythons=tuple(pythons.split())
         )
-        run_plan = pipeline.due_within(workspace, budget_of(budget, shards), options)
+        run_plan = pipeline.chosen_within(workspace, budget_of(budget, shards), options)
         raise typer.Exit(print_run_plan(workspace, run_plan, "json" if as_json else shown))
     if first or only or pythons or shards > 1 or shown != "table":
         raise UsageError.of(

@@ -98,7 +98,7 @@ def run_command(
     trouble = workspace.suite_faults()
     if trouble:
         raise DeclarationError(*trouble)
-    choices = pipeline.due(workspace, words or (), quick)
+    choices = pipeline.chosen(workspace, words or (), quick)
     _print_remarks(choices)
     if dry_run:
         _print_dry_run(workspace, choices.cells, jobs, as_json)

@@ -47,33 +47,33 @@ def take(workspace: Workspace, folder: Path, as_json: bool, plan: Path | None, m
             path=str(folder),
             hint="--from takes the folder that holds the records",
         )
-    kept: list[str] = []
+    taken: list[str] = []
     known: list[str] = []
     faults: list[Fault] = []
     try:
-        here = _checkout(workspace, made_by, None if plan is None else _shards(plan))
-        for name, found in handed(folder, here):
-            if isinstance(found, Fault):
-                faults.append(found)
+        checkout = _checkout(workspace, made_by, None if plan is None else _shards(plan))
+        for name, record in handed(folder, checkout):
+            if isinstance(record, Fault):
+                faults.append(record)
             else:
-                (kept if workspace.store.add(found) else known).append(name)
+                (taken if workspace.store.add(record) else known).append(name)
     except OSError as fault:
         raise CompatError.of(f"cannot be listed: {reason(fault)}") from None
     if as_json:
         envelope(
-            {"kept": kept, "known": known, "refused": [fault.path for fault in faults]}, faults
+            {"kept": taken, "known": known, "refused": [fault.path for fault in faults]}, faults
         )
-    for name in () if as_json else kept:
+    for name in () if as_json else taken:
         say(f"{name}  kept")
     report(faults)
-    if here.suite_ids.unreadable:
-        where = f"{workspace.matrix.suite.path}/{here.suite_ids.unreadable}"
+    if checkout.suite_ids.unreadable:
+        where = f"{workspace.matrix.suite.path}/{checkout.suite_ids.unreadable}"
         note(
             f"compat: capabilities were not compared with the suite: {where} makes ids that only a"
             " run can tell"
         )
-    note(f"{count(len(kept), 'record')} kept, {len(known)} there already, {len(faults)} refused")
-    return 1 if faults or not (kept or known) else 0
+    note(f"{count(len(taken), 'record')} kept, {len(known)} there already, {len(faults)} refused")
+    return 1 if faults or not (taken or known) else 0
 
 
 def _shards(path: Path) -> Shards:

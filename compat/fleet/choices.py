@@ -195,24 +195,24 @@ def _newest_of(cells: Sequence[Cell], matrix: Matrix) -> tuple[str, int]:
 
 def _cells(workspace: Workspace, patterns: Sequence[str]) -> tuple[Catalogue, tuple[Cell, ...]]:
     """The cells that patterns name, by the kept catalogue; where that lacks one, by the index."""
-    kept = workspace.kept_catalogue
-    if kept is not None:
+    catalogue = workspace.kept_catalogue
+    if catalogue is not None:
         try:
-            return kept, named_cells(workspace.matrix, kept, patterns)
+            return catalogue, named_cells(workspace.matrix, catalogue, patterns)
         except UsageError:
             pass
     return workspace.catalogue, named_cells(workspace.matrix, workspace.catalogue, patterns)
 
 
 def _sifted(
-    workspace: Workspace, catalogue: Catalogue, cells: Iterable[Cell], kept: Collection[str]
+    workspace: Workspace, catalogue: Catalogue, cells: Iterable[Cell], always: Collection[str]
 ) -> tuple[tuple[Cell, ...], tuple[Infeasible, ...]]:
-    """The cells that are kept whatever the plan says or that are feasible, and the others."""
+    """The cells that are feasible or to be run always, whatever the plan says, and the others."""
     facts = Feasibility(workspace.matrix, catalogue)
     wanted: list[Cell] = []
     infeasible: list[Infeasible] = []
     for cell in cells:
-        fate = Feasible(cell=cell) if cell.id in kept else fate_of(facts, cell)
+        fate = Feasible(cell=cell) if cell.id in always else fate_of(facts, cell)
         if isinstance(fate, Infeasible):
             infeasible.append(fate)
         else:
