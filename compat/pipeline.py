@@ -1,175 +1,268 @@
-"""The journey on one page: declare -> discover -> plan -> lock.
+"""The whole journey on one page: discover, plan, due, lock, run, record, propose, publish.
 
-Each step takes what the step before it made.
+Each step takes the workspace of a matrix and what it needs from outside, and returns a value.
+Nothing is printed here, and neither clock nor environment is read.
 """
 
 import datetime
-import difflib
-from collections.abc import Iterable, Iterator
-from fnmatch import fnmatchcase
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-import msgspec
 from packaging.version import Version
 
-from compat.declare.load import Declared, load
-from compat.declare.matrix import Matrix
-from compat.declare.suite import SETTINGS, suite_faults
-from compat.errors import DeclarationError, Fault, NothingToDo, UsageError
-from compat.files import read, read_if_there
-from compat.index.discover import discover
-from compat.index.kept import decode_catalogue
-from compat.index.release import Catalogue
+from compat.declare.matrix import InterpreterAxis, Matrix
+from compat.files import read, read_if_there, write
+from compat.fleet.batch import (
+    Batch,
+    BatchReporter,
+    BatchResult,
+    BatchSteps,
+    LockResult,
+    Machine,
+    RunOptions,
+)
+from compat.fleet.choices import CellsToRun, choose
+from compat.fleet.run_plan import PlanOptions, RunPlan, run_plan
+from compat.github.pull_request import RepositoryFile
+from compat.index.kept import encode_catalogue
 from compat.index.source import ReleaseSource
 from compat.lock.locker import Locker
-from compat.lock.lockfile import Lock, Refusal
+from compat.lock.lockfile import Refusal
 from compat.lock.recipe import locked_cell
-from compat.lock.text import decode_lock
-from compat.plan.cell import Cell, form, parse_cell
+from compat.plan.budget import Budget
+from compat.plan.cell import Cell, parse_cell
 from compat.plan.feasible import Feasibility
-from compat.plan.plan import Fate, Infeasible, Plan, every_cell, fate_of, plan
-from compat.plan.product import axis_coordinates
+from compat.plan.named import refuse_empty
+from compat.plan.plan import Infeasible, Plan, fate_of, plan
+from compat.policy.proposal import Proposal
+from compat.policy.propose import proposals
+from compat.results.judged import JudgedRun, RefusedCell, judged, record_of, record_of_refusal
+from compat.results.record import Record
+from compat.results.snapshot import Snapshot
+from compat.rewrite.file import rewritten
+from compat.rewrite.ranges import Move, Unsatisfiable
+from compat.rewrite.toml_values import rewritten_matrix
+from compat.run.evidence import decode_evidence
+from compat.run.job import Job
+from compat.run.outcome import Failed, is_suite_fault
+from compat.site.edition import Edition, MatrixReport
+from compat.site.publication import kept_urls, write_site
+from compat.site.writer import URLS, Written
 from compat.value import Value
-
-CATALOGUE = "catalogue.json"
-
-
-class LockAnswer(Value, frozen=True, kw_only=True):
-    """What locking a cell came to: a Lock, the resolver's Refusal, or the plan's Infeasible."""
-
-    cell: Cell
-    result: Lock | Refusal | Infeasible
+from compat.workspace import Workspace
 
 
-def declared(folder: Path, today: datetime.date) -> Declared:
-    """Declare: read a matrix's folder."""
-    matrix = read(folder / "matrix.toml")
-    return load(matrix, read_if_there(folder / "policy.toml"), folder=folder.name, today=today)
+class Discovered(Value, frozen=True, kw_only=True):
+    """The text of the kept catalogue, empty when there is none, and what it would be now."""
+
+    before: str
+    after: str
 
 
-def discovered(ask: Declared, source: ReleaseSource, kept: Catalogue | None = None) -> Catalogue:
-    """Discover: ask the index for what the matrix speaks of; what the subject pins is taken from
-    `kept`, if given.
+class RejudgedRecords(Value, frozen=True, kw_only=True):
+    """The records that differ when kept evidence is judged again, and those left alone because
+    their suite is at fault.
     """
-    return discover(ask.matrix, source, None if kept is None else kept.required)
+
+    changed: tuple[Record, ...]
+    suite_faults: tuple[Record, ...]
 
 
-def kept_catalogue(folder: Path, matrix: Matrix) -> Catalogue | None:
-    """Return the catalogue that is kept beside the matrix; None when there is none.
+class ProposedMoves(Value, frozen=True, kw_only=True):
+    """What is proposed on a day, what is known then, and what the open moves make of the files.
 
-    Raises DeclarationError when it was written before the matrix got one of its axes.
+    `skipped` says, one line each, which places in the files stay as they are, and why.
     """
-    text, source = read_if_there(catalogue_path(folder)), f"matrices/{folder.name}/{CATALOGUE}"
-    if text is None:
-        return None
-    catalogue = decode_catalogue(text.decode(errors="replace"), source)
-    known = {package.name for package in catalogue.packages}
-    lacking = [axis.package for axis in matrix.packages if axis.normalised_name not in known]
-    if lacking:
-        hint = f"compat discover {folder.name} --write asks the index for it"
-        raise DeclarationError.of(f"lacks {', '.join(lacking)}", path=source, hint=hint)
-    return catalogue
+
+    snapshot: Snapshot
+    proposals: tuple[Proposal, ...]
+    files: Mapping[Path, RepositoryFile]
+    skipped: tuple[str, ...]
+
+    @property
+    def opened(self) -> tuple[Proposal, ...]:
+        """The proposals that nothing speaks against."""
+        return tuple(proposal for proposal in self.proposals if proposal.is_open)
+
+    @property
+    def changed(self) -> tuple[RepositoryFile, ...]:
+        """The files that the open moves change."""
+        return tuple(file for file in self.files.values() if file.before != file.after)
 
 
-def catalogue_path(folder: Path) -> Path:
-    """Return where a matrix's kept catalogue stands."""
-    return folder / CATALOGUE
+def discovered(workspace: Workspace, keep: bool) -> Discovered:
+    """Discover: ask the index for all that the matrix names, and keep the catalogue when told."""
+    before = (read_if_there(workspace.catalogue_path) or b"").decode(errors="replace")
+    after = encode_catalogue(workspace.rediscovered, workspace.matrix)
+    if keep and before != after:
+        write(workspace.catalogue_path, after)
+    return Discovered(before=before, after=after)
 
 
-def suite_texts(folder: Path, matrix: Matrix) -> dict[str, str]:
-    """Return the Python files of a matrix's suite, by their path below it."""
-    suite = folder / matrix.suite.path
-    return {
-        path.relative_to(suite).as_posix(): path.read_text(encoding="utf-8", errors="replace")
-        for path in sorted(suite.rglob("*.py"))
-    }
+def planned(workspace: Workspace, here: frozenset[Version] | None = None) -> Plan:
+    """Plan: give every cell its fate. Raises NothingToDo when the matrix has no cells."""
+    refuse_empty(workspace.matrix, workspace.catalogue)
+    return plan(workspace.matrix, workspace.catalogue, here)
 
 
-def suite_trouble(folder: Path, matrix: Matrix) -> tuple[Fault, ...]:
-    """Return what is wrong with a matrix's suite, as far as it can be known without a cell."""
-    suite = folder / matrix.suite.path
-    texts = None
-    if suite.is_dir():
-        settings = read_if_there(suite / SETTINGS)
-        texts = suite_texts(folder, matrix)
-        if settings is not None:
-            texts[SETTINGS] = settings.decode(errors="replace")
-    return suite_faults(matrix, texts, f"matrices/{folder.name}/matrix.toml")
+def chosen(workspace: Workspace, patterns: Sequence[str] = (), quick: bool = False) -> CellsToRun:
+    """Due: choose the cells to run: those that are named, the quick ones, or all that are due."""
+    return choose(workspace, patterns, quick)
 
 
-def planned(ask: Declared, catalogue: Catalogue, here: frozenset[Version] | None = None) -> Plan:
-    """Plan: give every cell its fate."""
-    return plan(ask.matrix, catalogue, here)
+def chosen_within(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunPlan:
+    """Due: choose the cells that are due and fit into a budget of time, in shards."""
+    return run_plan(workspace, budget, options)
 
 
-def product_of(ask: Declared, catalogue: Catalogue) -> tuple[Cell, ...]:
-    """Return every cell of the matrix, feasible or not. Raises NothingToDo when there is none."""
-    refuse_empty(ask, catalogue)
-    return tuple(every_cell(Feasibility(ask.matrix, catalogue)))
-
-
-def refuse_empty(ask: Declared, catalogue: Catalogue) -> None:
-    """Raise NothingToDo when an axis selects no release, so that the matrix has no cells."""
-    for axis in ask.matrix.packages:
-        if not axis_coordinates(axis, catalogue):
-            because = f"no release of {axis.package} is one that axis {axis.name!r} selects"
-            where = f"change `select` of the axis in matrices/{ask.matrix.name}/matrix.toml"
-            raise NothingToDo.of(f"matrix {ask.matrix.name!r} has no cells: {because}", hint=where)
-
-
-def chosen(ask: Declared, catalogue: Catalogue, patterns: Iterable[str]) -> tuple[Cell, ...]:
-    """Return the cells that ids and globs name, each once, in the order of the words, then of the
-    plan.
-
-    Raises UsageError for an id outside the product, and for a glob that matches nothing;
-    NothingToDo when the matrix has no cells at all.
-    """
-    found: dict[str, Cell] = {}
-    every = {cell.id: cell for cell in product_of(ask, catalogue)}
-    for pattern in patterns:
-        if pattern in every:
-            found[pattern] = every[pattern]
-            continue
-        matching = [cell_id for cell_id in every if fnmatchcase(cell_id, pattern)]
-        if not matching:
-            raise _no_cell(Feasibility(ask.matrix, catalogue), every, pattern)
-        found.update((cell_id, every[cell_id]) for cell_id in matching)
-    return tuple(found.values())
-
-
-def locked(facts: Feasibility, cell: Cell, locker: Locker, source: ReleaseSource) -> LockAnswer:
+def locked(facts: Feasibility, cell: Cell, locker: Locker, source: ReleaseSource) -> LockResult:
     """Lock: turn one cell into exact pins, or say why not."""
-    fate: Fate = fate_of(facts, cell)
-    if isinstance(fate, Infeasible):
-        return LockAnswer(cell=cell, result=fate)
-    return LockAnswer(cell=cell, result=locked_cell(facts, cell, locker, source.package))
+    fate = fate_of(facts, cell)
+    return (
+        fate if isinstance(fate, Infeasible) else locked_cell(facts, cell, locker, source.package)
+    )
 
 
-def lock_path(folder: Path, cell_id: str) -> Path:
-    """Return where a cell's lock stands."""
-    return folder / "locks" / f"{cell_id}.txt"
+def run(
+    workspace: Workspace,
+    cells: Sequence[str],
+    machine: Machine,
+    options: RunOptions,
+    cancel: threading.Event,
+    reporter: BatchReporter,
+) -> BatchResult:
+    """Run: lock each cell that has no lock, run it, and record what it came to, side by side."""
+
+    def locking() -> Callable[[str], LockResult]:
+        facts, locker = workspace.feasibility, machine.locker()
+        return lambda cell: locked(facts, parse_cell(cell, facts.matrix), locker, workspace.source)
+
+    def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
+        return recorded(workspace, attempts, job.lock.tool, machine)
+
+    def record_refusal(cell: str, refusal: Refusal) -> Record:
+        return recorded_refusal(workspace, cell, refusal, machine)
+
+    steps = BatchSteps(locking=locking, record=record, record_refusal=record_refusal)
+    return Batch(workspace, machine, steps, options, cancel, reporter).run(cells)
 
 
-def kept_locks(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the id and the path of every lock of a matrix, sorted by id."""
-    for path in sorted((folder / "locks").glob("*.txt")):
-        yield path.stem, path
+def recorded(
+    workspace: Workspace, attempts: Sequence[JudgedRun], tool: str, machine: Machine
+) -> Record:
+    """Record: make one record of what the attempts at a cell came to, and store it."""
+    record = record_of(attempts, tool=tool, run_url=machine.run_url, redacted=machine.redacted)
+    workspace.store.add(record)
+    return record
 
 
-def kept_lock(path: Path) -> Lock:
-    """Return the lock of that file; raise DeclarationError when it is damaged."""
-    return decode_lock(read(path).decode(errors="replace"), "/".join(path.parts[-4:]))
+def recorded_refusal(workspace: Workspace, cell: str, refusal: Refusal, machine: Machine) -> Record:
+    """Record: store that a cell could not be locked, so that nothing could be run."""
+    failed = Failed(stage="lock", cause=refusal.cause, subject=refusal.subject)
+    refused = RefusedCell(
+        outcome=failed, because=machine.redacted(refusal.because), at=machine.clock()
+    )
+    record = record_of_refusal(
+        cell, workspace.name, refused, workspace.context, machine.host, machine.run_url
+    )
+    workspace.store.add(record)
+    return record
 
 
-def _no_cell(facts: Feasibility, every: dict[str, Cell], pattern: str) -> UsageError:
-    matrix = facts.matrix
-    if not any(sign in pattern for sign in "*?["):
-        dated = msgspec.structs.replace(parse_cell(pattern, matrix), recipe="dated").id
-        if pattern.endswith("+relaxed") and dated in every:
-            return UsageError.of(
-                f"no cell of matrix {matrix.name!r} is {pattern!r}: no rule relaxes anything there",
-                hint=f"{dated} asks the same",
+def rejudged(workspace: Workspace, redacted: Callable[[str], str]) -> RejudgedRecords:
+    """Record: judge the evidence that this machine has kept once more, and store what differs."""
+    changed: list[Record] = []
+    suite_faults: list[Record] = []
+    for path in workspace.evidence_paths():
+        evidence = decode_evidence(read(path))
+        record = record_of([judged(evidence)], tool="rejudged", redacted=redacted)
+        if is_suite_fault(record.outcome):
+            suite_faults.append(record)
+            continue
+        earlier = [
+            other for other in workspace.records(record.cell) if other.started == record.started
+        ]
+        if earlier and not any(record.outcome in other.outcomes for other in earlier):
+            workspace.store.add(record)
+            changed.append(record)
+    return RejudgedRecords(changed=tuple(changed), suite_faults=tuple(suite_faults))
+
+
+def proposed(
+    workspace: Workspace, day: datetime.date, targets: Sequence[Path] = ()
+) -> ProposedMoves:
+    """Propose: find the moves of minimum versions that policy, releases and records allow on that
+    day, and what they make of the matrix and of the target files. Writes nothing.
+    """
+    snapshot = known_on(workspace, day)
+    every = proposals(snapshot, day)
+    opened = [proposal for proposal in every if proposal.is_open]
+    skipped: list[str] = []
+    before = read(workspace.matrix_path).decode(errors="replace")
+    after = before
+    for proposal in opened:
+        after = rewritten_matrix(after, proposal.axis, proposal.proposed, proposal.because)
+    matrix_file = f"matrices/{workspace.name}/matrix.toml"
+    moved = {workspace.matrix_path: RepositoryFile(path=matrix_file, before=before, after=after)}
+    for target in targets:
+        text = read(target).decode(errors="replace")
+        after = _rewritten(workspace.matrix, str(target), text, opened, skipped)
+        inside = _below(target, workspace.folder.parents[1])
+        moved[target] = RepositoryFile(path=inside, before=text, after=after)
+    return ProposedMoves(snapshot=snapshot, proposals=every, files=moved, skipped=tuple(skipped))
+
+
+def known_on(workspace: Workspace, day: datetime.date) -> Snapshot:
+    """Return what is known on that day; of a day in the past, what is known today."""
+    return workspace.snapshot if day <= workspace.day else workspace.snapshot_on(day)
+
+
+def applied(moves: ProposedMoves) -> None:
+    """Propose: write the files as the open moves make them."""
+    for path, file in moves.files.items():
+        write(path, file.after)
+
+
+def edition_of(
+    workspaces: Iterable[Workspace], base_url: str, day: datetime.date, repository: str = ""
+) -> Edition:
+    """Publish: gather everything that a site tells of these matrices."""
+    reports = [
+        MatrixReport(workspace.snapshot, workspace, workspace.suite_texts, workspace.described)
+        for workspace in workspaces
+    ]
+    return Edition(reports, base_url, day, repository)
+
+
+def published(edition: Edition, matrices: Path, out: Path) -> Written:
+    """Publish: write the site into a folder; what is as before is left alone."""
+    return write_site(edition, out, kept_urls(matrices / URLS))
+
+
+def _rewritten(
+    matrix: Matrix, path: str, text: str, opened: Sequence[Proposal], skipped: list[str]
+) -> str:
+    """The text of a target after the open moves; what stays as it is, is added to `skipped`."""
+    for proposal in opened:
+        axis = next(axis for axis in matrix.axes if axis.name == proposal.axis)
+        package = None if isinstance(axis, InterpreterAxis) else axis.package
+        outcome = rewritten(path, text, Move(package=package, floor=proposal.proposed))
+        if isinstance(outcome, Unsatisfiable):
+            skipped.append(
+                f"{path}: {outcome.place}: {outcome.because}; left as it is: {outcome.before}"
             )
-    near = difflib.get_close_matches(pattern, every, n=1, cutoff=0.8)
-    hint = f"did you mean {near[0]}?" if near else f"ids have the form {form(matrix)}"
-    return UsageError.of(f"no cell of matrix {matrix.name!r} is {pattern!r}", hint=hint)
+            continue
+        skipped += [
+            f"{path}: {place.place}: {place.because}; left as it is: {place.text}"
+            for place in outcome.left
+        ]
+        text = outcome.text
+    return text
+
+
+def _below(path: Path, repository: Path) -> str:
+    """The path as the repository has it; the file's name where it lies elsewhere."""
+    full = path.resolve()
+    inside = full.is_relative_to(repository.resolve())
+    return full.relative_to(repository.resolve()).as_posix() if inside else path.name

@@ -15,7 +15,7 @@ from packaging.version import Version
 from typer.main import get_command
 
 from compat.cli.app import app
-from compat.cli.setting import interpreter
+from compat.cli.machine import interpreter
 from compat.results.verdict import KINDS
 from compat.run.outcome import CAUSES
 from compat.site.pages.render import document

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from compat.pipeline import kept_lock, kept_locks
+from compat.workspace import kept_lock
 
 MATRICES = Path(__file__).parent.parent / "matrices"
-LOCKS = [path for name in ("tff", "pip-tools") for _, path in kept_locks(MATRICES / name)]
+LOCKS = [
+    path for name in ("pip-tools", "tff") for path in sorted(MATRICES.glob(f"{name}/locks/*.txt"))
+]
 
 
 def test_there_are_locks_for_each_era_of_the_first_matrix() -> None:

@@ -12,7 +12,8 @@ HOUSE = Path(__file__).parent.parent / "compat"
 # Left to right: a module imports its own room and those before it.
 ROOMS = (
     *("value", "errors", "files", "loopback", "declare", "index", "plan", "lock", "run", "results"),
-    *("advise", "policy", "rewrite", "github", "site", "pipeline", "fleet", "cli", "__main__"),
+    *("advise", "policy", "rewrite", "github", "site", "workspace", "fleet", "pipeline", "cli"),
+    "__main__",
 )
 WORLD = frozenset(
     [
@@ -35,7 +36,10 @@ EDGES = {
     "compat/site/exports/database.py": {"pathlib", "sqlite3", "tempfile"},
     "compat/loopback.py": {"http"},
     "compat/files.py": {"os", "shutil", "tempfile", "pathlib"},
+    "compat/fleet/batch.py": {"pathlib"},
     "compat/pipeline.py": {"pathlib"},
+    "compat/workspace.py": {"pathlib"},
+    "compat/site/publication.py": {"os", "pathlib"},
     "compat/index/interpreters.py": {"pathlib"},
     "compat/index/metadata.py": {"pathlib", "remotezip", "requests", "shutil", "tempfile"},
     "compat/index/pages.py": {"pathlib", "requests", "requests_cache", "sqlite3"},
@@ -83,16 +87,19 @@ EDGES = {
     "compat/site/serve.py": {"http", "pathlib"},
     "compat/site/verify.py": {"os", "pathlib"},
     "compat/cli/app.py": {"os"},
-    "compat/cli/benches.py": {"os", "pathlib", "shutil"},
     "compat/cli/lock_intake.py": {"os", "pathlib"},
     "compat/cli/shard_intake.py": {"pathlib"},
     "compat/cli/progress.py": {"time"},
-    "compat/cli/publish.py": {"os", "pathlib", "time"},
-    "compat/cli/runs.py": {"os"},
-    "compat/cli/shows.py": {"pathlib"},
-    "compat/cli/proposals.py": {"pathlib"},
+    "compat/cli/machine.py": {"os", "pathlib", "platformdirs", "shutil"},
+    "compat/cli/options.py": {"pathlib"},
+    "compat/cli/publish.py": {"pathlib", "time"},
+    "compat/cli/record.py": {"pathlib"},
+    "compat/cli/run.py": {"os", "pathlib"},
+    "compat/cli/schedule.py": {"pathlib"},
+    "compat/cli/show.py": {"pathlib"},
+    "compat/cli/verify.py": {"pathlib"},
+    "compat/cli/propose.py": {"pathlib"},
     "compat/cli/pull_requests.py": {"requests"},
-    "compat/cli/setting.py": {"os", "pathlib", "platformdirs"},
 }
 CLOCKS = {"now", "today", "utcnow", "environ", "getenv"}
 MODULES = sorted(HOUSE.rglob("*.py"))

@@ -7,16 +7,20 @@ from collections.abc import Sequence
 import typer
 
 from compat.cli import (
-    advice,
+    advise,
     declarations,
+    discover,
     health,
-    locks,
-    plans,
-    proposals,
+    lock,
+    plan,
+    propose,
     publish,
-    runs,
-    shows,
+    record,
+    run,
+    schedule,
+    show,
     upkeep,
+    verify,
     version,
 )
 from compat.cli.output import envelope, report
@@ -35,21 +39,21 @@ app = typer.Typer(
 app.callback()(version.options)
 app.command(name="check")(declarations.check_command)
 app.command(name="schema")(declarations.schema_command)
-app.command(name="discover")(plans.discover_command)
-app.command(name="plan")(plans.plan_command)
-app.command(name="lock")(locks.lock_command)
-app.command(name="run")(runs.run_command)
-app.command(name="show")(shows.show_command)
-app.command(name="advise")(advice.advise_command)
-app.command(name="propose")(proposals.propose_command)
-app.command(name="schedule")(proposals.schedule_command)
-app.command(name="record")(shows.record_command)
+app.command(name="discover")(discover.discover_command)
+app.command(name="plan")(plan.plan_command)
+app.command(name="lock")(lock.lock_command)
+app.command(name="run")(run.run_command)
+app.command(name="show")(show.show_command)
+app.command(name="advise")(advise.advise_command)
+app.command(name="propose")(propose.propose_command)
+app.command(name="schedule")(schedule.schedule_command)
+app.command(name="record")(record.record_command)
 app.command(name="health")(health.health_command)
 app.command(name="keep")(upkeep.keep_command)
 app.command(name="watchdog")(upkeep.watchdog_command)
 app.command(name="publish")(publish.publish_command)
 app.command(name="serve")(publish.serve_command)
-app.command(name="verify")(publish.verify_command)
+app.command(name="verify")(verify.verify_command)
 
 
 def main() -> None:

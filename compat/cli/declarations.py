@@ -4,23 +4,23 @@ from typing import Annotated
 
 import typer
 
-from compat import files, pipeline
-from compat.cli.output import envelope, note, say
-from compat.cli.setting import (
+from compat import files
+from compat.cli.options import (
     ExtraIndexUrl,
     IndexUrl,
     Json,
     Root,
-    Setting,
     matrices_folder,
     matrix_names,
+    workspace_of,
 )
-from compat.cli.stand import Stand
+from compat.cli.output import envelope, note, say
 from compat.cli.twice import twice
 from compat.declare.faults import faults_of
 from compat.declare.schema import matrix_schema, policy_schema, schema_text
 from compat.errors import DeclarationError, Fault
 from compat.results.refuted import refuted
+from compat.workspace import Workspace
 
 
 def check_command(
@@ -40,14 +40,16 @@ def check_command(
     Examples: compat check; compat check tff
     """
     names = [matrix] if matrix else matrix_names(matrices_folder(root))
-    settings = [Setting(name, root, index_url, extra_index_url) for name in names]
-    checked = [setting.ask.matrix.name for setting in settings]
+    workspaces = [workspace_of(name, root, index_url, extra_index_url) for name in names]
+    checked = [workspace.matrix.name for workspace in workspaces]
     faults = [
-        f for s in settings for f in (*pipeline.suite_trouble(s.folder, s.ask.matrix), *_refuted(s))
+        fault
+        for workspace in workspaces
+        for fault in (*workspace.suite_faults(), *_refuted(workspace))
     ]
     if faults:
         raise DeclarationError(*faults)
-    for line in dict.fromkeys(line for setting in settings for line in twice(setting)):
+    for line in dict.fromkeys(line for workspace in workspaces for line in twice(workspace)):
         note(f"compat: {line}")
     if as_json:
         envelope({"matrices": checked})
@@ -55,10 +57,10 @@ def check_command(
         say(f"sound: {', '.join(checked)}")
 
 
-def _refuted(setting: Setting) -> tuple[Fault, ...]:
-    stand, matrix = Stand(setting), setting.ask.matrix
-    verdicts = {cell: stand.verdict(cell) for cell in stand.rows} if matrix.known else {}
-    return faults_of(f"matrices/{setting.folder.name}/matrix.toml", refuted(matrix, verdicts))
+def _refuted(workspace: Workspace) -> tuple[Fault, ...]:
+    matrix = workspace.matrix
+    verdicts = {cell: workspace.verdict(cell) for cell in workspace.runs} if matrix.known else {}
+    return faults_of(f"matrices/{workspace.name}/matrix.toml", refuted(matrix, verdicts))
 
 
 def schema_command(

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from compat.cli.machine import now
+from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, report, say
-from compat.cli.setting import Json, MatrixName, Root, Setting, now
-from compat.cli.stand import Stand
 from compat.results.snapshot import Entry
+from compat.workspace import Workspace
 
 STATES = ("ruled out before any run", "tested", "run without an answer", "never run")
 
@@ -33,12 +34,17 @@ def health_command(
 
     Examples: compat health tff; compat health tff --days 3
     """
-    stand = Stand(Setting(matrix, root))
-    tested = [entry for entry in stand.picture.known if entry.is_tested]
-    waited = stand.present.fresh_days + days
-    overdue = [entry.cell.id for entry in tested if _can_run(entry) and _age(stand, entry) > waited]
-    damaged = stand.store.damaged(now())
-    figures = _figures(stand, tested) | {"overdue": len(overdue), "damaged records": len(damaged)}
+    workspace = workspace_of(matrix, root)
+    tested = [entry for entry in workspace.snapshot.known if entry.is_tested]
+    waited = workspace.context.fresh_days + days
+    overdue = [
+        entry.cell.id for entry in tested if _can_run(entry) and _age(workspace, entry) > waited
+    ]
+    damaged = workspace.store.damaged(now())
+    figures = _figures(workspace, tested) | {
+        "overdue": len(overdue),
+        "damaged records": len(damaged),
+    }
     if as_json:
         envelope({"matrix": matrix, **figures, "overdue_cells": overdue}, damaged)
     else:
@@ -50,12 +56,12 @@ def health_command(
     raise typer.Exit(1 if overdue or damaged or not tested else 0)
 
 
-def _figures(stand: Stand, tested: list[Entry]) -> dict[str, int | str]:
-    kinds = [entry.verdict.kind for entry in stand.picture.known]
-    states = Counter(_state(entry) for entry in stand.picture.entries)
+def _figures(workspace: Workspace, tested: list[Entry]) -> dict[str, int | str]:
+    kinds = [entry.verdict.kind for entry in workspace.snapshot.known]
+    states = Counter(_state(entry) for entry in workspace.snapshot.entries)
     days = sorted(entry.verdict.latest for entry in tested if entry.verdict.latest is not None)
     return {
-        "planned cells": sum(entry.planned for entry in stand.picture.entries),
+        "planned cells": sum(entry.planned for entry in workspace.snapshot.entries),
         **{f"planned cells {state}": states[state] for state in STATES},
         "tested cells": len(tested),
         "stale verdicts": sum(entry.verdict.stale for entry in tested),
@@ -80,6 +86,6 @@ def _can_run(entry: Entry) -> bool:
     return entry.planned and entry.obstacle is None
 
 
-def _age(stand: Stand, entry: Entry) -> int:
+def _age(workspace: Workspace, entry: Entry) -> int:
     latest = entry.verdict.latest
-    return 0 if latest is None else (stand.present.day - latest).days
+    return 0 if latest is None else (workspace.context.day - latest).days

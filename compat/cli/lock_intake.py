@@ -7,20 +7,19 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from compat import files, pipeline
+from compat import files
 from compat.cli.output import envelope, note, report, say
-from compat.cli.setting import Setting
 from compat.errors import DeclarationError, Fault, UsageError
 from compat.lock.received import handed_lock
-from compat.lock.text import encode_lock
 from compat.plan.plan import every_cell
 from compat.site.wording import count
+from compat.workspace import Workspace
 
 _MOST_FILES = 20_000
 _MOST_BYTES = 4_000_000  # a lock of 130 pins has 0.3 MB
 
 
-def take_locks(setting: Setting, folder: Path, as_json: bool) -> int:
+def take_locks(workspace: Workspace, folder: Path, as_json: bool) -> int:
     """Keep the sound locks of the folder, tell what is wrong with the others, and return the exit
     code.
     """
@@ -30,32 +29,33 @@ def take_locks(setting: Setting, folder: Path, as_json: bool) -> int:
             path=str(folder),
             hint="--locks takes the folder that holds the locks",
         )
-    planned = {cell.id: cell for cell in every_cell(setting.facts)}
-    kept: list[str] = []
+    planned = {cell.id: cell for cell in every_cell(workspace.feasibility)}
+    taken: list[str] = []
     current: list[str] = []
     faults: list[Fault] = []
     for name, text in _texts(folder):
         try:
             if isinstance(text, Fault):
                 raise DeclarationError(text)
-            path = pipeline.lock_path(setting.folder, name.removesuffix(".txt"))
-            before = files.read_if_there(path) if name.removesuffix(".txt") in planned else None
+            cell = name.removesuffix(".txt")
+            path = workspace.lock_path(cell)
+            before = files.read_if_there(path) if cell in planned else None
             if before == text.encode():
                 current.append(name)
                 continue
-            lock = handed_lock(text, name, planned, setting.facts, setting.source)
-            files.write(path, encode_lock(lock))
-            kept.append(name)
+            lock = handed_lock(text, name, planned, workspace.feasibility, workspace.source)
+            workspace.keep_lock(cell, lock)
+            taken.append(name)
         except DeclarationError as error:
             faults.extend(error.faults)
     if as_json:
         envelope(
-            {"kept": kept, "current": current, "refused": [fault.path for fault in faults]}, faults
+            {"kept": taken, "current": current, "refused": [fault.path for fault in faults]}, faults
         )
-    for name in () if as_json else kept:
+    for name in () if as_json else taken:
         say(f"{name}  kept")
     report(faults)
-    note(f"{count(len(kept), 'lock')} kept, {len(current)} there already, {len(faults)} refused")
+    note(f"{count(len(taken), 'lock')} kept, {len(current)} there already, {len(faults)} refused")
     return 1 if faults else 0
 
 

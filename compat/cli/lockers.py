@@ -2,15 +2,17 @@
 
 from packaging.version import Version
 
-from compat.cli.benches import hidden_places, install_variables, level_of, readable_places
-from compat.cli.setting import (
-    LockerName,
-    Setting,
+from compat.cli.machine import (
     cache_folder,
     environ,
+    hidden_places,
+    install_variables,
     interpreter,
+    level_of,
+    readable_places,
     sandbox_folder,
 )
+from compat.cli.options import LockerName
 from compat.declare.text import minor_series, parse_release
 from compat.errors import ToolFailed
 from compat.lock.locker import Locker
@@ -19,24 +21,27 @@ from compat.lock.sources import NamedBuilds
 from compat.lock.uv import UvLocker
 from compat.run.builds import BUILD_SECONDS, Builder, Workshop
 from compat.run.evidence import Isolation, Limits
+from compat.workspace import Workspace
 
 
-def locker_of(setting: Setting, name: LockerName, level: Isolation | None = None) -> Locker:
+def locker_of(workspace: Workspace, name: LockerName, level: Isolation | None = None) -> Locker:
     """Return the locker of that name; builds run at the isolation level, else at the highest that
     there is.
     """
     if name == "pip-tools":
-        return PipToolsLocker(setting.index, setting.source, environ(), interpreter, cache_folder())
+        return PipToolsLocker(
+            workspace.index, workspace.source, environ(), interpreter, cache_folder()
+        )
     environment = {"UV_CACHE_DIR": str(sandbox_folder() / "uv"), **environ()}
-    named = tuple(map(parse_release, setting.ask.matrix.builds))
-    builder = Builder(lambda python: _workshop(setting, python, level or level_of("")))
+    named = tuple(map(parse_release, workspace.matrix.builds))
+    builder = Builder(lambda python: _workshop(workspace, python, level or level_of("")))
     return UvLocker(
-        setting.index, environment, interpreter, NamedBuilds(named, setting.source, builder)
+        workspace.index, environment, interpreter, NamedBuilds(named, workspace.source, builder)
     )
 
 
-def _workshop(setting: Setting, patch: Version, level: Isolation) -> Workshop:
-    python, suite = interpreter(patch), setting.ask.matrix.suite
+def _workshop(workspace: Workspace, patch: Version, level: Isolation) -> Workshop:
+    python, suite = interpreter(patch), workspace.matrix.suite
     if python is None:
         series = minor_series(patch)
         hint = f"`uv python install {series}` gets one"
@@ -46,8 +51,8 @@ def _workshop(setting: Setting, patch: Version, level: Isolation) -> Workshop:
     return Workshop(
         python=python,
         level=level,
-        index=setting.index,
-        variables=install_variables(setting.index),
+        index=workspace.index,
+        variables=install_variables(workspace.index),
         limits=Limits(
             wall_seconds=BUILD_SECONDS,
             silence_seconds=BUILD_SECONDS,

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from compat.cli.output import about, note
 from compat.errors import one_line
-from compat.fleet.local import JudgedRun
+from compat.results.judged import JudgedRun
 from compat.run.job import Job
 
 

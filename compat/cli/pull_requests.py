@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import requests
 
+from compat.cli.machine import environ
 from compat.cli.output import say
-from compat.cli.setting import environ
 from compat.errors import UsageError
 from compat.github.client import GitHub
-from compat.github.description import Text, requested, waiting
+from compat.github.description import requested, waiting
 from compat.github.issue import DesiredIssue, IssueKey
 from compat.github.pull_request import Branches, DesiredPullRequest, RepositoryFile
 from compat.github.rest import Rest
@@ -56,15 +56,18 @@ def github_of(repository: str) -> GitHub:
 
 
 def sync(
-    desk: GitHubTarget, seen: Snapshot, found: Sequence[Proposal], files: Sequence[RepositoryFile]
+    desk: GitHubTarget,
+    snapshot: Snapshot,
+    proposals: Sequence[Proposal],
+    files: Sequence[RepositoryFile],
 ) -> tuple[Outcome, Outcome]:
     """Open, update or close the pull request of the open moves, then the issue of the others."""
     github = desk.github()
-    key = re.sub("[^a-z0-9]+", "-", f"floors-{seen.matrix.name}").strip("-")
+    key = re.sub("[^a-z0-9]+", "-", f"floors-{snapshot.matrix.name}").strip("-")
     branches = Branches(
         own=f"compat/{key}", base=desk.base or environ().get("GITHUB_REF_NAME") or "main"
     )
-    pull, issue = desired(seen.matrix.title, found, files, desk.site)
+    pull, issue = desired(snapshot.matrix.title, proposals, files, desk.site)
     thread = IssueKey(key=key, label=LABEL)
     return (
         sync_pull_request(github, branches, pull, dry_run=desk.dry_run),
@@ -73,13 +76,13 @@ def sync(
 
 
 def desired(
-    title: str, found: Sequence[Proposal], files: Sequence[RepositoryFile], site: str
+    title: str, proposals: Sequence[Proposal], files: Sequence[RepositoryFile], site: str
 ) -> tuple[DesiredPullRequest | None, DesiredIssue | None]:
     """Return the pull request and the issue that should stand; None where there is nothing to
     say.
     """
-    opened = [one for one in found if one.is_open]
-    others = [one for one in found if not one.is_open]
+    opened = [proposal for proposal in proposals if proposal.is_open]
+    others = [proposal for proposal in proposals if not proposal.is_open]
     changed = tuple(file for file in files if file.before != file.after)
 
     def page_of(cell: str) -> str:
@@ -94,8 +97,8 @@ def desired(
             title=text.title, body=text.body, digest=_digest(opened), files=changed
         )
     if others:
-        told: Text = waiting(others, title, cell_url)
-        issue = DesiredIssue(title=told.title, body=told.body, digest=_digest(others))
+        text = waiting(others, title, cell_url)
+        issue = DesiredIssue(title=text.title, body=text.body, digest=_digest(others))
     return pull, issue
 
 
@@ -109,5 +112,5 @@ def print_outcome(what: str, outcome: Outcome) -> None:
                 print(part)
 
 
-def _digest(found: Sequence[Proposal]) -> str:
-    return hashlib.sha256("".join(one.digest for one in found).encode()).hexdigest()
+def _digest(proposals: Sequence[Proposal]) -> str:
+    return hashlib.sha256("".join(proposal.digest for proposal in proposals).encode()).hexdigest()

@@ -8,10 +8,8 @@ from typing import Annotated
 
 import msgspec
 
-from compat import pipeline
+from compat.cli.machine import now, run_url
 from compat.cli.output import envelope, note, report, say
-from compat.cli.setting import now, run_url
-from compat.cli.stand import Stand
 from compat.declare.capabilities import suite_ids
 from compat.errors import CompatError, Fault, UsageError, reason
 from compat.files import read
@@ -20,6 +18,7 @@ from compat.plan.plan import every_cell
 from compat.results.intake import OLDEST, Checkout, handed
 from compat.site.wording import count
 from compat.value import Value
+from compat.workspace import Workspace, kept_lock
 
 
 class Shards(Value, frozen=True):
@@ -35,7 +34,7 @@ class Shards(Value, frozen=True):
     include: tuple[Row, ...]
 
 
-def take(stand: Stand, folder: Path, as_json: bool, plan: Path | None, made_by: str) -> int:
+def take(workspace: Workspace, folder: Path, as_json: bool, plan: Path | None, made_by: str) -> int:
     """Keep the sound records of the folder, tell what is wrong with the others, and return the exit
     code.
 
@@ -44,35 +43,37 @@ def take(stand: Stand, folder: Path, as_json: bool, plan: Path | None, made_by: 
     """
     if folder.is_symlink() or not folder.is_dir():
         raise UsageError.of(
-            "is no folder", path=str(folder), hint="--from takes the folder that holds the records"
+            "is not a directory",
+            path=str(folder),
+            hint="--from takes the folder that holds the records",
         )
-    kept: list[str] = []
+    taken: list[str] = []
     known: list[str] = []
     faults: list[Fault] = []
     try:
-        here = _checkout(stand, made_by, None if plan is None else _shards(plan))
-        for name, found in handed(folder, here):
-            if isinstance(found, Fault):
-                faults.append(found)
+        checkout = _checkout(workspace, made_by, None if plan is None else _shards(plan))
+        for name, record in handed(folder, checkout):
+            if isinstance(record, Fault):
+                faults.append(record)
             else:
-                (kept if stand.store.add(found) else known).append(name)
+                (taken if workspace.store.add(record) else known).append(name)
     except OSError as fault:
         raise CompatError.of(f"cannot be listed: {reason(fault)}") from None
     if as_json:
         envelope(
-            {"kept": kept, "known": known, "refused": [fault.path for fault in faults]}, faults
+            {"kept": taken, "known": known, "refused": [fault.path for fault in faults]}, faults
         )
-    for name in () if as_json else kept:
+    for name in () if as_json else taken:
         say(f"{name}  kept")
     report(faults)
-    if here.suite_ids.unreadable:
-        where = f"{stand.setting.ask.matrix.suite.path}/{here.suite_ids.unreadable}"
+    if checkout.suite_ids.unreadable:
+        where = f"{workspace.matrix.suite.path}/{checkout.suite_ids.unreadable}"
         note(
             f"compat: capabilities were not compared with the suite: {where} makes ids that only a"
             " run can tell"
         )
-    note(f"{count(len(kept), 'record')} kept, {len(known)} there already, {len(faults)} refused")
-    return 1 if faults or not (kept or known) else 0
+    note(f"{count(len(taken), 'record')} kept, {len(known)} there already, {len(faults)} refused")
+    return 1 if faults or not (taken or known) else 0
 
 
 def _shards(path: Path) -> Shards:
@@ -83,22 +84,19 @@ def _shards(path: Path) -> Shards:
         raise UsageError.of(f"is not a valid plan: {fault}", path=str(path), hint=hint) from None
 
 
-def _checkout(stand: Stand, made_by: str, plan: Shards | None) -> Checkout:
+def _checkout(workspace: Workspace, made_by: str, plan: Shards | None) -> Checkout:
     """This checkout, as records must fit it; its catalogue and its locks are read whole, so that
     they are sound.
     """
-    setting = stand.setting
     rows = () if plan is None else plan.include
     return Checkout(
-        matrix=setting.folder.name,
+        matrix=workspace.name,
         cells=frozenset(
-            cell.id for cell in every_cell(Feasibility(setting.ask.matrix, setting.kept))
+            cell.id for cell in every_cell(Feasibility(workspace.matrix, workspace.kept_or_asked))
         ),
-        locks={
-            cell: pipeline.kept_lock(path) for cell, path in pipeline.kept_locks(setting.folder)
-        },
-        suite_digest=stand.present.suite_digest,
-        suite_ids=suite_ids(pipeline.suite_texts(setting.folder, setting.ask.matrix)),
+        locks={cell: kept_lock(path) for cell, path in workspace.lock_paths()},
+        suite_digest=workspace.context.suite_digest,
+        suite_ids=suite_ids(workspace.suite_texts),
         moment=now(),
         since=min((row.since for row in rows), default=now() - OLDEST),
         run_url=made_by or run_url(),

@@ -7,28 +7,27 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat import pipeline
-from compat.cli.setting import Setting
 from compat.errors import IndexUnreachable
 from compat.index.discover import THREADS
+from compat.workspace import Workspace, kept_lock
 
 Places = tuple[tuple[int, Version], ...]
 
 
-def twice(setting: Setting) -> Iterator[str]:
+def twice(workspace: Workspace) -> Iterator[str]:
     """Yield one line for each package of the matrix or its locks that several indexes have, and
     none without extras.
 
     An index that does not answer is a line, too: the declarations are sound whatever it says.
     """
-    urls = setting.index.urls
+    urls = workspace.index.urls
     if len(urls) < 2:
         return
-    names = sorted(_names(setting))
+    names = sorted(_names(workspace))
 
     def places(name: str) -> Places | IndexUnreachable:
         try:
-            return setting.source.places(name)
+            return workspace.source.places(name)
         except IndexUnreachable as fault:
             return fault
 
@@ -45,14 +44,14 @@ def twice(setting: Setting) -> Iterator[str]:
                 'the newest version of all of them counts, because of indexes = "all" in'
                 " matrix.toml"
             )
-            rule = merged if setting.index.merged else f"{_place(answer[0][0], len(urls))} counts"
+            rule = merged if workspace.index.merged else f"{_place(answer[0][0], len(urls))} counts"
             yield f"{name} stands on {len(answer)} indexes (newest: {listed}); {rule}"
 
 
-def _names(setting: Setting) -> set[str]:
-    matrix = setting.ask.matrix
+def _names(workspace: Workspace) -> set[str]:
+    matrix = workspace.matrix
     requirements = (*matrix.requirements, *matrix.suite.requirements)
-    locks = (pipeline.kept_lock(path) for _, path in pipeline.kept_locks(setting.folder))
+    locks = (kept_lock(path) for _, path in workspace.lock_paths())
     return {
         *(axis.normalised_name for axis in matrix.packages),
         *(canonicalize_name(Requirement(text).name) for text in requirements),

@@ -5,9 +5,10 @@ from typing import Annotated
 import msgspec
 import typer
 
+from compat.cli.machine import now
+from compat.cli.options import Json, MatrixName, Root, matrices_folder
 from compat.cli.output import envelope, note, say
 from compat.cli.pull_requests import github_of
-from compat.cli.setting import Json, MatrixName, Root, Setting, now
 from compat.errors import ServiceUnreachable
 from compat.github.measured import Committed, NothingNew, Offered, Pushed, PushResult, push_measured
 from compat.github.pull_request import Branches
@@ -38,7 +39,7 @@ def keep_command(
 
     Examples: compat keep tff; compat keep tff --branch main
     """
-    folder = Setting(matrix, root).folder.parents[1]
+    folder = matrices_folder(root).parent
 
     def open_pull(head: str, base: str, title: str, body: str) -> str:
         try:

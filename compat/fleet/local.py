@@ -5,20 +5,20 @@ order to stop.
 import datetime
 import queue
 import threading
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import msgspec
 
+from compat.results.judged import JudgedRun, judged
 from compat.run.cell_run import CellRun
-from compat.run.classify import classify
 from compat.run.evidence import Evidence
 from compat.run.job import Bench, Job
-from compat.run.outcome import Failed, Outcome, Passed, is_spurious
-from compat.value import Value
+from compat.run.outcome import Failed, Passed, is_spurious
 
-# So many cells in a row that fail before their import say more about the worker than about the
-# cells.
+# So many cells in a row that fail at their install, or by the machine, say more about the worker
+# than about the cells.
 BREAKER = 5
 _RETRIED = frozenset(("network", "index", "sandbox", "worker", "killed"))
 # By these a machine that is short of memory ends every cell; one alone may be the cell's own doing.
@@ -28,13 +28,6 @@ _PATIENCE_SECONDS = 0.2
 
 
 RunCell = Callable[[Job, Bench, datetime.datetime, threading.Event], Evidence]
-
-
-class JudgedRun(Value, frozen=True, kw_only=True):
-    """One run of a cell: what it left behind and what that means."""
-
-    evidence: Evidence
-    outcome: Outcome
 
 
 class Reporter(Protocol):
@@ -197,28 +190,28 @@ class Local:
         keep: Callable[[Job, tuple[JudgedRun, ...]], None],
         reporter: Reporter,
     ) -> None:
-        bad = 0
+        suspects: list[str] = []
         held: list[_Held] = []
-        sung = False
+        canary_passed = False
         while (job := waiting.take(self._cancel)) is not None:
-            if not sung:
+            if not canary_passed:
                 trouble = self._canary_trouble(number, canary, job)
-                sung = not trouble
                 if trouble:
                     waiting.put(job)
                     self._stop(number, trouble, reporter)
                     return
+                canary_passed = True
             reporter.began(number, job)
             attempts = self._attempted(number, job)
-            is_bad = isinstance(attempts, _Fault) or _suspect(attempts[-1].outcome)
-            bad = bad + 1 if is_bad else 0
+            suspicion = _suspicion(attempts)
+            suspects = [*suspects, suspicion] if suspicion else []
             held.append((job, attempts))
-            if bad >= BREAKER:
-                for lost, _ in held:
-                    waiting.put(lost)
-                self._stop(number, f"{BREAKER} cells in a row failed before their import", reporter)
+            if len(suspects) >= BREAKER:
+                for unjudged, _ in held:
+                    waiting.put(unjudged)
+                self._stop(number, _broken(suspects), reporter)
                 return
-            if bad == 0:
+            if not suspects:
                 self._release(held, number, keep, reporter)
         self._release(held, number, keep, reporter)
 
@@ -279,8 +272,7 @@ class Local:
         held.clear()
 
     def _once(self, number: int, job: Job) -> JudgedRun:
-        evidence = self._run_cell(job, self._benches(number, job), self._now(), self._cancel)
-        return JudgedRun(evidence=evidence, outcome=classify(evidence))
+        return judged(self._run_cell(job, self._benches(number, job), self._now(), self._cancel))
 
 
 def _of_worker(canary: Job, number: int) -> Job:
@@ -296,8 +288,23 @@ def _run_cell(
     return CellRun(job, bench, started, cancel).run()
 
 
-def _suspect(outcome: Outcome) -> bool:
+def _suspicion(attempts: tuple[JudgedRun, ...] | _Fault) -> str:
+    """What a cell failed of that may be the worker's doing; empty when nothing of the kind did."""
+    if isinstance(attempts, _Fault):
+        return "a fault of compat itself"
+    outcome = attempts[-1].outcome
     if not isinstance(outcome, Failed) or outcome.cause in ("cancelled", "suite-fault"):
-        return False
+        return ""
     of_machine = is_spurious(outcome) or outcome.cause in _OF_A_SHORT_MACHINE
-    return outcome.stage == "install" or of_machine
+    return (
+        f"{outcome.stage}-fail:{outcome.cause}" if outcome.stage == "install" or of_machine else ""
+    )
+
+
+def _broken(suspects: Sequence[str]) -> str:
+    """Say what the cells failed of for which a worker stops, the most frequent first."""
+    counts = Counter(suspects).most_common()
+    causes = ", ".join(
+        cause if number == len(suspects) else f"{cause} ({number})" for cause, number in counts
+    )
+    return f"{len(suspects)} cells in a row failed: {causes}"

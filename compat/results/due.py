@@ -10,6 +10,7 @@ from typing import Literal, get_args
 from packaging.version import Version
 
 from compat.plan.cell import Cell
+from compat.plan.plan import Infeasible
 from compat.plan.product import axis_coordinates
 from compat.results.record import Ran
 from compat.results.snapshot import Entry, Snapshot
@@ -27,7 +28,7 @@ Reason = Literal[
     "never-run", "lock-changed", "suite-changed", "flaky", "spurious-last", "stale", "asked"
 ]
 Place = Literal["proposal", "floor", "new-release", "elsewhere"]
-# Each from the most telling on; a changed lock and a changed suite tell the same.
+# Each from the most informative on; a changed lock and a changed suite are equally so.
 REASONS: tuple[Reason, ...] = get_args(Reason)
 PLACES: tuple[Place, ...] = get_args(Place)
 _RANK: dict[Reason, int] = {reason: number for number, reason in enumerate(REASONS)} | {
@@ -57,7 +58,7 @@ def due(
     present: EvaluationContext,
     places: Mapping[str, Place] | None = None,
 ) -> tuple[Due, ...]:
-    """Return the cells to run, the most telling first: by their place, by the reason, then by id.
+    """Return the cells to run, the most informative first: by place, by reason, then by id.
 
     `locks` has each cell that could be run, with its lock's digest, or None where it has no lock to
     compare.
@@ -67,29 +68,50 @@ def due(
     for run in runs:
         if run.cell in by_cell and run.started.date() <= present.day:
             by_cell[run.cell].append(run)
-    found = (
+    entries = (
         _due(cell, by_cell[cell], present, lock, where.get(cell, "elsewhere"))
         for cell, lock in locks.items()
     )
-    return tuple(sorted((one for one in found if one), key=_order))
+    return tuple(sorted((entry for entry in entries if entry is not None), key=_order))
 
 
-def agenda(
-    picture: Snapshot, others: Iterable[str] = (), proposed: Iterable[str] = ()
-) -> tuple[Due, ...]:
-    """Return the due cells of a matrix: those with locks or runs, `others`, and the untested ones
-    in telling places.
-
-    `proposed` are cells for which proposals wait.
+class Agenda(StrictValue, frozen=True, kw_only=True):
+    """The cells that are worth a run now, the most informative first, and those that would be but
+    for the plan: it rules them out, or does not have them any more.
     """
-    where = dict(_places(picture)) | dict.fromkeys(proposed, "proposal")
-    known = {entry.cell.id: entry.lock_digest for entry in picture.known}
-    runs = [run for entry in picture.known for run in entry.runs]
-    return due({**dict.fromkeys([*others, *where]), **known}, runs, picture.present, where)
+
+    cells: tuple[Due, ...] = ()
+    infeasible: tuple[Infeasible, ...] = ()
+    unplanned: tuple[Due, ...] = ()
 
 
-def _order(one: Due) -> tuple[int, int, str]:
-    return PLACES.index(one.place), _RANK[one.reason], one.cell
+def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
+    """Return the agenda of a matrix: of its cells with locks or runs, its quick ones, and the
+    untested ones near a floor or of a new release.
+
+    `proposed` are cells for which proposals wait. A cell with a lock is never ruled out: that it
+    was locked shows more than the plan knows.
+    """
+    where = dict(_places(snapshot)) | dict.fromkeys(proposed, "proposal")
+    known = {entry.cell.id: entry.lock_digest for entry in snapshot.known}
+    runs = [run for entry in snapshot.known for run in entry.runs]
+    candidates = dict.fromkeys([*snapshot.matrix.quick, *where]) | known
+    cells: list[Due] = []
+    infeasible: list[Infeasible] = []
+    unplanned: list[Due] = []
+    for due_cell in due(candidates, runs, snapshot.present, where):
+        entry = snapshot.by_id.get(due_cell.cell)
+        if entry is None or not entry.planned:
+            unplanned.append(due_cell)
+        elif entry.obstacle is not None and entry.lock_digest is None:
+            infeasible.append(Infeasible(cell=entry.cell, obstacle=entry.obstacle))
+        else:
+            cells.append(due_cell)
+    return Agenda(cells=tuple(cells), infeasible=tuple(infeasible), unplanned=tuple(unplanned))
+
+
+def _order(entry: Due) -> tuple[int, int, str]:
+    return PLACES.index(entry.place), _RANK[entry.reason], entry.cell
 
 
 def _due(
@@ -122,25 +144,27 @@ def _reason(
     return "stale" if staleness(history, present, lock) else None
 
 
-def _places(picture: Snapshot) -> Iterator[tuple[str, Place]]:
-    """The feasible cells in telling places; where a cell lies in two, the more telling one comes
-    last.
+def _places(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
+    """The feasible cells near a floor or of a new release; of a cell that is both, the floor comes
+    last, so that it counts.
     """
-    feasible = [entry for entry in picture.entries if entry.planned and entry.obstacle is None]
-    arrived = _new_releases(picture)
-    newest = _newest(picture)
+    feasible = [entry for entry in snapshot.entries if entry.planned and entry.obstacle is None]
+    arrived = _new_releases(snapshot)
+    newest = _newest(snapshot)
     for entry in feasible:
-        if _asks_about(arrived, newest, entry, picture.matrix.subject):
+        if _asks_about(arrived, newest, entry, snapshot.matrix.subject):
             yield entry.cell.id, "new-release"
-    floors = _around_floors(picture)
+    floors = _around_floors(snapshot)
     for entry in feasible:
-        if entry.cell.on(picture.matrix.subject).version == newest and _lies_in(floors, entry.cell):
+        if entry.cell.on(snapshot.matrix.subject).version == newest and _lies_in(
+            floors, entry.cell
+        ):
             yield entry.cell.id, "floor"
 
 
-def _newest(picture: Snapshot) -> Version | None:
-    at = axis_coordinates(picture.matrix.subject_axis, picture.catalogue)
-    return at[-1].version if at else None
+def _newest(snapshot: Snapshot) -> Version | None:
+    coordinates = axis_coordinates(snapshot.matrix.subject_axis, snapshot.catalogue)
+    return coordinates[-1].version if coordinates else None
 
 
 def _lies_in(floors: Mapping[str, Sequence[Version]], cell: Cell) -> bool:
@@ -149,19 +173,22 @@ def _lies_in(floors: Mapping[str, Sequence[Version]], cell: Cell) -> bool:
     )
 
 
-def _around_floors(picture: Snapshot) -> dict[str, Sequence[Version]]:
+def _around_floors(snapshot: Snapshot) -> dict[str, Sequence[Version]]:
     """The coordinates at each declared floor and one step beside it: what it rests on, and where it
     could move.
     """
-    found: dict[str, Sequence[Version]] = {}
-    axes = {axis.name: axis for axis in picture.matrix.axes}
-    for floor in picture.matrix.floors:
-        versions = [at.version for at in axis_coordinates(axes[floor.axis], picture.catalogue)]
+    around: dict[str, Sequence[Version]] = {}
+    axes = {axis.name: axis for axis in snapshot.matrix.axes}
+    for floor in snapshot.matrix.floors:
+        versions = [
+            coordinate.version
+            for coordinate in axis_coordinates(axes[floor.axis], snapshot.catalogue)
+        ]
         number = next(
             (n for n, version in enumerate(versions) if version >= floor.at), len(versions)
         )
-        found[floor.axis] = versions[max(0, number - 1) : number + 2]
-    return found
+        around[floor.axis] = versions[max(0, number - 1) : number + 2]
+    return around
 
 
 def _asks_about(
@@ -170,26 +197,28 @@ def _asks_about(
     """Whether an untested cell holds a new release: of the subject as published, or of another with
     its newest.
     """
-    at = {coordinate.axis: coordinate.version for coordinate in entry.cell.coordinates}
     if entry.runs:
         return False
-    if at[subject] in arrived[subject]:
+    version = {coordinate.axis: coordinate.version for coordinate in entry.cell.coordinates}
+    if version[subject] in arrived[subject]:
         return entry.cell.recipe != "relaxed"
-    return at[subject] == newest and any(at[axis] in versions for axis, versions in arrived.items())
+    return version[subject] == newest and any(
+        version[axis] in versions for axis, versions in arrived.items()
+    )
 
 
-def _new_releases(picture: Snapshot) -> dict[str, frozenset[Version]]:
+def _new_releases(snapshot: Snapshot) -> dict[str, frozenset[Version]]:
     """The coordinates of each package axis that came out after the first run of the matrix: they
     came since.
     """
-    began = min((run.started for entry in picture.known for run in entry.runs), default=None)
+    began = min((run.started for entry in snapshot.known for run in entry.runs), default=None)
     return {
         axis.name: frozenset(
-            at.version
-            for at in axis_coordinates(axis, picture.catalogue)
+            coordinate.version
+            for coordinate in axis_coordinates(axis, snapshot.catalogue)
             if began is not None
-            and (out := picture.catalogue.came_out(axis, at.version)) is not None
+            and (out := snapshot.catalogue.came_out(axis, coordinate.version)) is not None
             and out > began
         )
-        for axis in picture.matrix.packages
+        for axis in snapshot.matrix.packages
     }

@@ -7,9 +7,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from compat.declare.matrix import Matrix
-from compat.errors import UsageError
-from compat.plan.cell import Cell, parse_cell
+from compat.plan.cell import Cell
 
 
 class Timed(Protocol):
@@ -23,18 +21,14 @@ class Timed(Protocol):
 class Durations:
     """How long cells take: the median of their own runs, else of their neighbours', else of all."""
 
-    def __init__(self, ran: Iterable[tuple[Cell, Sequence[Timed]]]) -> None:
+    def __init__(self, runs: Iterable[tuple[Cell, Sequence[Timed]]]) -> None:
         """Take the cells that have runs.
 
         A cell that could not be locked took no time, which says nothing.
         """
-        own = {
-            cell: taken
-            for cell, runs in ran
-            if (taken := [run.seconds for run in runs if run.seconds > 0])
-        }
+        timed = ((cell, [run.seconds for run in own if run.seconds > 0]) for cell, own in runs)
         self._own: Mapping[Cell, float] = {
-            cell: statistics.median(taken) for cell, taken in own.items()
+            cell: statistics.median(seconds) for cell, seconds in timed if seconds
         }
         beside: defaultdict[Hashable, list[float]] = defaultdict(list)
         for cell, seconds in self._own.items():
@@ -61,21 +55,6 @@ class Durations:
             return None
         each = [seconds for cell in cells if (seconds := self.of(cell)) is not None]
         return max(sum(each) / workers, max(each, default=0.0))
-
-
-def durations(matrix: Matrix, runs: Mapping[str, Sequence[Timed]]) -> Durations:
-    """Return the durations of a matrix's cells, from runs by id; other ids tell nothing."""
-    return Durations(_read(matrix, runs))
-
-
-def _read(
-    matrix: Matrix, runs: Mapping[str, Sequence[Timed]]
-) -> Iterator[tuple[Cell, Sequence[Timed]]]:
-    for cell_id, taken in runs.items():
-        try:
-            yield parse_cell(cell_id, matrix), taken
-        except UsageError:
-            continue
 
 
 def _beside(cell: Cell) -> Iterator[Hashable]:

@@ -33,21 +33,34 @@ class RefusedCell(Value, frozen=True, kw_only=True):
     at: datetime.datetime
 
 
+class JudgedRun(Value, frozen=True, kw_only=True):
+    """One run of a cell: what it left behind and what that means."""
+
+    evidence: Evidence
+    outcome: Outcome
+
+
+def judged(evidence: Evidence) -> JudgedRun:
+    """Return the run of a cell with what it came to."""
+    return JudgedRun(evidence=evidence, outcome=classify(evidence))
+
+
 def record_of(
-    attempts: Sequence[Evidence], tool: str, run_url: str = "", redacted: Redact = redacted
+    attempts: Sequence[JudgedRun], tool: str, run_url: str = "", redacted: Redact = redacted
 ) -> Record:
     """Return the record of one run of a cell; its facts are those of the attempt that decides."""
-    outcomes = [_redacted_outcome(classify(evidence), redacted) for evidence in attempts]
+    outcomes = [_redacted_outcome(attempt.outcome, redacted) for attempt in attempts]
     outcome = decisive(outcomes)
-    deciding = attempts[len(outcomes) - 1 - outcomes[::-1].index(outcome)]
+    runs = [attempt.evidence for attempt in attempts]
+    deciding = runs[len(outcomes) - 1 - outcomes[::-1].index(outcome)]
     return Record(
         cell=deciding.cell,
         matrix=deciding.matrix,
         outcome=outcome,
         lock_digest=deciding.lock_digest,
         suite_digest=deciding.suite_digest,
-        started=attempts[0].started,
-        seconds=round(sum(evidence.seconds for evidence in attempts), 3),
+        started=runs[0].started,
+        seconds=round(sum(evidence.seconds for evidence in runs), 3),
         host=deciding.host,
         isolation=deciding.isolation,
         tool=tool,
@@ -65,7 +78,7 @@ def record_of(
             Attempt(
                 outcome=one, seconds=round(e.seconds, 3), started=e.started, isolation=e.isolation
             )
-            for e, one in zip(attempts, outcomes, strict=True)
+            for e, one in zip(runs, outcomes, strict=True)
         ),
     )
 

@@ -20,7 +20,7 @@ def advise(
 ) -> Advise:
     """Ask for advice about a shelf."""
     monkeypatch.setenv("COMPAT_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr("compat.cli.stand.today", lambda: DAY)
+    monkeypatch.setattr("compat.cli.options.today", lambda: DAY)
 
     def command(shelf: Shelf, *words: str) -> Ran:
         with repository(shelf) as root:

@@ -15,8 +15,8 @@ import pytest
 from packaging.version import Version
 
 from compat.index.interpreters import find
-from compat.pipeline import kept_lock
 from compat.results.files import RecordFiles
+from compat.workspace import kept_lock
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.real_index]
 ROOT = Path(__file__).parent.parent.parent

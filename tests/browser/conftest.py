@@ -89,7 +89,7 @@ def states(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The site of the committed records, on the loopback."""
     folder = tmp_path_factory.mktemp("real")
-    publish.write_site(None, folder, "https://compat.example/", publish.today(), ROOT)
+    publish.publish_site(None, folder, "https://compat.example/", publish.today(), ROOT)
     with Preview(folder) as preview:
         yield preview.url
 

@@ -12,8 +12,8 @@ from support.local_index import MATRIX
 from support.ran import Ran, Run
 
 from compat.cli import app
-from compat.cli.setting import Setting, now
-from compat.cli.stand import Stand
+from compat.cli.machine import now
+from compat.cli.options import workspace_of
 from compat.results.record import Record
 from compat.run.outcome import parse_outcome
 
@@ -65,19 +65,19 @@ def remember(run: Run, root: Path) -> Remember:
     """Keep a record of a run of today of each locked cell of `demo`, or of those that are named."""
 
     def add(*cells: str, outcome: str = "pass", seconds: float = 5.0) -> None:
-        stand = Stand(Setting("demo", root))
-        for cell in cells or stand.locks:
+        workspace = workspace_of("demo", root)
+        for cell in cells or workspace.lock_digests:
             record = Record(
                 cell=cell,
                 matrix="demo",
                 outcome=parse_outcome(outcome),
-                lock_digest=stand.locks.get(cell, ""),
-                suite_digest=stand.present.suite_digest,
+                lock_digest=workspace.lock_digests.get(cell, ""),
+                suite_digest=workspace.context.suite_digest,
                 started=now(),
                 seconds=seconds,
                 host="linux-x86_64-2cpu-24gb",
                 isolation="L0",
             )
-            stand.store.add(record)
+            workspace.store.add(record)
 
     return add

@@ -77,8 +77,10 @@ def test_cells_that_are_named_come_first_or_alone(locked: Run) -> None:
 
 def test_a_cell_whose_python_no_machine_can_get_is_left_out_and_told(locked: Run) -> None:
     found = locked("plan", "demo", "--budget", "90m", "--pythons", "3.8 3.12")
-    assert "nothing runs: the machines cannot get the Python of 2 due cells" in found.err
-    assert f"left out: 2 whose Python the machines cannot get: {CELL} {CELL}+dated" in found.out
+    assert "nothing runs: the runners do not have the Python of 2 due cells" in found.err
+    assert (
+        f"left out: 2 cells whose Python the runners do not have: {CELL} {CELL}+dated" in found.out
+    )
     assert "2 of 2 due cells" in locked("plan", "demo", "--budget", "90m", "--pythons", "3.11").out
 
 

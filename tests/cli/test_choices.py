@@ -8,8 +8,8 @@ from support.fake_index import FakeIndex
 from support.local_index import fill
 from support.ran import Run
 
-from compat.cli import choices
 from compat.cli.output import about
+from compat.fleet import choices
 
 OLD, CELL, NEW = "py3.8-dep1-demo1.0", "py3.11-dep1-demo1.0", "py3.11-dep2-demo2.0"
 # NEW asks for a release that the index lost, so the plan rules it out.
@@ -42,8 +42,8 @@ class TestNothingIsKnownYet:
         assert planned(run, "--due") == FRESH
         said = run("run", "demo", "--dry-run").out
         assert (
-            "2 cells to lock and run, 1 at a time: no cell of the matrix ran yet, so nobody knows"
-            in said
+            "2 cells to lock and run, 1 at a time: no cell of the matrix has run yet, so the time"
+            " is not known" in said
         )
 
     def test_the_quick_cells_of_a_small_matrix_come_first(self, run: Run, root: Path) -> None:
@@ -62,7 +62,7 @@ class TestNothingIsKnownYet:
             " 'py*-dep*-demo1.0' runs 2 cells)"
         )
         quick(root, CELL)
-        assert "compat run demo --quick runs 1 telling cell;" in run("run", "demo").err
+        assert "compat run demo --quick runs 1 smoke cell;" in run("run", "demo").err
         assert planned(run, "py*-dep*-demo1.0") == FRESH
 
     def test_where_no_cell_is_feasible_the_first_obstacle_is_said(

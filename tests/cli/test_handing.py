@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.ran import Run
 
-from compat.cli import setting
+from compat.cli import machine
 from compat.lock.text import decode_lock, read_digest
 from compat.results.files import RecordFiles
 from compat.results.record import Capability, Record
@@ -35,7 +35,7 @@ def made(root: Path, days_ago: int = 0, **more: str) -> Record:
         ),
         suite_digest=suite_digest(folder / "suite"),
         host="linux-x86_64-2cpu-8gb",
-        started=setting.now() - datetime.timedelta(days=days_ago, seconds=60),
+        started=machine.now() - datetime.timedelta(days=days_ago, seconds=60),
         **more,
     )
 
@@ -89,7 +89,7 @@ class TestAPlan:
         """
         path = tmp_path / "plan.json"
         printed = run("plan", "demo", "--budget", "90m", "--only", CELL, "--print", "github")
-        ago = setting.now() - datetime.timedelta(minutes=2)
+        ago = machine.now() - datetime.timedelta(minutes=2)
         rows = [{**row, "since": ago.isoformat()} for row in json.loads(printed.out)["include"]]
         path.write_text(json.dumps({"include": rows}), encoding="utf-8")
         return path

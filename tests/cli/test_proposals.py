@@ -10,7 +10,7 @@ from support import floors
 from support.floors import cell
 from support.ran import Run
 
-from compat.cli import setting, stand
+from compat.cli import options
 from compat.declare.decode import decode_matrix
 from compat.index.kept import encode_catalogue
 from compat.results.files import RecordFiles
@@ -47,8 +47,7 @@ def demo(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "catalogue.json").write_text(
         encode_catalogue(floors.catalogue(), matrix), encoding="utf-8"
     )
-    monkeypatch.setattr(setting, "today", lambda: floors.DAY)
-    monkeypatch.setattr(stand, "today", lambda: floors.DAY)
+    monkeypatch.setattr(options, "today", lambda: floors.DAY)
     for name in ("GITHUB_TOKEN", "GITHUB_REPOSITORY", "GITHUB_REF_NAME", "GITHUB_API_URL"):
         monkeypatch.delenv(name, raising=False)
     return folder

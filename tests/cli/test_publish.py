@@ -91,7 +91,7 @@ def test_the_day_is_that_of_the_option_or_of_the_build(
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
     refused = run("publish", "--out", str(out))
     assert refused.code == 2
-    assert "SOURCE_DATE_EPOCH: 'soon' is no number of seconds" in refused.err
+    assert "SOURCE_DATE_EPOCH: 'soon' is not a number of seconds" in refused.err
 
 
 def test_a_day_that_is_none_is_refused(run: Run, out: Path) -> None:

@@ -73,7 +73,8 @@ def test_a_matrix_that_has_no_lock_yet_is_locked_and_run(good: Repository) -> No
     code, out, err = good.run("run", "zoo")
     assert code == 0, err
     assert (
-        "1 cell to lock and run, 1 at a time: no cell of the matrix ran yet, so nobody knows" in err
+        "1 cell to lock and run, 1 at a time: no cell of the matrix has run yet, so the time is"
+        " not known" in err
     )
     assert f"[1/1] {good.cell}  pass" in err
     assert "works" in out

@@ -16,6 +16,7 @@ from support.ran import Run
 from compat import pipeline
 from compat.errors import IndexUnreachable
 from compat.fleet import local
+from compat.fleet.batch import LockResult
 from compat.lock import tool
 from compat.lock.lockfile import Refusal
 from compat.plan.cell import Cell
@@ -123,12 +124,8 @@ def test_a_refusal_is_counted_and_remembered_while_the_others_run(
     refusal = Refusal(cause="conflict", subject="deep<2", because="dep 1.1 depends on deep<2")
     plainly = pipeline.locked
 
-    def answer(facts: Feasibility, cell: Cell, *more: Any) -> pipeline.LockAnswer:
-        return (
-            pipeline.LockAnswer(cell=cell, result=refusal)
-            if cell.id == OLD
-            else plainly(facts, cell, *more)
-        )
+    def answer(facts: Feasibility, cell: Cell, *more: Any) -> LockResult:
+        return refusal if cell.id == OLD else plainly(facts, cell, *more)
 
     monkeypatch.setattr(pipeline, "locked", answer)
     found = run("run", "demo", CELL, OLD)
@@ -204,7 +201,7 @@ class Resolvers:
         self.most = 0
         self.lock = threading.Lock()
         self.tool = tool.run_resolver
-        monkeypatch.setattr("compat.lock.uv.run", self)
+        monkeypatch.setattr("compat.lock.uv.run_resolver", self)
 
     def __call__(self, command: list[str], *more: object) -> tool.Done:
         with self.lock:

@@ -12,9 +12,10 @@ import pytest
 from packaging.version import Version
 
 from compat.declare.matrix import Suite
-from compat.fleet.local import BREAKER, JudgedRun, Local, SilentReporter
+from compat.fleet.local import BREAKER, Local, SilentReporter
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock
+from compat.results.judged import JudgedRun
 from compat.run.evidence import Ended, Evidence, Installed, Step
 from compat.run.job import Bench, Job
 
@@ -169,7 +170,16 @@ def test_a_worker_on_which_everything_fails_keeps_nothing_of_it() -> None:
     cells = [f"c{number}" for number in range(BREAKER + 3)]
     kept, left, stops = run(Runs(dict.fromkeys(cells, (broken,))), cells)
     assert (kept, left) == ({}, len(cells))
-    assert stops == [f"{BREAKER} cells in a row failed before their import"]
+    assert stops == [f"{BREAKER} cells in a row failed: install-fail:error"]
+
+
+def test_a_worker_that_stops_says_what_its_cells_failed_of() -> None:
+    cells = [f"c{number}" for number in range(BREAKER)]
+    answers = dict.fromkeys(cells, (offline,)) | {"c1": (broken,), "c2": (crash,)}
+    assert run(Runs(answers), cells)[2] == [
+        f"{BREAKER} cells in a row failed: install-fail:network ({BREAKER - 2}),"
+        " install-fail:error (1), a fault of compat itself (1)"
+    ]
 
 
 def test_failures_that_a_good_cell_follows_are_kept() -> None:
@@ -209,7 +219,7 @@ def test_faults_of_compat_itself_open_the_breaker() -> None:
     cells = [f"c{number}" for number in range(BREAKER + 3)]
     kept, left, messages = run(Runs(dict.fromkeys(cells, (crash,))), cells)
     assert (kept, left) == ({}, len(cells))
-    assert messages == [f"{BREAKER} cells in a row failed before their import"]
+    assert messages == [f"{BREAKER} cells in a row failed: a fault of compat itself"]
 
 
 def test_a_fleet_says_which_workers_stopped_and_why() -> None:

@@ -7,7 +7,8 @@ import pytest
 from packaging.version import Version
 
 from compat.cli.lockers import locker_of
-from compat.cli.setting import Setting, interpreter
+from compat.cli.machine import interpreter
+from compat.cli.options import workspace_of
 from compat.lock.lockfile import Lock, Refusal
 from compat.lock.piptools import PipToolsLocker
 from compat.lock.recipe import locked_cell
@@ -15,22 +16,23 @@ from compat.pipeline import locked
 from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import Infeasible, plan
+from compat.workspace import Workspace
 
 pytestmark = pytest.mark.real_index
 ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture(scope="module")
-def tff(tmp_path_factory: pytest.TempPathFactory) -> Setting:
+def tff(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """The matrix of TFF, with an empty cache."""
     return setting("tff", tmp_path_factory.mktemp("cache"))
 
 
-def setting(name: str, cache: Path) -> Setting:
+def setting(name: str, cache: Path) -> Workspace:
     before = os.environ.get("COMPAT_CACHE_DIR")
     os.environ["COMPAT_CACHE_DIR"] = str(cache)
     try:
-        made = Setting(name, ROOT)
+        made = workspace_of(name, ROOT)
         assert made.catalogue.packages
         return made
     finally:
@@ -39,28 +41,30 @@ def setting(name: str, cache: Path) -> Setting:
             os.environ["COMPAT_CACHE_DIR"] = before
 
 
-def answer(here: Setting, cell: str, locker: str = "uv") -> Lock | Refusal | Infeasible:
-    facts = Feasibility(here.ask.matrix, here.catalogue)
+def answer(here: Workspace, cell: str, locker: str = "uv") -> Lock | Refusal | Infeasible:
+    facts = Feasibility(here.matrix, here.catalogue)
     resolver = locker_of(here, "pip-tools" if locker == "pip-tools" else "uv")
-    return locked(facts, parse_cell(cell, here.ask.matrix), resolver, here.source).result
+    return locked(facts, parse_cell(cell, here.matrix), resolver, here.source)
 
 
-def resolved(here: Setting, cell: str, locker: str = "uv") -> Lock | Refusal:
+def resolved(here: Workspace, cell: str, locker: str = "uv") -> Lock | Refusal:
     """What the resolver says, whatever the plan knows."""
-    facts = Feasibility(here.ask.matrix, here.catalogue)
+    facts = Feasibility(here.matrix, here.catalogue)
     resolver = locker_of(here, "pip-tools" if locker == "pip-tools" else "uv")
-    return locked_cell(facts, parse_cell(cell, here.ask.matrix), resolver, here.source.package)
+    return locked_cell(facts, parse_cell(cell, here.matrix), resolver, here.source.package)
 
 
-def test_the_plan_of_tff_is_a_partition_and_every_rule_is_needed(tff: Setting) -> None:
-    made = plan(tff.ask.matrix, tff.catalogue)
+def test_the_plan_of_tff_is_a_partition_and_every_rule_is_needed(tff: Workspace) -> None:
+    made = plan(tff.matrix, tff.catalogue)
     ids = {fate.cell.id for fate in made.fates}
     # Three recipes at 9,044 places, but for seven where no rule changes what 0.17.0 asks for.
     assert len(ids) == len(made.fates) >= 27_125
     assert made.unneeded == ()
 
 
-def test_the_plan_knows_what_the_resolver_would_refuse_of_the_newest_release(tff: Setting) -> None:
+def test_the_plan_knows_what_the_resolver_would_refuse_of_the_newest_release(
+    tff: Workspace,
+) -> None:
     known = answer(tff, "py3.11-tf2.14-tff0.87.0")
     assert isinstance(known, Infeasible)
     assert known.obstacle.between == ("jaxlib==0.4.14",)
@@ -68,7 +72,7 @@ def test_the_plan_knows_what_the_resolver_would_refuse_of_the_newest_release(tff
     assert str(refusal) == "lock-fail:no-artifact(jaxlib==0.4.14)"
 
 
-def test_relaxed_the_newest_release_locks(tff: Setting) -> None:
+def test_relaxed_the_newest_release_locks(tff: Workspace) -> None:
     made = answer(tff, "py3.11-tf2.14-tff0.87.0+relaxed")
     assert isinstance(made, Lock)
     versions = {pin.name: pin.version for pin in made.pins}
@@ -76,7 +80,7 @@ def test_relaxed_the_newest_release_locks(tff: Setting) -> None:
     assert versions["tensorflow"].release[:2] == (2, 14)
 
 
-def test_0_36_on_python_3_8_is_infeasible_as_published_and_locks_relaxed(tff: Setting) -> None:
+def test_0_36_on_python_3_8_is_infeasible_as_published_and_locks_relaxed(tff: Workspace) -> None:
     published = answer(tff, "py3.8-tf2.10-tff0.36.0")
     assert isinstance(published, Infeasible)
     assert published.obstacle.kind == "requires-python"
@@ -100,7 +104,7 @@ def test_both_lockers_give_the_same_pins(cell: str, tmp_path: Path) -> None:
     assert isinstance(locker_of(here, "pip-tools"), PipToolsLocker)
 
 
-def test_both_lockers_give_the_same_refusal(tff: Setting) -> None:
+def test_both_lockers_give_the_same_refusal(tff: Workspace) -> None:
     cell = "py3.11-tf2.14-tff0.87.0"
     if interpreter(Version("3.11")) is None:
         pytest.fail(

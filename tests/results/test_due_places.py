@@ -12,7 +12,7 @@ from support.world import BEGINNING, catalogue_of, matrix_of, world
 
 from compat.declare.load import Declared
 from compat.plan.plan import plan
-from compat.results.due import Due, agenda
+from compat.results.due import Agenda, Due, agenda
 from compat.results.record import Record
 from compat.results.snapshot import snapshot
 from compat.results.verdict import EvaluationContext
@@ -25,11 +25,16 @@ PRESENT = EvaluationContext(suite_digest=SUITE, day=START.date() + datetime.time
 BEFORE_THE_THIRD = (BEGINNING - START).days + 45
 
 
-def due(*runs: Record, others: Iterable[str] = (), proposed: Iterable[str] = ()) -> dict[str, Due]:
+def agenda_of(*runs: Record, quick: Iterable[str] = (), proposed: Iterable[str] = ()) -> Agenda:
     by_cell = {run.cell: [run] for run in runs}
     locks = dict.fromkeys(by_cell, LOCK)
-    found = snapshot(Declared(matrix=MATRIX), CATALOGUE, FATES, locks, by_cell, PRESENT)
-    return {one.cell: one for one in agenda(found, others, proposed)}
+    declared = Declared(matrix=msgspec.structs.replace(MATRIX, quick=tuple(quick)))
+    known = snapshot(declared, CATALOGUE, FATES, locks, by_cell, PRESENT)
+    return agenda(known, proposed)
+
+
+def due(*runs: Record, proposed: Iterable[str] = ()) -> dict[str, Due]:
+    return {entry.cell: entry for entry in agenda_of(*runs, proposed=proposed).cells}
 
 
 def places(**more: Iterable[str]) -> dict[str, str]:
@@ -87,13 +92,29 @@ def test_a_proposals_cell_that_ran_today_is_asked_again_on_another_day_only() ->
     assert today.cell not in due(today, proposed=[today.cell])
 
 
-def test_an_infeasible_cell_is_not_due_but_a_cell_that_somebody_named_is() -> None:
+def test_an_untested_quick_cell_is_due_wherever_it_lies() -> None:
+    entries = {entry.cell: entry for entry in agenda_of(quick=["py3.11-d5-demo1.0"]).cells}
+    assert entries["py3.11-d5-demo1.0"].place == "elsewhere"
+
+
+def test_an_infeasible_cell_is_not_due_and_one_that_somebody_named_is_told_with_its_obstacle() -> (
+    None
+):
     assert not any("-d1-" in cell for cell in due())
-    assert due(others=["py3.11-d6-demo1.0"])["py3.11-d6-demo1.0"].place == "elsewhere"
+    named = agenda_of(quick=["py3.8-d1-demo3.0"])
+    assert "py3.8-d1-demo3.0" not in {entry.cell for entry in named.cells}
+    assert [fate.cell.id for fate in named.infeasible] == ["py3.8-d1-demo3.0"]
+
+
+def test_a_cell_that_left_the_plan_is_not_due_but_told() -> None:
+    gone = ran("pass", cell="py3.2-d1-demo0.1", lock="2" * 64)
+    agenda = agenda_of(gone)
+    assert gone.cell not in {entry.cell for entry in agenda.cells}
+    assert [entry.cell for entry in agenda.unplanned] == [gone.cell]
 
 
 @pytest.mark.parametrize("floors", [(), MATRIX.floors[:1]])
 def test_without_floors_no_cell_lies_near_one(floors: tuple[object, ...]) -> None:
     matrix = msgspec.structs.replace(MATRIX, floors=floors)
     found = agenda(snapshot(Declared(matrix=matrix), CATALOGUE, FATES, {}, {}, PRESENT))
-    assert {one.place for one in found} == ({"floor"} if floors else set())
+    assert {entry.place for entry in found.cells} == ({"floor"} if floors else set())

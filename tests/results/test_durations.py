@@ -4,7 +4,7 @@ from support.made_records import ran
 from support.world import matrix_of, world
 
 from compat.plan.cell import Cell, parse_cell
-from compat.results.durations import Durations, durations
+from compat.results.durations import Durations
 
 MATRIX = matrix_of(world("floors"))
 
@@ -47,14 +47,6 @@ def test_cells_side_by_side_take_their_share_but_never_less_than_the_longest() -
     assert found.together(cells, 1) == 40
     assert found.together(cells, 2) == 30
     assert found.together([], 2) == 0
-
-
-def test_runs_of_cells_that_are_not_of_the_matrix_tell_nothing() -> None:
-    runs = {
-        "py3.9-d3-demo3.0": [ran("pass", seconds=10)],
-        "py3.9-demo3.0": [ran("pass", seconds=500)],
-    }
-    assert durations(MATRIX, runs).of(cell("py3.7-d6-demo1.0")) == 10
 
 
 def test_a_cell_that_could_not_be_locked_says_nothing_about_time() -> None:

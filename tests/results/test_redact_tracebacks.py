@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from compat.cli.setting import machine_places
-from compat.results.judged import record_of
+from compat.cli.machine import machine_places
+from compat.results.judged import judged, record_of
 from compat.results.record import encode_record
 from compat.results.redact import redacted
 from compat.run.evidence import Ended, Evidence, Raised, Step, Trial
@@ -184,13 +184,16 @@ def test_a_record_holds_no_folder_of_its_machine_and_every_route() -> None:
         ),
     )
     hide = partial(redacted, places=[machine, "/data", "/sw"])
-    record = record_of([evidence], tool="uv", redacted=hide)
+    record = record_of([judged(evidence)], tool="uv", redacted=hide)
     assert machine not in encode_record(record)
     assert "jane" not in encode_record(record)
     assert 'client.get("/users/7")' in record.log or 'client.get("/")' in record.log
     assert "'/users/7'" in record.capabilities[0].subject
     assert (
-        record_of([msgspec.structs.replace(evidence, steps=())], tool="uv", redacted=hide).log == ""
+        record_of(
+            [judged(msgspec.structs.replace(evidence, steps=()))], tool="uv", redacted=hide
+        ).log
+        == ""
     )
 
 

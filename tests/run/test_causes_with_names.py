@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_classify import GOOD, but, ran
 
-from compat.results.judged import record_of
+from compat.results.judged import judged, record_of
 from compat.run.classify import classify
 from compat.run.evidence import Raised
 from compat.run.outcome import CAUSES, STAGES, Failed, Passed, brief, parse_outcome
@@ -213,7 +213,7 @@ def test_each_failed_capability_names_its_thing_and_its_place() -> None:
     )
     wrong = Raised(type="AssertionError", message="(1) != (2)", where="test_x.py:9")
     tests = (ran("a", "failed", wrong), ran("b", "failed", raised), ran("c"))
-    found = record_of([but(tests=tests, collected=3)], tool="made").capabilities
+    found = record_of([judged(but(tests=tests, collected=3))], tool="made").capabilities
     assert [one.failed for one in found] == [
         Failed(stage="test", cause="assertion", subject="a", at="test_x.py:9"),
         Failed(

@@ -26,7 +26,7 @@ from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.lock.refusals import refusal_of_uv
 from compat.lock.sources import NamedBuilds
 from compat.lock.uv import UvLocker
-from compat.results.judged import record_of
+from compat.results.judged import judged, record_of
 from compat.run.builds import Builder, Workshop
 from compat.run.cell_run import CellRun
 from compat.run.classify import classify
@@ -174,7 +174,7 @@ def test_a_source_build_uses_the_tools_of_the_cells_date(index: FakeIndex, tmp_p
     assert str(classify(now)) == "install-fail:build(old==1.0)"
     assert (
         "AttributeError: module 'buildtool' has no attribute 'OLD'"
-        in record_of([now], tool="made").log
+        in record_of([judged(now)], tool="made").log
     )
 
 
@@ -267,7 +267,7 @@ def test_the_builders_own_error_is_kept(package: str, error: str, tool: str) -> 
     refusal = refusal_of_uv(log)
     assert refusal is not None
     assert error.replace("/usr/bin/gcc", "<path>") in refusal.because
-    record = record_of([but(steps=(step("install", log, 1),))], tool="made")
+    record = record_of([judged(but(steps=(step("install", log, 1),)))], tool="made")
     assert record.log.splitlines()[0] == error.replace("/usr/bin/", "")
 
 

@@ -17,8 +17,8 @@ from support.known import DAY, MATRIX, SUITE, Shelf, repository, shelves
 from compat.advise.answer import Recommended
 from compat.advise.proof import is_current
 from compat.advise.request import GOALS, Request, request_of
-from compat.cli.setting import Setting
-from compat.cli.stand import Stand
+from compat.cli.options import workspace_of
+from compat.cli.verdicts import verdict_row
 from compat.results.representative import representative
 from compat.results.snapshot import Entry
 from compat.results.verdict import EvaluationContext
@@ -168,10 +168,10 @@ def test_the_command_line_agrees(
 ) -> None:
     monkeypatch.setenv("COMPAT_CACHE_DIR", str(tmp_path / "cache"))
     with repository(shelf) as root:
-        stand = Stand(Setting("demo", root))
-        stand.__dict__["present"] = EvaluationContext(suite_digest=SUITE, day=DAY)
+        workspace = workspace_of("demo", root)
+        workspace.__dict__["context"] = EvaluationContext(suite_digest=SUITE, day=DAY)
         for entry in shelf.picture().known:
-            row = json.loads(json.dumps(stand.row(entry.cell.id), default=str))
+            row = json.loads(json.dumps(verdict_row(workspace, entry.cell.id), default=str))
             assert row | said(entry) == row
             assert row["capabilities"] == {one.id: one.status for one in entry.verdict.capabilities}
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import pytest
 from packaging.version import Version
 
-from compat.cli.setting import interpreter
+from compat.cli.machine import interpreter
 
 pytestmark = pytest.mark.real_index
 HERE = Path(__file__).parent

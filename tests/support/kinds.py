@@ -1,6 +1,6 @@
 """One page of each kind, of the site with every state and of the real one."""
 
-from compat.cli.setting import today
+from compat.cli.machine import today
 
 STATES = (
     "",

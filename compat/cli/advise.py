@@ -4,15 +4,14 @@ from typing import Annotated, Any
 
 import typer
 
-from compat import pipeline
 from compat.advise.answer import Advisor, Card, Recommended, Unproven
 from compat.advise.commands import Whereabouts, commands
 from compat.advise.compared import tested
 from compat.advise.request import Goal, label, request_of
+from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, say
-from compat.cli.setting import Json, MatrixName, Root, Setting
-from compat.cli.stand import Stand
 from compat.site.wording import listed
+from compat.workspace import Workspace
 
 Words = Annotated[
     list[str] | None,
@@ -49,94 +48,96 @@ def advise_command(
     Examples: compat advise tff; compat advise tff python==3.10 'tf<2.14' --goal stable; compat
     advise tff --need import
     """
-    stand = Stand(Setting(matrix, root))
-    asked = request_of(
-        words or (), stand.setting.ask.matrix, _capabilities(stand), need or (), goal
-    )
-    answer = advisor_of(stand).answer(asked)
-    lacking = _lacking(stand, answer) if isinstance(answer, Recommended) else ""
+    workspace = workspace_of(matrix, root)
+    asked = request_of(words or (), workspace.matrix, _capabilities(workspace), need or (), goal)
+    answer = advisor_of(workspace).answer(asked)
+    lacking = _lacking(workspace, answer) if isinstance(answer, Recommended) else ""
     if as_json:
-        envelope(_told(stand, answer))
+        envelope(_payload(workspace, answer))
     elif isinstance(answer, Recommended):
-        _recommend(stand, answer)
+        _recommend(workspace, answer)
     else:
-        _explain(stand, answer)
+        _explain(workspace, answer)
     if lacking:
         note(f"compat: {lacking}")
     raise typer.Exit(0 if isinstance(answer, Recommended) and not lacking else 1)
 
 
-def advisor_of(stand: Stand) -> Advisor:
+def advisor_of(workspace: Workspace) -> Advisor:
     """Return the advisor about where a matrix stands."""
     ids = [
-        entry.cell.id for entry in stand.picture.known if entry.verdict.kind in ("works", "partial")
+        entry.cell.id
+        for entry in workspace.snapshot.known
+        if entry.verdict.kind in ("works", "partial")
     ]
-    paths = {cell: pipeline.lock_path(stand.setting.folder, cell) for cell in ids}
-    return Advisor(
-        stand.picture,
-        {cell: pipeline.kept_lock(path) for cell, path in paths.items() if path.exists()},
+    locks = {cell: lock for cell in ids if (lock := workspace.lock(cell)) is not None}
+    return Advisor(workspace.snapshot, locks)
+
+
+def _capabilities(workspace: Workspace) -> list[str]:
+    judged = (
+        capability.id
+        for entry in workspace.snapshot.known
+        for capability in entry.verdict.capabilities
     )
+    declared = (capability.id for capability in workspace.described)
+    return sorted({*declared, *judged} - workspace.context.helpers)
 
 
-def _capabilities(stand: Stand) -> list[str]:
-    seen = (one.id for entry in stand.picture.known for one in entry.verdict.capabilities)
-    return sorted({*(one.id for one in stand.described), *seen} - stand.present.helpers)
-
-
-def _recommend(stand: Stand, answer: Recommended) -> None:
-    _say_card(stand, answer.best)
+def _recommend(workspace: Workspace, answer: Recommended) -> None:
+    _say_card(workspace, answer.best)
     for alternative in answer.alternatives:
         proof = alternative.card.proof
         say()
-        say(f"or {_named(stand, alternative.card)}")
+        say(f"or {_named(workspace, alternative.card)}")
         say(f"  {alternative.trade_off}")
         say(f"  {_evidence(alternative.card)}; {proof.id}")
 
 
-def _lacking(stand: Stand, answer: Recommended) -> str:
+def _lacking(workspace: Workspace, answer: Recommended) -> str:
     """What is not as asked of the best combination; empty when what was asked for works."""
     proof = answer.best.proof
     if proof.kind == "works" or answer.request.needs:
         return ""
-    outcome = stand.picture.by_id[proof.id].verdict.outcome
+    outcome = workspace.snapshot.by_id[proof.id].verdict.outcome
     verb = "fail" if proof.fails[1:] else "fails"
     what = f"{listed(proof.fails)} {verb}" if proof.fails else f"it came to {outcome}"
     return f"this works only in part: {what} (--need CAPABILITY asks for no more than you need)"
 
 
-def _explain(stand: Stand, answer: Unproven) -> None:
+def _explain(workspace: Workspace, answer: Unproven) -> None:
     say("no tested combination matches:")
     for sentence in answer.in_the_way:
         say(f"  {sentence}")
     if answer.nearest is None:
-        note(f"compat: no combination of {stand.setting.folder.name} is proven so far")
+        note(f"compat: no combination of {workspace.name} is proven so far")
         return
     say(f"the nearest tested combination: {'; '.join(answer.changes)}")
     say()
-    _say_card(stand, answer.nearest)
+    _say_card(workspace, answer.nearest)
 
 
-def _say_card(stand: Stand, card: Card) -> None:
-    say(_named(stand, card))
+def _say_card(workspace: Workspace, card: Card) -> None:
+    say(_named(workspace, card))
     say(f"  {_evidence(card)}; {card.proof.id}")
     for reason in card.proof.stale:
         say(f"  stale: {reason}")
-    for one in card.lifted:
-        say(f"  lifted: {one.sentence}")
-        say(f"    {one.because}")
+    for requirement in card.lifted:
+        say(f"  lifted: {requirement.sentence}")
+        say(f"    {requirement.because}")
     if card.proof.cell.recipe != "fresh":
         say(f"  as published: {card.published.command}")
         say(f"    {card.published.sentence}")
-    lines = commands(card.lock, _whereabouts(stand, card))
+    lines = commands(card.lock, _whereabouts(workspace, card))
     for tool, steps in (("uv", lines.uv), ("pip", lines.pip)):
         say(f"  with {tool}:")
         for step in steps:
             print(f"    {step}")
 
 
-def _named(stand: Stand, card: Card) -> str:
+def _named(workspace: Workspace, card: Card) -> str:
     return ", ".join(
-        f"{label(axis)} {card.proof.version(axis.name)}" for axis in stand.picture.matrix.axes
+        f"{label(axis)} {card.proof.version(axis.name)}" for axis in workspace.snapshot.matrix.axes
     )
 
 
@@ -148,17 +149,17 @@ def _evidence(card: Card) -> str:
     return f"{kind}{failing}; {tested(proof)}, last on {proof.last}, isolation {proof.isolation}"
 
 
-def _whereabouts(stand: Stand, card: Card) -> Whereabouts:
-    return Whereabouts(lock=f"matrices/{stand.setting.folder.name}/locks/{card.proof.id}.txt")
+def _whereabouts(workspace: Workspace, card: Card) -> Whereabouts:
+    return Whereabouts(lock=f"matrices/{workspace.name}/locks/{card.proof.id}.txt")
 
 
-def _told(stand: Stand, answer: Recommended | Unproven) -> dict[str, Any]:
+def _payload(workspace: Workspace, answer: Recommended | Unproven) -> dict[str, Any]:
     """The answer as machines read it: the same keys whether or not something is proven."""
     best = answer.best if isinstance(answer, Recommended) else answer.nearest
     alternatives = answer.alternatives if isinstance(answer, Recommended) else ()
     unproven = isinstance(answer, Unproven)
     return {
-        "matrix": stand.picture.matrix.name,
+        "matrix": workspace.snapshot.matrix.name,
         "request": {
             "wants": {want.axis.name: str(want.specifier) for want in answer.request.wants},
             "needs": answer.request.needs,
@@ -167,20 +168,23 @@ def _told(stand: Stand, answer: Recommended | Unproven) -> dict[str, Any]:
         "proven": not unproven,
         "in_the_way": answer.in_the_way if isinstance(answer, Unproven) else (),
         "changes": answer.changes if isinstance(answer, Unproven) else (),
-        "best": None if best is None else _card(stand, best),
+        "best": None if best is None else _card(workspace, best),
         "alternatives": [
-            {**_card(stand, one.card), "trade_off": one.trade_off} for one in alternatives
+            {**_card(workspace, alternative.card), "trade_off": alternative.trade_off}
+            for alternative in alternatives
         ],
     }
 
 
-def _card(stand: Stand, card: Card) -> dict[str, Any]:
-    proof, lines = card.proof, commands(card.lock, _whereabouts(stand, card))
+def _card(workspace: Workspace, card: Card) -> dict[str, Any]:
+    proof, lines = card.proof, commands(card.lock, _whereabouts(workspace, card))
     return {
         "id": proof.id,
         "recipe": proof.cell.recipe,
         "verdict": proof.kind,
-        "coordinates": {one.axis: one.version for one in proof.cell.coordinates},
+        "coordinates": {
+            coordinate.axis: coordinate.version for coordinate in proof.cell.coordinates
+        },
         "versions": dict(proof.versions),
         "fails": proof.fails,
         "tested": proof.tested,
@@ -189,8 +193,12 @@ def _card(stand: Stand, card: Card) -> dict[str, Any]:
         "isolation": proof.isolation,
         "stale": proof.stale,
         "lifted": [
-            {"sentence": one.sentence, "rule": one.rule, "because": one.because}
-            for one in card.lifted
+            {
+                "sentence": requirement.sentence,
+                "rule": requirement.rule,
+                "because": requirement.because,
+            }
+            for requirement in card.lifted
         ],
         "as_published": card.published,
         "commands": lines,

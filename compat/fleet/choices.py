@@ -2,17 +2,17 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
-from compat import pipeline
-from compat.cli.stand import Stand
 from compat.declare.matrix import Matrix
 from compat.errors import NothingToDo, UsageError
 from compat.index.release import Catalogue
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
+from compat.plan.named import cells_of, named_cells
 from compat.plan.plan import Feasible, Infeasible, fate_of
-from compat.results.due import due
+from compat.results.due import Due, agenda
 from compat.site.wording import count
 from compat.value import Value
+from compat.workspace import Workspace
 
 # A first run of at most so many cells begins unasked. At five seconds a cell, which is usual for a
 # small library, that is about four minutes; thousands of cells would be days. Chosen on 2026-11-22.
@@ -34,22 +34,22 @@ class CellsToRun(Value, frozen=True, kw_only=True):
     remarks: tuple[str, ...] = ()
 
 
-def choose(stand: Stand, words: Sequence[str], quick: bool) -> CellsToRun:
+def choose(workspace: Workspace, words: Sequence[str], quick: bool) -> CellsToRun:
     """Return what a run is about: the quick cells, or those that words name, or the due ones.
 
     Raises UsageError for what is not in the matrix, and NothingToDo where no cell could be run.
     """
     if quick:
-        return _quick(stand)
+        return _quick(workspace)
     if words:
-        return _named(stand, words)
-    return _due(stand) if stand.locks or stand.rows else _first(stand)
+        return _named(workspace, words)
+    return _due(workspace) if workspace.lock_digests or workspace.runs else _first(workspace)
 
 
-def up_to_date(stand: Stand) -> str:
+def up_to_date(workspace: Workspace) -> str:
     """Return the sentence that says that nothing is due, and why."""
-    locked = len(stand.locks)
-    others = count(len(stand.candidates()) - locked, "cell", "cells")
+    locked = len(workspace.lock_digests)
+    others = count(len(workspace.known_ids()) - locked, "cell")
     if not locked:
         return f"nothing is due: {others} without a lock, each with a fresh result"
     which = "the locked cell has" if locked == 1 else f"all {locked:,} locked cells have"
@@ -68,24 +68,24 @@ def outside(choices: Sequence[Infeasible]) -> str:
     )
 
 
-def _quick(stand: Stand) -> CellsToRun:
-    name, quick = stand.setting.folder.name, stand.setting.ask.matrix.quick
+def _quick(workspace: Workspace) -> CellsToRun:
+    name, quick = workspace.name, workspace.matrix.quick
     if not quick:
         hint = (
             f"compat run {name} 'GLOB' runs cells by their ids; `quick = [...]` in its matrix.toml"
             " would name some"
         )
         raise NothingToDo.of(f"matrix {name!r} names no quick cells", hint=hint)
-    _, cells = _cells(stand, quick)
+    _, cells = _cells(workspace, quick)
     return CellsToRun(cells=tuple(CellToRun(cell=cell.id, reason="quick") for cell in cells))
 
 
-def _named(stand: Stand, words: Sequence[str]) -> CellsToRun:
+def _named(workspace: Workspace, words: Sequence[str]) -> CellsToRun:
     """What an id names is tried in any case; of what a glob names, the cells that could work."""
-    catalogue, cells = _cells(stand, words)
-    wanted, infeasible = _sifted(stand, catalogue, cells, {*stand.locks, *words})
+    catalogue, cells = _cells(workspace, words)
+    wanted, infeasible = _sifted(workspace, catalogue, cells, {*workspace.lock_digests, *words})
     if not wanted:
-        hint = f"compat plan {stand.setting.folder.name} --explain CELL shows the arithmetic of one"
+        hint = f"compat plan {workspace.name} --explain CELL shows the arithmetic of one"
         raise NothingToDo.of(f"no cell to run is left; {outside(infeasible)}", hint=hint)
     return CellsToRun(
         cells=tuple(CellToRun(cell=cell.id, reason="named") for cell in wanted),
@@ -93,42 +93,64 @@ def _named(stand: Stand, words: Sequence[str]) -> CellsToRun:
     )
 
 
-def _due(stand: Stand) -> CellsToRun:
-    setting = stand.setting
-    reasons = {
-        entry.cell: entry.reason for entry in due(stand.candidates(), stand.runs(), stand.present)
-    }
-    catalogue, cells = _inside(stand, reasons)
-    gone = [cell for cell in reasons if cell not in cells]
-    wanted, infeasible = _sifted(stand, catalogue, cells.values(), stand.locks)
-    remarks = []
-    if gone:
-        which = (
-            f"{gone[0]} is" if len(gone) == 1 else f"{len(gone):,} cells, such as {gone[0]}, are"
-        )
-        remarks.append(f"left out: {which} not in matrix {setting.folder.name!r} any more")
-    if not wanted:
-        remarks.append("nothing else is due" if gone or infeasible else up_to_date(stand))
-        remarks += _never_locked(stand)
-    chosen = tuple(CellToRun(cell=cell.id, reason=reasons[cell.id]) for cell in wanted)
-    return CellsToRun(cells=chosen, infeasible=infeasible, remarks=tuple(remarks))
+def not_planned(cells: Sequence[str], matrix: str) -> str:
+    """Return the sentence about due cells that the plan of the matrix does not have any more."""
+    which = (
+        f"{cells[0]} is" if len(cells) == 1 else f"{len(cells):,} cells, such as {cells[0]}, are"
+    )
+    return f"left out: {which} not in matrix {matrix!r} any more"
 
 
-def _first(stand: Stand) -> CellsToRun:
+def _due(workspace: Workspace) -> CellsToRun:
+    today = agenda(workspace.snapshot)
+    entries, infeasible = list(today.cells), list(today.infeasible)
+    # Locks of cells whose ids the axes of the matrix cannot read any more.
+    gone = [cell for cell in workspace.lock_digests if cell not in workspace.snapshot.by_id]
+    if today.unplanned:
+        late, ruled_out, lost = _newer_than_kept(workspace, today.unplanned)
+        entries += late
+        infeasible += ruled_out
+        gone += lost
+    remarks = [not_planned(gone, workspace.name)] if gone else []
+    if not entries:
+        remarks.append("nothing else is due" if gone or infeasible else up_to_date(workspace))
+        remarks += _never_locked(workspace)
+    cells = tuple(CellToRun(cell=entry.cell, reason=entry.reason) for entry in entries)
+    return CellsToRun(cells=cells, infeasible=tuple(infeasible), remarks=tuple(remarks))
+
+
+def _newer_than_kept(
+    workspace: Workspace, unplanned: Sequence[Due]
+) -> tuple[list[Due], list[Infeasible], list[str]]:
+    """Due cells that the kept catalogue lacks: by the index they can run, are infeasible, or are
+    gone.
+    """
+    if workspace.kept_catalogue is None:
+        return [], [], [entry.cell for entry in unplanned]
+    by_id = {cell.id: cell for cell in cells_of(workspace.matrix, workspace.catalogue)}
+    planned = [by_id[entry.cell] for entry in unplanned if entry.cell in by_id]
+    wanted, infeasible = _sifted(
+        workspace, workspace.catalogue, planned, workspace.lock_digests.keys()
+    )
+    ids = {cell.id for cell in wanted}
+    late = [entry for entry in unplanned if entry.cell in ids]
+    return late, list(infeasible), [e.cell for e in unplanned if e.cell not in by_id]
+
+
+def _first(workspace: Workspace) -> CellsToRun:
     """Of a matrix of which nothing is known: all that a plain install could give, if it is
     little.
     """
-    setting = stand.setting
-    name, matrix = setting.folder.name, setting.ask.matrix
-    every = pipeline.product_of(setting.ask, setting.kept)
+    name, matrix = workspace.name, workspace.matrix
+    every = cells_of(workspace.matrix, workspace.kept_or_asked)
     fresh = tuple(cell for cell in every if cell.recipe == "fresh")
-    feasible, infeasible = _sifted(stand, setting.kept, fresh, ())
+    feasible, infeasible = _sifted(workspace, workspace.kept_or_asked, fresh, ())
     if not feasible:
         obstacle = f"{infeasible[0].cell.id}: {infeasible[0].obstacle.because}"
         message = f"none of {count(len(fresh), 'cell')} is feasible as published; {obstacle}"
         raise NothingToDo.of(message, hint=f"compat plan {name} counts the obstacles")
     if len(feasible) <= MOST_UNASKED:
-        quick = _quick(stand).cells if matrix.quick else ()
+        quick = _quick(workspace).cells if matrix.quick else ()
         others = (cell.id for cell in feasible if cell.id not in matrix.quick)
         return CellsToRun(
             cells=(*quick, *(CellToRun(cell=cell, reason="never-run") for cell in others))
@@ -136,26 +158,24 @@ def _first(stand: Stand) -> CellsToRun:
     glob, matching = _newest_of(feasible, matrix)
     ways = [f"compat run {name} {glob!r} runs {count(matching, 'cell')}"]
     if matrix.quick:
-        ways.insert(0, f"compat run {name} --quick runs {count(len(matrix.quick), 'telling cell')}")
+        ways.insert(0, f"compat run {name} --quick runs {count(len(matrix.quick), 'smoke cell')}")
     raise NothingToDo.of(
         f"{len(feasible):,} cells of {name} are feasible and none is locked", hint="; ".join(ways)
     )
 
 
-def _never_locked(stand: Stand) -> list[str]:
+def _never_locked(workspace: Workspace) -> list[str]:
     """What to type for the cells that a plain install could give and that nobody has locked."""
-    setting = stand.setting
-    known = {*stand.locks, *stand.rows}
-    every = pipeline.product_of(setting.ask, setting.kept)
+    known = {*workspace.lock_digests, *workspace.runs}
+    every = cells_of(workspace.matrix, workspace.kept_or_asked)
     fresh = [cell for cell in every if cell.recipe == "fresh" and cell.id not in known]
-    feasible, _ = _sifted(stand, setting.kept, fresh, ())
+    feasible, _ = _sifted(workspace, workspace.kept_or_asked, fresh, ())
     if not feasible:
         return []
-    glob, _ = _newest_of(feasible, setting.ask.matrix)
+    glob, _ = _newest_of(feasible, workspace.matrix)
     which = count(len(feasible), "more cell is", "more cells are")
     return [
-        f"{which} feasible and never locked: compat run {setting.folder.name} {glob!r} runs the"
-        " newest"
+        f"{which} feasible and never locked: compat run {workspace.name} {glob!r} runs the newest"
     ]
 
 
@@ -164,54 +184,35 @@ def _newest_of(cells: Sequence[Cell], matrix: Matrix) -> tuple[str, int]:
     newest = max(
         (cell.on(matrix.subject) for cell in cells), key=lambda coordinate: coordinate.version
     )
-    found = [cell for cell in cells if cell.on(matrix.subject) == newest]
+    matching = [cell for cell in cells if cell.on(matrix.subject) == newest]
     parts = (
         newest.text if axis.name == matrix.subject else f"{axis.short}*" for axis in matrix.axes
     )
     # A version ends with a digit and the name of a recipe does not: only fresh cells are named.
     ending = "" if matrix.axes[-1].name == matrix.subject else "[0-9]"
-    return "-".join(parts) + ending, len(found)
+    return "-".join(parts) + ending, len(matching)
 
 
-def _cells(stand: Stand, words: Sequence[str]) -> tuple[Catalogue, tuple[Cell, ...]]:
-    """The cells that words name, by the kept catalogue; where that lacks one, by the index."""
-    ask = stand.setting.ask
-    kept = pipeline.kept_catalogue(stand.setting.folder, stand.setting.ask.matrix)
-    if kept is not None:
+def _cells(workspace: Workspace, patterns: Sequence[str]) -> tuple[Catalogue, tuple[Cell, ...]]:
+    """The cells that patterns name, by the kept catalogue; where that lacks one, by the index."""
+    catalogue = workspace.kept_catalogue
+    if catalogue is not None:
         try:
-            return kept, pipeline.chosen(ask, kept, words)
+            return catalogue, named_cells(workspace.matrix, catalogue, patterns)
         except UsageError:
             pass
-    return stand.setting.catalogue, pipeline.chosen(ask, stand.setting.catalogue, words)
-
-
-def _inside(stand: Stand, ids: Collection[str]) -> tuple[Catalogue, dict[str, Cell]]:
-    """Those of the ids that are cells of the matrix, in order; by the catalogues as for words."""
-    ask, kept = (
-        stand.setting.ask,
-        pipeline.kept_catalogue(stand.setting.folder, stand.setting.ask.matrix),
-    )
-    if kept is not None:
-        inside = _among(pipeline.product_of(ask, kept), ids)
-        if len(inside) == len(ids):
-            return kept, inside
-    return stand.setting.catalogue, _among(pipeline.product_of(ask, stand.setting.catalogue), ids)
-
-
-def _among(cells: Iterable[Cell], ids: Iterable[str]) -> dict[str, Cell]:
-    every = {cell.id: cell for cell in cells}
-    return {cell: every[cell] for cell in ids if cell in every}
+    return workspace.catalogue, named_cells(workspace.matrix, workspace.catalogue, patterns)
 
 
 def _sifted(
-    stand: Stand, catalogue: Catalogue, cells: Iterable[Cell], kept: Collection[str]
+    workspace: Workspace, catalogue: Catalogue, cells: Iterable[Cell], always: Collection[str]
 ) -> tuple[tuple[Cell, ...], tuple[Infeasible, ...]]:
-    """The cells that are kept whatever the plan says or that are feasible, and the others."""
-    facts = Feasibility(stand.setting.ask.matrix, catalogue)
+    """The cells that are feasible or to be run always, whatever the plan says, and the others."""
+    facts = Feasibility(workspace.matrix, catalogue)
     wanted: list[Cell] = []
     infeasible: list[Infeasible] = []
     for cell in cells:
-        fate = Feasible(cell=cell) if cell.id in kept else fate_of(facts, cell)
+        fate = Feasible(cell=cell) if cell.id in always else fate_of(facts, cell)
         if isinstance(fate, Infeasible):
             infeasible.append(fate)
         else:

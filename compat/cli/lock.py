@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from compat import files, pipeline
+from compat import pipeline
 from compat.advise.lifted import lifted
 from compat.cli.lockers import locker_of
-from compat.cli.output import envelope, note, report, say
-from compat.cli.setting import (
+from compat.cli.options import (
+    CellNames,
     ExtraIndexUrl,
     IndexUrl,
     Json,
@@ -18,18 +18,19 @@ from compat.cli.setting import (
     MatrixName,
     Refresh,
     Root,
-    Setting,
+    workspace_of,
 )
+from compat.cli.output import envelope, note, report, say
 from compat.errors import CompatError, NothingToDo
+from compat.fleet.batch import LockResult
 from compat.lock.drift import drift
 from compat.lock.lockfile import Lock, Refusal
-from compat.lock.text import encode_lock
-from compat.pipeline import LockAnswer
 from compat.plan.cell import Cell
-from compat.plan.plan import Infeasible
-from compat.plan.plan import every_cell as cells_of
+from compat.plan.named import named_cells
+from compat.plan.plan import Infeasible, every_cell
 from compat.site.wording import count
 from compat.value import Value
+from compat.workspace import Workspace
 
 _SAID = {"plan-fail": "infeasible", "lock-fail": "refused", "not-locked": "not locked"}
 
@@ -51,13 +52,11 @@ class LockLine(Value, frozen=True, kw_only=True):
 
 def lock_command(
     matrix: MatrixName,
-    words: Annotated[
-        list[str] | None, typer.Argument(metavar="[CELL]...", help="Cell ids or globs.")
-    ] = None,
+    words: CellNames = None,
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; say what would drift, and why.")
     ] = False,
-    locker: Annotated[LockerName, typer.Option("--locker", help="Who resolves.")] = "uv",
+    locker: Annotated[LockerName, typer.Option("--locker", help="Resolver.")] = "uv",
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", min=1, max=64, help="Cells to lock at once.")
     ] = 1,
@@ -78,19 +77,22 @@ def lock_command(
     Examples: compat lock tff py3.11-tf2.14-tff0.87.0+relaxed; compat lock tff --check;
     compat lock tff 'py3.9-*-tff0.33.0+relaxed' --jobs 4
     """
-    setting = Setting(matrix, root, index_url, extra_index_url, refresh)
-    cells = pipeline.chosen(setting.ask, setting.catalogue, words) if words else _locked(setting)
+    workspace = workspace_of(matrix, root, index_url, extra_index_url, refresh)
+    cells = (
+        named_cells(workspace.matrix, workspace.catalogue, words) if words else _locked(workspace)
+    )
     if not cells:
-        name = setting.folder.name
+        name = workspace.name
         hint = (
             f"compat lock {name} 'GLOB' locks cells by their ids; compat run {name} locks and runs"
         )
         raise NothingToDo.of(f"matrix {name!r} has no locks yet", hint=hint)
-    facts, resolver = setting.facts, locker_of(setting, locker)
+    facts, resolver = workspace.feasibility, locker_of(workspace, locker)
 
     def locked(cell: Cell) -> LockLine | CompatError:
         try:
-            return _settled(setting, pipeline.locked(facts, cell, resolver, setting.source), check)
+            result = pipeline.locked(facts, cell, resolver, workspace.source)
+            return _settled(workspace, cell, result, check)
         except CompatError as error:
             return error
 
@@ -108,62 +110,61 @@ def lock_command(
     _end(lines, errors, as_json)
 
 
-def _locked(setting: Setting) -> tuple[Cell, ...]:
+def _locked(workspace: Workspace) -> tuple[Cell, ...]:
     """Return the planned cells that have a lock; a lock of another cell is told and left alone."""
-    planned = {cell.id: cell for cell in cells_of(setting.facts)}
-    names = [cell_id for cell_id, _ in pipeline.kept_locks(setting.folder)]
+    planned = {cell.id: cell for cell in every_cell(workspace.feasibility)}
+    names = [cell_id for cell_id, _ in workspace.lock_paths()]
     for name in names:
         if name not in planned:
             note(f"compat: {name} has a lock and is not in the plan: passed over")
     return tuple(planned[name] for name in names if name in planned)
 
 
-def _settled(setting: Setting, answer: LockAnswer, check: bool) -> LockLine:
+def _settled(workspace: Workspace, cell: Cell, result: LockResult, check: bool) -> LockLine:
     """Write the lock, or compare it, and say what that came to."""
-    match answer.result:
+    match result:
         case Infeasible(obstacle=obstacle):
             outcome = f"plan-fail:{obstacle.kind}({', '.join(obstacle.between)})"
-            return LockLine(id=answer.cell.id, outcome=outcome, because=obstacle.because)
+            return LockLine(id=cell.id, outcome=outcome, because=obstacle.because)
         case Refusal() as refusal:
-            return LockLine(id=answer.cell.id, outcome=str(refusal), because=refusal.because)
-        case Lock() as made:
-            return _kept(setting, answer.cell, made, check)
+            return LockLine(id=cell.id, outcome=str(refusal), because=refusal.because)
+        case Lock() as lock:
+            return _kept(workspace, cell, lock, check)
 
 
-def _kept(setting: Setting, cell: Cell, made: Lock, check: bool) -> LockLine:
-    path = pipeline.lock_path(setting.folder, cell.id)
-    before = pipeline.kept_lock(path) if path.exists() else None
-    found = None if before is None else drift(before, made)
-    changes = tuple(moved.line() for moved in found.moved) if found else ()
+def _kept(workspace: Workspace, cell: Cell, lock: Lock, check: bool) -> LockLine:
+    before = workspace.lock(cell.id)
+    drifted = None if before is None else drift(before, lock)
+    changes = tuple(moved.line() for moved in drifted.moved) if drifted else ()
     if before is None:
         outcome = "not-locked" if check else "locked"
-    elif changes or (before.inputs, before.builds) != (made.inputs, made.builds):
+    elif changes or (before.inputs, before.builds) != (lock.inputs, lock.builds):
         outcome = "drifted" if check else "relocked"
     else:
         outcome = "current"
     if not check and outcome != "current":
-        files.write(path, encode_lock(made))
-    reasons = (found.reasons or ("the index",)) if found and outcome != "current" else ()
-    taken = lifted(setting.facts, cell, made) if cell.recipe == "relaxed" else ()
+        workspace.keep_lock(cell.id, lock)
+    reasons = (drifted.reasons or ("the index",)) if drifted and outcome != "current" else ()
+    taken = lifted(workspace.feasibility, cell, lock) if cell.recipe == "relaxed" else ()
     changed = {package for requirement in taken for package in requirement.packages}
-    offered = setting.facts.rules.relaxations(cell)
+    offered = workspace.feasibility.rules.relaxations(cell)
     return LockLine(
         id=cell.id,
         outcome=outcome,
-        pins=len(made.pins),
-        digest=made.digest,
+        pins=len(lock.pins),
+        digest=lock.digest,
         changes=changes,
         reasons=reasons,
         relaxed=tuple(f"{requirement.sentence} (rule {requirement.rule})" for requirement in taken),
         kept=tuple(
-            pin.name for pin in made.pins if pin.name in offered and pin.name not in changed
+            pin.name for pin in lock.pins if pin.name in offered and pin.name not in changed
         ),
-        builds=made.builds,
+        builds=lock.builds,
     )
 
 
 def _print(line: LockLine) -> None:
-    tail = f": {line.because}" if line.because else f" ({line.pins} pins)"
+    tail = f": {line.because}" if line.because else f" ({count(line.pins, 'pin')})"
     say(f"{line.id}  {line.outcome}{tail}")
     for sentence in line.relaxed:
         say(f"    relaxed: {sentence}")

@@ -1,0 +1,81 @@
+"""The command that asks the package index what exists: discover."""
+
+from typing import Annotated
+
+import typer
+
+from compat import files, pipeline
+from compat.cli.options import (
+    ExtraIndexUrl,
+    IndexUrl,
+    Json,
+    MatrixName,
+    Refresh,
+    Root,
+    workspace_of,
+)
+from compat.cli.output import envelope, note, say
+from compat.pipeline import Discovered
+from compat.plan.product import axis_coordinates
+from compat.site.wording import count
+from compat.workspace import Workspace
+
+
+def discover_command(
+    matrix: MatrixName,
+    write: Annotated[
+        bool, typer.Option("--write", help="Keep the catalogue beside the matrix.")
+    ] = False,
+    as_json: Json = False,
+    root: Root = None,
+    index_url: IndexUrl = None,
+    extra_index_url: ExtraIndexUrl = None,
+    refresh: Refresh = False,
+) -> None:
+    """Show the coordinates that the index gives each axis, and what is new since the kept
+    catalogue.
+
+    Examples: compat discover tff; compat discover tff --json; compat discover tff --write
+    """
+    workspace = workspace_of(matrix, root, index_url, extra_index_url, refresh)
+    discovered = pipeline.discovered(workspace, write)
+    axes = {
+        axis.name: [
+            str(coordinate.version) for coordinate in axis_coordinates(axis, workspace.rediscovered)
+        ]
+        for axis in workspace.matrix.axes
+    }
+    if as_json:
+        envelope({"matrix": matrix, "axes": axes})
+        return
+    for name, versions in axes.items():
+        say(
+            f"{name}: {count(len(versions), 'coordinate')}, {versions[0]} to {versions[-1]}"
+            if versions
+            else f"{name}: none"
+        )
+        print(f"  {' '.join(versions)}")
+    _print_difference(workspace, discovered, write)
+    if workspace.index.left_out:
+        ignored = count(len(workspace.index.left_out), "local index", "local indexes")
+        note(f"compat: ignored {ignored} from pip's configuration")
+
+
+def _print_difference(workspace: Workspace, discovered: Discovered, write: bool) -> None:
+    """Tell how the index differs from the kept catalogue."""
+    before, after = discovered.before, discovered.after
+    path = f"matrices/{workspace.name}/{workspace.catalogue_path.name}"
+    if before == after:
+        note(f"compat: {path} is current")
+    elif write and before:
+        print(files.unified_diff(path, before, after), end="")
+    elif write:
+        print(f"{path}: new")
+    else:
+        lines = files.unified_diff(path, before, after).splitlines()
+        added = sum(line.startswith("+") for line in lines[2:])
+        gone = sum(line.startswith("-") for line in lines[2:])
+        note(
+            f"compat: {path} would change: {count(added, 'line')} new, {gone} gone; --write keeps"
+            " what the index has now"
+        )

@@ -1,0 +1,219 @@
+"""This machine: its clock, environment and folders, its interpreters, and what it gives to runs.
+
+Besides `compat.cli.options`, which asks it, the only module that reads clock and environment.
+"""
+
+import datetime
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import platformdirs
+import psutil
+from packaging.version import Version
+
+from compat.declare.matrix import Suite
+from compat.errors import UsageError, reason
+from compat.index.interpreters import find
+from compat.index.settings import IndexSettings
+from compat.lock.lockfile import Lock
+from compat.results.redact import redacted
+from compat.run.evidence import Isolation
+from compat.run.interpreter import bytecode_of
+from compat.run.job import Bench, Job
+from compat.run.supervise import levels
+
+_OTHER_CACHE = "COMPAT_CACHE_DIR=FOLDER names a folder that can be written"
+_INSTALL_SEES = (
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "no_proxy",
+    "https_proxy",
+)
+
+
+def today() -> datetime.date:
+    """Return the day, in UTC."""
+    return datetime.datetime.now(datetime.timezone.utc).date()
+
+
+def now() -> datetime.datetime:
+    """Return the moment, in UTC, to the second."""
+    return datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
+
+
+def environ() -> Mapping[str, str]:
+    """Return the environment."""
+    return os.environ
+
+
+def run_url() -> str:
+    """Return the address of the GitHub Actions run that this is a part of; empty elsewhere."""
+    server, repository, run = (
+        environ().get(f"GITHUB_{name}", "") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID")
+    )
+    is_run = server.startswith("https://") and repository and run.isdecimal()
+    return f"{server}/{repository}/actions/runs/{run}" if is_run else ""
+
+
+def cache_folder() -> Path:
+    """Return where compat keeps what it can fetch again; COMPAT_CACHE_DIR moves it.
+
+    Raises UsageError for a user without a home folder (no HOME, and no entry in the system's list
+    of users).
+    """
+    named = environ().get("COMPAT_CACHE_DIR")
+    if named:
+        return Path(named)
+    try:
+        return platformdirs.user_cache_path("compat-matrix", appauthor=False)
+    except RuntimeError:
+        message = "this user has no home folder, in which compat would keep its cache"
+        raise UsageError.of(message, hint=_OTHER_CACHE) from None
+
+
+def sandbox_folder() -> Path:
+    """Return where cells are made, and the cache of uv that they are linked from: one file system,
+    one mount.
+
+    Raises UsageError where it cannot be made or written: nothing can be installed or locked then.
+    """
+    folder = cache_folder() / "sandbox"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise UsageError.of(
+            f"the cache folder cannot be made: {reason(fault)}", hint=_OTHER_CACHE
+        ) from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError.of("the cache folder cannot be written", hint=_OTHER_CACHE)
+    return folder
+
+
+@cache
+def machine_places() -> tuple[str, ...]:
+    """Return the folders that tell this machine from others: what stands at its root, and where
+    compat works.
+    """
+    top = [path for path in Path("/").iterdir() if path.is_dir()]
+    named = [
+        Path(value) for name in ("TMPDIR", "TEMP", "TMP", "HOME") if (value := environ().get(name))
+    ]
+    own = [cache_folder(), Path.cwd(), Path(sys.prefix), Path(sys.base_prefix), *named]
+    return tuple(sorted({str(path) for path in (*top, *own, *(path.resolve() for path in own))}))
+
+
+def without_places(text: str) -> str:
+    """Return the text as it may be published from this machine."""
+    return redacted(text, places=machine_places())
+
+
+def interpreter(patch: Version) -> str | None:
+    """Return the path of an interpreter of that version's series on this machine."""
+    nearest = find(
+        Version(f"{patch.major}.{patch.minor}"), environ(), cache_folder() / "interpreters"
+    )
+    return None if nearest is None else nearest.path
+
+
+def level_of(asked: str) -> Isolation:
+    """Return the isolation level to use: the one asked for, else the highest that this machine
+    allows.
+    """
+    allowed = levels(environ())
+    if not asked:
+        return allowed[0]
+    for level in allowed:
+        if level == asked.upper():
+            return level
+    raise UsageError.of(
+        f"this machine does not allow isolation {asked!r}; it allows {', '.join(allowed)}"
+    )
+
+
+def bench_of(job: Job, worker: str, index: IndexSettings, level: Isolation, keep: bool) -> Bench:
+    """Return what a worker runs this job with; the interpreter is one of the job's series.
+
+    `worker` is the folder of its cells, below the folder of all cells.
+    """
+    python = interpreter(job.lock.inputs.python)
+    if python is None:
+        raise UsageError.of(f"this machine has no Python for {job.cell}")
+    tag, magic = bytecode_of(python)
+    cache, sandbox = cache_folder(), sandbox_folder()
+    (sandbox / "uv").mkdir(parents=True, exist_ok=True)
+    return Bench(
+        worker=worker,
+        evidence=str(cache / "evidence"),
+        bytecode=str(cache / "bytecode"),
+        sandbox=str(sandbox),
+        python=python,
+        tag=tag,
+        magic=magic,
+        level=level,
+        index=index,
+        variables=install_variables(index),
+        host=host_class(),
+        hidden=hidden_places(),
+        readable=readable_places(python),
+        keep=keep,
+    )
+
+
+def install_variables(index: IndexSettings) -> tuple[tuple[str, str], ...]:
+    """Return what an install or a build sees of the environment."""
+    visible = {key: environ()[key] for key in _INSTALL_SEES if key in environ()}
+    if index.cert is not None:
+        visible["SSL_CERT_FILE"] = index.cert
+    return tuple(
+        sorted(
+            (
+                visible | {"PATH": "/usr/bin:/bin", "UV_CACHE_DIR": str(sandbox_folder() / "uv")}
+            ).items()
+        )
+    )
+
+
+def hidden_places() -> tuple[str, ...]:
+    """Return what cells do not see, where the level allows: the user's home folder, if there is
+    one.
+    """
+    try:
+        return (str(Path.home()),)
+    except RuntimeError:
+        return ()
+
+
+def readable_places(python: str) -> tuple[str, ...]:
+    """Return what cells on that interpreter see even if it lies in what is hidden."""
+    return tuple(sorted({str(Path(python).resolve().parents[1]), sys.prefix, sys.base_prefix}))
+
+
+def missing_interpreter(lock: Lock) -> Version | None:
+    """Return the series that the lock needs and this machine lacks; None when it is there."""
+    version = lock.inputs.python
+    return Version(f"{version.major}.{version.minor}") if interpreter(version) is None else None
+
+
+def host_class() -> str:
+    """Return the class of this machine, never its name."""
+    gigabytes = round(psutil.virtual_memory().total / 2**30)
+    return (
+        f"{platform.system().lower()}-{platform.machine()}-{os.cpu_count() or 1}cpu-{gigabytes}gb"
+    )
+
+
+def workers_that_fit(asked: int, suite: Suite) -> int:
+    """Return how many cells may run at once: what was asked, as far as free memory and disk allow;
+    at least one.
+    """
+    by_memory = int(psutil.virtual_memory().available / 2**20 // suite.memory_mb)
+    by_disk = int(shutil.disk_usage(sandbox_folder()).free / 2**20 // suite.disk_mb)
+    return max(1, min(asked, by_memory, by_disk))

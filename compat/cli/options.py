@@ -1,0 +1,98 @@
+"""The options that several commands share, and the workspace that they name."""
+
+import datetime
+import difflib
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from compat.cli.machine import cache_folder, today
+from compat.cli.output import note
+from compat.errors import UsageError
+from compat.workspace import IndexOptions, Workspace
+
+LockerName = Literal["uv", "pip-tools"]
+MatrixName = Annotated[
+    str, typer.Argument(metavar="MATRIX", help="A folder of matrices/, for example tff.")
+]
+CellNames = Annotated[
+    list[str] | None, typer.Argument(metavar="[CELL]...", help="Cell ids or globs.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+Root = Annotated[
+    Path | None,
+    typer.Option("--root", help="The folder that holds matrices/; else looked for upwards."),
+]
+IndexUrl = Annotated[
+    str | None, typer.Option("--index-url", help="The package index; else as pip is configured.")
+]
+ExtraIndexUrl = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--extra-index-url", help="A further index, asked before the main one; repeatable."
+    ),
+]
+Refresh = Annotated[
+    bool, typer.Option("--refresh", help="Ask the index again, whatever the cache holds.")
+]
+PolicyDay = Annotated[
+    str,
+    typer.Option("--today", metavar="DATE", help="Another day than this one, such as 2027-04-01."),
+]
+
+
+def matrices_folder(root: Path | None) -> Path:
+    """Return the folder `matrices/` under `root`, or under the nearest folder upwards from here
+    that has one.
+    """
+    starts = [root] if root is not None else [Path.cwd(), *Path.cwd().parents]
+    for start in starts:
+        if (start / "matrices").is_dir():
+            return start / "matrices"
+    where = f"in {root}" if root is not None else "here or in any folder above"
+    raise UsageError.of(
+        f"no folder matrices/ {where}",
+        hint="run compat inside the repository, or name it with --root",
+    )
+
+
+def matrix_names(folder: Path) -> tuple[str, ...]:
+    """Return the matrices that are declared in the folder."""
+    return tuple(sorted(path.parent.name for path in folder.glob("*/matrix.toml")))
+
+
+def workspace_of(
+    name: str,
+    root: Path | None,
+    index_url: str | None = None,
+    extra_index_url: list[str] | None = None,
+    refresh: bool = False,
+    day: datetime.date | None = None,
+) -> Workspace:
+    """Return the workspace of the matrix of that name; raise UsageError when there is none."""
+    matrices = matrices_folder(root)
+    known = matrix_names(matrices)
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else ""
+        raise UsageError.of(
+            f"no matrix {name!r}; declared here: {', '.join(known) or 'none'}", hint=hint
+        )
+    index = IndexOptions(
+        index_url=index_url, extra_index_urls=tuple(extra_index_url or ()), refresh=refresh
+    )
+    return Workspace(matrices / name, today(), cache_folder, day=day, index=index, notify=note)
+
+
+def policy_day(text: str, workspace: Workspace) -> datetime.date:
+    """Return the day that `--today` names, else today; raise UsageError for a matrix without a
+    policy, as its minimum versions do not move.
+    """
+    if workspace.declared.policy is None:
+        path = f"matrices/{workspace.name}/policy.toml"
+        raise UsageError.of("this matrix declares no policy, so its floors do not move", path=path)
+    try:
+        return datetime.date.fromisoformat(text) if text else workspace.day
+    except ValueError:
+        raise UsageError.of(f"{text!r} is not a date such as 2027-04-01", path="--today") from None

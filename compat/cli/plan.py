@@ -1,0 +1,167 @@
+"""The command that says what could work, and what to run now: plan."""
+
+from typing import Annotated, Any
+
+import typer
+from packaging.version import Version
+from rich.table import Table
+
+from compat import pipeline
+from compat.cli.budgets import Shown, print_run_plan
+from compat.cli.machine import interpreter
+from compat.cli.options import (
+    ExtraIndexUrl,
+    IndexUrl,
+    Json,
+    MatrixName,
+    Refresh,
+    Root,
+    workspace_of,
+)
+from compat.cli.output import console, envelope, note, report, say
+from compat.errors import UsageError
+from compat.fleet.run_plan import PlanOptions, budget_of
+from compat.plan.budget import MOST_SHARDS
+from compat.plan.cell import RECIPES
+from compat.plan.explain import explain
+from compat.plan.named import named_cells
+from compat.plan.obstacle import Obstacle
+from compat.plan.plan import Fate, Infeasible, Plan, counts, unneeded_faults
+from compat.plan.product import axis_coordinates
+from compat.site.wording import count
+from compat.workspace import Workspace
+
+Explained = Annotated[
+    str, typer.Option("--explain", metavar="CELL", help="The arithmetic of one cell.")
+]
+Here = Annotated[
+    bool, typer.Option("--here", help="Also count the interpreters that this machine lacks.")
+]
+BudgetText = Annotated[
+    str, typer.Option("--budget", metavar="90m", help="What to run now, in so much time.")
+]
+Shards = Annotated[int, typer.Option("--shards", min=1, max=MOST_SHARDS, help="Number of shards.")]
+First = Annotated[
+    str, typer.Option("--first", metavar="CELLS", help="Cells that come before all others.")
+]
+Only = Annotated[str, typer.Option("--only", metavar="CELLS", help="Cells, and no others.")]
+Pythons = Annotated[
+    str, typer.Option("--pythons", metavar="SERIES", help="Python series that the runners have.")
+]
+Print = Annotated[Shown, typer.Option("--print", help="What --budget prints.")]
+
+
+def plan_command(
+    matrix: MatrixName,
+    explained: Explained = "",
+    here: Here = False,
+    budget: BudgetText = "",
+    shards: Shards = 1,
+    first: First = "",
+    only: Only = "",
+    pythons: Pythons = "",
+    shown: Print = "table",
+    as_json: Json = False,
+    root: Root = None,
+    index_url: IndexUrl = None,
+    extra_index_url: ExtraIndexUrl = None,
+    refresh: Refresh = False,
+) -> None:
+    """Give every cell of a matrix its fate: feasible, or its first obstacle.
+
+    With --budget, say what to run now.
+
+    A budget is the time of each shard; the most informative cells come first. It asks no index,
+    but the kept catalogue.
+
+    Ends with 0, also when nothing is due; 1 when the matrix has no cells, or no due one fits the
+    budget.
+
+    Examples: compat plan tff; compat plan tff --explain py3.8-tf2.10-tff0.36.0; compat plan tff
+    --json; compat plan tff --budget 90m --shards 20
+    """
+    workspace = workspace_of(matrix, root, index_url, extra_index_url, refresh)
+    if budget:
+        options = PlanOptions(
+            first=tuple(first.split()), only=tuple(only.split()), pythons=tuple(pythons.split())
+        )
+        run_plan = pipeline.chosen_within(workspace, budget_of(budget, shards), options)
+        raise typer.Exit(print_run_plan(workspace, run_plan, "json" if as_json else shown))
+    if first or only or pythons or shards > 1 or shown != "table":
+        raise UsageError.of(
+            "--shards, --first, --only, --pythons and --print need --budget",
+            hint="such as --budget 90m",
+        )
+    if explained:
+        _explain(workspace, explained, as_json)
+        return
+    plan = pipeline.planned(workspace, _series_here(workspace) if here else None)
+    faults = unneeded_faults(plan, workspace.matrix, f"matrices/{workspace.name}/matrix.toml")
+    if as_json:
+        envelope({"matrix": matrix, "cells": [_row(fate) for fate in plan.fates]}, faults)
+    else:
+        _summary(workspace, plan)
+    report(faults)
+    raise typer.Exit(2 if faults else 0)
+
+
+def _series_here(workspace: Workspace) -> frozenset[Version]:
+    """The Python series of the matrix that this machine has."""
+    series = axis_coordinates(workspace.matrix.interpreters, workspace.catalogue)
+    return frozenset(
+        coordinate.version for coordinate in series if interpreter(coordinate.version) is not None
+    )
+
+
+def _explain(workspace: Workspace, cell_id: str, as_json: bool) -> None:
+    (cell,) = named_cells(workspace.matrix, workspace.catalogue, [cell_id])
+    lines = explain(workspace.feasibility, cell)
+    if as_json:
+        envelope({"matrix": workspace.matrix.name, "id": cell.id, "explanation": lines})
+        return
+    say(cell.id)
+    for line in lines:
+        say(f"  {line}")
+
+
+def _row(fate: Fate) -> dict[str, Any]:
+    return {
+        "id": fate.cell.id,
+        "coordinates": {
+            coordinate.axis: str(coordinate.version) for coordinate in fate.cell.coordinates
+        },
+        "recipe": fate.cell.recipe,
+        "fate": "infeasible" if isinstance(fate, Infeasible) else "feasible",
+        "obstacle": fate.obstacle if isinstance(fate, Infeasible) else None,
+    }
+
+
+def _summary(workspace: Workspace, plan: Plan) -> None:
+    tally = counts(plan.fates)
+    kinds = sorted({kind for counter in tally.values() for kind in counter} - {"feasible"})
+    recipes = [recipe for recipe in RECIPES if tally[recipe]]
+    table = Table("fate", *recipes, "for example")
+    for kind in ["feasible", *kinds]:
+        numbers = [f"{tally[recipe][kind]:,}" for recipe in recipes]
+        table.add_row(kind, *numbers, _example(plan, kind))
+    table.add_row("cells", *(f"{tally[recipe].total():,}" for recipe in recipes), "")
+    feasible = sum(tally[recipe]["feasible"] for recipe in recipes)
+    say(
+        f"{workspace.matrix.title}: {count(len(plan.fates), 'cell')}: {feasible:,} can be"
+        f" installed, {len(plan.fates) - feasible:,} cannot"
+    )
+    console().print(table)
+    name = workspace.name
+    note(
+        f"Next: compat plan {name} --explain CELL for the arithmetic of one; compat lock {name}"
+        " CELL for exact pins."
+    )
+
+
+def _example(plan: Plan, kind: str) -> str:
+    """The newest cell of that fate, and its obstacle in words."""
+    for fate in reversed(plan.fates):
+        obstacle: Obstacle | None = fate.obstacle if isinstance(fate, Infeasible) else None
+        if (obstacle.kind if obstacle else "feasible") == kind:
+            return obstacle.because if obstacle else fate.cell.id
+    return ""

@@ -1,0 +1,165 @@
+"""The command that proposes moves of minimum versions, writes them, and opens pull requests."""
+
+import datetime
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from compat import files, pipeline
+from compat.cli.options import Json, MatrixName, PolicyDay, Root, policy_day, workspace_of
+from compat.cli.output import envelope, note, say
+from compat.cli.pull_requests import GitHubTarget, print_outcome, sync
+from compat.errors import UsageError
+from compat.github.description import affected
+from compat.pipeline import ProposedMoves
+from compat.policy.proposal import AxisFloor, Proposal
+from compat.policy.propose import floors
+
+CellsOnly = Annotated[
+    bool, typer.Option("--cells", help="Print only the cells that must run first.")
+]
+Write = Annotated[bool, typer.Option("--write", help="Apply open proposals.")]
+Target = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--target", help="A library's pyproject.toml, setup.cfg or requirements file to move along."
+    ),
+]
+Open = Annotated[bool, typer.Option("--open", help="Open, update or close pull request and issue.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="With --open: only show what would be sent.")
+]
+Repository = Annotated[
+    str, typer.Option("--repository", help="owner/name; else GITHUB_REPOSITORY.")
+]
+Base = Annotated[
+    str, typer.Option("--base", help="The branch to change; else GITHUB_REF_NAME, else main.")
+]
+Site = Annotated[
+    str, typer.Option("--site", help="Where the site is, to link each cell to its page.")
+]
+
+
+def propose_command(
+    matrix: MatrixName,
+    day: PolicyDay = "",
+    cells: CellsOnly = False,
+    write: Write = False,
+    target: Target = None,
+    open_: Open = False,
+    dry_run: DryRun = False,
+    repository: Repository = "",
+    base: Base = "",
+    site: Site = "",
+    as_json: Json = False,
+    root: Root = None,
+) -> None:
+    """Propose floor moves: what policy, releases and records allow, and what speaks against the
+    rest.
+
+    A day in the past tells what a maintainer would have been told then. Exit code 1 when a move is
+    open. --open takes its token from GITHUB_TOKEN; without one it ends in exit code 4. Examples:
+    compat propose tff; compat propose tff --today 2022-09-22; compat propose tff --cells; compat
+    propose tff --write --target pyproject.toml; compat propose tff --open --dry-run
+    """
+    workspace = workspace_of(matrix, root)
+    when = policy_day(day, workspace)
+    if not cells and (write or open_) and when != workspace.day:
+        raise UsageError.of(
+            "--today looks at another day; nothing is written or opened for it", hint="leave it out"
+        )
+    moves = pipeline.proposed(workspace, when, () if cells else target or ())
+    if cells:
+        needs = dict.fromkeys(need for proposal in moves.proposals for need in proposal.needs)
+        print("".join(f"{cell}\n" for cell in needs), end="")
+        return
+    for line in moves.skipped:
+        note(f"compat: {line}")
+    if write:
+        pipeline.applied(moves)
+    if as_json:
+        _print_json(moves, when)
+    else:
+        _print_proposals(moves, when)
+    if open_:
+        desk = GitHubTarget(
+            repository=repository,
+            base=base,
+            site=f"{site.rstrip('/')}/{matrix}/" if site else "",
+            dry_run=dry_run,
+        )
+        outcomes = sync(desk, moves.snapshot, moves.proposals, moves.changed)
+        for what, outcome in zip(("pull request", "issue"), outcomes, strict=True):
+            print_outcome(what, outcome)
+    raise typer.Exit(1 if moves.opened else 0)
+
+
+def _print_json(moves: ProposedMoves, day: datetime.date) -> None:
+    snapshot = moves.snapshot
+    envelope(
+        {
+            "matrix": snapshot.matrix.name,
+            "day": day,
+            "looks_back": day < snapshot.day,
+            "floors": floors(snapshot, day),
+            "proposals": moves.proposals,
+            "diffs": [
+                files.unified_diff(file.path, file.before, file.after) for file in moves.changed
+            ],
+        }
+    )
+
+
+def _print_proposals(moves: ProposedMoves, day: datetime.date) -> None:
+    snapshot, opened = moves.snapshot, len(moves.opened)
+    waiting = len(moves.proposals) - opened
+    say(f"{snapshot.matrix.title} on {day}: {opened} open, {waiting} waiting")
+    for floor in floors(snapshot, day):
+        _print_floor(
+            floor, [proposal for proposal in moves.proposals if proposal.axis == floor.axis]
+        )
+    for file in moves.changed:
+        say()
+        print(files.unified_diff(file.path, file.before, file.after), end="")
+    if opened:
+        note("Next: --write applies the open proposals.")
+    elif any(proposal.needs for proposal in moves.proposals):
+        note(
+            f"Next: compat propose {snapshot.matrix.name} --cells names the cells to run; compat"
+            " lock and compat run take them."
+        )
+
+
+def _print_floor(floor: AxisFloor, proposals: Sequence[Proposal]) -> None:
+    say()
+    say(f"{floor.package}")
+    for line in floor.arithmetic:
+        say(f"  {line}")
+    if not proposals:
+        say("  So nothing is proposed.")
+    for proposal in proposals:
+        _print_proposal(proposal)
+
+
+def _print_proposal(proposal: Proposal) -> None:
+    say()
+    say(
+        f"  {proposal.kind} {proposal.package} {proposal.current} -> {proposal.proposed}:"
+        f" {'OPEN' if proposal.is_open else 'waits'}  ({proposal.id})"
+    )
+    for line in (*proposal.grounds, *proposal.arithmetic[-1:]):
+        say(f"    {line}")
+    for objection in proposal.objections:
+        say(f"    against: {objection.because}")
+    for gone in proposal.lost:
+        say(f"    no longer covered: {affected(gone)}")
+    for more in proposal.gained:
+        say(f"    newly covered: {affected(more)}")
+    for cell in proposal.evidence:
+        days = f" on {', '.join(map(str, cell.days))}" if cell.days else ""
+        outcome = f", {cell.outcome}{days}" if cell.outcome else ""
+        say(f"    {cell.word}: {cell.cell}  {cell.verdict}{outcome}")
+    for need in proposal.needs:
+        say(f"    to run: {need}")

@@ -1,0 +1,81 @@
+"""The command that records: it judges kept evidence again, or takes what other machines made."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from compat import pipeline
+from compat.cli.lock_intake import take_locks
+from compat.cli.machine import without_places
+from compat.cli.options import Json, MatrixName, Root, workspace_of
+from compat.cli.output import envelope, note, say
+from compat.cli.shard_intake import take
+from compat.errors import UsageError
+from compat.site.wording import count
+
+Rejudge = Annotated[bool, typer.Option("--rejudge", help="Judge the kept evidence again.")]
+Source = Annotated[
+    Path | None, typer.Option("--from", help="Take the sound records below this folder.")
+]
+PlanFile = Annotated[
+    Path | None, typer.Option("--plan", help="What `compat plan --print github` printed.")
+]
+MadeBy = Annotated[
+    str,
+    typer.Option(
+        "--run-url", help="The run that made the records; else this run of GitHub Actions."
+    ),
+]
+LocksFolder = Annotated[
+    Path | None, typer.Option("--locks", help="Take the sound locks of this folder.")
+]
+
+
+def record_command(
+    matrix: MatrixName,
+    rejudge: Rejudge = False,
+    source: Source = None,
+    plan: PlanFile = None,
+    made_by: MadeBy = "",
+    locks: LocksFolder = None,
+    as_json: Json = False,
+    root: Root = None,
+) -> None:
+    """Judge evidence that this machine has kept again, or take records that other machines made
+    with this checkout.
+
+    A record from elsewhere is taken when it is whole, new, of a cell, a lock and the suite as they
+    are here, and as a run of them can leave it; one of a cell. With --plan it was also started
+    since that plan was made, of a cell that the plan gives to the shard in whose folder,
+    records-SHARD, it lies; without, it is at most 7 days old. Where no run is named, it names none.
+    A lock is taken when this checkout asks for it and the index lists each of its hashes. The
+    others are named and refused (exit 1).
+
+    Examples: compat record tff --rejudge; compat record tff --from handed --plan plan.json;
+    compat record tff --locks planned
+    """
+    if sum((rejudge, source is not None, locks is not None)) != 1:
+        ways = (
+            "--rejudge judges the kept evidence again, --from FOLDER takes records, --locks FOLDER"
+            " takes locks"
+        )
+        raise UsageError.of(f"{ways}: one of the three")
+    if source is None and (plan is not None or made_by):
+        raise UsageError.of("--plan and --run-url need --from FOLDER, whose records they are about")
+    if locks is not None:
+        raise typer.Exit(take_locks(workspace_of(matrix, root), locks, as_json))
+    workspace = workspace_of(matrix, root)
+    if source is not None:
+        raise typer.Exit(take(workspace, source, as_json, plan, made_by))
+    result = pipeline.rejudged(workspace, without_places)
+    for record in result.suite_faults:
+        note(f"compat: {record.cell} is not recorded again: {record.outcome}")
+    if as_json:
+        rows = [{"id": record.cell, "outcome": str(record.outcome)} for record in result.changed]
+        envelope({"changed": rows})
+        return
+    for record in result.changed:
+        say(f"{record.cell}  {record.outcome}")
+    differing = count(len(result.changed), "record differs", "records differ")
+    note(f"{differing} when judged again")

@@ -1,0 +1,293 @@
+"""The command that runs cells: which, where, and what they came to."""
+
+import datetime
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from packaging.version import Version
+
+from compat import pipeline
+from compat.cli.lockers import locker_of
+from compat.cli.machine import (
+    bench_of,
+    host_class,
+    level_of,
+    missing_interpreter,
+    now,
+    run_url,
+    sandbox_folder,
+    without_places,
+    workers_that_fit,
+)
+from compat.cli.options import (
+    CellNames,
+    ExtraIndexUrl,
+    IndexUrl,
+    Json,
+    MatrixName,
+    Root,
+    workspace_of,
+)
+from compat.cli.output import about, envelope, note, say
+from compat.cli.progress import Progress
+from compat.cli.verdicts import print_verdicts, verdict_row
+from compat.errors import DeclarationError, UsageError
+from compat.fleet.batch import BatchResult, RunOptions
+from compat.fleet.choices import CellsToRun, CellToRun, outside
+from compat.lock.locker import Locker
+from compat.lock.lockfile import Lock
+from compat.plan.cell import parse_cell
+from compat.results.record import Record
+from compat.run.evidence import Isolation
+from compat.run.job import Bench, Job
+from compat.site.wording import count
+from compat.workspace import Workspace
+
+Due = Annotated[
+    bool, typer.Option("--due", help="Cells whose result is missing or stale (the default).")
+]
+Quick = Annotated[bool, typer.Option("--quick", help="The smoke cells that the matrix names.")]
+Jobs = Annotated[
+    int, typer.Option("--jobs", "-j", min=1, help="Cells at once, as memory and disk allow.")
+]
+Attempts = Annotated[int, typer.Option("--attempts", min=1, max=100, help="Attempts per cell.")]
+IsolationLevel = Annotated[
+    str, typer.Option("--isolation", help="L3, L2, L1 or L0; else the highest allowed.")
+]
+Keep = Annotated[bool, typer.Option("--keep", help="Leave the cells' folders in place.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be run.")]
+
+
+def run_command(
+    matrix: MatrixName,
+    words: CellNames = None,
+    due: Due = False,
+    quick: Quick = False,
+    jobs: Jobs = 1,
+    attempts: Attempts = 1,
+    isolation: IsolationLevel = "",
+    keep: Keep = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+    root: Root = None,
+    index_url: IndexUrl = None,
+    extra_index_url: ExtraIndexUrl = None,
+) -> None:
+    """Install cells, run the suite in each, judge the results, and record them.
+
+    Cells without a lock are locked first, while others run. Where nothing is known of a matrix yet,
+    the feasible fresh cells run, if they are few. A glob names cells of the plan; those that are
+    infeasible are left out and counted.
+
+    Ends with 0 when all passed or nothing is due, 1 when some did not pass or there is no cell to
+    run, 2 when the suite or its declaration is at fault (nothing is recorded then), 3 when some
+    could not be run, 130 or 143 when it was interrupted.
+
+    Examples: compat run tff --quick; compat run tff --due --dry-run; compat run tff
+    'py3.9-*-tff0.33.0+relaxed'
+    """
+    if sum((bool(words), due, quick)) > 1:
+        raise UsageError.of("name cells, or --due, or --quick: one of the three")
+    workspace = workspace_of(matrix, root, index_url, extra_index_url)
+    trouble = workspace.suite_faults()
+    if trouble:
+        raise DeclarationError(*trouble)
+    choices = pipeline.chosen(workspace, words or (), quick)
+    _print_remarks(choices)
+    if dry_run:
+        _print_dry_run(workspace, choices.cells, jobs, as_json)
+    elif choices.cells:
+        options = RunOptions(
+            workers=workers_that_fit(jobs, workspace.matrix.suite), attempts=attempts, keep=keep
+        )
+        code = _run(workspace, choices.cells, options, level_of(isolation), as_json)
+        raise typer.Exit(code)
+    elif as_json:
+        envelope({"cells": []})
+
+
+class ThisMachine:
+    """This machine at one isolation level, as a batch needs it."""
+
+    def __init__(self, workspace: Workspace, level: Isolation) -> None:
+        """Take the matrix whose cells run, and how far they are isolated."""
+        self._workspace = workspace
+        self._level = level
+        self.host = host_class()
+        self.run_url = run_url()
+
+    def clock(self) -> datetime.datetime:
+        """Return the moment, in UTC."""
+        return now()
+
+    def cells(self) -> Path:
+        """Return the folder in which cells are made."""
+        return sandbox_folder() / "cells"
+
+    def bench(self, job: Job, worker: str, keep: bool) -> Bench:
+        """Return what a worker runs the job with."""
+        return bench_of(job, worker, self._workspace.index, self._level, keep)
+
+    def missing_interpreter(self, lock: Lock) -> Version | None:
+        """Return the series that the lock needs and this machine lacks; None when it is there."""
+        return missing_interpreter(lock)
+
+    def locker(self) -> Locker:
+        """Return what resolves requirements; what it builds, it builds at the isolation level."""
+        return locker_of(self._workspace, "uv", self._level)
+
+    def redacted(self, text: str) -> str:
+        """Return the text as it may be published from this machine."""
+        return without_places(text)
+
+
+class Interruption:
+    """The order to stop, and the signal that gave it; 0 while there is none."""
+
+    def __init__(self) -> None:
+        """Take SIGINT and SIGTERM as the order."""
+        self.cancel = threading.Event()
+        self.signal = 0
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._stop)
+
+    def _stop(self, number: int, _: object) -> None:
+        """Order the end; the second time end at once: the keepers kill their cells, the next run
+        sweeps the folders.
+
+        Writes past Python's own streams, as the signal may have come while they were being written
+        to.
+        """
+        if self.signal:
+            # The progress on a terminal hides the cursor.
+            os.write(2, b"\x1b[?25h\n" if sys.stderr.isatty() else b"")
+            os._exit(128 + number)
+        self.signal = number
+        self.cancel.set()
+        os.write(
+            2,
+            b"compat: stopping the cells that run; the same signal again ends compat at once\n",
+        )
+
+
+def _run(
+    workspace: Workspace,
+    chosen: Sequence[CellToRun],
+    options: RunOptions,
+    level: Isolation,
+    as_json: bool,
+) -> int:
+    """Run the cells, print what they came to, and return the exit code."""
+    interruption = Interruption()
+    cells = [choice.cell for choice in chosen]
+    machine = ThisMachine(workspace, level)
+    note(f"{_workload(workspace, cells, options.workers)}; isolation {level}")
+    with Progress(len(cells), _seconds(workspace, cells, options.workers)) as progress:
+        result = pipeline.run(workspace, cells, machine, options, interruption.cancel, progress)
+    workspace.refresh()
+    if as_json:
+        rows = [
+            {**verdict_row(workspace, cell), "result": result.outcomes.get(cell)} for cell in cells
+        ]
+        envelope({"cells": rows})
+    else:
+        print_verdicts(workspace, cells)
+        _print_times(result.records)
+        note(
+            f"Next: compat show {workspace.name} CELL shows the test results of a cell and how to"
+            " reproduce them."
+        )
+    _print_troubles(result, options.keep)
+    return 128 + interruption.signal if interruption.signal else _exit_code(result)
+
+
+def _exit_code(result: BatchResult) -> int:
+    if result.suite_faults:
+        return 2
+    if result.is_incomplete:
+        return 3
+    return 0 if result.all_passed else 1
+
+
+def _print_remarks(choices: CellsToRun) -> None:
+    for remark in choices.remarks:
+        note(remark)
+    if choices.infeasible:
+        note(outside(choices.infeasible))
+
+
+def _print_troubles(result: BatchResult, keep: bool) -> None:
+    """Say last what a reader of the end of a log must not miss: workers that stopped, cells
+    without a result.
+    """
+    for worker, why in result.lost_workers.items():
+        note(f"compat: worker {worker} stopped and took no more cells: {why}")
+    if result.unrun:
+        note(
+            f"compat: {count(result.unrun, 'cell has', 'cells have')} no result, because compat"
+            " could not run them all"
+        )
+    if result.unanswered:
+        cells = count(len(result.unanswered), "cell has", "cells have")
+        again = "run it again" if len(result.unanswered) == 1 else "run them again"
+        note(f"compat: {cells} no answer: the network, the disk or the sandbox failed; {again}")
+    if keep:
+        note(f"compat: the cells are in {result.folder}; remove the folder when you are done")
+
+
+def _print_times(records: Sequence[Record]) -> None:
+    """Say where the time of the cells went."""
+    steps = [record.step_seconds for record in records]
+    parts = {
+        "install": sum(step.install or 0 for step in steps),
+        "import": sum(step.import_ or 0 for step in steps),
+        "suite": sum(step.suite or 0 for step in steps),
+        "compat itself": sum(step.overhead or 0 for step in steps),
+    }
+    whole = sum(parts.values())
+    if whole:
+        shares = ", ".join(
+            f"{name} {seconds:.0f} s ({100 * seconds / whole:.0f} %)"
+            for name, seconds in parts.items()
+        )
+        note(f"Time in cells: {shares}")
+
+
+def _workload(workspace: Workspace, cells: Sequence[str], workers: int) -> str:
+    """Say how many cells there are to run, and how long that takes as far as anybody knows."""
+    unlocked = sum(cell not in workspace.lock_digests for cell in cells)
+    what = f"{count(len(cells), 'cell')} to {'lock and run' if unlocked == len(cells) else 'run'}"
+    if 0 < unlocked < len(cells):
+        what = f"{what}, {unlocked:,} of them to be locked first"
+    seconds = _seconds(workspace, cells, workers)
+    unknown = "no cell of the matrix has run yet, so the time is not known"
+    return f"{what}, {workers} at a time: {unknown if seconds is None else about(seconds)}"
+
+
+def _seconds(workspace: Workspace, cells: Sequence[str], workers: int) -> float | None:
+    planned = [parse_cell(cell, workspace.matrix) for cell in cells]
+    return workspace.durations.together(planned, workers)
+
+
+def _print_dry_run(
+    workspace: Workspace, chosen: Sequence[CellToRun], jobs: int, as_json: bool
+) -> None:
+    workers = workers_that_fit(jobs, workspace.matrix.suite)
+    cells = [choice.cell for choice in chosen]
+    megabytes = min(workers, len(cells)) * workspace.matrix.suite.disk_mb
+    if as_json:
+        rows = [{"id": choice.cell, "reason": choice.reason} for choice in chosen]
+        seconds = _seconds(workspace, cells, workers)
+        minutes = None if seconds is None else round(seconds / 60, 1)
+        envelope({"cells": rows, "minutes": minutes, "most_mb": megabytes, "jobs": workers})
+        return
+    for choice in chosen:
+        say(f"{choice.cell}  {choice.reason}")
+    if cells:
+        say(f"{_workload(workspace, cells, workers)}; at most {megabytes:,} MB of disk at once")

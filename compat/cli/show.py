@@ -1,0 +1,134 @@
+"""The command that shows what is known: verdicts, test results, and the table of capabilities."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from compat import files
+from compat.advise.commands import FOLDER, Whereabouts, uv_lines
+from compat.cli.machine import now
+from compat.cli.options import Json, MatrixName, Root, workspace_of
+from compat.cli.output import envelope, note, say
+from compat.cli.verdicts import print_verdicts, verdict_row
+from compat.declare.capabilities import with_table
+from compat.errors import UsageError
+from compat.results.record import Capability
+from compat.results.table import capability_table, unexplained
+from compat.workspace import Workspace
+
+
+def show_command(
+    matrix: MatrixName,
+    cell: Annotated[
+        str, typer.Argument(metavar="[CELL]", help="One cell, with its test results.")
+    ] = "",
+    table: Annotated[
+        bool, typer.Option("--table", help="Capability by release, as Markdown.")
+    ] = False,
+    write: Annotated[
+        Path | None, typer.Option("--write", help="Put the table between its marks in this file.")
+    ] = None,
+    as_json: Json = False,
+    root: Root = None,
+) -> None:
+    """Show the stored verdicts, or one cell's test results and how to reproduce them by hand. Asks
+    no index.
+
+    Examples: compat show tff; compat show tff py3.9-tf2.9-tff0.33.0+relaxed; compat show tff
+    --table
+    """
+    workspace = workspace_of(matrix, root)
+    if table or write is not None:
+        raise typer.Exit(_capabilities(workspace, write))
+    cells = workspace.known_ids()
+    if cell and cell not in cells:
+        raise UsageError.of(
+            f"nothing is known of cell {cell!r}", hint=f"compat run {matrix} {cell} finds out"
+        )
+    if as_json:
+        envelope(
+            {
+                "matrix": matrix,
+                "cells": [verdict_row(workspace, name) for name in ([cell] if cell else cells)],
+            }
+        )
+    elif cell:
+        _print_results(workspace, cell)
+    else:
+        print_verdicts(workspace, cells)
+    damaged = workspace.store.damaged(now())
+    for fault in damaged:
+        note(fault.line())
+    raise typer.Exit(1 if damaged else 0)
+
+
+def _capabilities(workspace: Workspace, path: Path | None) -> int:
+    """Print the table of capabilities, or put it into a file; 1 when a `no` has no declared
+    explanation.
+    """
+    snapshot = workspace.snapshot
+    text = capability_table(snapshot, workspace.described)
+    if path is None:
+        print(text, end="")
+    else:
+        before = files.read(path).decode(errors="replace")
+        try:
+            after = with_table(before, text)
+        except ValueError as fault:
+            raise UsageError.of(
+                str(fault), path=str(path), hint="put the two marks where the table is to be"
+            ) from None
+        note(f"{path}: {'written' if files.write(path, after) else 'current'}")
+    bare = unexplained(snapshot)
+    for cell, name in bare:
+        note(
+            f"compat: {name} is 'no' in {cell}, and no [[known]] entry of {snapshot.matrix.name}"
+            " says why"
+        )
+    return 1 if bare else 0
+
+
+def _print_results(workspace: Workspace, cell: str) -> None:
+    verdict = workspace.verdict(cell)
+    say(
+        f"{cell}: {verdict.kind}, {verdict.evidence}"
+        + (f", since {verdict.since}" if verdict.since else "")
+    )
+    for reason in verdict.reasons:
+        say(f"  {reason}")
+    for capability in verdict.capabilities:
+        say(f"  {_answer(capability)}")
+    if verdict.helpers:
+        say("  of the suite's own helpers, which say nothing about the library:")
+    for capability in verdict.helpers:
+        say(f"    {_answer(capability)}")
+    records = workspace.records(cell)
+    for record in records:
+        result = f"{record.outcome}, {record.seconds:.0f} s"
+        say(f"  run of {record.started:%Y-%m-%d %H:%M} UTC at {record.isolation}: {result}")
+    for remark in records[-1].remarks if records else ():
+        say(f"  {remark}")
+    if records and records[-1].log:
+        say("  log around the first error:")
+        for line in records[-1].log.splitlines():
+            say(f"    {line}")
+    for line in reproduction(workspace, cell):
+        say(f"  {line}")
+
+
+def _answer(capability: Capability) -> str:
+    tail = f": {capability.subject}" if capability.subject else ""
+    missing = f" (looked for {', '.join(capability.missing)})" if capability.missing else ""
+    return f"{capability.id}  {capability.status}{tail}{missing}"
+
+
+def reproduction(workspace: Workspace, cell: str) -> list[str]:
+    """Return the commands that reproduce a cell by hand."""
+    lock = workspace.lock(cell)
+    if lock is None:
+        return [f"reproduce: compat lock {workspace.name} {cell}"]
+    folder = f"matrices/{workspace.name}"
+    lines = uv_lines(lock, Whereabouts(lock=f"{folder}/locks/{cell}.txt"))
+    suite = f"{FOLDER}/bin/python -m pytest {folder}/{workspace.matrix.suite.path}"
+    return ["reproduce:", *(f"  {line}" for line in (*lines, suite))]

@@ -1,0 +1,276 @@
+"""A batch of cells on this machine: locked where they have no lock, run, recorded one by one."""
+
+import datetime
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import chain
+from pathlib import Path
+from typing import Protocol
+
+from packaging.version import Version
+
+from compat.errors import CompatError
+from compat.fleet.local import Local, Reporter
+from compat.lock.locker import Locker
+from compat.lock.lockfile import Lock, Refusal
+from compat.plan.plan import Infeasible
+from compat.results.judged import JudgedRun
+from compat.results.record import Record
+from compat.run.canary import canary
+from compat.run.job import Bench, Job
+from compat.run.outcome import Failed, is_spurious, is_suite_fault
+from compat.run.scratch import Scratch, remove_dead_folders
+from compat.site.wording import count
+from compat.value import Value
+from compat.workspace import Workspace
+
+LockResult = Lock | Refusal | Infeasible
+
+
+class Machine(Protocol):
+    """What a batch needs of the machine that it runs on; `host` is its class, never its name."""
+
+    @property
+    def host(self) -> str:
+        """The class of the machine."""
+
+    @property
+    def run_url(self) -> str:
+        """The address of the CI run that this is a part of; empty elsewhere."""
+
+    def clock(self) -> datetime.datetime:
+        """Return the moment, in UTC."""
+
+    def cells(self) -> Path:
+        """Return the folder in which cells are made."""
+
+    def bench(self, job: Job, worker: str, keep: bool) -> Bench:
+        """Return what a worker runs the job with."""
+
+    def missing_interpreter(self, lock: Lock) -> Version | None:
+        """Return the series that the lock needs and this machine lacks; None when it is there."""
+
+    def locker(self) -> Locker:
+        """Return what resolves requirements."""
+
+    def redacted(self, text: str) -> str:
+        """Return the text as it may be published from this machine."""
+
+
+class BatchReporter(Reporter, Protocol):
+    """A Reporter that also hears of cells that never reach a worker."""
+
+    def counted(self, line: str) -> None:
+        """One more of the cells came to an end, whether or not it could be run."""
+
+    def tell(self, line: str) -> None:
+        """Something that a reader should know."""
+
+
+class RunOptions(Value, frozen=True, kw_only=True):
+    """How many workers there are, how often each cell is run, and whether its folder is kept."""
+
+    workers: int = 1
+    attempts: int = 1
+    keep: bool = False
+
+
+class BatchSteps(Value, frozen=True, kw_only=True):
+    """The steps of the journey that a batch takes with each cell: lock it, record what it came to,
+    or record that it could not be locked.
+
+    `locking` asks the index, so it is called only when a cell has no lock.
+    """
+
+    locking: Callable[[], Callable[[str], LockResult]]
+    record: Callable[[Job, Sequence[JudgedRun]], Record]
+    record_refusal: Callable[[str, Refusal], Record]
+
+
+class BatchResult(Value, frozen=True, kw_only=True):
+    """What a batch came to.
+
+    `outcomes` has an outcome for each cell that has one, `records` what was stored. `unanswered`
+    are cells that the network, the disk or the sandbox ended, `unrun` counts those that no worker
+    took or could store, `unlocked` those that could not be locked here, `suite_faults` those whose
+    suite is at fault. `folder` is where kept cells are.
+    """
+
+    outcomes: Mapping[str, str]
+    records: tuple[Record, ...]
+    unanswered: tuple[str, ...]
+    unrun: int
+    unlocked: int
+    suite_faults: int
+    lost_workers: Mapping[int, str]
+    folder: Path
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether a cell has no answer for a reason that is not its own."""
+        return bool(self.unrun or self.unanswered or self.unlocked or self.lost_workers)
+
+    @property
+    def all_passed(self) -> bool:
+        """Whether every outcome is a pass."""
+        return all(outcome == "pass" for outcome in self.outcomes.values())
+
+
+class Batch:
+    """Cells that are run together, and what has become of them so far."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        machine: Machine,
+        steps: BatchSteps,
+        options: RunOptions,
+        cancel: threading.Event,
+        reporter: BatchReporter,
+    ) -> None:
+        """Take where the cells are from, where and how they are run, and the order to stop."""
+        self._workspace = workspace
+        self._machine = machine
+        self._steps = steps
+        self._options = options
+        self._cancel = cancel
+        self._reporter = reporter
+        self._outcomes: dict[str, str] = {}
+        self._records: list[Record] = []
+        # The workers add to it.
+        self._unanswered: list[str] = []
+        self._unlocked = 0
+        self._suite_faults = 0
+
+    def run(self, cells: Sequence[str]) -> BatchResult:
+        """Run the cells and return what they came to; every record is stored as it comes."""
+        self._workspace.store.sweep(self._machine.clock())
+        # All locks are read before anything runs, so that a damaged one stops the command at once.
+        locks = {cell: lock for cell in cells if (lock := self._workspace.lock(cell)) is not None}
+        folder = self._machine.cells()
+        if dead := remove_dead_folders(folder):
+            self._reporter.tell(f"compat: removed {count(dead, 'folder')} of runs that were killed")
+        self._scratch = Scratch(folder, keep=self._options.keep)
+        self._fleet = Local(
+            self._bench,
+            self._machine.clock,
+            self._cancel,
+            workers=self._options.workers,
+            attempts=self._options.attempts,
+        )
+        try:
+            jobs = self._jobs(locks, [cell for cell in cells if cell not in locks])
+            unrun = self._fleet.run(jobs, self._canary, self._store, self._reporter)
+        finally:
+            self._scratch.close()
+        return BatchResult(
+            outcomes=self._outcomes,
+            records=tuple(self._records),
+            unanswered=tuple(self._unanswered),
+            unrun=unrun,
+            unlocked=self._unlocked,
+            suite_faults=self._suite_faults,
+            lost_workers=self._fleet.stopped,
+            folder=self._scratch.folder,
+        )
+
+    def _jobs(self, locks: Mapping[str, Lock], unlocked: Sequence[str]) -> Iterator[Job]:
+        """Yield a job for each cell that can run here: those with locks, then as locks are made."""
+        for cell, lock in chain(locks.items(), self._locked(unlocked)):
+            missing = self._machine.missing_interpreter(lock)
+            if missing is None:
+                yield job_of(self._workspace, cell, lock)
+            else:
+                self._unlocked += 1
+                remedy = f"`uv python install {missing}` gets one"
+                self._reporter.counted(f"{cell}  plan-fail:no-interpreter(py{missing}): {remedy}")
+
+    def _locked(self, cells: Sequence[str]) -> Iterator[tuple[str, Lock]]:
+        """Lock cells side by side and yield the locks as they are made; tell what has none."""
+        if not cells:
+            return
+        lock = self._steps.locking()
+
+        def answer(cell: str) -> LockResult | CompatError | None:
+            if self._cancel.is_set() or self._fleet.is_spent:
+                return None
+            try:
+                return lock(cell)
+            except CompatError as error:
+                return error
+
+        with ThreadPoolExecutor(self._options.workers, thread_name_prefix="locker") as pool:
+            answers = {pool.submit(answer, cell): cell for cell in cells}
+            for future in as_completed(answers):
+                made_lock = self._settled(answers[future], future.result())
+                if made_lock is not None:
+                    yield answers[future], made_lock
+
+    def _settled(self, cell: str, answer: LockResult | CompatError | None) -> Lock | None:
+        """Keep the lock and return it; tell and record the reason where there is none."""
+        if answer is None or (isinstance(answer, CompatError) and self._cancel.is_set()):
+            self._unlocked += 1
+            return None
+        if isinstance(answer, CompatError):
+            self._unlocked += 1
+            for fault in answer.faults:
+                self._reporter.counted(f"{cell}  {fault.line()}")
+            return None
+        match answer:
+            case Lock() as lock:
+                self._workspace.keep_lock(cell, lock)
+                return lock
+            case Infeasible(obstacle=obstacle):
+                # Nothing ran, so there is nothing to record: the plan says it each time.
+                failed = Failed(
+                    stage="plan", cause=obstacle.kind, subject=", ".join(obstacle.between)
+                )
+                self._outcomes[cell] = str(failed)
+                self._reporter.counted(f"{cell}  {failed}: {obstacle.because}")
+            case Refusal() as refusal:
+                record = self._steps.record_refusal(cell, refusal)
+                self._outcomes[cell] = str(record.outcome)
+                self._reporter.counted(f"{cell}  {record.outcome}: {refusal.because}")
+        return None
+
+    def _bench(self, worker: int, job: Job) -> Bench:
+        is_kept = self._options.keep and job.matrix != "canary"
+        return self._machine.bench(job, f"{self._scratch.folder.name}/{worker}", is_kept)
+
+    def _canary(self, job: Job) -> Job:
+        return canary(self._scratch.folder / "canary", job.lock.inputs.python)
+
+    def _store(self, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
+        """Record a cell that ended, unless its suite is at fault: that says nothing about it."""
+        fault = next(
+            (attempt.outcome for attempt in attempts if is_suite_fault(attempt.outcome)), None
+        )
+        if fault is not None:
+            self._suite_faults += 1
+            self._reporter.tell(
+                f"compat: {job.cell} has no record, the suite or its declaration is at fault:"
+                f" {fault}"
+            )
+            return
+        record = self._steps.record(job, attempts)
+        self._records.append(record)
+        if is_spurious(record.outcome):
+            self._unanswered.append(job.cell)
+        self._outcomes[job.cell] = str(record.outcome)
+
+
+def job_of(workspace: Workspace, cell: str, lock: Lock) -> Job:
+    """Return the job that runs a locked cell of the matrix."""
+    matrix = workspace.matrix
+    package = matrix.subject_axis.package
+    return Job(
+        matrix=workspace.name,
+        cell=cell,
+        subject=package,
+        module=matrix.suite.module or package.replace("-", "_"),
+        lock=lock,
+        suite=matrix.suite,
+        suite_folder=str(workspace.suite_folder),
+        builds=matrix.builds,
+    )

@@ -1,0 +1,125 @@
+"""What to run within a budget of time: the due cells that fit, in shards, and what comes later."""
+
+import re
+from collections.abc import Sequence
+
+from packaging.version import Version
+
+from compat.errors import NothingToDo, UsageError
+from compat.plan.budget import Budget, Packing, Task, packed, rounds
+from compat.plan.cell import Cell, parse_cell
+from compat.plan.named import named_cells
+from compat.plan.plan import Infeasible
+from compat.results.due import Due, agenda
+from compat.value import Value
+from compat.workspace import Workspace
+
+# Checking out, installing compat and interpreters, the canary, handing the records on: about three
+# minutes on a hosted runner, before the first cell and after the last.
+OVERHEAD_SECONDS = 180.0
+# What a cell is planned with where none of the matrix ran yet: packing needs a number, and one that
+# is too large only leaves time over. The first runs of matrices/ took 5 to 150 seconds a cell
+# (November 2026).
+ASSUMED_SECONDS = 120.0
+_TIME = re.compile(r"(?:(?P<hours>\d{1,3})h)?(?:(?P<minutes>\d{1,4})m)?")
+
+
+class PlanOptions(Value, frozen=True, kw_only=True):
+    """Cells that come `first`, the `only` ones to come, and the `pythons` that the runners have;
+    empty is all.
+    """
+
+    first: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    pythons: tuple[str, ...] = ()
+
+
+class RunPlan(Value, frozen=True, kw_only=True):
+    """What is due, what of it runs now, and in which run each of the others would come: None is
+    never.
+
+    `python_unavailable` are due cells whose Python no runner has, `infeasible` those that the plan
+    rules out, `unplanned` those that it does not have any more. `is_guess` says that no cell of the
+    matrix ran yet, so that the times are assumed.
+    """
+
+    due: dict[str, Due]
+    python_unavailable: list[str]
+    infeasible: list[Infeasible]
+    unplanned: list[str]
+    tasks: dict[str, Task]
+    pythons: dict[str, Version]
+    packing: Packing
+    later: dict[str, int | None]
+    is_guess: bool
+
+    @property
+    def cells_now(self) -> list[str]:
+        """The cells to run now, the most informative first."""
+        return [cell for cell in self.due if cell not in self.later]
+
+
+def budget_of(text: str, shards: int) -> Budget:
+    """Return the budget of a text such as `90m` or `1h30m`, the time that each shard has."""
+    match = _TIME.fullmatch(text.strip())
+    seconds = (
+        0 if match is None else 3600 * int(match["hours"] or 0) + 60 * int(match["minutes"] or 0)
+    )
+    if seconds <= OVERHEAD_SECONDS:
+        least = f"more than {OVERHEAD_SECONDS / 60:.0f}m, which a shard needs besides its cells"
+        raise UsageError.of(f"--budget {text!r} is not a time such as 90m or 1h30m, {least}")
+    return Budget(seconds=float(seconds), shards=shards, overhead=OVERHEAD_SECONDS)
+
+
+def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunPlan:
+    """Return what to run within the budget; it asks no index where there is a kept catalogue.
+
+    Raises NothingToDo for a matrix of which nothing is known, so that nothing is due.
+    """
+    matrix, snapshot = workspace.matrix, workspace.snapshot
+    only, first = (
+        [cell.id for cell in named_cells(matrix, workspace.kept_or_asked, patterns)]
+        for patterns in (options.only, options.first)
+    )
+    today = agenda(snapshot, [*only, *first])
+    entries = [entry for entry in today.cells if not only or entry.cell in only]
+    if not entries and not snapshot.known:
+        raise _unknown(workspace)
+    cells = {entry.cell: parse_cell(entry.cell, matrix) for entry in entries}
+    pythons = {cell: cells[cell].on(matrix.interpreters.name).version for cell in cells}
+    unavailable = [
+        cell for cell in cells if options.pythons and str(pythons[cell]) not in options.pythons
+    ]
+    due = {entry.cell: entry for entry in entries if entry.cell not in unavailable}
+    tasks = _tasks(workspace, [cells[cell] for cell in due])
+    runs = [
+        [task.cell for task in tasks_of_run] for tasks_of_run in rounds([*tasks.values()], budget)
+    ]
+    run_of = {cell: number for number, run in enumerate(runs, 1) for cell in run}
+    return RunPlan(
+        due=due,
+        python_unavailable=unavailable,
+        infeasible=[fate for fate in today.infeasible if not only or fate.cell.id in only],
+        unplanned=[entry.cell for entry in today.unplanned if not only],
+        tasks=tasks,
+        pythons=pythons,
+        packing=packed([tasks[cell] for cell in runs[0]], budget) if runs else Packing(),
+        later={cell: run_of.get(cell) for cell in due if run_of.get(cell) != 1},
+        is_guess=workspace.durations.is_empty,
+    )
+
+
+def _tasks(workspace: Workspace, cells: Sequence[Cell]) -> dict[str, Task]:
+    durations = workspace.durations
+    return {
+        cell.id: Task(cell=cell.id, seconds=durations.of(cell) or ASSUMED_SECONDS) for cell in cells
+    }
+
+
+def _unknown(workspace: Workspace) -> NothingToDo:
+    """What to type for a matrix of which nothing is known, so that nothing is due."""
+    name = workspace.name
+    message = f"matrix {name!r} has no locks and no records yet, so nothing is due"
+    return NothingToDo.of(
+        message, hint=f"compat run {name} makes a beginning, or says what to type"
+    )

@@ -1,0 +1,63 @@
+"""Cells by what people call them: ids and globs -> cells of the plan."""
+
+import difflib
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from compat.declare.matrix import Matrix
+from compat.errors import NothingToDo, UsageError
+from compat.index.release import Catalogue
+from compat.plan.cell import Cell, form, parse_cell
+from compat.plan.feasible import Feasibility
+from compat.plan.plan import every_cell
+from compat.plan.product import axis_coordinates
+
+
+def cells_of(matrix: Matrix, catalogue: Catalogue) -> tuple[Cell, ...]:
+    """Return every cell of the matrix, feasible or not. Raises NothingToDo when there is none."""
+    refuse_empty(matrix, catalogue)
+    return tuple(every_cell(Feasibility(matrix, catalogue)))
+
+
+def refuse_empty(matrix: Matrix, catalogue: Catalogue) -> None:
+    """Raise NothingToDo when an axis selects no release, so that the matrix has no cells."""
+    for axis in matrix.packages:
+        if not axis_coordinates(axis, catalogue):
+            because = f"no release of {axis.package} is one that axis {axis.name!r} selects"
+            hint = f"change `select` of the axis in matrices/{matrix.name}/matrix.toml"
+            raise NothingToDo.of(f"matrix {matrix.name!r} has no cells: {because}", hint=hint)
+
+
+def named_cells(matrix: Matrix, catalogue: Catalogue, patterns: Iterable[str]) -> tuple[Cell, ...]:
+    """Return the cells that ids and globs name, each once, in the order of the patterns, then of
+    the plan.
+
+    Raises UsageError for an id outside the product, and for a glob that matches nothing;
+    NothingToDo when the matrix has no cells at all.
+    """
+    named: dict[str, Cell] = {}
+    every = {cell.id: cell for cell in cells_of(matrix, catalogue)}
+    for pattern in patterns:
+        if pattern in every:
+            named[pattern] = every[pattern]
+            continue
+        matching = [cell_id for cell_id in every if fnmatchcase(cell_id, pattern)]
+        if not matching:
+            raise _no_cell(matrix, every, pattern)
+        named.update((cell_id, every[cell_id]) for cell_id in matching)
+    return tuple(named.values())
+
+
+def _no_cell(matrix: Matrix, every: dict[str, Cell], pattern: str) -> UsageError:
+    if not any(sign in pattern for sign in "*?["):
+        dated = msgspec.structs.replace(parse_cell(pattern, matrix), recipe="dated").id
+        if pattern.endswith("+relaxed") and dated in every:
+            return UsageError.of(
+                f"no cell of matrix {matrix.name!r} is {pattern!r}: no rule relaxes anything there",
+                hint=f"{dated} asks the same",
+            )
+    near = difflib.get_close_matches(pattern, every, n=1, cutoff=0.8)
+    hint = f"did you mean {near[0]}?" if near else f"ids have the form {form(matrix)}"
+    return UsageError.of(f"no cell of matrix {matrix.name!r} is {pattern!r}", hint=hint)

@@ -1,0 +1,62 @@
+"""The `site` room's last step: an edition with every page, feed and document, into one folder."""
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from compat import files
+from compat.errors import CompatError, UsageError, reason
+from compat.site.edition import DigestListing, Edition, Made, SiteFile
+from compat.site.pages.render import Printer, assets, generation
+from compat.site.producers import PRODUCERS
+from compat.site.writer import Written, read_urls, write_edition
+
+
+def write_site(edition: Edition, out: Path, earlier: Iterable[str]) -> Written:
+    """Write the edition into the folder, with redirects for the pages of `earlier` editions that
+    are gone.
+
+    Raises CompatError when the folder cannot be written, or another process writes into it.
+    """
+    printer = Printer(edition, assets())
+    with _alone(out):
+        return write_edition(out, _files(edition, printer), generation(), earlier, printer.moved)
+
+
+def kept_urls(path: Path) -> tuple[str, ...]:
+    """Return the addresses that are kept beside the matrices: those of every earlier edition,
+    wherever it was made.
+    """
+    content = files.read_if_there(path)
+    try:
+        return () if content is None else read_urls(content)
+    except ValueError as fault:
+        raise UsageError.of(
+            str(fault), path=str(path), hint="compat publish --keep-urls writes this file"
+        ) from None
+
+
+def _files(edition: Edition, printer: Printer) -> Iterator[SiteFile | Made | DigestListing]:
+    yield from printer.files()
+    for producer in PRODUCERS:
+        yield from producer(edition)
+
+
+@contextlib.contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Write the folder with nobody else: two editions in one folder are neither of them."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        lock = files.lock(out)
+    except OSError as fault:
+        raise CompatError.of(f"cannot be written: {reason(fault)}", path=str(out)) from None
+    if lock is None:
+        remedy = "wait until it has ended, or name another folder with --out"
+        raise CompatError.of(
+            "another compat writes into this folder now", path=str(out), hint=remedy
+        )
+    try:
+        yield
+    finally:
+        os.close(lock)

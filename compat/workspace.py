@@ -1,0 +1,370 @@
+"""One matrix on disk: its declarations, catalogue, locks and records, and the snapshot they make.
+
+The clock, the environment and the cache folder are given to it.
+"""
+
+import datetime
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+from packaging.utils import canonicalize_name
+
+from compat.declare.capabilities import Described, described, helper_ids
+from compat.declare.load import Declared, load
+from compat.declare.matrix import Matrix
+from compat.declare.suite import SETTINGS, suite_faults
+from compat.errors import DeclarationError, Fault, UsageError
+from compat.files import read, read_if_there, write
+from compat.index.discover import discover
+from compat.index.kept import decode_catalogue
+from compat.index.pypi import PyPISource
+from compat.index.release import Catalogue
+from compat.index.settings import IndexSettings, settings
+from compat.lock.lockfile import Lock
+from compat.lock.text import decode_lock, encode_lock, read_digest
+from compat.plan.cell import Cell, parse_cell
+from compat.plan.feasible import Feasibility
+from compat.plan.plan import Fate, fate_of, plan
+from compat.plan.product import axis_coordinates
+from compat.results.durations import Durations
+from compat.results.files import RecordFiles
+from compat.results.index import RecordIndex, RunRow
+from compat.results.record import Record
+from compat.results.snapshot import Snapshot, snapshot
+from compat.results.verdict import EvaluationContext, Verdict, verdict
+from compat.run.suitefiles import suite_digest
+from compat.value import Value
+
+CATALOGUE = "catalogue.json"
+
+
+class IndexOptions(Value, frozen=True, kw_only=True):
+    """Which package index to ask, where it is not the one that pip is configured for; `refresh`
+    passes over the cache.
+    """
+
+    index_url: str | None = None
+    extra_index_urls: tuple[str, ...] = ()
+    refresh: bool = False
+
+
+class Workspace:
+    """Everything that is known of one matrix; each part is read when it is first needed."""
+
+    def __init__(
+        self,
+        folder: Path,
+        date: datetime.date,
+        cache: Callable[[], Path],
+        *,
+        day: datetime.date | None = None,
+        index: IndexOptions | None = None,
+        notify: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        """Take the matrix's folder, the date of today, and where the cache folder is.
+
+        Verdicts hold for `day`, by default today. `notify` gets one line for whatever a reader
+        should know of the index's answers. The cache folder is asked for when it is needed, as not
+        every user has one.
+        """
+        self.folder = folder
+        self.day = day or date
+        self._date = date
+        self.store = RecordFiles(folder)
+        self._cache = cache
+        self._options = index or IndexOptions()
+        self._notify = notify
+
+    @property
+    def name(self) -> str:
+        """The matrix's name: that of its folder."""
+        return self.folder.name
+
+    @property
+    def matrix(self) -> Matrix:
+        """The declared matrix."""
+        return self.declared.matrix
+
+    @cached_property
+    def declared(self) -> Declared:
+        """The declarations."""
+        policy = read_if_there(self.folder / "policy.toml")
+        return load(read(self.matrix_path), policy, folder=self.name, today=self._date)
+
+    @property
+    def matrix_path(self) -> Path:
+        """Where the matrix is declared."""
+        return self.folder / "matrix.toml"
+
+    # The suite.
+
+    @property
+    def suite_folder(self) -> Path:
+        """Where the suite is."""
+        return self.folder / self.matrix.suite.path
+
+    @cached_property
+    def suite_texts(self) -> dict[str, str]:
+        """The Python files of the suite, by their path below it."""
+        return {
+            path.relative_to(self.suite_folder).as_posix(): path.read_text(
+                encoding="utf-8", errors="replace"
+            )
+            for path in sorted(self.suite_folder.rglob("*.py"))
+        }
+
+    @cached_property
+    def described(self) -> tuple[Described, ...]:
+        """What the suite says of its capabilities."""
+        return described(self.suite_texts)
+
+    def suite_faults(self) -> tuple[Fault, ...]:
+        """Return what is wrong with the suite, as far as it can be known without a cell."""
+        texts = None
+        if self.suite_folder.is_dir():
+            own_settings = read_if_there(self.suite_folder / SETTINGS)
+            texts = dict(self.suite_texts)
+            if own_settings is not None:
+                texts[SETTINGS] = own_settings.decode(errors="replace")
+        return suite_faults(self.matrix, texts, f"matrices/{self.name}/matrix.toml")
+
+    # The index and the catalogue.
+
+    @cached_property
+    def index(self) -> IndexSettings:
+        """Where the package index is."""
+        configured = settings(
+            index_url=self._options.index_url, extra_index_urls=self._options.extra_index_urls
+        )
+        return msgspec.structs.replace(configured, merged=self.matrix.indexes == "all")
+
+    @cached_property
+    def source(self) -> PyPISource:
+        """The package index."""
+        return PyPISource(self.index, self._cache(), refresh=self._options.refresh)
+
+    @property
+    def catalogue_path(self) -> Path:
+        """Where the kept catalogue is."""
+        return self.folder / CATALOGUE
+
+    @cached_property
+    def kept_catalogue(self) -> Catalogue | None:
+        """The catalogue that is kept beside the matrix; None when there is none.
+
+        Raises DeclarationError when it was written before the matrix got one of its axes.
+        """
+        text, path = read_if_there(self.catalogue_path), f"matrices/{self.name}/{CATALOGUE}"
+        if text is None:
+            return None
+        catalogue = decode_catalogue(text.decode(errors="replace"), path)
+        known = {package.name for package in catalogue.packages}
+        lacking = [
+            axis.package
+            for axis in self.matrix.packages
+            if canonicalize_name(axis.package) not in known
+        ]
+        if lacking:
+            hint = f"compat discover {self.name} --write asks the index for it"
+            raise DeclarationError.of(f"lacks {', '.join(lacking)}", path=path, hint=hint)
+        return catalogue
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """What the index has of the matrix's packages now.
+
+        What the subject pins is taken from the kept catalogue where there is one.
+        """
+        required = None if self.kept_catalogue is None else self.kept_catalogue.required
+        return self._noted(discover(self.matrix, self.source, required))
+
+    @cached_property
+    def rediscovered(self) -> Catalogue:
+        """What the index has now of the matrix's packages and of what the subject pins."""
+        return self._noted(discover(self.matrix, self.source, None))
+
+    @cached_property
+    def kept_or_asked(self) -> Catalogue:
+        """The kept catalogue; where there is none, what the index has now."""
+        if self.kept_catalogue is not None:
+            return self.kept_catalogue
+        self._notify(
+            f"compat: no kept catalogue, asking the index; compat discover {self.name} --write"
+            " keeps one"
+        )
+        return self.catalogue
+
+    @cached_property
+    def feasibility(self) -> Feasibility:
+        """What the rules and the index's catalogue say about cells."""
+        return Feasibility(self.matrix, self.catalogue)
+
+    def _noted(self, catalogue: Catalogue) -> Catalogue:
+        """Tell the reader which pages are stale and which files were set aside."""
+        for package in catalogue.packages:
+            if package.stale_since is not None:
+                self._notify(
+                    f"compat: the index did not answer for {package.name}; using its page of"
+                    f" {package.stale_since:%Y-%m-%d %H:%M} UTC"
+                )
+            for release in package.releases:
+                for artifact in release.artifacts:
+                    if artifact.set_aside:
+                        self._notify(f"compat: a file is set aside: {artifact.set_aside}")
+        return catalogue
+
+    # The locks.
+
+    def lock_path(self, cell: str) -> Path:
+        """Return where a cell's lock is."""
+        return self.folder / "locks" / f"{cell}.txt"
+
+    def lock_paths(self) -> Iterator[tuple[str, Path]]:
+        """Yield the cell id and the path of every lock, sorted by id."""
+        for path in sorted((self.folder / "locks").glob("*.txt")):
+            yield path.stem, path
+
+    def lock(self, cell: str) -> Lock | None:
+        """Return a cell's lock; None when it has none. Raises DeclarationError for damage."""
+        path = self.lock_path(cell)
+        return kept_lock(path) if path.exists() else None
+
+    def lock_text(self, cell: str) -> str | None:
+        """Return the text of a cell's lock; None when it has none."""
+        path = self.lock_path(cell)
+        return path.read_text(encoding="utf-8") if path.exists() else None
+
+    def keep_lock(self, cell: str, lock: Lock) -> None:
+        """Write a cell's lock."""
+        write(self.lock_path(cell), encode_lock(lock))
+
+    @cached_property
+    def lock_digests(self) -> dict[str, str]:
+        """The digest of each lock, by cell."""
+        return {
+            cell: read_digest(path.read_text(encoding="utf-8")) for cell, path in self.lock_paths()
+        }
+
+    # The records, and what they add up to.
+
+    @cached_property
+    def _record_index(self) -> RecordIndex:
+        # The cache holds nothing that the records do not.
+        return RecordIndex(self._cache() / "records.sqlite")
+
+    @cached_property
+    def runs(self) -> dict[str, list[RunRow]]:
+        """The runs of each cell, oldest first, without what only the records' files hold."""
+        self._record_index.refresh(self.store)
+        rows: dict[str, list[RunRow]] = {}
+        for row in self._record_index.runs(self.store):
+            rows.setdefault(row.cell, []).append(row)
+        return rows
+
+    def records(self, cell: str) -> tuple[Record, ...]:
+        """Return the records of a cell, whole, oldest first."""
+        return self.store.records(cell)
+
+    def evidence_paths(self) -> list[Path]:
+        """Return the evidence that this machine has kept of runs of the matrix, sorted."""
+        return sorted((self._cache() / "evidence" / self.name).glob("*/*/evidence.json"))
+
+    @cached_property
+    def context(self) -> EvaluationContext:
+        """The suite as it is now, and the day that verdicts hold for."""
+        return EvaluationContext(
+            suite_digest=suite_digest(self.suite_folder),
+            day=self.day,
+            asked=frozenset(canonicalize_name(axis.package) for axis in self.matrix.packages),
+            helpers=helper_ids(self.described),
+        )
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """What is known of every cell of the plan, by the kept catalogue."""
+        return self.snapshot_on(self.day)
+
+    def snapshot_on(self, day: datetime.date) -> Snapshot:
+        """Return what is known of every cell of the plan on that day."""
+        catalogue = self.kept_or_asked
+        return snapshot(
+            self.declared,
+            catalogue,
+            plan(self.matrix, catalogue).fates,
+            self.lock_digests,
+            self.runs,
+            msgspec.structs.replace(self.context, day=day),
+        )
+
+    @cached_property
+    def known(self) -> Snapshot:
+        """What is known of the cells with locks or runs, and of the quick ones. Asks no index.
+
+        A whole plan of ten thousand cells takes seconds; these few do not.
+        """
+        catalogue = self.kept_catalogue or Catalogue(packages=())
+        return snapshot(
+            self.declared,
+            catalogue,
+            self._fates(self.kept_catalogue),
+            self.lock_digests,
+            self.runs,
+            self.context,
+        )
+
+    def _fates(self, catalogue: Catalogue | None) -> Iterator[Fate]:
+        """The fates of those of the known cells that are in the plan of the catalogue."""
+        if catalogue is None:
+            return
+        facts = Feasibility(self.matrix, catalogue)
+        coordinates = {
+            coordinate
+            for axis in self.matrix.axes
+            for coordinate in axis_coordinates(axis, catalogue)
+        }
+        for cell_id in self.known_ids():
+            cell = self._parsed(cell_id)
+            if cell is None or not coordinates.issuperset(cell.coordinates):
+                continue
+            if cell.recipe != "relaxed" or facts.changing(cell):
+                yield fate_of(facts, cell)
+
+    def _parsed(self, cell_id: str) -> Cell | None:
+        """The cell of an id; None for one that the axes of the matrix cannot read any more."""
+        try:
+            return parse_cell(cell_id, self.matrix)
+        except UsageError:
+            return None
+
+    def known_ids(self) -> tuple[str, ...]:
+        """Return the ids of the cells that have locks or runs, and of the quick ones, sorted."""
+        return tuple(sorted({*self.matrix.quick, *self.runs, *self.lock_digests}))
+
+    def verdict(self, cell: str) -> Verdict:
+        """Return what is known of a cell; of one that the matrix cannot read, what its runs say."""
+        entry = self.known.by_id.get(cell)
+        if entry is not None:
+            return entry.verdict
+        lock_digest = self.lock_digests.get(cell)
+        return verdict(cell, self.runs.get(cell, ()), self.context, lock_digest=lock_digest)
+
+    @cached_property
+    def durations(self) -> Durations:
+        """How long cells take, from all their runs."""
+        return Durations(
+            (cell, rows)
+            for cell_id, rows in self.runs.items()
+            if (cell := self._parsed(cell_id)) is not None
+        )
+
+    def refresh(self) -> None:
+        """Forget the locks and runs that were read, and what followed from them."""
+        for name in ("runs", "lock_digests", "snapshot", "known", "durations"):
+            self.__dict__.pop(name, None)
+
+
+def kept_lock(path: Path) -> Lock:
+    """Return the lock of that file; raise DeclarationError when it is damaged."""
+    return decode_lock(read(path).decode(errors="replace"), "/".join(path.parts[-4:]))
