@@ -43,15 +43,15 @@ LOOKS: dict[State, StatusStyle] = {
         StatusStyle(
             state="decayed",
             symbol="†",
-            word="worked once",
-            sentence="worked when they were new; a plain install of today does not",
+            word="works only with packages of its time",
+            sentence="work only with packages of their time; a plain install of today does not",
             css="decayed",
         ),
         StatusStyle(
             state="relaxed",
             symbol="✓+",
-            word="works relaxed",
-            sentence="work together once pins that the release publishes are lifted",
+            word="works with changed dependency pins",
+            sentence="work together when dependency pins of the release are changed",
             css="relaxed",
         ),
         StatusStyle(
@@ -91,6 +91,8 @@ LOOKS: dict[State, StatusStyle] = {
         ),
     )
 }
+# Their words already say by which recipe the cell works.
+NAMES_RECIPE: tuple[State, ...] = ("decayed", "relaxed")
 # A broken cell that nothing could be installed in looks different from one that ran and failed.
 REFUSED = StatusStyle(
     state="broken",

@@ -10,11 +10,12 @@ from compat.advise.answer import Card, Recommended
 from compat.advise.commands import Commands, commands
 from compat.advise.lifted import Lifted
 from compat.advise.request import Goal, Request, Want, label
+from compat.results.snapshot import Entry
 from compat.site.edition import Edition, MatrixReport, cell_page, lock_file, page, place_of
 from compat.site.exports.lock_files import whereabouts
 from compat.site.pages.place_view import View
 from compat.site.status import StatusStyle, style_of
-from compat.site.wording import python_of
+from compat.site.wording import cause_words, python_of
 
 GOAL_WORDS: dict[Goal, str] = {
     "newest": "the newest",
@@ -72,11 +73,14 @@ class Advice(View, frozen=True):
 
 
 class Option(View, frozen=True):
-    """An answer for one version of an axis, and the page that tells more."""
+    """An answer for one version of an axis, and the page with more; `without` says why there is no
+    answer.
+    """
 
     label: str
     path: str
     best: CardView | None
+    without: str = ""
 
 
 class FormField(View, frozen=True):
@@ -160,7 +164,7 @@ def card_view(edition: Edition, volume: MatrixReport, card: Card, trade_off: str
         last=proof.last,
         isolation=proof.isolation,
         stale=proof.stale,
-        fails=proof.fails,
+        fails=tuple(_failing(volume, entry)),
         lifted=card.lifted,
         commands=commands(card.lock, whereabouts(edition, volume, card.lock)),
         published=card.published.command,
@@ -180,9 +184,36 @@ def by_python(edition: Edition, volume: MatrixReport) -> tuple[Option, ...]:
             label=str(python),
             path=page(volume.name, "advise", f"py{python}"),
             best=best(edition, volume, {axis: python}),
+            without=_without(volume, python),
         )
         for python in reversed(volume.board)
     )
+
+
+def _without(volume: MatrixReport, python: Version) -> str:
+    """Why nothing can be recommended for a Python."""
+    places = volume.board[python].values()
+    if any(entry.obstacle is None for entries in places for entry in entries):
+        return "no tested combination"
+    versions = sorted({subject for subject, _ in volume.board[python]})
+    releases = volume.facts.subject_releases(versions[-1])
+    published = releases[-1].published if releases else None
+    requires = None if published is None else published.requires_python
+    if requires is None or requires.contains(python):
+        return "not supported: metadata or a rule excludes every combination"
+    return (
+        f"not supported: {volume.picture.matrix.subject_axis.package} {releases[-1].version}"
+        f" requires Python {requires}"
+    )
+
+
+def _failing(volume: MatrixReport, entry: Entry) -> Iterator[str]:
+    """What does not work in a cell: `FedProx (wrong result)`."""
+    for capability in entry.verdict.capabilities:
+        if capability.status == "no":
+            described = volume.titles.get(capability.id)
+            title = capability.id if described is None else described.title
+            yield f"{title} ({cause_words(capability.cause)})" if capability.cause else title
 
 
 def advise_page(edition: Edition, volume: MatrixReport, python: Version | None) -> AdvisePage:

@@ -14,9 +14,9 @@ from compat.results.snapshot import Entry
 from compat.results.table import SIGNS, ReleaseColumn
 from compat.site.edition import MatrixReport, cell_page, page
 from compat.site.pages.place_view import View
-from compat.site.wording import cut_text, place_words
+from compat.site.wording import cause_words, cut_text, place_words
 
-WORDS = {"yes": "works", "no": "fails", "absent": "not there", "unknown": "not asked"}
+WORDS = {"yes": "works", "no": "fails", "absent": "absent", "unknown": "not tested"}
 
 
 class Stretch(View, frozen=True):
@@ -180,7 +180,7 @@ def stretches(told: Iterable[tuple[Version, Capability | None]]) -> tuple[Stretc
 def capability_statements(found: Sequence[Stretch]) -> tuple[str, ...]:
     """Return what the stretches add up to, as sentences, in the order of the releases."""
     if not found:
-        return ("No tested release was asked for it yet.",)
+        return ("Not tested in any release yet.",)
     alike = [tuple(some) for _, some in groupby(found, key=lambda one: one.status)]
     return tuple(_statement(some, number, len(alike)) for number, some in enumerate(alike))
 
@@ -192,7 +192,7 @@ def short_statement(found: Sequence[Stretch]) -> str:
         f"{WORDS[some[0].status]} {where(some[0].first, some[-1].last, number, len(alike))}"
         for number, some in enumerate(alike)
     ]
-    return ", ".join(told) or "not asked yet"
+    return ", ".join(told) or "not tested yet"
 
 
 def _statement(some: Sequence[Stretch], number: int, of: int) -> str:
@@ -204,7 +204,7 @@ def _statement(some: Sequence[Stretch], number: int, of: int) -> str:
             return f"Works {place}{f', {called}' if called else ''}."
         case "absent":
             missing = next((one.missing for one in some if one.missing), "")
-            return f"Not there {place}{f': looked for {missing}' if missing else ''}."
+            return f"Absent {place}{f': looked for {missing}' if missing else ''}."
         case _:
             return f"Fails {place}."
 
@@ -264,7 +264,9 @@ def _failures(volume: MatrixReport, name: str) -> tuple[Failure, ...]:
         found.setdefault((one.cause, one.subject.partition(" (")[0]), []).append((entry, one))
     return tuple(
         Failure(
-            why=f"{cause}: {cut_text(subject, 300)}" if subject else cause,
+            why=f"{cause_words(cause)}: {cut_text(subject, 300)}"
+            if subject
+            else cause_words(cause),
             known=next(
                 (known for entry, one in some if (known := volume.picture.explained(entry, one))),
                 None,

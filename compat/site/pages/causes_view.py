@@ -17,11 +17,11 @@ _SHOWN = 12
 _KINDS = {
     "excluded": "a rule of the matrix excludes them",
     "yanked": "a release was withdrawn from the index",
-    "requires-python": "a release does not admit the Python",
-    "no-artifact": "a release has no file for the Python and the platform",
-    "conflicting-pin": "the release's own requirement excludes the other version",
+    "requires-python": "a release does not support this Python",
+    "no-artifact": "a release has no file for this Python and platform",
+    "conflicting-pin": "the release pins another version",
     "undated": "the index does not say when a release came out",
-    "no-interpreter": "the machine lacks the interpreter",
+    "no-interpreter": "the interpreter is missing on the machine",
 }
 
 

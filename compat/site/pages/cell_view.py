@@ -16,8 +16,16 @@ from compat.site.edition import Edition, MatrixReport, cell_page, lock_file, pag
 from compat.site.exports.lock_files import whereabouts
 from compat.site.pages.neighbours import Difference, Neighbours, differences, packages
 from compat.site.pages.place_view import View, cell_symbol, has_page, recipe_words
-from compat.site.status import LOOKS, StatusStyle, style_of
-from compat.site.wording import RECIPES, cause_sentence, count, day, place_words, python_of
+from compat.site.status import LOOKS, NAMES_RECIPE, StatusStyle, style_of
+from compat.site.wording import (
+    cause_sentence,
+    cause_words,
+    count,
+    day,
+    place_words,
+    python_of,
+    result_words,
+)
 
 
 class Can(View, frozen=True):
@@ -53,11 +61,12 @@ class Beside(View, frozen=True):
 
 
 class Red(View, frozen=True):
-    """Why the cell is not green: the outcome, a sentence, what is known, the log, and the nearest
-    greener cell.
+    """What fails in the cell: its outcome, the same in words, what is known, the log, and the
+    nearest cell with a better result.
     """
 
     outcome: str
+    result: str
     sentence: str
     known: KnownIssue | None
     log: str
@@ -71,7 +80,6 @@ class CellView(View, frozen=True):
     id: str
     place: str
     recipe: str
-    question: str
     look: StatusStyle
     symbol: str
     stale: bool
@@ -116,8 +124,7 @@ def cell_view(
     return CellView(
         id=cell.id,
         place=place_words(cell, matrix),
-        recipe=RECIPES[cell.recipe][0],
-        question=RECIPES[cell.recipe][1],
+        recipe="" if look.state in NAMES_RECIPE else recipe_words(cell),
         look=look,
         symbol=symbol,
         stale=verdict.stale,
@@ -159,11 +166,11 @@ def _tested(entry: Entry, records: tuple[Record, ...]) -> str:
         return "Not tested yet."
     counted = [outcome for one in entry.counted for outcome in one.outcomes]
     passes = sum(not isinstance(outcome, Failed) for outcome in counted)
-    last = f", last on {day(entry.verdict.latest)}" if entry.verdict.latest is not None else ""
-    told = f"Tested {count(len(counted), 'time')}: {count(passes, 'pass', 'passes')}{last}."
+    last = f", the last on {day(entry.verdict.latest)}" if entry.verdict.latest is not None else ""
+    told = f"{count(len(counted), 'attempt')}, {passes} passed{last}."
     trouble = len(tries) - len(counted)
     return told + (
-        f" {count(trouble, 'more try', 'more tries')} failed for reasons of the machine."
+        f" {count(trouble, 'more attempt')} failed without saying anything about the versions."
         if trouble
         else ""
     )
@@ -184,7 +191,7 @@ def _can(volume: MatrixReport, entry: Entry, one: Capability) -> Can:
         path=page(volume.name, "cap", one.id),
         status=one.status,
         spelling=one.spelling,
-        why=f"{one.cause}: {why}" if one.status == "no" and one.cause else why,
+        why=f"{cause_words(one.cause)}: {why}" if one.status == "no" and one.cause else why,
         known=volume.picture.explained(entry, one) if one.status == "no" else None,
     )
 
@@ -235,6 +242,7 @@ def _red(
     failed = [record for record in records if outcome in record.outcomes]
     return Red(
         outcome=str(outcome),
+        result=result_words(outcome),
         sentence=cause_sentence(outcome),
         known=volume.picture.explained(entry),
         log=failed[-1].log if failed else "",

@@ -13,16 +13,17 @@ from compat.site.status import LOOKS, StatusStyle
 from compat.site.wording import cause_sentence, listed, place_words
 
 WORDS: dict[ChangeKind, str] = {
-    "regressed": "Works less than before",
-    "fixed": "Works better than before",
-    "spurious": "Changes by chance",
+    "regressed": "Regression",
+    "fixed": "Fix",
+    "spurious": "Flaky result",
     "new": "First result",
-    "gone": "No longer known",
-    "same": "As before",
+    "gone": "No result any more",
+    "same": "Unchanged",
 }
-ASKED_ANEW: dict[ChangeKind, str] = {
-    "regressed": "A changed suite finds more faults",
-    "fixed": "A changed suite finds fewer faults",
+# What another suite finds is no change of the versions.
+OTHER_TESTS: dict[ChangeKind, str] = {
+    "regressed": "New tests found problems",
+    "fixed": "Changed tests found fewer problems",
 }
 _MOST_IN_DAY = 60
 
@@ -84,7 +85,7 @@ def _telling(event: Event) -> tuple[float, int]:
 
 def _day(volume: MatrixReport, day: datetime.date, events: list[Event]) -> Day:
     events.sort(key=_telling)
-    words = [_word(event) for event in events]
+    words = [_heading(event) for event in events]
     return Day(
         day=day,
         news=news(volume, events[:_MOST_IN_DAY]),
@@ -93,9 +94,16 @@ def _day(volume: MatrixReport, day: datetime.date, events: list[Event]) -> Day:
     )
 
 
-def _word(event: Event) -> str:
+def _heading(event: Event) -> str:
     kind = event.change.kind
-    return ASKED_ANEW.get(kind, WORDS[kind]) if "suite" in event.beside else WORDS[kind]
+    return OTHER_TESTS.get(kind, WORDS[kind]) if "suite" in event.beside else WORDS[kind]
+
+
+def _word(event: Event) -> str:
+    if "suite" not in event.beside or event.change.kind not in OTHER_TESTS:
+        return _heading(event)
+    packages = "changed too" if "lock" in event.beside else "did not change"
+    return f"{_heading(event)}; the packages {packages}"
 
 
 def _news(volume: MatrixReport, event: Event) -> News:

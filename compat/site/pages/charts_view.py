@@ -57,9 +57,9 @@ def _support(volume: MatrixReport) -> Chart | None:
     others_name = " and ".join(one.package for one in matrix.packages if one is not axis)
     return timeline(
         "support",
-        "What was proven, by the day of the release",
-        f"Each sign is a release of {axis.package} on its day, in the row of the {others_name} that"
-        " it works with.",
+        "Working combinations by release date",
+        f"Each sign is a release of {axis.package} on its release date, in the row of the"
+        f" {others_name} that it works with.",
         [
             Dot(
                 row=label_of(others),
@@ -94,10 +94,10 @@ def _works_share(volume: MatrixReport) -> Chart | None:
     return bars(
         "works",
         "How much of each release works",
-        "Of the capabilities that a release has, the share in per cent that passes in the cell that"
-        " speaks for it.",
+        "Of the capabilities that a release has, the share in per cent that passes in its"
+        " representative cell.",
         points,
-        Table(heads=("release", "works", "share", "not there"), rows=tuple(rows)),
+        Table(heads=("release", "works", "share", "absent"), rows=tuple(rows)),
     )
 
 
@@ -115,7 +115,7 @@ def _metrics(measured: list[tuple[ReleaseColumn, Record]]) -> Iterator[Chart]:
         yield bars(
             f"metric-{name}",
             f"{title}, release by release",
-            f"{title}{f' ({unit})' if unit else ''}, as measured in the cell that speaks for it;"
+            f"{title}{f' ({unit})' if unit else ''}, as measured in its representative cell;"
             f" {better} is better.",
             [
                 Point(label=str(c.version), value=max(0.0, m.value), shown=_shown(m))

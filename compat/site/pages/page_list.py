@@ -76,7 +76,7 @@ def pages(edition: Edition) -> Iterator[Page]:
             "What works with what?"
             f" {', '.join(one.picture.matrix.title for one in edition.volumes)}"
         ),
-        about="Which versions of a library work together, because they were installed and run.",
+        about="Which versions of a library work together, because they were installed and tested.",
         view=partial(home_views, edition),
         inputs=digest(*(one.all for one in tokens.values())),
     )
@@ -98,7 +98,7 @@ def _sections(edition: Edition, volume: MatrixReport, tokens: Tokens) -> Iterato
         (
             "",
             f"{title}: what do I install?",
-            f"Proven versions of {subject}.",
+            f"Tested versions of {subject}.",
             partial(home, edition, volume),
         ),
         (
@@ -110,7 +110,7 @@ def _sections(edition: Edition, volume: MatrixReport, tokens: Tokens) -> Iterato
         (
             "charts",
             f"{title}: over the releases",
-            "Support, speed and works-share.",
+            "Support, speed and share of working capabilities.",
             partial(charts, volume),
         ),
         (
@@ -128,13 +128,13 @@ def _sections(edition: Edition, volume: MatrixReport, tokens: Tokens) -> Iterato
         (
             "proposals",
             f"{title}: proposed minimum versions",
-            "Moves and proof.",
+            "Moves and their evidence.",
             partial(proposal_list, volume),
         ),
         (
             "reliability",
             f"{title}: how far to trust this",
-            "Doubts, counted.",
+            "Coverage, age and isolation of the runs.",
             partial(reliability, volume),
         ),
     )
@@ -161,7 +161,7 @@ def _grids(volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
             path=path,
             template="grid.html",
             title=f"What works with {title} on {where}?",
-            about=f"Each release of {title} against what it needs, on {where}, as it was run.",
+            about=f"Each release of {title} against the packages that it needs, tested on {where}.",
             view=partial(grid, volume, python),
             inputs=tokens.all if python is None else digest(tokens.of(*here), chosen),
             matrix=volume.name,
@@ -184,7 +184,7 @@ def _advice(edition: Edition, volume: MatrixReport, tokens: Tokens) -> Iterator[
             template="advise.html",
             title=f"What to install for {title}{where}",
             about=(
-                f"The newest versions of {title} that were proven to work together{where}, with the"
+                f"The newest versions of {title} that tests show to work together{where}, with the"
                 " commands."
             ),
             view=partial(advise_page, edition, volume, python),
@@ -252,7 +252,7 @@ def _quarters(volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
             path=page(volume.name, "schedule", one.id),
             template="quarter.html",
             title=f"{title}: minimum versions in {words}",
-            about=f"Which versions {title} asks for at least in {words}, and what each move ends.",
+            about=f"Minimum versions of {title} in {words}, and what each move drops.",
             view=partial(quarter_view, volume, one),
             inputs=tokens.all,
             matrix=volume.name,
@@ -266,7 +266,7 @@ def _proposals(volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
             path=page(volume.name, "proposals", one.id),
             template="proposal.html",
             title=title_of(one),
-            about=f"{title_of(one)}: what speaks for it, what against, and what it rests on.",
+            about=f"{title_of(one)}: grounds, objections and evidence.",
             view=partial(proposal_view, volume, one),
             inputs=tokens.all,
             matrix=volume.name,
@@ -282,7 +282,7 @@ def _releases(volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
             path=page(volume.name, "release", str(version)),
             template="release.html",
             title=f"{package} {version}",
-            about=f"What {package} {version} works with, what it asks for, and what is in the way.",
+            about=f"What {package} {version} works with, what it requires, and what is ruled out.",
             view=partial(release_view, volume, version),
             inputs=digest(tokens.of(*known.get(version, ())), versions),
             matrix=volume.name,
@@ -321,8 +321,8 @@ def _cell(
         template="cell.html",
         title=f"{place}: {style_of(entry).word}",
         about=(
-            f"Does {place} work? What was installed, what passed, what failed, and how to do it"
-            " again."
+            f"Does {place} work? What was installed, what passed, what failed, and how to"
+            " reproduce it."
         ),
         view=partial(cell_view, edition, volume, entry, neighbours),
         inputs=tokens.of(*volume.places[place_of(cell)], entry, green, *around),

@@ -22,7 +22,7 @@ Two = tuple[Status | None, Status | None]
 Seen = tuple[tuple[Entry, Two], ...]
 BY_COUNT: tuple[State, ...] = ("none", "one", "both")
 SIGNS: dict[State, str] = {"both": "✓", "one": "◐", "none": "✗", "unknown": "?"}
-SAYS = {"yes": "works", "no": "fails", "absent": "is not there"}
+SAYS = {"yes": "works", "no": "fails", "absent": "is absent"}
 SEPARATOR = "+"
 
 
@@ -226,4 +226,4 @@ def _in_short(two: Two) -> str:
         case "none":
             return "neither works"
         case "unknown":
-            return "not asked of both"
+            return "at least one of them was not tested"

@@ -9,7 +9,7 @@ from compat.plan.cell import Cell
 from compat.results.snapshot import Entry
 from compat.site.edition import cell_page
 from compat.site.status import STALE, StatusStyle, place_look, representative, style_of
-from compat.site.wording import RECIPES, day, listed, place_words, python_of
+from compat.site.wording import RECIPE_WORDS, day, listed, place_words, python_of
 from compat.value import Value
 
 
@@ -67,7 +67,7 @@ def cell_symbol(entry: Entry, siblings: Sequence[Entry] = ()) -> tuple[str, Stat
 
 def recipe_words(cell: Cell) -> str:
     """Return what a cell's recipe is called."""
-    return RECIPES[cell.recipe][0]
+    return RECIPE_WORDS[cell.recipe]
 
 
 def _sentence(spoken: Entry, look: StatusStyle, matrix: Matrix, pythons: Sequence[str]) -> str:

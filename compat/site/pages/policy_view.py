@@ -100,7 +100,7 @@ def schedule_view(volume: MatrixReport) -> ScheduleView:
             f"{names[one.axis]} {one.version}",
             day(one.released),
             "not known yet" if one.until is None else day(one.until),
-            "not told" if one.end_of_life is None else day(one.end_of_life),
+            "not announced" if one.end_of_life is None else day(one.end_of_life),
             "the floor now" if one.is_floor else "",
         )
         for one in made.bars
@@ -112,9 +112,7 @@ def schedule_view(volume: MatrixReport) -> ScheduleView:
     ]
     table = Table(heads=("version", "released", "window ends", "upstream ends", ""), rows=rows)
     title = "How long each version stays in its window"
-    says = (
-        "From its release to the day on which the policy lets the floor pass it; the line is today."
-    )
+    says = "From its release to the day on which the floor may move past it; the line is today."
     return ScheduleView(
         has_policy=picture.ask.policy is not None,
         chart=timeline("windows", title, says, spans, table, made.day) if spans else None,
@@ -183,9 +181,9 @@ def _line(volume: MatrixReport, one: Proposal) -> ProposalLine:
     return ProposalLine(
         title=title_of(one),
         path=page(volume.name, "proposals", one.id),
-        state="open" if one.is_open else "waits",
+        state="open" if one.is_open else "waiting",
         why=one.because if one.is_open else one.objections[0].because,
-        evidence=f"{supporting:,} of {cells}" if every else "there is no cell to ask",
+        evidence=f"{supporting:,} of {cells}" if every else "no cell tests it",
         share=round(100 * supporting / every) if every else 0,
         earliest=one.earliest,
     )

@@ -196,8 +196,8 @@ def _to(context: Context, path: str) -> str:
 
 
 def ticked(text: str) -> Markup:
-    """Return a text with what stands in backticks as code."""
-    parts = printable(text).split("`")
+    """Return a text with its dates in words, and with what stands in backticks as code."""
+    parts = printable(wording.plain_dates(text)).split("`")
     if len(parts) % 2 == 0:
         return Markup.escape("`".join(parts))
     shown = (
@@ -212,9 +212,10 @@ def _number(value: float) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return a clause as a sentence: its first word with a capital unless it is a name of ours, and
-    one full stop.
+    """Return a clause as a sentence of a page: with a capital unless it begins with a name, its
+    dates in words, and one full stop.
     """
+    text = wording.plain_dates(text)
     first = text.partition(" ")[0]
     begun = text[:1].upper() + text[1:] if first.isalpha() else text
     return begun if begun.endswith((".", "!", "?")) else f"{begun}."
@@ -226,6 +227,7 @@ def _day(value: datetime.date | datetime.datetime) -> str:
 
 _FILTERS = {
     "to": _to,
+    "dates": wording.plain_dates,
     "day": _day,
     "seconds": wording.seconds,
     "count": wording.count,
