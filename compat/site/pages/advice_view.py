@@ -37,7 +37,7 @@ class CardView(View, frozen=True):
 
     id: str
     tiles: tuple[Tile, ...]
-    look: StatusStyle
+    style: StatusStyle
     symbol: str
     tested: int
     days: int
@@ -109,16 +109,16 @@ class AdvisePage(View, frozen=True):
     cells_path: str
 
 
-def advice(edition: Edition, volume: MatrixReport, request: Request) -> Advice:
+def advice(edition: Edition, report: MatrixReport, request: Request) -> Advice:
     """Return the answer to a request."""
-    answer = volume.answer(request)
+    answer = report.answer(request)
     if isinstance(answer, Recommended):
         others = tuple(
-            card_view(edition, volume, one.card, one.trade_off) for one in answer.alternatives
+            card_view(edition, report, one.card, one.trade_off) for one in answer.alternatives
         )
-        best = card_view(edition, volume, answer.best)
+        best = card_view(edition, report, answer.best)
         return Advice(best=best, proven=True, alternatives=others, in_the_way=(), changes=())
-    nearest = None if answer.nearest is None else card_view(edition, volume, answer.nearest)
+    nearest = None if answer.nearest is None else card_view(edition, report, answer.nearest)
     return Advice(
         best=nearest,
         proven=False,
@@ -129,20 +129,20 @@ def advice(edition: Edition, volume: MatrixReport, request: Request) -> Advice:
 
 
 def best(
-    edition: Edition, volume: MatrixReport, at: dict[str, Version], goal: Goal = "newest"
+    edition: Edition, report: MatrixReport, at: dict[str, Version], goal: Goal = "newest"
 ) -> CardView | None:
     """Return the best proven card with these coordinates by axis; None when there is none."""
-    for proof in volume.ordered(goal):
+    for proof in report.ordered(goal):
         if all(proof.cell.on(axis).version == version for axis, version in at.items()):
-            return card_view(edition, volume, volume.advisor.card(proof))
+            return card_view(edition, report, report.advisor.card(proof))
     return None
 
 
-def card_view(edition: Edition, volume: MatrixReport, card: Card, trade_off: str = "") -> CardView:
+def card_view(edition: Edition, report: MatrixReport, card: Card, trade_off: str = "") -> CardView:
     """Return a card as pages show it."""
-    proof, matrix = card.proof, volume.picture.matrix
-    entry = volume.picture.by_id[proof.cell.id]
-    look = style_of(entry, volume.places[place_of(proof.cell)])
+    proof, matrix = card.proof, report.picture.matrix
+    entry = report.picture.by_id[proof.cell.id]
+    style = style_of(entry, report.places[place_of(proof.cell)])
     ordered = (
         matrix.subject_axis,
         *(axis for axis in matrix.axes[::-1] if axis.name != matrix.subject),
@@ -157,113 +157,113 @@ def card_view(edition: Edition, volume: MatrixReport, card: Card, trade_off: str
             )
             for axis in ordered
         ),
-        look=look,
-        symbol=look.symbol,
+        style=style,
+        symbol=style.symbol,
         tested=proof.tested,
         days=proof.days,
         last=proof.last,
         isolation=proof.isolation,
         stale=proof.stale,
-        fails=tuple(_failing(volume, entry)),
+        fails=tuple(_failing(report, entry)),
         lifted=card.lifted,
-        commands=commands(card.lock, whereabouts(edition, volume, card.lock)),
+        commands=commands(card.lock, whereabouts(edition, report, card.lock)),
         published=card.published.command,
         published_sentence=card.published.sentence,
         is_published=proof.is_published,
         trade_off=trade_off,
         path=cell_page(proof.cell),
-        lock_path=lock_file(volume.name, proof.cell.id),
+        lock_path=lock_file(report.name, proof.cell.id),
     )
 
 
-def by_python(edition: Edition, volume: MatrixReport) -> tuple[Option, ...]:
+def by_python(edition: Edition, report: MatrixReport) -> tuple[Option, ...]:
     """Return the best answer for each Python, the newest first."""
-    axis = volume.picture.matrix.interpreters.name
+    axis = report.picture.matrix.interpreters.name
     return tuple(
         Option(
             label=str(python),
-            path=page(volume.name, "advise", f"py{python}"),
-            best=best(edition, volume, {axis: python}),
-            without=_without(volume, python),
+            path=page(report.name, "advise", f"py{python}"),
+            best=best(edition, report, {axis: python}),
+            without=_without(report, python),
         )
-        for python in reversed(volume.board)
+        for python in reversed(report.board)
     )
 
 
-def _without(volume: MatrixReport, python: Version) -> str:
+def _without(report: MatrixReport, python: Version) -> str:
     """Why nothing can be recommended for a Python."""
-    places = volume.board[python].values()
+    places = report.board[python].values()
     if any(entry.obstacle is None for entries in places for entry in entries):
         return "no tested combination"
-    versions = sorted({subject for subject, _ in volume.board[python]})
-    releases = volume.facts.subject_releases(versions[-1])
+    versions = sorted({subject for subject, _ in report.board[python]})
+    releases = report.facts.subject_releases(versions[-1])
     published = releases[-1].published if releases else None
     requires = None if published is None else published.requires_python
     if requires is None or requires.contains(python):
         return "not supported: metadata or a rule excludes every combination"
     return (
-        f"not supported: {volume.picture.matrix.subject_axis.package} {releases[-1].version}"
+        f"not supported: {report.picture.matrix.subject_axis.package} {releases[-1].version}"
         f" requires Python {requires}"
     )
 
 
-def _failing(volume: MatrixReport, entry: Entry) -> Iterator[str]:
+def _failing(report: MatrixReport, entry: Entry) -> Iterator[str]:
     """What does not work in a cell: `FedProx (wrong result)`."""
     for capability in entry.verdict.capabilities:
         if capability.status == "no":
-            described = volume.titles.get(capability.id)
+            described = report.titles.get(capability.id)
             title = capability.id if described is None else described.title
             yield f"{title} ({cause_words(capability.cause)})" if capability.cause else title
 
 
-def advise_page(edition: Edition, volume: MatrixReport, python: Version | None) -> AdvisePage:
+def advise_page(edition: Edition, report: MatrixReport, python: Version | None) -> AdvisePage:
     """Return the advisor's page, of all Pythons or of one."""
-    matrix = volume.picture.matrix
+    matrix = report.picture.matrix
     asked = {} if python is None else {matrix.interpreters.name: python}
-    request = Request(wants=_wants(volume, asked))
+    request = Request(wants=_wants(report, asked))
     return AdvisePage(
         subject=matrix.subject_axis.package,
         python="" if python is None else str(python),
-        advice=advice(edition, volume, request),
-        goals=tuple(_goals(edition, volume, asked)),
-        pythons=by_python(edition, volume),
-        others=tuple(_by_others(edition, volume, python)),
+        advice=advice(edition, report, request),
+        goals=tuple(_goals(edition, report, asked)),
+        pythons=by_python(edition, report),
+        others=tuple(_by_others(edition, report, python)),
         choices=tuple(
             FormField(
                 name=axis.name,
                 label=label(axis),
                 versions=tuple(
-                    str(version) for version in reversed(volume.advisor.ranks.positions[axis.name])
+                    str(version) for version in reversed(report.advisor.ranks.positions[axis.name])
                 ),
             )
             for axis in matrix.axes
         ),
         needs=tuple(
-            (one.id, one.title) for one in volume.capabilities if one.id not in volume.helpers
+            (one.id, one.title) for one in report.capabilities if one.id not in report.helpers
         ),
-        table_path=f"api/v1/{volume.name}/advise.json",
-        cells_path=page(volume.name, "cell").removesuffix("index.html"),
+        table_path=f"api/v1/{report.name}/advise.json",
+        cells_path=page(report.name, "cell").removesuffix("index.html"),
     )
 
 
 def _goals(
-    edition: Edition, volume: MatrixReport, at: dict[str, Version]
+    edition: Edition, report: MatrixReport, at: dict[str, Version]
 ) -> Iterator[tuple[str, CardView]]:
     for goal, word in GOAL_WORDS.items():
-        found = best(edition, volume, at, goal)
+        found = best(edition, report, at, goal)
         if found is not None:
             yield word, found
 
 
 def _by_others(
-    edition: Edition, volume: MatrixReport, python: Version | None
+    edition: Edition, report: MatrixReport, python: Version | None
 ) -> Iterator[tuple[str, tuple[Option, ...]]]:
     """For each other package axis, the best answer for each of its versions that anything is proven
     with.
     """
-    matrix = volume.picture.matrix
+    matrix = report.picture.matrix
     proven = [
-        one.cell for one in volume.advisor.proofs if python in (None, python_of(one.cell, matrix))
+        one.cell for one in report.advisor.proofs if python in (None, python_of(one.cell, matrix))
     ]
     for axis in matrix.packages:
         if axis.name == matrix.subject:
@@ -273,16 +273,16 @@ def _by_others(
             at = {axis.name: version} | (
                 {} if python is None else {matrix.interpreters.name: python}
             )
-            card = best(edition, volume, at)
+            card = best(edition, report, at)
             found.append(
                 Option(label=str(version), path="" if card is None else card.path, best=card)
             )
         yield axis.package, tuple(found)
 
 
-def _wants(volume: MatrixReport, at: dict[str, Version]) -> tuple[Want, ...]:
+def _wants(report: MatrixReport, at: dict[str, Version]) -> tuple[Want, ...]:
     return tuple(
         Want(axis=axis, specifier=SpecifierSet(f"=={at[axis.name]}"))
-        for axis in volume.picture.matrix.axes
+        for axis in report.picture.matrix.axes
         if axis.name in at
     )

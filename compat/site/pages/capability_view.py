@@ -57,7 +57,7 @@ class CapabilityView(View, frozen=True):
     `statements` are sentences; `code` and `helper_code` can be copied.
 
     `pairs` are the titles of those it is compared with, and the paths of these pages. `of_helper`
-    is true where the test looks at a file of the suite alone.
+    is true where the test styles at a file of the suite alone.
     """
 
     id: str
@@ -100,36 +100,36 @@ class CapabilityList(View, frozen=True):
     count: int
 
 
-def capability_ids(volume: MatrixReport) -> tuple[str, ...]:
+def capability_ids(report: MatrixReport) -> tuple[str, ...]:
     """Return the ids of all that has a page: the capabilities, and the tests of the suite's own
     helpers; sorted.
     """
-    return tuple(sorted((*volume.asked, *volume.helpers)))
+    return tuple(sorted((*report.asked, *report.helpers)))
 
 
-def capability_list(volume: MatrixReport) -> CapabilityList:
+def capability_list(report: MatrixReport) -> CapabilityList:
     """Return the list of all capabilities."""
-    shown = volume.columns
-    lines = [_line(volume, name, shown) for name in volume.asked]
+    shown = report.columns
+    lines = [_line(report, name, shown) for name in report.asked]
     return CapabilityList(
         groups=tuple(
             (name, tuple(some))
             for name, some in groupby(lines, key=lambda one: one.id.partition(".")[0])
         ),
-        helpers=tuple(_line(volume, name, shown) for name in volume.helpers),
+        helpers=tuple(_line(report, name, shown) for name in report.helpers),
         releases=tuple(str(column.version) for column in shown),
         count=len(lines),
     )
 
 
 def capability_view(
-    volume: MatrixReport, name: str, pairs: tuple[tuple[str, str], ...]
+    report: MatrixReport, name: str, pairs: tuple[tuple[str, str], ...]
 ) -> CapabilityView:
     """Return the view of one capability; `pairs` are titles and paths of those it is compared
     with.
     """
-    shown, told = volume.columns, volume.titles.get(name) or _undescribed(name)
-    strip = tuple(_mark(volume, column, name) for column in shown)
+    shown, told = report.columns, report.titles.get(name) or _undescribed(name)
+    strip = tuple(_mark(report, column, name) for column in shown)
     found = stretches([(column.version, column.capability(name)) for column in shown])
     return CapabilityView(
         id=name,
@@ -139,14 +139,14 @@ def capability_view(
         statements=capability_statements(found),
         stretches=found,
         strip=strip,
-        failures=_failures(volume, name),
+        failures=_failures(report, name),
         looks_for=told.looks_for,
         file=told.file,
         code=told.code,
         helper=told.helper,
-        helper_code=volume.suite.get(told.helper, ""),
+        helper_code=report.suite.get(told.helper, ""),
         untested=sum(one.status == "unknown" for one in strip),
-        of_helper=name in volume.helpers,
+        of_helper=name in report.helpers,
         pairs=pairs,
     )
 
@@ -230,37 +230,37 @@ def _undescribed(name: str) -> Described:
     return Described(id=name, title=name, says="", file="", line=0, code="")
 
 
-def _line(volume: MatrixReport, name: str, shown: Sequence[ReleaseColumn]) -> CapabilityLine:
-    told = volume.titles.get(name)
+def _line(report: MatrixReport, name: str, shown: Sequence[ReleaseColumn]) -> CapabilityLine:
+    told = report.titles.get(name)
     found = stretches([(column.version, column.capability(name)) for column in shown])
     return CapabilityLine(
         id=name,
         title=name if told is None else told.title,
-        path=page(volume.name, "cap", name),
+        path=page(report.name, "cap", name),
         statement=short_statement(found),
-        strip=tuple(_mark(volume, column, name) for column in shown),
+        strip=tuple(_mark(report, column, name) for column in shown),
     )
 
 
-def _mark(volume: MatrixReport, column: ReleaseColumn, name: str) -> Mark:
+def _mark(report: MatrixReport, column: ReleaseColumn, name: str) -> Mark:
     one = column.capability(name)
     status = "unknown" if one is None else one.status
-    others = volume.disagreeing[column.version].get(name, set())
+    others = report.disagreeing[column.version].get(name, set())
     return Mark(
         version=str(column.version),
         status=status,
         word=WORDS[status],
         sign=SIGNS[None if one is None else one.status],
         path=cell_page(column.entry.cell),
-        sentence=f"{place_words(column.entry.cell, volume.picture.matrix)}: {WORDS[status]}",
+        sentence=f"{place_words(column.entry.cell, report.picture.matrix)}: {WORDS[status]}",
         differs=bool(others - {status}),
     )
 
 
-def _failures(volume: MatrixReport, name: str) -> tuple[Failure, ...]:
+def _failures(report: MatrixReport, name: str) -> tuple[Failure, ...]:
     """The cells where it fails, those with the same cause together."""
     found: dict[tuple[str, str], list[tuple[Entry, Capability]]] = {}
-    for entry, one in volume.failures.get(name, ()):
+    for entry, one in report.failures.get(name, ()):
         found.setdefault((one.cause, one.subject.partition(" (")[0]), []).append((entry, one))
     return tuple(
         Failure(
@@ -268,11 +268,11 @@ def _failures(volume: MatrixReport, name: str) -> tuple[Failure, ...]:
             if subject
             else cause_words(cause),
             known=next(
-                (known for entry, one in some if (known := volume.picture.explained(entry, one))),
+                (known for entry, one in some if (known := report.picture.explained(entry, one))),
                 None,
             ),
             cells=tuple(
-                (place_words(e.cell, volume.picture.matrix), cell_page(e.cell))
+                (place_words(e.cell, report.picture.matrix), cell_page(e.cell))
                 for e, _ in some[:20]
             ),
             more=max(0, len(some) - 20),

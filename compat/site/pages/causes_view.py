@@ -54,11 +54,11 @@ class Causes(View, frozen=True):
     planned: int
 
 
-def causes(volume: MatrixReport) -> Causes:
+def causes(report: MatrixReport) -> Causes:
     """Return the causes of a matrix."""
     red: dict[str, list[Entry]] = {}
     indeterminate: dict[str, list[Entry]] = {}
-    for entry in volume.picture.known:
+    for entry in report.picture.known:
         outcome = entry.verdict.outcome
         if isinstance(outcome, Failed):
             # The line of a file differs between versions, the cause does not.
@@ -66,37 +66,37 @@ def causes(volume: MatrixReport) -> Causes:
         elif entry.verdict.kind == "unknown" and entry.runs:
             indeterminate.setdefault(str(entry.runs[-1].outcomes[-1]), []).append(entry)
     return Causes(
-        red=_folded(volume, red),
-        ruled_out=_obstacles(volume),
-        indeterminate=_folded(volume, indeterminate),
-        planned=len(volume.picture.entries),
+        red=_folded(report, red),
+        ruled_out=_obstacles(report),
+        indeterminate=_folded(report, indeterminate),
+        planned=len(report.picture.entries),
     )
 
 
-def _folded(volume: MatrixReport, found: dict[str, list[Entry]]) -> tuple[Cause, ...]:
+def _folded(report: MatrixReport, found: dict[str, list[Entry]]) -> tuple[Cause, ...]:
     ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
-    return tuple(_cause(volume, told, entries) for told, entries in ordered)
+    return tuple(_cause(report, told, entries) for told, entries in ordered)
 
 
-def _cause(volume: MatrixReport, told: str, entries: list[Entry]) -> Cause:
+def _cause(report: MatrixReport, told: str, entries: list[Entry]) -> Cause:
     outcome = parse_outcome(told)
     return Cause(
         outcome=told,
         sentence=cause_sentence(outcome),
-        known=next((known for one in entries if (known := volume.picture.explained(one))), None),
+        known=next((known for one in entries if (known := report.picture.explained(one))), None),
         count=len(entries),
         cells=tuple(
-            (place_words(e.cell, volume.picture.matrix), cell_page(e.cell))
+            (place_words(e.cell, report.picture.matrix), cell_page(e.cell))
             for e in entries[:_SHOWN]
         ),
         more=max(0, len(entries) - _SHOWN),
     )
 
 
-def _obstacles(volume: MatrixReport) -> tuple[RuledOut, ...]:
+def _obstacles(report: MatrixReport) -> tuple[RuledOut, ...]:
     kinds: Counter[str] = Counter()
     sentences: dict[str, Counter[str]] = {}
-    for entry in volume.picture.entries:
+    for entry in report.picture.entries:
         if entry.obstacle is not None and not entry.is_tested:
             kinds[entry.obstacle.kind] += 1
             sentences.setdefault(entry.obstacle.kind, Counter())[entry.obstacle.because] += 1

@@ -16,7 +16,7 @@ from compat.site.edition import Edition, MatrixReport, cell_page, lock_file, pag
 from compat.site.exports.lock_files import whereabouts
 from compat.site.pages.neighbours import Difference, Neighbours, differences, packages
 from compat.site.pages.place_view import View, cell_symbol, has_page, recipe_words
-from compat.site.status import LOOKS, NAMES_RECIPE, StatusStyle, style_of
+from compat.site.status import NAMES_RECIPE, STYLES, StatusStyle, style_of
 from compat.site.wording import (
     cause_sentence,
     cause_words,
@@ -55,7 +55,7 @@ class Beside(View, frozen=True):
     """Another cell as it is shown from here: `label` says what differs."""
 
     label: str
-    look: StatusStyle
+    style: StatusStyle
     symbol: str
     path: str
 
@@ -80,7 +80,7 @@ class CellView(View, frozen=True):
     id: str
     place: str
     recipe: str
-    look: StatusStyle
+    style: StatusStyle
     symbol: str
     stale: bool
     reasons: tuple[str, ...]
@@ -109,23 +109,23 @@ class CellView(View, frozen=True):
 
 
 def cell_view(
-    edition: Edition, volume: MatrixReport, entry: Entry, neighbours: Neighbours
+    edition: Edition, report: MatrixReport, entry: Entry, neighbours: Neighbours
 ) -> CellView:
     """Return the view of a cell; reads its records and its lock, and those of its nearest green
     neighbour.
     """
-    cell, verdict, matrix = entry.cell, entry.verdict, volume.picture.matrix
-    records, siblings = volume.kept.records(cell.id), volume.places[place_of(cell)]
-    lock = volume.locks.get(cell.id)
-    symbol, look = cell_symbol(entry, siblings)
-    here = packages(volume, cell.id, records)
+    cell, verdict, matrix = entry.cell, entry.verdict, report.picture.matrix
+    records, siblings = report.kept.records(cell.id), report.places[place_of(cell)]
+    lock = report.locks.get(cell.id)
+    symbol, style = cell_symbol(entry, siblings)
+    here = packages(report, cell.id, records)
     failing_first = sorted(verdict.capabilities, key=lambda one: (one.status != "no", one.id))
-    can = tuple(_can(volume, entry, one) for one in failing_first)
+    can = tuple(_can(report, entry, one) for one in failing_first)
     return CellView(
         id=cell.id,
         place=place_words(cell, matrix),
-        recipe="" if look.state in NAMES_RECIPE else recipe_words(cell),
-        look=look,
+        recipe="" if style.state in NAMES_RECIPE else recipe_words(cell),
+        style=style,
         symbol=symbol,
         stale=verdict.stale,
         reasons=verdict.reasons,
@@ -134,14 +134,14 @@ def cell_view(
         isolation=records[-1].isolation if records else "",
         remarks=records[-1].remarks if records else (),
         obstacle="" if entry.obstacle is None else entry.obstacle.because,
-        lifted=() if lock is None else lifted(volume.facts, cell, lock),
-        commands=None if lock is None else commands(lock, whereabouts(edition, volume, lock)),
-        run=f"compat run {volume.name} {cell.id}",
-        lock_path="" if lock is None else lock_file(volume.name, cell.id),
+        lifted=() if lock is None else lifted(report.facts, cell, lock),
+        commands=None if lock is None else commands(lock, whereabouts(edition, report, lock)),
+        run=f"compat run {report.name} {cell.id}",
+        lock_path="" if lock is None else lock_file(report.name, cell.id),
         pins=0 if lock is None else len(lock.pins),
-        red=_red(volume, entry, records, neighbours, here),
+        red=_red(report, entry, records, neighbours, here),
         capabilities=can,
-        helpers=tuple(_can(volume, entry, one) for one in verdict.helpers),
+        helpers=tuple(_can(report, entry, one) for one in verdict.helpers),
         counts=", ".join(
             f"{sum(one.status == s for one in can)} {s}" for s in ("yes", "no", "absent")
         )
@@ -153,10 +153,10 @@ def cell_view(
         ),
         packages=tuple(sorted(here.items())),
         recipes=tuple(_beside(one, siblings) for one in siblings if one is not entry),
-        beside=_axes_beside(volume, entry, neighbours),
-        release_path=page(volume.name, "release", str(cell.on(matrix.subject).version)),
-        grid_path=page(volume.name, "grid", f"py{python_of(cell, matrix)}"),
-        api_path=f"api/v1/{volume.name}/cells/{cell.id}.json",
+        beside=_axes_beside(report, entry, neighbours),
+        release_path=page(report.name, "release", str(cell.on(matrix.subject).version)),
+        grid_path=page(report.name, "grid", f"py{python_of(cell, matrix)}"),
+        api_path=f"api/v1/{report.name}/cells/{cell.id}.json",
     )
 
 
@@ -176,8 +176,8 @@ def _tested(entry: Entry, records: tuple[Record, ...]) -> str:
     )
 
 
-def _can(volume: MatrixReport, entry: Entry, one: Capability) -> Can:
-    told = volume.titles.get(one.id)
+def _can(report: MatrixReport, entry: Entry, one: Capability) -> Can:
+    told = report.titles.get(one.id)
     why = one.subject
     if one.status == "absent":
         why = (
@@ -188,11 +188,11 @@ def _can(volume: MatrixReport, entry: Entry, one: Capability) -> Can:
     return Can(
         id=one.id,
         title=one.id if told is None else told.title,
-        path=page(volume.name, "cap", one.id),
+        path=page(report.name, "cap", one.id),
         status=one.status,
         spelling=one.spelling,
         why=f"{cause_words(one.cause)}: {why}" if one.status == "no" and one.cause else why,
-        known=volume.picture.explained(entry, one) if one.status == "no" else None,
+        known=report.picture.explained(entry, one) if one.status == "no" else None,
     )
 
 
@@ -226,7 +226,7 @@ def _tries(record: Record, counting: frozenset[Outcome]) -> tuple[Tried, ...]:
 
 
 def _red(
-    volume: MatrixReport,
+    report: MatrixReport,
     entry: Entry,
     records: tuple[Record, ...],
     neighbours: Neighbours,
@@ -237,40 +237,45 @@ def _red(
         return None
     green = neighbours.greener(entry)
     there = (
-        {} if green is None else packages(volume, green.cell.id, volume.kept.records(green.cell.id))
+        {} if green is None else packages(report, green.cell.id, report.kept.records(green.cell.id))
     )
     failed = [record for record in records if outcome in record.outcomes]
     return Red(
         outcome=str(outcome),
         result=result_words(outcome),
         sentence=cause_sentence(outcome),
-        known=volume.picture.explained(entry),
+        known=report.picture.explained(entry),
         log=failed[-1].log if failed else "",
         green=None
         if green is None
-        else _named(green, f"{place_words(green.cell, volume.picture.matrix)}"),
+        else _named(green, f"{place_words(green.cell, report.picture.matrix)}"),
         differences=differences(here, there) if here and there else (),
     )
 
 
 def _named(entry: Entry, words: str) -> Beside:
-    symbol, look = cell_symbol(entry)
+    symbol, style = cell_symbol(entry)
     path = cell_page(entry.cell) if has_page(entry) else ""
-    return Beside(label=f"{words}, {recipe_words(entry.cell)}", look=look, symbol=symbol, path=path)
+    return Beside(
+        label=f"{words}, {recipe_words(entry.cell)}", style=style, symbol=symbol, path=path
+    )
 
 
 def _beside(entry: Entry, siblings: tuple[Entry, ...]) -> Beside:
-    look = style_of(entry, siblings)
-    if look.state == "unknown":
-        look = LOOKS["unknown"]
+    style = style_of(entry, siblings)
+    if style.state == "unknown":
+        style = STYLES["unknown"]
     path = cell_page(entry.cell) if has_page(entry) else ""
     return Beside(
-        label=recipe_words(entry.cell), look=look, symbol=cell_symbol(entry, siblings)[0], path=path
+        label=recipe_words(entry.cell),
+        style=style,
+        symbol=cell_symbol(entry, siblings)[0],
+        path=path,
     )
 
 
 def _axes_beside(
-    volume: MatrixReport, entry: Entry, neighbours: Neighbours
+    report: MatrixReport, entry: Entry, neighbours: Neighbours
 ) -> tuple[tuple[str, Beside | None, Beside | None], ...]:
     found = neighbours.beside(entry.cell)
     return tuple(
@@ -279,7 +284,7 @@ def _axes_beside(
             _along(found[axis.name][0], axis.name),
             _along(found[axis.name][1], axis.name),
         )
-        for axis in volume.picture.matrix.axes
+        for axis in report.picture.matrix.axes
         if any(found[axis.name])
     )
 
@@ -287,7 +292,10 @@ def _axes_beside(
 def _along(entry: Entry | None, axis: str) -> Beside | None:
     if entry is None:
         return None
-    symbol, look = cell_symbol(entry)
+    symbol, style = cell_symbol(entry)
     return Beside(
-        label=str(entry.cell.on(axis).version), look=look, symbol=symbol, path=cell_page(entry.cell)
+        label=str(entry.cell.on(axis).version),
+        style=style,
+        symbol=symbol,
+        path=cell_page(entry.cell),
     )

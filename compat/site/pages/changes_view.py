@@ -9,7 +9,7 @@ from compat.results.verdict import Kind
 from compat.site.edition import MatrixReport, cell_page
 from compat.site.history import Event
 from compat.site.pages.place_view import View, recipe_words
-from compat.site.status import LOOKS, StatusStyle
+from compat.site.status import STYLES, StatusStyle
 from compat.site.wording import cause_sentence, listed, place_words
 
 WORDS: dict[ChangeKind, str] = {
@@ -33,7 +33,7 @@ class News(View, frozen=True):
 
     kind: ChangeKind
     word: str
-    look: StatusStyle
+    style: StatusStyle
     before: str
     place: str
     recipe: str
@@ -58,24 +58,24 @@ class ChangesPage(View, frozen=True):
     count: int
 
 
-def changes_page(volume: MatrixReport) -> ChangesPage:
+def changes_page(report: MatrixReport) -> ChangesPage:
     """Return what changed."""
-    found = volume.events
+    found = report.events
     days = tuple(
-        _day(volume, day, [*some])
+        _day(report, day, [*some])
         for day, some in groupby(found, key=lambda one: one.moment.date())
     )
     return ChangesPage(days=days, count=len(found))
 
 
-def newest(volume: MatrixReport, most: int) -> tuple[News, ...]:
+def newest(report: MatrixReport, most: int) -> tuple[News, ...]:
     """Return the newest changes; regressions before fixes before first results of one day."""
-    return news(volume, sorted(volume.events, key=_telling)[:most])
+    return news(report, sorted(report.events, key=_telling)[:most])
 
 
-def news(volume: MatrixReport, events: Iterable[Event]) -> tuple[News, ...]:
+def news(report: MatrixReport, events: Iterable[Event]) -> tuple[News, ...]:
     """Return events as news."""
-    return tuple(_news(volume, event) for event in events)
+    return tuple(_news(report, event) for event in events)
 
 
 def _telling(event: Event) -> tuple[float, int]:
@@ -83,12 +83,12 @@ def _telling(event: Event) -> tuple[float, int]:
     return -event.moment.date().toordinal(), order.index(event.change.kind)
 
 
-def _day(volume: MatrixReport, day: datetime.date, events: list[Event]) -> Day:
+def _day(report: MatrixReport, day: datetime.date, events: list[Event]) -> Day:
     events.sort(key=_telling)
     words = [_heading(event) for event in events]
     return Day(
         day=day,
-        news=news(volume, events[:_MOST_IN_DAY]),
+        news=news(report, events[:_MOST_IN_DAY]),
         counts=tuple((word, words.count(word)) for word in dict.fromkeys(words)),
         more=max(0, len(events) - _MOST_IN_DAY),
     )
@@ -106,7 +106,7 @@ def _word(event: Event) -> str:
     return f"{_heading(event)}; the packages {packages}"
 
 
-def _news(volume: MatrixReport, event: Event) -> News:
+def _news(report: MatrixReport, event: Event) -> News:
     change, cell = event.change, event.entry.cell
     kind: Kind = event.verdict.kind
     why = (
@@ -122,9 +122,9 @@ def _news(volume: MatrixReport, event: Event) -> News:
     return News(
         kind=change.kind,
         word=_word(event),
-        look=LOOKS[state],
-        before="" if change.before in (None, "unknown") else LOOKS[change.before].word,
-        place=place_words(cell, volume.picture.matrix),
+        style=STYLES[state],
+        before="" if change.before in (None, "unknown") else STYLES[change.before].word,
+        place=place_words(cell, report.picture.matrix),
         recipe="" if state == "relaxed" else recipe_words(cell),
         path=cell_page(cell),
         why=why,

@@ -12,7 +12,7 @@ from compat.site.edition import MatrixReport
 from compat.site.pages.charts import Chart, Dot, Point, Table, bars, timeline
 from compat.site.pages.grid_view import PROVEN, label_of
 from compat.site.pages.place_view import View
-from compat.site.status import place_look
+from compat.site.status import place_style
 from compat.site.wording import day
 
 
@@ -23,34 +23,34 @@ class Charts(View, frozen=True):
     host: str
 
 
-def charts(volume: MatrixReport) -> Charts:
+def charts(report: MatrixReport) -> Charts:
     """Return the charts; measurements are those of the cell that speaks for each release, on one
     class of machine.
     """
     told = [
-        (column, records[-1]) for column in volume.columns if (records := _counting(volume, column))
+        (column, records[-1]) for column in report.columns if (records := _counting(report, column))
     ]
     hosts = Counter(record.host for _, record in told)
     host = hosts.most_common(1)[0][0] if hosts else ""
     measured = [(column, record) for column, record in told if record.host == host]
-    found = [_support(volume), _works_share(volume), *_metrics(measured)]
+    found = [_support(report), _works_share(report), *_metrics(measured)]
     return Charts(charts=tuple(one for one in found if one is not None), host=host)
 
 
-def _counting(volume: MatrixReport, column: ReleaseColumn) -> tuple[Record, ...]:
-    return tuple(one for one in volume.kept.records(column.entry.cell.id) if one.metrics)
+def _counting(report: MatrixReport, column: ReleaseColumn) -> tuple[Record, ...]:
+    return tuple(one for one in report.kept.records(column.entry.cell.id) if one.metrics)
 
 
-def _support(volume: MatrixReport) -> Chart | None:
+def _support(report: MatrixReport) -> Chart | None:
     """Each release at the day it came out, in the row of what it was proven with."""
-    matrix = volume.picture.matrix
+    matrix = report.picture.matrix
     axis = matrix.subject_axis
     found = set()
-    for board in volume.board.values():
+    for board in report.board.values():
         for (subject, others), entries in board.items():
-            look, on = place_look(entries), volume.released(axis.name, subject)
-            if look.state in PROVEN and on is not None:
-                found.add((others, on, subject, look))
+            style, on = place_style(entries), report.released(axis.name, subject)
+            if style.state in PROVEN and on is not None:
+                found.add((others, on, subject, style))
     if not found:
         return None
     ordered = sorted(found, key=lambda one: (one[0], one[1], one[2], one[3].state))[::-1]
@@ -64,25 +64,25 @@ def _support(volume: MatrixReport) -> Chart | None:
             Dot(
                 row=label_of(others),
                 on=on,
-                css=look.css,
-                sign=look.symbol,
-                says=f"{subject}: {look.word}",
+                css=style.css,
+                sign=style.symbol,
+                says=f"{subject}: {style.word}",
             )
-            for others, on, subject, look in ordered
+            for others, on, subject, style in ordered
         ],
         Table(
             heads=(axis.package, "released", others_name, "verdict"),
             rows=tuple(
-                (str(subject), day(on), label_of(others), look.word)
-                for others, on, subject, look in ordered
+                (str(subject), day(on), label_of(others), style.word)
+                for others, on, subject, style in ordered
             ),
         ),
     )
 
 
-def _works_share(volume: MatrixReport) -> Chart | None:
+def _works_share(report: MatrixReport) -> Chart | None:
     points, rows = [], []
-    for column in volume.columns:
+    for column in report.columns:
         statuses = [one.status for one in column.entry.verdict.capabilities]
         asked = [status for status in statuses if status != "absent"]
         share = 100 * asked.count("yes") / len(asked) if asked else 0.0

@@ -13,12 +13,10 @@ from compat.results.snapshot import Entry
 from compat.site.edition import MatrixReport, Versions, page
 from compat.site.pages.place_view import AnswerPart, GridPlace, View, place_view
 from compat.site.status import (
-    BLOCKED,
-    DECLARED,
-    LOOKS,
-    REFUSED,
+    STYLES,
     StatusStyle,
-    place_look,
+    is_admitted,
+    place_style,
     representative,
 )
 from compat.site.wording import python_of, ranges
@@ -50,9 +48,9 @@ class GridRow(View, frozen=True):
 
 
 class Key(View, frozen=True):
-    """An entry of the legend: a look in use, and how many places have it."""
+    """An entry of the legend: a style in use, and how many places have it."""
 
-    look: StatusStyle
+    style: StatusStyle
     count: int
 
 
@@ -84,18 +82,18 @@ class Grid(View, frozen=True):
     hidden: int
 
 
-def grid_path(volume: MatrixReport, python: Version | None) -> str:
+def grid_path(report: MatrixReport, python: Version | None) -> str:
     """Return the path of the grid of a Python, or of all."""
-    return page(volume.name, "grid", "all" if python is None else f"py{python}")
+    return page(report.name, "grid", "all" if python is None else f"py{python}")
 
 
-def main_python(volume: MatrixReport) -> Version | None:
+def main_python(report: MatrixReport) -> Version | None:
     """Return the newest Python on which anything was tested; where nothing was, the newest that a
     release admits.
 
     None, for all of them, where the matrix has no cell: nothing is on the index yet.
     """
-    told = {python: _told(board) for python, board in volume.board.items()}
+    told = {python: _told(board) for python, board in report.board.items()}
     for counts in (0, 1):
         found = [python for python, numbers in told.items() if numbers[counts]]
         if found:
@@ -103,31 +101,31 @@ def main_python(volume: MatrixReport) -> Version | None:
     return [*told][-1] if told else None
 
 
-def grid(volume: MatrixReport, python: Version | None) -> Grid:
+def grid(report: MatrixReport, python: Version | None) -> Grid:
     """Return the grid of one Python, or with None that of all: each place as it is on the best of
     them.
     """
-    matrix = volume.picture.matrix
-    places = _all(volume) if python is None else volume.board[python]
+    matrix = report.picture.matrix
+    places = _all(report) if python is None else report.board[python]
     said = {where: entries for where, entries in places.items() if _says_something(entries)}
     columns = sorted({others for _, others in said})
     rows = sorted({subject for subject, _ in said}, reverse=True)
     every = sorted({others for _, others in places})
     tested, declared = _told(places)
-    looks = Counter(place_look(entries) for entries in said.values())
+    styles = Counter(place_style(entries) for entries in said.values())
     return Grid(
         label="all Pythons" if python is None else f"Python {python}",
         others=" and ".join(axis.package for axis in _other_axes(matrix)),
         subject=matrix.subject_axis.package,
         columns=tuple(
-            GridColumn(label=label_of(others), released=_newest(volume, others))
+            GridColumn(label=label_of(others), released=_newest(report, others))
             for others in columns
         ),
         rows=tuple(
-            _row(volume, subject, columns, every, places, python is None) for subject in rows
+            _row(report, subject, columns, every, places, python is None) for subject in rows
         ),
-        legend=tuple(Key(look=look, count=looks[look]) for look in _ordered(looks)),
-        choices=choices(volume, python),
+        legend=tuple(Key(style=style, count=styles[style]) for style in _ordered(styles)),
+        choices=choices(report, python),
         tested=tested,
         declared=declared,
         stale=sum(representative(entries).verdict.stale for entries in said.values()),
@@ -135,14 +133,14 @@ def grid(volume: MatrixReport, python: Version | None) -> Grid:
     )
 
 
-def choices(volume: MatrixReport, here: Version | None) -> tuple[GridChoice, ...]:
+def choices(report: MatrixReport, here: Version | None) -> tuple[GridChoice, ...]:
     """Return the grids to choose from, each with how many of its places were tested."""
-    tested = {python: _told(board)[0] for python, board in volume.board.items()}
-    options = [(None, _told(_all(volume))[0]), *sorted(tested.items(), reverse=True)]
+    tested = {python: _told(board)[0] for python, board in report.board.items()}
+    options = [(None, _told(_all(report))[0]), *sorted(tested.items(), reverse=True)]
     return tuple(
         GridChoice(
             label="all" if python is None else str(python),
-            path=grid_path(volume, python),
+            path=grid_path(report, python),
             tested=count,
             is_here=python == here,
         )
@@ -158,32 +156,32 @@ def answers(
     """
     found = defaultdict[StatusStyle, list[str]](list)
     for label, entries in places:
-        look = place_look(entries)
-        if look.state in PROVEN:
-            found[look].append(label)
+        style = place_style(entries)
+        if style.state in PROVEN:
+            found[style].append(label)
     return tuple(
-        AnswerPart(look=look, versions=ranges(found[look], every)) for look in _ordered(found)
+        AnswerPart(style=style, versions=ranges(found[style], every)) for style in _ordered(found)
     )
 
 
 def _row(
-    volume: MatrixReport,
+    report: MatrixReport,
     subject: Version,
     columns: Sequence[Versions],
     every: Sequence[Versions],
     places: Board,
     over_pythons: bool,
 ) -> GridRow:
-    matrix = volume.picture.matrix
+    matrix = report.picture.matrix
     here = [(others, places[subject, others]) for others in every if (subject, others) in places]
-    admitted = [label_of(others) for others, entries in here if _is_admitted(entries)]
+    admitted = [label_of(others) for others, entries in here if is_admitted(entries)]
     shown = tuple(
         _shown(matrix, places.get((subject, others), ()), over_pythons) for others in columns
     )
     return GridRow(
         version=str(subject),
-        path=page(volume.name, "release", str(subject)),
-        released=volume.released(matrix.subject, subject),
+        path=page(report.name, "release", str(subject)),
+        released=report.released(matrix.subject, subject),
         answers=answers(
             ((label_of(others), entries) for others, entries in here),
             [label_of(one) for one in every],
@@ -203,23 +201,23 @@ def _shown(matrix: Matrix, entries: tuple[Entry, ...], over_pythons: bool) -> Gr
     if not entries:
         return None
     if not _says_something(entries):
-        return None if place_look(entries).state == "unknown" else place_view(entries, matrix)
+        return None if place_style(entries).state == "unknown" else place_view(entries, matrix)
     alike: Sequence[str] = ()
     if over_pythons:
         by_python = defaultdict[Version, list[Entry]](list)
         for entry in entries:
             by_python[python_of(entry.cell, matrix)].append(entry)
-        look = place_look(entries)
+        style = place_style(entries)
         alike = [
-            str(python) for python, some in sorted(by_python.items()) if place_look(some) == look
+            str(python) for python, some in sorted(by_python.items()) if place_style(some) == style
         ]
     return place_view(entries, matrix, alike)
 
 
-def _all(volume: MatrixReport) -> Board:
+def _all(report: MatrixReport) -> Board:
     """The places of all Pythons in one."""
     found: dict[tuple[Version, Versions], tuple[Entry, ...]] = {}
-    for board in volume.board.values():
+    for board in report.board.values():
         for where, entries in board.items():
             found[where] = (*found.get(where, ()), *entries)
     return found
@@ -227,15 +225,11 @@ def _all(volume: MatrixReport) -> Board:
 
 def _told(places: Board) -> tuple[int, int]:
     tested = sum(any(entry.is_tested for entry in entries) for entries in places.values())
-    return tested, sum(_is_admitted(entries) for entries in places.values())
+    return tested, sum(is_admitted(entries) for entries in places.values())
 
 
 def _says_something(entries: Sequence[Entry]) -> bool:
-    return any(entry.is_tested for entry in entries) or _is_admitted(entries)
-
-
-def _is_admitted(entries: Sequence[Entry]) -> bool:
-    return any(e.planned and e.cell.recipe == "fresh" and e.obstacle is None for e in entries)
+    return any(entry.is_tested for entry in entries) or is_admitted(entries)
 
 
 def _other_axes(matrix: Matrix) -> tuple[PackageAxis, ...]:
@@ -247,15 +241,12 @@ def label_of(others: Versions) -> str:
     return " · ".join(map(str, others)) or "alone"
 
 
-def _newest(volume: MatrixReport, others: Versions) -> datetime.date | None:
-    axes = _other_axes(volume.picture.matrix)
-    days = [volume.released(axis.name, version) for axis, version in zip(axes, others, strict=True)]
+def _newest(report: MatrixReport, others: Versions) -> datetime.date | None:
+    axes = _other_axes(report.picture.matrix)
+    days = [report.released(axis.name, version) for axis, version in zip(axes, others, strict=True)]
     return max((one for one in days if one is not None), default=None)
 
 
-def _ordered(looks: Iterable[StatusStyle]) -> list[StatusStyle]:
-    order = [*LOOKS.values()]
-    order.insert(order.index(LOOKS["broken"]) + 1, REFUSED)
-    order.insert(order.index(LOOKS["unknown"]), DECLARED)
-    order.insert(order.index(LOOKS["unknown"]), BLOCKED)
-    return sorted(looks, key=order.index)
+def _ordered(styles: Iterable[StatusStyle]) -> list[StatusStyle]:
+    order = [*STYLES.values()]
+    return sorted(styles, key=order.index)

@@ -22,12 +22,12 @@ class Difference(View, frozen=True):
 
 
 class Neighbours:
-    """The known cells of a volume by their places on the axes."""
+    """The known cells of a report by their places on the axes."""
 
-    def __init__(self, volume: MatrixReport) -> None:
-        """Take the volume."""
-        self._names = tuple(axis.name for axis in volume.picture.matrix.axes)
-        known = volume.picture.known
+    def __init__(self, report: MatrixReport) -> None:
+        """Take the report."""
+        self._names = tuple(axis.name for axis in report.picture.matrix.axes)
+        known = report.picture.known
         every = [sorted({entry.cell.on(name).version for entry in known}) for name in self._names]
         self._numbers = [
             {version: number for number, version in enumerate(versions)} for versions in every
@@ -116,12 +116,12 @@ def _apart(one: int, other: int) -> int:
     return abs(one - other)
 
 
-def packages(volume: MatrixReport, cell: str, records: tuple[Record, ...]) -> dict[str, str]:
+def packages(report: MatrixReport, cell: str, records: tuple[Record, ...]) -> dict[str, str]:
     """Return what stands in a cell: as it was found installed, else as its lock pins it."""
     for record in reversed(records):
         if record.installed:
             return {one.name: one.version for one in record.installed}
-    lock = volume.locks.get(cell)
+    lock = report.locks.get(cell)
     return {} if lock is None else {pin.name: str(pin.version) for pin in lock.pins}
 
 

@@ -66,17 +66,17 @@ class Pairs:
     other does not.
     """
 
-    def __init__(self, volume: MatrixReport) -> None:
-        """Take the volume."""
-        self.volume = volume
-        self._cells = tuple((column.entry, *reversed(column.others)) for column in volume.columns)
+    def __init__(self, report: MatrixReport) -> None:
+        """Take the report."""
+        self.report = report
+        self._cells = tuple((column.entry, *reversed(column.others)) for column in report.columns)
         told = [
             [{one.id: one.status for one in e.verdict.capabilities} for e in cells]
             for cells in self._cells
         ]
         self._support = {
             name: tuple(tuple(found.get(name) for found in cells) for cells in told)
-            for name in volume.asked
+            for name in report.asked
         }
         self._shown = digest([[entry.cell.id for entry in cells] for cells in self._cells])
 
@@ -96,17 +96,17 @@ class Pairs:
         """Return a digest of what every cell says of the two, and of what the suite calls them."""
         return digest(
             self._shown,
-            [(self.volume.titles.get(name), self._support[name]) for name in (first, second)],
+            [(self.report.titles.get(name), self._support[name]) for name in (first, second)],
         )
 
     def title(self, name: str) -> str:
         """Return what the suite calls a capability; its id where it does not describe it."""
-        told = self.volume.titles.get(name)
+        told = self.report.titles.get(name)
         return name if told is None else told.title
 
     def path(self, first: str, second: str) -> str:
         """Return the path of a pair's page."""
-        return page(self.volume.name, "cap", f"{first}{SEPARATOR}{second}")
+        return page(self.report.name, "cap", f"{first}{SEPARATOR}{second}")
 
     def links(self, name: str) -> tuple[tuple[str, str], ...]:
         """Return the pairs of a capability: the title of the other one, and the path of the pair's
@@ -134,10 +134,10 @@ class Pairs:
         )
 
     def _capability(self, name: str) -> tuple[str, str, str]:
-        told = self.volume.titles.get(name)
+        told = self.report.titles.get(name)
         return (
             self.title(name),
-            page(self.volume.name, "cap", name),
+            page(self.report.name, "cap", name),
             "" if told is None else told.says,
         )
 
@@ -158,7 +158,7 @@ class Pairs:
         )
 
     def _version(self, cells: Seen) -> Version:
-        return cells[0][0].cell.on(self.volume.picture.matrix.subject).version
+        return cells[0][0].cell.on(self.report.picture.matrix.subject).version
 
     def _meeting(self, cells: Seen) -> Meeting | None:
         entry = next((entry for entry, two in cells if pair_state(two) == "both"), None)
@@ -167,9 +167,9 @@ class Pairs:
         version = str(self._version(cells))
         return Meeting(
             version=version,
-            release_path=page(self.volume.name, "release", version),
+            release_path=page(self.report.name, "release", version),
             place=(
-                f"{place_words(entry.cell, self.volume.picture.matrix)}, {recipe_words(entry.cell)}"
+                f"{place_words(entry.cell, self.report.picture.matrix)}, {recipe_words(entry.cell)}"
             ),
             path=cell_page(entry.cell),
         )
@@ -182,7 +182,7 @@ class Pairs:
             state=state,
             sign=SIGNS[state],
             path=cell_page(entry.cell),
-            sentence=f"{place_words(entry.cell, self.volume.picture.matrix)}: {_in_short(two)}",
+            sentence=f"{place_words(entry.cell, self.report.picture.matrix)}: {_in_short(two)}",
             differs=any(pair_state(other) != state for _, other in others),
         )
 

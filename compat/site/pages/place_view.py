@@ -8,7 +8,7 @@ from compat.declare.matrix import Matrix
 from compat.plan.cell import Cell
 from compat.results.snapshot import Entry
 from compat.site.edition import cell_page
-from compat.site.status import STALE, StatusStyle, place_look, representative, style_of
+from compat.site.status import STALE, StatusStyle, place_style, representative, style_of
 from compat.site.wording import RECIPE_WORDS, day, listed, place_words, python_of
 from compat.value import Value
 
@@ -31,9 +31,9 @@ class GridPlace(View, frozen=True):
 
 
 class AnswerPart(View, frozen=True):
-    """A part of a row's answer: a look, and the versions that have it, as ranges."""
+    """A part of a row's answer: a style, and the versions that have it, as ranges."""
 
-    look: StatusStyle
+    style: StatusStyle
     versions: str
 
 
@@ -41,16 +41,16 @@ def place_view(entries: Sequence[Entry], matrix: Matrix, pythons: Sequence[str] 
     """Return the place of these entries; `pythons`, where there are any, are named instead of its
     own.
     """
-    spoken, look = representative(entries), place_look(entries)
-    symbol, css = look.symbol, look.css
+    spoken, style = representative(entries), place_style(entries)
+    symbol, css = style.symbol, style.css
     if spoken.verdict.stale:
         symbol, css = symbol + STALE[0], f"{css} {STALE[1]}"
     return GridPlace(
         css=css,
         symbol=symbol,
-        sentence=_sentence(spoken, look, matrix, pythons),
+        sentence=_sentence(spoken, style, matrix, pythons),
         path=cell_page(spoken.cell) if has_page(spoken) else "",
-        kind=look.state,
+        kind=style.state,
     )
 
 
@@ -60,9 +60,9 @@ def has_page(entry: Entry) -> bool:
 
 
 def cell_symbol(entry: Entry, siblings: Sequence[Entry] = ()) -> tuple[str, StatusStyle]:
-    """Return the symbol and the look of one cell, staleness included."""
-    look = style_of(entry, siblings)
-    return look.symbol + (STALE[0] if entry.verdict.stale else ""), look
+    """Return the symbol and the style of one cell, staleness included."""
+    style = style_of(entry, siblings)
+    return style.symbol + (STALE[0] if entry.verdict.stale else ""), style
 
 
 def recipe_words(cell: Cell) -> str:
@@ -70,14 +70,14 @@ def recipe_words(cell: Cell) -> str:
     return RECIPE_WORDS[cell.recipe]
 
 
-def _sentence(spoken: Entry, look: StatusStyle, matrix: Matrix, pythons: Sequence[str]) -> str:
+def _sentence(spoken: Entry, style: StatusStyle, matrix: Matrix, pythons: Sequence[str]) -> str:
     where = place_words(spoken.cell, matrix)
     if pythons:
         where = where.removesuffix(str(python_of(spoken.cell, matrix))) + listed(pythons)
     verdict = spoken.verdict
     tested = f", tested {day(verdict.latest)}" if verdict.latest is not None else ""
     recipe = (
-        f", {recipe_words(spoken.cell)}" if look.state in ("partial", "broken", "flaky") else ""
+        f", {recipe_words(spoken.cell)}" if style.state in ("partial", "broken", "flaky") else ""
     )
     old = f" ({STALE[1]})" if verdict.stale else ""
-    return f"{where}: {look.word}{recipe}{tested}{old}"
+    return f"{where}: {style.word}{recipe}{tested}{old}"

@@ -90,11 +90,11 @@ class ProposalView(View, frozen=True):
     command: str
 
 
-def schedule_view(volume: MatrixReport) -> ScheduleView:
+def schedule_view(report: MatrixReport) -> ScheduleView:
     """Return the view of the schedule."""
-    picture = volume.picture
-    made = volume.schedule
-    names = {axis.name: label(axis) for axis in picture.matrix.axes}
+    snapshot = report.picture
+    made = report.schedule
+    names = {axis.name: label(axis) for axis in snapshot.matrix.axes}
     rows = tuple(
         (
             f"{names[one.axis]} {one.version}",
@@ -114,7 +114,7 @@ def schedule_view(volume: MatrixReport) -> ScheduleView:
     title = "How long each version stays in its window"
     says = "From its release to the day on which the floor may move past it; the line is today."
     return ScheduleView(
-        has_policy=picture.ask.policy is not None,
+        has_policy=snapshot.ask.policy is not None,
         chart=timeline("windows", title, says, spans, table, made.day) if spans else None,
         moves=made.moves,
         minimums=tuple(
@@ -125,29 +125,29 @@ def schedule_view(volume: MatrixReport) -> ScheduleView:
             )
             for one in made.minimums
         ),
-        quarters=quarter_links(volume),
+        quarters=quarter_links(report),
         axes=tuple(names[axis] for axis in {one.axis: None for one in made.bars}),
-        calendar_path=f"cal/{volume.name}/all.ics",
+        calendar_path=f"cal/{report.name}/all.ics",
     )
 
 
-def proposal_list(volume: MatrixReport) -> ProposalList:
+def proposal_list(report: MatrixReport) -> ProposalList:
     """Return the list of proposals."""
-    picture = volume.picture
+    snapshot = report.picture
     return ProposalList(
-        has_policy=picture.ask.policy is not None,
-        proposals=tuple(_line(volume, one) for one in volume.proposals),
+        has_policy=snapshot.ask.policy is not None,
+        proposals=tuple(_line(report, one) for one in report.proposals),
         floors=tuple(
             Arithmetic(label=one.package, at=str(one.at), lines=one.arithmetic)
-            for one in floors(picture, picture.day)
+            for one in floors(snapshot, snapshot.day)
         ),
     )
 
 
-def proposal_view(volume: MatrixReport, one: Proposal) -> ProposalView:
+def proposal_view(report: MatrixReport, one: Proposal) -> ProposalView:
     """Return the view of a proposal."""
     return ProposalView(
-        line=_line(volume, one),
+        line=_line(report, one),
         release=one.release,
         grounds=one.grounds,
         objections=tuple(objection.because for objection in one.objections),
@@ -155,7 +155,7 @@ def proposal_view(volume: MatrixReport, one: Proposal) -> ProposalView:
         evidence=tuple(
             ProofLine(
                 cell=proof.cell,
-                path=_known_page(volume, proof.cell),
+                path=_known_page(report, proof.cell),
                 word=proof.word,
                 because=proof.because,
                 supports=proof.supports,
@@ -165,7 +165,7 @@ def proposal_view(volume: MatrixReport, one: Proposal) -> ProposalView:
         lost=tuple(f"{gone.package} {', '.join(map(str, gone.versions))}" for gone in one.lost),
         gained=tuple(f"{won.package} {', '.join(map(str, won.versions))}" for won in one.gained),
         needs=one.needs,
-        command=f"compat propose {volume.name}",
+        command=f"compat propose {report.name}",
     )
 
 
@@ -175,12 +175,12 @@ def title_of(one: Proposal) -> str:
     return f"{verb} the floor of {one.package} from {one.current} to {one.proposed}"
 
 
-def _line(volume: MatrixReport, one: Proposal) -> ProposalLine:
+def _line(report: MatrixReport, one: Proposal) -> ProposalLine:
     supporting, every = sum(proof.supports for proof in one.evidence), len(one.evidence)
     cells = count(every, "cell supports it", "cells support it")
     return ProposalLine(
         title=title_of(one),
-        path=page(volume.name, "proposals", one.id),
+        path=page(report.name, "proposals", one.id),
         state="open" if one.is_open else "waiting",
         why=one.because if one.is_open else one.objections[0].because,
         evidence=f"{supporting:,} of {cells}" if every else "no cell tests it",
@@ -189,8 +189,8 @@ def _line(volume: MatrixReport, one: Proposal) -> ProposalLine:
     )
 
 
-def _known_page(volume: MatrixReport, cell: str) -> str:
-    entry = volume.picture.by_id.get(cell)
+def _known_page(report: MatrixReport, cell: str) -> str:
+    entry = report.picture.by_id.get(cell)
     return (
         cell_page(entry.cell)
         if entry is not None and (entry.runs or entry.lock_digest is not None)

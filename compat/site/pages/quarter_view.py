@@ -53,15 +53,15 @@ class QuarterView(View, frozen=True):
     schedule_path: str
 
 
-def quarter_links(volume: MatrixReport) -> tuple[QuarterLink, ...]:
+def quarter_links(report: MatrixReport) -> tuple[QuarterLink, ...]:
     """Return the links to all quarters, the present one first."""
-    return tuple(_link(volume, one) for one in quarters(volume.schedule))
+    return tuple(_link(report, one) for one in quarters(report.schedule))
 
 
-def quarter_view(volume: MatrixReport, one: Quarter) -> QuarterView:
+def quarter_view(report: MatrixReport, one: Quarter) -> QuarterView:
     """Return the view of a quarter."""
-    names = {axis.name: label(axis) for axis in volume.picture.matrix.axes}
-    known, proven = quarters(volume.schedule), dict(one.proven)
+    names = {axis.name: label(axis) for axis in report.picture.matrix.axes}
+    known, proven = quarters(report.schedule), dict(one.proven)
     at = known.index(one)
     return QuarterView(
         on=one.on,
@@ -72,9 +72,9 @@ def quarter_view(volume: MatrixReport, one: Quarter) -> QuarterView:
             for name, v in one.floors
         ),
         moves=tuple(map(_move, one.moves)),
-        before=_link(volume, known[at - 1]) if at else None,
-        after=_link(volume, known[at + 1]) if at + 1 < len(known) else None,
-        schedule_path=page(volume.name, "schedule"),
+        before=_link(report, known[at - 1]) if at else None,
+        after=_link(report, known[at + 1]) if at + 1 < len(known) else None,
+        schedule_path=page(report.name, "schedule"),
     )
 
 
@@ -88,8 +88,8 @@ def _move(one: ScheduledMove) -> MoveLine:
     return MoveLine(move=one, ends=tuple(map(affected, one.lost)))
 
 
-def _link(volume: MatrixReport, one: Quarter) -> QuarterLink:
+def _link(report: MatrixReport, one: Quarter) -> QuarterLink:
     words = f"{one.begin.year} Q{one.id[-1]}"
     return QuarterLink(
-        words=words, path=page(volume.name, "schedule", one.id), moves=len(one.moves)
+        words=words, path=page(report.name, "schedule", one.id), moves=len(one.moves)
     )

@@ -20,14 +20,14 @@ from compat.site import status, wording
 from compat.site.edition import Edition, Made, SiteFile, segment
 from compat.site.pages.menu import menu_of
 from compat.site.pages.page_list import Page, pages
-from compat.site.pages.reports import report_address
+from compat.site.pages.problem_report import problem_link
 from compat.site.tokens import digest
 
 # What no HTML may hold becomes a replacement sign.
 _UNPRINTABLE: dict[int, str] = {
     code: "\ufffd" for code in (*range(0x20), 0x7F, *range(0x80, 0xA0)) if code not in (9, 10, 13)
 }
-# Marks that turn the reading direction are shown by their number, so that no name can look like
+# Marks that turn the reading direction are shown by their number, so that no name can style like
 # another one.
 _BIDI = {
     code: f"\\u{code:04x}"
@@ -59,7 +59,6 @@ class Printer:
         self._environment.filters |= _FILTERS
         self._environment.globals |= {
             "STALE": status.STALE,
-            "LOOKS": status.LOOKS,
             "edition": edition,
         }
 
@@ -99,10 +98,13 @@ class Printer:
     def html(self, page: Page) -> bytes:
         """Return the page as UTF-8."""
         menu = None if page.matrix is None else menu_of(self.edition.volume(page.matrix))
-        about = page.report
-        report = "" if about is None else report_address(self.edition, page.title, page.path, about)
+        link = (
+            ""
+            if page.problem is None
+            else problem_link(self.edition, page.title, page.path, page.problem)
+        )
         return self._print(
-            page.template, page.path, page=page, view=page.view(), menu=menu, report=report
+            page.template, page.path, page=page, view=page.view(), menu=menu, problem_link=link
         )
 
     def moved(self, path: str, target: str) -> bytes:
@@ -130,7 +132,7 @@ def printable(value: Any) -> Any:
 
 
 def html_of_markdown(text: str) -> Markup:
-    """Return a text of ours as HTML; what looks like HTML in it stays text."""
+    """Return a text of ours as HTML; what styles like HTML in it stays text."""
     rendered = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
     first, *rest = rendered.replace("</table>", "</table></div>").split("<table>")
     # Each region of a page needs a name of its own.
