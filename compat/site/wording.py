@@ -199,9 +199,9 @@ def seconds(value: float) -> str:
     return f"{value:.0f} s" if value < 119.5 else f"{value / 60:.0f} min"
 
 
-def count(number: int, one: str, many: str = "") -> str:
+def count(number: int, singular: str, plural: str = "") -> str:
     """Return a number with its noun: `1 cell`, `12 cells`, `27,132 cells`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def listed(words: Sequence[str], most: int = 6) -> str:
@@ -216,10 +216,13 @@ def place_words(cell: Cell, matrix: Matrix) -> str:
     """Return the place of a cell in words, the subject first: `demo 1.2 with base 2.1 on Python
     3.9`.
     """
-    subject, at = matrix.subject_axis, {one.axis: one.version for one in cell.coordinates}
-    others = [f"{axis.package} {at[axis.name]}" for axis in matrix.packages if axis is not subject]
+    versions = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}
+    subject, *others = (
+        f"{axis.package} {versions[axis.name]}"
+        for axis in sorted(matrix.packages, key=lambda axis: axis is not matrix.subject_axis)
+    )
     company = f" with {listed(others)}" if others else ""
-    return f"{subject.package} {at[subject.name]}{company} on Python {at[matrix.interpreters.name]}"
+    return f"{subject}{company} on Python {versions[matrix.interpreters.name]}"
 
 
 def python_of(cell: Cell, matrix: Matrix) -> Version:

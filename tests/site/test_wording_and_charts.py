@@ -176,4 +176,4 @@ def test_a_timeline_has_a_row_for_each_name_and_every_mark_in_its_row(
         row = names.index(shape.says)
         assert shape.x >= chart.left
         assert shape.x + shape.width <= WIDTH
-        assert abs(shape.y + shape.height / 2 - chart.ys[row].at) < HEIGHT_OF_ROW / 2
+        assert abs(shape.y + shape.height / 2 - chart.ys[row].position) < HEIGHT_OF_ROW / 2

@@ -1,6 +1,5 @@
 """The `site` room's answer to "what do I install?": the advisor's cards as pages show them."""
 
-import datetime
 from collections.abc import Iterator
 
 from packaging.specifiers import SpecifierSet
@@ -9,10 +8,13 @@ from packaging.version import Version
 from compat.advise.answer import Card, Recommended
 from compat.advise.commands import Commands, commands
 from compat.advise.lifted import Lifted
+from compat.advise.proof import TestedCombination
+from compat.advise.published import AsPublished
 from compat.advise.request import Goal, Request, Want, label
 from compat.results.snapshot import Entry
 from compat.site.edition import Edition, MatrixReport, cell_page, lock_file, page, place_of
 from compat.site.exports.lock_files import whereabouts
+from compat.site.pages.capability_view import capability_title
 from compat.site.pages.place_view import View
 from compat.site.status import StatusStyle, style_of
 from compat.site.wording import cause_words, python_of
@@ -35,21 +37,14 @@ class Tile(View, frozen=True):
 class CardView(View, frozen=True):
     """A proven combination, with its commands and its evidence."""
 
-    id: str
+    proof: TestedCombination
     tiles: tuple[Tile, ...]
     style: StatusStyle
     symbol: str
-    tested: int
-    days: int
-    last: datetime.date
-    isolation: str
-    stale: tuple[str, ...]
     fails: tuple[str, ...]
     lifted: tuple[Lifted, ...]
     commands: Commands
-    published: str
-    published_sentence: str
-    is_published: bool
+    published: AsPublished
     trade_off: str
     path: str
     lock_path: str
@@ -57,7 +52,7 @@ class CardView(View, frozen=True):
     @property
     def words(self) -> str:
         """The combination in words."""
-        return ", ".join(f"{one.label} {one.version}" for one in self.tiles)
+        return ", ".join(f"{tile.label} {tile.version}" for tile in self.tiles)
 
 
 class Advice(View, frozen=True):
@@ -114,7 +109,8 @@ def advice(edition: Edition, report: MatrixReport, request: Request) -> Advice:
     answer = report.answer(request)
     if isinstance(answer, Recommended):
         others = tuple(
-            card_view(edition, report, one.card, one.trade_off) for one in answer.alternatives
+            card_view(edition, report, alternative.card, alternative.trade_off)
+            for alternative in answer.alternatives
         )
         best = card_view(edition, report, answer.best)
         return Advice(best=best, proven=True, alternatives=others, in_the_way=(), changes=())
@@ -129,11 +125,11 @@ def advice(edition: Edition, report: MatrixReport, request: Request) -> Advice:
 
 
 def best(
-    edition: Edition, report: MatrixReport, at: dict[str, Version], goal: Goal = "newest"
+    edition: Edition, report: MatrixReport, coordinates: dict[str, Version], goal: Goal = "newest"
 ) -> CardView | None:
     """Return the best proven card with these coordinates by axis; None when there is none."""
     for proof in report.ordered(goal):
-        if all(proof.cell.on(axis).version == version for axis, version in at.items()):
+        if all(proof.cell.on(axis).version == version for axis, version in coordinates.items()):
             return card_view(edition, report, report.advisor.card(proof))
     return None
 
@@ -148,7 +144,7 @@ def card_view(edition: Edition, report: MatrixReport, card: Card, trade_off: str
         *(axis for axis in matrix.axes[::-1] if axis.name != matrix.subject),
     )
     return CardView(
-        id=proof.cell.id,
+        proof=proof,
         tiles=tuple(
             Tile(
                 label=label(axis),
@@ -159,17 +155,10 @@ def card_view(edition: Edition, report: MatrixReport, card: Card, trade_off: str
         ),
         style=style,
         symbol=style.symbol,
-        tested=proof.tested,
-        days=proof.days,
-        last=proof.last,
-        isolation=proof.isolation,
-        stale=proof.stale,
         fails=tuple(_failing(report, entry)),
         lifted=card.lifted,
         commands=commands(card.lock, whereabouts(edition, report, card.lock)),
-        published=card.published.command,
-        published_sentence=card.published.sentence,
-        is_published=proof.is_published,
+        published=card.published,
         trade_off=trade_off,
         path=cell_page(proof.cell),
         lock_path=lock_file(report.name, proof.cell.id),
@@ -211,8 +200,7 @@ def _failing(report: MatrixReport, entry: Entry) -> Iterator[str]:
     """What does not work in a cell: `FedProx (wrong result)`."""
     for capability in entry.verdict.capabilities:
         if capability.status == "no":
-            described = report.titles.get(capability.id)
-            title = capability.id if described is None else described.title
+            title = capability_title(report, capability.id)
             yield f"{title} ({cause_words(capability.cause)})" if capability.cause else title
 
 
@@ -239,7 +227,9 @@ def advise_page(edition: Edition, report: MatrixReport, python: Version | None) 
             for axis in matrix.axes
         ),
         needs=tuple(
-            (one.id, one.title) for one in report.capabilities if one.id not in report.helpers
+            (described.id, described.title)
+            for described in report.capabilities
+            if described.id not in report.helpers
         ),
         table_path=f"api/v1/{report.name}/advise.json",
         cells_path=page(report.name, "cell").removesuffix("index.html"),
@@ -247,12 +237,12 @@ def advise_page(edition: Edition, report: MatrixReport, python: Version | None) 
 
 
 def _goals(
-    edition: Edition, report: MatrixReport, at: dict[str, Version]
+    edition: Edition, report: MatrixReport, coordinates: dict[str, Version]
 ) -> Iterator[tuple[str, CardView]]:
     for goal, word in GOAL_WORDS.items():
-        found = best(edition, report, at, goal)
-        if found is not None:
-            yield word, found
+        card = best(edition, report, coordinates, goal)
+        if card is not None:
+            yield word, card
 
 
 def _by_others(
@@ -263,26 +253,28 @@ def _by_others(
     """
     matrix = report.picture.matrix
     proven = [
-        one.cell for one in report.advisor.proofs if python in (None, python_of(one.cell, matrix))
+        proof.cell
+        for proof in report.advisor.proofs
+        if python in (None, python_of(proof.cell, matrix))
     ]
     for axis in matrix.packages:
         if axis.name == matrix.subject:
             continue
-        found = []
+        options = []
         for version in sorted({cell.on(axis.name).version for cell in proven}, reverse=True):
-            at = {axis.name: version} | (
+            coordinates = {axis.name: version} | (
                 {} if python is None else {matrix.interpreters.name: python}
             )
-            card = best(edition, report, at)
-            found.append(
+            card = best(edition, report, coordinates)
+            options.append(
                 Option(label=str(version), path="" if card is None else card.path, best=card)
             )
-        yield axis.package, tuple(found)
+        yield axis.package, tuple(options)
 
 
-def _wants(report: MatrixReport, at: dict[str, Version]) -> tuple[Want, ...]:
+def _wants(report: MatrixReport, coordinates: dict[str, Version]) -> tuple[Want, ...]:
     return tuple(
-        Want(axis=axis, specifier=SpecifierSet(f"=={at[axis.name]}"))
+        Want(axis=axis, specifier=SpecifierSet(f"=={coordinates[axis.name]}"))
         for axis in report.picture.matrix.axes
-        if axis.name in at
+        if axis.name in coordinates
     )

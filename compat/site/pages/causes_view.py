@@ -9,9 +9,9 @@ import msgspec
 from compat.declare.matrix import KnownIssue
 from compat.results.snapshot import Entry
 from compat.run.outcome import Failed, parse_outcome
-from compat.site.edition import MatrixReport, cell_page
-from compat.site.pages.place_view import View
-from compat.site.wording import cause_sentence, place_words
+from compat.site.edition import MatrixReport
+from compat.site.pages.place_view import View, links_to
+from compat.site.wording import cause_sentence
 
 _SHOWN = 12
 _KINDS = {
@@ -73,22 +73,21 @@ def causes(report: MatrixReport) -> Causes:
     )
 
 
-def _folded(report: MatrixReport, found: dict[str, list[Entry]]) -> tuple[Cause, ...]:
-    ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
-    return tuple(_cause(report, told, entries) for told, entries in ordered)
+def _folded(report: MatrixReport, by_outcome: dict[str, list[Entry]]) -> tuple[Cause, ...]:
+    ordered = sorted(by_outcome.items(), key=lambda item: (-len(item[1]), item[0]))
+    return tuple(_cause(report, outcome, entries) for outcome, entries in ordered)
 
 
-def _cause(report: MatrixReport, told: str, entries: list[Entry]) -> Cause:
-    outcome = parse_outcome(told)
+def _cause(report: MatrixReport, text: str, entries: list[Entry]) -> Cause:
+    outcome = parse_outcome(text)
     return Cause(
-        outcome=told,
+        outcome=text,
         sentence=cause_sentence(outcome),
-        known=next((known for one in entries if (known := report.picture.explained(one))), None),
-        count=len(entries),
-        cells=tuple(
-            (place_words(e.cell, report.picture.matrix), cell_page(e.cell))
-            for e in entries[:_SHOWN]
+        known=next(
+            (known for entry in entries if (known := report.picture.explained(entry))), None
         ),
+        count=len(entries),
+        cells=links_to(entries[:_SHOWN], report.picture.matrix),
         more=max(0, len(entries) - _SHOWN),
     )
 

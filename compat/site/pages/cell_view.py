@@ -14,8 +14,9 @@ from compat.run.evidence import Metric
 from compat.run.outcome import Failed, Outcome
 from compat.site.edition import Edition, MatrixReport, cell_page, lock_file, page, place_of
 from compat.site.exports.lock_files import whereabouts
+from compat.site.pages.capability_view import capability_title
 from compat.site.pages.neighbours import Difference, Neighbours, differences, packages
-from compat.site.pages.place_view import View, cell_symbol, has_page, recipe_words
+from compat.site.pages.place_view import View, cell_symbol, entry_page, recipe_words
 from compat.site.status import NAMES_RECIPE, STYLES, StatusStyle, style_of
 from compat.site.wording import (
     cause_sentence,
@@ -118,9 +119,11 @@ def cell_view(
     records, siblings = report.kept.records(cell.id), report.places[place_of(cell)]
     lock = report.locks.get(cell.id)
     symbol, style = cell_symbol(entry, siblings)
-    here = packages(report, cell.id, records)
-    failing_first = sorted(verdict.capabilities, key=lambda one: (one.status != "no", one.id))
-    can = tuple(_can(report, entry, one) for one in failing_first)
+    installed = packages(report, cell.id, records)
+    failing_first = sorted(
+        verdict.capabilities, key=lambda capability: (capability.status != "no", capability.id)
+    )
+    can = tuple(_can(report, entry, capability) for capability in failing_first)
     return CellView(
         id=cell.id,
         place=place_words(cell, matrix),
@@ -139,20 +142,23 @@ def cell_view(
         run=f"compat run {report.name} {cell.id}",
         lock_path="" if lock is None else lock_file(report.name, cell.id),
         pins=0 if lock is None else len(lock.pins),
-        red=_red(report, entry, records, neighbours, here),
+        red=_red(report, entry, records, neighbours, installed),
         capabilities=can,
-        helpers=tuple(_can(report, entry, one) for one in verdict.helpers),
+        helpers=tuple(_can(report, entry, helper) for helper in verdict.helpers),
         counts=", ".join(
-            f"{sum(one.status == s for one in can)} {s}" for s in ("yes", "no", "absent")
+            f"{sum(capability.status == s for capability in can)} {s}"
+            for s in ("yes", "no", "absent")
         )
         if can
         else "",
         metrics=records[-1].metrics if records else (),
         tries=tuple(
-            one for record in reversed(records) for one in _tries(record, _counting(entry, record))
+            attempt
+            for record in reversed(records)
+            for attempt in _tries(record, _counting(entry, record))
         ),
-        packages=tuple(sorted(here.items())),
-        recipes=tuple(_beside(one, siblings) for one in siblings if one is not entry),
+        packages=tuple(sorted(installed.items())),
+        recipes=tuple(_beside(sibling, siblings) for sibling in siblings if sibling is not entry),
         beside=_axes_beside(report, entry, neighbours),
         release_path=page(report.name, "release", str(cell.on(matrix.subject).version)),
         grid_path=page(report.name, "grid", f"py{python_of(cell, matrix)}"),
@@ -164,42 +170,43 @@ def _tested(entry: Entry, records: tuple[Record, ...]) -> str:
     tries = [outcome for record in records for outcome in record.outcomes]
     if not tries:
         return "Not tested yet."
-    counted = [outcome for one in entry.counted for outcome in one.outcomes]
+    counted = [outcome for run in entry.counted for outcome in run.outcomes]
     passes = sum(not isinstance(outcome, Failed) for outcome in counted)
     last = f", the last on {day(entry.verdict.latest)}" if entry.verdict.latest is not None else ""
-    told = f"{count(len(counted), 'attempt')}, {passes} passed{last}."
+    summary = f"{count(len(counted), 'attempt')}, {passes} passed{last}."
     trouble = len(tries) - len(counted)
-    return told + (
+    return summary + (
         f" {count(trouble, 'more attempt')} failed without saying anything about the versions."
         if trouble
         else ""
     )
 
 
-def _can(report: MatrixReport, entry: Entry, one: Capability) -> Can:
-    told = report.titles.get(one.id)
-    why = one.subject
-    if one.status == "absent":
+def _can(report: MatrixReport, entry: Entry, capability: Capability) -> Can:
+    why = capability.subject
+    if capability.status == "absent":
         why = (
-            f"looked for {', '.join(one.missing)}"
-            if one.missing
+            f"looked for {', '.join(capability.missing)}"
+            if capability.missing
             else "this version has no such API"
         )
     return Can(
-        id=one.id,
-        title=one.id if told is None else told.title,
-        path=page(report.name, "cap", one.id),
-        status=one.status,
-        spelling=one.spelling,
-        why=f"{cause_words(one.cause)}: {why}" if one.status == "no" and one.cause else why,
-        known=report.picture.explained(entry, one) if one.status == "no" else None,
+        id=capability.id,
+        title=capability_title(report, capability.id),
+        path=page(report.name, "cap", capability.id),
+        status=capability.status,
+        spelling=capability.spelling,
+        why=f"{cause_words(capability.cause)}: {why}"
+        if capability.status == "no" and capability.cause
+        else why,
+        known=report.picture.explained(entry, capability) if capability.status == "no" else None,
     )
 
 
 def _counting(entry: Entry, record: Record) -> frozenset[Outcome]:
     """The outcomes of a record that say something about the versions."""
-    runs = (one for one in entry.counted if one.run.started == record.started)
-    return frozenset(outcome for one in runs for outcome in one.outcomes)
+    runs = (run for run in entry.counted if run.run.started == record.started)
+    return frozenset(outcome for run in runs for outcome in run.outcomes)
 
 
 def _tries(record: Record, counting: frozenset[Outcome]) -> tuple[Tried, ...]:
@@ -230,13 +237,13 @@ def _red(
     entry: Entry,
     records: tuple[Record, ...],
     neighbours: Neighbours,
-    here: dict[str, str],
+    installed: dict[str, str],
 ) -> Red | None:
     outcome = entry.verdict.outcome
     if entry.verdict.kind not in ("broken", "partial", "flaky") or outcome is None:
         return None
     green = neighbours.greener(entry)
-    there = (
+    others = (
         {} if green is None else packages(report, green.cell.id, report.kept.records(green.cell.id))
     )
     failed = [record for record in records if outcome in record.outcomes]
@@ -249,15 +256,17 @@ def _red(
         green=None
         if green is None
         else _named(green, f"{place_words(green.cell, report.picture.matrix)}"),
-        differences=differences(here, there) if here and there else (),
+        differences=differences(installed, others) if installed and others else (),
     )
 
 
 def _named(entry: Entry, words: str) -> Beside:
     symbol, style = cell_symbol(entry)
-    path = cell_page(entry.cell) if has_page(entry) else ""
     return Beside(
-        label=f"{words}, {recipe_words(entry.cell)}", style=style, symbol=symbol, path=path
+        label=f"{words}, {recipe_words(entry.cell)}",
+        style=style,
+        symbol=symbol,
+        path=entry_page(entry),
     )
 
 
@@ -265,27 +274,26 @@ def _beside(entry: Entry, siblings: tuple[Entry, ...]) -> Beside:
     style = style_of(entry, siblings)
     if style.state == "unknown":
         style = STYLES["unknown"]
-    path = cell_page(entry.cell) if has_page(entry) else ""
     return Beside(
         label=recipe_words(entry.cell),
         style=style,
         symbol=cell_symbol(entry, siblings)[0],
-        path=path,
+        path=entry_page(entry),
     )
 
 
 def _axes_beside(
     report: MatrixReport, entry: Entry, neighbours: Neighbours
 ) -> tuple[tuple[str, Beside | None, Beside | None], ...]:
-    found = neighbours.beside(entry.cell)
+    beside = neighbours.beside(entry.cell)
     return tuple(
         (
             label(axis),
-            _along(found[axis.name][0], axis.name),
-            _along(found[axis.name][1], axis.name),
+            _along(beside[axis.name][0], axis.name),
+            _along(beside[axis.name][1], axis.name),
         )
         for axis in report.picture.matrix.axes
-        if any(found[axis.name])
+        if any(beside[axis.name])
     )
 
 

@@ -60,12 +60,12 @@ class ChangesPage(View, frozen=True):
 
 def changes_page(report: MatrixReport) -> ChangesPage:
     """Return what changed."""
-    found = report.events
+    events = report.events
     days = tuple(
-        _day(report, day, [*some])
-        for day, some in groupby(found, key=lambda one: one.moment.date())
+        _day(report, day, [*group])
+        for day, group in groupby(events, key=lambda event: event.moment.date())
     )
-    return ChangesPage(days=days, count=len(found))
+    return ChangesPage(days=days, count=len(events))
 
 
 def newest(report: MatrixReport, most: int) -> tuple[News, ...]:

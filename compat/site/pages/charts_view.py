@@ -27,34 +27,34 @@ def charts(report: MatrixReport) -> Charts:
     """Return the charts; measurements are those of the cell that speaks for each release, on one
     class of machine.
     """
-    told = [
+    newest = [
         (column, records[-1]) for column in report.columns if (records := _counting(report, column))
     ]
-    hosts = Counter(record.host for _, record in told)
+    hosts = Counter(record.host for _, record in newest)
     host = hosts.most_common(1)[0][0] if hosts else ""
-    measured = [(column, record) for column, record in told if record.host == host]
-    found = [_support(report), _works_share(report), *_metrics(measured)]
-    return Charts(charts=tuple(one for one in found if one is not None), host=host)
+    measured = [(column, record) for column, record in newest if record.host == host]
+    drawn = [_support(report), _works_share(report), *_metrics(measured)]
+    return Charts(charts=tuple(chart for chart in drawn if chart is not None), host=host)
 
 
 def _counting(report: MatrixReport, column: ReleaseColumn) -> tuple[Record, ...]:
-    return tuple(one for one in report.kept.records(column.entry.cell.id) if one.metrics)
+    return tuple(record for record in report.kept.records(column.entry.cell.id) if record.metrics)
 
 
 def _support(report: MatrixReport) -> Chart | None:
     """Each release at the day it came out, in the row of what it was proven with."""
     matrix = report.picture.matrix
     axis = matrix.subject_axis
-    found = set()
+    points = set()
     for board in report.board.values():
         for (subject, others), entries in board.items():
             style, on = place_style(entries), report.released(axis.name, subject)
             if style.state in PROVEN and on is not None:
-                found.add((others, on, subject, style))
-    if not found:
+                points.add((others, on, subject, style))
+    if not points:
         return None
-    ordered = sorted(found, key=lambda one: (one[0], one[1], one[2], one[3].state))[::-1]
-    others_name = " and ".join(one.package for one in matrix.packages if one is not axis)
+    ordered = sorted(points, key=lambda point: (point[0], point[1], point[2], point[3].state))[::-1]
+    others_name = " and ".join(other.package for other in matrix.packages if other is not axis)
     return timeline(
         "support",
         "Working combinations by release date",
@@ -83,7 +83,7 @@ def _support(report: MatrixReport) -> Chart | None:
 def _works_share(report: MatrixReport) -> Chart | None:
     points, rows = [], []
     for column in report.columns:
-        statuses = [one.status for one in column.entry.verdict.capabilities]
+        statuses = [capability.status for capability in column.entry.verdict.capabilities]
         asked = [status for status in statuses if status != "absent"]
         share = 100 * asked.count("yes") / len(asked) if asked else 0.0
         shown = f"{asked.count('yes')} of {len(asked)}"
@@ -106,11 +106,13 @@ def _metrics(measured: list[tuple[ReleaseColumn, Record]]) -> Iterator[Chart]:
     for name in sorted(names):
         if names[name] < 2:
             continue
-        found = [(c, r, metric) for c, r in measured for metric in r.metrics if metric.name == name]
+        values = [
+            (c, r, metric) for c, r in measured for metric in r.metrics if metric.name == name
+        ]
         title, better, unit = (
             name.replace("_", " ").capitalize(),
-            found[0][2].better,
-            found[0][2].unit,
+            values[0][2].better,
+            values[0][2].unit,
         )
         yield bars(
             f"metric-{name}",
@@ -119,13 +121,13 @@ def _metrics(measured: list[tuple[ReleaseColumn, Record]]) -> Iterator[Chart]:
             f" {better} is better.",
             [
                 Point(label=str(c.version), value=max(0.0, m.value), shown=_shown(m))
-                for c, _, m in found
+                for c, _, m in values
             ],
             Table(
                 heads=("release", name.replace("_", " "), "measured in", "on"),
                 rows=tuple(
                     (str(c.version), _shown(m), c.entry.cell.id, day(r.started.date()))
-                    for c, r, m in found
+                    for c, r, m in values
                 ),
             ),
         )

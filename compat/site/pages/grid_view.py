@@ -93,12 +93,12 @@ def main_python(report: MatrixReport) -> Version | None:
 
     None, for all of them, where the matrix has no cell: nothing is on the index yet.
     """
-    told = {python: _told(board) for python, board in report.board.items()}
+    counted = {python: _told(board) for python, board in report.board.items()}
     for counts in (0, 1):
-        found = [python for python, numbers in told.items() if numbers[counts]]
-        if found:
-            return found[-1]
-    return [*told][-1] if told else None
+        pythons = [python for python, numbers in counted.items() if numbers[counts]]
+        if pythons:
+            return pythons[-1]
+    return [*counted][-1] if counted else None
 
 
 def grid(report: MatrixReport, python: Version | None) -> Grid:
@@ -107,12 +107,12 @@ def grid(report: MatrixReport, python: Version | None) -> Grid:
     """
     matrix = report.picture.matrix
     places = _all(report) if python is None else report.board[python]
-    said = {where: entries for where, entries in places.items() if _says_something(entries)}
-    columns = sorted({others for _, others in said})
-    rows = sorted({subject for subject, _ in said}, reverse=True)
+    shown = {where: entries for where, entries in places.items() if _says_something(entries)}
+    columns = sorted({others for _, others in shown})
+    rows = sorted({subject for subject, _ in shown}, reverse=True)
     every = sorted({others for _, others in places})
     tested, declared = _told(places)
-    styles = Counter(place_style(entries) for entries in said.values())
+    styles = Counter(place_style(entries) for entries in shown.values())
     return Grid(
         label="all Pythons" if python is None else f"Python {python}",
         others=" and ".join(axis.package for axis in _other_axes(matrix)),
@@ -128,12 +128,12 @@ def grid(report: MatrixReport, python: Version | None) -> Grid:
         choices=choices(report, python),
         tested=tested,
         declared=declared,
-        stale=sum(representative(entries).verdict.stale for entries in said.values()),
+        stale=sum(representative(entries).verdict.stale for entries in shown.values()),
         hidden=len({subject for subject, _ in places}) - len(rows),
     )
 
 
-def choices(report: MatrixReport, here: Version | None) -> tuple[GridChoice, ...]:
+def choices(report: MatrixReport, chosen: Version | None) -> tuple[GridChoice, ...]:
     """Return the grids to choose from, each with how many of its places were tested."""
     tested = {python: _told(board)[0] for python, board in report.board.items()}
     options = [(None, _told(_all(report))[0]), *sorted(tested.items(), reverse=True)]
@@ -142,7 +142,7 @@ def choices(report: MatrixReport, here: Version | None) -> tuple[GridChoice, ...
             label="all" if python is None else str(python),
             path=grid_path(report, python),
             tested=count,
-            is_here=python == here,
+            is_here=python == chosen,
         )
         for python, count in options
     )
@@ -154,13 +154,14 @@ def answers(
     """Return what was proven of places with their labels, the best first; `every` label there is
     orders them.
     """
-    found = defaultdict[StatusStyle, list[str]](list)
+    by_style = defaultdict[StatusStyle, list[str]](list)
     for label, entries in places:
         style = place_style(entries)
         if style.state in PROVEN:
-            found[style].append(label)
+            by_style[style].append(label)
     return tuple(
-        AnswerPart(style=style, versions=ranges(found[style], every)) for style in _ordered(found)
+        AnswerPart(style=style, versions=ranges(by_style[style], every))
+        for style in _ordered(by_style)
     )
 
 
@@ -173,8 +174,8 @@ def _row(
     over_pythons: bool,
 ) -> GridRow:
     matrix = report.picture.matrix
-    here = [(others, places[subject, others]) for others in every if (subject, others) in places]
-    admitted = [label_of(others) for others, entries in here if is_admitted(entries)]
+    row = [(others, places[subject, others]) for others in every if (subject, others) in places]
+    admitted = [label_of(others) for others, entries in row if is_admitted(entries)]
     shown = tuple(
         _shown(matrix, places.get((subject, others), ()), over_pythons) for others in columns
     )
@@ -183,13 +184,13 @@ def _row(
         path=page(report.name, "release", str(subject)),
         released=report.released(matrix.subject, subject),
         answers=answers(
-            ((label_of(others), entries) for others, entries in here),
-            [label_of(one) for one in every],
+            ((label_of(others), entries) for others, entries in row),
+            [label_of(versions) for versions in every],
         ),
-        declared=ranges(admitted, [label_of(one) for one in every]),
+        declared=ranges(admitted, [label_of(versions) for versions in every]),
         places=shown,
         kinds=" ".join(
-            sorted({one.kind for one in shown if one is not None and one.kind != "unknown"})
+            sorted({place.kind for place in shown if place is not None and place.kind != "unknown"})
         ),
     )
 
@@ -209,18 +210,20 @@ def _shown(matrix: Matrix, entries: tuple[Entry, ...], over_pythons: bool) -> Gr
             by_python[python_of(entry.cell, matrix)].append(entry)
         style = place_style(entries)
         alike = [
-            str(python) for python, some in sorted(by_python.items()) if place_style(some) == style
+            str(python)
+            for python, group in sorted(by_python.items())
+            if place_style(group) == style
         ]
     return place_view(entries, matrix, alike)
 
 
 def _all(report: MatrixReport) -> Board:
     """The places of all Pythons in one."""
-    found: dict[tuple[Version, Versions], tuple[Entry, ...]] = {}
+    merged: dict[tuple[Version, Versions], tuple[Entry, ...]] = {}
     for board in report.board.values():
         for where, entries in board.items():
-            found[where] = (*found.get(where, ()), *entries)
-    return found
+            merged[where] = (*merged.get(where, ()), *entries)
+    return merged
 
 
 def _told(places: Board) -> tuple[int, int]:
@@ -244,7 +247,7 @@ def label_of(others: Versions) -> str:
 def _newest(report: MatrixReport, others: Versions) -> datetime.date | None:
     axes = _other_axes(report.picture.matrix)
     days = [report.released(axis.name, version) for axis, version in zip(axes, others, strict=True)]
-    return max((one for one in days if one is not None), default=None)
+    return max((day for day in days if day is not None), default=None)
 
 
 def _ordered(styles: Iterable[StatusStyle]) -> list[StatusStyle]:

@@ -74,11 +74,11 @@ def pages(edition: Edition) -> Iterator[Page]:
         template="front.html",
         title=(
             "What works with what?"
-            f" {', '.join(one.picture.matrix.title for one in edition.volumes)}"
+            f" {', '.join(report.picture.matrix.title for report in edition.volumes)}"
         ),
         about="Which versions of a library work together, because they were installed and tested.",
         view=partial(home_views, edition),
-        inputs=digest(*(one.all for one in tokens.values())),
+        inputs=digest(*(token.all for token in tokens.values())),
     )
     for report in edition.volumes:
         yield from _sections(edition, report, tokens[report.name])
@@ -94,7 +94,7 @@ def pages(edition: Edition) -> Iterator[Page]:
 
 def _sections(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
     title, subject = report.picture.matrix.title, report.picture.matrix.subject_axis.package
-    told: tuple[tuple[str, str, str, Callable[[], Any]], ...] = (
+    sections: tuple[tuple[str, str, str, Callable[[], Any]], ...] = (
         (
             "",
             f"{title}: what do I install?",
@@ -138,7 +138,7 @@ def _sections(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterato
             partial(reliability, report),
         ),
     )
-    for section, words, about, view in told:
+    for section, words, about, view in sections:
         yield Page(
             path=page(report.name, *([section] if section else [])),
             template=f"{section or 'home'}.html",
@@ -156,14 +156,14 @@ def _grids(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
 
     def of(python: Version | None, path: str, canonical: str = "") -> Page:
         where = "any Python" if python is None else f"Python {python}"
-        here = chain.from_iterable(() if python is None else report.board[python].values())
+        entries = chain.from_iterable(() if python is None else report.board[python].values())
         return Page(
             path=path,
             template="grid.html",
             title=f"What works with {title} on {where}?",
             about=f"Each release of {title} against the packages that it needs, tested on {where}.",
             view=partial(grid, report, python),
-            inputs=tokens.all if python is None else digest(tokens.of(*here), chosen),
+            inputs=tokens.all if python is None else digest(tokens.of(*entries), chosen),
             matrix=report.name,
             section="grid",
             canonical=canonical,
@@ -246,14 +246,14 @@ def _pairs(report: MatrixReport, pairs: Pairs, tokens: Tokens) -> Iterator[Page]
 
 def _quarters(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
     title = report.picture.matrix.title
-    for one in quarters(report.schedule):
-        words = quarter_words(one)
+    for quarter in quarters(report.schedule):
+        words = quarter_words(quarter)
         yield Page(
-            path=page(report.name, "schedule", one.id),
+            path=page(report.name, "schedule", quarter.id),
             template="quarter.html",
             title=f"{title}: minimum versions in {words}",
             about=f"Minimum versions of {title} in {words}, and what each move drops.",
-            view=partial(quarter_view, report, one),
+            view=partial(quarter_view, report, quarter),
             inputs=tokens.all,
             matrix=report.name,
             section="schedule",
@@ -261,13 +261,13 @@ def _quarters(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
 
 
 def _proposals(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
-    for one in report.proposals:
+    for proposal in report.proposals:
         yield Page(
-            path=page(report.name, "proposals", one.id),
+            path=page(report.name, "proposals", proposal.id),
             template="proposal.html",
-            title=title_of(one),
-            about=f"{title_of(one)}: grounds, objections and evidence.",
-            view=partial(proposal_view, report, one),
+            title=title_of(proposal),
+            about=f"{title_of(proposal)}: grounds, objections and evidence.",
+            view=partial(proposal_view, report, proposal),
             inputs=tokens.all,
             matrix=report.name,
             section="proposals",
@@ -310,7 +310,7 @@ def _cell(
 ) -> Page:
     cell = entry.cell
     around: Iterable[Entry | None] = (
-        one for pair in neighbours.beside(cell).values() for one in pair
+        neighbour for pair in neighbours.beside(cell).values() for neighbour in pair
     )
     green = (
         neighbours.greener(entry) if entry.verdict.kind in ("broken", "partial", "flaky") else None
@@ -333,11 +333,11 @@ def _cell(
 
 
 def _problem(entry: Entry) -> ProblemReport:
-    found = entry.verdict
-    outcome = () if found.outcome is None else (("outcome", str(found.outcome)),)
-    latest = () if found.latest is None else (("last tested", str(found.latest)),)
+    verdict = entry.verdict
+    outcome = () if verdict.outcome is None else (("outcome", str(verdict.outcome)),)
+    latest = () if verdict.latest is None else (("last tested", str(verdict.latest)),)
     return ProblemReport(
-        facts=(("cell", entry.cell.id), ("verdict", found.kind), *outcome, *latest),
+        facts=(("cell", entry.cell.id), ("verdict", verdict.kind), *outcome, *latest),
         data=(api_path(entry.cell.matrix, "cells", entry.cell.id),),
     )
 

@@ -12,7 +12,7 @@ from packaging.version import Version
 from compat.results.record import Status
 from compat.results.snapshot import Entry
 from compat.site.edition import MatrixReport, cell_page, page
-from compat.site.pages.capability_view import where
+from compat.site.pages.capability_view import capability_title, where
 from compat.site.pages.place_view import View, recipe_words
 from compat.site.tokens import digest
 from compat.site.wording import place_words
@@ -70,12 +70,15 @@ class Pairs:
         """Take the report."""
         self.report = report
         self._cells = tuple((column.entry, *reversed(column.others)) for column in report.columns)
-        told = [
-            [{one.id: one.status for one in e.verdict.capabilities} for e in cells]
+        statuses = [
+            [
+                {capability.id: capability.status for capability in e.verdict.capabilities}
+                for e in cells
+            ]
             for cells in self._cells
         ]
         self._support = {
-            name: tuple(tuple(found.get(name) for found in cells) for cells in told)
+            name: tuple(tuple(by_id.get(name) for by_id in cells) for cells in statuses)
             for name in report.asked
         }
         self._shown = digest([[entry.cell.id for entry in cells] for cells in self._cells])
@@ -101,8 +104,7 @@ class Pairs:
 
     def title(self, name: str) -> str:
         """Return what the suite calls a capability; its id where it does not describe it."""
-        told = self.report.titles.get(name)
-        return name if told is None else told.title
+        return capability_title(self.report, name)
 
     def path(self, first: str, second: str) -> str:
         """Return the path of a pair's page."""
@@ -120,25 +122,29 @@ class Pairs:
 
     def view(self, first: str, second: str) -> PairView:
         """Return the view of a pair."""
-        seen, titles = self._seen(first, second), (self.title(first), self.title(second))
+        releases, titles = self._seen(first, second), (self.title(first), self.title(second))
         return PairView(
             two=(self._capability(first), self._capability(second)),
             newest=next(
-                (found for cells in reversed(seen) if (found := self._meeting(cells)) is not None),
+                (
+                    meeting
+                    for cells in reversed(releases)
+                    if (meeting := self._meeting(cells)) is not None
+                ),
                 None,
             ),
             statements=pair_statements(
-                [(self._version(cells), cells[0][1]) for cells in seen], titles
+                [(self._version(cells), cells[0][1]) for cells in releases], titles
             ),
-            strip=tuple(map(self._mark, seen)),
+            strip=tuple(map(self._mark, releases)),
         )
 
     def _capability(self, name: str) -> tuple[str, str, str]:
-        told = self.report.titles.get(name)
+        described = self.report.titles.get(name)
         return (
             self.title(name),
             page(self.report.name, "cap", name),
-            "" if told is None else told.says,
+            "" if described is None else described.says,
         )
 
     def _differ(self, first: str, second: str) -> bool:
@@ -153,8 +159,8 @@ class Pairs:
         """
         every = zip(self._cells, self._support[first], self._support[second], strict=True)
         return tuple(
-            tuple((entry, (a, b)) for entry, a, b in zip(cells, some, others, strict=True))
-            for cells, some, others in every
+            tuple((entry, (a, b)) for entry, a, b in zip(cells, firsts, seconds, strict=True))
+            for cells, firsts, seconds in every
         )
 
     def _version(self, cells: Seen) -> Version:
@@ -195,26 +201,26 @@ def pair_state(two: Two) -> State:
 
 
 def pair_statements(
-    told: Sequence[tuple[Version, Two]], titles: tuple[str, str]
+    by_release: Sequence[tuple[Version, Two]], titles: tuple[str, str]
 ) -> tuple[str, ...]:
     """Return what the releases come to, oldest first, as sentences; neighbours that agree are in
     one.
     """
-    asked = [(version, two) for version, two in told if pair_state(two) != "unknown"]
+    asked = [(version, two) for version, two in by_release if pair_state(two) != "unknown"]
     alike = [
-        (two, [version for version, _ in some])
-        for two, some in itertools.groupby(asked, key=lambda one: one[1])
+        (two, [version for version, _ in group])
+        for two, group in itertools.groupby(asked, key=lambda pair: pair[1])
     ]
-    found = []
+    sentences = []
     for number, (two, versions) in enumerate(alike):
         place = where(str(versions[0]), str(versions[-1]), number, len(alike))
         each = ", ".join(
             f"“{title}” {SAYS[str(status)]}" for title, status in zip(titles, two, strict=True)
         )
-        found.append(
+        sentences.append(
             f"{place[0].upper()}{place[1:]}: {'both work' if pair_state(two) == 'both' else each}."
         )
-    return tuple(found)
+    return tuple(sentences)
 
 
 def _in_short(two: Two) -> str:

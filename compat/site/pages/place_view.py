@@ -49,7 +49,7 @@ def place_view(entries: Sequence[Entry], matrix: Matrix, pythons: Sequence[str] 
         css=css,
         symbol=symbol,
         sentence=_sentence(spoken, style, matrix, pythons),
-        path=cell_page(spoken.cell) if has_page(spoken) else "",
+        path=entry_page(spoken),
         kind=style.state,
     )
 
@@ -57,6 +57,16 @@ def place_view(entries: Sequence[Entry], matrix: Matrix, pythons: Sequence[str] 
 def has_page(entry: Entry) -> bool:
     """Return whether the cell has a page: it has a lock or a run."""
     return bool(entry.runs) or entry.lock_digest is not None
+
+
+def entry_page(entry: Entry) -> str:
+    """Return the path of the cell's page; empty where it has none."""
+    return cell_page(entry.cell) if has_page(entry) else ""
+
+
+def links_to(entries: Sequence[Entry], matrix: Matrix) -> tuple[tuple[str, str], ...]:
+    """Return place and page of each cell, to be listed; all of them must have a page."""
+    return tuple((place_words(entry.cell, matrix), cell_page(entry.cell)) for entry in entries)
 
 
 def cell_symbol(entry: Entry, siblings: Sequence[Entry] = ()) -> tuple[str, StatusStyle]:

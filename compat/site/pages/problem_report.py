@@ -35,5 +35,5 @@ def problem_link(edition: Edition, title: str, path: str, problem: ProblemReport
 
 def _lines(edition: Edition, path: str, problem: ProblemReport) -> Iterator[str]:
     yield from (f"- {name}: {code(value)}" for name, value in problem.facts)
-    for name, place in (("page", path), *(("data", one) for one in problem.data)):
+    for name, place in (("page", path), *(("data", data_path) for data_path in problem.data)):
         yield f"- {name}: {link(place.removesuffix('index.html'), edition.url(place))}"

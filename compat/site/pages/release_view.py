@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from packaging.version import Version
 
 from compat.results.snapshot import Entry
-from compat.site.edition import MatrixReport, cell_page, page, place_of
+from compat.site.edition import MatrixReport, page, place_of
 from compat.site.pages.grid_view import answers, label_of
-from compat.site.pages.place_view import AnswerPart, View, cell_symbol, has_page
+from compat.site.pages.place_view import AnswerPart, View, cell_symbol, entry_page
 from compat.site.status import StatusStyle, is_admitted
 from compat.site.wording import place_words, ranges
 
@@ -61,17 +61,17 @@ def subject_versions(report: MatrixReport) -> tuple[Version, ...]:
 def release_entries(report: MatrixReport) -> dict[Version, list[Entry]]:
     """Return the known cells of each version of the subject."""
     subject = report.picture.matrix.subject
-    found: dict[Version, list[Entry]] = {}
+    entries: dict[Version, list[Entry]] = {}
     for entry in report.picture.known:
-        found.setdefault(entry.cell.on(subject).version, []).append(entry)
-    return found
+        entries.setdefault(entry.cell.on(subject).version, []).append(entry)
+    return entries
 
 
 def release_view(report: MatrixReport, version: Version) -> ReleaseView:
     """Return the view of a release."""
     axis = report.picture.matrix.subject_axis
     versions = subject_versions(report)
-    at = versions.index(version)
+    number = versions.index(version)
     releases = report.facts.subject_releases(version)
     # A series is shown with what its newest release asks for.
     newest = next((release for release in reversed(releases) if not release.yanked), None)
@@ -86,24 +86,24 @@ def release_view(report: MatrixReport, version: Version) -> ReleaseView:
         requires=() if published is None else published.requires_dist,
         pythons=tuple(_on_python(report, python, version) for python in reversed(report.board)),
         cells=tuple(_cell(report, entry) for entry in known),
-        older=_link(report, versions[at - 1]) if at else None,
-        newer=_link(report, versions[at + 1]) if at + 1 < len(versions) else None,
+        older=_link(report, versions[number - 1]) if number else None,
+        newer=_link(report, versions[number + 1]) if number + 1 < len(versions) else None,
     )
 
 
 def _on_python(report: MatrixReport, python: Version, version: Version) -> OnPython:
     board = report.board[python]
-    here = sorted(
+    places = sorted(
         (others, entries) for (subject, others), entries in board.items() if subject == version
     )
-    every = [label_of(others) for others, _ in here]
-    admitted = [label_of(others) for others, entries in here if is_admitted(entries)]
+    every = [label_of(others) for others, _ in places]
+    admitted = [label_of(others) for others, entries in places if is_admitted(entries)]
     return OnPython(
         python=str(python),
         path=page(report.name, "grid", f"py{python}"),
-        answers=answers(((label_of(others), entries) for others, entries in here), every),
+        answers=answers(((label_of(others), entries) for others, entries in places), every),
         declared=ranges(admitted, every),
-        obstacles=_obstacles(report, [entry for _, entries in here for entry in entries]),
+        obstacles=_obstacles(report, [entry for _, entries in places for entry in entries]),
     )
 
 
@@ -111,19 +111,19 @@ def _obstacles(report: MatrixReport, entries: Sequence[Entry]) -> tuple[tuple[st
     """What is in the way, those of one cause in one line with their versions, the most common
     first.
     """
-    found: dict[str, list[Entry]] = {}
+    by_sentence: dict[str, list[Entry]] = {}
     for entry in entries:
         if entry.obstacle is not None and entry.cell.recipe != "dated":
-            found.setdefault(_general(entry, report), []).append(entry)
-    told = []
-    for general, some in found.items():
+            by_sentence.setdefault(_general(entry, report), []).append(entry)
+    counted = []
+    for general, group in by_sentence.items():
         sentence = general
         for axis in report.picture.matrix.packages:
             every = [str(version) for version in report.advisor.ranks.positions[axis.name]]
-            versions = ranges((str(entry.cell.on(axis.name).version) for entry in some), every)
+            versions = ranges((str(entry.cell.on(axis.name).version) for entry in group), every)
             sentence = sentence.replace(f"{axis.package} \0", f"{axis.package} {versions}")
-        told.append((sentence, len(some)))
-    return tuple(sorted(told, key=lambda item: (-item[1], item[0]))[:_MOST_OBSTACLES])
+        counted.append((sentence, len(group)))
+    return tuple(sorted(counted, key=lambda item: (-item[1], item[0]))[:_MOST_OBSTACLES])
 
 
 def _general(entry: Entry, report: MatrixReport) -> str:
@@ -147,7 +147,7 @@ def _cell(report: MatrixReport, entry: Entry) -> KnownCell:
         recipe=entry.cell.recipe,
         style=style,
         symbol=symbol,
-        path=cell_page(entry.cell) if has_page(entry) else "",
+        path=entry_page(entry),
         latest=entry.verdict.latest,
     )
 

@@ -66,11 +66,11 @@ class Printer:
         """Yield the static files and every page."""
         for path in sorted((self.folder / "static").iterdir()):
             yield SiteFile(path=f"static/{path.name}", content=path.read_bytes())
-        for one in (*pages(self.edition), *self._about()):
+        for page in (*pages(self.edition), *self._about()):
             yield Made(
-                path=one.path,
-                inputs=digest(one.inputs, one.title, one.path),
-                make=partial(self.html, one),
+                path=page.path,
+                inputs=digest(page.inputs, page.title, page.path),
+                make=partial(self.html, page),
             )
 
     def _about(self) -> Iterator[Page]:
@@ -91,7 +91,7 @@ class Printer:
                 inputs=digest(
                     self.edition.base_url,
                     text,
-                    [one.picture.matrix.title for one in self.edition.volumes],
+                    [report.picture.matrix.title for report in self.edition.volumes],
                 ),
             )
 
