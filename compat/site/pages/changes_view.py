@@ -123,7 +123,7 @@ def _news(report: MatrixReport, event: Event) -> News:
         kind=change.kind,
         word=_word(event),
         style=STYLES[state],
-        before="" if change.before in (None, "unknown") else STYLES[change.before].word,
+        before="" if change.before in (None, "unknown", kind) else STYLES[change.before].word,
         place=place_words(cell, report.picture.matrix),
         recipe="" if state == "relaxed" else recipe_words(cell),
         path=cell_page(cell),

@@ -167,7 +167,7 @@ def _line(report: MatrixReport, proposal: Proposal) -> ProposalLine:
         path=page(report.name, "proposals", proposal.id),
         state="open" if proposal.is_open else "waiting",
         why=proposal.because if proposal.is_open else proposal.objections[0].because,
-        evidence=f"{supporting:,} of {cells}" if every else "no cell tests it",
+        evidence=f"{supporting:,} of {cells}" if every else "No cell tests it",
         share=round(100 * supporting / every) if every else 0,
         earliest=proposal.earliest,
     )

@@ -15,12 +15,10 @@ from compat.site.wording import place_words
 class Health(View, frozen=True):
     """How a matrix does on its day, counted in cells.
 
-    `installable` counts those that no metadata and no rule excludes. `newest` and `oldest` are days
-    of runs that count.
+    `newest` and `oldest` are days of runs that count.
     """
 
     planned: int
-    installable: int
     known: int
     tested: int
     ruled_out: int
@@ -57,7 +55,6 @@ def matrix_health(report: MatrixReport) -> Health:
     newest = max(latest, default=None)
     return Health(
         planned=len(report.picture.entries),
-        installable=sum(entry.obstacle is None for entry in report.picture.entries),
         known=len(known),
         tested=sum(entry.is_tested for entry in known),
         ruled_out=sum(
