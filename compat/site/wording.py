@@ -1,6 +1,4 @@
-"""The `site` room's wording: how coordinates, places, recipes, dates and causes are said in plain
-sentences.
-"""
+"""The `site` room's wording: coordinates, recipes, dates and causes in plain English."""
 
 import datetime
 import re

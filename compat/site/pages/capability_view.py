@@ -1,6 +1,4 @@
-"""The `site` room's capabilities: since which release each is there, what it was called, and where
-it fails.
-"""
+"""The `site` room's capability pages: since which release each works, and where it fails."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -20,7 +18,7 @@ WORDS = {"yes": "works", "no": "fails", "absent": "absent", "unknown": "not test
 
 
 class Stretch(View, frozen=True):
-    """Neighbouring tested releases in which a capability comes to the same, under the same name."""
+    """Neighbouring tested releases in which a capability has the same status and name."""
 
     first: str
     last: str
@@ -31,7 +29,7 @@ class Stretch(View, frozen=True):
 
 
 class Mark(View, frozen=True):
-    """A capability in one release, by the cell that speaks for the release."""
+    """A capability in the representative cell of one release."""
 
     version: str
     status: str
@@ -158,9 +156,7 @@ def capability_title(report: MatrixReport, name: str) -> str:
 
 
 def stretches(by_release: Iterable[tuple[Version, Capability | None]]) -> tuple[Stretch, ...]:
-    """Return what a capability comes to, release by release from the oldest, neighbours that agree
-    in one.
-    """
+    """Return the status of a capability by release, oldest first; neighbours that agree in one."""
     asked = [(version, capability) for version, capability in by_release if capability is not None]
 
     def alike(pair: tuple[Version, Capability]) -> tuple[str, str, str]:

@@ -1,6 +1,4 @@
-"""The `site` room's causes: everything that is red or ruled out, each root cause in one line,
-however many cells.
-"""
+"""The `site` room's page of causes: each root cause of failures and obstacles once."""
 
 from collections import Counter
 

@@ -1,6 +1,4 @@
-"""The `site` room's cell: its verdict, how to install it, what it can do, and where it is red, why
-and what differs.
-"""
+"""The `site` room's cell page: verdict, install commands, capabilities and what fails."""
 
 import datetime
 
@@ -29,7 +27,7 @@ from compat.site.wording import (
 )
 
 
-class Can(View, frozen=True):
+class CellCapability(View, frozen=True):
     """A capability in this cell."""
 
     id: str
@@ -41,7 +39,7 @@ class Can(View, frozen=True):
     known: KnownIssue | None
 
 
-class Tried(View, frozen=True):
+class AttemptLine(View, frozen=True):
     """One attempt of a run. `counts` is false where it says nothing about the versions."""
 
     started: datetime.datetime
@@ -52,7 +50,7 @@ class Tried(View, frozen=True):
     counts: bool
 
 
-class Beside(View, frozen=True):
+class NeighbourLink(View, frozen=True):
     """Another cell as it is shown from here: `label` says what differs."""
 
     label: str
@@ -61,7 +59,7 @@ class Beside(View, frozen=True):
     path: str
 
 
-class Red(View, frozen=True):
+class CellFailure(View, frozen=True):
     """What fails in the cell: its outcome, the same in words, what is known, the log, and the
     nearest cell with a better result.
     """
@@ -71,7 +69,7 @@ class Red(View, frozen=True):
     sentence: str
     known: KnownIssue | None
     log: str
-    green: Beside | None
+    green: NeighbourLink | None
     differences: tuple[Difference, ...]
 
 
@@ -95,15 +93,15 @@ class CellView(View, frozen=True):
     run: str
     lock_path: str
     pins: int
-    red: Red | None
-    capabilities: tuple[Can, ...]
-    helpers: tuple[Can, ...]
+    failure: CellFailure | None
+    capabilities: tuple[CellCapability, ...]
+    helpers: tuple[CellCapability, ...]
     counts: str
     metrics: tuple[Metric, ...]
-    tries: tuple[Tried, ...]
+    attempts: tuple[AttemptLine, ...]
     packages: tuple[tuple[str, str], ...]
-    recipes: tuple[Beside, ...]
-    beside: tuple[tuple[str, Beside | None, Beside | None], ...]
+    recipes: tuple[NeighbourLink, ...]
+    beside: tuple[tuple[str, NeighbourLink | None, NeighbourLink | None], ...]
     release_path: str
     grid_path: str
     api_path: str
@@ -123,7 +121,7 @@ def cell_view(
     failing_first = sorted(
         verdict.capabilities, key=lambda capability: (capability.status != "no", capability.id)
     )
-    can = tuple(_can(report, entry, capability) for capability in failing_first)
+    can = tuple(_capability(report, entry, capability) for capability in failing_first)
     return CellView(
         id=cell.id,
         place=place_words(cell, matrix),
@@ -132,7 +130,7 @@ def cell_view(
         symbol=symbol,
         stale=verdict.stale,
         reasons=verdict.reasons,
-        tested=_tested(entry, records),
+        tested=_summary(entry, records),
         since=verdict.since,
         isolation=records[-1].isolation if records else "",
         remarks=records[-1].remarks if records else (),
@@ -142,9 +140,9 @@ def cell_view(
         run=f"compat run {report.name} {cell.id}",
         lock_path="" if lock is None else lock_file(report.name, cell.id),
         pins=0 if lock is None else len(lock.pins),
-        red=_red(report, entry, records, neighbours, installed),
+        failure=_failure(report, entry, records, neighbours, installed),
         capabilities=can,
-        helpers=tuple(_can(report, entry, helper) for helper in verdict.helpers),
+        helpers=tuple(_capability(report, entry, helper) for helper in verdict.helpers),
         counts=", ".join(
             f"{sum(capability.status == s for capability in can)} {s}"
             for s in ("yes", "no", "absent")
@@ -152,10 +150,10 @@ def cell_view(
         if can
         else "",
         metrics=records[-1].metrics if records else (),
-        tries=tuple(
+        attempts=tuple(
             attempt
             for record in reversed(records)
-            for attempt in _tries(record, _counting(entry, record))
+            for attempt in _attempts(record, _counting(entry, record))
         ),
         packages=tuple(sorted(installed.items())),
         recipes=tuple(_beside(sibling, siblings) for sibling in siblings if sibling is not entry),
@@ -166,7 +164,7 @@ def cell_view(
     )
 
 
-def _tested(entry: Entry, records: tuple[Record, ...]) -> str:
+def _summary(entry: Entry, records: tuple[Record, ...]) -> str:
     tries = [outcome for record in records for outcome in record.outcomes]
     if not tries:
         return "Not tested yet."
@@ -182,7 +180,7 @@ def _tested(entry: Entry, records: tuple[Record, ...]) -> str:
     )
 
 
-def _can(report: MatrixReport, entry: Entry, capability: Capability) -> Can:
+def _capability(report: MatrixReport, entry: Entry, capability: Capability) -> CellCapability:
     why = capability.subject
     if capability.status == "absent":
         why = (
@@ -190,7 +188,7 @@ def _can(report: MatrixReport, entry: Entry, capability: Capability) -> Can:
             if capability.missing
             else "this version has no such API"
         )
-    return Can(
+    return CellCapability(
         id=capability.id,
         title=capability_title(report, capability.id),
         path=page(report.name, "cap", capability.id),
@@ -209,9 +207,10 @@ def _counting(entry: Entry, record: Record) -> frozenset[Outcome]:
     return frozenset(outcome for run in runs for outcome in run.outcomes)
 
 
-def _tries(record: Record, counting: frozenset[Outcome]) -> tuple[Tried, ...]:
+def _attempts(record: Record, counting: frozenset[Outcome]) -> tuple[AttemptLine, ...]:
+    # A record of one try has no list of attempts.
     return tuple(
-        Tried(
+        AttemptLine(
             started=attempt.started,
             outcome=str(attempt.outcome),
             seconds=attempt.seconds,
@@ -219,26 +218,17 @@ def _tries(record: Record, counting: frozenset[Outcome]) -> tuple[Tried, ...]:
             host=record.host,
             counts=attempt.outcome in counting,
         )
-        for attempt in record.attempts[::-1]
-    ) or (
-        Tried(
-            started=record.started,
-            outcome=str(record.outcome),
-            seconds=record.seconds,
-            isolation=record.isolation,
-            host=record.host,
-            counts=record.outcome in counting,
-        ),
+        for attempt in record.attempts[::-1] or (record,)
     )
 
 
-def _red(
+def _failure(
     report: MatrixReport,
     entry: Entry,
     records: tuple[Record, ...],
     neighbours: Neighbours,
     installed: dict[str, str],
-) -> Red | None:
+) -> CellFailure | None:
     outcome = entry.verdict.outcome
     if entry.verdict.kind not in ("broken", "partial", "flaky") or outcome is None:
         return None
@@ -247,7 +237,7 @@ def _red(
         {} if green is None else packages(report, green.cell.id, report.kept.records(green.cell.id))
     )
     failed = [record for record in records if outcome in record.outcomes]
-    return Red(
+    return CellFailure(
         outcome=str(outcome),
         result=result_words(outcome),
         sentence=cause_sentence(outcome),
@@ -260,9 +250,9 @@ def _red(
     )
 
 
-def _named(entry: Entry, words: str) -> Beside:
+def _named(entry: Entry, words: str) -> NeighbourLink:
     symbol, style = cell_symbol(entry)
-    return Beside(
+    return NeighbourLink(
         label=f"{words}, {recipe_words(entry.cell)}",
         style=style,
         symbol=symbol,
@@ -270,11 +260,11 @@ def _named(entry: Entry, words: str) -> Beside:
     )
 
 
-def _beside(entry: Entry, siblings: tuple[Entry, ...]) -> Beside:
+def _beside(entry: Entry, siblings: tuple[Entry, ...]) -> NeighbourLink:
     style = style_of(entry, siblings)
     if style.state == "unknown":
         style = STYLES["unknown"]
-    return Beside(
+    return NeighbourLink(
         label=recipe_words(entry.cell),
         style=style,
         symbol=cell_symbol(entry, siblings)[0],
@@ -284,7 +274,7 @@ def _beside(entry: Entry, siblings: tuple[Entry, ...]) -> Beside:
 
 def _axes_beside(
     report: MatrixReport, entry: Entry, neighbours: Neighbours
-) -> tuple[tuple[str, Beside | None, Beside | None], ...]:
+) -> tuple[tuple[str, NeighbourLink | None, NeighbourLink | None], ...]:
     beside = neighbours.beside(entry.cell)
     return tuple(
         (
@@ -297,11 +287,11 @@ def _axes_beside(
     )
 
 
-def _along(entry: Entry | None, axis: str) -> Beside | None:
+def _along(entry: Entry | None, axis: str) -> NeighbourLink | None:
     if entry is None:
         return None
     symbol, style = cell_symbol(entry)
-    return Beside(
+    return NeighbourLink(
         label=str(entry.cell.on(axis).version),
         style=style,
         symbol=symbol,

@@ -1,4 +1,4 @@
-"""The `site` room's news: what changed, day by day, from the histories of the verdicts."""
+"""The `site` room's changes: verdicts that changed, day by day."""
 
 import datetime
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ _MOST_IN_DAY = 60
 
 
 class News(View, frozen=True):
-    """One change, told."""
+    """One change of a verdict."""
 
     kind: ChangeKind
     word: str
@@ -70,7 +70,7 @@ def changes_page(report: MatrixReport) -> ChangesPage:
 
 def newest(report: MatrixReport, most: int) -> tuple[News, ...]:
     """Return the newest changes; regressions before fixes before first results of one day."""
-    return news(report, sorted(report.events, key=_telling)[:most])
+    return news(report, sorted(report.events, key=_order)[:most])
 
 
 def news(report: MatrixReport, events: Iterable[Event]) -> tuple[News, ...]:
@@ -78,13 +78,13 @@ def news(report: MatrixReport, events: Iterable[Event]) -> tuple[News, ...]:
     return tuple(_news(report, event) for event in events)
 
 
-def _telling(event: Event) -> tuple[float, int]:
+def _order(event: Event) -> tuple[float, int]:
     order: Sequence[ChangeKind] = ("regressed", "fixed", "spurious", "new", "gone", "same")
     return -event.moment.date().toordinal(), order.index(event.change.kind)
 
 
 def _day(report: MatrixReport, day: datetime.date, events: list[Event]) -> Day:
-    events.sort(key=_telling)
+    events.sort(key=_order)
     words = [_heading(event) for event in events]
     return Day(
         day=day,

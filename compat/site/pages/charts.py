@@ -1,6 +1,4 @@
-"""The `site` room's charts: numbers -> shapes with places in pixels, and the table that says the
-same in words.
-"""
+"""The `site` room's charts: numbers -> shapes with positions in pixels, and a table."""
 
 import datetime
 import math

@@ -1,6 +1,4 @@
-"""The `site` room's measurements over releases: what was proven when, how long things take, how
-much works.
-"""
+"""The `site` room's page of charts over releases: support, working share, metrics."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -24,7 +22,7 @@ class Charts(View, frozen=True):
 
 
 def charts(report: MatrixReport) -> Charts:
-    """Return the charts; measurements are those of the cell that speaks for each release, on one
+    """Return the charts; measurements are those of the representative cell of each release, on one
     class of machine.
     """
     newest = [

@@ -1,6 +1,4 @@
-"""The `site` room's grid: releases of the subject against the other axes on one Python, each row's
-answer first.
-"""
+"""The `site` room's grids: releases of the subject against the other axes, by Python."""
 
 import datetime
 from collections import Counter, defaultdict
@@ -93,7 +91,7 @@ def main_python(report: MatrixReport) -> Version | None:
 
     None, for all of them, where the matrix has no cell: nothing is on the index yet.
     """
-    counted = {python: _told(board) for python, board in report.board.items()}
+    counted = {python: _counts(board) for python, board in report.board.items()}
     for counts in (0, 1):
         pythons = [python for python, numbers in counted.items() if numbers[counts]]
         if pythons:
@@ -111,7 +109,7 @@ def grid(report: MatrixReport, python: Version | None) -> Grid:
     columns = sorted({others for _, others in shown})
     rows = sorted({subject for subject, _ in shown}, reverse=True)
     every = sorted({others for _, others in places})
-    tested, declared = _told(places)
+    tested, declared = _counts(places)
     styles = Counter(place_style(entries) for entries in shown.values())
     return Grid(
         label="all Pythons" if python is None else f"Python {python}",
@@ -135,8 +133,8 @@ def grid(report: MatrixReport, python: Version | None) -> Grid:
 
 def choices(report: MatrixReport, chosen: Version | None) -> tuple[GridChoice, ...]:
     """Return the grids to choose from, each with how many of its places were tested."""
-    tested = {python: _told(board)[0] for python, board in report.board.items()}
-    options = [(None, _told(_all(report))[0]), *sorted(tested.items(), reverse=True)]
+    tested = {python: _counts(board)[0] for python, board in report.board.items()}
+    options = [(None, _counts(_all(report))[0]), *sorted(tested.items(), reverse=True)]
     return tuple(
         GridChoice(
             label="all" if python is None else str(python),
@@ -226,7 +224,7 @@ def _all(report: MatrixReport) -> Board:
     return merged
 
 
-def _told(places: Board) -> tuple[int, int]:
+def _counts(places: Board) -> tuple[int, int]:
     tested = sum(any(entry.is_tested for entry in entries) for entries in places.values())
     return tested, sum(is_admitted(entries) for entries in places.values())
 

@@ -1,4 +1,4 @@
-"""The `site` room's front door: what to install, how the matrix does, what changed."""
+"""The `site` room's home pages: what to install, coverage and the newest changes."""
 
 from compat.advise.request import Request
 from compat.site.edition import Edition, MatrixReport, page

@@ -1,6 +1,4 @@
-"""The `site` room's comparison of a cell with those beside it: the nearest green one, and what
-differs in packages.
-"""
+"""The `site` room's neighbours of a cell: the nearest better one, and how packages differ."""
 
 from collections.abc import Iterator, Mapping
 

@@ -1,6 +1,4 @@
-"""The `site` room's table of pages: which there are, from which template, and what each depends
-on.
-"""
+"""The `site` room's list of pages: path, template, view and inputs of each."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial

@@ -1,6 +1,4 @@
-"""The `site` room's pairs: two capabilities of one group side by side, and in which releases both
-work.
-"""
+"""The `site` room's pair pages: in which releases two capabilities both work."""
 
 import itertools
 from collections.abc import Sequence
@@ -27,8 +25,8 @@ SEPARATOR = "+"
 
 
 class PairMark(View, frozen=True):
-    """What the two come to in one release, by the cell that speaks for it; `differs`: in another
-    cell to another.
+    """The state of the two in the representative cell of a release; `differs` if another cell has
+    another one.
     """
 
     version: str

@@ -1,6 +1,4 @@
-"""The `site` room's smallest view: one place of a matrix, its recipes folded into a symbol, a
-sentence and a link.
-"""
+"""The `site` room's place: its cells folded into one symbol, sentence and link."""
 
 from collections.abc import Sequence
 
@@ -20,7 +18,7 @@ class View(Value, frozen=True, kw_only=True):
 class GridPlace(View, frozen=True):
     """A place as a grid shows it.
 
-    `path` is the page of the cell that speaks for it; empty when it has none.
+    `path` is the page of its representative cell; empty when it has none.
     """
 
     css: str

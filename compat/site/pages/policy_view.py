@@ -1,6 +1,4 @@
-"""The `site` room's future: when floors may move, by the policy's calendar, and which moves are
-proposed or wait.
-"""
+"""The `site` room's schedule and proposals: when floors may move, and why not yet."""
 
 import datetime
 

@@ -1,6 +1,4 @@
-"""The `site` room's quarters: the minimum versions when a quarter begins, and what each move in it
-would end.
-"""
+"""The `site` room's quarter pages: minimum versions, and what each move drops."""
 
 import datetime
 

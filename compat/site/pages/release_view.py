@@ -1,4 +1,4 @@
-"""The `site` room's release: all that is known of one version of the subject."""
+"""The `site` room's release pages: all that is known of one version of the subject."""
 
 import datetime
 from collections.abc import Sequence

@@ -1,6 +1,4 @@
-"""The `site` room's candour: how much is known, how old it is, and how far the runs themselves
-could be trusted.
-"""
+"""The `site` room's page about reliability: coverage, age and isolation of the runs."""
 
 import datetime
 from collections import Counter

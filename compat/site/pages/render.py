@@ -1,6 +1,4 @@
-"""The `site` room's printing: pages -> HTML with Jinja templates, and the static files beside
-them.
-"""
+"""The `site` room's printer: pages -> HTML with Jinja templates, and the static files."""
 
 import datetime
 import hashlib
