@@ -1,8 +1,6 @@
-"""The `site` room's appearances: one symbol, word, sentence and CSS class for each state, for
-pages, badges and API.
-"""
+"""The `site` room's states of a cell: symbol, word, sentence and CSS class for pages and badges."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
 from compat.results.representative import representative
@@ -30,91 +28,45 @@ class StatusStyle(Value, frozen=True, kw_only=True):
     css: str
 
 
-LOOKS: dict[State, StatusStyle] = {
-    look.state: look
-    for look in (
-        StatusStyle(
-            state="works",
-            symbol="✓",
-            word="works",
-            sentence="work together as published: a plain install passes the suite",
-            css="works",
-        ),
-        StatusStyle(
-            state="decayed",
-            symbol="†",
-            word="worked once",
-            sentence="worked when they were new; a plain install of today does not",
-            css="decayed",
-        ),
-        StatusStyle(
-            state="relaxed",
-            symbol="✓+",
-            word="works relaxed",
-            sentence="work together once pins that the release publishes are lifted",
-            css="relaxed",
-        ),
-        StatusStyle(
-            state="partial",
-            symbol="◐",
-            word="partly works",
-            sentence="work in part: some capabilities fail",
-            css="partial",
-        ),
-        StatusStyle(
-            state="flaky",
-            symbol="≈",
-            word="flaky",
-            sentence="pass and fail by chance: the same files gave different results",
-            css="flaky",
-        ),
-        StatusStyle(
-            state="broken",
-            symbol="✗",
-            word="broken",
-            sentence="do not work together: a run failed",
-            css="broken",
-        ),
-        StatusStyle(
-            state="unknown",
-            symbol="?",
-            word="not tested",
-            sentence="were not tested yet",
-            css="unknown",
-        ),
-        StatusStyle(
-            state="infeasible",
-            symbol="⊘",
-            word="ruled out",
-            sentence="cannot work: their metadata or a rule excludes it",
-            css="infeasible",
-        ),
+# Name, state, symbol, word and sentence, in the order of a legend. Three names tell a state more
+# exactly: nothing could be installed; a package that was not asked about is in the way of an
+# answer; the release's own metadata admits what nobody tested.
+_TABLE: tuple[tuple[str, State, str, str, str], ...] = (
+    ("works", "works", "✓", "works",
+     "work together as published: a plain install passes the suite"),
+    ("decayed", "decayed", "†", "works only with packages of its time",
+     "work only with packages of their time; a plain install of today does not"),
+    ("relaxed", "relaxed", "✓+", "works with changed dependency pins",
+     "work together when dependency pins of the release are changed"),
+    ("partial", "partial", "◐", "partly works",
+     "work in part: some capabilities fail"),
+    ("flaky", "flaky", "≈", "flaky",
+     "pass and fail by chance: the same files gave different results"),
+    ("broken", "broken", "✗", "broken",
+     "do not work together: a run failed"),
+    ("refused", "broken", "⊗", "does not install",
+     "cannot be installed together"),
+    ("blocked", "unknown", "⊝", "no answer yet",
+     "have no answer yet: a package that was not asked about is in the way"),
+    ("declared", "unknown", "○", "declared",
+     "are admitted by the release's metadata, and were not tested yet"),
+    ("unknown", "unknown", "?", "not tested",
+     "were not tested yet"),
+    ("infeasible", "infeasible", "⊘", "ruled out",
+     "cannot work: their metadata or a rule excludes it"),
+)  # fmt: skip
+STYLES: dict[str, StatusStyle] = {
+    name: StatusStyle(
+        state=state,
+        symbol=symbol,
+        word=word,
+        sentence=sentence,
+        css=state if name == state else f"{state} {name}",
     )
+    for name, state, symbol, word, sentence in _TABLE
 }
-# A broken cell that nothing could be installed in looks different from one that ran and failed.
-REFUSED = StatusStyle(
-    state="broken",
-    symbol="⊗",
-    word="does not install",
-    sentence="cannot be installed together",
-    css="broken refused",
-)
-# Not tested, but the release's own metadata admits the versions.
-DECLARED = StatusStyle(
-    state="unknown",
-    symbol="○",
-    word="declared",
-    sentence="are admitted by the release's metadata, and were not tested yet",
-    css="unknown declared",
-)
-# It ran, but a package that was not asked about is in the way of an answer.
-BLOCKED = StatusStyle(
-    state="unknown",
-    symbol="⊝",
-    word="no answer yet",
-    sentence="have no answer yet: a package that was not asked about is in the way",
-    css="unknown blocked",
-)
+# Their words already say by which recipe the cell works.
+NAMES_RECIPE: tuple[State, ...] = ("decayed", "relaxed")
 # Staleness goes with any tested state: the symbol follows its symbol, the class is added to its
 # class.
 STALE = ("◷", "stale", "the newest run is old, or the suite or the lock has changed since")
@@ -136,7 +88,7 @@ def cell_state(entry: Entry, siblings: Sequence[Entry] = ()) -> State:
     if entry.verdict.kind == "works" and entry.cell.recipe == "relaxed":
         return "relaxed"
     if entry.verdict.kind == "works" and entry.cell.recipe == "dated":
-        fresh = next((one for one in siblings if one.cell.recipe == "fresh"), None)
+        fresh = _fresh(siblings)
         return (
             "decayed"
             if fresh is not None and fresh.verdict.kind in ("broken", "infeasible", "partial")
@@ -153,18 +105,26 @@ def style_of(entry: Entry, siblings: Sequence[Entry] = ()) -> StatusStyle:
         and isinstance(outcome, Failed)
         and outcome.stage in ("plan", "lock", "install")
     ):
-        return REFUSED
+        return STYLES["refused"]
     if state == "unknown" and entry.verdict.latest is not None:
-        return BLOCKED
-    if state == "unknown" and any(_is_admitted(one) for one in (entry, *siblings)):
-        return DECLARED
-    return LOOKS[state]
+        return STYLES["blocked"]
+    if state == "unknown" and is_admitted((entry, *siblings)):
+        return STYLES["declared"]
+    return STYLES[state]
 
 
-def place_look(entries: Sequence[Entry]) -> StatusStyle:
+def place_style(entries: Sequence[Entry]) -> StatusStyle:
     """Return how a place is shown: its three recipes folded into one."""
     return style_of(representative(entries), entries)
 
 
-def _is_admitted(entry: Entry) -> bool:
-    return entry.planned and entry.cell.recipe == "fresh" and entry.obstacle is None
+def is_admitted(entries: Iterable[Entry]) -> bool:
+    """Return whether the release's own metadata admits the place of these entries."""
+    return any(
+        entry.planned and entry.cell.recipe == "fresh" and entry.obstacle is None
+        for entry in entries
+    )
+
+
+def _fresh(entries: Iterable[Entry]) -> Entry | None:
+    return next((entry for entry in entries if entry.cell.recipe == "fresh"), None)

@@ -1,8 +1,7 @@
-"""The `site` room's wording: how coordinates, places, recipes, dates and causes are said in plain
-sentences.
-"""
+"""The `site` room's wording: coordinates, recipes, dates and causes in plain English."""
 
 import datetime
+import re
 from collections.abc import Iterable, Sequence
 
 from packaging.version import Version
@@ -15,10 +14,10 @@ _MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
-RECIPES: dict[Recipe, tuple[str, str]] = {
-    "fresh": ("as published, today", "What does a plain install give a user today?"),
-    "dated": ("as published, when it was new", "Did it work when it was new?"),
-    "relaxed": ("with pins lifted", "What would work if a pin of the release were lifted?"),
+RECIPE_WORDS: dict[Recipe, str] = {
+    "fresh": "as published, today",
+    "dated": "as published, when it was new",
+    "relaxed": "with changed dependency pins",
 }
 _STAGES: dict[Stage, str] = {
     "plan": "It is ruled out before anything runs",
@@ -28,103 +27,114 @@ _STAGES: dict[Stage, str] = {
     "collect": "The tests cannot be collected",
     "test": "A test fails",
 }
-# {0} stands for the subject; a sentence without it is used where the subject is empty.
+_RESULTS: dict[Stage, str] = {
+    "plan": "ruled out",
+    "lock": "resolution failed",
+    "install": "installation failed",
+    "import": "import failed",
+    "collect": "test collection failed",
+    "test": "test failed",
+}
+# A date in a sentence; what is a part of a name, a version or a path is none.
+_ISO_DATE = re.compile(r"(?<![\w./+-])\d{4}-\d\d-\d\d(?![\w/+-]|\.\w)")
+# {0} stands for the subject. The second form needs none: it is said where the subject is empty, and
+# in brackets where the subject is named before.
 _CAUSES: dict[Cause, tuple[str, str]] = {
-    "requires-python": ("{0} does not admit this Python", "a package does not admit this Python"),
-    "no-artifact": ("the package index has no {0}", "the package index lacks a file that it needs"),
-    "conflicting-pin": ("the pin on {0} excludes this version", "a pin excludes this version"),
-    "yanked": ("{0} was withdrawn from the index", "a release was withdrawn from the index"),
-    "excluded": ("the rule {0} excludes it", "a rule excludes it"),
-    "no-interpreter": ("the interpreter {0} was not there", "the interpreter was not there"),
+    "requires-python": ("{0} does not admit this Python", "Python version not supported"),
+    "no-artifact": ("the package index has no {0}", "no matching file on the package index"),
+    "conflicting-pin": ("the pin on {0} excludes this version", "conflicting pin"),
+    "yanked": ("{0} was withdrawn from the index", "yanked release"),
+    "excluded": ("the rule {0} excludes it", "excluded by a rule"),
+    "no-interpreter": ("the interpreter {0} was not there", "missing interpreter"),
     "undated": (
         "the index does not say when {0} came out",
-        "the index does not say when a release came out",
+        "unknown release date",
     ),
     "conflict": (
         "the requirements on {0} contradict each other",
-        "the requirements contradict each other",
+        "conflicting requirements",
     ),
     "hash-mismatch": (
         "the index serves another file for {0} than was locked",
-        "a file is not the one that was locked",
+        "hash mismatch",
     ),
     "build": (
         "{0} has no wheel here and does not build from source",
-        "a package does not build from source",
+        "build from source failed",
     ),
     "build-tool": (
         "building a package from source fails by {0}",
-        "the tools of a source build fail",
+        "build tool failed",
     ),
     "source-only": (
         "{0} has no wheel here, and no build of it is allowed",
-        "a package has no wheel here, and no build of it is allowed",
+        "no wheel, and no build allowed",
     ),
     "unsupported": (
         "{0} does not support this platform",
-        "a package does not support this platform",
+        "platform not supported",
     ),
     "environment-mismatch": (
         "what got installed is not {0}",
-        "what got installed is not what was asked for",
+        "wrong versions installed",
     ),
-    "report-mismatch": ("its report contradicts itself: {0}", "its report contradicts itself"),
-    "missing-module": ("the module {0} is not there", "a module is not there"),
+    "report-mismatch": ("its report contradicts itself: {0}", "contradictory report"),
+    "missing-module": ("the module {0} is not there", "missing module"),
     "missing-attribute": (
         "{0} is missing: the name was removed or renamed",
-        "a name was removed or renamed",
+        "removed or renamed name",
     ),
     "binary-incompatible": (
         "a compiled module was built for another version of {0}",
-        "a compiled module was built for another version of a package",
+        "binary incompatibility",
     ),
     "syntax": (
         "the code does not parse on this Python ({0})",
-        "the code does not parse on this Python",
+        "syntax error on this Python",
     ),
     "type-error": (
-        "a call does not fit what it calls, at {0}",
-        "a call does not fit what it calls",
+        "{0} raises TypeError: wrong arguments",
+        "TypeError: wrong arguments",
     ),
     "version-guard": (
         "{0} refuses the version that it meets",
-        "a package refuses the version that it meets",
+        "version refused by a package",
     ),
-    "assertion": ("{0} gives a wrong result", "a result is wrong"),
-    "error": ("{0} raises an exception", "an exception is raised"),
+    "assertion": ("{0} gives a wrong result", "wrong result"),
+    "error": ("{0} raises an exception", "exception"),
     "segfault": (
         "the interpreter crashes (segmentation fault) in {0}",
-        "the interpreter crashes (segmentation fault)",
+        "segmentation fault",
     ),
-    "abort": ("the interpreter aborts in {0}", "the interpreter aborts"),
+    "abort": ("the interpreter aborts in {0}", "interpreter aborted"),
     "illegal-instruction": (
         "{0} uses an instruction that the processor lacks",
-        "an instruction is unknown here",
+        "illegal instruction",
     ),
     "fatal-python": (
         "Python itself stops with a fatal error in {0}",
-        "Python itself stops with a fatal error",
+        "fatal error of Python",
     ),
-    "premature-exit": ("the process ends by itself in {0}", "the process ends before it should"),
+    "premature-exit": ("the process ends by itself in {0}", "process ended early"),
     "no-tests": ("no test ran ({0})", "no test ran"),
-    "wall-time": ("{0} takes longer than the limit", "it takes longer than the limit"),
-    "silence": ("{0} hangs without a sign of life", "it hangs without a sign of life"),
-    "memory": ("the memory limit was reached in {0}", "the memory limit was reached"),
-    "disk": ("the disk limit was reached in {0}", "the disk limit was reached"),
-    "output": ("{0} prints more than the limit", "it prints more than the limit"),
+    "wall-time": ("{0} takes longer than the limit", "time limit reached"),
+    "silence": ("{0} hangs without a sign of life", "hung without output"),
+    "memory": ("the memory limit was reached in {0}", "memory limit reached"),
+    "disk": ("the disk limit was reached in {0}", "disk limit reached"),
+    "output": ("{0} prints more than the limit", "output limit reached"),
     "processes": (
         "{0} starts more processes than the limit",
-        "it starts more processes than the limit",
+        "process limit reached",
     ),
-    "network": ("the network failed ({0})", "the network failed"),
-    "index": ("the package index failed ({0})", "the package index failed"),
-    "sandbox": ("the sandbox failed ({0})", "the sandbox failed"),
-    "killed": ("the process was killed in {0}", "the process was killed"),
-    "worker": ("the machine was in trouble ({0})", "the machine was in trouble"),
-    "cancelled": ("the run was cancelled ({0})", "the run was cancelled"),
+    "network": ("the network failed ({0})", "network failure"),
+    "index": ("the package index failed ({0})", "package index failure"),
+    "sandbox": ("the sandbox failed ({0})", "sandbox failure"),
+    "killed": ("the process was killed in {0}", "process killed"),
+    "worker": ("the machine was in trouble ({0})", "machine failure"),
+    "cancelled": ("the run was cancelled ({0})", "run cancelled"),
     "suite-fault": (
         "the suite or the declaration is at fault ({0})",
-        "the suite or the declaration is at fault",
+        "fault in the suite or the declaration",
     ),
 }
 
@@ -139,6 +149,30 @@ def cause_sentence(outcome: Outcome) -> str:
     test = f" ({cut_text(outcome.subject)})" if outcome.by and outcome.subject else ""
     place = f", at {cut_text(outcome.at)}" if outcome.at else ""
     return f"{_STAGES[outcome.stage]}{test}: {why}{place}."
+
+
+def cause_words(cause: str) -> str:
+    """Return a cause in a few words: `wrong result`; one that is not ours as it is."""
+    return next((words for known, (_, words) in _CAUSES.items() if known == cause), cause)
+
+
+def result_words(outcome: Outcome) -> str:
+    """Return an outcome in a few words: `passed`, `test failed (wrong result)`."""
+    if not isinstance(outcome, Failed):
+        return "passed"
+    return f"{_RESULTS[outcome.stage]} ({cause_words(outcome.cause)})"
+
+
+def plain_dates(text: str) -> str:
+    """Return a sentence of data as pages have it, with `2026-11-03` as `3 November 2026`."""
+    return _ISO_DATE.sub(_plain_date, text)
+
+
+def _plain_date(match: re.Match[str]) -> str:
+    try:
+        return day(datetime.date.fromisoformat(match[0]))
+    except ValueError:
+        return match[0]
 
 
 def cut_text(text: str, most: int = 160) -> str:
@@ -163,9 +197,9 @@ def seconds(value: float) -> str:
     return f"{value:.0f} s" if value < 119.5 else f"{value / 60:.0f} min"
 
 
-def count(number: int, one: str, many: str = "") -> str:
+def count(number: int, singular: str, plural: str = "") -> str:
     """Return a number with its noun: `1 cell`, `12 cells`, `27,132 cells`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def listed(words: Sequence[str], most: int = 6) -> str:
@@ -180,10 +214,13 @@ def place_words(cell: Cell, matrix: Matrix) -> str:
     """Return the place of a cell in words, the subject first: `demo 1.2 with base 2.1 on Python
     3.9`.
     """
-    subject, at = matrix.subject_axis, {one.axis: one.version for one in cell.coordinates}
-    others = [f"{axis.package} {at[axis.name]}" for axis in matrix.packages if axis is not subject]
+    versions = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}
+    subject, *others = (
+        f"{axis.package} {versions[axis.name]}"
+        for axis in sorted(matrix.packages, key=lambda axis: axis is not matrix.subject_axis)
+    )
     company = f" with {listed(others)}" if others else ""
-    return f"{subject.package} {at[subject.name]}{company} on Python {at[matrix.interpreters.name]}"
+    return f"{subject}{company} on Python {versions[matrix.interpreters.name]}"
 
 
 def python_of(cell: Cell, matrix: Matrix) -> Version:

@@ -9,6 +9,10 @@
     return element;
   };
 
+  // A date is ISO in data, and on pages `3 November 2026`.
+  const months = "January February March April May June July August September October November December".split(" ");
+  const plainDates = (text) => text.replace(/\b(\d{4})-(\d\d)-(\d\d)\b/g, (date, year, month, day) => months[month - 1] ? `${Number(day)} ${months[month - 1]} ${year}` : date);
+
   // Copy buttons.
   const offerCopy = (figure) => {
     const code = figure.querySelector("code");
@@ -138,17 +142,17 @@
     const found = answer(table, asked);
     place.replaceChildren();
     if (!found.row) {
-      place.append(make("p", "Nothing is proven yet.", { class: "empty" }));
+      place.append(make("p", "No tested combination yet.", { class: "empty" }));
       return;
     }
     const row = found.row;
     const card = make("div", "", { class: "card" });
     if (!found.proven) {
       const changes = [
-        ...unmet(row, asked, table).map((one) => `${one.axis.label} ${one.axis.coordinates[row.at[table.axes.indexOf(one.axis)]]} instead of ${asked.at[one.axis.name]}`),
+        ...unmet(row, asked, table).map((one) => `use ${one.axis.label} ${one.axis.coordinates[row.at[table.axes.indexOf(one.axis)]]} instead of ${asked.at[one.axis.name]}`),
         ...lacking(row, asked, table).map((need) => `without ${need}`),
       ];
-      card.append(make("p", `Nothing that fits is proven. The smallest change that makes it work: ${changes.join("; ")}.`, { class: "cause" }));
+      card.append(make("p", `No tested combination matches. The smallest change that makes it work: ${changes.join("; ")}.`, { class: "cause" }));
     }
     const tiles = make("dl", "", { class: "tiles" });
     const ordered = [...table.axes.keys()].sort((one, other) => (table.axes[other].name === table.subject) - (table.axes[one].name === table.subject) || other - one);
@@ -157,13 +161,13 @@
       tile.append(make("dt", table.axes[number].label), make("dd", row.versions[number]));
       tiles.append(tile);
     }
-    const verdict = row.verdict === "partial" ? "works in part" : row.recipe === "relaxed" ? "works relaxed" : "works";
-    const proof = make("p", `${verdict}, tested ${row.tested} ${row.tested === 1 ? "time" : "times"} on ${row.days} ${row.days === 1 ? "day" : "days"}, last on ${row.last}, isolation level ${row.isolation}. `);
-    proof.append(make("a", "The proof", { href: `${cellsPath}${coded(row.id)}/` }));
+    const verdict = row.verdict === "partial" ? "partly works" : row.recipe === "relaxed" ? "works with changed dependency pins" : "works";
+    const proof = make("p", `${verdict}: ${row.tested} ${row.tested === 1 ? "run" : "runs"} with this exact lock file${row.days > 1 ? ` on ${row.days} days` : ""}, ${row.tested > 1 ? "the last " : ""}on ${plainDates(row.last)}, isolation level ${row.isolation}. `);
+    proof.append(make("a", "Test results", { href: `${cellsPath}${coded(row.id)}/` }));
     card.append(tiles, proof);
     const tell = (numbers, words) => { for (const number of numbers) card.append(make("p", words(table.sentences[number]), { class: "soft" })); };
-    tell(row.stale, (text) => `To be tested again: ${text}.`);
-    tell(row.lifted, (text) => `Not as published: ${text}.`);
+    tell(row.stale, (text) => `To be tested again: ${plainDates(text)}.`);
+    tell(row.lifted, (text) => `Changed: ${text}.`);
     for (const [tool, numbers] of [["with uv", row.uv], ["with pip", row.pip]]) {
       const figure = make("figure", "", { class: "code" });
       const pre = make("pre", "", { class: "command" });
@@ -191,7 +195,7 @@
         show(place, table, asked, form.dataset.cells);
         fixed.hidden = true;
       } catch {
-        place.textContent = "The data could not be read; what follows holds all the same.";
+        place.textContent = "The data could not be loaded. The answers below still hold.";
         fixed.hidden = false;
       }
     };

@@ -93,7 +93,7 @@ def test_the_advisor_answers_in_the_page_and_keeps_the_question_in_the_address(
     told = page.inner_text("[data-answer]")
     assert "1.0" in told
     assert "uv venv --python 3.8" in told
-    page.get_by_role("link", name="The proof").first.click()
+    page.get_by_role("link", name="Test results").first.click()
     page.wait_for_url("**/demo/cell/py3.8-*/")
     assert opened.seen.console == []
 
@@ -102,7 +102,7 @@ def test_the_advisor_tells_the_smallest_change_when_nothing_fits(window: Open, s
     page = window(states).visit("demo/advise/?python=3.9&dep=1")
     page.locator("[data-answer] .card").wait_for()
     assert (
-        "Nothing that fits is proven. The smallest change that makes it work: "
+        "No tested combination matches. The smallest change that makes it work: "
         in page.inner_text("[data-answer]")
     )
 

@@ -87,8 +87,8 @@ def test_the_page_of_a_cell_agrees(shelf: Shelf) -> None:
     for entry in volume.snapshot.known:
         view = cell_view(of, volume, entry, neighbours)
         document = json.loads(made[view.api_path])
-        assert view.look == style_of(entry, volume.places[place_of(entry.cell)])
-        assert (view.look.state, view.stale, view.since) == (
+        assert view.style == style_of(entry, volume.places[place_of(entry.cell)])
+        assert (view.style.state, view.stale, view.since) == (
             document["state"],
             entry.verdict.stale,
             entry.verdict.since,

@@ -37,7 +37,7 @@ def test_a_regression_is_told_with_what_it_means() -> None:
     assert entry["title"] == "broken, was works: demo 2.0 with dep 2 on Python 3.9 (fresh)"
     assert (
         entry["content"]
-        == f"Cell {NEW}. import-fail:abort. The import fails: the interpreter aborts. {ALSO}"
+        == f"Cell {NEW}. import-fail:abort. The import fails: interpreter aborted. {ALSO}"
     )
     assert entry["link"] == f"{URL}demo/cell/{NEW}/"
     assert entry["updated"] == "2026-11-20T12:00:00.000000Z"

@@ -64,9 +64,7 @@ def test_no_pair_has_the_address_of_a_capability() -> None:
     assert found.all == (("a.x", "a.z"),)
 
 
-def test_the_newest_cell_in_which_both_work_is_named_even_where_another_speaks_for_the_release() -> (
-    None
-):
+def test_the_newest_cell_in_which_both_work_is_named_even_where_another_is_representative() -> None:
     told = {
         "old": can(x="yes", y="yes", z="no", w="no"),
         "also": can(x="yes", y="no", z="yes", w="yes"),
@@ -111,7 +109,7 @@ def test_the_two_link_it_under_compare_with() -> None:
         (
             [("1", "absent", "yes"), ("2", "yes", "yes"), ("3", "no", "yes")],
             (
-                "Until 1: “One” is not there, “Two” works.",
+                "Until 1: “One” is absent, “Two” works.",
                 "In 2: both work.",
                 "Since 3: “One” fails, “Two” works.",
             ),

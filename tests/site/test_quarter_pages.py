@@ -2,6 +2,7 @@
 to the next.
 """
 
+import datetime
 import json
 import re
 
@@ -12,6 +13,7 @@ from support.printed import Addresses, broken_links, printed, whole
 
 from compat.site.api.documents import api
 from compat.site.edition import Edition
+from compat.site.wording import day
 
 QUARTER = re.compile(r"demo/schedule/(\d{4}-q[1-4])/index\.html")
 
@@ -45,7 +47,8 @@ def test_each_tells_what_the_api_tells(moving: Edition, pages: dict[str, str]) -
         assert f"{one['floors']['python']} {one['proven']['python']}" in text
         for move in (moves[name] for name in one["moves"]):
             assert f"{move['package']} {move['before']} to {move['to']} {move['state']}" in text
-            assert f"With the first release after {move['on']} the minimum" in text
+            on = day(datetime.date.fromisoformat(move["on"]))
+            assert f"With the first release after {on} the minimum" in text
             for gone in move["lost"]:
                 ends = text.partition("A release with this minimum no longer covers ")[2]
                 assert f"{gone['package']} {', '.join(gone['versions'])}" in ends

@@ -16,8 +16,8 @@ LOG = "Traceback (most recent call last):\nModuleNotFoundError: No module named 
 
 
 def every_state() -> Shelf:
-    """One cell that works, worked once, works relaxed, works in part, is flaky, is broken, is
-    stale.
+    """One cell that works, works with packages of its time, works with changed dependency pins,
+    partly works, is flaky, is broken, is stale.
     """
     names = {
         "works": "py3.9-dep2-demo2.0",

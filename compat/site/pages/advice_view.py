@@ -1,6 +1,5 @@
 """The `site` room's answer to "what do I install?": the advisor's cards as pages show them."""
 
-import datetime
 from collections.abc import Iterator
 
 from packaging.specifiers import SpecifierSet
@@ -9,13 +8,17 @@ from packaging.version import Version
 from compat.advise.answer import Card, Recommended
 from compat.advise.commands import Commands, commands
 from compat.advise.lifted import Lifted
+from compat.advise.proof import TestedCombination
+from compat.advise.published import AsPublished
 from compat.advise.request import Goal, Request, Want, label
+from compat.results.snapshot import Entry
 from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.exports.lock_files import whereabouts
+from compat.site.pages.capability_view import capability_title
 from compat.site.pages.place_view import View
-from compat.site.paths import address, api_path, cell_page, lock_file, page
+from compat.site.paths import cell_page, lock_file, page
 from compat.site.status import StatusStyle, style_of
-from compat.site.wording import python_of
+from compat.site.wording import cause_words, python_of
 
 GOAL_WORDS: dict[Goal, str] = {
     "newest": "the newest",
@@ -35,21 +38,14 @@ class Tile(View, frozen=True):
 class CardView(View, frozen=True):
     """A proven combination, with its commands and its evidence."""
 
-    id: str
+    proof: TestedCombination
     tiles: tuple[Tile, ...]
-    look: StatusStyle
+    style: StatusStyle
     symbol: str
-    tested: int
-    days: int
-    last: datetime.date
-    isolation: str
-    stale: tuple[str, ...]
     fails: tuple[str, ...]
     lifted: tuple[Lifted, ...]
     commands: Commands
-    published: str
-    published_sentence: str
-    is_published: bool
+    published: AsPublished
     trade_off: str
     path: str
     lock_path: str
@@ -57,7 +53,7 @@ class CardView(View, frozen=True):
     @property
     def words(self) -> str:
         """The combination in words."""
-        return ", ".join(f"{one.label} {one.version}" for one in self.tiles)
+        return ", ".join(f"{tile.label} {tile.version}" for tile in self.tiles)
 
 
 class Advice(View, frozen=True):
@@ -73,11 +69,14 @@ class Advice(View, frozen=True):
 
 
 class Option(View, frozen=True):
-    """An answer for one version of an axis, and the page that tells more."""
+    """An answer for one version of an axis, and the page with more; `without` says why there is no
+    answer.
+    """
 
     label: str
     path: str
     best: CardView | None
+    without: str = ""
 
 
 class FormField(View, frozen=True):
@@ -106,16 +105,17 @@ class AdvisePage(View, frozen=True):
     cells_path: str
 
 
-def advice(edition: Edition, volume: MatrixReport, request: Request) -> Advice:
+def advice(edition: Edition, report: MatrixReport, request: Request) -> Advice:
     """Return the answer to a request."""
-    answer = volume.answer(request)
+    answer = report.answer(request)
     if isinstance(answer, Recommended):
         others = tuple(
-            card_view(edition, volume, one.card, one.trade_off) for one in answer.alternatives
+            card_view(edition, report, alternative.card, alternative.trade_off)
+            for alternative in answer.alternatives
         )
-        best = card_view(edition, volume, answer.best)
+        best = card_view(edition, report, answer.best)
         return Advice(best=best, proven=True, alternatives=others, in_the_way=(), changes=())
-    nearest = None if answer.nearest is None else card_view(edition, volume, answer.nearest)
+    nearest = None if answer.nearest is None else card_view(edition, report, answer.nearest)
     return Advice(
         best=nearest,
         proven=False,
@@ -126,26 +126,26 @@ def advice(edition: Edition, volume: MatrixReport, request: Request) -> Advice:
 
 
 def best(
-    edition: Edition, volume: MatrixReport, at: dict[str, Version], goal: Goal = "newest"
+    edition: Edition, report: MatrixReport, coordinates: dict[str, Version], goal: Goal = "newest"
 ) -> CardView | None:
     """Return the best proven card with these coordinates by axis; None when there is none."""
-    for proof in volume.ordered(goal):
-        if all(proof.cell.on(axis).version == version for axis, version in at.items()):
-            return card_view(edition, volume, volume.advisor.card(proof))
+    for proof in report.ordered(goal):
+        if all(proof.cell.on(axis).version == version for axis, version in coordinates.items()):
+            return card_view(edition, report, report.advisor.card(proof))
     return None
 
 
-def card_view(edition: Edition, volume: MatrixReport, card: Card, trade_off: str = "") -> CardView:
+def card_view(edition: Edition, report: MatrixReport, card: Card, trade_off: str = "") -> CardView:
     """Return a card as pages show it."""
-    proof, matrix = card.proof, volume.snapshot.matrix
-    entry = volume.snapshot.by_id[proof.cell.id]
-    look = style_of(entry, volume.places[place_of(proof.cell)])
+    proof, matrix = card.proof, report.snapshot.matrix
+    entry = report.snapshot.by_id[proof.cell.id]
+    style = style_of(entry, report.places[place_of(proof.cell)])
     ordered = (
         matrix.subject_axis,
         *(axis for axis in matrix.axes[::-1] if axis.name != matrix.subject),
     )
     return CardView(
-        id=proof.cell.id,
+        proof=proof,
         tiles=tuple(
             Tile(
                 label=label(axis),
@@ -154,105 +154,128 @@ def card_view(edition: Edition, volume: MatrixReport, card: Card, trade_off: str
             )
             for axis in ordered
         ),
-        look=look,
-        symbol=look.symbol,
-        tested=proof.tested,
-        days=proof.days,
-        last=proof.last,
-        isolation=proof.isolation,
-        stale=proof.stale,
-        fails=proof.fails,
+        style=style,
+        symbol=style.symbol,
+        fails=tuple(_failing(report, entry)),
         lifted=card.lifted,
-        commands=commands(card.lock, whereabouts(edition, volume, card.lock)),
-        published=card.published.command,
-        published_sentence=card.published.sentence,
-        is_published=proof.is_published,
+        commands=commands(card.lock, whereabouts(edition, report, card.lock)),
+        published=card.published,
         trade_off=trade_off,
         path=cell_page(proof.cell),
-        lock_path=lock_file(volume.name, proof.cell.id),
+        lock_path=lock_file(report.name, proof.cell.id),
     )
 
 
-def by_python(edition: Edition, volume: MatrixReport) -> tuple[Option, ...]:
+def by_python(edition: Edition, report: MatrixReport) -> tuple[Option, ...]:
     """Return the best answer for each Python, the newest first."""
-    axis = volume.snapshot.matrix.interpreters.name
+    axis = report.snapshot.matrix.interpreters.name
     return tuple(
         Option(
             label=str(python),
-            path=page(volume.name, "advise", f"py{python}"),
-            best=best(edition, volume, {axis: python}),
+            path=page(report.name, "advise", f"py{python}"),
+            best=best(edition, report, {axis: python}),
+            without=_without(report, python),
         )
-        for python in reversed(volume.board)
+        for python in reversed(report.board)
     )
 
 
-def advise_page(edition: Edition, volume: MatrixReport, python: Version | None) -> AdvisePage:
+def _without(report: MatrixReport, python: Version) -> str:
+    """Why nothing can be recommended for a Python."""
+    places = report.board[python].values()
+    if any(entry.obstacle is None for entries in places for entry in entries):
+        return "no tested combination"
+    versions = sorted({subject for subject, _ in report.board[python]})
+    releases = report.facts.subject_releases(versions[-1])
+    published = releases[-1].published if releases else None
+    requires = None if published is None else published.requires_python
+    if requires is None or requires.contains(python):
+        return "not supported: metadata or a rule excludes every combination"
+    return (
+        f"not supported: {report.snapshot.matrix.subject_axis.package} {releases[-1].version}"
+        f" requires Python {requires}"
+    )
+
+
+def _failing(report: MatrixReport, entry: Entry) -> Iterator[str]:
+    """What does not work in a cell: `FedProx (wrong result)`."""
+    for capability in entry.verdict.capabilities:
+        if capability.status == "no":
+            title = capability_title(report, capability.id)
+            yield f"{title} ({cause_words(capability.cause)})" if capability.cause else title
+
+
+def advise_page(edition: Edition, report: MatrixReport, python: Version | None) -> AdvisePage:
     """Return the advisor's page, of all Pythons or of one."""
-    matrix = volume.snapshot.matrix
+    matrix = report.snapshot.matrix
     asked = {} if python is None else {matrix.interpreters.name: python}
-    request = Request(wants=_wants(volume, asked))
+    request = Request(wants=_wants(report, asked))
     return AdvisePage(
         subject=matrix.subject_axis.package,
         python="" if python is None else str(python),
-        advice=advice(edition, volume, request),
-        goals=tuple(_goals(edition, volume, asked)),
-        pythons=by_python(edition, volume),
-        others=tuple(_by_others(edition, volume, python)),
+        advice=advice(edition, report, request),
+        goals=tuple(_goals(edition, report, asked)),
+        pythons=by_python(edition, report),
+        others=tuple(_by_others(edition, report, python)),
         choices=tuple(
             FormField(
                 name=axis.name,
                 label=label(axis),
                 versions=tuple(
-                    str(version) for version in reversed(volume.advisor.ranks.positions[axis.name])
+                    str(version) for version in reversed(report.advisor.ranks.positions[axis.name])
                 ),
             )
             for axis in matrix.axes
         ),
         needs=tuple(
-            (one.id, one.title) for one in volume.capabilities if one.id not in volume.helpers
+            (described.id, described.title)
+            for described in report.capabilities
+            if described.id not in report.helpers
         ),
-        table_path=api_path(volume.name, "advise"),
-        cells_path=address(page(volume.name, "cell")),
+        table_path=f"api/v1/{report.name}/advise.json",
+        cells_path=page(report.name, "cell").removesuffix("index.html"),
     )
 
 
 def _goals(
-    edition: Edition, volume: MatrixReport, at: dict[str, Version]
+    edition: Edition, report: MatrixReport, coordinates: dict[str, Version]
 ) -> Iterator[tuple[str, CardView]]:
     for goal, word in GOAL_WORDS.items():
-        found = best(edition, volume, at, goal)
-        if found is not None:
-            yield word, found
+        card = best(edition, report, coordinates, goal)
+        if card is not None:
+            yield word, card
 
 
 def _by_others(
-    edition: Edition, volume: MatrixReport, python: Version | None
+    edition: Edition, report: MatrixReport, python: Version | None
 ) -> Iterator[tuple[str, tuple[Option, ...]]]:
     """For each other package axis, the best answer for each of its versions that anything is proven
     with.
     """
-    matrix = volume.snapshot.matrix
+    matrix = report.snapshot.matrix
     proven = [
-        one.cell for one in volume.advisor.proofs if python in (None, python_of(one.cell, matrix))
+        proof.cell
+        for proof in report.advisor.proofs
+        if python in (None, python_of(proof.cell, matrix))
     ]
     for axis in matrix.packages:
         if axis.name == matrix.subject:
             continue
-        found = []
+        options = []
         for version in sorted({cell.on(axis.name).version for cell in proven}, reverse=True):
-            at = {axis.name: version} | (
+            coordinates = {axis.name: version} | (
                 {} if python is None else {matrix.interpreters.name: python}
             )
-            card = best(edition, volume, at)
-            found.append(
+            card = best(edition, report, coordinates)
+            options.append(
                 Option(label=str(version), path="" if card is None else card.path, best=card)
             )
-        yield axis.package, tuple(found)
+        yield axis.package, tuple(options)
 
 
-def _wants(volume: MatrixReport, at: dict[str, Version]) -> tuple[Want, ...]:
+def _wants(report: MatrixReport, coordinates: dict[str, Version]) -> tuple[Want, ...]:
     return tuple(
-        Want(axis=axis, specifier=SpecifierSet(f"=={at[axis.name]}"))
-        for axis in volume.snapshot.matrix.axes
-        if axis.name in at
+        Want(axis=axis, specifier=SpecifierSet(f"=={coordinates[axis.name]}"))
+        for axis in report.snapshot.matrix.axes
+        if axis.name in coordinates
     )

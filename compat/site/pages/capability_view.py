@@ -1,6 +1,4 @@
-"""The `site` room's capabilities: since which release each is there, what it was called, and where
-it fails.
-"""
+"""The `site` room's capability pages: since which release each works, and where it fails."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -13,15 +11,15 @@ from compat.results.record import Capability
 from compat.results.snapshot import Entry
 from compat.results.table import SIGNS, ReleaseColumn
 from compat.site.edition import MatrixReport
-from compat.site.pages.place_view import View
+from compat.site.pages.place_view import View, links_to
 from compat.site.paths import cell_page, page
-from compat.site.wording import cut_text, place_words
+from compat.site.wording import cause_words, cut_text, place_words
 
-WORDS = {"yes": "works", "no": "fails", "absent": "not there", "unknown": "not asked"}
+WORDS = {"yes": "works", "no": "fails", "absent": "absent", "unknown": "not tested"}
 
 
 class Stretch(View, frozen=True):
-    """Neighbouring tested releases in which a capability comes to the same, under the same name."""
+    """Neighbouring tested releases in which a capability has the same status and name."""
 
     first: str
     last: str
@@ -32,7 +30,7 @@ class Stretch(View, frozen=True):
 
 
 class Mark(View, frozen=True):
-    """A capability in one release, by the cell that speaks for the release."""
+    """A capability in the representative cell of one release."""
 
     version: str
     status: str
@@ -58,7 +56,7 @@ class CapabilityView(View, frozen=True):
     `statements` are sentences; `code` and `helper_code` can be copied.
 
     `pairs` are the titles of those it is compared with, and the paths of these pages. `of_helper`
-    is true where the test looks at a file of the suite alone.
+    is true where the test styles at a file of the suite alone.
     """
 
     id: str
@@ -101,71 +99,79 @@ class CapabilityList(View, frozen=True):
     count: int
 
 
-def capability_ids(volume: MatrixReport) -> tuple[str, ...]:
+def capability_ids(report: MatrixReport) -> tuple[str, ...]:
     """Return the ids of all that has a page: the capabilities, and the tests of the suite's own
     helpers; sorted.
     """
-    return tuple(sorted((*volume.asked, *volume.helpers)))
+    return tuple(sorted((*report.asked, *report.helpers)))
 
 
-def capability_list(volume: MatrixReport) -> CapabilityList:
+def capability_list(report: MatrixReport) -> CapabilityList:
     """Return the list of all capabilities."""
-    shown = volume.columns
-    lines = [_line(volume, name, shown) for name in volume.asked]
+    shown = report.columns
+    lines = [_line(report, name, shown) for name in report.asked]
     return CapabilityList(
         groups=tuple(
-            (name, tuple(some))
-            for name, some in groupby(lines, key=lambda one: one.id.partition(".")[0])
+            (name, tuple(group))
+            for name, group in groupby(lines, key=lambda line: line.id.partition(".")[0])
         ),
-        helpers=tuple(_line(volume, name, shown) for name in volume.helpers),
+        helpers=tuple(_line(report, name, shown) for name in report.helpers),
         releases=tuple(str(column.version) for column in shown),
         count=len(lines),
     )
 
 
 def capability_view(
-    volume: MatrixReport, name: str, pairs: tuple[tuple[str, str], ...]
+    report: MatrixReport, name: str, pairs: tuple[tuple[str, str], ...]
 ) -> CapabilityView:
     """Return the view of one capability; `pairs` are titles and paths of those it is compared
     with.
     """
-    shown, told = volume.columns, volume.titles.get(name) or _undescribed(name)
-    strip = tuple(_mark(volume, column, name) for column in shown)
-    found = stretches([(column.version, column.capability(name)) for column in shown])
+    shown, described = report.columns, report.titles.get(name) or _undescribed(name)
+    strip = tuple(_mark(report, column, name) for column in shown)
+    spans = stretches([(column.version, column.capability(name)) for column in shown])
     return CapabilityView(
         id=name,
-        title=told.title,
-        says=told.says,
-        group=told.group,
-        statements=capability_statements(found),
-        stretches=found,
+        title=described.title,
+        says=described.says,
+        group=described.group,
+        statements=capability_statements(spans),
+        stretches=spans,
         strip=strip,
-        failures=_failures(volume, name),
-        looks_for=told.looks_for,
-        file=told.file,
-        code=told.code,
-        helper=told.helper,
-        helper_code=volume.suite.get(told.helper, ""),
-        untested=sum(one.status == "unknown" for one in strip),
-        of_helper=name in volume.helpers,
+        failures=_failures(report, name),
+        looks_for=described.looks_for,
+        file=described.file,
+        code=described.code,
+        helper=described.helper,
+        helper_code=report.suite.get(described.helper, ""),
+        untested=sum(mark.status == "unknown" for mark in strip),
+        of_helper=name in report.helpers,
         pairs=pairs,
     )
 
 
-def stretches(told: Iterable[tuple[Version, Capability | None]]) -> tuple[Stretch, ...]:
-    """Return what a capability comes to, release by release from the oldest, neighbours that agree
-    in one.
-    """
-    asked = [(version, one) for version, one in told if one is not None]
+def capability_title(report: MatrixReport, name: str) -> str:
+    """Return what the suite calls a capability; its id where it does not describe it."""
+    described = report.titles.get(name)
+    return name if described is None else described.title
+
+
+def stretches(by_release: Iterable[tuple[Version, Capability | None]]) -> tuple[Stretch, ...]:
+    """Return the status of a capability by release, oldest first; neighbours that agree in one."""
+    asked = [(version, capability) for version, capability in by_release if capability is not None]
 
     def alike(pair: tuple[Version, Capability]) -> tuple[str, str, str]:
-        one = pair[1]
-        return one.status, one.spelling if one.status == "yes" else "", ", ".join(one.missing)
+        capability = pair[1]
+        return (
+            capability.status,
+            capability.spelling if capability.status == "yes" else "",
+            ", ".join(capability.missing),
+        )
 
-    found = []
-    for (status, spelling, missing), some in groupby(asked, key=alike):
-        versions = [str(version) for version, _ in some]
-        found.append(
+    spans = []
+    for (status, spelling, missing), group in groupby(asked, key=alike):
+        versions = [str(version) for version, _ in group]
+        spans.append(
             Stretch(
                 first=versions[0],
                 last=versions[-1],
@@ -175,45 +181,49 @@ def stretches(told: Iterable[tuple[Version, Capability | None]]) -> tuple[Stretc
                 missing=missing,
             )
         )
-    return tuple(found)
+    return tuple(spans)
 
 
-def capability_statements(found: Sequence[Stretch]) -> tuple[str, ...]:
+def capability_statements(spans: Sequence[Stretch]) -> tuple[str, ...]:
     """Return what the stretches add up to, as sentences, in the order of the releases."""
-    if not found:
-        return ("No tested release was asked for it yet.",)
-    alike = [tuple(some) for _, some in groupby(found, key=lambda one: one.status)]
-    return tuple(_statement(some, number, len(alike)) for number, some in enumerate(alike))
+    if not spans:
+        return ("Not tested in any release yet.",)
+    alike = _by_status(spans)
+    return tuple(_statement(group, number, len(alike)) for number, group in enumerate(alike))
 
 
-def short_statement(found: Sequence[Stretch]) -> str:
+def short_statement(spans: Sequence[Stretch]) -> str:
     """Return in a few words since when it is there."""
-    alike = [tuple(some) for _, some in groupby(found, key=lambda one: one.status)]
-    told = [
-        f"{WORDS[some[0].status]} {where(some[0].first, some[-1].last, number, len(alike))}"
-        for number, some in enumerate(alike)
+    alike = _by_status(spans)
+    statements = [
+        f"{WORDS[group[0].status]} {where(group[0].first, group[-1].last, number, len(alike))}"
+        for number, group in enumerate(alike)
     ]
-    return ", ".join(told) or "not asked yet"
+    return ", ".join(statements) or "not tested yet"
 
 
-def _statement(some: Sequence[Stretch], number: int, of: int) -> str:
-    place = where(some[0].first, some[-1].last, number, of)
-    match some[0].status:
+def _by_status(spans: Sequence[Stretch]) -> list[tuple[Stretch, ...]]:
+    return [tuple(group) for _, group in groupby(spans, key=lambda span: span.status)]
+
+
+def _statement(group: Sequence[Stretch], number: int, of: int) -> str:
+    place = where(group[0].first, group[-1].last, number, of)
+    match group[0].status:
         case "yes":
-            names = [one for one in some if one.spelling]
-            called = "; then ".join(f"called {one.spelling}{_until(one, some)}" for one in names)
+            names = [span for span in group if span.spelling]
+            called = "; then ".join(
+                f"called {span.spelling}{_until(span, group)}" for span in names
+            )
             return f"Works {place}{f', {called}' if called else ''}."
         case "absent":
-            missing = next((one.missing for one in some if one.missing), "")
-            return f"Not there {place}{f': looked for {missing}' if missing else ''}."
+            missing = next((span.missing for span in group if span.missing), "")
+            return f"Absent {place}{f': looked for {missing}' if missing else ''}."
         case _:
             return f"Fails {place}."
 
 
 def where(first: str, last: str, number: int, of: int) -> str:
-    """Return where a run of releases is among so many runs, in words: `since 1.2`, `until 1.0`, `in
-    1.0 to 1.2`.
-    """
+    """Return where a span of releases is among all: `since 1.2`, `until 1.0`, `in 1.0 to 1.2`."""
     if of == 1:
         return "in every tested release"
     if number == of - 1:
@@ -223,58 +233,62 @@ def where(first: str, last: str, number: int, of: int) -> str:
     return f"in {first}" if first == last else f"in {first} to {last}"
 
 
-def _until(one: Stretch, some: Sequence[Stretch]) -> str:
-    return "" if one is some[-1] else f" until {one.last}"
+def _until(span: Stretch, group: Sequence[Stretch]) -> str:
+    return "" if span is group[-1] else f" until {span.last}"
 
 
 def _undescribed(name: str) -> Described:
     return Described(id=name, title=name, says="", file="", line=0, code="")
 
 
-def _line(volume: MatrixReport, name: str, shown: Sequence[ReleaseColumn]) -> CapabilityLine:
-    told = volume.titles.get(name)
-    found = stretches([(column.version, column.capability(name)) for column in shown])
+def _line(report: MatrixReport, name: str, shown: Sequence[ReleaseColumn]) -> CapabilityLine:
+    spans = stretches([(column.version, column.capability(name)) for column in shown])
     return CapabilityLine(
         id=name,
-        title=name if told is None else told.title,
-        path=page(volume.name, "cap", name),
-        statement=short_statement(found),
-        strip=tuple(_mark(volume, column, name) for column in shown),
+        title=capability_title(report, name),
+        path=page(report.name, "cap", name),
+        statement=short_statement(spans),
+        strip=tuple(_mark(report, column, name) for column in shown),
     )
 
 
-def _mark(volume: MatrixReport, column: ReleaseColumn, name: str) -> Mark:
-    one = column.capability(name)
-    status = "unknown" if one is None else one.status
-    others = volume.disagreeing[column.version].get(name, set())
+def _mark(report: MatrixReport, column: ReleaseColumn, name: str) -> Mark:
+    capability = column.capability(name)
+    status = "unknown" if capability is None else capability.status
+    others = report.disagreeing[column.version].get(name, set())
     return Mark(
         version=str(column.version),
         status=status,
         word=WORDS[status],
-        sign=SIGNS[None if one is None else one.status],
+        sign=SIGNS[None if capability is None else capability.status],
         path=cell_page(column.entry.cell),
-        sentence=f"{place_words(column.entry.cell, volume.snapshot.matrix)}: {WORDS[status]}",
+        sentence=f"{place_words(column.entry.cell, report.snapshot.matrix)}: {WORDS[status]}",
         differs=bool(others - {status}),
     )
 
 
-def _failures(volume: MatrixReport, name: str) -> tuple[Failure, ...]:
+def _failures(report: MatrixReport, name: str) -> tuple[Failure, ...]:
     """The cells where it fails, those with the same cause together."""
-    found: dict[tuple[str, str], list[tuple[Entry, Capability]]] = {}
-    for entry, one in volume.failures.get(name, ()):
-        found.setdefault((one.cause, one.subject.partition(" (")[0]), []).append((entry, one))
+    by_cause: dict[tuple[str, str], list[tuple[Entry, Capability]]] = {}
+    for entry, capability in report.failures.get(name, ()):
+        by_cause.setdefault((capability.cause, capability.subject.partition(" (")[0]), []).append(
+            (entry, capability)
+        )
     return tuple(
         Failure(
-            why=f"{cause}: {cut_text(subject, 300)}" if subject else cause,
+            why=f"{cause_words(cause)}: {cut_text(subject, 300)}"
+            if subject
+            else cause_words(cause),
             known=next(
-                (known for entry, one in some if (known := volume.snapshot.explained(entry, one))),
+                (
+                    known
+                    for entry, capability in cells
+                    if (known := report.snapshot.explained(entry, capability))
+                ),
                 None,
             ),
-            cells=tuple(
-                (place_words(e.cell, volume.snapshot.matrix), cell_page(e.cell))
-                for e, _ in some[:20]
-            ),
-            more=max(0, len(some) - 20),
+            cells=links_to([entry for entry, _ in cells[:20]], report.snapshot.matrix),
+            more=max(0, len(cells) - 20),
         )
-        for (cause, subject), some in sorted(found.items(), key=lambda item: -len(item[1]))
+        for (cause, subject), cells in sorted(by_cause.items(), key=lambda item: -len(item[1]))
     )

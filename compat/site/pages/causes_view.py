@@ -1,6 +1,4 @@
-"""The `site` room's causes: everything that is red or ruled out, each root cause in one line,
-however many cells.
-"""
+"""The `site` room's page of causes: each root cause of failures and obstacles once."""
 
 from collections import Counter
 
@@ -10,19 +8,18 @@ from compat.declare.matrix import KnownIssue
 from compat.results.snapshot import Entry
 from compat.run.outcome import Failed, parse_outcome
 from compat.site.edition import MatrixReport
-from compat.site.pages.place_view import View
-from compat.site.paths import cell_page
-from compat.site.wording import cause_sentence, place_words
+from compat.site.pages.place_view import View, links_to
+from compat.site.wording import cause_sentence
 
 _SHOWN = 12
 _KINDS = {
     "excluded": "a rule of the matrix excludes them",
     "yanked": "a release was withdrawn from the index",
-    "requires-python": "a release does not admit the Python",
-    "no-artifact": "a release has no file for the Python and the platform",
-    "conflicting-pin": "the release's own requirement excludes the other version",
+    "requires-python": "a release does not support this Python",
+    "no-artifact": "a release has no file for this Python and platform",
+    "conflicting-pin": "the release pins another version",
     "undated": "the index does not say when a release came out",
-    "no-interpreter": "the machine lacks the interpreter",
+    "no-interpreter": "the interpreter is missing on the machine",
 }
 
 
@@ -55,11 +52,11 @@ class Causes(View, frozen=True):
     planned: int
 
 
-def causes(volume: MatrixReport) -> Causes:
+def causes(report: MatrixReport) -> Causes:
     """Return the causes of a matrix."""
     red: dict[str, list[Entry]] = {}
     indeterminate: dict[str, list[Entry]] = {}
-    for entry in volume.snapshot.known:
+    for entry in report.snapshot.known:
         outcome = entry.verdict.outcome
         if isinstance(outcome, Failed):
             # The line of a file differs between versions, the cause does not.
@@ -67,37 +64,36 @@ def causes(volume: MatrixReport) -> Causes:
         elif entry.verdict.kind == "unknown" and entry.runs:
             indeterminate.setdefault(str(entry.runs[-1].outcomes[-1]), []).append(entry)
     return Causes(
-        red=_folded(volume, red),
-        ruled_out=_obstacles(volume),
-        indeterminate=_folded(volume, indeterminate),
-        planned=len(volume.snapshot.entries),
+        red=_folded(report, red),
+        ruled_out=_obstacles(report),
+        indeterminate=_folded(report, indeterminate),
+        planned=len(report.snapshot.entries),
     )
 
 
-def _folded(volume: MatrixReport, found: dict[str, list[Entry]]) -> tuple[Cause, ...]:
-    ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
-    return tuple(_cause(volume, told, entries) for told, entries in ordered)
+def _folded(report: MatrixReport, by_outcome: dict[str, list[Entry]]) -> tuple[Cause, ...]:
+    ordered = sorted(by_outcome.items(), key=lambda item: (-len(item[1]), item[0]))
+    return tuple(_cause(report, outcome, entries) for outcome, entries in ordered)
 
 
-def _cause(volume: MatrixReport, told: str, entries: list[Entry]) -> Cause:
-    outcome = parse_outcome(told)
+def _cause(report: MatrixReport, text: str, entries: list[Entry]) -> Cause:
+    outcome = parse_outcome(text)
     return Cause(
-        outcome=told,
+        outcome=text,
         sentence=cause_sentence(outcome),
-        known=next((known for one in entries if (known := volume.snapshot.explained(one))), None),
-        count=len(entries),
-        cells=tuple(
-            (place_words(e.cell, volume.snapshot.matrix), cell_page(e.cell))
-            for e in entries[:_SHOWN]
+        known=next(
+            (known for entry in entries if (known := report.snapshot.explained(entry))), None
         ),
+        count=len(entries),
+        cells=links_to(entries[:_SHOWN], report.snapshot.matrix),
         more=max(0, len(entries) - _SHOWN),
     )
 
 
-def _obstacles(volume: MatrixReport) -> tuple[RuledOut, ...]:
+def _obstacles(report: MatrixReport) -> tuple[RuledOut, ...]:
     kinds: Counter[str] = Counter()
     sentences: dict[str, Counter[str]] = {}
-    for entry in volume.snapshot.entries:
+    for entry in report.snapshot.entries:
         if entry.obstacle is not None and not entry.is_tested:
             kinds[entry.obstacle.kind] += 1
             sentences.setdefault(entry.obstacle.kind, Counter())[entry.obstacle.because] += 1

@@ -1,6 +1,4 @@
-"""The `site` room's cell: its verdict, how to install it, what it can do, and where it is red, why
-and what differs.
-"""
+"""The `site` room's cell page: verdict, install commands, capabilities and what fails."""
 
 import datetime
 
@@ -14,14 +12,23 @@ from compat.run.evidence import Metric
 from compat.run.outcome import Failed, Outcome
 from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.exports.lock_files import whereabouts
+from compat.site.pages.capability_view import capability_title
 from compat.site.pages.neighbours import Difference, Neighbours, differences, packages
-from compat.site.pages.place_view import View, cell_symbol, has_page, recipe_words
-from compat.site.paths import api_path, cell_page, lock_file, page
-from compat.site.status import LOOKS, StatusStyle, style_of
-from compat.site.wording import RECIPES, cause_sentence, count, day, place_words, python_of
+from compat.site.pages.place_view import View, cell_symbol, entry_page, recipe_words
+from compat.site.paths import cell_page, lock_file, page
+from compat.site.status import NAMES_RECIPE, STYLES, StatusStyle, style_of
+from compat.site.wording import (
+    cause_sentence,
+    cause_words,
+    count,
+    day,
+    place_words,
+    python_of,
+    result_words,
+)
 
 
-class Can(View, frozen=True):
+class CellCapability(View, frozen=True):
     """A capability in this cell."""
 
     id: str
@@ -33,7 +40,7 @@ class Can(View, frozen=True):
     known: KnownIssue | None
 
 
-class Tried(View, frozen=True):
+class AttemptLine(View, frozen=True):
     """One attempt of a run. `counts` is false where it says nothing about the versions."""
 
     started: datetime.datetime
@@ -44,25 +51,26 @@ class Tried(View, frozen=True):
     counts: bool
 
 
-class Beside(View, frozen=True):
+class NeighbourLink(View, frozen=True):
     """Another cell as it is shown from here: `label` says what differs."""
 
     label: str
-    look: StatusStyle
+    style: StatusStyle
     symbol: str
     path: str
 
 
-class Red(View, frozen=True):
-    """Why the cell is not green: the outcome, a sentence, what is known, the log, and the nearest
-    greener cell.
+class CellFailure(View, frozen=True):
+    """What fails in the cell: its outcome, the same in words, what is known, the log, and the
+    nearest cell with a better result.
     """
 
     outcome: str
+    result: str
     sentence: str
     known: KnownIssue | None
     log: str
-    green: Beside | None
+    green: NeighbourLink | None
     differences: tuple[Difference, ...]
 
 
@@ -72,8 +80,7 @@ class CellView(View, frozen=True):
     id: str
     place: str
     recipe: str
-    question: str
-    look: StatusStyle
+    style: StatusStyle
     symbol: str
     stale: bool
     reasons: tuple[str, ...]
@@ -87,118 +94,124 @@ class CellView(View, frozen=True):
     run: str
     lock_path: str
     pins: int
-    red: Red | None
-    capabilities: tuple[Can, ...]
-    helpers: tuple[Can, ...]
+    failure: CellFailure | None
+    capabilities: tuple[CellCapability, ...]
+    helpers: tuple[CellCapability, ...]
     counts: str
     metrics: tuple[Metric, ...]
-    tries: tuple[Tried, ...]
+    attempts: tuple[AttemptLine, ...]
     packages: tuple[tuple[str, str], ...]
-    recipes: tuple[Beside, ...]
-    beside: tuple[tuple[str, Beside | None, Beside | None], ...]
+    recipes: tuple[NeighbourLink, ...]
+    beside: tuple[tuple[str, NeighbourLink | None, NeighbourLink | None], ...]
     release_path: str
     grid_path: str
     api_path: str
 
 
 def cell_view(
-    edition: Edition, volume: MatrixReport, entry: Entry, neighbours: Neighbours
+    edition: Edition, report: MatrixReport, entry: Entry, neighbours: Neighbours
 ) -> CellView:
     """Return the view of a cell; reads its records and its lock, and those of its nearest green
     neighbour.
     """
-    cell, verdict, matrix = entry.cell, entry.verdict, volume.snapshot.matrix
-    records, siblings = volume.parts.records(cell.id), volume.places[place_of(cell)]
-    lock = volume.locks.get(cell.id)
-    symbol, look = cell_symbol(entry, siblings)
-    here = packages(volume, cell.id, records)
-    failing_first = sorted(verdict.capabilities, key=lambda one: (one.status != "no", one.id))
-    can = tuple(_can(volume, entry, one) for one in failing_first)
+    cell, verdict, matrix = entry.cell, entry.verdict, report.snapshot.matrix
+    records, siblings = report.parts.records(cell.id), report.places[place_of(cell)]
+    lock = report.locks.get(cell.id)
+    symbol, style = cell_symbol(entry, siblings)
+    installed = packages(report, cell.id, records)
+    failing_first = sorted(
+        verdict.capabilities, key=lambda capability: (capability.status != "no", capability.id)
+    )
+    can = tuple(_capability(report, entry, capability) for capability in failing_first)
     return CellView(
         id=cell.id,
         place=place_words(cell, matrix),
-        recipe=RECIPES[cell.recipe][0],
-        question=RECIPES[cell.recipe][1],
-        look=look,
+        recipe="" if style.state in NAMES_RECIPE else recipe_words(cell),
+        style=style,
         symbol=symbol,
         stale=verdict.stale,
         reasons=verdict.reasons,
-        tested=_tested(entry, records),
+        tested=_summary(entry, records),
         since=verdict.since,
         isolation=records[-1].isolation if records else "",
         remarks=records[-1].remarks if records else (),
         obstacle="" if entry.obstacle is None else entry.obstacle.because,
-        lifted=() if lock is None else lifted(volume.facts, cell, lock),
-        commands=None if lock is None else commands(lock, whereabouts(edition, volume, lock)),
-        run=f"compat run {volume.name} {cell.id}",
-        lock_path="" if lock is None else lock_file(volume.name, cell.id),
+        lifted=() if lock is None else lifted(report.facts, cell, lock),
+        commands=None if lock is None else commands(lock, whereabouts(edition, report, lock)),
+        run=f"compat run {report.name} {cell.id}",
+        lock_path="" if lock is None else lock_file(report.name, cell.id),
         pins=0 if lock is None else len(lock.pins),
-        red=_red(volume, entry, records, neighbours, here),
+        failure=_failure(report, entry, records, neighbours, installed),
         capabilities=can,
-        helpers=tuple(_can(volume, entry, one) for one in verdict.helpers),
+        helpers=tuple(_capability(report, entry, helper) for helper in verdict.helpers),
         counts=", ".join(
-            f"{sum(one.status == s for one in can)} {s}" for s in ("yes", "no", "absent")
+            f"{sum(capability.status == s for capability in can)} {s}"
+            for s in ("yes", "no", "absent")
         )
         if can
         else "",
         metrics=records[-1].metrics if records else (),
-        tries=tuple(
-            one for record in reversed(records) for one in _tries(record, _counting(entry, record))
+        attempts=tuple(
+            attempt
+            for record in reversed(records)
+            for attempt in _attempts(record, _counting(entry, record))
         ),
-        packages=tuple(sorted(here.items())),
-        recipes=tuple(_beside(one, siblings) for one in siblings if one is not entry),
-        beside=_axes_beside(volume, entry, neighbours),
-        release_path=page(volume.name, "release", str(cell.on(matrix.subject).version)),
-        grid_path=page(volume.name, "grid", f"py{python_of(cell, matrix)}"),
-        api_path=api_path(volume.name, "cells", cell.id),
+        packages=tuple(sorted(installed.items())),
+        recipes=tuple(_beside(sibling, siblings) for sibling in siblings if sibling is not entry),
+        beside=_axes_beside(report, entry, neighbours),
+        release_path=page(report.name, "release", str(cell.on(matrix.subject).version)),
+        grid_path=page(report.name, "grid", f"py{python_of(cell, matrix)}"),
+        api_path=f"api/v1/{report.name}/cells/{cell.id}.json",
     )
 
 
-def _tested(entry: Entry, records: tuple[Record, ...]) -> str:
+def _summary(entry: Entry, records: tuple[Record, ...]) -> str:
     tries = [outcome for record in records for outcome in record.outcomes]
     if not tries:
         return "Not tested yet."
-    counted = [outcome for one in entry.counted for outcome in one.outcomes]
+    counted = [outcome for run in entry.counted for outcome in run.outcomes]
     passes = sum(not isinstance(outcome, Failed) for outcome in counted)
-    last = f", last on {day(entry.verdict.latest)}" if entry.verdict.latest is not None else ""
-    told = f"Tested {count(len(counted), 'time')}: {count(passes, 'pass', 'passes')}{last}."
+    last = f", the last on {day(entry.verdict.latest)}" if entry.verdict.latest is not None else ""
+    summary = f"{count(len(counted), 'attempt')}, {passes} passed{last}."
     trouble = len(tries) - len(counted)
-    return told + (
-        f" {count(trouble, 'more try', 'more tries')} failed for reasons of the machine."
+    return summary + (
+        f" {count(trouble, 'more attempt')} failed without saying anything about the versions."
         if trouble
         else ""
     )
 
 
-def _can(volume: MatrixReport, entry: Entry, one: Capability) -> Can:
-    told = volume.titles.get(one.id)
-    why = one.subject
-    if one.status == "absent":
+def _capability(report: MatrixReport, entry: Entry, capability: Capability) -> CellCapability:
+    why = capability.subject
+    if capability.status == "absent":
         why = (
-            f"looked for {', '.join(one.missing)}"
-            if one.missing
+            f"looked for {', '.join(capability.missing)}"
+            if capability.missing
             else "this version has no such API"
         )
-    return Can(
-        id=one.id,
-        title=one.id if told is None else told.title,
-        path=page(volume.name, "cap", one.id),
-        status=one.status,
-        spelling=one.spelling,
-        why=f"{one.cause}: {why}" if one.status == "no" and one.cause else why,
-        known=volume.snapshot.explained(entry, one) if one.status == "no" else None,
+    return CellCapability(
+        id=capability.id,
+        title=capability_title(report, capability.id),
+        path=page(report.name, "cap", capability.id),
+        status=capability.status,
+        spelling=capability.spelling,
+        why=f"{cause_words(capability.cause)}: {why}"
+        if capability.status == "no" and capability.cause
+        else why,
+        known=report.snapshot.explained(entry, capability) if capability.status == "no" else None,
     )
 
 
 def _counting(entry: Entry, record: Record) -> frozenset[Outcome]:
     """The outcomes of a record that say something about the versions."""
-    runs = (one for one in entry.counted if one.run.started == record.started)
-    return frozenset(outcome for one in runs for outcome in one.outcomes)
+    runs = (run for run in entry.counted if run.run.started == record.started)
+    return frozenset(outcome for run in runs for outcome in run.outcomes)
 
 
-def _tries(record: Record, counting: frozenset[Outcome]) -> tuple[Tried, ...]:
+def _attempts(record: Record, counting: frozenset[Outcome]) -> tuple[AttemptLine, ...]:
+    # A record of one try has no list of attempts.
     return tuple(
-        Tried(
+        AttemptLine(
             started=attempt.started,
             outcome=str(attempt.outcome),
             seconds=attempt.seconds,
@@ -206,83 +219,84 @@ def _tries(record: Record, counting: frozenset[Outcome]) -> tuple[Tried, ...]:
             host=record.host,
             counts=attempt.outcome in counting,
         )
-        for attempt in record.attempts[::-1]
-    ) or (
-        Tried(
-            started=record.started,
-            outcome=str(record.outcome),
-            seconds=record.seconds,
-            isolation=record.isolation,
-            host=record.host,
-            counts=record.outcome in counting,
-        ),
+        for attempt in record.attempts[::-1] or (record,)
     )
 
 
-def _red(
-    volume: MatrixReport,
+def _failure(
+    report: MatrixReport,
     entry: Entry,
     records: tuple[Record, ...],
     neighbours: Neighbours,
-    here: dict[str, str],
-) -> Red | None:
+    installed: dict[str, str],
+) -> CellFailure | None:
     outcome = entry.verdict.outcome
     if entry.verdict.kind not in ("broken", "partial", "flaky") or outcome is None:
         return None
     green = neighbours.greener(entry)
-    there = (
+    others = (
         {}
         if green is None
-        else packages(volume, green.cell.id, volume.parts.records(green.cell.id))
+        else packages(report, green.cell.id, report.parts.records(green.cell.id))
     )
     failed = [record for record in records if outcome in record.outcomes]
-    return Red(
+    return CellFailure(
         outcome=str(outcome),
+        result=result_words(outcome),
         sentence=cause_sentence(outcome),
-        known=volume.snapshot.explained(entry),
+        known=report.snapshot.explained(entry),
         log=failed[-1].log if failed else "",
         green=None
         if green is None
-        else _named(green, f"{place_words(green.cell, volume.snapshot.matrix)}"),
-        differences=differences(here, there) if here and there else (),
+        else _named(green, f"{place_words(green.cell, report.snapshot.matrix)}"),
+        differences=differences(installed, others) if installed and others else (),
     )
 
 
-def _named(entry: Entry, words: str) -> Beside:
-    symbol, look = cell_symbol(entry)
-    path = cell_page(entry.cell) if has_page(entry) else ""
-    return Beside(label=f"{words}, {recipe_words(entry.cell)}", look=look, symbol=symbol, path=path)
+def _named(entry: Entry, words: str) -> NeighbourLink:
+    symbol, style = cell_symbol(entry)
+    return NeighbourLink(
+        label=f"{words}, {recipe_words(entry.cell)}",
+        style=style,
+        symbol=symbol,
+        path=entry_page(entry),
+    )
 
 
-def _beside(entry: Entry, siblings: tuple[Entry, ...]) -> Beside:
-    look = style_of(entry, siblings)
-    if look.state == "unknown":
-        look = LOOKS["unknown"]
-    path = cell_page(entry.cell) if has_page(entry) else ""
-    return Beside(
-        label=recipe_words(entry.cell), look=look, symbol=cell_symbol(entry, siblings)[0], path=path
+def _beside(entry: Entry, siblings: tuple[Entry, ...]) -> NeighbourLink:
+    style = style_of(entry, siblings)
+    if style.state == "unknown":
+        style = STYLES["unknown"]
+    return NeighbourLink(
+        label=recipe_words(entry.cell),
+        style=style,
+        symbol=cell_symbol(entry, siblings)[0],
+        path=entry_page(entry),
     )
 
 
 def _axes_beside(
-    volume: MatrixReport, entry: Entry, neighbours: Neighbours
-) -> tuple[tuple[str, Beside | None, Beside | None], ...]:
-    found = neighbours.beside(entry.cell)
+    report: MatrixReport, entry: Entry, neighbours: Neighbours
+) -> tuple[tuple[str, NeighbourLink | None, NeighbourLink | None], ...]:
+    beside = neighbours.beside(entry.cell)
     return tuple(
         (
             label(axis),
-            _along(found[axis.name][0], axis.name),
-            _along(found[axis.name][1], axis.name),
+            _along(beside[axis.name][0], axis.name),
+            _along(beside[axis.name][1], axis.name),
         )
-        for axis in volume.snapshot.matrix.axes
-        if any(found[axis.name])
+        for axis in report.snapshot.matrix.axes
+        if any(beside[axis.name])
     )
 
 
-def _along(entry: Entry | None, axis: str) -> Beside | None:
+def _along(entry: Entry | None, axis: str) -> NeighbourLink | None:
     if entry is None:
         return None
-    symbol, look = cell_symbol(entry)
-    return Beside(
-        label=str(entry.cell.on(axis).version), look=look, symbol=symbol, path=cell_page(entry.cell)
+    symbol, style = cell_symbol(entry)
+    return NeighbourLink(
+        label=str(entry.cell.on(axis).version),
+        style=style,
+        symbol=symbol,
+        path=cell_page(entry.cell),
     )

@@ -1,4 +1,4 @@
-"""The `site` room's news: what changed, day by day, from the histories of the verdicts."""
+"""The `site` room's changes: verdicts that changed, day by day."""
 
 import datetime
 from collections.abc import Iterable, Sequence
@@ -10,30 +10,31 @@ from compat.site.edition import MatrixReport
 from compat.site.history import Event
 from compat.site.pages.place_view import View, recipe_words
 from compat.site.paths import cell_page
-from compat.site.status import LOOKS, StatusStyle
+from compat.site.status import STYLES, StatusStyle
 from compat.site.wording import cause_sentence, listed, place_words
 
 WORDS: dict[ChangeKind, str] = {
-    "regressed": "Works less than before",
-    "fixed": "Works better than before",
-    "spurious": "Changes by chance",
+    "regressed": "Regression",
+    "fixed": "Fix",
+    "spurious": "Flaky result",
     "new": "First result",
-    "gone": "No longer known",
-    "same": "As before",
+    "gone": "No result any more",
+    "same": "Unchanged",
 }
-ASKED_ANEW: dict[ChangeKind, str] = {
-    "regressed": "A changed suite finds more faults",
-    "fixed": "A changed suite finds fewer faults",
+# What another suite finds is no change of the versions.
+OTHER_TESTS: dict[ChangeKind, str] = {
+    "regressed": "New tests found problems",
+    "fixed": "Changed tests found fewer problems",
 }
 _MOST_IN_DAY = 60
 
 
 class News(View, frozen=True):
-    """One change, told."""
+    """One change of a verdict."""
 
     kind: ChangeKind
     word: str
-    look: StatusStyle
+    style: StatusStyle
     before: str
     place: str
     recipe: str
@@ -58,48 +59,55 @@ class ChangesPage(View, frozen=True):
     count: int
 
 
-def changes_page(volume: MatrixReport) -> ChangesPage:
+def changes_page(report: MatrixReport) -> ChangesPage:
     """Return what changed."""
-    found = volume.events
+    events = report.events
     days = tuple(
-        _day(volume, day, [*some])
-        for day, some in groupby(found, key=lambda one: one.moment.date())
+        _day(report, day, [*group])
+        for day, group in groupby(events, key=lambda event: event.moment.date())
     )
-    return ChangesPage(days=days, count=len(found))
+    return ChangesPage(days=days, count=len(events))
 
 
-def newest(volume: MatrixReport, most: int) -> tuple[News, ...]:
+def newest(report: MatrixReport, most: int) -> tuple[News, ...]:
     """Return the newest changes; regressions before fixes before first results of one day."""
-    return news(volume, sorted(volume.events, key=_telling)[:most])
+    return news(report, sorted(report.events, key=_order)[:most])
 
 
-def news(volume: MatrixReport, events: Iterable[Event]) -> tuple[News, ...]:
+def news(report: MatrixReport, events: Iterable[Event]) -> tuple[News, ...]:
     """Return events as news."""
-    return tuple(_news(volume, event) for event in events)
+    return tuple(_news(report, event) for event in events)
 
 
-def _telling(event: Event) -> tuple[float, int]:
+def _order(event: Event) -> tuple[float, int]:
     order: Sequence[ChangeKind] = ("regressed", "fixed", "spurious", "new", "gone", "same")
     return -event.moment.date().toordinal(), order.index(event.change.kind)
 
 
-def _day(volume: MatrixReport, day: datetime.date, events: list[Event]) -> Day:
-    events.sort(key=_telling)
-    words = [_word(event) for event in events]
+def _day(report: MatrixReport, day: datetime.date, events: list[Event]) -> Day:
+    events.sort(key=_order)
+    words = [_heading(event) for event in events]
     return Day(
         day=day,
-        news=news(volume, events[:_MOST_IN_DAY]),
+        news=news(report, events[:_MOST_IN_DAY]),
         counts=tuple((word, words.count(word)) for word in dict.fromkeys(words)),
         more=max(0, len(events) - _MOST_IN_DAY),
     )
 
 
-def _word(event: Event) -> str:
+def _heading(event: Event) -> str:
     kind = event.change.kind
-    return ASKED_ANEW.get(kind, WORDS[kind]) if "suite" in event.beside else WORDS[kind]
+    return OTHER_TESTS.get(kind, WORDS[kind]) if "suite" in event.beside else WORDS[kind]
 
 
-def _news(volume: MatrixReport, event: Event) -> News:
+def _word(event: Event) -> str:
+    if "suite" not in event.beside or event.change.kind not in OTHER_TESTS:
+        return _heading(event)
+    packages = "changed too" if "lock" in event.beside else "did not change"
+    return f"{_heading(event)}; the packages {packages}"
+
+
+def _news(report: MatrixReport, event: Event) -> News:
     change, cell = event.change, event.entry.cell
     kind: Kind = event.verdict.kind
     why = (
@@ -115,9 +123,9 @@ def _news(volume: MatrixReport, event: Event) -> News:
     return News(
         kind=change.kind,
         word=_word(event),
-        look=LOOKS[state],
-        before="" if change.before in (None, "unknown") else LOOKS[change.before].word,
-        place=place_words(cell, volume.snapshot.matrix),
+        style=STYLES[state],
+        before="" if change.before in (None, "unknown", kind) else STYLES[change.before].word,
+        place=place_words(cell, report.snapshot.matrix),
         recipe="" if state == "relaxed" else recipe_words(cell),
         path=cell_page(cell),
         why=why,

@@ -1,6 +1,4 @@
-"""The `site` room's charts: numbers -> shapes with places in pixels, and the table that says the
-same in words.
-"""
+"""The `site` room's charts: numbers -> shapes with positions in pixels, and a table."""
 
 import datetime
 import math
@@ -18,7 +16,7 @@ _WIDEST_BAR, _LETTER = 56, 7.2
 class Tick(View, frozen=True):
     """A label on an axis, at so many pixels."""
 
-    at: float
+    position: float
     label: str
 
 
@@ -37,6 +35,13 @@ class ChartShape(View, frozen=True):
     says: str
 
 
+class Table(View, frozen=True):
+    """The heads and rows that say in words what a chart shows."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
 class Chart(View, frozen=True):
     """A chart and its table. `says` is what it shows, in a sentence for those who do not see it."""
 
@@ -50,8 +55,7 @@ class Chart(View, frozen=True):
     ys: tuple[Tick, ...]
     shapes: tuple[ChartShape, ...]
     today: float | None
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    table: Table
 
 
 class Point(View, frozen=True):
@@ -84,13 +88,6 @@ class Dot(View, frozen=True):
     says: str
 
 
-class Table(View, frozen=True):
-    """The heads and rows that say in words what a chart shows."""
-
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
 def bars(chart_id: str, title: str, says: str, points: Sequence[Point], table: Table) -> Chart:
     """Return a chart of upright bars, one a point, in their order."""
     height = 220
@@ -107,12 +104,13 @@ def bars(chart_id: str, title: str, says: str, points: Sequence[Point], table: T
         height=height,
         left=_LEFT,
         xs=tuple(
-            Tick(at=_px(_LEFT + (n + 0.5) * step), label=point.label)
+            Tick(position=_px(_LEFT + (n + 0.5) * step), label=point.label)
             for n, point in enumerate(points)
             if n % every == 0
         ),
         ys=tuple(
-            Tick(at=_px(base - part / 2 * room), label=f"{top * part / 2:g}") for part in range(3)
+            Tick(position=_px(base - part / 2 * room), label=f"{top * part / 2:g}")
+            for part in range(3)
         ),
         shapes=tuple(
             ChartShape(
@@ -127,8 +125,7 @@ def bars(chart_id: str, title: str, says: str, points: Sequence[Point], table: T
             for n, point in enumerate(points)
         ),
         today=None,
-        heads=table.heads,
-        rows=table.rows,
+        table=table,
     )
 
 
@@ -141,7 +138,7 @@ def timeline(
     today: datetime.date | None = None,
 ) -> Chart:
     """Return a chart of rows over time; the rows are in the order in which they first come."""
-    names = [*dict.fromkeys(one.row for one in shown)]
+    names = [*dict.fromkeys(mark.row for mark in shown)]
     days = [*_days(shown), *([] if today is None else [today])]
     begin, end = min(days), max(days)
     left = _px(max(_LEFT, 16 + _LETTER * max(map(len, names))))
@@ -152,27 +149,27 @@ def timeline(
     def x(day: datetime.date) -> float:
         return _px(inner + (day - begin).days * scale)
 
-    def shape(one: Span | Dot) -> ChartShape:
-        y = _TOP + names.index(one.row) * HEIGHT_OF_ROW
-        if isinstance(one, Dot):
+    def shape(mark: Span | Dot) -> ChartShape:
+        y = _TOP + names.index(mark.row) * HEIGHT_OF_ROW
+        if isinstance(mark, Dot):
             return ChartShape(
-                x=x(one.on),
+                x=x(mark.on),
                 y=y + HEIGHT_OF_ROW / 2,
                 width=0,
                 height=0,
-                css=one.css,
-                sign=one.sign,
-                says=one.says,
+                css=mark.css,
+                sign=mark.sign,
+                says=mark.says,
             )
-        width = _px(x(one.end or end) - x(one.begin))
+        width = _px(x(mark.end or end) - x(mark.begin))
         return ChartShape(
-            x=x(one.begin),
+            x=x(mark.begin),
             y=y + 4,
             width=max(2.0, width),
             height=HEIGHT_OF_ROW - 8,
-            css=one.css,
-            sign=one.sign,
-            says=one.says,
+            css=mark.css,
+            sign=mark.sign,
+            says=mark.says,
         )
 
     years = range(begin.year + (begin > datetime.date(begin.year, 1, 1)), end.year + 1)
@@ -183,14 +180,14 @@ def timeline(
         width=WIDTH,
         height=height,
         left=left,
-        xs=tuple(Tick(at=x(datetime.date(year, 1, 1)), label=str(year)) for year in years),
+        xs=tuple(Tick(position=x(datetime.date(year, 1, 1)), label=str(year)) for year in years),
         ys=tuple(
-            Tick(at=_TOP + (n + 0.5) * HEIGHT_OF_ROW, label=name) for n, name in enumerate(names)
+            Tick(position=_TOP + (n + 0.5) * HEIGHT_OF_ROW, label=name)
+            for n, name in enumerate(names)
         ),
-        shapes=tuple(shape(one) for one in shown),
+        shapes=tuple(shape(mark) for mark in shown),
         today=None if today is None else x(today),
-        heads=table.heads,
-        rows=table.rows,
+        table=table,
     )
 
 
@@ -206,11 +203,11 @@ def nice(value: float) -> float:
 
 def _days(shown: Iterable[Span | Dot]) -> list[datetime.date]:
     days = []
-    for one in shown:
+    for mark in shown:
         days += (
-            [one.on]
-            if isinstance(one, Dot)
-            else [one.begin, *([] if one.end is None else [one.end])]
+            [mark.on]
+            if isinstance(mark, Dot)
+            else [mark.begin, *([] if mark.end is None else [mark.end])]
         )
     return days
 

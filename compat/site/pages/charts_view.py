@@ -1,6 +1,4 @@
-"""The `site` room's measurements over releases: what was proven when, how long things take, how
-much works.
-"""
+"""The `site` room's page of charts over releases: support, working share, metrics."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -12,7 +10,7 @@ from compat.site.edition import MatrixReport
 from compat.site.pages.charts import Chart, Dot, Point, Table, bars, timeline
 from compat.site.pages.grid_view import PROVEN, label_of
 from compat.site.pages.place_view import View
-from compat.site.status import place_look
+from compat.site.status import place_style
 from compat.site.wording import day
 
 
@@ -23,67 +21,67 @@ class Charts(View, frozen=True):
     host: str
 
 
-def charts(volume: MatrixReport) -> Charts:
-    """Return the charts; measurements are those of the cell that speaks for each release, on one
+def charts(report: MatrixReport) -> Charts:
+    """Return the charts; measurements are those of the representative cell of each release, on one
     class of machine.
     """
-    told = [
-        (column, records[-1]) for column in volume.columns if (records := _counting(volume, column))
+    newest = [
+        (column, records[-1]) for column in report.columns if (records := _counting(report, column))
     ]
-    hosts = Counter(record.host for _, record in told)
+    hosts = Counter(record.host for _, record in newest)
     host = hosts.most_common(1)[0][0] if hosts else ""
-    measured = [(column, record) for column, record in told if record.host == host]
-    found = [_support(volume), _works_share(volume), *_metrics(measured)]
-    return Charts(charts=tuple(one for one in found if one is not None), host=host)
+    measured = [(column, record) for column, record in newest if record.host == host]
+    drawn = [_support(report), _works_share(report), *_metrics(measured)]
+    return Charts(charts=tuple(chart for chart in drawn if chart is not None), host=host)
 
 
-def _counting(volume: MatrixReport, column: ReleaseColumn) -> tuple[Record, ...]:
-    return tuple(one for one in volume.parts.records(column.entry.cell.id) if one.metrics)
+def _counting(report: MatrixReport, column: ReleaseColumn) -> tuple[Record, ...]:
+    return tuple(record for record in report.parts.records(column.entry.cell.id) if record.metrics)
 
 
-def _support(volume: MatrixReport) -> Chart | None:
+def _support(report: MatrixReport) -> Chart | None:
     """Each release at the day it came out, in the row of what it was proven with."""
-    matrix = volume.snapshot.matrix
+    matrix = report.snapshot.matrix
     axis = matrix.subject_axis
-    found = set()
-    for board in volume.board.values():
+    points = set()
+    for board in report.board.values():
         for (subject, others), entries in board.items():
-            look, on = place_look(entries), volume.released(axis.name, subject)
-            if look.state in PROVEN and on is not None:
-                found.add((others, on, subject, look))
-    if not found:
+            style, on = place_style(entries), report.released(axis.name, subject)
+            if style.state in PROVEN and on is not None:
+                points.add((others, on, subject, style))
+    if not points:
         return None
-    ordered = sorted(found, key=lambda one: (one[0], one[1], one[2], one[3].state))[::-1]
-    others_name = " and ".join(one.package for one in matrix.packages if one is not axis)
+    ordered = sorted(points, key=lambda point: (point[0], point[1], point[2], point[3].state))[::-1]
+    others_name = " and ".join(other.package for other in matrix.packages if other is not axis)
     return timeline(
         "support",
-        "What was proven, by the day of the release",
-        f"Each sign is a release of {axis.package} on its day, in the row of the {others_name} that"
-        " it works with.",
+        "Working combinations by release date",
+        f"Each sign is a release of {axis.package} on its release date, in the row of the"
+        f" {others_name} that it works with.",
         [
             Dot(
                 row=label_of(others),
                 on=on,
-                css=look.css,
-                sign=look.symbol,
-                says=f"{subject}: {look.word}",
+                css=style.css,
+                sign=style.symbol,
+                says=f"{subject}: {style.word}",
             )
-            for others, on, subject, look in ordered
+            for others, on, subject, style in ordered
         ],
         Table(
             heads=(axis.package, "released", others_name, "verdict"),
             rows=tuple(
-                (str(subject), day(on), label_of(others), look.word)
-                for others, on, subject, look in ordered
+                (str(subject), day(on), label_of(others), style.word)
+                for others, on, subject, style in ordered
             ),
         ),
     )
 
 
-def _works_share(volume: MatrixReport) -> Chart | None:
+def _works_share(report: MatrixReport) -> Chart | None:
     points, rows = [], []
-    for column in volume.columns:
-        statuses = [one.status for one in column.entry.verdict.capabilities]
+    for column in report.columns:
+        statuses = [capability.status for capability in column.entry.verdict.capabilities]
         asked = [status for status in statuses if status != "absent"]
         share = 100 * asked.count("yes") / len(asked) if asked else 0.0
         shown = f"{asked.count('yes')} of {len(asked)}"
@@ -94,10 +92,10 @@ def _works_share(volume: MatrixReport) -> Chart | None:
     return bars(
         "works",
         "How much of each release works",
-        "Of the capabilities that a release has, the share in per cent that passes in the cell that"
-        " speaks for it.",
+        "Of the capabilities that a release has, the share in per cent that passes in its"
+        " representative cell.",
         points,
-        Table(heads=("release", "works", "share", "not there"), rows=tuple(rows)),
+        Table(heads=("release", "works", "share", "absent"), rows=tuple(rows)),
     )
 
 
@@ -106,26 +104,28 @@ def _metrics(measured: list[tuple[ReleaseColumn, Record]]) -> Iterator[Chart]:
     for name in sorted(names):
         if names[name] < 2:
             continue
-        found = [(c, r, metric) for c, r in measured for metric in r.metrics if metric.name == name]
+        values = [
+            (c, r, metric) for c, r in measured for metric in r.metrics if metric.name == name
+        ]
         title, better, unit = (
             name.replace("_", " ").capitalize(),
-            found[0][2].better,
-            found[0][2].unit,
+            values[0][2].better,
+            values[0][2].unit,
         )
         yield bars(
             f"metric-{name}",
             f"{title}, release by release",
-            f"{title}{f' ({unit})' if unit else ''}, as measured in the cell that speaks for it;"
+            f"{title}{f' ({unit})' if unit else ''}, as measured in its representative cell;"
             f" {better} is better.",
             [
                 Point(label=str(c.version), value=max(0.0, m.value), shown=_shown(m))
-                for c, _, m in found
+                for c, _, m in values
             ],
             Table(
                 heads=("release", name.replace("_", " "), "measured in", "on"),
                 rows=tuple(
                     (str(c.version), _shown(m), c.entry.cell.id, day(r.started.date()))
-                    for c, r, m in found
+                    for c, r, m in values
                 ),
             ),
         )

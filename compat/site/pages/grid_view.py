@@ -1,6 +1,4 @@
-"""The `site` room's grid: releases of the subject against the other axes on one Python, each row's
-answer first.
-"""
+"""The `site` room's grids: releases of the subject against the other axes, by Python."""
 
 import datetime
 from collections import Counter, defaultdict
@@ -15,12 +13,10 @@ from compat.site.edition import MatrixReport, Versions
 from compat.site.pages.place_view import AnswerPart, GridPlace, View, place_view
 from compat.site.paths import grid_path, page
 from compat.site.status import (
-    BLOCKED,
-    DECLARED,
-    LOOKS,
-    REFUSED,
+    STYLES,
     StatusStyle,
-    place_look,
+    is_admitted,
+    place_style,
 )
 from compat.site.wording import python_of, ranges
 
@@ -51,9 +47,9 @@ class GridRow(View, frozen=True):
 
 
 class Key(View, frozen=True):
-    """An entry of the legend: a look in use, and how many places have it."""
+    """An entry of the legend: a style in use, and how many places have it."""
 
-    look: StatusStyle
+    style: StatusStyle
     count: int
 
 
@@ -85,62 +81,62 @@ class Grid(View, frozen=True):
     hidden: int
 
 
-def main_python(volume: MatrixReport) -> Version | None:
+def main_python(report: MatrixReport) -> Version | None:
     """Return the newest Python on which anything was tested; where nothing was, the newest that a
     release admits.
 
     None, for all of them, where the matrix has no cell: nothing is on the index yet.
     """
-    told = {python: _told(board) for python, board in volume.board.items()}
+    counted = {python: _counts(board) for python, board in report.board.items()}
     for counts in (0, 1):
-        found = [python for python, numbers in told.items() if numbers[counts]]
-        if found:
-            return found[-1]
-    return [*told][-1] if told else None
+        pythons = [python for python, numbers in counted.items() if numbers[counts]]
+        if pythons:
+            return pythons[-1]
+    return [*counted][-1] if counted else None
 
 
-def grid(volume: MatrixReport, python: Version | None) -> Grid:
+def grid(report: MatrixReport, python: Version | None) -> Grid:
     """Return the grid of one Python, or with None that of all: each place as it is on the best of
     them.
     """
-    matrix = volume.snapshot.matrix
-    places = _all(volume) if python is None else volume.board[python]
-    said = {where: entries for where, entries in places.items() if _says_something(entries)}
-    columns = sorted({others for _, others in said})
-    rows = sorted({subject for subject, _ in said}, reverse=True)
+    matrix = report.snapshot.matrix
+    places = _all(report) if python is None else report.board[python]
+    shown = {where: entries for where, entries in places.items() if _says_something(entries)}
+    columns = sorted({others for _, others in shown})
+    rows = sorted({subject for subject, _ in shown}, reverse=True)
     every = sorted({others for _, others in places})
-    tested, declared = _told(places)
-    looks = Counter(place_look(entries) for entries in said.values())
+    tested, declared = _counts(places)
+    styles = Counter(place_style(entries) for entries in shown.values())
     return Grid(
         label="all Pythons" if python is None else f"Python {python}",
         others=" and ".join(axis.package for axis in _other_axes(matrix)),
         subject=matrix.subject_axis.package,
         columns=tuple(
-            GridColumn(label=label_of(others), released=_newest(volume, others))
+            GridColumn(label=label_of(others), released=_newest(report, others))
             for others in columns
         ),
         rows=tuple(
-            _row(volume, subject, columns, every, places, python is None) for subject in rows
+            _row(report, subject, columns, every, places, python is None) for subject in rows
         ),
-        legend=tuple(Key(look=look, count=looks[look]) for look in _ordered(looks)),
-        choices=choices(volume, python),
+        legend=tuple(Key(style=style, count=styles[style]) for style in _ordered(styles)),
+        choices=choices(report, python),
         tested=tested,
         declared=declared,
-        stale=sum(representative(entries).verdict.stale for entries in said.values()),
+        stale=sum(representative(entries).verdict.stale for entries in shown.values()),
         hidden=len({subject for subject, _ in places}) - len(rows),
     )
 
 
-def choices(volume: MatrixReport, here: Version | None) -> tuple[GridChoice, ...]:
+def choices(report: MatrixReport, chosen: Version | None) -> tuple[GridChoice, ...]:
     """Return the grids to choose from, each with how many of its places were tested."""
-    tested = {python: _told(board)[0] for python, board in volume.board.items()}
-    options = [(None, _told(_all(volume))[0]), *sorted(tested.items(), reverse=True)]
+    tested = {python: _counts(board)[0] for python, board in report.board.items()}
+    options = [(None, _counts(_all(report))[0]), *sorted(tested.items(), reverse=True)]
     return tuple(
         GridChoice(
             label="all" if python is None else str(python),
-            path=grid_path(volume.name, python),
+            path=grid_path(report.name, python),
             tested=count,
-            is_here=python == here,
+            is_here=python == chosen,
         )
         for python, count in options
     )
@@ -152,42 +148,43 @@ def answers(
     """Return what was proven of places with their labels, the best first; `every` label there is
     orders them.
     """
-    found = defaultdict[StatusStyle, list[str]](list)
+    by_style = defaultdict[StatusStyle, list[str]](list)
     for label, entries in places:
-        look = place_look(entries)
-        if look.state in PROVEN:
-            found[look].append(label)
+        style = place_style(entries)
+        if style.state in PROVEN:
+            by_style[style].append(label)
     return tuple(
-        AnswerPart(look=look, versions=ranges(found[look], every)) for look in _ordered(found)
+        AnswerPart(style=style, versions=ranges(by_style[style], every))
+        for style in _ordered(by_style)
     )
 
 
 def _row(
-    volume: MatrixReport,
+    report: MatrixReport,
     subject: Version,
     columns: Sequence[Versions],
     every: Sequence[Versions],
     places: Board,
     over_pythons: bool,
 ) -> GridRow:
-    matrix = volume.snapshot.matrix
-    here = [(others, places[subject, others]) for others in every if (subject, others) in places]
-    admitted = [label_of(others) for others, entries in here if _is_admitted(entries)]
+    matrix = report.snapshot.matrix
+    row = [(others, places[subject, others]) for others in every if (subject, others) in places]
+    admitted = [label_of(others) for others, entries in row if is_admitted(entries)]
     shown = tuple(
         _shown(matrix, places.get((subject, others), ()), over_pythons) for others in columns
     )
     return GridRow(
         version=str(subject),
-        path=page(volume.name, "release", str(subject)),
-        released=volume.released(matrix.subject, subject),
+        path=page(report.name, "release", str(subject)),
+        released=report.released(matrix.subject, subject),
         answers=answers(
-            ((label_of(others), entries) for others, entries in here),
-            [label_of(one) for one in every],
+            ((label_of(others), entries) for others, entries in row),
+            [label_of(versions) for versions in every],
         ),
-        declared=ranges(admitted, [label_of(one) for one in every]),
+        declared=ranges(admitted, [label_of(versions) for versions in every]),
         places=shown,
         kinds=" ".join(
-            sorted({one.kind for one in shown if one is not None and one.kind != "unknown"})
+            sorted({place.kind for place in shown if place is not None and place.kind != "unknown"})
         ),
     )
 
@@ -199,39 +196,37 @@ def _shown(matrix: Matrix, entries: tuple[Entry, ...], over_pythons: bool) -> Gr
     if not entries:
         return None
     if not _says_something(entries):
-        return None if place_look(entries).state == "unknown" else place_view(entries, matrix)
+        return None if place_style(entries).state == "unknown" else place_view(entries, matrix)
     alike: Sequence[str] = ()
     if over_pythons:
         by_python = defaultdict[Version, list[Entry]](list)
         for entry in entries:
             by_python[python_of(entry.cell, matrix)].append(entry)
-        look = place_look(entries)
+        style = place_style(entries)
         alike = [
-            str(python) for python, some in sorted(by_python.items()) if place_look(some) == look
+            str(python)
+            for python, group in sorted(by_python.items())
+            if place_style(group) == style
         ]
     return place_view(entries, matrix, alike)
 
 
-def _all(volume: MatrixReport) -> Board:
+def _all(report: MatrixReport) -> Board:
     """The places of all Pythons in one."""
-    found: dict[tuple[Version, Versions], tuple[Entry, ...]] = {}
-    for board in volume.board.values():
+    merged: dict[tuple[Version, Versions], tuple[Entry, ...]] = {}
+    for board in report.board.values():
         for where, entries in board.items():
-            found[where] = (*found.get(where, ()), *entries)
-    return found
+            merged[where] = (*merged.get(where, ()), *entries)
+    return merged
 
 
-def _told(places: Board) -> tuple[int, int]:
+def _counts(places: Board) -> tuple[int, int]:
     tested = sum(any(entry.is_tested for entry in entries) for entries in places.values())
-    return tested, sum(_is_admitted(entries) for entries in places.values())
+    return tested, sum(is_admitted(entries) for entries in places.values())
 
 
 def _says_something(entries: Sequence[Entry]) -> bool:
-    return any(entry.is_tested for entry in entries) or _is_admitted(entries)
-
-
-def _is_admitted(entries: Sequence[Entry]) -> bool:
-    return any(e.planned and e.cell.recipe == "fresh" and e.obstacle is None for e in entries)
+    return any(entry.is_tested for entry in entries) or is_admitted(entries)
 
 
 def _other_axes(matrix: Matrix) -> tuple[PackageAxis, ...]:
@@ -243,15 +238,12 @@ def label_of(others: Versions) -> str:
     return " · ".join(map(str, others)) or "alone"
 
 
-def _newest(volume: MatrixReport, others: Versions) -> datetime.date | None:
-    axes = _other_axes(volume.snapshot.matrix)
-    days = [volume.released(axis.name, version) for axis, version in zip(axes, others, strict=True)]
-    return max((one for one in days if one is not None), default=None)
+def _newest(report: MatrixReport, others: Versions) -> datetime.date | None:
+    axes = _other_axes(report.snapshot.matrix)
+    days = [report.released(axis.name, version) for axis, version in zip(axes, others, strict=True)]
+    return max((day for day in days if day is not None), default=None)
 
 
-def _ordered(looks: Iterable[StatusStyle]) -> list[StatusStyle]:
-    order = [*LOOKS.values()]
-    order.insert(order.index(LOOKS["broken"]) + 1, REFUSED)
-    order.insert(order.index(LOOKS["unknown"]), DECLARED)
-    order.insert(order.index(LOOKS["unknown"]), BLOCKED)
-    return sorted(looks, key=order.index)
+def _ordered(styles: Iterable[StatusStyle]) -> list[StatusStyle]:
+    order = [*STYLES.values()]
+    return sorted(styles, key=order.index)

@@ -1,4 +1,4 @@
-"""The `site` room's menu: the sections of a volume."""
+"""The `site` room's menu: the sections of a matrix."""
 
 from compat.site.edition import MatrixReport
 from compat.site.pages.place_view import View
@@ -26,19 +26,28 @@ class Link(View, frozen=True):
 
 
 class Menu(View, frozen=True):
-    """The menu of a volume."""
+    """The menu of a matrix; `paths` has the path of each section by its name."""
 
     title: str
     home: str
     entries: tuple[Link, ...]
+    paths: dict[str, str]
 
 
-def menu_of(volume: MatrixReport) -> Menu:
-    """Return the menu of a volume."""
-    links = (
-        Link(word=word, path=page_path(volume.name, name), section=name)
-        for name, word in SECTIONS.items()
-    )
+def menu_of(report: MatrixReport) -> Menu:
+    """Return the menu of a matrix."""
+    paths = section_paths(report)
     return Menu(
-        title=volume.snapshot.matrix.title, home=page_path(volume.name), entries=tuple(links)
+        title=report.snapshot.matrix.title,
+        home=page_path(report.name),
+        entries=tuple(
+            Link(word=word, path=paths[section], section=section)
+            for section, word in SECTIONS.items()
+        ),
+        paths=paths,
     )
+
+
+def section_paths(report: MatrixReport) -> dict[str, str]:
+    """Return the path of each section of a matrix."""
+    return {section: page_path(report.name, section) for section in SECTIONS}

@@ -1,6 +1,4 @@
-"""The `site` room's comparison of a cell with those beside it: the nearest green one, and what
-differs in packages.
-"""
+"""The `site` room's neighbours of a cell: the nearest better one, and how packages differ."""
 
 from collections.abc import Iterator, Mapping
 
@@ -22,21 +20,21 @@ class Difference(View, frozen=True):
 
 
 class Neighbours:
-    """The known cells of a volume by their places on the axes."""
+    """The known cells of a report by their places on the axes."""
 
-    def __init__(self, volume: MatrixReport) -> None:
-        """Take the volume."""
-        self._names = tuple(axis.name for axis in volume.snapshot.matrix.axes)
-        known = volume.snapshot.known
+    def __init__(self, report: MatrixReport) -> None:
+        """Take the report."""
+        self._names = tuple(axis.name for axis in report.snapshot.matrix.axes)
+        known = report.snapshot.known
         every = [sorted({entry.cell.on(name).version for entry in known}) for name in self._names]
         self._numbers = [
             {version: number for number, version in enumerate(versions)} for versions in every
         ]
         self._known = {(self._place(entry.cell), entry.cell.recipe): entry for entry in known}
         self._reached = [
-            (self._place(one.cell), one)
-            for one in known
-            if one.verdict.kind in ("works", "partial")
+            (self._place(entry.cell), entry)
+            for entry in known
+            if entry.verdict.kind in ("works", "partial")
         ]
 
     def greener(self, entry: Entry) -> Entry | None:
@@ -48,16 +46,28 @@ class Neighbours:
         """
         cell = entry.cell
         place = self._place(cell)
-        recipes = sorted(RECIPES, key=lambda one: one != cell.recipe)
+        recipes = sorted(RECIPES, key=lambda recipe: recipe != cell.recipe)
         for other in (place, *self._along_axes(place)):
             for recipe in recipes:
-                found = self._known.get((other, recipe))
-                if found is not None and found.cell != cell and _is_greener(found, entry):
-                    return found
-        fitting = [(at, one) for at, one in self._reached if _is_greener(one, entry)]
+                candidate = self._known.get((other, recipe))
+                if (
+                    candidate is not None
+                    and candidate.cell != cell
+                    and _is_greener(candidate, entry)
+                ):
+                    return candidate
+        fitting = [
+            (position, candidate)
+            for position, candidate in self._reached
+            if _is_greener(candidate, entry)
+        ]
         steps = [
-            (sum(map(_apart, place, at)), one.cell.recipe != cell.recipe, one.cell.id)
-            for at, one in fitting
+            (
+                sum(map(_apart, place, position)),
+                candidate.cell.recipe != cell.recipe,
+                candidate.cell.id,
+            )
+            for position, candidate in fitting
         ]
         return fitting[steps.index(min(steps))][1] if steps else None
 
@@ -81,12 +91,12 @@ class Neighbours:
         )
 
     def _next(self, place: Place, recipe: Recipe, axis: int, step: int) -> Entry | None:
-        at = place[axis] + step
-        while 0 <= at < len(self._numbers[axis]):
-            found = self._known.get(((*place[:axis], at, *place[axis + 1 :]), recipe))
-            if found is not None:
-                return found
-            at += step
+        position = place[axis] + step
+        while 0 <= position < len(self._numbers[axis]):
+            entry = self._known.get(((*place[:axis], position, *place[axis + 1 :]), recipe))
+            if entry is not None:
+                return entry
+            position += step
         return None
 
     def _along_axes(self, place: Place) -> Iterator[Place]:
@@ -106,22 +116,25 @@ class Neighbours:
 def _is_greener(other: Entry, entry: Entry) -> bool:
     if other.verdict.kind == "works" or entry.verdict.kind != "partial":
         return other.verdict.kind in ("works", "partial")
-    failing = {one.id for one in entry.verdict.capabilities if one.status == "no"}
+    failing = {
+        capability.id for capability in entry.verdict.capabilities if capability.status == "no"
+    }
     return other.verdict.kind == "partial" and any(
-        one.status == "yes" and one.id in failing for one in other.verdict.capabilities
+        capability.status == "yes" and capability.id in failing
+        for capability in other.verdict.capabilities
     )
 
 
-def _apart(one: int, other: int) -> int:
-    return abs(one - other)
+def _apart(number: int, other: int) -> int:
+    return abs(number - other)
 
 
-def packages(volume: MatrixReport, cell: str, records: tuple[Record, ...]) -> dict[str, str]:
+def packages(report: MatrixReport, cell: str, records: tuple[Record, ...]) -> dict[str, str]:
     """Return what stands in a cell: as it was found installed, else as its lock pins it."""
     for record in reversed(records):
         if record.installed:
-            return {one.name: one.version for one in record.installed}
-    lock = volume.locks.get(cell)
+            return {package.name: package.version for package in record.installed}
+    lock = report.locks.get(cell)
     return {} if lock is None else {pin.name: str(pin.version) for pin in lock.pins}
 
 

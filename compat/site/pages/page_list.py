@@ -1,6 +1,4 @@
-"""The `site` room's table of pages: which there are, from which template, and what each depends
-on.
-"""
+"""The `site` room's list of pages: path, template, view and inputs of each."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -33,10 +31,10 @@ from compat.site.pages.policy_view import (
     schedule_view,
     title_of,
 )
+from compat.site.pages.problem_report import ProblemReport
 from compat.site.pages.quarter_view import quarter_view, quarter_words
 from compat.site.pages.release_view import release_entries, release_view, subject_versions
 from compat.site.pages.reliability_view import reliability
-from compat.site.pages.reports import ProblemReport
 from compat.site.paths import api_path, cell_page, grid_path, page
 from compat.site.status import style_of
 from compat.site.tokens import Tokens, digest
@@ -48,9 +46,9 @@ class Page(Value, frozen=True, kw_only=True):
     """A page: its path, its template, its title, a sentence for search engines, and its view, made
     when needed.
 
-    `matrix` is the volume that it is of, None for a page of the whole site; `section` its entry in
+    `matrix` is the report that it is of, None for a page of the whole site; `section` its entry in
     the menu. `inputs` is a digest of all that the view is made from. `canonical` is another path
-    that has the same content. `report` is what a report about its data names, None where it shows
+    that has the same content. `problem` is what an issue about its data names, None where it shows
     no data of one thing.
     """
 
@@ -63,170 +61,170 @@ class Page(Value, frozen=True, kw_only=True):
     matrix: str | None = None
     section: str = ""
     canonical: str = ""
-    report: ProblemReport | None = None
+    problem: ProblemReport | None = None
 
 
 def pages(edition: Edition) -> Iterator[Page]:
     """Yield every page of an edition."""
-    tokens = {volume.name: edition.tokens(volume) for volume in edition.reports}
+    tokens = {report.name: edition.tokens(report) for report in edition.reports}
     yield Page(
         path="index.html",
         template="front.html",
         title=(
             "What works with what?"
-            f" {', '.join(one.snapshot.matrix.title for one in edition.reports)}"
+            f" {', '.join(report.snapshot.matrix.title for report in edition.reports)}"
         ),
-        about="Which versions of a library work together, because they were installed and run.",
+        about="Which versions of a library work together, because they were installed and tested.",
         view=partial(home_views, edition),
-        inputs=digest(*(one.all for one in tokens.values())),
+        inputs=digest(*(token.all for token in tokens.values())),
     )
-    for volume in edition.reports:
-        yield from _sections(edition, volume, tokens[volume.name])
-        yield from _grids(volume, tokens[volume.name])
-        yield from _advice(edition, volume, tokens[volume.name])
-        yield from _capabilities(volume, tokens[volume.name])
-        yield from _quarters(volume, tokens[volume.name])
-        yield from _proposals(volume, tokens[volume.name])
-        yield from _releases(volume, tokens[volume.name])
-        yield from _cells(edition, volume, tokens[volume.name])
+    for report in edition.reports:
+        yield from _sections(edition, report, tokens[report.name])
+        yield from _grids(report, tokens[report.name])
+        yield from _advice(edition, report, tokens[report.name])
+        yield from _capabilities(report, tokens[report.name])
+        yield from _quarters(report, tokens[report.name])
+        yield from _proposals(report, tokens[report.name])
+        yield from _releases(report, tokens[report.name])
+        yield from _cells(edition, report, tokens[report.name])
     yield from _aliases(edition)
 
 
-def _sections(edition: Edition, volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
-    title, subject = volume.snapshot.matrix.title, volume.snapshot.matrix.subject_axis.package
-    told: tuple[tuple[str, str, str, Callable[[], Any]], ...] = (
+def _sections(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
+    title, subject = report.snapshot.matrix.title, report.snapshot.matrix.subject_axis.package
+    sections: tuple[tuple[str, str, str, Callable[[], Any]], ...] = (
         (
             "",
             f"{title}: what do I install?",
-            f"Proven versions of {subject}.",
-            partial(home, edition, volume),
+            f"Tested versions of {subject}.",
+            partial(home, edition, report),
         ),
         (
             "causes",
             f"{title}: why things do not work",
             "Each root cause once.",
-            partial(causes, volume),
+            partial(causes, report),
         ),
         (
             "charts",
             f"{title}: over the releases",
-            "Support, speed and works-share.",
-            partial(charts, volume),
+            "Support, speed and share of working capabilities.",
+            partial(charts, report),
         ),
         (
             "changes",
             f"{title}: what changed",
             "Every change of a verdict.",
-            partial(changes_page, volume),
+            partial(changes_page, report),
         ),
         (
             "schedule",
             f"{title}: when minimum versions move",
             "Dates by rule.",
-            partial(schedule_view, volume),
+            partial(schedule_view, report),
         ),
         (
             "proposals",
             f"{title}: proposed minimum versions",
-            "Moves and proof.",
-            partial(proposal_list, volume),
+            "Moves and their evidence.",
+            partial(proposal_list, report),
         ),
         (
             "reliability",
             f"{title}: how far to trust this",
-            "Doubts, counted.",
-            partial(reliability, volume),
+            "Coverage, age and isolation of the runs.",
+            partial(reliability, report),
         ),
     )
-    for section, words, about, view in told:
+    for section, words, about, view in sections:
         yield Page(
-            path=page(volume.name, *([section] if section else [])),
+            path=page(report.name, *([section] if section else [])),
             template=f"{section or 'home'}.html",
             title=words,
             about=about,
             view=view,
             inputs=tokens.all,
-            matrix=volume.name,
+            matrix=report.name,
             section=section or "home",
         )
 
 
-def _grids(volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
-    main, title, chosen = main_python(volume), volume.snapshot.matrix.title, choices(volume, None)
+def _grids(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
+    main, title, chosen = main_python(report), report.snapshot.matrix.title, choices(report, None)
 
     def of(python: Version | None, path: str, canonical: str = "") -> Page:
         where = "any Python" if python is None else f"Python {python}"
-        here = chain.from_iterable(() if python is None else volume.board[python].values())
+        entries = chain.from_iterable(() if python is None else report.board[python].values())
         return Page(
             path=path,
             template="grid.html",
             title=f"What works with {title} on {where}?",
-            about=f"Each release of {title} against what it needs, on {where}, as it was run.",
-            view=partial(grid, volume, python),
-            inputs=tokens.all if python is None else digest(tokens.of(*here), chosen),
-            matrix=volume.name,
+            about=f"Each release of {title} against the packages that it needs, tested on {where}.",
+            view=partial(grid, report, python),
+            inputs=tokens.all if python is None else digest(tokens.of(*entries), chosen),
+            matrix=report.name,
             section="grid",
             canonical=canonical,
-            report=ProblemReport(facts=(("grid", where),), data=(api_path(volume.name, "cells"),)),
+            problem=ProblemReport(facts=(("grid", where),), data=(api_path(report.name, "cells"),)),
         )
 
-    yield of(main, page(volume.name, "grid"), grid_path(volume.name, main))
-    for python in (*volume.board, None):
-        yield of(python, grid_path(volume.name, python))
+    yield of(main, page(report.name, "grid"), grid_path(report.name, main))
+    for python in (*report.board, None):
+        yield of(python, grid_path(report.name, python))
 
 
-def _advice(edition: Edition, volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
-    title = volume.snapshot.matrix.title
-    for python in (None, *volume.board):
+def _advice(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
+    title = report.snapshot.matrix.title
+    for python in (None, *report.board):
         where = "" if python is None else f" on Python {python}"
         yield Page(
-            path=page(volume.name, "advise", *([] if python is None else [f"py{python}"])),
+            path=page(report.name, "advise", *([] if python is None else [f"py{python}"])),
             template="advise.html",
             title=f"What to install for {title}{where}",
             about=(
-                f"The newest versions of {title} that were proven to work together{where}, with the"
+                f"The newest versions of {title} that tests show to work together{where}, with the"
                 " commands."
             ),
-            view=partial(advise_page, edition, volume, python),
+            view=partial(advise_page, edition, report, python),
             inputs=tokens.all,
-            matrix=volume.name,
+            matrix=report.name,
             section="advise",
         )
 
 
-def _capabilities(volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
-    title = volume.snapshot.matrix.title
+def _capabilities(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
+    title = report.snapshot.matrix.title
     yield Page(
-        path=page(volume.name, "cap"),
+        path=page(report.name, "cap"),
         template="capabilities.html",
         title=f"What {title} can do, release by release",
         about=f"Each capability of {title}, since when it works, and where it fails.",
-        view=partial(capability_list, volume),
+        view=partial(capability_list, report),
         inputs=tokens.all,
-        matrix=volume.name,
+        matrix=report.name,
         section="cap",
     )
-    pairs = Pairs(volume)
-    for name in capability_ids(volume):
+    pairs = Pairs(report)
+    for name in capability_ids(report):
         words = pairs.title(name)
         yield Page(
-            path=page(volume.name, "cap", name),
+            path=page(report.name, "cap", name),
             template="capability.html",
             title=f"{words}: since when, in {title}",
             about=f"In which releases of {title} this works: {words}.",
-            view=partial(capability_view, volume, name, pairs.links(name)),
+            view=partial(capability_view, report, name, pairs.links(name)),
             inputs=tokens.all,
-            matrix=volume.name,
+            matrix=report.name,
             section="cap",
-            report=ProblemReport(
-                facts=(("capability", name),), data=(api_path(volume.name, "capabilities", name),)
+            problem=ProblemReport(
+                facts=(("capability", name),), data=(api_path(report.name, "capabilities", name),)
             ),
         )
-    yield from _pairs(volume, pairs, tokens)
+    yield from _pairs(report, pairs, tokens)
 
 
-def _pairs(volume: MatrixReport, pairs: Pairs, tokens: Tokens) -> Iterator[Page]:
-    title = volume.snapshot.matrix.title
+def _pairs(report: MatrixReport, pairs: Pairs, tokens: Tokens) -> Iterator[Page]:
+    title = report.snapshot.matrix.title
     for first, second in pairs.all:
         yield Page(
             path=pairs.path(first, second),
@@ -235,118 +233,118 @@ def _pairs(volume: MatrixReport, pairs: Pairs, tokens: Tokens) -> Iterator[Page]
             about=f"In which releases of {title} both work, only one of them, or none.",
             view=partial(pairs.view, first, second),
             inputs=digest(tokens.of(), pairs.inputs(first, second)),
-            matrix=volume.name,
+            matrix=report.name,
             section="cap",
-            report=ProblemReport(
+            problem=ProblemReport(
                 facts=(("capability", first), ("capability", second)),
-                data=tuple(api_path(volume.name, "capabilities", name) for name in (first, second)),
+                data=tuple(api_path(report.name, "capabilities", name) for name in (first, second)),
             ),
         )
 
 
-def _quarters(volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
-    title = volume.snapshot.matrix.title
-    for one in quarters(volume.schedule):
-        words = quarter_words(one)
+def _quarters(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
+    title = report.snapshot.matrix.title
+    for quarter in quarters(report.schedule):
+        words = quarter_words(quarter)
         yield Page(
-            path=page(volume.name, "schedule", one.id),
+            path=page(report.name, "schedule", quarter.id),
             template="quarter.html",
             title=f"{title}: minimum versions in {words}",
-            about=f"Which versions {title} asks for at least in {words}, and what each move ends.",
-            view=partial(quarter_view, volume, one),
+            about=f"Minimum versions of {title} in {words}, and what each move drops.",
+            view=partial(quarter_view, report, quarter),
             inputs=tokens.all,
-            matrix=volume.name,
+            matrix=report.name,
             section="schedule",
         )
 
 
-def _proposals(volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
-    for one in volume.proposals:
+def _proposals(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
+    for proposal in report.proposals:
         yield Page(
-            path=page(volume.name, "proposals", one.id),
+            path=page(report.name, "proposals", proposal.id),
             template="proposal.html",
-            title=title_of(one),
-            about=f"{title_of(one)}: what speaks for it, what against, and what it rests on.",
-            view=partial(proposal_view, volume, one),
+            title=title_of(proposal),
+            about=f"{title_of(proposal)}: grounds, objections and evidence.",
+            view=partial(proposal_view, report, proposal),
             inputs=tokens.all,
-            matrix=volume.name,
+            matrix=report.name,
             section="proposals",
         )
 
 
-def _releases(volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
-    known, package = release_entries(volume), volume.snapshot.matrix.subject_axis.package
-    versions = subject_versions(volume)
+def _releases(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
+    known, package = release_entries(report), report.snapshot.matrix.subject_axis.package
+    versions = subject_versions(report)
     for version in versions:
         yield Page(
-            path=page(volume.name, "release", str(version)),
+            path=page(report.name, "release", str(version)),
             template="release.html",
             title=f"{package} {version}",
-            about=f"What {package} {version} works with, what it asks for, and what is in the way.",
-            view=partial(release_view, volume, version),
+            about=f"What {package} {version} works with, what it requires, and what is ruled out.",
+            view=partial(release_view, report, version),
             inputs=digest(tokens.of(*known.get(version, ())), versions),
-            matrix=volume.name,
+            matrix=report.name,
             section="grid",
-            report=ProblemReport(
+            problem=ProblemReport(
                 facts=(("release", f"{package} {version}"),),
                 data=(
-                    api_path(volume.name, "releases", volume.snapshot.matrix.subject, str(version)),
+                    api_path(report.name, "releases", report.snapshot.matrix.subject, str(version)),
                 ),
             ),
         )
     for name, ends in (("latest", versions[-1:]), ("oldest", versions[:1])):
         for end in ends:
-            yield _alias(page(volume.name, "release", name), page(volume.name, "release", str(end)))
+            yield _alias(page(report.name, "release", name), page(report.name, "release", str(end)))
 
 
-def _cells(edition: Edition, volume: MatrixReport, tokens: Tokens) -> Iterator[Page]:
-    neighbours = Neighbours(volume)
-    for entry in volume.snapshot.known:
-        yield _cell(edition, volume, tokens, entry, neighbours)
+def _cells(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
+    neighbours = Neighbours(report)
+    for entry in report.snapshot.known:
+        yield _cell(edition, report, tokens, entry, neighbours)
 
 
 def _cell(
-    edition: Edition, volume: MatrixReport, tokens: Tokens, entry: Entry, neighbours: Neighbours
+    edition: Edition, report: MatrixReport, tokens: Tokens, entry: Entry, neighbours: Neighbours
 ) -> Page:
     cell = entry.cell
     around: Iterable[Entry | None] = (
-        one for pair in neighbours.beside(cell).values() for one in pair
+        neighbour for pair in neighbours.beside(cell).values() for neighbour in pair
     )
     green = (
         neighbours.greener(entry) if entry.verdict.kind in ("broken", "partial", "flaky") else None
     )
-    place = place_words(cell, volume.snapshot.matrix)
+    place = place_words(cell, report.snapshot.matrix)
     return Page(
         path=cell_page(cell),
         template="cell.html",
         title=f"{place}: {style_of(entry).word}",
         about=(
-            f"Does {place} work? What was installed, what passed, what failed, and how to do it"
-            " again."
+            f"Does {place} work? What was installed, what passed, what failed, and how to"
+            " reproduce it."
         ),
-        view=partial(cell_view, edition, volume, entry, neighbours),
-        inputs=tokens.of(*volume.places[place_of(cell)], entry, green, *around),
-        matrix=volume.name,
+        view=partial(cell_view, edition, report, entry, neighbours),
+        inputs=tokens.of(*report.places[place_of(cell)], entry, green, *around),
+        matrix=report.name,
         section="grid",
-        report=_report(entry),
+        problem=_problem(entry),
     )
 
 
-def _report(entry: Entry) -> ProblemReport:
-    found = entry.verdict
-    outcome = () if found.outcome is None else (("outcome", str(found.outcome)),)
-    latest = () if found.latest is None else (("last tested", str(found.latest)),)
+def _problem(entry: Entry) -> ProblemReport:
+    verdict = entry.verdict
+    outcome = () if verdict.outcome is None else (("outcome", str(verdict.outcome)),)
+    latest = () if verdict.latest is None else (("last tested", str(verdict.latest)),)
     return ProblemReport(
-        facts=(("cell", entry.cell.id), ("verdict", found.kind), *outcome, *latest),
+        facts=(("cell", entry.cell.id), ("verdict", verdict.kind), *outcome, *latest),
         data=(api_path(entry.cell.matrix, "cells", entry.cell.id),),
     )
 
 
 def _aliases(edition: Edition) -> Iterator[Page]:
-    """The sections of the first volume answer without its name too, so that a short address can be
+    """The sections of the first report answer without its name too, so that a short address can be
     told.
     """
-    first, names = edition.reports[0].name, {volume.name for volume in edition.reports}
+    first, names = edition.reports[0].name, {report.name for report in edition.reports}
     for section in SECTIONS:
         if section not in names:
             yield _alias(page(section), page(first, section))

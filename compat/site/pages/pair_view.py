@@ -1,6 +1,4 @@
-"""The `site` room's pairs: two capabilities of one group side by side, and in which releases both
-work.
-"""
+"""The `site` room's pair pages: in which releases two capabilities both work."""
 
 import itertools
 from collections.abc import Sequence
@@ -12,7 +10,7 @@ from packaging.version import Version
 from compat.results.record import Status
 from compat.results.snapshot import Entry
 from compat.site.edition import MatrixReport
-from compat.site.pages.capability_view import where
+from compat.site.pages.capability_view import capability_title, where
 from compat.site.pages.place_view import View, recipe_words
 from compat.site.paths import cell_page, page
 from compat.site.tokens import digest
@@ -23,13 +21,13 @@ Two = tuple[Status | None, Status | None]
 Seen = tuple[tuple[Entry, Two], ...]
 BY_COUNT: tuple[State, ...] = ("none", "one", "both")
 SIGNS: dict[State, str] = {"both": "✓", "one": "◐", "none": "✗", "unknown": "?"}
-SAYS = {"yes": "works", "no": "fails", "absent": "is not there"}
+SAYS = {"yes": "works", "no": "fails", "absent": "is absent"}
 SEPARATOR = "+"
 
 
 class PairMark(View, frozen=True):
-    """What the two come to in one release, by the cell that speaks for it; `differs`: in another
-    cell to another.
+    """The state of the two in the representative cell of a release; `differs` if another cell has
+    another one.
     """
 
     version: str
@@ -67,17 +65,20 @@ class Pairs:
     other does not.
     """
 
-    def __init__(self, volume: MatrixReport) -> None:
-        """Take the volume."""
-        self.volume = volume
-        self._cells = tuple((column.entry, *reversed(column.others)) for column in volume.columns)
-        told = [
-            [{one.id: one.status for one in e.verdict.capabilities} for e in cells]
+    def __init__(self, report: MatrixReport) -> None:
+        """Take the report."""
+        self.report = report
+        self._cells = tuple((column.entry, *reversed(column.others)) for column in report.columns)
+        statuses = [
+            [
+                {capability.id: capability.status for capability in e.verdict.capabilities}
+                for e in cells
+            ]
             for cells in self._cells
         ]
         self._support = {
-            name: tuple(tuple(found.get(name) for found in cells) for cells in told)
-            for name in volume.asked
+            name: tuple(tuple(by_id.get(name) for by_id in cells) for cells in statuses)
+            for name in report.asked
         }
         self._shown = digest([[entry.cell.id for entry in cells] for cells in self._cells])
 
@@ -97,17 +98,16 @@ class Pairs:
         """Return a digest of what every cell says of the two, and of what the suite calls them."""
         return digest(
             self._shown,
-            [(self.volume.titles.get(name), self._support[name]) for name in (first, second)],
+            [(self.report.titles.get(name), self._support[name]) for name in (first, second)],
         )
 
     def title(self, name: str) -> str:
         """Return what the suite calls a capability; its id where it does not describe it."""
-        told = self.volume.titles.get(name)
-        return name if told is None else told.title
+        return capability_title(self.report, name)
 
     def path(self, first: str, second: str) -> str:
         """Return the path of a pair's page."""
-        return page(self.volume.name, "cap", f"{first}{SEPARATOR}{second}")
+        return page(self.report.name, "cap", f"{first}{SEPARATOR}{second}")
 
     def links(self, name: str) -> tuple[tuple[str, str], ...]:
         """Return the pairs of a capability: the title of the other one, and the path of the pair's
@@ -121,25 +121,29 @@ class Pairs:
 
     def view(self, first: str, second: str) -> PairView:
         """Return the view of a pair."""
-        seen, titles = self._seen(first, second), (self.title(first), self.title(second))
+        releases, titles = self._seen(first, second), (self.title(first), self.title(second))
         return PairView(
             two=(self._capability(first), self._capability(second)),
             newest=next(
-                (found for cells in reversed(seen) if (found := self._meeting(cells)) is not None),
+                (
+                    meeting
+                    for cells in reversed(releases)
+                    if (meeting := self._meeting(cells)) is not None
+                ),
                 None,
             ),
             statements=pair_statements(
-                [(self._version(cells), cells[0][1]) for cells in seen], titles
+                [(self._version(cells), cells[0][1]) for cells in releases], titles
             ),
-            strip=tuple(map(self._mark, seen)),
+            strip=tuple(map(self._mark, releases)),
         )
 
     def _capability(self, name: str) -> tuple[str, str, str]:
-        told = self.volume.titles.get(name)
+        described = self.report.titles.get(name)
         return (
             self.title(name),
-            page(self.volume.name, "cap", name),
-            "" if told is None else told.says,
+            page(self.report.name, "cap", name),
+            "" if described is None else described.says,
         )
 
     def _differ(self, first: str, second: str) -> bool:
@@ -154,12 +158,12 @@ class Pairs:
         """
         every = zip(self._cells, self._support[first], self._support[second], strict=True)
         return tuple(
-            tuple((entry, (a, b)) for entry, a, b in zip(cells, some, others, strict=True))
-            for cells, some, others in every
+            tuple((entry, (a, b)) for entry, a, b in zip(cells, firsts, seconds, strict=True))
+            for cells, firsts, seconds in every
         )
 
     def _version(self, cells: Seen) -> Version:
-        return cells[0][0].cell.on(self.volume.snapshot.matrix.subject).version
+        return cells[0][0].cell.on(self.report.snapshot.matrix.subject).version
 
     def _meeting(self, cells: Seen) -> Meeting | None:
         entry = next((entry for entry, two in cells if pair_state(two) == "both"), None)
@@ -168,9 +172,9 @@ class Pairs:
         version = str(self._version(cells))
         return Meeting(
             version=version,
-            release_path=page(self.volume.name, "release", version),
-            place=", ".join(
-                (place_words(entry.cell, self.volume.snapshot.matrix), recipe_words(entry.cell))
+            release_path=page(self.report.name, "release", version),
+            place=(
+                f"{place_words(entry.cell, self.report.snapshot.matrix)}, {recipe_words(entry.cell)}"
             ),
             path=cell_page(entry.cell),
         )
@@ -183,7 +187,7 @@ class Pairs:
             state=state,
             sign=SIGNS[state],
             path=cell_page(entry.cell),
-            sentence=f"{place_words(entry.cell, self.volume.snapshot.matrix)}: {_in_short(two)}",
+            sentence=f"{place_words(entry.cell, self.report.snapshot.matrix)}: {_in_short(two)}",
             differs=any(pair_state(other) != state for _, other in others),
         )
 
@@ -196,26 +200,26 @@ def pair_state(two: Two) -> State:
 
 
 def pair_statements(
-    told: Sequence[tuple[Version, Two]], titles: tuple[str, str]
+    by_release: Sequence[tuple[Version, Two]], titles: tuple[str, str]
 ) -> tuple[str, ...]:
     """Return what the releases come to, oldest first, as sentences; neighbours that agree are in
     one.
     """
-    asked = [(version, two) for version, two in told if pair_state(two) != "unknown"]
+    asked = [(version, two) for version, two in by_release if pair_state(two) != "unknown"]
     alike = [
-        (two, [version for version, _ in some])
-        for two, some in itertools.groupby(asked, key=lambda one: one[1])
+        (two, [version for version, _ in group])
+        for two, group in itertools.groupby(asked, key=lambda pair: pair[1])
     ]
-    found = []
+    sentences = []
     for number, (two, versions) in enumerate(alike):
         place = where(str(versions[0]), str(versions[-1]), number, len(alike))
         each = ", ".join(
             f"“{title}” {SAYS[str(status)]}" for title, status in zip(titles, two, strict=True)
         )
-        found.append(
+        sentences.append(
             f"{place[0].upper()}{place[1:]}: {'both work' if pair_state(two) == 'both' else each}."
         )
-    return tuple(found)
+    return tuple(sentences)
 
 
 def _in_short(two: Two) -> str:
@@ -227,4 +231,4 @@ def _in_short(two: Two) -> str:
         case "none":
             return "neither works"
         case "unknown":
-            return "not asked of both"
+            return "at least one of them was not tested"

@@ -1,6 +1,4 @@
-"""The `site` room's smallest view: one place of a matrix, its recipes folded into a symbol, a
-sentence and a link.
-"""
+"""The `site` room's place: its cells folded into one symbol, sentence and link."""
 
 from collections.abc import Sequence
 
@@ -9,8 +7,8 @@ from compat.plan.cell import Cell
 from compat.results.representative import representative
 from compat.results.snapshot import Entry
 from compat.site.paths import cell_page
-from compat.site.status import STALE, StatusStyle, place_look, style_of
-from compat.site.wording import RECIPES, day, listed, place_words, python_of
+from compat.site.status import STALE, StatusStyle, place_style, style_of
+from compat.site.wording import RECIPE_WORDS, day, listed, place_words, python_of
 from compat.value import Value
 
 
@@ -21,7 +19,7 @@ class View(Value, frozen=True, kw_only=True):
 class GridPlace(View, frozen=True):
     """A place as a grid shows it.
 
-    `path` is the page of the cell that speaks for it; empty when it has none.
+    `path` is the page of its representative cell; empty when it has none.
     """
 
     css: str
@@ -32,9 +30,9 @@ class GridPlace(View, frozen=True):
 
 
 class AnswerPart(View, frozen=True):
-    """A part of a row's answer: a look, and the versions that have it, as ranges."""
+    """A part of a row's answer: a style, and the versions that have it, as ranges."""
 
-    look: StatusStyle
+    style: StatusStyle
     versions: str
 
 
@@ -42,16 +40,16 @@ def place_view(entries: Sequence[Entry], matrix: Matrix, pythons: Sequence[str] 
     """Return the place of these entries; `pythons`, where there are any, are named instead of its
     own.
     """
-    spoken, look = representative(entries), place_look(entries)
-    symbol, css = look.symbol, look.css
+    spoken, style = representative(entries), place_style(entries)
+    symbol, css = style.symbol, style.css
     if spoken.verdict.stale:
         symbol, css = symbol + STALE[0], f"{css} {STALE[1]}"
     return GridPlace(
         css=css,
         symbol=symbol,
-        sentence=_sentence(spoken, look, matrix, pythons),
-        path=cell_page(spoken.cell) if has_page(spoken) else "",
-        kind=look.state,
+        sentence=_sentence(spoken, style, matrix, pythons),
+        path=entry_page(spoken),
+        kind=style.state,
     )
 
 
@@ -60,25 +58,35 @@ def has_page(entry: Entry) -> bool:
     return bool(entry.runs) or entry.lock_digest is not None
 
 
+def entry_page(entry: Entry) -> str:
+    """Return the path of the cell's page; empty where it has none."""
+    return cell_page(entry.cell) if has_page(entry) else ""
+
+
+def links_to(entries: Sequence[Entry], matrix: Matrix) -> tuple[tuple[str, str], ...]:
+    """Return place and page of each cell, to be listed; all of them must have a page."""
+    return tuple((place_words(entry.cell, matrix), cell_page(entry.cell)) for entry in entries)
+
+
 def cell_symbol(entry: Entry, siblings: Sequence[Entry] = ()) -> tuple[str, StatusStyle]:
-    """Return the symbol and the look of one cell, staleness included."""
-    look = style_of(entry, siblings)
-    return look.symbol + (STALE[0] if entry.verdict.stale else ""), look
+    """Return the symbol and the style of one cell, staleness included."""
+    style = style_of(entry, siblings)
+    return style.symbol + (STALE[0] if entry.verdict.stale else ""), style
 
 
 def recipe_words(cell: Cell) -> str:
     """Return what a cell's recipe is called."""
-    return RECIPES[cell.recipe][0]
+    return RECIPE_WORDS[cell.recipe]
 
 
-def _sentence(spoken: Entry, look: StatusStyle, matrix: Matrix, pythons: Sequence[str]) -> str:
+def _sentence(spoken: Entry, style: StatusStyle, matrix: Matrix, pythons: Sequence[str]) -> str:
     where = place_words(spoken.cell, matrix)
     if pythons:
         where = where.removesuffix(str(python_of(spoken.cell, matrix))) + listed(pythons)
     verdict = spoken.verdict
     tested = f", tested {day(verdict.latest)}" if verdict.latest is not None else ""
     recipe = (
-        f", {recipe_words(spoken.cell)}" if look.state in ("partial", "broken", "flaky") else ""
+        f", {recipe_words(spoken.cell)}" if style.state in ("partial", "broken", "flaky") else ""
     )
     old = f" ({STALE[1]})" if verdict.stale else ""
-    return f"{where}: {look.word}{recipe}{tested}{old}"
+    return f"{where}: {style.word}{recipe}{tested}{old}"

@@ -1,18 +1,16 @@
-"""The `site` room's future: when floors may move, by the policy's calendar, and which moves are
-proposed or wait.
-"""
+"""The `site` room's schedule and proposals: when floors may move, and why not yet."""
 
 import datetime
 
 from compat.advise.request import label
 from compat.policy.calendar import Bar, ScheduledMove
-from compat.policy.proposal import Proposal
+from compat.policy.proposal import AxisFloor, CellEvidence, Proposal
 from compat.policy.propose import floors
 from compat.site.edition import MatrixReport
 from compat.site.pages.charts import Chart, Span, Table, timeline
-from compat.site.pages.place_view import View
+from compat.site.pages.place_view import View, entry_page
 from compat.site.pages.quarter_view import QuarterLink, quarter_links
-from compat.site.paths import calendar_path, cell_page, page
+from compat.site.paths import page
 from compat.site.wording import count, day
 
 
@@ -38,14 +36,6 @@ class ScheduleView(View, frozen=True):
     calendar_path: str
 
 
-class Arithmetic(View, frozen=True):
-    """Why a floor is where it is: the lines from dates to what the calendar allows."""
-
-    label: str
-    at: str
-    lines: tuple[str, ...]
-
-
 class ProposalLine(View, frozen=True):
     """A proposal in the list."""
 
@@ -63,17 +53,14 @@ class ProposalList(View, frozen=True):
 
     has_policy: bool
     proposals: tuple[ProposalLine, ...]
-    floors: tuple[Arithmetic, ...]
+    floors: tuple[AxisFloor, ...]
 
 
-class ProofLine(View, frozen=True):
-    """A cell that a move depends on."""
+class EvidenceLine(View, frozen=True):
+    """A cell that a move depends on, and the path of its page, empty where it has none."""
 
-    cell: str
+    evidence: CellEvidence
     path: str
-    word: str
-    because: str
-    supports: bool
 
 
 class ProposalView(View, frozen=True):
@@ -84,134 +71,123 @@ class ProposalView(View, frozen=True):
     grounds: tuple[str, ...]
     objections: tuple[str, ...]
     arithmetic: tuple[str, ...]
-    evidence: tuple[ProofLine, ...]
+    evidence: tuple[EvidenceLine, ...]
     lost: tuple[str, ...]
     gained: tuple[str, ...]
     needs: tuple[str, ...]
     command: str
 
 
-def schedule_view(volume: MatrixReport) -> ScheduleView:
+def schedule_view(report: MatrixReport) -> ScheduleView:
     """Return the view of the schedule."""
-    picture = volume.snapshot
-    made = volume.schedule
-    names = {axis.name: label(axis) for axis in picture.matrix.axes}
+    snapshot = report.snapshot
+    schedule = report.schedule
+    names = {axis.name: label(axis) for axis in snapshot.matrix.axes}
     rows = tuple(
         (
-            f"{names[one.axis]} {one.version}",
-            day(one.released),
-            "not known yet" if one.until is None else day(one.until),
-            "not told" if one.end_of_life is None else day(one.end_of_life),
-            "the floor now" if one.is_floor else "",
+            f"{names[bar.axis]} {bar.version}",
+            day(bar.released),
+            "not known yet" if bar.until is None else day(bar.until),
+            "not announced" if bar.end_of_life is None else day(bar.end_of_life),
+            "the floor now" if bar.is_floor else "",
         )
-        for one in made.bars
+        for bar in schedule.bars
     )
     spans = [
-        _span(one, names[one.axis])
-        for one in made.bars
-        if one.until is None or one.until > made.day
+        _span(bar, names[bar.axis])
+        for bar in schedule.bars
+        if bar.until is None or bar.until > schedule.day
     ]
     table = Table(heads=("version", "released", "window ends", "upstream ends", ""), rows=rows)
     title = "How long each version stays in its window"
-    says = (
-        "From its release to the day on which the policy lets the floor pass it; the line is today."
-    )
+    says = "From its release to the day on which the floor may move past it; the line is today."
     return ScheduleView(
-        has_policy=picture.ask.policy is not None,
-        chart=timeline("windows", title, says, spans, table, made.day) if spans else None,
-        moves=made.moves,
+        has_policy=snapshot.ask.policy is not None,
+        chart=timeline("windows", title, says, spans, table, schedule.day) if spans else None,
+        moves=schedule.moves,
         minimums=tuple(
             MinimumView(
-                on=one.on,
-                floors=tuple(f"{names[axis]} {version}" for axis, version in one.floors),
-                proven=tuple(f"{names[axis]} {version}" for axis, version in one.proven),
+                on=minimum.on,
+                floors=tuple(f"{names[axis]} {version}" for axis, version in minimum.floors),
+                proven=tuple(f"{names[axis]} {version}" for axis, version in minimum.proven),
             )
-            for one in made.minimums
+            for minimum in schedule.minimums
         ),
-        quarters=quarter_links(volume),
-        axes=tuple(names[axis] for axis in {one.axis: None for one in made.bars}),
-        calendar_path=calendar_path(volume.name, "all"),
+        quarters=quarter_links(report),
+        axes=tuple(names[axis] for axis in {bar.axis: None for bar in schedule.bars}),
+        calendar_path=f"cal/{report.name}/all.ics",
     )
 
 
-def proposal_list(volume: MatrixReport) -> ProposalList:
+def proposal_list(report: MatrixReport) -> ProposalList:
     """Return the list of proposals."""
-    picture = volume.snapshot
+    snapshot = report.snapshot
     return ProposalList(
-        has_policy=picture.ask.policy is not None,
-        proposals=tuple(_line(volume, one) for one in volume.proposals),
-        floors=tuple(
-            Arithmetic(label=one.package, at=str(one.at), lines=one.arithmetic)
-            for one in floors(picture, picture.day)
-        ),
+        has_policy=snapshot.ask.policy is not None,
+        proposals=tuple(_line(report, proposal) for proposal in report.proposals),
+        floors=floors(snapshot, snapshot.day),
     )
 
 
-def proposal_view(volume: MatrixReport, one: Proposal) -> ProposalView:
+def proposal_view(report: MatrixReport, proposal: Proposal) -> ProposalView:
     """Return the view of a proposal."""
     return ProposalView(
-        line=_line(volume, one),
-        release=one.release,
-        grounds=one.grounds,
-        objections=tuple(objection.because for objection in one.objections),
-        arithmetic=one.arithmetic,
+        line=_line(report, proposal),
+        release=proposal.release,
+        grounds=proposal.grounds,
+        objections=tuple(objection.because for objection in proposal.objections),
+        arithmetic=proposal.arithmetic,
         evidence=tuple(
-            ProofLine(
-                cell=proof.cell,
-                path=_known_page(volume, proof.cell),
-                word=proof.word,
-                because=proof.because,
-                supports=proof.supports,
-            )
-            for proof in one.evidence
+            EvidenceLine(evidence=proof, path=_known_page(report, proof.cell))
+            for proof in proposal.evidence
         ),
-        lost=tuple(f"{gone.package} {', '.join(map(str, gone.versions))}" for gone in one.lost),
-        gained=tuple(f"{won.package} {', '.join(map(str, won.versions))}" for won in one.gained),
-        needs=one.needs,
-        command=f"compat propose {volume.name}",
+        lost=tuple(
+            f"{gone.package} {', '.join(map(str, gone.versions))}" for gone in proposal.lost
+        ),
+        gained=tuple(
+            f"{won.package} {', '.join(map(str, won.versions))}" for won in proposal.gained
+        ),
+        needs=proposal.needs,
+        command=f"compat propose {report.name}",
     )
 
 
-def title_of(one: Proposal) -> str:
+def title_of(proposal: Proposal) -> str:
     """Return what a proposal asks for."""
-    verb = {"raise": "Raise", "lower": "Lower", "early": "Raise early"}[one.kind]
-    return f"{verb} the floor of {one.package} from {one.current} to {one.proposed}"
+    verb = {"raise": "Raise", "lower": "Lower", "early": "Raise early"}[proposal.kind]
+    return f"{verb} the floor of {proposal.package} from {proposal.current} to {proposal.proposed}"
 
 
-def _line(volume: MatrixReport, one: Proposal) -> ProposalLine:
-    supporting, every = sum(proof.supports for proof in one.evidence), len(one.evidence)
+def _line(report: MatrixReport, proposal: Proposal) -> ProposalLine:
+    supporting, every = sum(proof.supports for proof in proposal.evidence), len(proposal.evidence)
     cells = count(every, "cell supports it", "cells support it")
     return ProposalLine(
-        title=title_of(one),
-        path=page(volume.name, "proposals", one.id),
-        state="open" if one.is_open else "waits",
-        why=one.because if one.is_open else one.objections[0].because,
-        evidence=f"{supporting:,} of {cells}" if every else "there is no cell to ask",
+        title=title_of(proposal),
+        path=page(report.name, "proposals", proposal.id),
+        state="open" if proposal.is_open else "waiting",
+        why=proposal.because if proposal.is_open else proposal.objections[0].because,
+        evidence=f"{supporting:,} of {cells}" if every else "No cell tests it",
         share=round(100 * supporting / every) if every else 0,
-        earliest=one.earliest,
+        earliest=proposal.earliest,
     )
 
 
-def _known_page(volume: MatrixReport, cell: str) -> str:
-    entry = volume.snapshot.by_id.get(cell)
-    return (
-        cell_page(entry.cell)
-        if entry is not None and (entry.runs or entry.lock_digest is not None)
-        else ""
-    )
+def _known_page(report: MatrixReport, cell: str) -> str:
+    entry = report.snapshot.by_id.get(cell)
+    return "" if entry is None else entry_page(entry)
 
 
-def _span(one: Bar, name: str) -> Span:
+def _span(bar: Bar, name: str) -> Span:
     until = (
         "its window has no end yet"
-        if one.until is None
-        else f"in its window until {day(one.until)}"
+        if bar.until is None
+        else f"in its window until {day(bar.until)}"
     )
     return Span(
-        row=f"{name} {one.version}",
-        begin=one.released,
-        end=one.until,
-        css="works" if one.is_floor else "relaxed",
-        sign="floor" if one.is_floor else "",
-        says=f"{name} {one.version}: {until}",
+        row=f"{name} {bar.version}",
+        begin=bar.released,
+        end=bar.until,
+        css="works" if bar.is_floor else "relaxed",
+        sign="floor" if bar.is_floor else "",
+        says=f"{name} {bar.version}: {until}",
     )

@@ -1,6 +1,4 @@
-"""The `site` room's quarters: the minimum versions when a quarter begins, and what each move in it
-would end.
-"""
+"""The `site` room's quarter pages: minimum versions, and what each move drops."""
 
 import datetime
 
@@ -22,7 +20,7 @@ class FloorLine(View, frozen=True):
     """
 
     label: str
-    at: str
+    version: str
     proven: str
 
 
@@ -54,43 +52,43 @@ class QuarterView(View, frozen=True):
     schedule_path: str
 
 
-def quarter_links(volume: MatrixReport) -> tuple[QuarterLink, ...]:
+def quarter_links(report: MatrixReport) -> tuple[QuarterLink, ...]:
     """Return the links to all quarters, the present one first."""
-    return tuple(_link(volume, one) for one in quarters(volume.schedule))
+    return tuple(_link(report, quarter) for quarter in quarters(report.schedule))
 
 
-def quarter_view(volume: MatrixReport, one: Quarter) -> QuarterView:
+def quarter_view(report: MatrixReport, quarter: Quarter) -> QuarterView:
     """Return the view of a quarter."""
-    names = {axis.name: label(axis) for axis in volume.snapshot.matrix.axes}
-    known, proven = quarters(volume.schedule), dict(one.proven)
-    at = known.index(one)
+    names = {axis.name: label(axis) for axis in report.snapshot.matrix.axes}
+    known, proven = quarters(report.schedule), dict(quarter.proven)
+    number = known.index(quarter)
     return QuarterView(
-        on=one.on,
-        is_present=at == 0,
-        months=f"{month(one.begin)} to {month(one.end)} {one.end.year}",
+        on=quarter.on,
+        is_present=number == 0,
+        months=f"{month(quarter.begin)} to {month(quarter.end)} {quarter.end.year}",
         floors=tuple(
-            FloorLine(label=names[name], at=str(v), proven=str(proven[name]))
-            for name, v in one.floors
+            FloorLine(label=names[name], version=str(version), proven=str(proven[name]))
+            for name, version in quarter.floors
         ),
-        moves=tuple(map(_move, one.moves)),
-        before=_link(volume, known[at - 1]) if at else None,
-        after=_link(volume, known[at + 1]) if at + 1 < len(known) else None,
-        schedule_path=page(volume.name, "schedule"),
+        moves=tuple(map(_move, quarter.moves)),
+        before=_link(report, known[number - 1]) if number else None,
+        after=_link(report, known[number + 1]) if number + 1 < len(known) else None,
+        schedule_path=page(report.name, "schedule"),
     )
 
 
-def quarter_words(one: Quarter) -> str:
+def quarter_words(quarter: Quarter) -> str:
     """Return what a quarter is called: `the first quarter of 2027`."""
-    number = (one.begin.month - 1) // 3
-    return f"the {QUARTERS[number]} quarter of {one.begin.year}"
+    number = (quarter.begin.month - 1) // 3
+    return f"the {QUARTERS[number]} quarter of {quarter.begin.year}"
 
 
-def _move(one: ScheduledMove) -> MoveLine:
-    return MoveLine(move=one, ends=tuple(map(affected, one.lost)))
+def _move(move: ScheduledMove) -> MoveLine:
+    return MoveLine(move=move, ends=tuple(map(affected, move.lost)))
 
 
-def _link(volume: MatrixReport, one: Quarter) -> QuarterLink:
-    words = f"{one.begin.year} Q{one.id[-1]}"
+def _link(report: MatrixReport, quarter: Quarter) -> QuarterLink:
+    words = f"{quarter.begin.year} Q{quarter.id[-1]}"
     return QuarterLink(
-        words=words, path=page(volume.name, "schedule", one.id), moves=len(one.moves)
+        words=words, path=page(report.name, "schedule", quarter.id), moves=len(quarter.moves)
     )

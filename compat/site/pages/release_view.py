@@ -1,4 +1,4 @@
-"""The `site` room's release: all that is known of one version of the subject."""
+"""The `site` room's release pages: all that is known of one version of the subject."""
 
 import datetime
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from packaging.version import Version
 from compat.results.snapshot import Entry
 from compat.site.edition import MatrixReport, place_of
 from compat.site.pages.grid_view import answers, label_of
-from compat.site.pages.place_view import AnswerPart, View, cell_symbol, has_page
-from compat.site.paths import cell_page, page
-from compat.site.status import StatusStyle
+from compat.site.pages.place_view import AnswerPart, View, cell_symbol, entry_page
+from compat.site.paths import page
+from compat.site.status import StatusStyle, is_admitted
 from compat.site.wording import place_words, ranges
 
 _MOST_OBSTACLES = 6
@@ -33,7 +33,7 @@ class KnownCell(View, frozen=True):
 
     place: str
     recipe: str
-    look: StatusStyle
+    style: StatusStyle
     symbol: str
     path: str
     latest: datetime.date | None
@@ -54,108 +54,104 @@ class ReleaseView(View, frozen=True):
     newer: tuple[str, str] | None
 
 
-def subject_versions(volume: MatrixReport) -> tuple[Version, ...]:
+def subject_versions(report: MatrixReport) -> tuple[Version, ...]:
     """Return the versions of the subject in the matrix, oldest first."""
-    return tuple(sorted({subject for board in volume.board.values() for subject, _ in board}))
+    return tuple(sorted({subject for board in report.board.values() for subject, _ in board}))
 
 
-def release_entries(volume: MatrixReport) -> dict[Version, list[Entry]]:
+def release_entries(report: MatrixReport) -> dict[Version, list[Entry]]:
     """Return the known cells of each version of the subject."""
-    subject = volume.snapshot.matrix.subject
-    found: dict[Version, list[Entry]] = {}
-    for entry in volume.snapshot.known:
-        found.setdefault(entry.cell.on(subject).version, []).append(entry)
-    return found
+    subject = report.snapshot.matrix.subject
+    entries: dict[Version, list[Entry]] = {}
+    for entry in report.snapshot.known:
+        entries.setdefault(entry.cell.on(subject).version, []).append(entry)
+    return entries
 
 
-def release_view(volume: MatrixReport, version: Version) -> ReleaseView:
+def release_view(report: MatrixReport, version: Version) -> ReleaseView:
     """Return the view of a release."""
-    axis = volume.snapshot.matrix.subject_axis
-    versions = subject_versions(volume)
-    at = versions.index(version)
-    releases = volume.facts.subject_releases(version)
+    axis = report.snapshot.matrix.subject_axis
+    versions = subject_versions(report)
+    number = versions.index(version)
+    releases = report.facts.subject_releases(version)
     # A series is shown with what its newest release asks for.
     newest = next((release for release in reversed(releases) if not release.yanked), None)
     published = None if newest is None else newest.published
-    known = [e for e in volume.snapshot.known if e.cell.on(axis.name).version == version]
+    known = [e for e in report.snapshot.known if e.cell.on(axis.name).version == version]
     return ReleaseView(
         package=axis.package,
         version=str(version),
-        released=volume.released(axis.name, version),
+        released=report.released(axis.name, version),
         yanked=bool(releases) and newest is None,
         requires_python="" if published is None else str(published.requires_python or ""),
         requires=() if published is None else published.requires_dist,
-        pythons=tuple(_on_python(volume, python, version) for python in reversed(volume.board)),
-        cells=tuple(_cell(volume, entry) for entry in known),
-        older=_link(volume, versions[at - 1]) if at else None,
-        newer=_link(volume, versions[at + 1]) if at + 1 < len(versions) else None,
+        pythons=tuple(_on_python(report, python, version) for python in reversed(report.board)),
+        cells=tuple(_cell(report, entry) for entry in known),
+        older=_link(report, versions[number - 1]) if number else None,
+        newer=_link(report, versions[number + 1]) if number + 1 < len(versions) else None,
     )
 
 
-def _on_python(volume: MatrixReport, python: Version, version: Version) -> OnPython:
-    board = volume.board[python]
-    here = sorted(
+def _on_python(report: MatrixReport, python: Version, version: Version) -> OnPython:
+    board = report.board[python]
+    places = sorted(
         (others, entries) for (subject, others), entries in board.items() if subject == version
     )
-    every = [label_of(others) for others, _ in here]
-    admitted = [
-        label_of(others)
-        for others, entries in here
-        if any(e.planned and e.cell.recipe == "fresh" and e.obstacle is None for e in entries)
-    ]
+    every = [label_of(others) for others, _ in places]
+    admitted = [label_of(others) for others, entries in places if is_admitted(entries)]
     return OnPython(
         python=str(python),
-        path=page(volume.name, "grid", f"py{python}"),
-        answers=answers(((label_of(others), entries) for others, entries in here), every),
+        path=page(report.name, "grid", f"py{python}"),
+        answers=answers(((label_of(others), entries) for others, entries in places), every),
         declared=ranges(admitted, every),
-        obstacles=_obstacles(volume, [entry for _, entries in here for entry in entries]),
+        obstacles=_obstacles(report, [entry for _, entries in places for entry in entries]),
     )
 
 
-def _obstacles(volume: MatrixReport, entries: Sequence[Entry]) -> tuple[tuple[str, int], ...]:
+def _obstacles(report: MatrixReport, entries: Sequence[Entry]) -> tuple[tuple[str, int], ...]:
     """What is in the way, those of one cause in one line with their versions, the most common
     first.
     """
-    found: dict[str, list[Entry]] = {}
+    by_sentence: dict[str, list[Entry]] = {}
     for entry in entries:
         if entry.obstacle is not None and entry.cell.recipe != "dated":
-            found.setdefault(_general(entry, volume), []).append(entry)
-    told = []
-    for general, some in found.items():
+            by_sentence.setdefault(_general(entry, report), []).append(entry)
+    counted = []
+    for general, group in by_sentence.items():
         sentence = general
-        for axis in volume.snapshot.matrix.packages:
-            every = [str(version) for version in volume.advisor.ranks.positions[axis.name]]
-            versions = ranges((str(entry.cell.on(axis.name).version) for entry in some), every)
+        for axis in report.snapshot.matrix.packages:
+            every = [str(version) for version in report.advisor.ranks.positions[axis.name]]
+            versions = ranges((str(entry.cell.on(axis.name).version) for entry in group), every)
             sentence = sentence.replace(f"{axis.package} \0", f"{axis.package} {versions}")
-        told.append((sentence, len(some)))
-    return tuple(sorted(told, key=lambda item: (-item[1], item[0]))[:_MOST_OBSTACLES])
+        counted.append((sentence, len(group)))
+    return tuple(sorted(counted, key=lambda item: (-item[1], item[0]))[:_MOST_OBSTACLES])
 
 
-def _general(entry: Entry, volume: MatrixReport) -> str:
+def _general(entry: Entry, report: MatrixReport) -> str:
     """An obstacle's sentence with a sign in the place of the one version that it is about."""
     assert entry.obstacle is not None
     because, kind = entry.obstacle.because, entry.obstacle.kind
     if kind in ("conflicting-pin", "requires-python"):
         because = because.rpartition(", not ")[0] or because
-    for axis in volume.snapshot.matrix.packages:
-        if axis.name != volume.snapshot.matrix.subject and kind != "conflicting-pin":
+    for axis in report.snapshot.matrix.packages:
+        if axis.name != report.snapshot.matrix.subject and kind != "conflicting-pin":
             because = because.replace(
                 f"{axis.package} {entry.cell.on(axis.name).version} ", f"{axis.package} \0 ", 1
             )
     return because
 
 
-def _cell(volume: MatrixReport, entry: Entry) -> KnownCell:
-    symbol, look = cell_symbol(entry, volume.places[place_of(entry.cell)])
+def _cell(report: MatrixReport, entry: Entry) -> KnownCell:
+    symbol, style = cell_symbol(entry, report.places[place_of(entry.cell)])
     return KnownCell(
-        place=place_words(entry.cell, volume.snapshot.matrix),
+        place=place_words(entry.cell, report.snapshot.matrix),
         recipe=entry.cell.recipe,
-        look=look,
+        style=style,
         symbol=symbol,
-        path=cell_page(entry.cell) if has_page(entry) else "",
+        path=entry_page(entry),
         latest=entry.verdict.latest,
     )
 
 
-def _link(volume: MatrixReport, version: Version) -> tuple[str, str]:
-    return str(version), page(volume.name, "release", str(version))
+def _link(report: MatrixReport, version: Version) -> tuple[str, str]:
+    return str(version), page(report.name, "release", str(version))

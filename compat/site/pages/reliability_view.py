@@ -1,6 +1,4 @@
-"""The `site` room's candour: how much is known, how old it is, and how far the runs themselves
-could be trusted.
-"""
+"""The `site` room's page about reliability: coverage, age and isolation of the runs."""
 
 import datetime
 from collections import Counter
@@ -9,7 +7,7 @@ from compat.results.snapshot import Entry
 from compat.site.edition import MatrixReport
 from compat.site.pages.place_view import View
 from compat.site.paths import cell_page
-from compat.site.status import LOOKS, STATES, StatusStyle, cell_state
+from compat.site.status import STATES, STYLES, StatusStyle, cell_state
 from compat.site.wording import place_words
 
 
@@ -46,20 +44,20 @@ class Reliability(View, frozen=True):
     oldest: tuple[tuple[str, str, datetime.date], ...]
 
 
-def matrix_health(volume: MatrixReport) -> Health:
+def matrix_health(report: MatrixReport) -> Health:
     """Return how a matrix does.
 
     It is quiet when something ran, but nothing within the days that a run stays fresh.
     """
-    known, present = volume.snapshot.known, volume.snapshot.present
+    known, present = report.snapshot.known, report.snapshot.present
     latest = [entry.verdict.latest for entry in known if entry.verdict.latest is not None]
     newest = max(latest, default=None)
     return Health(
-        planned=len(volume.snapshot.entries),
+        planned=len(report.snapshot.entries),
         known=len(known),
         tested=sum(entry.is_tested for entry in known),
         ruled_out=sum(
-            entry.obstacle is not None and not entry.is_tested for entry in volume.snapshot.entries
+            entry.obstacle is not None and not entry.is_tested for entry in report.snapshot.entries
         ),
         waiting=sum(not entry.runs for entry in known),
         flaky=sum(entry.verdict.kind == "flaky" for entry in known),
@@ -72,9 +70,9 @@ def matrix_health(volume: MatrixReport) -> Health:
     )
 
 
-def reliability(volume: MatrixReport) -> Reliability:
+def reliability(report: MatrixReport) -> Reliability:
     """Return the figures."""
-    known = volume.snapshot.known
+    known = report.snapshot.known
     states = Counter(cell_state(entry) for entry in known)
     outcomes = Counter(outcome for entry in known for run in entry.runs for outcome in run.outcomes)
     ignored = outcomes - Counter(
@@ -85,14 +83,14 @@ def reliability(volume: MatrixReport) -> Reliability:
         trouble[str(outcome).partition("(")[0]] += number
     levels = Counter(run.isolation for entry in known for run in entry.runs)
     return Reliability(
-        health=matrix_health(volume),
-        states=tuple((LOOKS[state], states[state]) for state in STATES if states[state]),
+        health=matrix_health(report),
+        states=tuple((STYLES[state], states[state]) for state in STATES if states[state]),
         runs=sum(len(entry.runs) for entry in known),
         attempts=outcomes.total(),
         spurious=tuple(trouble.most_common()),
         isolation=tuple(sorted(levels.items(), reverse=True)),
-        flaky=tuple(_flaky(volume, entry) for entry in known if entry.verdict.kind == "flaky"),
-        oldest=tuple(_old(volume, entry, day) for day, entry in _by_age(known)[:5]),
+        flaky=tuple(_flaky(report, entry) for entry in known if entry.verdict.kind == "flaky"),
+        oldest=tuple(_old(report, entry, day) for day, entry in _by_age(known)[:5]),
     )
 
 
@@ -101,13 +99,13 @@ def _by_age(known: tuple[Entry, ...]) -> list[tuple[datetime.date, Entry]]:
     return sorted(dated, key=lambda pair: (pair[0], pair[1].cell.id))
 
 
-def _flaky(volume: MatrixReport, entry: Entry) -> tuple[str, str, str]:
+def _flaky(report: MatrixReport, entry: Entry) -> tuple[str, str, str]:
     return (
-        place_words(entry.cell, volume.snapshot.matrix),
+        place_words(entry.cell, report.snapshot.matrix),
         cell_page(entry.cell),
         "; ".join(entry.verdict.reasons),
     )
 
 
-def _old(volume: MatrixReport, entry: Entry, day: datetime.date) -> tuple[str, str, datetime.date]:
-    return place_words(entry.cell, volume.snapshot.matrix), cell_page(entry.cell), day
+def _old(report: MatrixReport, entry: Entry, day: datetime.date) -> tuple[str, str, datetime.date]:
+    return place_words(entry.cell, report.snapshot.matrix), cell_page(entry.cell), day

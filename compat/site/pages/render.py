@@ -1,6 +1,4 @@
-"""The `site` room's printing: pages -> HTML with Jinja templates, and the static files beside
-them.
-"""
+"""The `site` room's printer: pages -> HTML with Jinja templates, and the static files."""
 
 import datetime
 import hashlib
@@ -20,14 +18,14 @@ from compat.site import paths, status, wording
 from compat.site.edition import Edition, Made, SiteFile
 from compat.site.pages.menu import menu_of
 from compat.site.pages.page_list import Page, pages
-from compat.site.pages.reports import report_address
+from compat.site.pages.problem_report import problem_link
 from compat.site.tokens import digest
 
 # What no HTML may hold becomes a replacement sign.
 _UNPRINTABLE: dict[int, str] = {
     code: "\ufffd" for code in (*range(0x20), 0x7F, *range(0x80, 0xA0)) if code not in (9, 10, 13)
 }
-# Marks that turn the reading direction are shown by their number, so that no name can look like
+# Marks that turn the reading direction are shown by their number, so that no name can style like
 # another one.
 _BIDI = {
     code: f"\\u{code:04x}"
@@ -58,7 +56,6 @@ class Printer:
         self._environment.filters |= _FILTERS
         self._environment.globals |= {
             "STALE": status.STALE,
-            "LOOKS": status.LOOKS,
             "edition": edition,
             "paths": paths,
         }
@@ -67,11 +64,11 @@ class Printer:
         """Yield the static files and every page."""
         for path in sorted((self.folder / "static").iterdir()):
             yield SiteFile(path=f"static/{path.name}", content=path.read_bytes())
-        for one in (*pages(self.edition), *self._about()):
+        for page in (*pages(self.edition), *self._about()):
             yield Made(
-                path=one.path,
-                inputs=digest(one.inputs, one.title, one.path),
-                make=partial(self.html, one),
+                path=page.path,
+                inputs=digest(page.inputs, page.title, page.path),
+                make=partial(self.html, page),
             )
 
     def _about(self) -> Iterator[Page]:
@@ -92,17 +89,20 @@ class Printer:
                 inputs=digest(
                     self.edition.base_url,
                     text,
-                    [one.snapshot.matrix.title for one in self.edition.reports],
+                    [report.snapshot.matrix.title for report in self.edition.reports],
                 ),
             )
 
     def html(self, page: Page) -> bytes:
         """Return the page as UTF-8."""
         menu = None if page.matrix is None else menu_of(self.edition.report(page.matrix))
-        about = page.report
-        report = "" if about is None else report_address(self.edition, page.title, page.path, about)
+        link = (
+            ""
+            if page.problem is None
+            else problem_link(self.edition, page.title, page.path, page.problem)
+        )
         return self._print(
-            page.template, page.path, page=page, view=page.view(), menu=menu, report=report
+            page.template, page.path, page=page, view=page.view(), menu=menu, problem_link=link
         )
 
     def moved(self, path: str, target: str) -> bytes:
@@ -130,7 +130,7 @@ def printable(value: Any) -> Any:
 
 
 def html_of_markdown(text: str) -> Markup:
-    """Return a text of ours as HTML; what looks like HTML in it stays text."""
+    """Return a text of ours as HTML; what styles like HTML in it stays text."""
     rendered = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
     first, *rest = rendered.replace("</table>", "</table></div>").split("<table>")
     # Each region of a page needs a name of its own.
@@ -189,8 +189,8 @@ def _to(context: Context, path: str) -> str:
 
 
 def ticked(text: str) -> Markup:
-    """Return a text with what stands in backticks as code."""
-    parts = printable(text).split("`")
+    """Return a text with its dates in words, and with what stands in backticks as code."""
+    parts = printable(wording.plain_dates(text)).split("`")
     if len(parts) % 2 == 0:
         return Markup.escape("`".join(parts))
     shown = (
@@ -205,9 +205,10 @@ def _number(value: float) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return a clause as a sentence: its first word with a capital unless it is a name of ours, and
-    one full stop.
+    """Return a clause as a sentence of a page: with a capital unless it begins with a name, its
+    dates in words, and one full stop.
     """
+    text = wording.plain_dates(text)
     first = text.partition(" ")[0]
     begun = text[:1].upper() + text[1:] if first.isalpha() else text
     return begun if begun.endswith((".", "!", "?")) else f"{begun}."
@@ -219,6 +220,7 @@ def _day(value: datetime.date | datetime.datetime) -> str:
 
 _FILTERS = {
     "to": _to,
+    "dates": wording.plain_dates,
     "day": _day,
     "seconds": wording.seconds,
     "count": wording.count,

@@ -1,16 +1,14 @@
-"""The `site` room's weights: how large a page may be once it is compressed, and which pages are
-heavier.
-"""
+"""The `site` room's page weights: how large each kind of page may be, gzipped."""
 
 from collections.abc import Iterator, Mapping
 
 from compat.value import Value
 
 KIB = 1024
-# Kind of file by the folder below its matrix, and the most that it may weigh, gzipped; 60 KiB for
-# any page.
-_BUDGETS = {"grid": 50, "cell": 12}
-_PAGE, _CSS, _JS = 60, 12, 15
+# The most that a kind of file may weigh, gzipped; a page of any other kind may
+# weigh 60 KiB. The kind of a page is the folder below its matrix.
+_BUDGETS = {"grid": 50, "cell": 12, "css": 12, "js": 15}
+_PAGE = 60
 
 
 class Weight(Value, frozen=True, kw_only=True):
@@ -48,7 +46,7 @@ def _weights(sizes: Mapping[str, int]) -> Iterator[Weight]:
             count=len(kinds[kind]),
             heaviest=heaviest,
             size=sizes[heaviest],
-            most=_most(kind) * KIB,
+            most=_BUDGETS.get(kind, _PAGE) * KIB,
         )
 
 
@@ -59,7 +57,3 @@ def _kind(path: str) -> str:
         return ""
     parts = path.split("/")
     return parts[1] if len(parts) > 2 else "home"
-
-
-def _most(kind: str) -> int:
-    return {"css": _CSS, "js": _JS}.get(kind, _BUDGETS.get(kind, _PAGE))

@@ -16,7 +16,7 @@ from support.printed import every_state, printed
 
 from compat.github.markdown import faults, title_faults
 from compat.site.edition import Edition
-from compat.site.pages.reports import ProblemReport, report_address
+from compat.site.pages.problem_report import ProblemReport, problem_link
 
 BROKEN = "py3.8-dep2-demo2.0+relaxed"
 LINK = re.compile(r'href="(https://github\.com/[^"]*)"')
@@ -81,7 +81,7 @@ def test_without_a_repository_there_is_none() -> None:
 def test_nothing_in_it_comes_alive(title: str, value: str) -> None:
     made = of(Shelf())
     report = ProblemReport(facts=(("cell", value),), data=("api/x.json",))
-    address = report_address(made, title, "demo/cell/x/index.html", report)
+    address = problem_link(made, title, "demo/cell/x/index.html", report)
     assert re.fullmatch(
         r"https://github\.com/somebody/something/issues/new\?[A-Za-z0-9._~%=&/-]*", address
     )

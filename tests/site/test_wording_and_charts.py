@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from compat.results.record import Capability
-from compat.run.outcome import CAUSES, STAGES, Failed
+from compat.run.outcome import CAUSES, STAGES, Failed, Passed
 from compat.site.pages.capability_view import capability_statements, stretches
 from compat.site.pages.charts import (
     HEIGHT_OF_ROW,
@@ -24,7 +24,15 @@ from compat.site.pages.charts import (
     timeline,
 )
 from compat.site.pages.render import printable, sentence, ticked
-from compat.site.wording import cause_sentence, count, day, listed, ranges
+from compat.site.wording import (
+    cause_sentence,
+    count,
+    day,
+    listed,
+    plain_dates,
+    ranges,
+    result_words,
+)
 
 TABLE = Table(heads=("what",), rows=(("this",),))
 DAY = datetime.date(2026, 11, 3)
@@ -38,6 +46,29 @@ def test_plain_words() -> None:
     assert listed([str(n) for n in range(9)], 3) == "0, 1, 2 and 6 more"
     assert ranges(["2.8", "2.9", "2.11"], ["2.8", "2.9", "2.10", "2.11"]) == "2.8 to 2.9, 2.11"
     assert ranges([], ["2.8"]) == ""
+
+
+def test_a_result_in_words() -> None:
+    assert result_words(Passed()) == "passed"
+    failed = Failed(stage="test", cause="assertion", subject="sum")
+    assert result_words(failed) == "test failed (wrong result)"
+    assert cause_sentence(failed) == "A test fails: sum gives a wrong result."
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        ("it passed on 2026-11-03", "it passed on 3 November 2026"),
+        ("2026-11-03, 2026-11-04.", "3 November 2026, 4 November 2026."),
+        ("2026-13-03", "2026-13-03"),
+        ("see notes/2026-11-03.md", "see notes/2026-11-03.md"),
+        ("demo-2026-11-03 2026-11-03.post1", "demo-2026-11-03 2026-11-03.post1"),
+    ],
+)
+def test_a_date_in_a_sentence_is_said_as_on_pages_and_one_in_a_name_is_left(
+    data: str, shown: str
+) -> None:
+    assert plain_dates(data) == shown
 
 
 @pytest.mark.parametrize("cause", CAUSES)
@@ -84,12 +115,12 @@ def test_a_capability_is_told_as_a_browser_support_table_tells_it() -> None:
         ("0.7", capability("yes", "demo.sum")),
     ]
     assert capability_statements(stretches(told)) == (  # type: ignore[arg-type]
-        "Not there until 0.1: looked for demo.sum.",
+        "Absent until 0.1: looked for demo.sum.",
         "Works in 0.2 to 0.5, called demo.add until 0.4; then called demo.sum.",
         "Fails in 0.6.",
         "Works since 0.7, called demo.sum.",
     )
-    assert capability_statements(()) == ("No tested release was asked for it yet.",)
+    assert capability_statements(()) == ("Not tested in any release yet.",)
 
 
 @given(st.lists(st.floats(0, 1e9), min_size=1, max_size=90))
@@ -145,4 +176,4 @@ def test_a_timeline_has_a_row_for_each_name_and_every_mark_in_its_row(
         row = names.index(shape.says)
         assert shape.x >= chart.left
         assert shape.x + shape.width <= WIDTH
-        assert abs(shape.y + shape.height / 2 - chart.ys[row].at) < HEIGHT_OF_ROW / 2
+        assert abs(shape.y + shape.height / 2 - chart.ys[row].position) < HEIGHT_OF_ROW / 2

@@ -1,6 +1,4 @@
-"""The `site` room's reports: the address at which a reader tells what is wrong with a page's data,
-filled in before.
-"""
+"""The `site` room's prefilled issues, in which a reader reports a problem with a page's data."""
 
 from collections.abc import Iterator
 from urllib.parse import quote, urlencode
@@ -21,7 +19,7 @@ class ProblemReport(Value, frozen=True, kw_only=True):
     data: tuple[str, ...]
 
 
-def report_address(edition: Edition, title: str, path: str, report: ProblemReport) -> str:
+def problem_link(edition: Edition, title: str, path: str, problem: ProblemReport) -> str:
     """Return the address of a new issue about a page; empty where the site belongs to no
     repository.
 
@@ -30,12 +28,12 @@ def report_address(edition: Edition, title: str, path: str, report: ProblemRepor
     """
     if not edition.repository:
         return ""
-    body = "\n".join((ASKED, "", "", "", *_lines(edition, path, report)))
+    body = "\n".join((ASKED, "", "", "", *_lines(edition, path, problem)))
     asked = {"title": plain(f"Wrong data? {title}"), "body": body}
     return f"https://github.com/{edition.repository}/issues/new?{urlencode(asked, quote_via=quote)}"
 
 
-def _lines(edition: Edition, path: str, report: ProblemReport) -> Iterator[str]:
-    yield from (f"- {name}: {code(value)}" for name, value in report.facts)
-    for name, place in (("page", path), *(("data", one) for one in report.data)):
+def _lines(edition: Edition, path: str, problem: ProblemReport) -> Iterator[str]:
+    yield from (f"- {name}: {code(value)}" for name, value in problem.facts)
+    for name, place in (("page", path), *(("data", data_path) for data_path in problem.data)):
         yield f"- {name}: {link(place.removesuffix('index.html'), edition.url(place))}"

@@ -1,0 +1,65 @@
+"""How states are shown: three recipes of a place fold into one, and no two states look alike."""
+
+from support.editions import edition
+from support.known import Shelf, lock_of, ran
+from support.printed import every_state
+
+from compat.site.status import STATES, STYLES, StatusStyle, place_style
+
+PLACE = "py3.8-dep1-demo1.0"
+
+
+def style(*records: object, place: str = PLACE) -> StatusStyle:
+    (volume,) = edition(Shelf(records)).volumes  # type: ignore[arg-type]
+    return place_style(volume.places[place])
+
+
+def test_no_two_styles_share_a_symbol_a_word_or_a_class() -> None:
+    every = [*STYLES.values()]
+    for field in ("symbol", "word", "css", "sentence"):
+        assert len({getattr(one, field) for one in every}) == len(every)
+
+
+def test_a_place_that_works_as_published_works() -> None:
+    assert style(ran(lock_of(PLACE))) == STYLES["works"]
+
+
+def test_what_worked_when_new_and_is_refused_today_works_with_packages_of_its_time() -> None:
+    refused = ran(PLACE, "lock-fail:no-artifact(dep==1.0)")
+    assert style(ran(lock_of(f"{PLACE}+dated")), refused) == STYLES["decayed"]
+
+
+def test_what_worked_when_new_and_was_not_tried_today_works() -> None:
+    assert style(ran(lock_of(f"{PLACE}+dated"))) == STYLES["works"]
+
+
+def test_only_the_relaxed_recipe_works() -> None:
+    refused = ran(PLACE, "lock-fail:no-artifact(dep==1.0)")
+    assert style(ran(lock_of(f"{PLACE}+relaxed")), refused) == STYLES["relaxed"]
+
+
+def test_chance_today_is_not_outdone_by_an_older_set_that_works() -> None:
+    lock = lock_of(PLACE)
+    by_chance = [ran(lock, "test-fail:assertion(test_mean)", minute=1), ran(lock, minute=2)]
+    assert style(*by_chance, ran(lock_of(f"{PLACE}+dated"))) == STYLES["flaky"]
+
+
+def test_a_place_that_cannot_be_installed_differs_from_one_that_ran_and_failed() -> None:
+    assert style(ran(PLACE, "lock-fail:no-artifact(dep==1.0)")) == STYLES["refused"]
+    assert style(ran(lock_of(PLACE), "import-fail:missing-module(dep)")) == STYLES["broken"]
+
+
+def test_trouble_of_the_machine_leaves_a_place_untested() -> None:
+    assert style(ran(lock_of(PLACE), "install-fail:network")) == STYLES["declared"]
+
+
+def test_an_untested_place_is_declared_where_the_release_admits_it_and_else_unknown() -> None:
+    assert style() == STYLES["declared"]
+    assert style(place="py3.8-dep2-demo1.0") == STYLES["unknown"]
+    assert style(place="py3.9-dep1-demo1.0") == STYLES["infeasible"]
+
+
+def test_the_shelf_of_every_state_has_them_all() -> None:
+    (volume,) = edition(every_state()).volumes
+    states = {place_style(entries).state for entries in volume.places.values()}
+    assert states == {*STATES} - {"unknown"}
