@@ -10,7 +10,7 @@ PLACE = "py3.8-dep1-demo1.0"
 
 
 def style(*records: object, place: str = PLACE) -> StatusStyle:
-    (volume,) = edition(Shelf(records)).volumes  # type: ignore[arg-type]
+    (volume,) = edition(Shelf(records)).reports  # type: ignore[arg-type]
     return place_style(volume.places[place])
 
 
@@ -60,6 +60,6 @@ def test_an_untested_place_is_declared_where_the_release_admits_it_and_else_unkn
 
 
 def test_the_shelf_of_every_state_has_them_all() -> None:
-    (volume,) = edition(every_state()).volumes
+    (volume,) = edition(every_state()).reports
     states = {place_style(entries).state for entries in volume.places.values()}
     assert states == {*STATES} - {"unknown"}

@@ -16,7 +16,7 @@ from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.exports.lock_files import whereabouts
 from compat.site.pages.capability_view import capability_title
 from compat.site.pages.place_view import View
-from compat.site.paths import cell_page, lock_file, page
+from compat.site.paths import address, api_path, cell_page, lock_file, page
 from compat.site.status import StatusStyle, style_of
 from compat.site.wording import cause_words, python_of
 
@@ -232,8 +232,8 @@ def advise_page(edition: Edition, report: MatrixReport, python: Version | None) 
             for described in report.capabilities
             if described.id not in report.helpers
         ),
-        table_path=f"api/v1/{report.name}/advise.json",
-        cells_path=page(report.name, "cell").removesuffix("index.html"),
+        table_path=api_path(report.name, "advise"),
+        cells_path=address(page(report.name, "cell")),
     )
 
 

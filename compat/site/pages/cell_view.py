@@ -15,7 +15,7 @@ from compat.site.exports.lock_files import whereabouts
 from compat.site.pages.capability_view import capability_title
 from compat.site.pages.neighbours import Difference, Neighbours, differences, packages
 from compat.site.pages.place_view import View, cell_symbol, entry_page, recipe_words
-from compat.site.paths import cell_page, lock_file, page
+from compat.site.paths import api_path, cell_page, grid_path, lock_file, page
 from compat.site.status import NAMES_RECIPE, STYLES, StatusStyle, style_of
 from compat.site.wording import (
     cause_sentence,
@@ -160,8 +160,8 @@ def cell_view(
         recipes=tuple(_beside(sibling, siblings) for sibling in siblings if sibling is not entry),
         beside=_axes_beside(report, entry, neighbours),
         release_path=page(report.name, "release", str(cell.on(matrix.subject).version)),
-        grid_path=page(report.name, "grid", f"py{python_of(cell, matrix)}"),
-        api_path=f"api/v1/{report.name}/cells/{cell.id}.json",
+        grid_path=grid_path(report.name, python_of(cell, matrix)),
+        api_path=api_path(report.name, "cells", cell.id),
     )
 
 

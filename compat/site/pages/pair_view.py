@@ -173,8 +173,8 @@ class Pairs:
         return Meeting(
             version=version,
             release_path=page(self.report.name, "release", version),
-            place=(
-                f"{place_words(entry.cell, self.report.snapshot.matrix)}, {recipe_words(entry.cell)}"
+            place=", ".join(
+                (place_words(entry.cell, self.report.snapshot.matrix), recipe_words(entry.cell))
             ),
             path=cell_page(entry.cell),
         )

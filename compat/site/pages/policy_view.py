@@ -10,7 +10,7 @@ from compat.site.edition import MatrixReport
 from compat.site.pages.charts import Chart, Span, Table, timeline
 from compat.site.pages.place_view import View, entry_page
 from compat.site.pages.quarter_view import QuarterLink, quarter_links
-from compat.site.paths import page
+from compat.site.paths import calendar_path, page
 from compat.site.wording import count, day
 
 
@@ -115,7 +115,7 @@ def schedule_view(report: MatrixReport) -> ScheduleView:
         ),
         quarters=quarter_links(report),
         axes=tuple(names[axis] for axis in {bar.axis: None for bar in schedule.bars}),
-        calendar_path=f"cal/{report.name}/all.ics",
+        calendar_path=calendar_path(report.name, "all"),
     )
 
 

@@ -9,7 +9,7 @@ from compat.results.snapshot import Entry
 from compat.site.edition import MatrixReport, place_of
 from compat.site.pages.grid_view import answers, label_of
 from compat.site.pages.place_view import AnswerPart, View, cell_symbol, entry_page
-from compat.site.paths import page
+from compat.site.paths import grid_path, page
 from compat.site.status import StatusStyle, is_admitted
 from compat.site.wording import place_words, ranges
 
@@ -101,7 +101,7 @@ def _on_python(report: MatrixReport, python: Version, version: Version) -> OnPyt
     admitted = [label_of(others) for others, entries in places if is_admitted(entries)]
     return OnPython(
         python=str(python),
-        path=page(report.name, "grid", f"py{python}"),
+        path=grid_path(report.name, python),
         answers=answers(((label_of(others), entries) for others, entries in places), every),
         declared=ranges(admitted, every),
         obstacles=_obstacles(report, [entry for _, entries in places for entry in entries]),
