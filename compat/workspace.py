@@ -22,16 +22,16 @@ from compat.index.kept import decode_catalogue
 from compat.index.pypi import PyPISource
 from compat.index.release import Catalogue
 from compat.index.settings import IndexSettings, settings
+from compat.lock.lock_text import decode_lock, encode_lock, read_digest
 from compat.lock.lockfile import Lock
-from compat.lock.text import decode_lock, encode_lock, read_digest
 from compat.plan.cell import Cell, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import Fate, fate_of, plan
 from compat.plan.product import axis_coordinates
 from compat.results.durations import Durations
-from compat.results.files import RecordFiles
 from compat.results.index import RecordIndex, RunRow
 from compat.results.record import Record
+from compat.results.record_files import RecordFiles
 from compat.results.snapshot import Snapshot, snapshot
 from compat.results.verdict import EvaluationContext, Verdict, verdict
 from compat.run.suitefiles import suite_digest

@@ -18,7 +18,7 @@ from compat.cli.app import app
 from compat.cli.machine import interpreter
 from compat.results.verdict import KINDS
 from compat.run.outcome import CAUSES
-from compat.site.pages.render import document
+from compat.site.pages.render import documentation_html
 from compat.site.paths import about_path
 
 ROOT = Path(__file__).parent.parent
@@ -107,7 +107,7 @@ def test_pages_link_to_each_other_only_so_that_the_site_can_follow() -> None:
 def test_links_between_files_lead_to_pages_of_the_site() -> None:
     text = "[one](tutorial.md), [contents](README.md), [elsewhere](https://example.org/a.md)"
     from_a_page, from_the_contents = (
-        document(text, about_path(name)) for name in ("data.md", "README.md")
+        documentation_html(text, about_path(name)) for name in ("data.md", "README.md")
     )
     assert re.findall('href="([^"]+)"', from_a_page) == [
         "../../about/tutorial/", "../../about/", "https://example.org/a.md"

@@ -72,7 +72,7 @@ EDGES = {
     "compat/run/processes.py": {"os", "time"},
     "compat/run/meter.py": {"os", "pathlib", "time"},
     "compat/run/supervise.py": {"os", "pathlib", "subprocess", "tempfile", "time"},
-    "compat/results/files.py": {"os", "pathlib"},
+    "compat/results/record_files.py": {"os", "pathlib"},
     "compat/results/intake.py": {"os", "pathlib"},
     "compat/results/index.py": {"pathlib", "sqlite3"},
     "compat/run/canary.py": {"pathlib"},

@@ -89,15 +89,18 @@ class Advisor:
             request=request,
             best=self.card(best),
             alternatives=tuple(
-                Alternative(card=self.card(one), trade_off=trade_off(matrix, best, one))
-                for one in alternatives(matrix, best, others)
+                Alternative(
+                    card=self.card(alternative), trade_off=trade_off(matrix, best, alternative)
+                )
+                for alternative in alternatives(matrix, best, others)
             ),
         )
 
     def fitting(self, request: Request) -> list[TestedCombination]:
         """Return the proofs that meet the request, the best first."""
         return sorted(
-            matching(self.proofs, request), key=lambda one: self.ranks.order(one, request)
+            matching(self.proofs, request),
+            key=lambda tested_combination: self.ranks.order(tested_combination, request),
         )
 
     def card(self, proof: TestedCombination) -> Card:
@@ -117,7 +120,7 @@ class Advisor:
         if not self.proofs:
             return Unproven(request=request, in_the_way=ways, nearest=None, changes=())
         asked = wanted_coordinates(request, self.ranks.positions, self.snapshot.catalogue)
-        nearest = min(self.proofs, key=lambda one: self.ranks.distance(one, request, asked))
+        nearest = min(self.proofs, key=lambda proof: self.ranks.distance(proof, request, asked))
         changes = tuple(self._changes(nearest, request))
         return Unproven(
             request=request, in_the_way=ways, nearest=self.card(nearest), changes=changes

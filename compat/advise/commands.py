@@ -2,9 +2,9 @@
 
 from shlex import quote
 
-from compat.declare.text import minor_series
+from compat.declare.parsing import minor_series
+from compat.lock.lock_text import encode_pin
 from compat.lock.lockfile import Lock
-from compat.lock.text import encode_pin
 from compat.value import Value
 
 FOLDER = "cell"

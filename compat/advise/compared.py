@@ -50,19 +50,21 @@ def better_in(matrix: Matrix, one: TestedCombination, other: TestedCombination) 
     return tuple(_respects(matrix, one, other))
 
 
-def _respects(matrix: Matrix, one: TestedCombination, other: TestedCombination) -> Iterator[str]:
-    if len(one.fails) < len(other.fails):
+def _respects(
+    matrix: Matrix, tested_combination: TestedCombination, other: TestedCombination
+) -> Iterator[str]:
+    if len(tested_combination.fails) < len(other.fails):
         yield "kind"
-    if one.is_published and not other.is_published:
+    if tested_combination.is_published and not other.is_published:
         yield "recipe"
     companions = (axis for axis in matrix.packages if axis.name != matrix.subject)
     axes: tuple[Axis, ...] = (matrix.subject_axis, *companions, matrix.interpreters)
     for axis in axes:
-        if one.cell.on(axis.name).version > other.cell.on(axis.name).version:
+        if tested_combination.cell.on(axis.name).version > other.cell.on(axis.name).version:
             yield axis.name
-    if other.stale and not one.stale:
+    if other.stale and not tested_combination.stale:
         yield "stale"
-    if one.days > other.days:
+    if tested_combination.days > other.days:
         yield "days"
 
 

@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import NOTHING, Rule
-from compat.declare.text import minor_series
+from compat.declare.parsing import minor_series
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
@@ -51,13 +51,13 @@ def lifted(facts: Feasibility, cell: Cell, lock: Lock) -> tuple[Lifted, ...]:
     """Return what the cell's lock does not keep of its subject's published requirements; nothing
     unless relaxed.
     """
-    found = sorted([*_python(facts, cell, lock), *_packages(facts, cell, lock)], key=_place)
+    lifteds = sorted([*_python(facts, cell, lock), *_packages(facts, cell, lock)], key=_place)
     return tuple(
         Lifted(
             packages=tuple(name for one in alike for name in one.packages),
             **dict(zip(_KEYS, kind, strict=True)),
         )
-        for kind, alike in groupby(found, key=_kind)
+        for kind, alike in groupby(lifteds, key=_kind)
     )
 
 
@@ -111,13 +111,13 @@ def _packages(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[Lifted]:
             if requirements and locked is None:
                 yield _one(
                     package,
-                    _shown(one.specifier for one in requirements),
+                    _shown(requirement.specifier for requirement in requirements),
                     "",
                     rule.name,
                     rule.because,
                 )
         elif locked is not None and not _kept(requirements, locked):
-            published = _shown(one.specifier for one in requirements)
+            published = _shown(requirement.specifier for requirement in requirements)
             yield _one(package, published, str(locked), rule.name, rule.because)
         elif (
             locked is not None
@@ -129,7 +129,9 @@ def _packages(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[Lifted]:
 
 
 def _kept(requirements: Iterable[Asked], locked: Version) -> bool:
-    return all(one.specifier.contains(locked, prereleases=True) for one in requirements)
+    return all(
+        requirement.specifier.contains(locked, prereleases=True) for requirement in requirements
+    )
 
 
 def _shown(specifiers: Iterable[SpecifierSet]) -> str:

@@ -78,25 +78,25 @@ def _more(others: int) -> str:
 def _failure(
     snapshot: Snapshot, entry: Entry, request: Request, proof: TestedCombination | None
 ) -> str:
-    found = entry.verdict
-    if found.kind in ("works", "partial"):
+    verdict = entry.verdict
+    if verdict.kind in ("works", "partial"):
         if entry.lock_digest is None:
             return "worked, but has no lock that could be installed"
         if proof is None or not is_current(entry):
             return "worked on another lock than it has now, and was not run since"
-        works = "works" if found.kind == "works" else "works in part"
+        works = "works" if verdict.kind == "works" else "works in part"
         return (
             f"{works}, but"
-            f" {', '.join((*_lacking(found, request), *_other_versions(proof, request)))}"
+            f" {', '.join((*_lacking(verdict, request), *_other_versions(proof, request)))}"
         )
     issue = snapshot.explained(entry)
     because = f" ({issue.because})" if issue is not None else ""
-    return f"is {found.kind}: {found.outcome}, tested on {found.latest}{because}"
+    return f"is {verdict.kind}: {verdict.outcome}, tested on {verdict.latest}{because}"
 
 
-def _lacking(found: Verdict, request: Request) -> Iterator[str]:
+def _lacking(verdict: Verdict, request: Request) -> Iterator[str]:
     said = {"no": "fails", "absent": "is not there"}
-    statuses = {one.id: one.status for one in found.capabilities}
+    statuses = {capability.id: capability.status for capability in verdict.capabilities}
     for need in request.needs:
         if statuses.get(need) != "yes":
             yield f"{need} {said.get(statuses.get(need, ''), 'was not tested')}"
@@ -131,7 +131,9 @@ def _beside(snapshot: Snapshot, request: Request, entry: Entry, obstacle: Obstac
 
 
 def _axis_of(cell: Cell, text: str) -> str | None:
-    return next((one.axis for one in cell.coordinates if one.text == text), None)
+    return next(
+        (coordinate.axis for coordinate in cell.coordinates if coordinate.text == text), None
+    )
 
 
 def _of_nobody(matching: Sequence[Entry]) -> Iterator[str]:

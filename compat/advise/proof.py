@@ -86,13 +86,15 @@ class Ranks:
             python,
         )
         placed = [
-            (tuple(self.positions[axis][one.cell.on(axis).version] for axis in axes), one)
-            for one in proofs
+            (tuple(self.positions[axis][proof.cell.on(axis).version] for axis in axes), proof)
+            for proof in proofs
         ]
         self._ranks: dict[Goal, dict[str, int]] = {
             goal: {
-                one.id: rank
-                for rank, (_, one) in enumerate(sorted(placed, key=partial(_key, goal)))
+                tested_combination.id: rank
+                for rank, (_, tested_combination) in enumerate(
+                    sorted(placed, key=partial(_key, goal))
+                )
             }
             for goal in GOALS
         }
@@ -123,7 +125,7 @@ class Ranks:
     def _steps(self, proof: TestedCombination, axis: str, asked: Collection[Version]) -> int:
         places = self.positions[axis]
         at = places[proof.cell.on(axis).version]
-        return min((abs(at - places[one]) for one in asked), default=len(places))
+        return min((abs(at - places[version]) for version in asked), default=len(places))
 
 
 def positions(snapshot: Snapshot) -> dict[str, dict[Version, int]]:
@@ -149,12 +151,18 @@ def proofs(snapshot: Snapshot, locks: Mapping[str, Lock]) -> tuple[TestedCombina
 
 
 def _proofs(snapshot: Snapshot, locks: Mapping[str, Lock]) -> Iterator[TestedCombination]:
-    packages = [(one.name, _package(one)) for one in snapshot.matrix.axes]
+    packages = [(axis.name, _package(axis)) for axis in snapshot.matrix.axes]
     for entry in snapshot.known:
         kind, latest = entry.verdict.kind, entry.verdict.latest
         if (kind == "works" or kind == "partial") and latest is not None and is_current(entry):
-            counted = [one.run for one in entry.counted if one.run.lock_digest == entry.lock_digest]
-            statuses = {one.id: one.status for one in entry.verdict.capabilities}
+            counted = [
+                counted.run
+                for counted in entry.counted
+                if counted.run.lock_digest == entry.lock_digest
+            ]
+            statuses = {
+                capability.id: capability.status for capability in entry.verdict.capabilities
+            }
             yield TestedCombination(
                 id=entry.verdict.cell,
                 cell=entry.cell,
@@ -173,11 +181,15 @@ def _proofs(snapshot: Snapshot, locks: Mapping[str, Lock]) -> Iterator[TestedCom
 
 def matching(proofs: Iterable[TestedCombination], request: Request) -> list[TestedCombination]:
     """Return the proofs that meet a request; each pair of versions is held against a want once."""
-    found = [one for one in proofs if not one.lacking(request)]
+    tested_combinations = [proof for proof in proofs if not proof.lacking(request)]
     for want in request.wants:
         met = cache(partial(_meets, want))
-        found = [one for one in found if met(*one.on(want.axis.name))]
-    return found
+        tested_combinations = [
+            tested_combination
+            for tested_combination in tested_combinations
+            if met(*tested_combination.on(want.axis.name))
+        ]
+    return tested_combinations
 
 
 def is_current(entry: Entry) -> bool:
@@ -186,9 +198,11 @@ def is_current(entry: Entry) -> bool:
     return newest is not None and newest == entry.lock_digest
 
 
-def _meets(want: Want, at: Version, locked: Version) -> bool:
+def _meets(want: Want, version: Version, locked: Version) -> bool:
     return meets(
-        want.specifier, at, patches(at) if isinstance(want.axis, InterpreterAxis) else [locked]
+        want.specifier,
+        version,
+        patches(version) if isinstance(want.axis, InterpreterAxis) else [locked],
     )
 
 

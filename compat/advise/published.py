@@ -33,10 +33,10 @@ def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
 
 
 def _failure(entry: Entry) -> str:
-    found = entry.verdict
-    if found.kind == "infeasible" or found.outcome is None:
-        return f"cannot work: {'; '.join(found.reasons)}"
-    return f"is {found.kind}: {found.outcome}, tested on {found.latest}"
+    verdict = entry.verdict
+    if verdict.kind == "infeasible" or verdict.outcome is None:
+        return f"cannot work: {'; '.join(verdict.reasons)}"
+    return f"is {verdict.kind}: {verdict.outcome}, tested on {verdict.latest}"
 
 
 def _pin(axis: PackageAxis, cell: Cell) -> str:

@@ -90,7 +90,7 @@ def releases_of(axis: Axis, at: Version, catalogue: Catalogue) -> tuple[Version,
     """
     if isinstance(axis, InterpreterAxis):
         return patches(at)
-    return tuple(one.version for one in catalogue.members(axis, at))
+    return tuple(member.version for member in catalogue.members(axis, at))
 
 
 def wanted_coordinates(
@@ -101,9 +101,9 @@ def wanted_coordinates(
     """
     return {
         want.axis.name: frozenset(
-            at
-            for at in known[want.axis.name]
-            if meets(want.specifier, at, releases_of(want.axis, at, catalogue))
+            version
+            for version in known[want.axis.name]
+            if meets(want.specifier, version, releases_of(want.axis, version, catalogue))
         )
         for want in request.wants
     }

@@ -105,9 +105,9 @@ class _Installable:
 def advise_rows(advisor: Advisor, at: Callable[[Lock], Whereabouts]) -> AdviceTable:
     """Return the table of a matrix; `at` tells where a lock can be had."""
     snapshot, sentences = advisor.snapshot, _Sentences()
-    capabilities = sorted({name for one in advisor.proofs for name in (*one.has, *one.fails)})
+    capabilities = sorted({name for proof in advisor.proofs for name in (*proof.has, *proof.fails)})
     numbers = {name: number for number, name in enumerate(capabilities)}
-    ordered = sorted(advisor.proofs, key=lambda one: advisor.ranks.of(one, "newest"))
+    ordered = sorted(advisor.proofs, key=lambda proof: advisor.ranks.of(proof, "newest"))
     return AdviceTable(
         matrix=snapshot.matrix.name,
         subject=snapshot.matrix.subject,
@@ -124,8 +124,8 @@ def advise_rows(advisor: Advisor, at: Callable[[Lock], Whereabouts]) -> AdviceTa
         ),
         capabilities=tuple(capabilities),
         rows=tuple(
-            _row(advisor, _Installable(advisor.card(one), at), numbers, sentences)
-            for one in ordered
+            _row(advisor, _Installable(advisor.card(tested_combination), at), numbers, sentences)
+            for tested_combination in ordered
         ),
         sentences=tuple(sentences.numbers),
     )
@@ -141,7 +141,10 @@ def _row(
     )
     return AdviceRow(
         id=proof.id,
-        at=tuple(advisor.ranks.positions[one.axis][one.version] for one in proof.cell.coordinates),
+        at=tuple(
+            advisor.ranks.positions[coordinate.axis][coordinate.version]
+            for coordinate in proof.cell.coordinates
+        ),
         recipe=proof.cell.recipe,
         verdict=proof.kind,
         tier=proof.tier,
@@ -153,7 +156,7 @@ def _row(
         last=proof.last,
         isolation=proof.isolation,
         stale=tuple(map(sentences.number, proof.stale)),
-        lifted=tuple(sentences.number(one.sentence) for one in card.lifted),
+        lifted=tuple(sentences.number(lifted.sentence) for lifted in card.lifted),
         published=sentences.number(card.published.sentence),
         uv=tuple(map(sentences.number, installable.commands.uv)),
         pip=tuple(map(sentences.number, installable.commands.pip)),

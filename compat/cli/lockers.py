@@ -13,7 +13,7 @@ from compat.cli.machine import (
     sandbox_folder,
 )
 from compat.cli.options import LockerName
-from compat.declare.text import minor_series, parse_release
+from compat.declare.parsing import minor_series, parse_release
 from compat.errors import ToolFailed
 from compat.lock.locker import Locker
 from compat.lock.piptools import PipToolsLocker

@@ -86,13 +86,13 @@ def watchdog_command(
 
     Example: compat watchdog matrix.yml --days 3
     """
-    found = activity(github_of(repository).rest, workflow)
-    findings = overdue(found, now(), days)
+    workflow_activity = activity(github_of(repository).rest, workflow)
+    findings = overdue(workflow_activity, now(), days)
     if as_json:
-        envelope({**msgspec.to_builtins(found), "findings": findings})
+        envelope({**msgspec.to_builtins(workflow_activity), "findings": findings})
     elif findings:
         for finding in findings:
             note(f"compat: {finding}")
     else:
-        say(f"{workflow} last succeeded on {found.succeeded:%Y-%m-%d}")
+        say(f"{workflow} last succeeded on {workflow_activity.succeeded:%Y-%m-%d}")
     raise typer.Exit(1 if findings else 0)

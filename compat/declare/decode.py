@@ -8,7 +8,7 @@ import msgspec
 
 from compat.declare.matrix import Matrix, decode_custom
 from compat.declare.policy import Policy
-from compat.declare.toml import document
+from compat.declare.toml import toml_document
 from compat.errors import DeclarationError
 from compat.value import StrictValue
 
@@ -31,12 +31,12 @@ def decode_policy(text: bytes, source: str) -> Policy:
 
 
 def _decode(text: bytes, source: str, kind: type[Declaration]) -> Declaration:
-    parsed = document(text, source)
+    parsed = toml_document(text, source)
     try:
         return msgspec.convert(parsed, kind, dec_hook=decode_custom)
     except msgspec.ValidationError:
         # Imported here because it brings jsonschema along: a tenth of a second that sound
         # declarations never need.
-        from compat.declare.explain import explained
+        from compat.declare.schema_faults import explained
 
         raise DeclarationError(*explained(parsed, kind, source)) from None

@@ -20,7 +20,7 @@ from compat.declare.matrix import (
     PackageAxis,
     parse_pin,
 )
-from compat.declare.text import minor_series, parse_requirement
+from compat.declare.parsing import minor_series, parse_requirement
 from compat.errors import Fault
 
 

@@ -9,8 +9,7 @@ from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
 from compat.declare.faults import choice
-from compat.declare.patches import patch_of
-from compat.declare.text import (
+from compat.declare.parsing import (
     Builds,
     CellText,
     Link,
@@ -29,6 +28,7 @@ from compat.declare.text import (
     parse_specifier,
     parse_version,
 )
+from compat.declare.patches import patch_of
 from compat.value import StrictValue
 
 # Where a coordinate can lie outside what the subject's published requirement admits: anywhere,

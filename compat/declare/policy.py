@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from packaging.version import Version
 
-from compat.declare.text import Link, Name, Reason
+from compat.declare.parsing import Link, Name, Reason
 from compat.value import StrictValue
 
 Months = Annotated[int, msgspec.Meta(ge=1, le=240)]

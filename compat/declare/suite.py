@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 
 from compat.declare.faults import Finding, faults_of, shown
 from compat.declare.matrix import Matrix
-from compat.declare.text import parse_requirement
+from compat.declare.parsing import parse_requirement
 from compat.errors import Fault
 
 SETTINGS = "pytest.ini"
@@ -51,8 +51,8 @@ def suite_faults(matrix: Matrix, texts: Mapping[str, str] | None, source: str) -
         message = f"{shown(matrix.suite.path)} has no file of tests"
         return _declared(source, "path", message, "add at least one test_*.py")
     folder = f"{source.rpartition('/')[0]}/{matrix.suite.path}"
-    found = [*_unparsable(matrix, texts, folder), *_settings(texts, folder)]
-    return (*_without_pytest(matrix, source), *found)
+    faults = [*_unparsable(matrix, texts, folder), *_settings(texts, folder)]
+    return (*_without_pytest(matrix, source), *faults)
 
 
 def collectable_tests(texts: Mapping[str, str]) -> frozenset[str]:

@@ -30,7 +30,7 @@ _QUOTED = re.compile(r""""(?:[^"\\\n]+|\\.)*(?:"|\\?$)|'[^'\n]*(?:'|$)""", re.MU
 _LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{DEEPEST + 1}}}")
 
 
-def document(content: bytes, source: str) -> dict[str, Any]:
+def toml_document(content: bytes, source: str) -> dict[str, Any]:
     """Return the TOML document (version 1.0), or raise DeclarationError.
 
     Refused besides what TOML itself refuses: more than 256 KiB, nesting deeper than 16, integers

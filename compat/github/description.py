@@ -77,7 +77,9 @@ def section(
     parts = [
         f"### {inline(what)}\n",
         f"For {inline(proposal.release)}{when}: {inline(_joined(proposal.grounds), limit=600)}.\n",
-        *_bullets("What speaks against it", (one.because for one in proposal.objections)),
+        *_bullets(
+            "What speaks against it", (objection.because for objection in proposal.objections)
+        ),
         *_bullets(
             "Who is affected", map(affected, (*proposal.lost, *proposal.gained)), _effect(proposal)
         ),

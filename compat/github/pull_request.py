@@ -165,12 +165,12 @@ def sealed(commit: Commit) -> Sealed | None:
     it, or by GitHub.
     """
     trailers = r"(.*\nCompat-Evidence: (\S+)\nCompat-Files: (\S+))\nCompat-Seal: (\S+)"
-    found = re.fullmatch(trailers, commit.message.strip(), re.DOTALL)
-    if found is None or len(commit.parents) != 1 or not _own_committer(commit):
+    match = re.fullmatch(trailers, commit.message.strip(), re.DOTALL)
+    if match is None or len(commit.parents) != 1 or not _own_committer(commit):
         return None
-    if found[4] != _seal(found[1], commit.tree, commit.parents[0]):
+    if match[4] != _seal(match[1], commit.tree, commit.parents[0]):
         return None
-    return Sealed(evidence=found[2], files=found[3])
+    return Sealed(evidence=match[2], files=match[3])
 
 
 def _own_committer(commit: Commit) -> bool:

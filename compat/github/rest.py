@@ -210,10 +210,10 @@ class Rest:
 
     def _wait_or_give_up(self, seconds: float, response: requests.Response) -> None:
         if seconds > LONGEST_WAIT:
-            said = _date(response)
+            moment = _date(response)
             when = (
-                f"after {said + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S} UTC"
-                if said
+                f"after {moment + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S} UTC"
+                if moment
                 else f"in {seconds:.0f} s"
             )
             raise ServiceUnreachable.of("GitHub's rate limit is used up", hint=f"try again {when}")
@@ -246,8 +246,8 @@ def _asked_to_wait(response: requests.Response) -> float | None:
     if after.isdecimal():
         return float(after)
     if response.headers.get("X-RateLimit-Remaining") == "0" and reset.isdecimal():
-        said = _date(response)
-        return max(1.0, float(reset) - said.timestamp() + 1) if said else LONGEST_WAIT
+        moment = _date(response)
+        return max(1.0, float(reset) - moment.timestamp() + 1) if moment else LONGEST_WAIT
     limited = response.status_code == 429 or "rate limit" in response.text.lower()
     return LONGEST_WAIT if limited else None
 

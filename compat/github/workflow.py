@@ -32,10 +32,12 @@ class _Runs(msgspec.Struct):
 
 
 def activity(rest: Rest, workflow: str) -> WorkflowActivity:
-    """Ask GitHub about a workflow by the name of its file. Raises UsageError where the
-    repository has none such.
+    """Ask GitHub about a workflow by the name of its file.
 
-    https://docs.github.com/en/rest/actions/workflows and https://docs.github.com/en/rest/actions/workflow-runs
+    Raises UsageError where the repository has none such.
+
+    https://docs.github.com/en/rest/actions/workflows and
+    https://docs.github.com/en/rest/actions/workflow-runs
     """
     path = f"actions/workflows/{quote(workflow, safe='')}"
     answer = rest.read(path)

@@ -9,7 +9,7 @@ from pathlib import Path
 from packaging.version import InvalidVersion, Version
 from python_discovery import DiskCache, PythonInfo, get_interpreter
 
-from compat.declare.text import minor_series
+from compat.declare.parsing import minor_series
 from compat.value import Value
 
 QUERY_SECONDS = "5"  # for one interpreter to tell its version; a sound one takes 0.1 s

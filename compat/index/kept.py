@@ -76,12 +76,12 @@ def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
         packages.append(_Package(name=package.name, releases=releases))
     required = tuple(
         _Required(
-            name=found.package.name,
-            releases=tuple(map(_kept_release, found.package.releases)),
-            pins=found.pins,
-            whole=found.whole,
+            name=required.package.name,
+            releases=tuple(map(_kept_release, required.package.releases)),
+            pins=required.pins,
+            whole=required.whole,
         )
-        for found in catalogue.required
+        for required in catalogue.required
     )
     body = msgspec.json.encode(_Kept(format=FORMAT, packages=tuple(packages), required=required))
     return _one_file_a_line(msgspec.json.decode(body))
@@ -148,15 +148,17 @@ def _order(release: Release) -> Version:
     return release.version
 
 
-def _release(kept: _Release) -> Release:
+def _release(release: _Release) -> Release:
     try:
-        version = Version(kept.version)
+        version = Version(release.version)
     except InvalidVersion as fault:
         raise ValueError(str(fault)) from None
-    asks = kept.asks
+    asks = release.asks
     return Release(
         version=version,
-        artifacts=tuple(sorted(map(_artifact, kept.files), key=lambda artifact: artifact.filename)),
+        artifacts=tuple(
+            sorted(map(_artifact, release.files), key=lambda artifact: artifact.filename)
+        ),
         published=(
             None
             if asks is None
@@ -165,15 +167,15 @@ def _release(kept: _Release) -> Release:
     )
 
 
-def _artifact(kept: _File) -> Artifact:
+def _artifact(file: _File) -> Artifact:
     return Artifact(
-        filename=kept.name,
+        filename=file.name,
         url="",
-        tags=_tags(kept.name),
-        requires_python=_specifier(kept.python),
-        uploaded=kept.uploaded,
-        yanked=kept.yanked,
-        set_aside=kept.set_aside,
+        tags=_tags(file.name),
+        requires_python=_specifier(file.python),
+        uploaded=file.uploaded,
+        yanked=file.yanked,
+        set_aside=file.set_aside,
     )
 
 

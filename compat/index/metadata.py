@@ -87,12 +87,13 @@ class MetadataReader:
         """
         if not artifact.is_wheel:
             return None
-        kept = self._read_kept(artifact)
-        if kept is None:
-            kept = self._asked(artifact)
-            self._keep(artifact, kept)
+        saved_metadata = self._read_kept(artifact)
+        if saved_metadata is None:
+            saved_metadata = self._asked(artifact)
+            self._keep(artifact, saved_metadata)
         return Published(
-            requires_python=_specifier(kept.requires_python), requires_dist=kept.requires_dist
+            requires_python=_specifier(saved_metadata.requires_python),
+            requires_dist=saved_metadata.requires_dist,
         )
 
     def close(self) -> None:
@@ -187,7 +188,7 @@ class MetadataReader:
         except (OSError, ValueError, RecursionError):
             return None
 
-    def _keep(self, artifact: Artifact, kept: SavedMetadata) -> None:
+    def _keep(self, artifact: Artifact, saved_metadata: SavedMetadata) -> None:
         """Keep it if that can be done; a folder that cannot be written costs the next run its
         speed, no more.
         """
@@ -195,7 +196,8 @@ class MetadataReader:
             return
         with contextlib.suppress(CompatError, OSError):
             files.write(
-                self._folder / f"{artifact.sha256}.json", msgspec.json.encode(kept).decode() + "\n"
+                self._folder / f"{artifact.sha256}.json",
+                msgspec.json.encode(saved_metadata).decode() + "\n",
             )
 
 
@@ -205,12 +207,15 @@ def published_in(wheel: Path) -> Published:
     """
     try:
         with zipfile.ZipFile(wheel) as archive:
-            kept = _parsed(_metadata_member(archive, wheel.name, ResponseLimits()), wheel.name)
+            saved_metadata = _parsed(
+                _metadata_member(archive, wheel.name, ResponseLimits()), wheel.name
+            )
     except (*DAMAGED, OSError) as error:
         told = str(error) if isinstance(error, NotMetadata) else "it is not a readable wheel"
         raise UnsoundFile.of(f"{wheel.name}: {told}", hint="do not trust this file") from error
     return Published(
-        requires_python=_specifier(kept.requires_python), requires_dist=kept.requires_dist
+        requires_python=_specifier(saved_metadata.requires_python),
+        requires_dist=saved_metadata.requires_dist,
     )
 
 

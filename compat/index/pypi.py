@@ -145,9 +145,9 @@ class PyPISource:
         self._pages.keep(url, response)
         return files
 
-    def _kept_files(self, kept: requests.Response, name: str) -> Files | None:
+    def _kept_files(self, response: requests.Response, name: str) -> Files | None:
         try:
-            return files_of(kept, name)
+            return files_of(response, name)
         except (
             *UNREADABLE,
             AttributeError,

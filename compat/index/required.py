@@ -91,7 +91,9 @@ def _pins(matrix: Matrix, subject: Package) -> Pins:
             pins.setdefault(name, set()).add(relaxation.specifier)
         else:
             free.add(name)
-    return Pins(pins={name: tuple(found) for name, found in pins.items()}, free=frozenset(free))
+    return Pins(
+        pins={name: tuple(specifiers) for name, specifiers in pins.items()}, free=frozenset(free)
+    )
 
 
 def _required(
@@ -148,8 +150,8 @@ def _fitting_files(release: Release, architecture: str, series: frozenset[str]) 
     """The release with the files that a declared Python on the platform's architecture can take,
     without dates.
     """
-    kept = (a for a in release.artifacts if not a.is_wheel or _is_for(a, architecture, series))
-    files = tuple(msgspec.structs.replace(artifact, uploaded=None) for artifact in kept)
+    artifacts = (a for a in release.artifacts if not a.is_wheel or _is_for(a, architecture, series))
+    files = tuple(msgspec.structs.replace(artifact, uploaded=None) for artifact in artifacts)
     return msgspec.structs.replace(release, artifacts=files)
 
 

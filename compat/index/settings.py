@@ -95,13 +95,13 @@ def read_listing(text: str) -> dict[str, str]:
     """
     sections: dict[str, dict[str, str]] = {section: {} for section in _SECTIONS}
     for line in text.splitlines():
-        if (found := _LINE.match(line)) is None or found["section"] not in sections:
+        if (match := _LINE.match(line)) is None or match["section"] not in sections:
             continue
         try:
-            value = ast.literal_eval(found["value"])
+            value = ast.literal_eval(match["value"])
         except (ValueError, SyntaxError):
             continue
-        sections[found["section"]][found["key"]] = str(value)
+        sections[match["section"]][match["key"]] = str(value)
     return {key: value for section in _SECTIONS for key, value in sections[section].items()}
 
 

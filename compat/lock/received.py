@@ -9,12 +9,12 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.text import parse_release
+from compat.declare.parsing import parse_release
 from compat.errors import DeclarationError, NoPage
 from compat.index.source import ReleaseSource
+from compat.lock.lock_text import decode_lock
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.lock.recipe import inputs_of
-from compat.lock.text import decode_lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 

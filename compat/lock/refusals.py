@@ -159,7 +159,7 @@ def _first(patterns: tuple[Pattern, ...], story: str, hidden: tuple[str, ...]) -
     ]
     if not matches:
         return None
-    _, _, pattern, match = min(matches, key=lambda found: found[:2])
+    _, _, pattern, match = min(matches, key=lambda match: match[:2])
     subject = re.sub(r"\s+", "", match["subject"] or "").rstrip(",.:")
     return Refusal(
         cause=pattern.cause, subject=subject, because=_because(story, match), hidden=hidden

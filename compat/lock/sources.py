@@ -13,7 +13,7 @@ from pathlib import Path
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from compat.declare.text import minor_series
+from compat.declare.parsing import minor_series
 from compat.errors import NoPage
 from compat.index.release import Artifact, Published, Release
 from compat.index.source import ReleaseSource

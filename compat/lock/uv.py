@@ -14,10 +14,10 @@ from uv import find_uv_bin
 
 from compat.errors import IndexUnreachable, ToolFailed
 from compat.index.settings import IndexSettings
+from compat.lock.lock_text import decode_pins
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.refusals import cut_reason, refusal_of_uv, tool_message
 from compat.lock.sources import NamedBuilds, SourceRelease, shelved
-from compat.lock.text import decode_pins
 from compat.lock.tool import run_resolver
 
 # Generous: locks take seconds, but an index without metadata files makes uv read every wheel by

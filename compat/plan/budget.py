@@ -81,7 +81,7 @@ class Packing(Value, frozen=True, kw_only=True, dict=True):
         """The cell that takes longer than a mean shard all by itself, so that no packing is
         balanced; else None.
         """
-        task = max(self.tasks, key=lambda one: one.seconds, default=None)
+        task = max(self.tasks, key=lambda task: task.seconds, default=None)
         overhead = self.shards[0].overhead if self.shards else 0.0
         return (
             task
@@ -103,9 +103,9 @@ def packed(tasks: Sequence[Task], budget: Budget) -> Packing:
     work = sum(task.seconds for task in tasks)
     worthwhile = most if most * budget.overhead < work else math.ceil(work / budget.overhead)
     for count in range(max(1, min(worthwhile, most)), most + 1):
-        found = _packing(_longest_first(tasks, count), budget)
-        if found.longest <= budget.seconds:
-            return found
+        packing = _packing(_longest_first(tasks, count), budget)
+        if packing.longest <= budget.seconds:
+            return packing
     return _packing(_assigned(tasks, budget), budget)
 
 
@@ -150,7 +150,7 @@ def _longest_first(tasks: Iterable[Task], count: int) -> list[list[Task]]:
     """
     shards: list[list[Task]] = [[] for _ in range(count)]
     loads = [(0.0, number) for number in range(count)]
-    for task in sorted(tasks, key=lambda one: (-one.seconds, one.cell)):
+    for task in sorted(tasks, key=lambda task: (-task.seconds, task.cell)):
         load, number = loads[0]
         heapq.heapreplace(loads, (load + task.seconds, number))
         shards[number].append(task)
@@ -158,7 +158,9 @@ def _longest_first(tasks: Iterable[Task], count: int) -> list[list[Task]]:
 
 
 def _packing(assigned: Iterable[Iterable[Task]], budget: Budget) -> Packing:
-    ordered = (tuple(sorted(tasks, key=lambda one: (-one.seconds, one.cell))) for tasks in assigned)
+    ordered = (
+        tuple(sorted(tasks, key=lambda task: (-task.seconds, task.cell))) for tasks in assigned
+    )
     return Packing(
         shards=tuple(Shard(tasks=tasks, overhead=budget.overhead) for tasks in ordered if tasks)
     )

@@ -203,19 +203,19 @@ class Dependencies:
         while fell:
             fell = False
             for name, other in pairs:
-                one, two = left[name], left[other]
+                pinned, two = left[name], left[other]
                 # Each tuple of releases is kept, so its identity is a key; hashing its versions
                 # takes long.
-                key = (name, id(one.releases), other, id(two.releases), question.python)
+                key = (name, id(pinned.releases), other, id(two.releases), question.python)
                 if key not in self._second:
                     meets = partial(self._meets, name, other, question.python, two.releases)
-                    kept = tuple(filter(meets, one.releases))
-                    self._second[key] = one.releases if kept == one.releases else kept
+                    versions = tuple(filter(meets, pinned.releases))
+                    self._second[key] = pinned.releases if versions == pinned.releases else versions
                 if not self._second[key]:
-                    return self._apart(one, two, question)
-                if self._second[key] is not one.releases:
+                    return self._apart(pinned, two, question)
+                if self._second[key] is not pinned.releases:
                     fell = True
-                    left[name] = msgspec.structs.replace(one, releases=self._second[key])
+                    left[name] = msgspec.structs.replace(pinned, releases=self._second[key])
         return None
 
     def _meets(
@@ -224,18 +224,18 @@ class Dependencies:
         asks = self._asks(name, version, python)
         return all(_meet(asked.specifier, others) for asked in asks if asked.name == other)
 
-    def _apart(self, one: Pinned, two: Pinned, question: Question) -> Obstacle:
+    def _apart(self, pinned: Pinned, two: Pinned, question: Question) -> Obstacle:
         asks = {
             version: " and ".join(
                 f"requires {asked.name} {asked.specifier}"
-                for asked in self._asks(one.name, version, question.python)
+                for asked in self._asks(pinned.name, version, question.python)
                 if asked.name == two.name and not _meet(asked.specifier, two.releases)
             )
-            for version in one.releases
+            for version in pinned.releases
         }
-        first, second = one.required_by(question.subject), two.required_by(question.subject)
+        first, second = pinned.required_by(question.subject), two.required_by(question.subject)
         because = f"{first}: {by_reason(asks)}; {second}"
-        return Obstacle(kind="conflicting-pin", between=(one.text, two.text), because=because)
+        return Obstacle(kind="conflicting-pin", between=(pinned.text, two.text), because=because)
 
     def _asked_names(self, name: str) -> frozenset[str]:
         releases = self._releases[name].values()

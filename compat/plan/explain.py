@@ -25,9 +25,9 @@ def explain(facts: Feasibility, cell: Cell) -> tuple[str, ...]:
     lines.extend(_pins(facts, cell))
     lines.extend(_rules(facts, cell))
     for sentence, question in facts.questions():
-        found = question(cell)
-        if found is not None:
-            return (*lines, f"{sentence} -> {found.kind}", f"infeasible: {found.because}")
+        obstacle = question(cell)
+        if obstacle is not None:
+            return (*lines, f"{sentence} -> {obstacle.kind}", f"infeasible: {obstacle.because}")
         lines.append(f"{sentence} -> nothing in the way")
     return (*lines, "feasible: no known fact rules it out")
 

@@ -52,9 +52,9 @@ class Feasibility:
     def obstacle(self, cell: Cell) -> Obstacle | None:
         """Return the first obstacle of the cell, or None: as far as the facts go, it could work."""
         for _, question in self._asked:
-            found = question(cell)
-            if found is not None:
-                return found
+            obstacle = question(cell)
+            if obstacle is not None:
+                return obstacle
         return None
 
     def questions(self) -> tuple[tuple[str, Callable[[Cell], Obstacle | None]], ...]:
@@ -96,8 +96,8 @@ class Feasibility:
         """Return the obstacle when each fitting release of the subject pins something that cannot
         be had.
         """
-        found = [self._dead_end(cell, release) for release in self._fitting(cell)]
-        return None if None in found else found[-1]
+        obstacles = [self._dead_end(cell, release) for release in self._fitting(cell)]
+        return None if None in obstacles else obstacles[-1]
 
     def undated(self, cell: Cell) -> Obstacle | None:
         """Return the obstacle of a recipe that needs a date which the index does not give."""
@@ -137,7 +137,9 @@ class Feasibility:
         if until is None:
             return next(iter(releases), None)
         dates = ((release, self._together(cell, release)) for release in releases)
-        return next((release for release, at in dates if at is not None and at < until), None)
+        return next(
+            (release for release, moment in dates if moment is not None and moment < until), None
+        )
 
     def came_out(self, cell: Cell) -> datetime.datetime | None:
         """Return when the cell's coordinates could first be had together; None when the index does
@@ -192,7 +194,9 @@ class Feasibility:
         if where == "moved" or not self._moved(subject, python, axis, coordinate):
             return self._moved(subject, python, axis, coordinate)
         inside = self._inside(subject, python, axis)
-        beyond = (coordinate < at if where == "older" else coordinate > at for at in inside)
+        beyond = (
+            coordinate < version if where == "older" else coordinate > version for version in inside
+        )
         return bool(inside) and all(beyond)
 
     def releases(self, cell: Cell, axis: PackageAxis) -> tuple[Release, ...]:
@@ -320,7 +324,7 @@ class Feasibility:
     ) -> tuple[Version, ...]:
         """The coordinates of another axis that are not moved."""
         axis = next(axis for axis in self._others if axis.name == axis_name)
-        every = (at.version for at in axis_coordinates(axis, self.catalogue))
+        every = (coordinate.version for coordinate in axis_coordinates(axis, self.catalogue))
         return tuple(
             version for version in every if not self._moved(subject, python, axis_name, version)
         )

@@ -8,7 +8,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from compat.declare.matrix import Matrix
-from compat.declare.text import minor_series
+from compat.declare.parsing import minor_series
 from compat.index.release import Artifact, Catalogue, Release
 from compat.plan.obstacle import Kind, Obstacle, by_reason
 from compat.plan.platform import accepted_tags, admits
@@ -94,7 +94,7 @@ class Installable:
         elif len(sentences) == 1:
             because = f"{coordinate} {next(iter(sentences))}"
         else:
-            each = by_reason({at: sentence for at, (_, sentence) in reasons.items()})
+            each = by_reason({version: sentence for version, (_, sentence) in reasons.items()})
             because = f"{coordinate} cannot be installed on Python {python}: {each}"
         return Obstacle(kind=kind, between=here[:1] if kind == "yanked" else here, because=because)
 

@@ -55,7 +55,7 @@ def conflict(
     An axis that all of them refuse is named alone; else each release is told with the first that it
     refuses.
     """
-    at = cell.on(subject.name)
+    coordinate = cell.on(subject.name)
     by_axis = [{refusing.axis.name: refusing for refusing in each} for each in refused.values()]
     shared = [name for name in by_axis[0] if all(name in axes for axes in by_axis)]
     if shared:
@@ -68,8 +68,8 @@ def conflict(
         told = [f"{pin} ({at})" if several else pin for pin, at in grouped(pins).items()]
         other = cell.on(axis.name)
         because = (
-            f"{subject.package} {at.version} requires {axis.package} {' or '.join(told)}, not"
-            f" {other.version}"
+            f"{subject.package} {coordinate.version} requires {axis.package} {' or '.join(told)},"
+            f" not {other.version}"
         )
         between = [other.text]
     else:
@@ -80,12 +80,12 @@ def conflict(
                 for v, r in firsts.items()
             }
         )
-        because = f"no release of {subject.package} {at.version} admits all: {each}"
+        because = f"no release of {subject.package} {coordinate.version} admits all: {each}"
         names = {first.axis.name for first in firsts.values()}
         between = [c.text for c in cell.coordinates if c.axis in names]
     if unusable:
         because += f"; of the others {by_reason(unusable)}"
-    return Obstacle(kind="conflicting-pin", between=(at.text, *between), because=because)
+    return Obstacle(kind="conflicting-pin", between=(coordinate.text, *between), because=because)
 
 
 def by_reason(reasons: Mapping[Version, str]) -> str:

@@ -100,9 +100,9 @@ def unneeded_faults(plan: Plan, matrix: Matrix, source: str) -> tuple[Fault, ...
     )
 
 
-def _no_interpreter(matrix: Matrix, cell: Cell, here: frozenset[Version]) -> Obstacle | None:
+def _no_interpreter(matrix: Matrix, cell: Cell, versions: frozenset[Version]) -> Obstacle | None:
     python = cell.on(matrix.interpreters.name)
-    if python.version in here:
+    if python.version in versions:
         return None
     because = (
         f"this machine has no Python {python.version}; `uv python install {python.version}`"

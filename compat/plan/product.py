@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from compat.declare.matrix import Axis, InterpreterAxis, Matrix
-from compat.declare.text import minor_series
+from compat.declare.parsing import minor_series
 from compat.index.release import Catalogue
 from compat.plan.cell import Coordinate
 

@@ -42,7 +42,7 @@ def _together(evaluation: Evaluation, axis: Axis, other: Axis, floor: Version) -
     """The promised versions of another axis that can be had with some promised version of this one
     from a floor on.
     """
-    here = [at.name for at in evaluation.as_of.others].index(other.name)
+    here = [other.name for other in evaluation.as_of.others].index(other.name)
     versions = (v for v in evaluation.places.promised(axis.name) if v >= floor)
     return {
         place[here]

@@ -32,7 +32,7 @@ def _looking_back(as_of: AsOf) -> Iterator[str]:
 def _floor(as_of: AsOf, axis: Axis) -> Iterator[str]:
     floor = as_of.floors[axis.name]
     if not as_of.looks_back:
-        because = next(one.because for one in as_of.matrix.floors if one.axis == axis.name)
+        because = next(floor.because for floor in as_of.matrix.floors if floor.axis == axis.name)
         yield f"The floor of {package_words(axis)} is {floor}: {_ended(because)}"
     elif as_of.newest is not None:
         day = as_of.newest[1].uploaded
@@ -48,9 +48,11 @@ def _rule(as_of: AsOf, axis: Axis) -> Iterator[str]:
 
 def _calendar(as_of: AsOf, axis: Axis) -> Iterator[str]:
     reached, bad = as_of.calendar(axis.name), as_of.bad(axis.name)
-    at = None if reached is None else reached.version
+    version = None if reached is None else reached.version
     known = as_of.slots[axis.name]
-    after = [(s.on, s) for s in known if s.on is not None and (at is None or s.version > at)]
+    after = [
+        (s.on, s) for s in known if s.on is not None and (version is None or s.version > version)
+    ]
     after = [(on, slot) for on, slot in after if slot.version not in bad]
     every = CADENCES[as_of.policy.cadence]
     if reached is None:
@@ -68,8 +70,11 @@ def _calendar(as_of: AsOf, axis: Axis) -> Iterator[str]:
 
 
 def _steps(as_of: AsOf, axis: Axis, slot: Slot) -> Iterator[str]:
-    window, came = window_of(as_of.policy, axis.name), slot.came
-    yield f"{package_words(axis)} {came.version} came out on {came.released} ({came.source})."
+    window, version_release = window_of(as_of.policy, axis.name), slot.came
+    yield (
+        f"{package_words(axis)} {version_release.version} came out on {version_release.released}"
+        f" ({version_release.source})."
+    )
     if window.months is not None:
         yield f"{window.months} months later is {slot.allowed}."
     else:

@@ -8,8 +8,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from compat.declare.matrix import Axis, InterpreterAxis, Matrix, PackageAxis
+from compat.declare.parsing import minor_series
 from compat.declare.policy import Hold, Policy
-from compat.declare.text import minor_series
 from compat.index.release import Catalogue, Package, Published, Release
 from compat.plan.platform import admits, marker_values
 from compat.plan.product import axis_coordinates
@@ -53,10 +53,10 @@ class AsOf:
         """The subject's newest release that has a file to install, under its coordinate."""
         axis = self.matrix.subject_axis
         package = self.catalogue.of(axis)
-        for at in reversed(axis_coordinates(axis, self.catalogue)):
-            for release in reversed(package.members(at.version, axis.select)):
+        for coordinate in reversed(axis_coordinates(axis, self.catalogue)):
+            for release in reversed(package.members(coordinate.version, axis.select)):
                 if release.has_usable_file:
-                    return at.version, release
+                    return coordinate.version, release
         return None
 
     @property
@@ -69,7 +69,7 @@ class AsOf:
         python = None if published is None else published.requires_python
         patches = self.matrix.interpreters.patches
         return Version(
-            minor_series(max([one for one in patches if admits(python, one)] or patches))
+            minor_series(max([patch for patch in patches if admits(python, patch)] or patches))
         )
 
     @property
@@ -90,7 +90,9 @@ class AsOf:
         """The coordinates of each axis, also those that came after the day."""
         catalogue = self.snapshot.catalogue
         return {
-            axis.name: frozenset(at.version for at in axis_coordinates(axis, catalogue))
+            axis.name: frozenset(
+                coordinate.version for coordinate in axis_coordinates(axis, catalogue)
+            )
             for axis in self.matrix.axes
         }
 
@@ -127,7 +129,9 @@ class AsOf:
             for entry in self.snapshot.entries
             if entry.planned
             and not (self.looks_back and entry.cell.recipe == "fresh")
-            and all(at.version in kept[at.axis] for at in entry.cell.coordinates)
+            and all(
+                coordinate.version in kept[coordinate.axis] for coordinate in entry.cell.coordinates
+            )
         )
 
     def calendar(
@@ -151,10 +155,10 @@ class AsOf:
 
     def holds(self, axis: str, version: Version) -> tuple[Hold, ...]:
         """Return the holds in force that keep an axis's floor below a version."""
-        found = () if self.looks_back else self.policy.holds
+        holds = () if self.looks_back else self.policy.holds
         return tuple(
             hold
-            for hold in found
+            for hold in holds
             if hold.axis == axis and hold.at < version and self.day <= hold.until
         )
 
@@ -182,9 +186,9 @@ class AsOf:
 
     def _pin(self, published: Published, axis: PackageAxis) -> SpecifierSet | None:
         patch = max(
-            one
-            for one in self.matrix.interpreters.patches
-            if Version(minor_series(one)) == self.newest_python
+            patch
+            for patch in self.matrix.interpreters.patches
+            if Version(minor_series(patch)) == self.newest_python
         )
         markers = marker_values(patch, self.matrix.platform)
         asked = named(active(published, markers), axis.normalised_name)
@@ -199,7 +203,7 @@ class AsOf:
         if asked is None:
             return None
         if isinstance(axis, InterpreterAxis):
-            patches = {Version(minor_series(one)): one for one in axis.patches}
+            patches = {Version(minor_series(patch)): patch for patch in axis.patches}
             admitted = (
                 v for v in self.existing[axis.name] if asked.contains(patches[v], prereleases=True)
             )
@@ -212,11 +216,13 @@ class AsOf:
         return min(admitted, default=None)
 
     def _existing(self, axis: Axis) -> tuple[Version, ...]:
-        known = tuple(at.version for at in axis_coordinates(axis, self.catalogue))
+        known = tuple(coordinate.version for coordinate in axis_coordinates(axis, self.catalogue))
         if isinstance(axis, PackageAxis):
             return known
         planned = {
-            one.version for one in version_releases(axis, self.catalogue) if one.released > self.day
+            release.version
+            for release in version_releases(axis, self.catalogue)
+            if release.released > self.day
         }
         return tuple(version for version in known if version not in planned)
 

@@ -12,7 +12,7 @@ from dateutil.relativedelta import relativedelta
 from packaging.version import Version
 
 from compat.declare.matrix import Axis
-from compat.declare.text import Name
+from compat.declare.parsing import Name
 from compat.policy.affected import lost
 from compat.policy.as_of import AsOf, package_words
 from compat.policy.evaluation import Evaluation, evaluation_on
@@ -111,7 +111,11 @@ def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule
     if evaluation is not None:
         axes = [axis for axis in evaluation.as_of.others if axis.name in evaluation.as_of.floors]
         for axis in axes:
-            coming += (one for one in _coming(evaluation, axis) if one.on <= until)
+            coming += (
+                scheduled_move
+                for scheduled_move in _coming(evaluation, axis)
+                if scheduled_move.on <= until
+            )
             bars += _bars(evaluation.as_of, axis)
         coming.sort(key=lambda one: (one.on, one.axis))
         minimums = _minimums(evaluation.as_of.floors, coming, day)

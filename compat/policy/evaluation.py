@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from compat.plan.cell import RECIPES, Recipe
 from compat.policy.as_of import AsOf
-from compat.policy.evidence import (
+from compat.policy.cell_evidence import (
     FloorEvidence,
     FloorState,
     cell_evidence,

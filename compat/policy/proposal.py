@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 from packaging.version import Version
 
-from compat.declare.text import Name
+from compat.declare.parsing import Name
 from compat.plan.cell import Recipe
 from compat.results.verdict import Kind as VerdictKind
 from compat.value import StrictValue, derive

@@ -18,8 +18,8 @@ from compat.declare.matrix import Axis
 from compat.policy.affected import gained, lost
 from compat.policy.arithmetic import floor_arithmetic, package_and_version
 from compat.policy.as_of import AsOf, package_words
+from compat.policy.cell_evidence import FloorEvidence, merged
 from compat.policy.evaluation import Evaluation, evaluation_on
-from compat.policy.evidence import FloorEvidence, merged
 from compat.policy.proposal import (
     Against,
     AxisFloor,
@@ -44,7 +44,9 @@ def proposals(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
         return ()
     found: list[Proposal] = []
     for axis in _moving(evaluation.as_of):
-        lowered = next((one for one in found if one.kind == "lower" and one.is_open), None)
+        lowered = next(
+            (proposal for proposal in found if proposal.kind == "lower" and proposal.is_open), None
+        )
         found += _Mover(evaluation, axis, lowered).proposals()
     return tuple(found)
 
@@ -96,7 +98,7 @@ class _Mover:
         yield from raises
         early = self._early()
         if early is not None and not any(
-            one.is_open or one.proposed == early.proposed for one in raises
+            proposal.is_open or proposal.proposed == early.proposed for proposal in raises
         ):
             yield early
         lower = self._lower()
@@ -112,10 +114,10 @@ class _Mover:
         """
         notice = datetime.timedelta(days=self.as_of.policy.notice_days)
         soon = self.as_of.calendar(self.axis.name, self.as_of.day + notice)
-        found = {self.allowed} if soon is None else {self.allowed, soon.version}
-        found.update(self._best(self.limit))
-        found.update([] if self.step is None else [self.step])
-        return sorted(version for version in found if version > self.at)
+        versions = {self.allowed} if soon is None else {self.allowed, soon.version}
+        versions.update(self._best(self.limit))
+        versions.update([] if self.step is None else [self.step])
+        return sorted(version for version in versions if version > self.at)
 
     def _best(self, limit: Version) -> list[Version]:
         """The newest proven version above the floor up to the limit; else the newest green one,
@@ -174,22 +176,33 @@ class _Mover:
             yield _says("hold", f"{hold_words(self.hold)}; {none}")
 
     def _early(self) -> Proposal | None:
-        here = self.proof(self.at)
+        floor_evidence = self.proof(self.at)
         bad = self.as_of.bad(self.axis.name)
         above = [v for v in self.as_of.existing[self.axis.name] if v > self.at and v not in bad]
-        if here.state != "red" or not above:
+        if floor_evidence.state != "red" or not above:
             return None
         to = self._next(above)
         against = list(self._early_held(to))
         wanted = self.as_of.policy.witnesses
-        if here.red_days < wanted:
+        if floor_evidence.red_days < wanted:
             because = (
-                f"a representative cell of the floor was broken on {here.red_days} of {wanted} days"
+                f"a representative cell of the floor was broken on {floor_evidence.red_days} of"
+                f" {wanted} days"
             )
-            against.append(_says("witnesses", because, *(one.cell for one in here.evidence)))
+            against.append(
+                _says(
+                    "witnesses",
+                    because,
+                    *(cell_evidence.cell for cell_evidence in floor_evidence.evidence),
+                )
+            )
         return self._made(
             _Draft(
-                kind="early", to=to, proofs=(self.proof(to),), against=tuple(against), broken=here
+                kind="early",
+                to=to,
+                proofs=(self.proof(to),),
+                against=tuple(against),
+                broken=floor_evidence,
             )
         )
 
@@ -244,9 +257,9 @@ class _Mover:
         bad, back = self.as_of.bad(self.axis.name), self._pull()
         for wanted in (("proven",), ("proven", "green")):
             chain = self._chain(below, wanted)
-            kept = [v for v in chain if v not in bad and (back is None or v >= back)]
-            if kept:
-                return kept[-1]
+            versions = [v for v in chain if v not in bad and (back is None or v >= back)]
+            if versions:
+                return versions[-1]
         green = [v for v in self._chain(below, ("proven", "green")) if v not in bad]
         if green:
             return green[-1]
@@ -296,14 +309,16 @@ class _Mover:
         return max((day for day in (draft.allowed, lifted) if day is not None), default=None)
 
     def _ground(self, draft: "_Draft") -> str:
-        release, to, at = self.as_of.called, package_and_version(self.axis, draft.to), self.at
+        release, to, version = self.as_of.called, package_and_version(self.axis, draft.to), self.at
         match draft.kind:
             case "raise":
-                return f"the calendar allows {to} from {draft.allowed} on, and the floor is {at}"
+                return (
+                    f"the calendar allows {to} from {draft.allowed} on, and the floor is {version}"
+                )
             case "lower":
-                return f"it is declared from {at} on, and {release} may work from {to} on"
+                return f"it is declared from {version} on, and {release} may work from {to} on"
             case "early":
-                floor = package_and_version(self.axis, at)
+                floor = package_and_version(self.axis, version)
                 return f"every representative cell of {release} at the floor, {floor}, is broken"
 
     def _lapsed(self, draft: "_Draft") -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dateutil.relativedelta import relativedelta
 from packaging.version import Version
 
-from compat.declare.text import Name
+from compat.declare.parsing import Name
 from compat.policy.calendar import Schedule, ScheduledMove
 from compat.policy.window import DAY
 from compat.value import StrictValue
@@ -42,19 +42,24 @@ def quarters(made: Schedule) -> tuple[Quarter, ...]:
     return tuple(_quarters(made)) if made.minimums else ()
 
 
-def _quarters(made: Schedule) -> Iterator[Quarter]:
-    begin = made.day.replace(day=1, month=3 * _number(made.day) - 2)
-    while begin <= made.until:
+def _quarters(schedule: Schedule) -> Iterator[Quarter]:
+    begin = schedule.day.replace(day=1, month=3 * _number(schedule.day) - 2)
+    while begin <= schedule.until:
         after: datetime.date = begin + relativedelta(months=3)
-        on = max(begin, made.day)
-        then = max((one for one in made.minimums if one.on <= on), key=lambda one: one.on)
+        on = max(begin, schedule.day)
+        then = max(
+            (minimum for minimum in schedule.minimums if minimum.on <= on),
+            key=lambda minimum_versions: minimum_versions.on,
+        )
         yield Quarter(
             begin=begin,
             end=after - DAY,
             on=on,
             floors=then.floors,
             proven=then.proven,
-            moves=tuple(move for move in made.moves if begin <= max(move.on, made.day) < after),
+            moves=tuple(
+                move for move in schedule.moves if begin <= max(move.on, schedule.day) < after
+            ),
         )
         begin = after
 

@@ -9,8 +9,8 @@ from dateutil.relativedelta import relativedelta
 from packaging.version import Version
 
 from compat.declare.matrix import Axis, InterpreterAxis, PackageAxis
+from compat.declare.parsing import minor_series
 from compat.declare.policy import Hold, Policy, Window
-from compat.declare.text import minor_series
 from compat.index.release import Catalogue
 from compat.policy.eol import PYTHONS
 from compat.value import StrictValue
@@ -79,13 +79,16 @@ def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, 
     only plans.
     """
     if isinstance(axis, InterpreterAxis):
-        oldest = min(Version(minor_series(one)) for one in axis.releases)
+        oldest = min(Version(minor_series(release)) for release in axis.releases)
         return tuple(
             VersionRelease(
-                version=one.version, released=one.released, source=one.source, ends=one.ends
+                version=series.version,
+                released=series.released,
+                source=series.source,
+                ends=series.ends,
             )
-            for one in PYTHONS
-            if one.version >= oldest
+            for series in PYTHONS
+            if series.version >= oldest
         )
     dated = (
         (version, released_on(axis, version, catalogue))
@@ -108,10 +111,10 @@ def released_on(axis: PackageAxis, version: Version, catalogue: Catalogue) -> da
 def slots(came: Sequence[VersionRelease], window: Window, policy: Policy) -> tuple[Slot, ...]:
     """Return when the window lets the floor rise to each version, oldest version first."""
     found = []
-    for index, one in enumerate(came):
+    for index, version_release in enumerate(came):
         allowed = _allowed(came, index, window)
         on = None if allowed is None else move_day(allowed, policy)
-        found.append(Slot(came=one, allowed=allowed, on=on))
+        found.append(Slot(came=version_release, allowed=allowed, on=on))
     return tuple(found)
 
 
@@ -153,9 +156,9 @@ def known_bad(policy: Policy, axis: str) -> frozenset[Version]:
 
 
 def _allowed(came: Sequence[VersionRelease], index: int, window: Window) -> datetime.date | None:
-    one = came[index]
+    version_release = came[index]
     if window.months is not None:
-        day: datetime.date = one.released + relativedelta(months=window.months)
+        day: datetime.date = version_release.released + relativedelta(months=window.months)
         return day
     if window.minors is not None:
         newest = index + window.minors - 1
@@ -165,4 +168,4 @@ def _allowed(came: Sequence[VersionRelease], index: int, window: Window) -> date
             else None
         )
     ends = [before.ends + DAY for before in came[:index] if before.ends is not None]
-    return max([one.released, *ends])
+    return max([version_release.released, *ends])

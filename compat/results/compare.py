@@ -57,7 +57,7 @@ def compare(before: Verdict | None, after: Verdict | None) -> Change:
     Two partial verdicts are told apart by their capabilities. Raises ValueError for verdicts of two
     cells.
     """
-    cells = {one.cell for one in (before, after) if one is not None}
+    cells = {verdict.cell for verdict in (before, after) if verdict is not None}
     if len(cells) > 1:
         raise ValueError(f"verdicts of two cells: {', '.join(sorted(cells))}")
     lost, gained = _ceased(before, after), _ceased(after, before)
@@ -75,6 +75,14 @@ def change_kind(before: Kind | None, after: Kind | None) -> ChangeKind:
 
 def _ceased(before: Verdict | None, after: Verdict | None) -> tuple[str, ...]:
     """The capabilities that were `yes` before and are known to be something else after."""
-    were = {one.id for one in before.capabilities if one.status == "yes"} if before else set()
-    others = {one.id for one in after.capabilities if one.status != "yes"} if after else set()
+    were = (
+        {capability.id for capability in before.capabilities if capability.status == "yes"}
+        if before
+        else set()
+    )
+    others = (
+        {capability.id for capability in after.capabilities if capability.status != "yes"}
+        if after
+        else set()
+    )
     return tuple(sorted(were & others))

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from compat.errors import Fault, RecordError
-from compat.results.files import RecordFiles
 from compat.results.record import Capability, Record
+from compat.results.record_files import RecordFiles
 from compat.run.evidence import Isolation, Metric
 from compat.run.outcome import Outcome, Passed, parse_outcome
 from compat.value import Value
@@ -209,7 +209,7 @@ class RecordIndex:
             else (outcome.stage, outcome.cause, outcome.subject)
         )
         started = record.started.isoformat(timespec="microseconds")
-        attempts = msgspec.json.encode([str(one) for one in record.outcomes]).decode()
+        attempts = msgspec.json.encode([str(outcome) for outcome in record.outcomes]).decode()
         told = msgspec.msgpack.encode((record.capabilities, record.metrics, record.involved))
         digests = (record.lock_digest, record.suite_digest)
         known = (
@@ -241,7 +241,10 @@ class RecordIndex:
                 _sum(*known),
             ),
         )
-        rows = ((cursor.lastrowid, one.id, one.status) for one in record.capabilities)
+        rows = (
+            (cursor.lastrowid, capability.id, capability.status)
+            for capability in record.capabilities
+        )
         self._connection.executemany("INSERT INTO capabilities VALUES (?, ?, ?)", rows)
 
 

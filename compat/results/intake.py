@@ -12,8 +12,8 @@ from pathlib import Path
 from compat.declare.capabilities import SuiteIds
 from compat.errors import Fault, RecordError
 from compat.lock.lockfile import Lock
-from compat.results.files import read_record
 from compat.results.record import Record
+from compat.results.record_files import read_record
 from compat.run.outcome import Cause, Passed
 from compat.value import Value
 
@@ -83,40 +83,44 @@ def handed(folder: Path, here: Checkout) -> Iterator[tuple[str, Record | Fault]]
         )
 
 
-def _looked_at(entry: os.DirEntry[str], name: str, here: Checkout) -> Record | Fault:
+def _looked_at(entry: os.DirEntry[str], name: str, checkout: Checkout) -> Record | Fault:
     if entry.is_symlink():
         return _fault(name, "is a symbolic link")
     if not entry.is_file(follow_symlinks=False):
         return _fault(name, "is no regular file, or lies too deep")
     if not entry.name.endswith(".json"):
         return _fault(name, "is not a valid record")
-    record = read_record(Path(entry.path), here.matrix, name)
+    record = read_record(Path(entry.path), checkout.matrix, name)
     if isinstance(record, Fault):
         return record
-    wrong = _elsewhere(record, here) or _unasked(record, name, here) or _unlike_a_run(record, here)
+    wrong = (
+        _elsewhere(record, checkout)
+        or _unasked(record, name, checkout)
+        or _unlike_a_run(record, checkout)
+    )
     return _fault(name, wrong) if wrong else record
 
 
-def _elsewhere(record: Record, here: Checkout) -> str:
+def _elsewhere(record: Record, checkout: Checkout) -> str:
     """Why the record is not about this checkout; empty when it is."""
-    lock = here.locks.get(record.cell)
-    if record.cell not in here.cells:
+    lock = checkout.locks.get(record.cell)
+    if record.cell not in checkout.cells:
         return f"{record.cell} is not a cell of the matrix"
     if lock is None and record.lock_digest:
         return "is of a lock, but the cell has none here"
     if lock is not None and record.lock_digest != lock.digest:
         return "is of another lock than the cell has here"
-    if record.suite_digest != here.suite_digest and not (
+    if record.suite_digest != checkout.suite_digest and not (
         record.suite_digest == "" and lock is None
     ):
         return "is of another suite than the one here"
     return ""
 
 
-def _unasked(record: Record, name: str, here: Checkout) -> str:
+def _unasked(record: Record, name: str, checkout: Checkout) -> str:
     """Why the record is not of the run that was asked for; empty when it is."""
-    if here.shards is not None:
-        asked = here.shards.get(record.cell)
+    if checkout.shards is not None:
+        asked = checkout.shards.get(record.cell)
         if asked is None:
             return f"is of {record.cell}, which the plan gives to no shard"
         if name.split("/")[:-1] != [asked, record.cell]:
@@ -125,23 +129,24 @@ def _unasked(record: Record, name: str, here: Checkout) -> str:
                 " gives the cell to"
             )
     moments = [record.started, *(attempt.started for attempt in record.attempts)]
-    if max(moments) > here.moment:
+    if max(moments) > checkout.moment:
         return f"says that it started in the future, at {max(moments).isoformat()}"
-    if min(moments) < here.since:
+    if min(moments) < checkout.since:
         return (
-            f"says that it started at {min(moments).isoformat()}, before {here.since.isoformat()}"
+            f"says that it started at {min(moments).isoformat()}, before"
+            f" {checkout.since.isoformat()}"
         )
-    if record.run_url != here.run_url:
-        asked_run = here.run_url or "no run on GitHub"
+    if record.run_url != checkout.run_url:
+        asked_run = checkout.run_url or "no run on GitHub"
         return (
             f"says that {record.run_url or 'no run on GitHub'} made it, but {asked_run} was asked"
         )
     return ""
 
 
-def _unlike_a_run(record: Record, here: Checkout) -> str:
+def _unlike_a_run(record: Record, checkout: Checkout) -> str:
     """Why no run of that lock and that suite leaves such a record; empty when one can."""
-    outcome, lock = record.outcome, here.locks.get(record.cell)
+    outcome, lock = record.outcome, checkout.locks.get(record.cell)
     is_installed = isinstance(outcome, Passed) or outcome.stage in ("import", "collect", "test")
     pins = {(pin.name, str(pin.version)) for pin in lock.pins} if lock is not None else set()
     if is_installed and {(item.name, item.version) for item in record.installed} != pins:
@@ -156,7 +161,7 @@ def _unlike_a_run(record: Record, here: Checkout) -> str:
     if raised and not any(capability.status == "no" for capability in record.capabilities):
         return f"came to {outcome}, but no capability failed"
     strange = next(
-        (item.id for item in record.capabilities if not here.suite_ids.has(item.id)), None
+        (item.id for item in record.capabilities if not checkout.suite_ids.has(item.id)), None
     )
     return (
         ""
@@ -180,11 +185,11 @@ def _files(folder: str | Path, name: str, depth: int) -> Iterator[tuple[str, os.
             yield path, entry
 
 
-def _asked_once(name: str, here: Checkout) -> str:
+def _asked_once(name: str, checkout: Checkout) -> str:
     """What there may be one record of: a cell, or with a plan its folder, so that no shard spoils
     another's record.
     """
-    return name.rpartition("/")[0] if here.shards is not None else _cell(name)
+    return name.rpartition("/")[0] if checkout.shards is not None else _cell(name)
 
 
 def _cell(name: str) -> str:

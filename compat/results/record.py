@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Protocol
 
 import msgspec
 
-from compat.declare.text import Name
+from compat.declare.parsing import Name
 from compat.errors import Fault, RecordError
 from compat.results.strict import strict
 from compat.results.upgrades import UPGRADES, Raw
@@ -217,7 +217,9 @@ def decisive(outcomes: Sequence[Outcome]) -> Outcome:
 
     Where those disagree it is the last failure: no retry hides one.
     """
-    telling = [one for one in outcomes if not is_spurious(one) and not is_doubtful(one)]
+    telling = [
+        outcome for outcome in outcomes if not is_spurious(outcome) and not is_doubtful(outcome)
+    ]
     failures = [one for one in telling if isinstance(one, Failed)]
     return (failures or telling or outcomes)[-1]
 

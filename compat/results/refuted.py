@@ -21,8 +21,8 @@ def refuted(matrix: Matrix, verdicts: Mapping[str, Verdict]) -> Iterator[Finding
     for number, issue in enumerate(matrix.known):
         cells = [
             cell
-            for cell, found in sorted(verdicts.items())
-            if issue.capability in _working(found) and _is_in_range(cell, matrix, number)
+            for cell, verdict in sorted(verdicts.items())
+            if issue.capability in _working(verdict) and _is_in_range(cell, matrix, number)
         ]
         if cells:
             more = f" and {len(cells) - 1} more" if len(cells) > 1 else ""
@@ -32,10 +32,10 @@ def refuted(matrix: Matrix, verdicts: Mapping[str, Verdict]) -> Iterator[Finding
             yield Finding("refuted", ("known", number), message, "narrow its `when`, or remove it")
 
 
-def _working(found: Verdict) -> set[str]:
-    if found.kind == "flaky":
+def _working(verdict: Verdict) -> set[str]:
+    if verdict.kind == "flaky":
         return set()
-    return {capability.id for capability in found.capabilities if capability.status == "yes"}
+    return {capability.id for capability in verdict.capabilities if capability.status == "yes"}
 
 
 def _is_in_range(cell: str, matrix: Matrix, number: int) -> bool:

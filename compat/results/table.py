@@ -7,7 +7,7 @@ from packaging.version import Version
 
 from compat.declare.capabilities import Described
 from compat.declare.matrix import KnownIssue
-from compat.declare.text import minor_series
+from compat.declare.parsing import minor_series
 from compat.results.record import Capability, Status
 from compat.results.representative import newest_versions, representative
 from compat.results.snapshot import Entry, Snapshot
@@ -41,17 +41,17 @@ class ReleaseColumn(StrictValue, frozen=True, kw_only=True):
         """Return the sign of a capability, which tells where it does not hold with the newest
         versions.
         """
-        here, there = self.capability(name), _capability(self.newest, name)
+        capability, there = self.capability(name), _capability(self.newest, name)
         fell = (
             isinstance(self.newest.verdict.outcome, Failed) and not self.newest.verdict.capabilities
         )
         if (
-            here is not None
-            and here.status == "yes"
+            capability is not None
+            and capability.status == "yes"
             and (fell or (there is not None and there.status == "no"))
         ):
             return NOT_WITH_THE_NEWEST
-        return SIGNS[None if here is None else here.status]
+        return SIGNS[None if capability is None else capability.status]
 
 
 def columns(snapshot: Snapshot) -> tuple[ReleaseColumn, ...]:
@@ -140,7 +140,10 @@ def _section(title: str, lines: Iterable[str]) -> list[str]:
 def _helpers(shown: Sequence[ReleaseColumn], titles: Mapping[str, str]) -> Iterable[str]:
     for name in sorted(titles):
         came = Counter(
-            one.status for column in shown for one in column.entry.verdict.helpers if one.id == name
+            helper.status
+            for column in shown
+            for helper in column.entry.verdict.helpers
+            if helper.id == name
         )
         counts = ", ".join(
             f"{came[status]} {status}" for status in ("yes", "no", "absent") if came[status]
@@ -157,8 +160,10 @@ def _newest(shown: Sequence[ReleaseColumn]) -> Iterable[str]:
 def _differences(shown: Sequence[ReleaseColumn]) -> Iterable[str]:
     for column in shown:
         for other in column.others:
-            own = {one.id: one.status for one in column.entry.verdict.capabilities}
-            theirs = {one.id: one.status for one in other.verdict.capabilities}
+            own = {
+                capability.id: capability.status for capability in column.entry.verdict.capabilities
+            }
+            theirs = {capability.id: capability.status for capability in other.verdict.capabilities}
             differ = [
                 f"`{_plain(name)}` {SIGNS[theirs[name]]}"
                 for name in sorted(theirs)
@@ -172,9 +177,11 @@ def _reasons(snapshot: Snapshot, shown: Sequence[ReleaseColumn]) -> Iterable[str
     found: dict[tuple[str, KnownIssue | None], list[str]] = {}
     for column in shown:
         for entry in (column.entry, *column.others):
-            for one in entry.verdict.capabilities:
-                if one.status == "no":
-                    cells = found.setdefault((one.id, snapshot.explained(entry, one)), [])
+            for capability in entry.verdict.capabilities:
+                if capability.status == "no":
+                    cells = found.setdefault(
+                        (capability.id, snapshot.explained(entry, capability)), []
+                    )
                     cells.append(_series(column.version))
     for (name, issue), versions in sorted(found.items(), key=lambda item: (item[0][0], item[1])):
         because = "not explained yet" if issue is None else f"{issue.because}{_link(issue)}"
@@ -193,7 +200,7 @@ def _was_installed(entry: Entry) -> bool:
 
 def _capability(entry: Entry, name: str) -> Capability | None:
     asked = (*entry.verdict.capabilities, *entry.verdict.helpers)
-    return next((one for one in asked if one.id == name), None)
+    return next((capability for capability in asked if capability.id == name), None)
 
 
 def _series(version: Version) -> str:

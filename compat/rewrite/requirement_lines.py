@@ -80,7 +80,7 @@ def _spliced(text: str, pieces: Sequence[_Piece], move: Move) -> Rewritten | Uns
     )
     if isinstance(outcome, Unsatisfiable):
         return outcome
-    said = tuple(
+    skippeds = tuple(
         Skipped(place=piece.place, text=text[piece.start : piece.end], because=piece.because)
         for piece in pieces
         if piece.because
@@ -92,7 +92,7 @@ def _spliced(text: str, pieces: Sequence[_Piece], move: Move) -> Rewritten | Uns
         if after != before:
             edits.insert(0, Edit(place=piece.place, before=before, after=after))
             changed = changed[: piece.start] + after + changed[piece.end :]
-    return Rewritten(text=changed, edits=tuple(edits), left=(*said, *outcome.left))
+    return Rewritten(text=changed, edits=tuple(edits), left=(*skippeds, *outcome.left))
 
 
 def _lines(text: str) -> Iterator[_Line]:
@@ -141,9 +141,9 @@ def _values(text: str) -> Iterator[_Value]:
         key, lines = "", []
         if header := _HEADER.match(line.text):
             section = header[1]
-        elif found := _KEY.match(line.text):
-            key = found[1].lower().replace("-", "_")
-            lines = [_Line(line.number, line.start + found.end(), line.text[found.end() :])]
+        elif match := _KEY.match(line.text):
+            key = match[1].lower().replace("-", "_")
+            lines = [_Line(line.number, line.start + match.end(), line.text[match.end() :])]
     if key:
         yield _Value(section, key, tuple(lines))
 

@@ -19,13 +19,13 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 from uv import find_uv_bin
 
-from compat.declare.text import minor_series
+from compat.declare.parsing import minor_series
 from compat.errors import ToolFailed
 from compat.index.metadata import published_in
 from compat.index.release import Published
 from compat.index.settings import IndexSettings
+from compat.lock.lock_text import encode_pin
 from compat.lock.lockfile import Inputs, Pin, Refusal
-from compat.lock.text import encode_pin
 from compat.lock.uv import index_arguments, moment_text, refused
 from compat.run.evidence import Ended, Isolation, Limits
 from compat.run.isolation import Room

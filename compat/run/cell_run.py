@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from compat.declare.text import minor_series
+from compat.declare.parsing import minor_series
 from compat.files import remove_tree
 from compat.run import incell
 from compat.run.bytecode import BytecodeStore

@@ -100,17 +100,17 @@ def group_homes() -> tuple[Home, ...]:
     hierarchy. In another's group its manager is the only one to make groups
     (https://systemd.io/CGROUP_DELEGATION, "single-writer rule").
     """
-    found = tuple(homes_of(_ROOT, Path("/proc/self/cgroup").read_text(encoding="utf-8")))
-    for home in found:
+    homes = tuple(homes_of(_ROOT, Path("/proc/self/cgroup").read_text(encoding="utf-8")))
+    for home in homes:
         remove_dead_groups(home.folder)
-    return found
+    return homes
 
 
 def homes_of(root: Path, memberships: str) -> list[Home]:
     """Return the homes for a process with these memberships (the text of /proc/PID/cgroup), see
     cgroups(7).
     """
-    found: list[Home] = []
+    homes: list[Home] = []
     missing = list(_CONTROLLERS)
     # Version 2 comes last in the file and is to be preferred.
     for line in reversed(memberships.splitlines()):
@@ -129,9 +129,9 @@ def homes_of(root: Path, memberships: str) -> list[Home]:
             and os.access(folder, os.W_OK)
             and os.access(folder / "cgroup.procs", os.W_OK)
         ):
-            found.append(Home(folder=folder, controllers=has))
+            homes.append(Home(folder=folder, controllers=has))
             missing = [name for name in missing if name not in has]
-    return found
+    return homes
 
 
 def remove_dead_groups(home: Path) -> int:

@@ -222,12 +222,12 @@ def _signal(step: Step) -> int | None:
 
 
 def _difference(
-    stage: Stage, expected: tuple[Installed, ...], found: tuple[Installed, ...]
+    stage: Stage, expected: tuple[Installed, ...], installeds: tuple[Installed, ...]
 ) -> Failed | None:
-    if set(expected) == set(found):
+    if set(expected) == set(installeds):
         return None
     before = {item.name: item.version for item in expected}
-    after = {item.name: item.version for item in found}
+    after = {item.name: item.version for item in installeds}
     names = sorted(
         name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
     )

@@ -83,7 +83,7 @@ def taken(folders: Iterable[Path], since: float) -> int:
     """
     total = 0
     links: dict[tuple[int, int], int] = {}
-    for found in (each for each in _files(folders) if each.st_ctime >= since):
+    for found in (file for file in _files(folders) if file.st_ctime >= since):
         if found.st_nlink > 1:
             if found.st_mtime < since:
                 continue

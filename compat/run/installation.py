@@ -5,9 +5,9 @@ from pathlib import Path
 
 from uv import find_uv_bin
 
-from compat.declare.text import parse_release
+from compat.declare.parsing import parse_release
+from compat.lock.lock_text import encode_pin
 from compat.lock.lockfile import Pin
-from compat.lock.text import encode_pin
 from compat.lock.uv import index_arguments
 from compat.run.builds import Order, Workshop, build_all
 from compat.run.installed import Environment, Wrong, is_known_misrecorded, remember

@@ -95,14 +95,14 @@ def _mounts(room: Room) -> dict[Path, Mount]:
     """Return how each path is mounted; what is said later wins, so a path that is hidden and
     writable is writable.
     """
-    kept = [Path(sys.prefix), Path(sys.base_prefix), Path(keeper.__file__).parent, *room.readable]
+    paths = [Path(sys.prefix), Path(sys.base_prefix), Path(keeper.__file__).parent, *room.readable]
     if room.network:
-        kept.append(_RESOLVER)
+        paths.append(_RESOLVER)
     mounts: dict[Path, Mount] = dict.fromkeys(_there((_SOCKETS, *room.hidden)), "hide")
     hidden = tuple(mounts)
     mounts |= {
         path: "read"
-        for path in _there(kept)
+        for path in _there(paths)
         if any(path.is_relative_to(folder) for folder in hidden)
     }
     mounts |= dict.fromkeys(_there(room.writable), "write")

@@ -279,7 +279,7 @@ def _report(keeper: Keeper, survivors: int) -> bytes:
     ).encode() + f" {survivors}\n".encode()
 
 
-def keep_command(level: str, network: str, bounds: str, *command: str) -> None:
+def supervise_command(level: str, network: str, bounds: str, *command: str) -> None:
     """Run the command at the level, with the network "on" or "off", within the bounds, see
     `supervise._bounds`.
     """
@@ -297,4 +297,4 @@ def keep_command(level: str, network: str, bounds: str, *command: str) -> None:
 
 
 if __name__ == "__main__":
-    keep_command(*sys.argv[1:])
+    supervise_command(*sys.argv[1:])

@@ -91,7 +91,7 @@ class Meter:
     def _looked(self) -> EndedBy | None:
         self.members = self._members()
         self.looked, self.tasks = time.monotonic(), _tasks()
-        threads = sum(each.threads for each in self.members)
+        threads = sum(member.threads for member in self.members)
         if len(self.members) > self.limits.processes or threads > tasks(self.limits):
             return "processes"
         if self._is_too_heavy():
@@ -113,7 +113,7 @@ class Meter:
 
     def _is_silent(self) -> bool:
         now, size = time.monotonic(), logfile.size(self.log)
-        cpu = sum(each.ticks for each in self.members) / _CLOCK_TICKS
+        cpu = sum(member.ticks for member in self.members) / _CLOCK_TICKS
         if (
             size != self.size
             or cpu < self.cpu

@@ -79,7 +79,7 @@ def family(root: int, known: Known | None = None) -> list[Process]:
         children.setdefault(each.parent, []).append(each)
     members = {each.pid: each for each in children.get(root, ())}
     if known is not None:
-        sessions = {each.session for each in members.values()} - {os.getsid(0), 0}
+        sessions = {member.session for member in members.values()} - {os.getsid(0), 0}
         current = {each.pid: each.born for each in everyone}
         was = {pid for pid, born in known if current.get(pid, born) == born}
         members |= {
@@ -96,8 +96,8 @@ def family(root: int, known: Known | None = None) -> list[Process]:
         members |= {each.pid: each for each in fresh}
         waiting += fresh
     if known is not None:
-        known |= {(each.pid, each.born) for each in members.values()}
-    return [each for each in members.values() if each.pid not in (root, os.getpid())]
+        known |= {(member.pid, member.born) for member in members.values()}
+    return [member for member in members.values() if member.pid not in (root, os.getpid())]
 
 
 def _is_marked(pid: int, root: int) -> bool:

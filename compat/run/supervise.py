@@ -241,8 +241,8 @@ def _ended(tree: _Tree, meter: Meter, by: EndedBy) -> Ended:
 
     A keeper that never began or never reported was not in charge: the sandbox failed.
     """
-    said = _REPORT.fullmatch(tree.said)
-    kind, code, survivors = (said[1], int(said[2]), int(said[3])) if said else (b"", 0, 0)
+    match = _REPORT.fullmatch(tree.said)
+    kind, code, survivors = (match[1], int(match[2]), int(match[3])) if match else (b"", 0, 0)
     if by == "exit" and kind == b"expired":
         by = "wall-time"
     if by == "exit" and kind not in (b"exit", b"signal"):

@@ -16,8 +16,8 @@ from compat.advise.answer import Advisor, Recommended, Unproven
 from compat.advise.proof import TestedCombination
 from compat.advise.request import Goal, Request
 from compat.declare.capabilities import Described
+from compat.lock.lock_text import decode_lock
 from compat.lock.lockfile import Lock
-from compat.lock.text import decode_lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.policy.calendar import Schedule, schedule
@@ -116,7 +116,9 @@ class MatrixReport:
         release.
         """
         if (axis, version) not in self._released:
-            (package,) = (each for each in self.snapshot.matrix.packages if each.name == axis)
+            (package,) = (
+                package for package in self.snapshot.matrix.packages if package.name == axis
+            )
             came_out = self.snapshot.catalogue.came_out(package, version)
             self._released[axis, version] = None if came_out is None else came_out.date()
         return self._released[axis, version]
@@ -129,7 +131,11 @@ class MatrixReport:
     @cached_property
     def asked(self) -> tuple[str, ...]:
         """The ids of the capabilities that the suite has or that any run reported, sorted."""
-        reported = (each.id for entry in self.snapshot.known for each in entry.verdict.capabilities)
+        reported = (
+            capability.id
+            for entry in self.snapshot.known
+            for capability in entry.verdict.capabilities
+        )
         return tuple(sorted({*self.titles, *reported} - self.snapshot.present.helpers))
 
     @property
@@ -229,7 +235,9 @@ class MatrixReport:
         others = [axis.name for axis in matrix.packages if axis is not matrix.subject_axis]
         board: dict[Version, dict[tuple[Version, Versions], tuple[Entry, ...]]] = {}
         for entries in self.places.values():
-            versions = {each.axis: each.version for each in entries[0].cell.coordinates}
+            versions = {
+                coordinate.axis: coordinate.version for coordinate in entries[0].cell.coordinates
+            }
             place = versions[subject], tuple(versions[name] for name in others)
             board.setdefault(versions[python], {})[place] = entries
         return dict(sorted(board.items()))
@@ -295,7 +303,7 @@ class Edition:
     def tokens(self, report: MatrixReport) -> Tokens:
         """Return what the files about a report depend on, as digests."""
         if report.name not in self._tokens:
-            titles = [(each.name, each.snapshot.matrix.title) for each in self.reports]
+            titles = [(report.name, report.snapshot.matrix.title) for report in self.reports]
             parts = (self.base_url, self.repository, titles, sorted(report.suite.items()))
             self._tokens[report.name] = Tokens(report.snapshot, self.day, *parts)
         return self._tokens[report.name]

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from support.known import lock_of
 
 from compat.advise.commands import Whereabouts, commands, parts
-from compat.lock.text import decode_pins
+from compat.lock.lock_text import decode_pins
 
 USUAL = lock_of("py3.9-dep2-demo2.0")
 UNDECLARED = lock_of("py3.8-dep2-demo2.0+relaxed", install_as_python="3.9.18")

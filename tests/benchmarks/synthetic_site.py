@@ -21,8 +21,8 @@ from compat.declare.capabilities import Described
 from compat.declare.decode import decode_matrix
 from compat.declare.load import Declared
 from compat.index.release import Artifact, Catalogue, Package, Published, Release
+from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Inputs, Lock, Pin
-from compat.lock.text import encode_lock
 from compat.plan.plan import plan
 from compat.results.index import RunRow
 from compat.results.record import Capability, Record, decode_record, encode_record

@@ -15,7 +15,7 @@ import pytest
 from packaging.version import Version
 
 from compat.index.interpreters import find
-from compat.results.files import RecordFiles
+from compat.results.record_files import RecordFiles
 from compat.workspace import kept_lock
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.real_index]

@@ -8,8 +8,8 @@ from support.fake_index import FakeIndex
 from support.local_index import DEMO, fill
 from support.ran import Run
 
+from compat.lock.lock_text import decode_lock, decode_pins, encode_lock
 from compat.lock.lockfile import lock_digest
-from compat.lock.text import decode_lock, decode_pins, encode_lock
 
 CELLS = ("py3.11-dep1-demo1.0", "py3.11-dep2-demo2.0+relaxed")
 

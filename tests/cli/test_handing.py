@@ -8,9 +8,9 @@ import pytest
 from support.ran import Run
 
 from compat.cli import machine
-from compat.lock.text import decode_lock, read_digest
-from compat.results.files import RecordFiles
+from compat.lock.lock_text import decode_lock, read_digest
 from compat.results.record import Capability, Record
+from compat.results.record_files import RecordFiles
 from compat.run.evidence import Installed
 from compat.run.outcome import Passed
 from compat.run.suitefiles import suite_digest

@@ -13,8 +13,8 @@ from support.ran import Run
 from compat.cli import options
 from compat.declare.decode import decode_matrix
 from compat.index.kept import encode_catalogue
-from compat.results.files import RecordFiles
 from compat.results.record import Record
+from compat.results.record_files import RecordFiles
 from compat.run.suitefiles import suite_digest
 
 POLICY = 'default_months = 24\ncadence = "quarterly"\nnotice_days = 30\nwitnesses = 2\n'

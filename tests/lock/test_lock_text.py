@@ -11,8 +11,8 @@ from packaging.version import Version
 
 from compat.errors import DeclarationError
 from compat.lock.drift import drift
+from compat.lock.lock_text import decode_lock, decode_pins, encode_lock
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin
-from compat.lock.text import decode_lock, decode_pins, encode_lock
 
 NAMES = st.from_regex(r"[a-z][a-z0-9]{0,6}(-[a-z0-9]{1,4})?", fullmatch=True)
 VERSIONS = st.from_regex(r"[0-9]{1,3}\.[0-9]{1,3}(rc1|\.post2)?", fullmatch=True).map(Version)

@@ -223,7 +223,8 @@ class TestOffers:
     would allow.
     """
 
-    RULE = """{ name = "moved", effect = "relax", because = "dep is new", when = { dep = "moved" }, relaxations = [
+    RULE = """{ name = "moved", effect = "relax", because = "dep is new", when = { dep = "moved" \
+}, relaxations = [
         { package = "dep", to = "any" },
         { package = "deep", to = "any" },
         { package = "wide", to = "any", everywhere = true }] }"""

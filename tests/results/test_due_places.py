@@ -41,9 +41,7 @@ def places(**more: Iterable[str]) -> dict[str, str]:
     return {cell: one.place for cell, one in due(**more).items()}  # type: ignore[arg-type]
 
 
-def test_untested_cells_at_the_floors_of_the_newest_release_are_due_and_those_one_step_beside_them() -> (
-    None
-):
+def test_untested_cells_at_the_newest_floors_and_one_step_beside_them_are_due() -> None:
     found = places()
     assert set(found.values()) == {"floor"}
     near = {f"py{python}-d{dep}-demo3.0" for python in ("3.8", "3.9", "3.10") for dep in (2, 3, 4)}
@@ -51,9 +49,7 @@ def test_untested_cells_at_the_floors_of_the_newest_release_are_due_and_those_on
     assert "py3.9-d3-demo3.0+dated" in found
 
 
-def test_a_sound_cell_near_a_floor_is_not_due_and_one_with_another_lock_is_due_before_all_others() -> (
-    None
-):
+def test_a_sound_cell_near_a_floor_is_not_due_and_one_with_another_lock_comes_first() -> None:
     sound = ran("pass", cell="py3.9-d3-demo3.0")
     assert "py3.9-d3-demo3.0" not in due(sound)
     outdated = ran("pass", cell="py3.9-d3-demo3.0", lock="2" * 64)

@@ -25,9 +25,7 @@ def test_a_cell_takes_as_long_as_the_median_of_its_own_runs() -> None:
     assert known(same=[10, 30, 500], beside=[900]).of(cell("py3.9-d3-demo3.0")) == 30
 
 
-def test_an_untested_cell_takes_as_long_as_those_that_differ_in_one_coordinate_or_in_the_recipe() -> (
-    None
-):
+def test_an_untested_cell_takes_as_long_as_its_neighbours_in_coordinate_or_recipe() -> None:
     found = known(same=[10], beside=[30], far=[500])
     assert found.of(cell("py3.11-d3-demo3.0")) == 20
     assert found.of(cell("py3.9-d3-demo3.0+dated")) == 10

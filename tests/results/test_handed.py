@@ -27,9 +27,9 @@ from compat.declare.capabilities import SuiteIds, suite_ids
 from compat.errors import Fault
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.results import intake as gate
-from compat.results.files import record_names
 from compat.results.intake import Checkout, handed
 from compat.results.record import MOST_BYTES, Capability, Record, encode_record, record_digest
+from compat.results.record_files import record_names
 from compat.run.evidence import Installed
 
 LOCKED = Lock(

@@ -19,9 +19,9 @@ from support.made_records import CELL, LOCK, OTHER_LOCK, START, SUITE, capabilit
 
 import compat.results.index as module
 from compat.results.due import due
-from compat.results.files import RecordFiles, record_names
 from compat.results.index import RecordIndex
 from compat.results.record import Capability, Record, encode_record, record_digest
+from compat.results.record_files import RecordFiles, record_names
 from compat.results.verdict import EvaluationContext, verdict
 from compat.run.evidence import Installed
 
@@ -288,7 +288,7 @@ class TestTrouble:
 DUE = """
 import datetime, pathlib, sys
 from compat.results.due import due
-from compat.results.files import RecordFiles
+from compat.results.record_files import RecordFiles
 from compat.results.index import RecordIndex
 from compat.results.verdict import EvaluationContext
 folder = pathlib.Path(sys.argv[1])

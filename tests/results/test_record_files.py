@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from support.made_records import CELL, NOW, OTHER_LOCK, full, ran
 
-import compat.results.files as module
+import compat.results.record_files as module
 from compat.errors import CompatError, RecordError
-from compat.results.files import RecordFiles, record_names
 from compat.results.record import Record, encode_record, record_digest
+from compat.results.record_files import RecordFiles, record_names
 
 LATER = NOW + datetime.timedelta(days=365)
 
@@ -346,7 +346,7 @@ class TestFaultsOfTheMachine:
             failed.add(machine.failed)
         assert failed >= {"open", "write", "fsync", "link", "close", ""}
 
-    def test_a_file_is_on_the_disk_before_it_has_its_name_and_so_are_its_folders_before_it_is_acknowledged(
+    def test_a_file_and_its_folders_are_on_the_disk_before_it_is_acknowledged(
         self, store: RecordFiles, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         told: list[str] = []

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from support.made_records import CELL, NOW
 
-from compat.results.files import RecordFiles
 from compat.results.record import encode_record, record_digest
+from compat.results.record_files import RecordFiles
 
 # COMPAT_KILLS=1000 is for the night.
 KILLS = int(os.environ.get("COMPAT_KILLS", "100"))

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from support.made_records import ran
 
-from compat.results.files import RecordFiles
 from compat.results.record import encode_record, record_digest
+from compat.results.record_files import RecordFiles
 
 
 def kill(folder: Path, times: int, seed: int) -> None:

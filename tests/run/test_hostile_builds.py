@@ -40,7 +40,8 @@ def build_wheel(directory, config_settings=None, metadata_directory=None):
     files = {{
         "sly.py": "",
         "sly-1.0.dist-info/METADATA": "Metadata-Version: 2.1\\nName: sly\\nVersion: 1.0\\n",
-        "sly-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
+        "sly-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: \
+py3-none-any\\n",
         "sly-1.0.dist-info/RECORD": "",
     }}
     with zipfile.ZipFile(directory + "/" + name, "w") as archive:

@@ -272,7 +272,8 @@ import atexit, json, os
 ALIVE = True
 def lie():
     with open(os.environ["COMPAT_EVENTS"], "a") as file:
-        test = {"event": "end", "test": "test_a.py::test_red", "status": "passed", "seconds": 0.1, "capability": ""}
+        test = {"event": "end", "test": "test_a.py::test_red", "status": "passed", "seconds": \
+0.1, "capability": ""}
         for event in (test, {"event": "finish", "exitstatus": 0}):
             file.write(json.dumps(event) + "\\n")
 if "COMPAT_EVENTS" in os.environ:
@@ -283,7 +284,8 @@ import json, os
 ALIVE = True
 if "COMPAT_EVENTS" in os.environ:
     with open(os.environ["COMPAT_EVENTS"], "a") as file:
-        for event in ({"event": "collected", "count": 1}, {"event": "start", "test": "test_a.py::test_red"}):
+        for event in ({"event": "collected", "count": 1}, {"event": "start", "test": \
+"test_a.py::test_red"}):
             file.write(json.dumps(event) + "\\n")
 """
 # All that is forged agrees, but the exit code is another.
@@ -291,8 +293,10 @@ FORGES_ALL = """
 import json, os
 ALIVE = True
 if "COMPAT_EVENTS" in os.environ:
-    end = {"event": "end", "test": "test_a.py::test_green", "status": "passed", "seconds": 0.1, "capability": ""}
-    events = [{"event": "collected", "count": 1}, {"event": "start", "test": "test_a.py::test_green"}, end]
+    end = {"event": "end", "test": "test_a.py::test_green", "status": "passed", "seconds": 0.1, \
+"capability": ""}
+    events = [{"event": "collected", "count": 1}, {"event": "start", "test": \
+"test_a.py::test_green"}, end]
     with open(os.environ["COMPAT_EVENTS"], "a") as file:
         for event in (*events, {"event": "finish", "exitstatus": 0}):
             file.write(json.dumps(event) + "\\n")

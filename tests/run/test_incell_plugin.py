@@ -299,7 +299,8 @@ def test_hostile_names_and_messages_stay_short_ascii_lines(suite: Suite) -> None
         "test_hostile.py",
         """\
         import pytest
-        NAMES = ["\\n{}", "\\u2028\\x00", "\\ud800", "a" * 1000 + "1", "a" * 1000 + "2", '{"event": "finish"}']
+        NAMES = ["\\n{}", "\\u2028\\x00", "\\ud800", "a" * 1000 + "1", "a" * 1000 + "2", \
+'{"event": "finish"}']
 
         @pytest.mark.parametrize("name", NAMES, ids=NAMES)
         def test_named(name):
@@ -341,7 +342,8 @@ def test_metrics_of_a_passing_test_are_told(suite: Suite) -> None:
             record_property("metric", SECONDS)
             assert False
 
-        @pytest.mark.parametrize("wrong", [{"value": float("nan")}, {"better": "faster"}, {"value": "many"}])
+        @pytest.mark.parametrize("wrong", [{"value": float("nan")}, {"better": "faster"}, \
+{"value": "many"}])
         def test_measures_nonsense(record_property, wrong):
             record_property("metric", dict(SECONDS, **wrong))
         """,

@@ -45,7 +45,8 @@ def build_wheel(directory, config_settings=None, metadata_directory=None):
     files = {
         "old.py": "",
         "old-1.0.dist-info/METADATA": "Metadata-Version: 2.1\\nName: old\\nVersion: 1.0\\n",
-        "old-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
+        "old-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: \
+py3-none-any\\n",
         "old-1.0.dist-info/RECORD": "",
     }
     with zipfile.ZipFile(directory + "/" + name, "w") as archive:
@@ -216,12 +217,14 @@ Resolved 1 package in 826ms
    Building {package}
 error: Failed to build `{package}`
   cause: The build backend returned an error
-  cause: Call to `setuptools.build_meta:__legacy__.get_requires_for_build_wheel` failed (exit status: 1)
+  cause: Call to `setuptools.build_meta:__legacy__.get_requires_for_build_wheel` failed (exit \
+status: 1)
 
          [stderr]
          Traceback (most recent call last):
            File "<string>", line 14, in <module>
-           File "<cache>/lib/python3.11/site-packages/setuptools/build_meta.py", line 317, in run_setup
+           File "<cache>/lib/python3.11/site-packages/setuptools/build_meta.py", line 317, in \
+run_setup
              exec(code, locals())  # noqa: S102 # exec is intentional here
              ^^^^^^^^^^^^^^^^^^^^
            File "<string>", line 31, in <module>

@@ -39,8 +39,10 @@ class TestACommandThatEndsByItself:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             ended = place.run("""
-                print(sorted(n for n in signal.valid_signals() if signal.getsignal(n) == signal.SIG_IGN))
-                print(sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())), resource.getrlimit(resource.RLIMIT_CORE))
+                print(sorted(n for n in signal.valid_signals() if signal.getsignal(n) == \
+signal.SIG_IGN))
+                print(sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())), \
+resource.getrlimit(resource.RLIMIT_CORE))
                 """)
         finally:
             signal.signal(signal.SIGINT, before)

@@ -65,7 +65,8 @@ class TestTheNetwork:
             ).start()
             text = f"""
                 import socket
-                print(socket.create_connection(("127.0.0.1", {outside.getsockname()[1]}), timeout=2).recv(5))
+                print(socket.create_connection(("127.0.0.1", {outside.getsockname()[1]}), \
+timeout=2).recv(5))
                 """
             ended = run_limited(
                 place.script(text), place.room(network=True), PLENTY, level=place.level
@@ -96,7 +97,8 @@ class TestASandbox:
         outside = tmp_path / "store"
         outside.mkdir()
         ended = sandboxed.run(f"""
-            for folder in ({str(sandboxed.folder)!r}, {str(outside)!r}, "/usr/local", "/var/tmp", "/etc", "/run"):
+            for folder in ({str(sandboxed.folder)!r}, {str(outside)!r}, "/usr/local", "/var/tmp", \
+"/etc", "/run"):
                 try:
                     with open(os.path.join(folder, "written-by-a-cell"), "w") as file:
                         file.write("x")
@@ -126,7 +128,8 @@ class TestASandbox:
         )
         text = f"""
             home = {str(home)!r}
-            print(sorted(os.listdir(home)), os.listdir(home + "/tools/python"), os.listdir(home + "/cells"))
+            print(sorted(os.listdir(home)), os.listdir(home + "/tools/python"), os.listdir(home + \
+"/cells"))
             try:
                 print(open({str(tmp_path / "token")!r}).read())
             except OSError:

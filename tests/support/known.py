@@ -17,12 +17,12 @@ from compat import files
 from compat.declare.load import Declared
 from compat.declare.policy import Policy
 from compat.index.kept import encode_catalogue
+from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Inputs, Lock, Pin
-from compat.lock.text import encode_lock
 from compat.plan.cell import Cell, parse_cell
 from compat.plan.plan import plan
-from compat.results.files import RecordFiles
 from compat.results.record import Capability, Record
+from compat.results.record_files import RecordFiles
 from compat.results.snapshot import Snapshot, snapshot
 from compat.results.verdict import EvaluationContext
 from compat.run.outcome import parse_outcome

@@ -18,10 +18,10 @@ from support.fake_index import FakeIndex
 from support.github_api import GitHubApi, serving
 from support.zoo import SERIES, pytest_and_its_needs, serve, wheel
 
+from compat.lock.lock_text import decode_pins
 from compat.lock.lockfile import lock_digest
-from compat.lock.text import decode_pins
-from compat.results.files import RecordFiles
 from compat.results.record import decode_record
+from compat.results.record_files import RecordFiles
 
 PATCH = ".".join(map(str, sys.version_info[:3]))
 MATRIX = f"""\

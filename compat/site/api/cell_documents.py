@@ -252,8 +252,10 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Entry) -> CellD
         explained=None if issue is None else issue.because,
         reasons=verdict.reasons,
         obstacle=entry.obstacle,
-        capabilities=tuple(_explained(report, entry, each) for each in verdict.capabilities),
-        helpers=tuple(_explained(report, entry, each) for each in verdict.helpers),
+        capabilities=tuple(
+            _explained(report, entry, capability) for capability in verdict.capabilities
+        ),
+        helpers=tuple(_explained(report, entry, helper) for helper in verdict.helpers),
         metrics=records[-1].metrics if records else (),
         runs=tuple(map(_run, records)),
         log=records[-1].log if records else "",
@@ -274,7 +276,9 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Entry) -> CellD
 
 
 def _row(report: MatrixReport, entry: Entry) -> CellRow:
-    statuses = {each.id: _LETTERS[each.status] for each in entry.verdict.capabilities}
+    statuses = {
+        capability.id: _LETTERS[capability.status] for capability in entry.verdict.capabilities
+    }
     letters = "".join(statuses.get(name, "-") for name in report.asked)
     return CellRow(**asdict(cell_summary(report, entry)), capabilities=letters)
 

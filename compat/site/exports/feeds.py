@@ -61,7 +61,7 @@ def feed_entries(report: MatrixReport) -> Iterator[FeedEntry]:
     """Yield the events up to the report's day, in no order."""
     yield from (_change(report, event) for event in _newest(report.events))
     yield from _releases(report)
-    yield from (_proposal(report, each) for each in report.proposals if each.is_open)
+    yield from (_proposal(report, proposal) for proposal in report.proposals if proposal.is_open)
     yield from _silence(report)
 
 

@@ -85,7 +85,7 @@ class Printer:
                 template="about.html",
                 title=first.removeprefix("# "),
                 about=f"{first.removeprefix('# ')}: documentation of compat.",
-                view=partial(document, text, page_path),
+                view=partial(documentation_html, text, page_path),
                 inputs=digest(
                     self.edition.base_url,
                     text,
@@ -142,7 +142,7 @@ def html_of_markdown(text: str) -> Markup:
     return Markup("".join((first, *tables)))
 
 
-def document(text: str, path: str) -> Markup:
+def documentation_html(text: str, path: str) -> Markup:
     """Return a text of the documentation as HTML for the page at the path; links between its
     files lead to pages.
     """

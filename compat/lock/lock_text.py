@@ -53,8 +53,8 @@ def read_digest(text: str) -> str:
     """Return the digest that a lock's head names, without reading the rest; empty when it names
     none.
     """
-    found = re.search(r"^# digest: ([0-9a-f]{64})$", text[:20_000], re.MULTILINE)
-    return found[1] if found else ""
+    match = re.search(r"^# digest: ([0-9a-f]{64})$", text[:20_000], re.MULTILINE)
+    return match[1] if match else ""
 
 
 def decode_pins(text: str) -> list[Pin]:
@@ -90,10 +90,10 @@ def _own_pins(body: str, digest: str) -> tuple[Pin, ...]:
 @lru_cache(maxsize=20_000)
 def _own_pin(line: str) -> Pin:
     """The pin of a line of the digest; locks of one matrix have most of theirs in common."""
-    found = _LINE.fullmatch(line)
-    if found is None:
+    match = _LINE.fullmatch(line)
+    if match is None:
         raise ValueError(f"{line[:80]!r} is not an exact pin")
-    return Pin(name=found[1], version=_version(found[2]), hashes=tuple(found[3].split()))
+    return Pin(name=match[1], version=_version(match[2]), hashes=tuple(match[3].split()))
 
 
 def parse_exact(text: str) -> tuple[str, Version]:
@@ -156,7 +156,7 @@ def encode_pin(pin: Pin) -> str:
 
 def _split(text: str) -> tuple[dict[str, list[str]], str]:
     head: dict[str, list[str]] = {}
-    begin = found.start() if (found := _BODY.search(text)) else len(text)
+    begin = match.start() if (match := _BODY.search(text)) else len(text)
     for key, value in _HEAD.findall(text, 0, begin):
         head.setdefault(key, []).append(value)
     return head, text[begin:]

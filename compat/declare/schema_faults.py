@@ -16,8 +16,8 @@ from jsonschema.validators import extend
 
 from compat.declare.faults import Finding, Part, Path, capped, choice, faults_of, kind_of, shown
 from compat.declare.matrix import decode_custom, parse_condition, parse_pin
+from compat.declare.parsing import parse_requirement, parse_specifier, parse_version
 from compat.declare.schema import REFERENCE, definitions
-from compat.declare.text import parse_requirement, parse_specifier, parse_version
 from compat.errors import Fault
 from compat.value import StrictValue
 
@@ -162,8 +162,8 @@ def _misfit(name: str, instance: Any) -> Errors:
         msgspec.convert(instance, kind, dec_hook=decode_custom)
     except msgspec.ValidationError as error:
         message = str(error)
-        at = _MSGSPEC_PATH.search(message)
-        parts = _MSGSPEC_PART.finditer(at["path"]) if at else ()
+        match = _MSGSPEC_PATH.search(message)
+        parts = _MSGSPEC_PART.finditer(match["path"]) if match else ()
         yield ValidationError(
             _MSGSPEC_PATH.sub("", message),
             validator="bad-value",
