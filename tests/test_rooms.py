@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from measure import FILLERS
 
 HOUSE = Path(__file__).parent.parent / "compat"
 # Left to right: a module imports its own room and those before it.
@@ -228,6 +229,34 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
         "common",
         "manager",
     }
+
+
+def test_a_public_name_has_one_meaning() -> None:
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    owners: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in tree_of(path).body:
+            if isinstance(node, kinds) and not _private(node.name):
+                owners.setdefault(node.name, []).append(name_of(path))
+    assert not {name: paths for name, paths in owners.items() if len(paths) > 1}
+
+
+def test_two_modules_share_no_name() -> None:
+    # A command's module is named after the command, whatever the room behind it calls its own.
+    stems = [path.stem for path in MODULES if room_of(path) != "cli" and path.stem[0] != "_"]
+    assert not {stem for stem in stems if stems.count(stem) > 1}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_local_says_what_it_holds(path: Path) -> None:
+    functions_of = functions(tree_of(path))
+    stored = {
+        node.id
+        for function in functions_of
+        for node in ast.walk(function)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    assert not stored & FILLERS
 
 
 def test_half_of_all_functions_are_short() -> None:

@@ -31,19 +31,19 @@ RunCell = Callable[[Job, Bench, datetime.datetime, threading.Event], Evidence]
 
 
 class Reporter(Protocol):
-    """Something that is told how a run goes on. Called from the workers' threads."""
+    """Progress of a run; each method is called from the thread of the worker. Workers count from 0."""
 
     def began(self, worker: int, job: Job) -> None:
-        """A cell began."""
+        """Called before the first attempt at a cell, and not for the worker's canary."""
 
     def ended(self, worker: int, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
-        """A cell ended; the attempts are all that were made."""
+        """Called after the last attempt at a cell; `attempts` are all that were made."""
 
     def faulted(self, worker: int, job: Job, why: str) -> None:
-        """A cell has no result, as compat itself failed with it; the worker goes on."""
+        """Called in place of `ended` when compat itself failed with a cell; the worker goes on."""
 
     def stopped(self, worker: int, why: str) -> None:
-        """A worker takes no more cells."""
+        """Called once when a worker takes no more cells before all are done."""
 
 
 class SilentReporter:

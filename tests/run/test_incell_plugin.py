@@ -69,7 +69,7 @@ class Suite:
 
     def run(self, *arguments: str, **environment: str) -> tuple[int, list[Event], str]:
         with self.start(*arguments, **environment) as process:
-            output, _ = process.communicate(timeout=60)
+            output, _ = process.communicate(timeout=600)
             return process.returncode, self.lines(), output
 
     def lines(self) -> list[Event]:

@@ -27,7 +27,7 @@ def site(cell: Path) -> Path:
 def probe(cell: Path, module: str) -> tuple[int, dict[str, Any] | None]:
     out = cell / "probe.json"
     command = [str(cell / "bin" / "python"), "-I", str(PROBE), str(out), module]
-    done = subprocess.run(command, check=False, capture_output=True, timeout=60, cwd=cell)
+    done = subprocess.run(command, check=False, capture_output=True, timeout=600, cwd=cell)
     return done.returncode, json.loads(out.read_text(encoding="ascii")) if out.exists() else None
 
 
@@ -118,7 +118,7 @@ def test_a_stack_dump_can_be_asked_for(cell: Path) -> None:
         "import os, signal\ndef waits():\n    os.kill(os.getpid(), signal.SIGUSR1)\nwaits()\n",
     )
     command = [str(cell / "bin" / "python"), "-I", str(PROBE), str(cell / "probe.json"), "subject"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0
     assert "in waits" in done.stderr
 

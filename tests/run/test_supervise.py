@@ -95,7 +95,8 @@ class TestTime:
             while True:
                 time.sleep(0.01)
             """,
-            wall_seconds=0.5,
+            # Long enough for an interpreter to start on a machine under load.
+            wall_seconds=5,
         )
         assert (ended.by, ended.exit_code) == ("wall-time", None)
         assert place.log.read_text() == "goodbye\n"
