@@ -42,12 +42,12 @@ def uv_lines(lock: Lock, at: Whereabouts) -> tuple[str, ...]:
     first = f"uv venv --python {series(lock)} {FOLDER}"
     if not in_two_steps(lock):
         return first, f"{install} -r {quote(at.lock)}"
-    pins, given = at.pins or "pins.txt", at.given or "given.txt"
+    pins, subject_file = at.pins or "pins.txt", at.given or "given.txt"
     return (
         first,
         *(() if at.pins and at.given else _split(lock, at.lock)),
         f"{install} -r {quote(pins)}",
-        f"{install} --python-version {lock.inputs.install_as_python} -r {quote(given)}",
+        f"{install} --python-version {lock.inputs.install_as_python} -r {quote(subject_file)}",
     )
 
 
@@ -79,8 +79,8 @@ def parts(lock: Lock) -> tuple[str, str]:
     """Return the two requirements files of a lock: everything but the given subject, and that
     alone.
     """
-    given = "" if lock.inputs.injected_pin is None else lock.inputs.injected_pin.name
-    texts = [(pin.name == given, encode_pin(pin)) for pin in lock.pins]
+    injected = "" if lock.inputs.injected_pin is None else lock.inputs.injected_pin.name
+    texts = [(pin.name == injected, encode_pin(pin)) for pin in lock.pins]
     rest, subject = (
         "".join(f"{text}\n" for is_given, text in texts if is_given is side)
         for side in (False, True)

@@ -35,12 +35,12 @@ def trade_off(matrix: Matrix, best: TestedCombination, other: TestedCombination)
     gained = ", ".join(_gain(matrix, other, respect) for respect in better_in(matrix, other, best))
     worse = (respect for respect in better_in(matrix, best, other) if respect != "days")
     lost = ", ".join(_loss(matrix, other, respect) for respect in worse)
-    said = (
+    sentence = (
         f"{gained}, but {lost}"
         if gained and lost
         else gained or lost or "the same, locked another way"
     )
-    return f"{said[0].upper()}{said[1:]}."
+    return f"{sentence[0].upper()}{sentence[1:]}."
 
 
 def better_in(matrix: Matrix, one: TestedCombination, other: TestedCombination) -> tuple[str, ...]:

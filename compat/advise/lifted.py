@@ -54,7 +54,7 @@ def lifted(facts: Feasibility, cell: Cell, lock: Lock) -> tuple[Lifted, ...]:
     lifteds = sorted([*_python(facts, cell, lock), *_packages(facts, cell, lock)], key=_place)
     return tuple(
         Lifted(
-            packages=tuple(name for one in alike for name in one.packages),
+            packages=tuple(name for requirement in alike for name in requirement.packages),
             **dict(zip(_KEYS, kind, strict=True)),
         )
         for kind, alike in groupby(lifteds, key=_kind)
@@ -64,12 +64,17 @@ def lifted(facts: Feasibility, cell: Cell, lock: Lock) -> tuple[Lifted, ...]:
 _KEYS = ("published", "instead", "rule", "because")
 
 
-def _kind(one: Lifted) -> tuple[str, ...]:
-    return one.published, one.instead, one.rule, one.because
+def _kind(requirement: Lifted) -> tuple[str, ...]:
+    return requirement.published, requirement.instead, requirement.rule, requirement.because
 
 
-def _place(one: Lifted) -> tuple[object, ...]:
-    return one.packages[0] != "Python", one.rule, one.instead, one.packages
+def _place(requirement: Lifted) -> tuple[object, ...]:
+    return (
+        requirement.packages[0] != "Python",
+        requirement.rule,
+        requirement.instead,
+        requirement.packages,
+    )
 
 
 def _python(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[Lifted]:
@@ -136,7 +141,7 @@ def _kept(requirements: Iterable[Asked], locked: Version) -> bool:
 
 def _shown(specifiers: Iterable[SpecifierSet]) -> str:
     """The published specifiers as people say them: an exact one is its version."""
-    texts = sorted({str(one) for specifier in specifiers for one in specifier})
+    texts = sorted({str(clause) for specifier in specifiers for clause in specifier})
     exact = [
         text.removeprefix("==")
         for text in texts

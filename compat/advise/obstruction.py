@@ -95,11 +95,11 @@ def _failure(
 
 
 def _lacking(verdict: Verdict, request: Request) -> Iterator[str]:
-    said = {"no": "fails", "absent": "is not there"}
+    wording = {"no": "fails", "absent": "is not there"}
     statuses = {capability.id: capability.status for capability in verdict.capabilities}
     for need in request.needs:
         if statuses.get(need) != "yes":
-            yield f"{need} {said.get(statuses.get(need, ''), 'was not tested')}"
+            yield f"{need} {wording.get(statuses.get(need, ''), 'was not tested')}"
 
 
 def _other_versions(proof: TestedCombination, request: Request) -> Iterator[str]:

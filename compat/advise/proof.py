@@ -124,20 +124,20 @@ class Ranks:
 
     def _steps(self, proof: TestedCombination, axis: str, asked: Collection[Version]) -> int:
         places = self.positions[axis]
-        at = places[proof.cell.on(axis).version]
-        return min((abs(at - places[version]) for version in asked), default=len(places))
+        position = places[proof.cell.on(axis).version]
+        return min((abs(position - places[version]) for version in asked), default=len(places))
 
 
 def positions(snapshot: Snapshot) -> dict[str, dict[Version, int]]:
     """Return the number of each coordinate on its axis, oldest first; those that only records know
     are among them.
     """
-    found: dict[str, dict[Version, int]] = {}
+    by_axis: dict[str, dict[Version, int]] = {}
     for axis in snapshot.matrix.axes:
         known = {coordinate.version for coordinate in axis_coordinates(axis, snapshot.catalogue)}
         known |= {entry.cell.on(axis.name).version for entry in snapshot.known}
-        found[axis.name] = {version: number for number, version in enumerate(sorted(known))}
-    return found
+        by_axis[axis.name] = {version: number for number, version in enumerate(sorted(known))}
+    return by_axis
 
 
 def proofs(snapshot: Snapshot, locks: Mapping[str, Lock]) -> tuple[TestedCombination, ...]:

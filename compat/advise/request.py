@@ -75,12 +75,12 @@ def meets(specifier: SpecifierSet, at: Version, releases: Iterable[Version]) -> 
     A specifier with no more numbers than the coordinate speaks of the coordinate, so that `==2.11`,
     `<=2.11` and `!=2.11` mean the series 2.11; one with more numbers speaks of releases.
     """
-    coarse = [one for one in specifier if _numbers(one) <= len(at.release)]
-    fine = [one for one in specifier if _numbers(one) > len(at.release)]
-    if not all(one.contains(at, prereleases=True) for one in coarse):
+    coarse = [clause for clause in specifier if _numbers(clause) <= len(at.release)]
+    fine = [clause for clause in specifier if _numbers(clause) > len(at.release)]
+    if not all(clause.contains(at, prereleases=True) for clause in coarse):
         return False
     return not fine or any(
-        all(one.contains(release, prereleases=True) for one in fine) for release in releases
+        all(clause.contains(release, prereleases=True) for clause in fine) for release in releases
     )
 
 
@@ -137,9 +137,9 @@ def _axis(name: str, matrix: Matrix) -> Axis:
     names: dict[str, Axis] = {}
     for axis in matrix.axes:
         spoken = (axis.name, axis.short, label(axis))
-        names |= {canonicalize_name(one): axis for one in spoken}
-    found = names.get(canonicalize_name(name))
-    if found is None:
+        names |= {canonicalize_name(spelling): axis for spelling in spoken}
+    match = names.get(canonicalize_name(name))
+    if match is None:
         near = difflib.get_close_matches(canonicalize_name(name), names, n=1)
         hint = (
             f"did you mean {near[0]}?"
@@ -147,7 +147,7 @@ def _axis(name: str, matrix: Matrix) -> Axis:
             else f"it has {', '.join(label(axis) for axis in matrix.axes)}"
         )
         raise UsageError.of(f"matrix {matrix.name!r} has no axis {name!r}", hint=hint)
-    return found
+    return match
 
 
 def _need(need: str, capabilities: Sequence[str]) -> str:

@@ -97,9 +97,9 @@ class _Sentences:
 class _Installable:
     """A card with its commands."""
 
-    def __init__(self, card: Card, at: Callable[[Lock], Whereabouts]) -> None:
+    def __init__(self, card: Card, whereabouts_of: Callable[[Lock], Whereabouts]) -> None:
         self.card = card
-        self.commands = commands(card.lock, at(card.lock))
+        self.commands = commands(card.lock, whereabouts_of(card.lock))
 
 
 def advise_rows(advisor: Advisor, at: Callable[[Lock], Whereabouts]) -> AdviceTable:

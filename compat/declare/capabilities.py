@@ -120,11 +120,11 @@ def described(files: Mapping[str, str]) -> tuple[Described, ...]:
 
     A file that is not Python, and a marker whose values are not literals, declare nothing.
     """
-    found: dict[str, Described] = {}
+    by_id: dict[str, Described] = {}
     for name in sorted(files):
-        for one in _of_file(name, files[name]):
-            found.setdefault(one.id, one)
-    return tuple(found[name] for name in sorted(found))
+        for capability in _of_file(name, files[name]):
+            by_id.setdefault(capability.id, capability)
+    return tuple(by_id[name] for name in sorted(by_id))
 
 
 def _of_file(name: str, text: str) -> Iterator[Described]:
@@ -206,7 +206,7 @@ def _text(value: object) -> str:
 def _groups(value: object) -> tuple[tuple[str, ...], ...]:
     if not isinstance(value, list | tuple):
         return ()
-    groups = ((one,) if isinstance(one, str) else one for one in value)
+    groups = ((entry,) if isinstance(entry, str) else entry for entry in value)
     return tuple(
         tuple(str(name) for name in group) for group in groups if isinstance(group, list | tuple)
     )

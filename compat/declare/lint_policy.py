@@ -62,15 +62,15 @@ def _expired(policy: Policy, today: datetime.date) -> Iterator[Finding]:
 
 def _dead(policy: Policy, matrix: Matrix) -> Iterator[Finding]:
     floors, names = {floor.axis for floor in matrix.floors}, {axis.name for axis in matrix.axes}
-    for key, does, kept in (("windows", "moves", "window"), ("holds", "holds", "hold")):
+    for key, does, noun in (("windows", "moves", "window"), ("holds", "holds", "hold")):
         for i, entry in enumerate(getattr(policy, key)):
             if entry.axis in names - floors:
                 message = f"{does} nothing: the matrix declares no floor of axis {entry.axis!r}"
                 yield Finding(
-                    f"dead-{kept}",
+                    f"dead-{noun}",
                     (key, i, "axis"),
                     message,
-                    f"declare the floor, or delete the {kept}",
+                    f"declare the floor, or delete the {noun}",
                 )
 
 

@@ -60,12 +60,12 @@ def explained(document: dict[str, Any], kind: type[StrictValue], source: str) ->
     place.
     """
     errors = _validator(kind).iter_errors(document)
-    found = list(islice(errors, MOST_FOUND))
+    collected = list(islice(errors, MOST_FOUND))
     first: dict[Path, ValidationError] = {}
-    for error in found:
+    for error in collected:
         first.setdefault(tuple(error.absolute_path), error)
     findings = (_finding(error, path) for path, error in first.items())
-    return capped(faults_of(source, findings), source, complete=len(found) < MOST_FOUND)
+    return capped(faults_of(source, findings), source, complete=len(collected) < MOST_FOUND)
 
 
 def _finding(error: ValidationError, path: Path) -> Finding:

@@ -125,8 +125,8 @@ def _unparsable(matrix: Matrix, texts: Mapping[str, str], folder: str) -> Iterat
     tell.
     """
     oldest = min(release.release[:2] for release in matrix.interpreters.releases)
-    here = sys.version_info[:2]
-    if oldest > here or any("collect_ignore" in text for text in texts.values()):
+    running = sys.version_info[:2]
+    if oldest > running or any("collect_ignore" in text for text in texts.values()):
         return
     for name, text in sorted(texts.items()):
         if not name.endswith(".py"):

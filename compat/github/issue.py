@@ -90,9 +90,9 @@ def issue_decision(
     """
     ours = sorted(
         (
-            (issue, found)
+            (issue, marked_body)
             for issue in labelled
-            if (found := marked(issue.body, thread.key)) is not None
+            if (marked_body := marked(issue.body, thread.key)) is not None
         ),
         key=lambda pair: pair[0].number,
     )
@@ -107,8 +107,8 @@ def issue_decision(
         return _over(standing, thread)
     if standing:
         return _updated(wanted, standing[0][0], thread)
-    for issue, found in ours:
-        if found.digest == wanted.digest and not found.withdrawn:
+    for issue, marked_body in ours:
+        if marked_body.digest == wanted.digest and not marked_body.withdrawn:
             return LeaveIssue(
                 because="a person closed it; compat asks again when the evidence is another",
                 issue=issue,
@@ -123,8 +123,8 @@ def issue_decision(
 def _over(standing: list[tuple[Issue, Marked]], thread: IssueKey) -> IssueStep:
     if not standing:
         return NoIssue(because="there is nothing to say")
-    issue, found = standing[0]
-    if found.withdrawn:
+    issue, marked_body = standing[0]
+    if marked_body.withdrawn:
         return LeaveIssue(because="compat closed it and a person opened it again", issue=issue)
     return _closed(
         issue,

@@ -97,7 +97,7 @@ def faults(markdown: str) -> tuple[str, ...]:
     """Return what in a whole Markdown text would come alive or is hidden; empty when nothing is."""
     tokens = list(_flat(_READER.parse(markdown)))
     shown = "\n".join(token.content for token in tokens)
-    found = [
+    token_faults = [
         *(
             f"HTML: {token.content.strip()}"
             for token in tokens
@@ -122,7 +122,8 @@ def faults(markdown: str) -> tuple[str, ...]:
         ),
     ]
     return tuple(
-        visible(fault) for fault in (*found, *_faults_anywhere(markdown), *_faults_anywhere(shown))
+        visible(fault)
+        for fault in (*token_faults, *_faults_anywhere(markdown), *_faults_anywhere(shown))
     )
 
 

@@ -86,22 +86,22 @@ def new_words(words: Words, title: str, body: str, key: str) -> tuple[str | None
     The same evidence changes nothing, whatever people did to the text. Other evidence replaces our
     part of the body, and the title unless somebody gave it another one.
     """
-    found = marked(body, key)
-    if found is not None and found.digest == words.digest and not found.withdrawn:
+    marked_body = marked(body, key)
+    if marked_body is not None and marked_body.digest == words.digest and not marked_body.withdrawn:
         return None, None
-    if found is None:
+    if marked_body is None:
         above = f"{body.rstrip()}\n\n" if body.strip() else ""
-        found = Marked(above=above, text="", below="", digest="", title="")
-    ours = found.title == short_digest(title) and title != words.title
-    return words.title if ours else None, _remarked(words, found).written(key)
+        marked_body = Marked(above=above, text="", below="", digest="", title="")
+    ours = marked_body.title == short_digest(title) and title != words.title
+    return words.title if ours else None, _remarked(words, marked_body).written(key)
 
 
 def withdrawn(body: str, key: str) -> str:
     """Return the body with the note that we, and no person, closed this."""
-    found = marked(body, key) or Marked(
+    marked_body = marked(body, key) or Marked(
         above=f"{body.rstrip()}\n\n", text="", below="", digest="none", title="0"
     )
-    return msgspec.structs.replace(found, withdrawn=True).written(key)
+    return msgspec.structs.replace(marked_body, withdrawn=True).written(key)
 
 
 def short_digest(text: str) -> str:
@@ -109,9 +109,9 @@ def short_digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _remarked(words: Words, found: Marked) -> Marked:
+def _remarked(words: Words, marked_body: Marked) -> Marked:
     return msgspec.structs.replace(
-        found,
+        marked_body,
         text=words.body.strip("\n"),
         digest=words.digest,
         title=short_digest(words.title),

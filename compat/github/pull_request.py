@@ -253,8 +253,8 @@ def _sentence(person: str) -> str:
 def _over(pull: Pull | None) -> Step:
     if pull is None:
         return NoChange(because="there is nothing to propose")
-    found = marked(pull.body, KEY)
-    if found is not None and found.withdrawn:
+    marked_body = marked(pull.body, KEY)
+    if marked_body is not None and marked_body.withdrawn:
         return DeferToHuman(because="compat closed it and a person opened it again", pull=pull)
     comment = (
         "No move of a minimum version is open any more. compat closes this pull request itself."
@@ -280,9 +280,9 @@ def _planted(needed: DesiredPullRequest, state: RepositoryState) -> bool:
 
 def _opened(needed: DesiredPullRequest, state: RepositoryState, recreate_branch: bool) -> Step:
     for pull in state.pulls:
-        found = marked(pull.body, KEY)
-        evidence = found.digest if found is not None else pull.sealed
-        if evidence == needed.digest and not (found is not None and found.withdrawn):
+        marked_body = marked(pull.body, KEY)
+        evidence = marked_body.digest if marked_body is not None else pull.sealed
+        if evidence == needed.digest and not (marked_body is not None and marked_body.withdrawn):
             did = "merged and then taken back" if pull.state == "merged" else "closed by a person"
             return DeferToHuman(
                 because=f"it was {did}; compat asks again when the evidence is another", pull=pull

@@ -50,13 +50,15 @@ def _page(source: ReleaseSource, name: str) -> Package | None:
         return None
 
 
-def _unknown(matrix: Matrix, found: dict[str, Package], source: ReleaseSource) -> Iterator[Fault]:
+def _unknown(
+    matrix: Matrix, packages: dict[str, Package], source: ReleaseSource
+) -> Iterator[Fault]:
     """One fault for each axis whose package the index does not have, with the nearest name that is
     known here.
     """
-    known = sorted(_names_at_hand(matrix, found, source))
+    known = sorted(_names_at_hand(matrix, packages, source))
     for number, axis in enumerate(matrix.axes):
-        if not isinstance(axis, PackageAxis) or axis.normalised_name in found:
+        if not isinstance(axis, PackageAxis) or axis.normalised_name in packages:
             continue
         near = difflib.get_close_matches(axis.normalised_name, known, n=1)
         yield Fault(
@@ -67,18 +69,18 @@ def _unknown(matrix: Matrix, found: dict[str, Package], source: ReleaseSource) -
         )
 
 
-def _names_at_hand(matrix: Matrix, found: dict[str, Package], source: ReleaseSource) -> set[str]:
+def _names_at_hand(matrix: Matrix, packages: dict[str, Package], source: ReleaseSource) -> set[str]:
     """The packages that the matrix speaks of elsewhere, and those that its subject's newest release
     requires.
     """
     texts = [*matrix.requirements, *matrix.suite.requirements]
-    subject = found.get(matrix.subject_axis.normalised_name)
+    subject = packages.get(matrix.subject_axis.normalised_name)
     for release in () if subject is None else subject.selected(matrix.subject_axis.select)[-1:]:
         published = _release_with_metadata(release, source).published
         texts += () if published is None else published.requires_dist
     relaxed = {r.package for rule in matrix.rules for r in rule.relaxations}
     names = {name for text in texts if (name := re.split(r"[^\w.-]", text, maxsplit=1)[0])}
-    missing = {a.normalised_name for a in matrix.packages} - found.keys()
+    missing = {a.normalised_name for a in matrix.packages} - packages.keys()
     every = {str(canonicalize_name(name)) for name in names | relaxed | {matrix.suite.module}}
     return every - missing - {""}
 

@@ -45,7 +45,7 @@ def find(
         if info is not None and _fits(info, series):
             return _interpreter(info)
     try:
-        found = get_interpreter(
+        discovered = get_interpreter(
             f"cpython{minor_series(series)}",
             cache=cache,
             env=env,
@@ -53,7 +53,7 @@ def find(
         )
     except (RuntimeError, OSError):
         return None
-    return None if found is None else _interpreter(found)
+    return None if discovered is None else _interpreter(discovered)
 
 
 def _pyenv(series: Version, env: Mapping[str, str]) -> Iterator[Path]:

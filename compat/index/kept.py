@@ -92,11 +92,11 @@ def decode_catalogue(text: str, source: str) -> Catalogue:
     none.
     """
     try:
-        kept = msgspec.json.decode(text, type=_Kept)
+        stored = msgspec.json.decode(text, type=_Kept)
         required = tuple(
-            Required(package=_package(k), pins=k.pins, whole=k.whole) for k in kept.required
+            Required(package=_package(k), pins=k.pins, whole=k.whole) for k in stored.required
         )
-        return Catalogue(packages=tuple(map(_package, kept.packages)), required=required)
+        return Catalogue(packages=tuple(map(_package, stored.packages)), required=required)
     except (ValueError, RecursionError) as fault:
         hint = "compat discover MATRIX --write makes it anew"
         raise DeclarationError.of(f"is no catalogue: {fault}", path=source, hint=hint) from None
@@ -137,10 +137,10 @@ def _one_file_a_line(body: dict[str, object]) -> str:
     return text + "\n"
 
 
-def _package(kept: _Package | _Required) -> Package:
+def _package(package: _Package | _Required) -> Package:
     return Package(
-        name=canonicalize_name(kept.name),
-        releases=tuple(sorted(map(_release, kept.releases), key=_order)),
+        name=canonicalize_name(package.name),
+        releases=tuple(sorted(map(_release, package.releases), key=_order)),
     )
 
 

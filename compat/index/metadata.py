@@ -165,11 +165,11 @@ class MetadataReader:
             shutil.copyfileobj(response.raw, file)
             if artifact.sha256 is not None and _sha256(file) != artifact.sha256:
                 # A transfer that went wrong does the same, so this says nothing of the file.
-                told = "its hash is not the one that the index states"
+                reason = "its hash is not the one that the index states"
                 trouble = IndexUnreachable.of(
-                    f"{artifact.filename}: {told}", hint="do not trust this file"
+                    f"{artifact.filename}: {reason}", hint="do not trust this file"
                 )
-                raise trouble from NotMetadata(told)
+                raise trouble from NotMetadata(reason)
             try:
                 with zipfile.ZipFile(file) as wheel:
                     return _metadata_member(wheel, artifact.filename, self._limits)
@@ -211,8 +211,8 @@ def published_in(wheel: Path) -> Published:
                 _metadata_member(archive, wheel.name, ResponseLimits()), wheel.name
             )
     except (*DAMAGED, OSError) as error:
-        told = str(error) if isinstance(error, NotMetadata) else "it is not a readable wheel"
-        raise UnsoundFile.of(f"{wheel.name}: {told}", hint="do not trust this file") from error
+        reason = str(error) if isinstance(error, NotMetadata) else "it is not a readable wheel"
+        raise UnsoundFile.of(f"{wheel.name}: {reason}", hint="do not trust this file") from error
     return Published(
         requires_python=_specifier(saved_metadata.requires_python),
         requires_dist=saved_metadata.requires_dist,
@@ -250,8 +250,8 @@ def _parsed(text: bytes, filename: str) -> SavedMetadata:
     except (InvalidWheelFilename, InvalidVersion):
         same = False
     if not same:
-        told = f"{raw.get('name', 'nothing')} {raw.get('version', '')}".strip()
-        raise NotMetadata(f"its METADATA speaks of {told}")
+        identity = f"{raw.get('name', 'nothing')} {raw.get('version', '')}".strip()
+        raise NotMetadata(f"its METADATA speaks of {identity}")
     return SavedMetadata(
         requires_python=raw.get("requires_python"),
         requires_dist=tuple(raw.get("requires_dist", ())),

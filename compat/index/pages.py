@@ -43,12 +43,16 @@ class KeptPages:
         """Return the last good answer, fresh or not (its `is_expired` tells)."""
         try:
             with self._lock:
-                found = self._cache.get_response(_key(url))
+                response = self._cache.get_response(_key(url))
         except (
             Exception
         ):  # a damaged entry can raise anything: the store's converters have errors of their own
             return None
-        return found if isinstance(found, CachedResponse) and found.status_code == OK else None
+        return (
+            response
+            if isinstance(response, CachedResponse) and response.status_code == OK
+            else None
+        )
 
     def keep(self, url: str, response: requests.Response) -> None:
         """Keep a good answer."""

@@ -129,16 +129,16 @@ class PyPISource:
         page.
         """
         url = f"{without_login(index).rstrip('/')}/{name}/"
-        kept = self._pages.get(url)
-        before = None if kept is None else self._kept_files(kept, name)
-        if kept is not None and before is not None and not (kept.is_expired or self._refresh):
+        cached = self._pages.get(url)
+        before = None if cached is None else self._kept_files(cached, name)
+        if cached is not None and before is not None and not (cached.is_expired or self._refresh):
             return before
         try:
             response = self._web.get(url, headers={"Accept": pypi_simple.ACCEPT_JSON_PREFERRED})
             files = files_of(response, name)
         except UNREADABLE as error:
-            if kept is not None and before is not None:
-                return Files(files=before.files, stale_since=_utc(kept.created_at))
+            if cached is not None and before is not None:
+                return Files(files=before.files, stale_since=_utc(cached.created_at))
             if isinstance(error, BadStatus) and error.status == requests.codes.not_found:
                 return None
             raise unreachable(error, f"its page of {name!r}") from error
@@ -166,7 +166,7 @@ def files_of(response: requests.Response, name: str) -> Files:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pypi_simple.UnexpectedRepoVersionWarning)
         listed = _listed(response, name)
-    files = tuple(found for file in listed if (found := _artifact(file, name)) is not None)
+    files = tuple(artifact for file in listed if (artifact := _artifact(file, name)) is not None)
     if not files:
         raise ValueError("no usable file on the page")
     return Files(files=files)

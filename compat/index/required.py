@@ -68,7 +68,7 @@ def required(
         package = msgspec.structs.replace(package, releases=releases)
         return _required(package, pins, asked, source)
 
-    return tuple(found for found in each(of, names) if found is not None)
+    return tuple(entry for entry in each(of, names) if entry is not None)
 
 
 def _pins(matrix: Matrix, subject: Package) -> Pins:
@@ -141,8 +141,10 @@ def _with_metadata(release: Release, asked: frozenset[str], source: ReleaseSourc
     if published is None:
         return release
     texts = published.requires_dist
-    kept = tuple(t for t in texts if any(canonicalize_name(r.name) in asked for r in _parsed((t,))))
-    asks = Published(requires_python=published.requires_python, requires_dist=kept)
+    relevant = tuple(
+        t for t in texts if any(canonicalize_name(r.name) in asked for r in _parsed((t,)))
+    )
+    asks = Published(requires_python=published.requires_python, requires_dist=relevant)
     return msgspec.structs.replace(release, published=asks)
 
 

@@ -66,10 +66,10 @@ def settings(
     replaced by pip's private modules); a pip that is missing or broken counts as one that is not
     configured.
     """
-    for given in (*([] if index_url is None else [index_url]), *extra_index_urls):
-        if not is_remote(given):
+    for address in (*([] if index_url is None else [index_url]), *extra_index_urls):
+        if not is_remote(address):
             raise UsageError.of(
-                f"{without_credentials(given)!r} is not the address of a package index",
+                f"{without_credentials(address)!r} is not the address of a package index",
                 hint="an index address starts with https:// or http://",
             )
     listed = read_listing(_pip_config_list())

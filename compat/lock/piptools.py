@@ -70,9 +70,9 @@ class PipToolsLocker:
             compiler = self.prepare(inputs.python)
         with (
             IndexView(self._source, inputs.cutoff) as view,
-            tempfile.TemporaryDirectory(prefix="compat-lock-") as at,
+            tempfile.TemporaryDirectory(prefix="compat-lock-") as folder,
         ):
-            done = self._compile(compiler, inputs, view.url, Path(at))
+            done = self._compile(compiler, inputs, view.url, Path(folder))
         if view.unreachable is not None:
             raise view.unreachable
         if done.returncode == 0:
@@ -145,8 +145,8 @@ class PipToolsLocker:
         compiler = place / "bin" / "python"
         if (place / "ready").exists():
             return compiler
-        found = self._find_python(python)
-        if found is None:
+        interpreter = self._find_python(python)
+        if interpreter is None:
             raise ToolFailed.of(
                 f"the locker pip-tools needs Python {series}, and this machine has none",
                 hint=f"`uv python install {series}` gets one; the locker uv needs none",
@@ -158,7 +158,7 @@ class PipToolsLocker:
                 "--no-config",
                 "--quiet",
                 "--clear",
-                f"--python={found}",
+                f"--python={interpreter}",
                 str(place),
             ]
         )

@@ -66,8 +66,8 @@ def locked_cell(
 
     package_cutoffs: tuple[Cutoff, ...] = ()
 
-    def attempt(kept: frozenset[str]) -> Lock | Refusal:
-        inputs = inputs_of(facts, cell, kept)
+    def attempt(unrelaxed: frozenset[str]) -> Lock | Refusal:
+        inputs = inputs_of(facts, cell, unrelaxed)
         cutoffs = tuple(sorted((*inputs.cutoffs, *package_cutoffs), key=lambda c: c.package))
         inputs = msgspec.structs.replace(inputs, cutoffs=cutoffs)
         return lock_cell(locker, inputs, package_of, facts.matrix.margin_days)
@@ -79,13 +79,13 @@ def locked_cell(
     # found again.
     relaxed = facts.rules.relaxations(cell)
     package_cutoffs = tuple(c for c in answer.inputs.cutoffs if c.package not in relaxed)
-    kept: frozenset[str] = frozenset()
+    unrelaxed: frozenset[str] = frozenset()
     for group in _withdrawals(facts, cell, answer):
-        if group <= kept:
+        if group <= unrelaxed:
             continue
-        trial = attempt(kept | group)
+        trial = attempt(unrelaxed | group)
         if isinstance(trial, Lock):
-            answer, kept = trial, kept | group
+            answer, unrelaxed = trial, unrelaxed | group
     return answer
 
 
@@ -269,8 +269,8 @@ def _widened(
         freed = Cutoff(
             package=package, until=next((moment for moment in moments if moment > until), None)
         )
-        kept = (cutoff for cutoff in inputs.cutoffs if cutoff.package != package)
-        cutoffs = tuple(sorted((*kept, freed), key=lambda cutoff: cutoff.package))
+        others = (cutoff for cutoff in inputs.cutoffs if cutoff.package != package)
+        cutoffs = tuple(sorted((*others, freed), key=lambda cutoff: cutoff.package))
         return msgspec.structs.replace(inputs, cutoffs=cutoffs)
     return None
 

@@ -174,9 +174,9 @@ def _because(story: str, match: re.Match[str]) -> str:
     )
     end = min(
         (
-            at
+            position
             for mark in (", we can conclude", " we can conclude", " ERROR: ", " hint:", " cause: ")
-            if (at := story.find(mark, match.start())) > 0
+            if (position := story.find(mark, match.start())) > 0
         ),
         default=len(story),
     )

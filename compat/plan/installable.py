@@ -79,11 +79,11 @@ class Installable:
         reason.
         """
         axis, releases = self._axes[axis_name], self.releases(axis_name, version)
-        here = (f"{axis.short}{version}", f"{self._matrix.interpreters.short}{python}")
+        pair = (f"{axis.short}{version}", f"{self._matrix.interpreters.short}{python}")
         coordinate = f"{axis.package} {version}"
         if not releases:
             because = f"the index has no release {version} of {axis.package}"
-            return Obstacle(kind="no-artifact", between=here[:1], because=because)
+            return Obstacle(kind="no-artifact", between=pair[:1], because=because)
         reasons = {r.version: self.reason(r, python, ignores) for r in releases}
         kinds = {kind for kind, _ in reasons.values()}
         kind: Kind = next(k for k in ("no-artifact", "requires-python", "yanked") if k in kinds)
@@ -96,7 +96,7 @@ class Installable:
         else:
             each = by_reason({version: sentence for version, (_, sentence) in reasons.items()})
             because = f"{coordinate} cannot be installed on Python {python}: {each}"
-        return Obstacle(kind=kind, between=here[:1] if kind == "yanked" else here, because=because)
+        return Obstacle(kind=kind, between=pair[:1] if kind == "yanked" else pair, because=because)
 
 
 def required_python(release: Release, artifact: Artifact) -> SpecifierSet | None:

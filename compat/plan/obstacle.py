@@ -65,10 +65,12 @@ def conflict(
             for version, axes in zip(refused, by_axis, strict=True)
         }
         several = len(refused) + len(unusable) > 1
-        told = [f"{pin} ({at})" if several else pin for pin, at in grouped(pins).items()]
+        wanted = [
+            f"{pin} ({versions})" if several else pin for pin, versions in grouped(pins).items()
+        ]
         other = cell.on(axis.name)
         because = (
-            f"{subject.package} {coordinate.version} requires {axis.package} {' or '.join(told)},"
+            f"{subject.package} {coordinate.version} requires {axis.package} {' or '.join(wanted)},"
             f" not {other.version}"
         )
         between = [other.text]

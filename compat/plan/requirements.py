@@ -39,7 +39,7 @@ def active(published: Published | None, markers: dict[str, str]) -> tuple[Asked,
 
 def named(asked: tuple[Asked, ...], package: str) -> tuple[Asked, ...]:
     """Return the requirements on one package, by normalised name."""
-    return tuple(one for one in asked if one.name == package)
+    return tuple(requirement for requirement in asked if requirement.name == package)
 
 
 def _asked(requirement: Requirement) -> Asked:

@@ -42,10 +42,10 @@ def _together(evaluation: Evaluation, axis: Axis, other: Axis, floor: Version) -
     """The promised versions of another axis that can be had with some promised version of this one
     from a floor on.
     """
-    here = [other.name for other in evaluation.as_of.others].index(other.name)
+    position = [other.name for other in evaluation.as_of.others].index(other.name)
     versions = (v for v in evaluation.places.promised(axis.name) if v >= floor)
     return {
-        place[here]
+        place[position]
         for version in versions
         for place in evaluation.places.having(axis.name, version)
     }

@@ -122,15 +122,16 @@ class AsOf:
         """The entries of the newest release whose coordinates all existed; looking back, without
         the recipe `fresh`.
         """
-        kept = {name: frozenset(versions) for name, versions in self.existing.items()}
-        kept[self.matrix.subject] = frozenset(() if self.newest is None else self.newest[:1])
+        admitted = {name: frozenset(versions) for name, versions in self.existing.items()}
+        admitted[self.matrix.subject] = frozenset(() if self.newest is None else self.newest[:1])
         return tuple(
             entry
             for entry in self.snapshot.entries
             if entry.planned
             and not (self.looks_back and entry.cell.recipe == "fresh")
             and all(
-                coordinate.version in kept[coordinate.axis] for coordinate in entry.cell.coordinates
+                coordinate.version in admitted[coordinate.axis]
+                for coordinate in entry.cell.coordinates
             )
         )
 
@@ -193,7 +194,13 @@ class AsOf:
         markers = marker_values(patch, self.matrix.platform)
         asked = named(active(published, markers), axis.normalised_name)
         return (
-            SpecifierSet(",".join(str(one.specifier) for one in asked if str(one.specifier)))
+            SpecifierSet(
+                ",".join(
+                    str(requirement.specifier)
+                    for requirement in asked
+                    if str(requirement.specifier)
+                )
+            )
             if asked
             else None
         )
@@ -244,7 +251,7 @@ def until(catalogue: Catalogue, day: datetime.date) -> Catalogue:
 def _until(package: Package, day: datetime.date) -> Package:
     if package.first_uploaded is None:
         return package
-    kept = []
+    releases = []
     for release in package.releases:
         files = tuple(
             file
@@ -252,5 +259,5 @@ def _until(package: Package, day: datetime.date) -> Package:
             if file.uploaded is not None and file.uploaded.date() <= day
         )
         if files:
-            kept.append(msgspec.structs.replace(release, artifacts=files))
-    return msgspec.structs.replace(package, releases=tuple(kept))
+            releases.append(msgspec.structs.replace(release, artifacts=files))
+    return msgspec.structs.replace(package, releases=tuple(releases))

@@ -117,7 +117,7 @@ def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule
                 if scheduled_move.on <= until
             )
             bars += _bars(evaluation.as_of, axis)
-        coming.sort(key=lambda one: (one.on, one.axis))
+        coming.sort(key=lambda move: (move.on, move.axis))
         minimums = _minimums(evaluation.as_of.floors, coming, day)
     matrix = snapshot.matrix
     return Schedule(

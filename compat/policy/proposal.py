@@ -171,9 +171,9 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
         working = [cell for cell in self.evidence if cell.supports and cell.verdict != "broken"]
         published = {cell.place for cell in working if cell.recipe != "relaxed"}
         changed = {cell.place for cell in working} - published
-        some = "in part only" if published else "only"
+        extent = "in part only" if published else "only"
         parts = [
-            *([f"{some} with changed dependency pins"] if changed else []),
+            *([f"{extent} with changed dependency pins"] if changed else []),
             *(
                 ["but for failures that are explained"]
                 if any(cell.verdict == "partial" for cell in working)

@@ -42,13 +42,13 @@ def proposals(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
     evaluation = evaluation_on(snapshot, day)
     if evaluation is None or evaluation.as_of.newest is None:
         return ()
-    found: list[Proposal] = []
+    moves: list[Proposal] = []
     for axis in _moving(evaluation.as_of):
         lowered = next(
-            (proposal for proposal in found if proposal.kind == "lower" and proposal.is_open), None
+            (proposal for proposal in moves if proposal.kind == "lower" and proposal.is_open), None
         )
-        found += _Mover(evaluation, axis, lowered).proposals()
-    return tuple(found)
+        moves += _Mover(evaluation, axis, lowered).proposals()
+    return tuple(moves)
 
 
 def floors(snapshot: Snapshot, day: datetime.date) -> tuple[AxisFloor, ...]:

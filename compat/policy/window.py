@@ -110,12 +110,12 @@ def released_on(axis: PackageAxis, version: Version, catalogue: Catalogue) -> da
 
 def slots(came: Sequence[VersionRelease], window: Window, policy: Policy) -> tuple[Slot, ...]:
     """Return when the window lets the floor rise to each version, oldest version first."""
-    found = []
+    rises = []
     for index, version_release in enumerate(came):
         allowed = _allowed(came, index, window)
         on = None if allowed is None else move_day(allowed, policy)
-        found.append(Slot(came=version_release, allowed=allowed, on=on))
-    return tuple(found)
+        rises.append(Slot(came=version_release, allowed=allowed, on=on))
+    return tuple(rises)
 
 
 def move_day(day: datetime.date, policy: Policy) -> datetime.date:
@@ -155,17 +155,19 @@ def known_bad(policy: Policy, axis: str) -> frozenset[Version]:
     return frozenset(bad.version for bad in policy.known_bad if bad.axis == axis)
 
 
-def _allowed(came: Sequence[VersionRelease], index: int, window: Window) -> datetime.date | None:
-    version_release = came[index]
+def _allowed(
+    releases: Sequence[VersionRelease], index: int, window: Window
+) -> datetime.date | None:
+    version_release = releases[index]
     if window.months is not None:
         day: datetime.date = version_release.released + relativedelta(months=window.months)
         return day
     if window.minors is not None:
         newest = index + window.minors - 1
         return (
-            max(later.released for later in came[index : newest + 1])
-            if newest < len(came)
+            max(later.released for later in releases[index : newest + 1])
+            if newest < len(releases)
             else None
         )
-    ends = [before.ends + DAY for before in came[:index] if before.ends is not None]
+    ends = [before.ends + DAY for before in releases[:index] if before.ends is not None]
     return max([version_release.released, *ends])

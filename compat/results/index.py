@@ -135,12 +135,12 @@ class RecordIndex:
         read.
         """
         asked = "SELECT path, fault FROM files WHERE root = ? AND fault IS NOT NULL ORDER BY path"
-        found = self._sound(
+        rows = self._sound(
             store, lambda: self._connection.execute(asked, (_root(store),)).fetchall()
         )
         return tuple(
             Fault(code=RecordError.code, path=store.name(store.folder / path), message=fault)
-            for path, fault in found
+            for path, fault in rows
         )
 
     def close(self) -> None:
@@ -178,14 +178,14 @@ class RecordIndex:
         root = _root(store)
         asked = "SELECT path, size, mtime_ns FROM files WHERE root = ?"
         known = {path: tuple(state) for path, *state in self._connection.execute(asked, (root,))}
-        found = {f"{path.parent.name}/{path.name}": state for path, state in store.states()}
-        gone = known.keys() - found.keys()
-        changed = [path for path, state in found.items() if known.get(path) != state]
+        present = {f"{path.parent.name}/{path.name}": state for path, state in store.states()}
+        gone = known.keys() - present.keys()
+        changed = [path for path, state in present.items() if known.get(path) != state]
         if gone or changed:
             with _transaction(self._connection):
                 self._forget(root, [*gone, *changed])
                 for path in changed:
-                    self._keep(store, path, found[path])
+                    self._keep(store, path, present[path])
         return len(gone) + len(changed)
 
     def _forget(self, root: str, paths: Iterable[str]) -> None:
@@ -210,7 +210,7 @@ class RecordIndex:
         )
         started = record.started.isoformat(timespec="microseconds")
         attempts = msgspec.json.encode([str(outcome) for outcome in record.outcomes]).decode()
-        told = msgspec.msgpack.encode((record.capabilities, record.metrics, record.involved))
+        facts = msgspec.msgpack.encode((record.capabilities, record.metrics, record.involved))
         digests = (record.lock_digest, record.suite_digest)
         known = (
             path,
@@ -221,7 +221,7 @@ class RecordIndex:
             *digests,
             attempts,
             record.isolation,
-            told,
+            facts,
         )
         cursor = self._connection.execute(
             "INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -237,7 +237,7 @@ class RecordIndex:
                 *digests,
                 attempts,
                 record.isolation,
-                told,
+                facts,
                 _sum(*known),
             ),
         )
@@ -256,7 +256,7 @@ def _row(*columns: Any) -> RunRow:
     *known, told_sum = columns
     if _sum(*known) != told_sum:
         raise sqlite3.DatabaseError("a row of the index is damaged")
-    path, cell, started, outcome, seconds, lock_digest, suite_digest, attempts, isolation, told = (
+    path, cell, started, outcome, seconds, lock_digest, suite_digest, attempts, isolation, facts = (
         known
     )
     return RunRow(
@@ -269,7 +269,7 @@ def _row(*columns: Any) -> RunRow:
         suite_digest=suite_digest,
         attempts=attempts,
         isolation=isolation,
-        told=told,
+        told=facts,
     )
 
 
@@ -277,9 +277,9 @@ def _sum(*known: object) -> int:
     """A checksum of what a row says: SQLite's own checks look at its pages' structure, not at
     what stands in them.
     """
-    *texts, told = known
+    *texts, facts = known
     plain = "\0".join(map(str, texts)).encode()
-    return zlib.crc32(told if isinstance(told, bytes) else b"", zlib.crc32(plain))
+    return zlib.crc32(facts if isinstance(facts, bytes) else b"", zlib.crc32(plain))
 
 
 def _opened(path: Path | None) -> sqlite3.Connection:

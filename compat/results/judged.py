@@ -76,9 +76,12 @@ def record_of(
         run_url=run_url,
         attempts=tuple(
             Attempt(
-                outcome=one, seconds=round(e.seconds, 3), started=e.started, isolation=e.isolation
+                outcome=attempt_outcome,
+                seconds=round(e.seconds, 3),
+                started=e.started,
+                isolation=e.isolation,
             )
-            for e, one in zip(runs, outcomes, strict=True)
+            for e, attempt_outcome in zip(runs, outcomes, strict=True)
         ),
     )
 
@@ -116,9 +119,9 @@ def excerpt(evidence: Evidence, outcome: Outcome, redacted: Redact) -> str:
         return ""
     raised = evidence.imported or next(iter(evidence.collect_errors), None)
     own = own_error(evidence.steps[-1].log)
-    told = [redacted(own)] if own else []
+    error_lines = [redacted(own)] if own else []
     if raised is not None:
-        told = [redacted(f"{raised.type}: {raised.message} ({raised.where})")]
+        error_lines = [redacted(f"{raised.type}: {raised.message} ({raised.where})")]
     lines = redacted(evidence.steps[-1].log).splitlines()
     signs = ("Error", "error:", "Fatal Python", "FAILED", "Traceback")
     first = next(
@@ -126,21 +129,21 @@ def excerpt(evidence: Evidence, outcome: Outcome, redacted: Redact) -> str:
         len(lines),
     )
     around = lines[max(0, first - 15) : first + 45]
-    text = "\n".join(line[:400] for line in (*told, *around))
+    text = "\n".join(line[:400] for line in (*error_lines, *around))
     return text.encode()[:_LOG].decode(errors="ignore")
 
 
 def _capabilities(evidence: Evidence, redacted: Redact) -> tuple[Capability, ...]:
     """One for each id; where several tests share an id, a failed one decides, then one that ran."""
     rank = {"failed": 0, "passed": 1, "absent": 2, "skipped": 3}
-    found: dict[str, Trial] = {}
+    deciding: dict[str, Trial] = {}
     for trial in sorted(evidence.tests, key=lambda trial: rank[trial.status]):
-        found.setdefault(redacted(trial.capability or trial.test)[:200], trial)
-    ids = sorted(found)[:_MOST_CAPABILITIES]
+        deciding.setdefault(redacted(trial.capability or trial.test)[:200], trial)
+    ids = sorted(deciding)[:_MOST_CAPABILITIES]
     return tuple(
-        _capability(name, found[name], redacted)
+        _capability(name, deciding[name], redacted)
         for name in ids
-        if name and found[name].status != "skipped"
+        if name and deciding[name].status != "skipped"
     )
 
 
@@ -202,5 +205,7 @@ def _step_seconds(evidence: Evidence) -> StepSeconds:
 def _redacted_outcome(outcome: Outcome, redacted: Redact) -> Outcome:
     if isinstance(outcome, Passed):
         return outcome
-    subject, by, at = (redacted(text)[:900] for text in (outcome.subject, outcome.by, outcome.at))
-    return Failed(stage=outcome.stage, cause=outcome.cause, subject=subject, by=by, at=at)
+    subject, by, place = (
+        redacted(text)[:900] for text in (outcome.subject, outcome.by, outcome.at)
+    )
+    return Failed(stage=outcome.stage, cause=outcome.cause, subject=subject, by=by, at=place)

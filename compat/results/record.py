@@ -85,12 +85,14 @@ class Capability(StrictValue, frozen=True, kw_only=True):
         if self.status != "no":
             return None
         text = _TOLD.fullmatch(self.subject)
-        _, thing = match_signature(EXCEPTIONS, text["message"] if text else self.subject) or (
+        _, blamed = match_signature(EXCEPTIONS, text["message"] if text else self.subject) or (
             "",
             "",
         )
-        at = text["at"] if text else ""
-        return Failed(stage="test", cause=self.cause or "error", subject=self.id, by=thing, at=at)
+        place = text["at"] if text else ""
+        return Failed(
+            stage="test", cause=self.cause or "error", subject=self.id, by=blamed, at=place
+        )
 
 
 class StepSeconds(StrictValue, frozen=True, kw_only=True):
@@ -220,7 +222,7 @@ def decisive(outcomes: Sequence[Outcome]) -> Outcome:
     telling = [
         outcome for outcome in outcomes if not is_spurious(outcome) and not is_doubtful(outcome)
     ]
-    failures = [one for one in telling if isinstance(one, Failed)]
+    failures = [outcome for outcome in telling if isinstance(outcome, Failed)]
     return (failures or telling or outcomes)[-1]
 
 
@@ -271,12 +273,12 @@ def decode_record(
     """
     try:
         raw = _raw(text)
-        found = raw.pop("format", None)
-        if not isinstance(found, int) or isinstance(found, bool) or not 1 <= found <= newest:
-            raise ValueError(f"has format {found!r}; this version of compat reads 1 to {newest}")
+        number = raw.pop("format", None)
+        if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= newest:
+            raise ValueError(f"has format {number!r}; this version of compat reads 1 to {newest}")
         if raw.pop("digest", None) != record_digest(text):
             raise ValueError("is not as it was written: its digest differs")
-        record = _record(_upgraded(raw, range(found, newest), upgrades))
+        record = _record(_upgraded(raw, range(number, newest), upgrades))
         _refuse_unsound(record)
         return record
     except (ValueError, UnicodeError) as fault:
@@ -287,9 +289,9 @@ def record_digest(text: str) -> str:
     """Return the sha256 of a record's text without the line that holds it; empty when there is no
     such line.
     """
-    before, found, after = text.partition(_DIGEST)
+    before, separator, after = text.partition(_DIGEST)
     _, _, rest = after.partition("\n")
-    return hashlib.sha256(f"{before}\n{rest}".encode()).hexdigest() if found else ""
+    return hashlib.sha256(f"{before}\n{rest}".encode()).hexdigest() if separator else ""
 
 
 def _canonical(raw: Raw) -> str:
@@ -321,9 +323,11 @@ def _upgraded(raw: Raw, steps: Iterable[int], upgrades: Mapping[int, Callable[[R
 
 def _record(raw: Raw) -> Record:
     stored = msgspec.convert(raw, _Stored)
-    told = msgspec.json.decode(msgspec.json.encode(stored))
-    if told != raw:
-        other = sorted(key for key in told.keys() | raw.keys() if told.get(key) != raw.get(key))
+    reencoded = msgspec.json.decode(msgspec.json.encode(stored))
+    if reencoded != raw:
+        other = sorted(
+            key for key in reencoded.keys() | raw.keys() if reencoded.get(key) != raw.get(key)
+        )
         raise ValueError(f"says more or less than a record does, in {', '.join(other)}")
     return Record(
         **{field: getattr(stored, field) for field in _Run.__struct_fields__},
@@ -371,6 +375,6 @@ def _refuse_unsound(record: Record) -> None:
 
 def _fault(source: str, message: str) -> Fault:
     """The fault at its place: the decoder's own messages end in `- at `$.key``."""
-    said, at, key = message.partition(" - at `$")
-    path = f"{source}: {key.rstrip('`').lstrip('.')}" if at else source
-    return Fault(code=RecordError.code, path=path, message=said)
+    reason, separator, key = message.partition(" - at `$")
+    path = f"{source}: {key.rstrip('`').lstrip('.')}" if separator else source
+    return Fault(code=RecordError.code, path=path, message=reason)

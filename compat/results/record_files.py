@@ -142,17 +142,17 @@ class RecordFiles:
                     yield from self._faults(Path(entry.path), now)
 
     def _faults(self, path: Path, now: datetime.datetime) -> Iterator[Fault]:
-        found = (
+        answer = (
             self.read(path)
             if _NAME.fullmatch(path.name)
             else _fault(self.name(path), "is not a valid record")
         )
-        if isinstance(found, Fault):
-            yield found
-        elif found.started > now:
+        if isinstance(answer, Fault):
+            yield answer
+        elif answer.started > now:
             yield _fault(
                 self.name(path),
-                f"says that it started in the future, at {found.started.isoformat()}",
+                f"says that it started in the future, at {answer.started.isoformat()}",
             )
 
     def _folders(self) -> list[Path]:

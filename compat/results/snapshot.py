@@ -184,10 +184,10 @@ def entry_of(
 
 def holds(issue: KnownIssue, cell: Cell) -> bool:
     """Return whether a cell lies in the range of an explanation."""
-    at = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}
+    versions = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}
     return all(
         not isinstance(specifier, str)
-        and axis in at
-        and specifier.contains(at[axis], prereleases=True)
+        and axis in versions
+        and specifier.contains(versions[axis], prereleases=True)
         for axis, specifier in issue.when.conditions
     )

@@ -16,11 +16,11 @@ def strict(text: str) -> dict[str, Any]:
     key that stands twice, and halves of a surrogate pair.
     """
     try:
-        found = json.loads(
+        document = json.loads(
             text, object_pairs_hook=_unique, parse_constant=_no_number, parse_float=_finite
         )
         text.encode()
-        json.dumps(found, ensure_ascii=False).encode()
+        json.dumps(document, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("is nested too deep") from None
     except json.JSONDecodeError as fault:
@@ -29,18 +29,18 @@ def strict(text: str) -> dict[str, Any]:
         ) from None
     except UnicodeEncodeError:
         raise ValueError("is not Unicode: it holds one half of a surrogate pair") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise ValueError("is not a JSON object")
-    return found
+    return document
 
 
 def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in members:
             raise ValueError(f"has the key {key[:_MOST_SHOWN]!r} twice")
-        found[key] = value
-    return found
+        members[key] = value
+    return members
 
 
 def _no_number(name: str) -> Any:

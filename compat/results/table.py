@@ -41,14 +41,14 @@ class ReleaseColumn(StrictValue, frozen=True, kw_only=True):
         """Return the sign of a capability, which tells where it does not hold with the newest
         versions.
         """
-        capability, there = self.capability(name), _capability(self.newest, name)
+        capability, with_newest = self.capability(name), _capability(self.newest, name)
         fell = (
             isinstance(self.newest.verdict.outcome, Failed) and not self.newest.verdict.capabilities
         )
         if (
             capability is not None
             and capability.status == "yes"
-            and (fell or (there is not None and there.status == "no"))
+            and (fell or (with_newest is not None and with_newest.status == "no"))
         ):
             return NOT_WITH_THE_NEWEST
         return SIGNS[None if capability is None else capability.status]
@@ -84,10 +84,14 @@ def capability_table(snapshot: Snapshot, described: Sequence[Described]) -> str:
     shown = columns(snapshot)
     if not shown:
         return "No cell has reached the suite yet.\n"
-    titles = {one.id: one.title for one in described if one.title != one.id}
+    titles = {
+        capability.id: capability.title
+        for capability in described
+        if capability.title != capability.id
+    }
     ids = sorted(
         {
-            *(one.id for one in described),
+            *(capability.id for capability in described),
             *(c.id for column in shown for c in column.entry.verdict.capabilities),
         }
         - snapshot.present.helpers
@@ -139,14 +143,14 @@ def _section(title: str, lines: Iterable[str]) -> list[str]:
 
 def _helpers(shown: Sequence[ReleaseColumn], titles: Mapping[str, str]) -> Iterable[str]:
     for name in sorted(titles):
-        came = Counter(
+        tally = Counter(
             helper.status
             for column in shown
             for helper in column.entry.verdict.helpers
             if helper.id == name
         )
         counts = ", ".join(
-            f"{came[status]} {status}" for status in ("yes", "no", "absent") if came[status]
+            f"{tally[status]} {status}" for status in ("yes", "no", "absent") if tally[status]
         )
         yield f"- {titles[name]} `{_plain(name)}`: {counts or 'not asked'}"
 
@@ -174,16 +178,16 @@ def _differences(shown: Sequence[ReleaseColumn]) -> Iterable[str]:
 
 
 def _reasons(snapshot: Snapshot, shown: Sequence[ReleaseColumn]) -> Iterable[str]:
-    found: dict[tuple[str, KnownIssue | None], list[str]] = {}
+    grouped: dict[tuple[str, KnownIssue | None], list[str]] = {}
     for column in shown:
         for entry in (column.entry, *column.others):
             for capability in entry.verdict.capabilities:
                 if capability.status == "no":
-                    cells = found.setdefault(
+                    cells = grouped.setdefault(
                         (capability.id, snapshot.explained(entry, capability)), []
                     )
                     cells.append(_series(column.version))
-    for (name, issue), versions in sorted(found.items(), key=lambda item: (item[0][0], item[1])):
+    for (name, issue), versions in sorted(grouped.items(), key=lambda item: (item[0][0], item[1])):
         because = "not explained yet" if issue is None else f"{issue.because}{_link(issue)}"
         yield f"- `{_plain(name)}` ({', '.join(dict.fromkeys(versions))}): {because}"
 

@@ -165,11 +165,11 @@ def counting(runs: Iterable[Ran], day: datetime.date) -> tuple[Counted, ...]:
             return struck[run.lock_digest, run.suite_digest, outcome.cause] >= WITNESSES
         return not is_spurious(outcome)
 
-    told = (
+    counted = (
         (run, tuple(outcome for outcome in outcomes if counts(run, outcome)))
         for run, outcomes in ordered
     )
-    return tuple(Counted(run=run, outcomes=outcomes) for run, outcomes in told if outcomes)
+    return tuple(Counted(run=run, outcomes=outcomes) for run, outcomes in counted if outcomes)
 
 
 def in_order(runs: Iterable[Ran]) -> list[Ran]:

@@ -113,20 +113,20 @@ def moved(places: Sequence[RangePlace], move: Move) -> RewrittenRanges | Unsatis
     Where no place has a lower bound, each gets one.
     """
     ranges = [_range(place, move) for place in places]
-    known = [found.bound for found in ranges if isinstance(found, _Range) and found.bound]
+    known = [parsed.bound for parsed in ranges if isinstance(parsed, _Range) and parsed.bound]
     texts: list[str] = []
     left: list[Skipped] = []
-    for place, found in zip(places, ranges, strict=True):
+    for place, parsed in zip(places, ranges, strict=True):
         text = place.text
-        if isinstance(found, Skipped):
-            left.append(found)
-        elif found and known and found.bound is None:
+        if isinstance(parsed, Skipped):
+            left.append(parsed)
+        elif parsed and known and parsed.bound is None:
             left.append(Skipped(place=place.name, text=text, because=_SEVERAL))
-        elif found and _concerned(found.bound, known, move.floor):
-            changed = with_floor(found.text, move.floor)
+        elif parsed and _concerned(parsed.bound, known, move.floor):
+            changed = with_floor(parsed.text, move.floor)
             if (because := _objection(changed, move.floor)) is not None:
                 return Unsatisfiable(place=place.name, before=text, because=because)
-            text = found.head + changed + found.tail
+            text = parsed.head + changed + parsed.tail
         texts.append(text)
     return RewrittenRanges(texts=tuple(texts), left=tuple(left))
 
@@ -218,8 +218,8 @@ def _clauses(text: str) -> tuple[_Clause, ...]:
 def _in_front(text: str, clauses: Sequence[_Clause], floor: Version) -> str:
     if not clauses:
         return f">={floor}{text}"
-    at = clauses[0].start
-    return f"{text[:at]}>={clauses[0].space}{floor}{', ' if ', ' in text else ','}{text[at:]}"
+    start = clauses[0].start
+    return f"{text[:start]}>={clauses[0].space}{floor}{', ' if ', ' in text else ','}{text[start:]}"
 
 
 def _with_floor(clause: _Clause, floor: Version, comma: str) -> str:

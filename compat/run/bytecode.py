@@ -192,15 +192,15 @@ def _lent(site_packages: Path, source: Source, tag: str, place: Path) -> bool:
             return False
         shelf = os.path.join(place, source.sha256[:2], source.sha256)
         with open(shelf, "rb", buffering=0) as file:
-            kept = file.read()
-        if hashlib.sha256(kept[_HASH_BYTES:]).digest() != kept[:_HASH_BYTES]:
+            stored = file.read()
+        if hashlib.sha256(stored[_HASH_BYTES:]).digest() != stored[:_HASH_BYTES]:
             os.unlink(shelf)
             return False
         descriptor = os.open(
             target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644
         )
         with open(descriptor, "wb", buffering=0) as file:
-            file.write(kept[_HASH_BYTES:])
+            file.write(stored[_HASH_BYTES:])
     except OSError:
         return False
     return True

@@ -173,8 +173,8 @@ def _enabled(folder: Path, wanted: list[str]) -> tuple[str, ...]:
     """Enable the controllers for the groups in this folder, and return those that are."""
     control = folder / "cgroup.subtree_control"
     try:
-        there = (folder / "cgroup.controllers").read_text(encoding="utf-8").split()
-        names = tuple(name for name in wanted if name in there)
+        available = (folder / "cgroup.controllers").read_text(encoding="utf-8").split()
+        names = tuple(name for name in wanted if name in available)
         if set(names) <= set(control.read_text(encoding="utf-8").split()):
             return names
         try:

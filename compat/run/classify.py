@@ -177,14 +177,14 @@ def _raised(stage: Stage, raised: Raised, name: str) -> Failed:
     """Return what an exception means; its subject is the name given, else the thing or the
     place.
     """
-    cause, thing = match_signature(EXCEPTIONS, f"{raised.type}: {raised.message}") or ("error", "")
+    cause, blamed = match_signature(EXCEPTIONS, f"{raised.type}: {raised.message}") or ("error", "")
     # A path that lies below no package is a path of this machine: equal failures have equal places.
     place = raised.where.rpartition("/")[2] if raised.where.startswith("/") else raised.where
     if name:
-        return Failed(stage=stage, cause=cause, subject=name, by=thing, at=place)
+        return Failed(stage=stage, cause=cause, subject=name, by=blamed, at=place)
     if cause in PLACED and place:
         return Failed(stage=stage, cause=cause, subject=place)
-    return Failed(stage=stage, cause=cause, subject=thing or raised.type, at=place)
+    return Failed(stage=stage, cause=cause, subject=blamed or raised.type, at=place)
 
 
 def _death(stage: Stage, step: Step, subject: str) -> Failed:
@@ -196,9 +196,9 @@ def _death(stage: Stage, step: Step, subject: str) -> Failed:
         return Failed(stage=stage, cause=_SIGNALS[number], subject=subject)
     if (killed := _killed(stage, step, subject)) is not None:
         return killed
-    found = match_signature(DEATHS, step.log)
-    if found is not None:
-        return Failed(stage=stage, cause=found[0], subject=subject or found[1])
+    signature = match_signature(DEATHS, step.log)
+    if signature is not None:
+        return Failed(stage=stage, cause=signature[0], subject=subject or signature[1])
     return Failed(stage=stage, cause="premature-exit", subject=subject)
 
 
@@ -231,10 +231,10 @@ def _difference(
     names = sorted(
         name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
     )
-    told = ", ".join(
+    changes = ", ".join(
         f"{name} {before.get(name, 'none')} -> {after.get(name, 'none')}" for name in names[:3]
     )
-    return Failed(stage=stage, cause="environment-mismatch", subject=told)
+    return Failed(stage=stage, cause="environment-mismatch", subject=changes)
 
 
 def _ended(evidence: Evidence, name: StepName, stage: Stage, subject: str = "") -> Step | Failed:

@@ -64,12 +64,12 @@ class Disk:
         free = []
         for folder in self.folders:
             try:
-                found = os.statvfs(folder)
+                volume = os.statvfs(folder)
             except OSError:
                 continue
             free.append(
-                found.f_bavail * found.f_frsize
-                - min(FLOOR_BYTES, found.f_blocks * found.f_frsize // 20)
+                volume.f_bavail * volume.f_frsize
+                - min(FLOOR_BYTES, volume.f_blocks * volume.f_frsize // 20)
             )
         return min(free, default=math.inf)
 
@@ -83,15 +83,15 @@ def taken(folders: Iterable[Path], since: float) -> int:
     """
     total = 0
     links: dict[tuple[int, int], int] = {}
-    for found in (file for file in _files(folders) if file.st_ctime >= since):
-        if found.st_nlink > 1:
-            if found.st_mtime < since:
+    for status in (file for file in _files(folders) if file.st_ctime >= since):
+        if status.st_nlink > 1:
+            if status.st_mtime < since:
                 continue
-            key = (found.st_dev, found.st_ino)
+            key = (status.st_dev, status.st_ino)
             links[key] = links.get(key, 0) + 1
-            if links[key] != found.st_nlink:
+            if links[key] != status.st_nlink:
                 continue
-        total += found.st_blocks * 512
+        total += status.st_blocks * 512
     return total
 
 

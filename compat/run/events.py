@@ -155,20 +155,20 @@ def _text(cell: Path, name: str) -> str:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
-def _raised(found: object) -> Raised | None:
-    if not isinstance(found, dict):
+def _raised(entry: object) -> Raised | None:
+    if not isinstance(entry, dict):
         return None
     return Raised(
-        type=_short(found.get("type")),
-        message=_short(found.get("message")),
-        where=_short(found.get("where")),
-        of_suite=found.get("of_suite") is True,
+        type=_short(entry.get("type")),
+        message=_short(entry.get("message")),
+        where=_short(entry.get("where")),
+        of_suite=entry.get("of_suite") is True,
     )
 
 

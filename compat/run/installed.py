@@ -346,10 +346,10 @@ def _states(cell: Path, folders: Iterable[str]) -> dict[str, FileState]:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(path)
                         continue
-                    seen = entry.stat(follow_symlinks=False)
-                    mode = stat.S_IFMT(seen.st_mode) | stat.S_IMODE(seen.st_mode)
+                    status = entry.stat(follow_symlinks=False)
+                    mode = stat.S_IFMT(status.st_mode) | stat.S_IMODE(status.st_mode)
                     states[path] = FileState(
-                        seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, mode
+                        status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, mode
                     )
         except OSError:
             continue

@@ -46,14 +46,14 @@ def wrapped(command: Sequence[str], room: Room, level: Isolation, bounds: str) -
     these bounds.
     """
     network = "on" if room.network else "off"
-    kept = [sys.executable, "-I", "-S", "-B", keeper.__file__, level, network, bounds, *command]
+    argv = [sys.executable, "-I", "-S", "-B", keeper.__file__, level, network, bounds, *command]
     match level:
         case "L3":
-            return [_tool("bwrap"), *_bubblewrap(room), "--", *kept]
+            return [_tool("bwrap"), *_bubblewrap(room), "--", *argv]
         case "L2":
-            return [_tool("unshare"), *_unshare(room), "--", *kept]
+            return [_tool("unshare"), *_unshare(room), "--", *argv]
         case _:
-            return kept
+            return argv
 
 
 def _tool(name: str) -> str:

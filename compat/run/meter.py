@@ -104,11 +104,11 @@ class Meter:
         """Return the command's own processes: not the keeper, nor what put the keeper into its
         namespace.
         """
-        found = family(self.root, self.known)
+        processes = family(self.root, self.known)
         return (
-            found
+            processes
             if self.level in ("L1", "L0")
-            else [each for each in found if each.parent != self.root]
+            else [each for each in processes if each.parent != self.root]
         )
 
     def _is_silent(self) -> bool:

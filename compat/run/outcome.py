@@ -148,8 +148,8 @@ def parse_outcome(text: str) -> Outcome:
     cause = next((known for known in CAUSES if known == match["cause"]), None)
     if stage is None or cause is None:
         raise ValueError(f"{text[:80]!r} names no known stage and cause")
-    found = _PARTS.fullmatch(match["parts"] or "")
-    texts = {} if found is None else found.groupdict(default="")
+    parts_match = _PARTS.fullmatch(match["parts"] or "")
+    texts = {} if parts_match is None else parts_match.groupdict(default="")
     parts = {name: _ESCAPED.sub(r";\1", text) for name, text in texts.items()}
     return Failed(stage=stage, cause=cause, **parts)
 

@@ -39,8 +39,8 @@ def without_pytest(evidence: Evidence) -> Failed | None:
     start.
     """
     logs = (step.log for step in evidence.steps if step.name == "suite")
-    there = any(item.name == "pytest" for item in evidence.installed)
-    if there or not any("No module named pytest" in log for log in logs):
+    has_pytest = any(item.name == "pytest" for item in evidence.installed)
+    if has_pytest or not any("No module named pytest" in log for log in logs):
         return None
     return _fault("collect", "add pytest to suite.requirements", "matrix.toml")
 
