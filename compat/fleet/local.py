@@ -31,7 +31,7 @@ RunCell = Callable[[Job, Bench, datetime.datetime, threading.Event], Evidence]
 
 
 class Reporter(Protocol):
-    """Progress of a run; each method is called from the thread of the worker. Workers count from 0."""
+    """Progress of a run, told from the thread of each worker; workers count from 0."""
 
     def began(self, worker: int, job: Job) -> None:
         """Called before the first attempt at a cell, and not for the worker's canary."""
