@@ -7,7 +7,7 @@ from support.untested import untested
 def test_what_was_not_tested_is_told_with_the_command_that_adds_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("untested.shutil.which", lambda name: None)
+    monkeypatch.setattr("support.untested.shutil.which", lambda name: None)
     reasons = ["this machine does not allow L3"] * 2 + [
         "no chromium here: apt-get install chromium",
         "another reason",
@@ -21,7 +21,7 @@ def test_what_was_not_tested_is_told_with_the_command_that_adds_it(
 def test_where_the_sandbox_is_there_but_refused_the_command_allows_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("untested.shutil.which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr("support.untested.shutil.which", lambda name: f"/usr/bin/{name}")
     (_, remedy) = untested(["this machine does not allow L3"])
     assert (
         remedy == "This adds it: sudo sysctl --write kernel.apparmor_restrict_unprivileged_userns=0"

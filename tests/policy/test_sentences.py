@@ -217,7 +217,7 @@ def test_where_there_is_no_cell_to_ask_the_page_says_so() -> None:
     )
     lines = proposal_list(matrix_report(Shelf(), known)).proposals
     assert lines
-    assert {one.evidence for one in lines} == {"there is no cell to ask"}
+    assert {one.evidence for one in lines} == {"No cell tests it"}
 
 
 @given(worlds)

@@ -10,7 +10,7 @@ from compat.results.record import Record
 from compat.results.representative import representative
 from compat.results.snapshot import Entry, Snapshot
 from compat.results.table import columns
-from compat.site.status import place_look
+from compat.site.status import place_style
 
 FRESH, DATED, RELAXED = (cell("3.11", "1.3", recipe) for recipe in ("", "dated", "relaxed"))
 FAILED = "test-fail:assertion(b)"
@@ -36,7 +36,7 @@ def test_a_place_that_installs_by_chance_is_flaky_in_grid_and_proposal() -> None
     runs = flaky(FRESH) + green(RELAXED, cell("3.9", "1.3"))
     snapshot = seen(runs)
     place = [snapshot.by_id[name] for name in (FRESH, DATED, RELAXED)]
-    assert place_look(place).state == "flaky"
+    assert place_style(place).state == "flaky"
     floor = floor_at(snapshot, "1.3").floor("dep", Version("1.3"))
     assert floor.state == "open"
     assert [(one.against, one.cells) for one in floor.objections] == [("flaky", (FRESH,))]

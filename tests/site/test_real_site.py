@@ -21,12 +21,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, and beside it a copy of the repository's matrices that it is made from."""
     place: Path = tmp_path_factory.mktemp("real")
     shutil.copytree(ROOT / "matrices", place / "matrices")
-    publish.write_site(None, place / "public", "https://compat.example/", DAY, place)
+    publish.publish_site(None, place / "public", "https://compat.example/", DAY, place)
     return place
 
 
 def test_every_kind_of_file_is_within_its_budget(site: Path) -> None:
-    again = publish.write_site(None, site / "public", "https://compat.example/", DAY, site)
+    again = publish.publish_site(None, site / "public", "https://compat.example/", DAY, site)
     found = weights({path: known.gzipped for path, known in again.files.items() if known.gzipped})
     assert {one.kind for one in found} >= {"home", "grid", "cell", "cap", "release", "css", "js"}
     assert [one for one in found if one.is_over] == []
@@ -53,7 +53,7 @@ def test_search_engines_are_told_of_every_page(site: Path) -> None:
 def test_without_one_record_only_what_it_told_is_written_again(site: Path) -> None:
     record = sorted((site / "matrices" / "pip-tools" / "records").glob("*/*.json"))[0]
     record.unlink()
-    again = publish.write_site(None, site / "public", "https://compat.example/", DAY, site)
+    again = publish.publish_site(None, site / "public", "https://compat.example/", DAY, site)
     cells = [path for path in again.changed if "/cell/" in path or "/cells/" in path]
     assert again.changed
     assert len(again.changed) < again.unchanged / 4
