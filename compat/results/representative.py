@@ -42,7 +42,7 @@ def representative(entries: Iterable[Entry]) -> Entry:
     places: dict[tuple[Coordinate, ...], list[Entry]] = {}
     for entry in entries:
         places.setdefault(entry.cell.coordinates, []).append(entry)
-    return max(map(_of_place, places.values()), key=_preference)
+    return _preferred([_of_place(of_place) for of_place in places.values()])
 
 
 def newest_versions(entry: Entry) -> tuple[Version, ...]:
@@ -54,7 +54,14 @@ def _of_place(entries: list[Entry]) -> Entry:
     for entry in entries:
         if entry.cell.recipe == "fresh" and entry.verdict.kind == "flaky":
             return entry
-    return max(entries, key=_preference)
+    return _preferred(entries)
+
+
+def _preferred(entries: list[Entry]) -> Entry:
+    """The entry with the greatest preference; only those of the best kind are compared further."""
+    best = min(_KIND_RANK[entry.verdict.kind] for entry in entries)
+    candidates = [entry for entry in entries if _KIND_RANK[entry.verdict.kind] == best]
+    return candidates[0] if len(candidates) == 1 else max(candidates, key=_preference)
 
 
 def _preference(entry: Entry) -> tuple[int, int, int, int, tuple[Version, ...]]:
