@@ -38,6 +38,7 @@ EDGES = {
     "compat/loopback.py": {"http"},
     "compat/files.py": {"os", "shutil", "tempfile", "pathlib"},
     "compat/fleet/batch.py": {"pathlib"},
+    "compat/fleet/local.py": {"pathlib"},
     "compat/pipeline.py": {"pathlib"},
     "compat/workspace.py": {"pathlib"},
     "compat/site/publication.py": {"os", "pathlib"},

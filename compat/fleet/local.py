@@ -7,6 +7,7 @@ import queue
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 import msgspec
@@ -16,6 +17,7 @@ from compat.run.cell_run import CellRun
 from compat.run.evidence import Evidence
 from compat.run.job import Bench, Job
 from compat.run.outcome import Failed, Passed, is_spurious
+from compat.run.steps import Activity, Enter
 
 # So many cells in a row that fail at their install, or by the machine, say more about the worker
 # than about the cells.
@@ -27,7 +29,7 @@ _OF_A_SHORT_MACHINE = frozenset(("memory", "killed"))
 _PATIENCE_SECONDS = 0.2
 
 
-RunCell = Callable[[Job, Bench, datetime.datetime, threading.Event], Evidence]
+RunCell = Callable[[Job, Bench, datetime.datetime, threading.Event, Enter], Evidence]
 
 
 class Reporter(Protocol):
@@ -35,6 +37,12 @@ class Reporter(Protocol):
 
     def began(self, worker: int, job: Job) -> None:
         """Called before the first attempt at a cell, and not for the worker's canary."""
+
+    def entered(self, worker: int, job: Job, activity: Activity, cell: Path) -> None:
+        """Called when the cell begins something else, at each attempt anew; not for the canary.
+
+        `cell` is the folder of the cell. What is below it may be the cell's own work: hostile.
+        """
 
     def ended(self, worker: int, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         """Called after the last attempt at a cell; `attempts` are all that were made."""
@@ -50,6 +58,9 @@ class SilentReporter:
     """A Reporter that says nothing."""
 
     def began(self, worker: int, job: Job) -> None:
+        """Say nothing."""
+
+    def entered(self, worker: int, job: Job, activity: Activity, cell: Path) -> None:
         """Say nothing."""
 
     def ended(self, worker: int, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
@@ -202,7 +213,7 @@ class Local:
                     return
                 canary_passed = True
             reporter.began(number, job)
-            attempts = self._attempted(number, job)
+            attempts = self._attempted(number, job, reporter)
             suspicion = _suspicion(attempts)
             suspects = [*suspects, suspicion] if suspicion else []
             held.append((job, attempts))
@@ -227,7 +238,9 @@ class Local:
         self._stopped[number] = why
         reporter.stopped(number, why)
 
-    def _attempted(self, number: int, job: Job) -> tuple[JudgedRun, ...] | _Fault:
+    def _attempted(
+        self, number: int, job: Job, reporter: Reporter
+    ) -> tuple[JudgedRun, ...] | _Fault:
         """Run a cell as often as asked; once more when what ended it says nothing about the cell
         and may pass.
 
@@ -235,17 +248,19 @@ class Local:
         caused it.
         """
         try:
-            return self._runs(number, job)
+            return self._runs(
+                number, job, lambda activity, cell: reporter.entered(number, job, activity, cell)
+            )
         except Exception as fault:
             return _Fault(fault)
 
-    def _runs(self, number: int, job: Job) -> tuple[JudgedRun, ...]:
-        attempts = [self._once(number, job)]
+    def _runs(self, number: int, job: Job, enter: Enter) -> tuple[JudgedRun, ...]:
+        attempts = [self._once(number, job, enter)]
         while not self._cancel.is_set() and len(attempts) < self._attempts:
-            attempts.append(self._once(number, job))
+            attempts.append(self._once(number, job, enter))
         last = attempts[-1].outcome
         if isinstance(last, Failed) and last.cause in _RETRIED and not self._cancel.is_set():
-            attempts.append(self._once(number, job))
+            attempts.append(self._once(number, job, enter))
         return tuple(attempts)
 
     def _release(
@@ -271,8 +286,9 @@ class Local:
                 reporter.faulted(number, job, f"its result could not be kept: {fault}")
         held.clear()
 
-    def _once(self, number: int, job: Job) -> JudgedRun:
-        return judged(self._run_cell(job, self._benches(number, job), self._now(), self._cancel))
+    def _once(self, number: int, job: Job, enter: Enter = lambda activity, cell: None) -> JudgedRun:
+        bench = self._benches(number, job)
+        return judged(self._run_cell(job, bench, self._now(), self._cancel, enter))
 
 
 def _of_worker(canary: Job, number: int) -> Job:
@@ -283,9 +299,9 @@ def _of_worker(canary: Job, number: int) -> Job:
 
 
 def _run_cell(
-    job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event
+    job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event, enter: Enter
 ) -> Evidence:
-    return CellRun(job, bench, started, cancel).run()
+    return CellRun(job, bench, started, cancel, enter).run()
 
 
 def _suspicion(attempts: tuple[JudgedRun, ...] | _Fault) -> str:

@@ -13,13 +13,13 @@ from compat.declare.parsing import minor_series
 from compat.files import remove_tree
 from compat.run import incell
 from compat.run.bytecode import BytecodeStore
-from compat.run.events import LARGEST, SuiteReport, read_modules, read_probe, read_report
+from compat.run.events import EVENTS, LARGEST, SuiteReport, read_modules, read_probe, read_report
 from compat.run.evidence import Evidence, Installed, Raised
 from compat.run.foreign import read_bytes
 from compat.run.installation import Installation
 from compat.run.installed import Environment, Wrong, installed, renamed_modules, top_modules
 from compat.run.job import Bench, Job
-from compat.run.steps import StepRunner
+from compat.run.steps import Enter, StepRunner
 from compat.run.suitefiles import suite_digest, suite_tests
 
 # What a step finds in its cell and must leave as it is; at L3 it is mounted read-only.
@@ -38,16 +38,21 @@ class CellRun:
     """One run of one cell, step by step."""
 
     def __init__(
-        self, job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event
+        self,
+        job: Job,
+        bench: Bench,
+        started: datetime.datetime,
+        cancel: threading.Event,
+        enter: Enter = lambda activity, cell: None,
     ) -> None:
-        """Take the job and the bench; nothing is touched yet."""
+        """Take the job and the bench, and who hears what the cell is at; nothing is touched yet."""
         self.job = job
         self.bench = bench
         self.started = started
         self.cancel = cancel
         self.cell = Path(bench.sandbox) / "cells" / bench.worker / job.cell
         evidence = Path(bench.evidence) / job.matrix / job.cell / f"{started:%Y%m%dT%H%M%SZ}"
-        self.steps = StepRunner(job, bench, self.cell, evidence, cancel)
+        self.steps = StepRunner(job, bench, self.cell, evidence, cancel, enter)
         self.bytecode = BytecodeStore(Path(bench.bytecode), bench.tag, bench.magic)
         version = job.lock.inputs.python
         site = f"venv/lib/python{minor_series(version)}/site-packages"
@@ -213,12 +218,13 @@ class CellRun:
             str(out),
             self.job.module,
         ]
+        self.steps.enter("import")
         self.steps.run("import", command, self._variables(), network=False)
         return read_probe(self.cell, "home/import.json")
 
     def _suite(self) -> SuiteReport:
         suite = self.cell / "suite"
-        variables = self._variables() | {"COMPAT_EVENTS": str(self.cell / "home" / "events.jsonl")}
+        variables = self._variables() | {"COMPAT_EVENTS": str(self.cell / EVENTS)}
         command = [
             str(self.python),
             str(self.cell / "plugin" / "launch.py"),
@@ -233,9 +239,10 @@ class CellRun:
             f"--rootdir={suite}",
             str(suite),
         ]
+        self.steps.enter("suite")
         self.steps.run("suite", command, variables, network=False)
         try:
-            events = read_bytes(self.cell, "home/events.jsonl", LARGEST)
+            events = read_bytes(self.cell, EVENTS, LARGEST)
         except OSError:
             return SuiteReport()
         (self.steps.evidence / "events.jsonl").write_bytes(events)

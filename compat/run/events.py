@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from compat.run.evidence import Metric, Raised, Trial
-from compat.run.foreign import read_bytes
+from compat.run.foreign import open_plain, read_bytes
 from compat.value import Value
 
+# Where the plugin writes its events, below the cell's folder.
+EVENTS = "home/events.jsonl"
 LARGEST = 20_000_000
+# So much is read at a look while the suite runs: some 150 events, parsed in less than 10 ms.
+LOOK = 64 * 1024
 _LONGEST = 500
 _MOST_MODULES = 100_000
 
@@ -26,6 +30,72 @@ class SuiteReport(Value, frozen=True, kw_only=True):
     tests: tuple[Trial, ...] = ()
     started_test: str = ""
     metrics: tuple[Metric, ...] = ()
+
+
+class SuiteProgress(Value, frozen=True):
+    """The number of the test that runs, from 1, and of those collected; None where the cell's
+    numbers contradict each other.
+    """
+
+    running: int
+    collected: int | None
+
+
+class SuiteWatch:
+    """How far the suite of a running cell is, by its growing events; for display only.
+
+    Each look reads what is new since the last one, and no more than LOOK bytes. A cell that lies
+    makes its own numbers wrong and nothing else: no verdict comes from here.
+    """
+
+    def __init__(self, cell: Path) -> None:
+        """Take the cell's folder; nothing is read yet."""
+        self._cell = cell
+        self._offset = 0
+        self._rest = b""
+        self._is_overlong = False
+        self._collected: int | None = None
+        self._ended = 0
+
+    @property
+    def held(self) -> int:
+        """How many bytes of an unfinished line are kept until the next look."""
+        return len(self._rest)
+
+    def look(self) -> SuiteProgress | None:
+        """Return how far the suite is; None as long as the collection is not over."""
+        *lines, rest = (self._rest + self._read()).split(b"\n")
+        if self._is_overlong and lines:
+            del lines[0]
+            self._is_overlong = False
+        for line in lines:
+            self._count(_object(line.decode("utf-8", errors="replace")))
+        self._is_overlong = self._is_overlong or len(rest) > LOOK
+        self._rest = b"" if self._is_overlong else rest
+        if self._collected is None:
+            return None
+        if self._ended > self._collected:
+            return SuiteProgress(running=self._ended, collected=None)
+        return SuiteProgress(
+            running=min(self._ended + 1, self._collected), collected=self._collected
+        )
+
+    def _read(self) -> bytes:
+        try:
+            with open(open_plain(self._cell, EVENTS), "rb", buffering=0) as file:
+                file.seek(self._offset)
+                new = file.read(LOOK)
+        except OSError:
+            return b""
+        self._offset += len(new)
+        return new
+
+    def _count(self, event: dict[str, Any]) -> None:
+        match event.get("event"):
+            case "collected" if self._collected is None and _is_count(event.get("count")):
+                self._collected = int(event["count"])
+            case "end" if self._collected is not None:
+                self._ended += 1
 
 
 def read_probe(cell: Path, name: str) -> tuple[float | None, Raised | None]:

@@ -34,6 +34,7 @@ class Installation:
         uv, inputs = find_uv_bin(), self.job.lock.inputs
         forced = inputs.injected_pin if inputs.install_as_python is not None else None
         sources = self._source_pins()
+        self.steps.enter("install")
         wheels = self._build_wheels(sources)
         if len(wheels) < len(sources):
             return False
@@ -100,8 +101,10 @@ class Installation:
         """
         variables = dict(self.bench.variables)
         own = variables | {"UV_CACHE_DIR": str(self.cell / "cache")}
+        self.steps.enter("environment")
         if not self.steps.run("install", make, variables, network=True):
             return False
+        self.steps.enter("install")
         self.environment.is_bare()
         for command in commands:
             with self.environment.startup_put_aside():

@@ -4,8 +4,9 @@ ended.
 
 import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -19,20 +20,37 @@ from compat.run.supervise import run_limited
 _INSTALL_SECONDS = BUILD_SECONDS  # a source build of an old package may take many
 _LOG_TAIL = 200_000
 
+# What a cell is at, for whoever watches: the making of the environment is a part of the install.
+Activity = Literal["environment", "install", "import", "suite"]
+Enter = Callable[[Activity, Path], None]
+
 
 class StepRunner:
     """The steps of one cell so far, each the sum of its commands, and their logs in a folder."""
 
     def __init__(
-        self, job: Job, bench: Bench, cell: Path, evidence: Path, cancel: threading.Event
+        self,
+        job: Job,
+        bench: Bench,
+        cell: Path,
+        evidence: Path,
+        cancel: threading.Event,
+        enter: Enter,
     ) -> None:
-        """Take the cell's folder and that of its evidence; nothing is touched yet."""
+        """Take the cell's folder and that of its evidence, and who hears what the cell is at;
+        nothing is touched yet.
+        """
         self.job = job
         self.bench = bench
         self.cell = cell
         self.evidence = evidence
         self.cancel = cancel
         self.steps: list[Step] = []
+        self._enter = enter
+
+    def enter(self, activity: Activity) -> None:
+        """Tell whoever watches what comes now."""
+        self._enter(activity, self.cell)
 
     def make_folders(self) -> None:
         """Make the cell's folders, and one for the evidence that no run has used before."""

@@ -6,6 +6,7 @@ import datetime
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -18,6 +19,7 @@ from compat.lock.lockfile import Inputs, Lock
 from compat.results.judged import JudgedRun
 from compat.run.evidence import Ended, Evidence, Installed, Step
 from compat.run.job import Bench, Job
+from compat.run.steps import Activity, Enter
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 PINS = (Installed(name="demo", version="1"),)
@@ -94,6 +96,10 @@ class Told(SilentReporter):
 
     def __init__(self) -> None:
         self.stops: list[str] = []
+        self.entries: list[tuple[str, Activity, Path]] = []
+
+    def entered(self, worker: int, job: Job, activity: Activity, cell: Path) -> None:
+        self.entries.append((job.cell, activity, cell))
 
     def faulted(self, worker: int, job: Job, why: str) -> None:
         self.stops.append(f"{job.cell}: {why}")
@@ -110,8 +116,15 @@ class Runs:
         self.asked: list[str] = []
 
     def __call__(
-        self, job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event
+        self,
+        job: Job,
+        bench: Bench,
+        started: datetime.datetime,
+        cancel: threading.Event,
+        enter: Enter,
     ) -> Evidence:
+        enter("install", Path("cells") / job.cell)
+        enter("suite", Path("cells") / job.cell)
         told = self.answers.get(job.cell, (GOOD,))
         count = self.asked.count(job.cell)
         self.asked.append(job.cell)
@@ -147,6 +160,17 @@ def test_the_canary_goes_first_and_once_for_each_worker() -> None:
     kept, left, stops = run(runs, ["a", "b"])
     assert runs.asked == ["canary-0", "a", "b"]
     assert (kept, left, stops) == ({"a": ["pass"], "b": ["pass"]}, 0, [])
+
+
+def test_the_reporter_hears_what_each_cell_is_at_and_nothing_of_the_canary() -> None:
+    fleet = Local(lambda number, job: BENCH, lambda: NOW, threading.Event(), run_cell=Runs({}))
+    reporter = Told()
+    canary = msgspec.structs.replace(job("a"), cell="canary")
+    assert fleet.run([job("a")], lambda job: canary, lambda job, attempts: None, reporter) == 0
+    assert reporter.entries == [
+        ("a", "install", Path("cells/a")),
+        ("a", "suite", Path("cells/a")),
+    ]
 
 
 def test_a_worker_whose_canary_dies_runs_nothing() -> None:
