@@ -1,35 +1,80 @@
 """How a run goes on, on stderr: a line for each worker on a terminal, else a line for each cell
-that ends.
+that ends and one a minute for what runs.
 """
 
+import statistics
 import threading
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.live import Live
+from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from compat.cli.output import about, note
+from compat.cli.output import note
 from compat.errors import one_line
+from compat.results.durations import seconds_left
 from compat.results.judged import JudgedRun
+from compat.run.events import SuiteProgress, SuiteWatch
 from compat.run.job import Job
+from compat.run.steps import Activity
+from compat.site.wording import count, listed
+
+MINUTE = 60.0
+# Below this many columns a worker takes two lines; below the second number there is no bar.
+_WIDE = 115
+_BARRED = 60
+_BAR = 20
+
+
+@dataclass
+class _Running:
+    """A cell in the hands of a worker, or of the resolver. `since` and `seconds` of the whole cell."""
+
+    cell: str
+    since: float
+    activity: Activity | Literal["lock", "starting"]
+    watch: SuiteWatch | None = None
+    suite: SuiteProgress | None = None
 
 
 class Progress:
     """A Reporter for people. Use it as a context."""
 
-    def __init__(self, total: int, seconds: float | None) -> None:
-        """Take how many cells there are, and how many seconds all take, if anybody knows."""
-        self._total = total
-        self._seconds = seconds
-        self._began = time.monotonic()
+    def __init__(
+        self,
+        expected: Mapping[str, float | None],
+        workers: int,
+        *,
+        console: Console | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        minute: float = MINUTE,
+    ) -> None:
+        """Take the cells, and how many seconds each takes by its history, None where there is none.
+
+        `minute` is how often a line is printed where there is no terminal.
+        """
+        self._expected = expected
+        self._workers = workers
+        self._clock = clock
+        self._minute = minute
+        self._waiting = set(expected)
+        self._total = len(expected)
         self._ended = 0
-        self._at: dict[int, tuple[str, float]] = {}
-        self._lock = threading.Lock()
-        console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+        # How long the cells took that ended in this run: what is known of a matrix without records.
+        self._taken: list[float] = []
+        self._running: dict[int, _Running] = {}
+        self._locking: dict[str, _Running] = {}
+        self._lock = threading.RLock()
+        self._over = threading.Event()
+        console = console or Console(stderr=True, highlight=False, markup=False, emoji=False)
         self._live = (
-            Live(console=console, get_renderable=self._lines, refresh_per_second=4)
+            Live(console=console, get_renderable=lambda: self, refresh_per_second=4)
             if console.is_terminal
             else None
         )
@@ -38,40 +83,63 @@ class Progress:
         """Begin to show."""
         if self._live is not None:
             self._live.start()
+        else:
+            threading.Thread(target=self._tell_by_the_minute, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Stop showing."""
+        self._over.set()
         if self._live is not None:
             self._live.stop()
+
+    # What the workers tell.
+
+    def locking(self, cell: str) -> None:
+        """The resolver is asked about a cell."""
+        with self._lock:
+            self._locking[cell] = _Running(cell, self._clock(), "lock")
+
+    def locked(self, cell: str) -> None:
+        """The resolver has answered."""
+        with self._lock:
+            self._locking.pop(cell, None)
 
     def began(self, worker: int, job: Job) -> None:
         """A cell began."""
         with self._lock:
-            self._at[worker] = (job.cell, time.monotonic())
+            self._waiting.discard(job.cell)
+            self._running[worker] = _Running(job.cell, self._clock(), "starting")
+
+    def entered(self, worker: int, job: Job, activity: Activity, cell: Path) -> None:
+        """A cell began something else."""
+        with self._lock:
+            running = self._running[worker]
+            running.activity, running.suite = activity, None
+            running.watch = SuiteWatch(cell) if activity == "suite" else None
 
     def ended(self, worker: int, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         """A cell ended."""
         seconds = sum(attempt.evidence.seconds for attempt in attempts)
-        with self._lock:
-            self._at.pop(worker, None)
-        self.counted(f"{job.cell}  {attempts[-1].outcome}  {seconds:.0f} s")
+        self._taken.append(seconds)
+        self._end(worker, job.cell, f"{attempts[-1].outcome}  {seconds:.0f} s")
 
     def faulted(self, worker: int, job: Job, why: str) -> None:
         """A cell has no result, as compat itself failed with it."""
-        with self._lock:
-            self._at.pop(worker, None)
-        self.counted(f"{job.cell}  was not run: {why}")
+        self._end(worker, job.cell, f"was not run: {why}")
 
     def stopped(self, worker: int, why: str) -> None:
         """A worker takes no more cells."""
+        with self._lock:
+            self._running.pop(worker, None)
         self.tell(f"worker {worker} stopped: {why}")
 
-    def counted(self, line: str) -> None:
-        """One more of the cells came to an end, whether or not it could be run."""
+    def counted(self, cell: str, why: str) -> None:
+        """A cell ended without reaching a worker."""
         with self._lock:
+            self._waiting.discard(cell)
             self._ended += 1
-            line = f"[{self._ended}/{self._total}] {line}"
+            line = f"[{self._ended}/{self._total}] {cell}  {why}"
         self.tell(line)
 
     def tell(self, line: str) -> None:
@@ -81,21 +149,129 @@ class Progress:
         else:
             note(line)
 
-    def _lines(self) -> Table:
-        now = time.monotonic()
-        grid = Table.grid(padding=(0, 2))
+    def _end(self, worker: int, cell: str, why: str) -> None:
+        """A result is held back while the breaker may open: the worker may be at another cell."""
         with self._lock:
-            for worker, (cell, since) in sorted(self._at.items()):
-                grid.add_row(f"worker {worker}", cell, f"{now - since:.0f} s")
-            left = self._left(now)
-            grid.add_row(
-                "",
-                f"{self._ended} of {self._total} cells",
-                "" if left is None else f"{about(left)} left",
-            )
-        return grid
+            running = self._running.get(worker)
+            if running is not None and running.cell == cell:
+                del self._running[worker]
+        self.counted(cell, why)
 
-    def _left(self, now: float) -> float | None:
-        """How many seconds the other cells take, by this run or earlier ones; None if unknown."""
-        whole = (now - self._began) / self._ended * self._total if self._ended else self._seconds
-        return None if whole is None else whole * (self._total - self._ended) / self._total
+    # What is shown.
+
+    def running_line(self) -> str:
+        """Return what runs now, in one line; empty when nothing does."""
+        with self._lock:
+            parts = [
+                f"worker {worker} {running.cell} {_doing(running)}"
+                for worker, running in self._looked()
+            ]
+            parts += [f"{cell} lock" for cell in self._locking]
+            left = self._left()
+        if not parts:
+            return ""
+        tail = "" if left is None else f"; {_about_left(left)}"
+        return f"{self._ended} of {count(self._total, 'cell')}; {listed(parts)}{tail}"
+
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterator[RenderableType]:
+        """Yield what a terminal shows: the workers, what is being locked, and the whole."""
+        width = options.max_width
+        with self._lock:
+            rows = [(f"{worker}", running) for worker, running in self._looked()]
+            rows += [("-", running) for running in self._locking.values()]
+            shown = [
+                (name, running.cell, self._parts(running, width >= _BARRED))
+                for name, running in rows
+            ]
+            left = self._left()
+        if width >= _WIDE:
+            yield _grid([(name, cell, *parts) for name, cell, parts in shown])
+        else:
+            for name, cell, parts in shown:
+                yield _cut(f"{name}  {cell}")
+                yield _grid([(" ", *parts)])
+        tail = "" if left is None else f", {_about_left(left)}"
+        yield _cut(f"{self._ended} of {count(self._total, 'cell')}{tail}")
+
+    def _parts(self, running: _Running, has_bar: bool) -> tuple[RenderableType, ...]:
+        """What is said of a cell: what it is at, a bar where there is room, and the times."""
+        left, suite = self._left_of(running), running.suite
+        elapsed = _duration(self._clock() - running.since)
+        times = "" if left is None or left <= 0 else _about_left(left)
+        if not has_bar:
+            return _doing(running).removeprefix("suite, "), times or elapsed
+        bar: RenderableType = ""
+        if suite is not None and suite.collected:
+            bar = ProgressBar(total=suite.collected, completed=suite.running - 1, width=_BAR)
+        return _doing(running), bar, f"{elapsed}, {times}" if times else elapsed
+
+    def _looked(self) -> list[tuple[int, _Running]]:
+        """The cells that run, by worker, with how far their suites are now."""
+        for running in self._running.values():
+            if running.watch is not None:
+                running.suite = running.watch.look()
+        return sorted(self._running.items())
+
+    def _left_of(self, running: _Running) -> float | None:
+        """How many seconds a cell has left, at most 0 where it takes longer than it did; None where
+        nobody knows, as while it is locked: no run tells how long that takes.
+        """
+        expected = self._seconds_of(running.cell)
+        if expected is None or running.activity == "lock":
+            return None
+        return expected - (self._clock() - running.since)
+
+    def _left(self) -> float | None:
+        running = [self._left_of(running) for running in self._running.values()]
+        waiting = [self._seconds_of(cell) for cell in self._waiting]
+        return seconds_left(running, waiting, self._workers) or None
+
+    def _seconds_of(self, cell: str) -> float | None:
+        """How long a cell takes, by earlier runs, else by those that ended in this one."""
+        expected = self._expected.get(cell)
+        if expected is None and self._taken:
+            return statistics.median(self._taken)
+        return expected
+
+    def _tell_by_the_minute(self) -> None:
+        while not self._over.wait(self._minute):
+            if line := self.running_line():
+                note(line)
+
+
+def _doing(running: _Running) -> str:
+    """Say what a cell is at: `install`, `suite, test 12 of 133`."""
+    suite = running.suite
+    if suite is None:
+        return running.activity
+    of = "" if suite.collected is None else f" of {suite.collected:,}"
+    return f"{running.activity}, test {suite.running:,}{of}"
+
+
+def _about_left(seconds: float) -> str:
+    """Say how much time is left: `about 40 s left`, `about 2 min left`."""
+    return f"about {_duration(max(1.0, seconds))} left"
+
+
+def _duration(seconds: float) -> str:
+    """Return a time that goes on, so without fractions: `40 s`, `2 min`, `3 h`."""
+    if seconds < 119.5:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{round(minutes / 60)} h"
+
+
+def _cut(text: str) -> Text:
+    return Text(text, no_wrap=True, overflow="ellipsis")
+
+
+def _grid(rows: Sequence[Sequence[RenderableType]]) -> Table:
+    """Rows of parts below each other; what does not fit is cut off."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for _ in range(max(map(len, rows), default=0)):
+        grid.add_column(no_wrap=True, overflow="ellipsis")
+    for row in rows:
+        grid.add_row(*(_cut(part) if isinstance(part, str) else part for part in row))
+    return grid

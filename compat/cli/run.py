@@ -188,7 +188,7 @@ def _run(
     cells = [choice.cell for choice in chosen]
     machine = ThisMachine(workspace, level)
     note(f"{_workload(workspace, cells, options.workers)}; isolation {level}")
-    with Progress(len(cells), _seconds(workspace, cells, options.workers)) as progress:
+    with Progress(_expected(workspace, cells, options.attempts), options.workers) as progress:
         result = pipeline.run(workspace, cells, machine, options, interruption.cancel, progress)
     workspace.refresh()
     if as_json:
@@ -268,6 +268,15 @@ def _workload(workspace: Workspace, cells: Sequence[str], workers: int) -> str:
     seconds = _seconds(workspace, cells, workers)
     unknown = "no cell of the matrix has run yet, so the time is not known"
     return f"{what}, {workers} at a time: {unknown if seconds is None else about(seconds)}"
+
+
+def _expected(workspace: Workspace, cells: Sequence[str], attempts: int) -> dict[str, float | None]:
+    """Return how many seconds each cell takes by its history; None where there is none."""
+    seconds = {cell: workspace.durations.of(parse_cell(cell, workspace.matrix)) for cell in cells}
+    return {
+        cell: None if expected is None else expected * attempts
+        for cell, expected in seconds.items()
+    }
 
 
 def _seconds(workspace: Workspace, cells: Sequence[str], workers: int) -> float | None:

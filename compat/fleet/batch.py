@@ -61,8 +61,14 @@ class Machine(Protocol):
 class BatchReporter(Reporter, Protocol):
     """A Reporter that also hears of cells that never reach a worker."""
 
-    def counted(self, line: str) -> None:
-        """One more of the cells came to an end, whether or not it could be run."""
+    def locking(self, cell: str) -> None:
+        """Called when the resolver is asked about a cell; `locked` follows."""
+
+    def locked(self, cell: str) -> None:
+        """Called when the resolver has answered, whatever the answer; the cell is not running."""
+
+    def counted(self, cell: str, why: str) -> None:
+        """Called when a cell ends without reaching a worker."""
 
     def tell(self, line: str) -> None:
         """Something that a reader should know."""
@@ -184,7 +190,7 @@ class Batch:
             else:
                 self._unlocked += 1
                 remedy = f"`uv python install {missing}` gets one"
-                self._reporter.counted(f"{cell}  plan-fail:no-interpreter(py{missing}): {remedy}")
+                self._reporter.counted(cell, f"plan-fail:no-interpreter(py{missing}): {remedy}")
 
     def _locked(self, cells: Sequence[str]) -> Iterator[tuple[str, Lock]]:
         """Lock cells side by side and yield the locks as they are made; tell what has none."""
@@ -195,10 +201,13 @@ class Batch:
         def answer(cell: str) -> LockResult | CompatError | None:
             if self._cancel.is_set() or self._fleet.is_spent:
                 return None
+            self._reporter.locking(cell)
             try:
                 return lock(cell)
             except CompatError as error:
                 return error
+            finally:
+                self._reporter.locked(cell)
 
         with ThreadPoolExecutor(self._options.workers, thread_name_prefix="locker") as pool:
             answers = {pool.submit(answer, cell): cell for cell in cells}
@@ -214,8 +223,7 @@ class Batch:
             return None
         if isinstance(answer, CompatError):
             self._unlocked += 1
-            for fault in answer.faults:
-                self._reporter.counted(f"{cell}  {fault.line()}")
+            self._reporter.counted(cell, "; ".join(fault.line() for fault in answer.faults))
             return None
         match answer:
             case Lock() as lock:
@@ -227,11 +235,11 @@ class Batch:
                     stage="plan", cause=obstacle.kind, subject=", ".join(obstacle.between)
                 )
                 self._outcomes[cell] = str(failed)
-                self._reporter.counted(f"{cell}  {failed}: {obstacle.because}")
+                self._reporter.counted(cell, f"{failed}: {obstacle.because}")
             case Refusal() as refusal:
                 record = self._steps.record_refusal(cell, refusal)
                 self._outcomes[cell] = str(record.outcome)
-                self._reporter.counted(f"{cell}  {record.outcome}: {refusal.because}")
+                self._reporter.counted(cell, f"{record.outcome}: {refusal.because}")
         return None
 
     def _bench(self, worker: int, job: Job) -> Bench:

@@ -57,6 +57,23 @@ class Durations:
         return max(sum(each) / workers, max(each, default=0.0))
 
 
+def seconds_left(
+    running: Iterable[float | None], waiting: Iterable[float | None], workers: int
+) -> float | None:
+    """Return the seconds until all is done: what is left of each cell that runs, and what each
+    that waits will take; None when that is unknown of any.
+
+    A cell that runs longer than expected has nothing left that anybody knows of; its time is never
+    taken off the others'.
+    """
+    parts: list[float] = []
+    for seconds in (*running, *waiting):
+        if seconds is None:
+            return None
+        parts.append(max(0.0, seconds))
+    return max(sum(parts) / workers, max(parts, default=0.0))
+
+
 def _beside(cell: Cell) -> Iterator[Hashable]:
     """What cells have in common that differ in one coordinate, or only in their recipe."""
     yield cell.coordinates
