@@ -4,7 +4,7 @@ The clock, the environment and the cache folder are given to it.
 """
 
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from compat.index.release import Catalogue
 from compat.index.settings import IndexSettings, settings
 from compat.lock.lock_text import decode_lock, encode_lock, read_digest
 from compat.lock.lockfile import Lock
-from compat.plan.cell import Cell, parse_cell
+from compat.plan.cell import RECIPES, Cell, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import Fate, fate_of, plan
 from compat.plan.product import axis_coordinates
@@ -304,18 +304,34 @@ class Workspace:
 
         A whole plan of ten thousand cells takes seconds; these few do not.
         """
-        catalogue = self.kept_catalogue or Catalogue(packages=())
+        return self._known(self.known_ids())
+
+    @cached_property
+    def known_places(self) -> Snapshot:
+        """What is known of the same places under every recipe, as a place is shown by the best."""
+        cells = [entry.cell for entry in self.known.entries]
+        return self._known(
+            tuple(
+                dict.fromkeys(
+                    msgspec.structs.replace(cell, recipe=recipe).id
+                    for cell in cells
+                    for recipe in RECIPES
+                )
+            )
+        )
+
+    def _known(self, ids: Sequence[str]) -> Snapshot:
         return snapshot(
             self.declared,
-            catalogue,
-            self._fates(self.kept_catalogue),
+            self.kept_catalogue or Catalogue(packages=()),
+            self._fates(self.kept_catalogue, ids),
             self.lock_digests,
             self.runs,
             self.context,
         )
 
-    def _fates(self, catalogue: Catalogue | None) -> Iterator[Fate]:
-        """The fates of those of the known cells that are in the plan of the catalogue."""
+    def _fates(self, catalogue: Catalogue | None, ids: Sequence[str]) -> Iterator[Fate]:
+        """The fates of those of the cells that are in the plan of the catalogue."""
         if catalogue is None:
             return
         facts = Feasibility(self.matrix, catalogue)
@@ -324,7 +340,7 @@ class Workspace:
             for axis in self.matrix.axes
             for coordinate in axis_coordinates(axis, catalogue)
         }
-        for cell_id in self.known_ids():
+        for cell_id in ids:
             cell = self._parsed(cell_id)
             if cell is None or not coordinates.issuperset(cell.coordinates):
                 continue
@@ -361,7 +377,7 @@ class Workspace:
 
     def refresh(self) -> None:
         """Forget the locks and runs that were read, and what followed from them."""
-        for name in ("runs", "lock_digests", "snapshot", "known", "durations"):
+        for name in ("runs", "lock_digests", "snapshot", "known", "known_places", "durations"):
             self.__dict__.pop(name, None)
 
 

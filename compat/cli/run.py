@@ -13,6 +13,7 @@ import typer
 from packaging.version import Version
 
 from compat import pipeline
+from compat.cli.learnt import learnt, next_step
 from compat.cli.lockers import locker_of
 from compat.cli.machine import (
     bench_of,
@@ -36,7 +37,7 @@ from compat.cli.options import (
 )
 from compat.cli.output import about, envelope, note, say
 from compat.cli.progress import Progress
-from compat.cli.verdicts import print_verdicts, verdict_row
+from compat.cli.verdicts import print_failures, print_verdicts, verdict_row
 from compat.errors import DeclarationError, UsageError
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.choices import CellsToRun, CellToRun, outside
@@ -198,11 +199,10 @@ def _run(
         envelope({"cells": rows})
     else:
         print_verdicts(workspace, cells)
+        print_failures(result.outcomes)
         _print_times(result.records)
-        note(
-            f"Next: compat show {workspace.name} CELL shows the test results of a cell and how to"
-            " reproduce them."
-        )
+        for line in (*learnt(workspace, result.outcomes), next_step(workspace, result.outcomes)):
+            note(line)
     _print_troubles(result, options.keep)
     return 128 + interruption.signal if interruption.signal else _exit_code(result)
 

@@ -10,7 +10,7 @@ from compat.advise.commands import FOLDER, Whereabouts, uv_lines
 from compat.cli.machine import now
 from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, say
-from compat.cli.verdicts import print_verdicts, verdict_row
+from compat.cli.verdicts import print_table, print_verdicts, verdict_row
 from compat.declare.capabilities import with_table
 from compat.errors import UsageError
 from compat.results.record import Capability
@@ -23,6 +23,9 @@ def show_command(
     cell: Annotated[
         str, typer.Argument(metavar="[CELL]", help="One cell, with its test results.")
     ] = "",
+    by_cell: Annotated[
+        bool, typer.Option("--cells", help="A line for each cell instead of the grid.")
+    ] = False,
     table: Annotated[
         bool, typer.Option("--table", help="Capability by release, as Markdown.")
     ] = False,
@@ -32,11 +35,11 @@ def show_command(
     as_json: Json = False,
     root: Root = None,
 ) -> None:
-    """Show the stored verdicts, or one cell's test results and how to reproduce them by hand. Asks
-    no index.
+    """Show the stored verdicts as a grid, or one cell's test results and how to reproduce them by
+    hand. Asks no index.
 
-    Examples: compat show tff; compat show tff py3.9-tf2.9-tff0.33.0+relaxed; compat show tff
-    --table
+    Examples: compat show tff; compat show tff --cells; compat show tff
+    py3.9-tf2.9-tff0.33.0+relaxed; compat show tff --table
     """
     workspace = workspace_of(matrix, root)
     if table or write is not None:
@@ -55,8 +58,12 @@ def show_command(
         )
     elif cell:
         _print_results(workspace, cell)
+    elif by_cell:
+        print_table(workspace, cells)
     else:
-        print_verdicts(workspace, cells)
+        print_verdicts(workspace, cells, few=0)
+        if not cells:
+            note(f"nothing is known of {matrix} yet; compat run {matrix} finds out")
     damaged = workspace.store.damaged(now())
     for fault in damaged:
         note(fault.line())

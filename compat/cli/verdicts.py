@@ -1,13 +1,25 @@
-"""The verdicts of cells as commands print them: a table for people, rows for programs."""
+"""The verdicts of cells as commands print them: a grid, lines or a table for people, rows for
+programs.
+"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
+from compat.cli.grid import beside, print_grid, sign_text
 from compat.cli.output import console
+from compat.errors import one_line
+from compat.results.snapshot import Entry
+from compat.run.outcome import Failed, parse_outcome
+from compat.site.status import STYLES, style_of
+from compat.site.wording import cause_sentence, count, listed
 from compat.workspace import Workspace
+
+# Up to so many cells a line each says more than a grid.
+FEW = 6
+_NAMED = 3
 
 
 def verdict_row(workspace: Workspace, cell: str) -> dict[str, Any]:
@@ -27,27 +39,80 @@ def verdict_row(workspace: Workspace, cell: str) -> dict[str, Any]:
     }
 
 
-def print_verdicts(workspace: Workspace, cells: Sequence[str]) -> None:
-    """Print the verdicts of cells as a table."""
-    table = Table("cell", "verdict", "capabilities", "latest", "outcome")
+def print_verdicts(workspace: Workspace, cells: Sequence[str], few: int = FEW) -> None:
+    """Print the verdicts of cells: as lines if they are few, else as grids.
+
+    A cell that the matrix cannot read any more has no place in a grid, so it has a line.
+    """
+    out, known = console(), workspace.known_places
+    shown = [known.by_id[cell] for cell in cells if cell in known.by_id]
+    lost = [cell for cell in cells if cell not in known.by_id]
+    if len(cells) > few:
+        if shown:
+            print_grid(out, known, shown)
+        cells = lost
+    if not cells:
+        return
+    table = Table.grid(padding=(0, 2, 0, 0))
     for cell in cells:
-        verdict = workspace.verdict(cell)
-        statuses = [capability.status for capability in verdict.capabilities]
-        capabilities = (
-            f"{statuses.count('yes')} yes, {statuses.count('no')} no, {statuses.count('absent')}"
-            " absent"
-            if statuses
-            else ""
-        )
-        last = _last_outcome(workspace, cell)
-        outcome = f"last run: {last}" if last else ""
-        if verdict.outcome is not None:
-            outcome = str(verdict.outcome)
-        latest = (
-            f"{verdict.latest}{' (stale)' if verdict.stale else ''}" if verdict.latest else "never"
-        )
-        table.add_row(cell, verdict.kind, capabilities, latest, Text(outcome, overflow="fold"))
+        columns = _columns(workspace, cell)
+        del columns["outcome"]
+        entry = known.by_id.get(cell)
+        table.add_row(_cell_sign(workspace, entry), *columns.values())
+    out.print(table)
+
+
+def print_table(workspace: Workspace, cells: Sequence[str]) -> None:
+    """Print the verdicts of cells as a table, with what each came to."""
+    rows = [_columns(workspace, cell) for cell in cells]
+    table = Table(*(rows[0] if rows else ("cell",)))
+    for columns in rows:
+        table.add_row(*columns.values())
     console().print(table)
+
+
+def print_failures(outcomes: Mapping[str, str]) -> None:
+    """Print in words why cells did not pass, by cell, equal causes once."""
+    cells_by_cause: dict[str, list[str]] = {}
+    for cell, text in outcomes.items():
+        outcome = parse_outcome(text)
+        if isinstance(outcome, Failed):
+            cells_by_cause.setdefault(one_line(cause_sentence(outcome)), []).append(cell)
+    out = console()
+    for cause, cells in sorted(cells_by_cause.items(), key=lambda item: -len(item[1])):
+        named = listed(sorted(cells), _NAMED)
+        out.print(Text(f"{count(len(cells), 'cell')}: {cause}"), soft_wrap=False)
+        out.print(Text(f"  {named}"), soft_wrap=False)
+
+
+def _columns(workspace: Workspace, cell: str) -> dict[str, Text]:
+    """What is said of a cell, by column: a further column is one more line here."""
+    verdict = workspace.verdict(cell)
+    statuses = [capability.status for capability in verdict.capabilities]
+    capabilities = (
+        f"{statuses.count('yes')} yes, {statuses.count('no')} no, {statuses.count('absent')} absent"
+        if statuses
+        else ""
+    )
+    last = _last_outcome(workspace, cell)
+    outcome = f"last run: {last}" if last else ""
+    if verdict.outcome is not None:
+        outcome = str(verdict.outcome)
+    latest = f"{verdict.latest}{' (stale)' if verdict.stale else ''}" if verdict.latest else "never"
+    return {
+        "cell": Text(cell, overflow="fold"),
+        "verdict": Text(verdict.kind),
+        "capabilities": Text(capabilities),
+        "latest": Text(latest),
+        "outcome": Text(one_line(outcome), overflow="fold"),
+    }
+
+
+def _cell_sign(workspace: Workspace, entry: Entry | None) -> Text:
+    if entry is None:
+        return sign_text(console(), STYLES["unknown"])
+    style = style_of(entry, beside(workspace.known_places, entry))
+    return sign_text(console(), style, is_stale=entry.verdict.stale)
 
 
 def _last_outcome(workspace: Workspace, cell: str) -> str | None:

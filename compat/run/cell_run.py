@@ -241,6 +241,7 @@ class CellRun:
         ]
         self.steps.enter("suite")
         self.steps.run("suite", command, variables, network=False)
+        self.steps.enter("check")
         try:
             events = read_bytes(self.cell, EVENTS, LARGEST)
         except OSError:

@@ -143,12 +143,16 @@ def cause_sentence(outcome: Outcome) -> str:
     """Return what an outcome means, as one sentence."""
     if not isinstance(outcome, Failed):
         return "Every test that applies passes."
-    with_subject, alone = _CAUSES[outcome.cause]
-    subject = outcome.by or outcome.subject
-    why = with_subject.replace("{0}", cut_text(subject)) if subject else alone
     test = f" ({cut_text(outcome.subject)})" if outcome.by and outcome.subject else ""
     place = f", at {cut_text(outcome.at)}" if outcome.at else ""
-    return f"{_STAGES[outcome.stage]}{test}: {why}{place}."
+    return f"{_STAGES[outcome.stage]}{test}: {reason_words(outcome)}{place}."
+
+
+def reason_words(outcome: Failed) -> str:
+    """Return why it failed, as the end of a sentence: `the package index has no demo==1.0`."""
+    with_subject, alone = _CAUSES[outcome.cause]
+    subject = outcome.by or outcome.subject
+    return with_subject.replace("{0}", cut_text(subject)) if subject else alone
 
 
 def cause_words(cause: str) -> str:

@@ -1,0 +1,204 @@
+"""The grid of a matrix on a terminal: releases of the subject against the other axes, for each
+Python, with the signs of the site.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from packaging.version import Version
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from compat.declare.matrix import Matrix
+from compat.plan.cell import Coordinate
+from compat.results.representative import representative
+from compat.results.snapshot import Entry, Snapshot
+from compat.site.status import STALE, STYLES, State, StatusStyle, style_of
+from compat.site.wording import count
+
+# What stands for a sign where the terminal's encoding does not have it, by its name in the table.
+_ASCII: dict[str, str] = {
+    "works": "+",
+    "decayed": "d",
+    "relaxed": "+c",
+    "partial": "%",
+    "flaky": "~",
+    "broken": "x",
+    "refused": "xi",
+    "blocked": "!",
+    "declared": "o",
+    "unknown": "?",
+    "infeasible": "-",
+}
+_ASCII_STALE = "*"
+_COLOURS: dict[State, str] = {
+    "works": "green",
+    "decayed": "yellow",
+    "relaxed": "green",
+    "partial": "yellow",
+    "flaky": "magenta",
+    "broken": "red",
+    "unknown": "dim",
+    "infeasible": "dim",
+}
+_INDENT = "  "
+Sign = tuple[StatusStyle, bool]
+Board = dict[tuple[str, str], Sign]
+
+
+def print_grid(out: Console, known: Snapshot, shown: Iterable[Entry]) -> None:
+    """Print the places of the shown cells as grids, within the width of the terminal, and a legend
+    of the signs in use.
+
+    `known` has the other recipes of these places, which tell a sign more exactly.
+    """
+    places: dict[tuple[Coordinate, ...], list[Entry]] = {}
+    for entry in shown:
+        places.setdefault(entry.cell.coordinates, []).append(entry)
+    signs = {place: _sign(entries, known) for place, entries in places.items()}
+    for title, rows, columns, board in _boards(known.matrix, signs):
+        for block in _blocks(rows, columns, out.width):
+            out.print(Text(title, style="bold"), soft_wrap=False)
+            for line in _lines(out, rows, block, board):
+                out.print(line, no_wrap=True, overflow="crop", crop=True, soft_wrap=False)
+            out.print()
+    for line in _legend(out, signs.values()):
+        out.print(line, soft_wrap=False)
+
+
+def sign_text(out: Console, style: StatusStyle, *, is_stale: bool = False) -> Text:
+    """Return the sign of a style, with that of a stale result where it is one; in ASCII where the
+    terminal cannot show it.
+    """
+    name = next(name for name, known in STYLES.items() if known == style)
+    if _can_show(out):
+        sign = style.symbol + (STALE[0] if is_stale else "")
+    else:
+        sign = _ASCII[name] + (_ASCII_STALE if is_stale else "")
+    return Text(sign, style=_COLOURS[style.state])
+
+
+def beside(known: Snapshot, entry: Entry) -> list[Entry]:
+    """Return the entries of the same place, whatever their recipe."""
+    by_place: dict[tuple[Coordinate, ...], list[Entry]] = known.once(
+        "entries by place", lambda: _by_place(known.entries)
+    )
+    return by_place.get(entry.cell.coordinates, [])
+
+
+def _by_place(entries: Iterable[Entry]) -> dict[tuple[Coordinate, ...], list[Entry]]:
+    places: defaultdict[tuple[Coordinate, ...], list[Entry]] = defaultdict(list)
+    for entry in entries:
+        places[entry.cell.coordinates].append(entry)
+    return places
+
+
+def _sign(entries: Sequence[Entry], known: Snapshot) -> Sign:
+    best = representative(entries)
+    return style_of(best, beside(known, best)), best.verdict.stale
+
+
+def _boards(
+    matrix: Matrix, signs: dict[tuple[Coordinate, ...], Sign]
+) -> Iterator[tuple[str, list[str], list[str], Board]]:
+    """The title, rows, columns and signs of each Python, the newest first; where nothing but Python
+    stands beside the subject, of one grid whose columns are the Pythons.
+    """
+    subject, python = matrix.subject_axis, matrix.interpreters.name
+    others = [axis for axis in matrix.packages if axis is not subject]
+    names = [axis.name for axis in others] or [python]
+    boards: defaultdict[Version | None, dict[tuple[Version, tuple[Version, ...]], Sign]]
+    boards = defaultdict(dict)
+    for place, sign in signs.items():
+        versions = {coordinate.axis: coordinate.version for coordinate in place}
+        where = versions[subject.name], tuple(versions[name] for name in names)
+        boards[versions[python] if others else None][where] = sign
+    company = " and ".join(axis.package for axis in others) or "Python"
+    for series in sorted(boards, key=lambda series: series or Version("0"), reverse=True):
+        board = boards[series]
+        title = f"{subject.package} (rows) with {company} (columns)"
+        yield (
+            title if series is None else f"Python {series}: {title}",
+            [str(release) for release in sorted({row for row, _ in board}, reverse=True)],
+            [_label(column) for column in sorted({column for _, column in board})],
+            {(str(row), _label(column)): sign for (row, column), sign in board.items()},
+        )
+
+
+def _label(versions: tuple[Version, ...]) -> str:
+    return "/".join(map(str, versions))
+
+
+def _blocks(rows: Sequence[str], columns: Sequence[str], width: int) -> Iterator[list[str]]:
+    """The columns in as many blocks as the width needs, in their order; at least one a block."""
+    first = len(_INDENT) + max(map(len, rows))
+    block: list[str] = []
+    used = first
+    for column in columns:
+        wide = _width(column)
+        if block and used + wide > width:
+            yield block
+            block, used = [], first
+        block.append(column)
+        used += wide
+    yield block
+
+
+def _width(column: str) -> int:
+    """How wide a column is: a space, its label or the widest sign, and the sign of a stale
+    result.
+    """
+    return 1 + max(len(column), 2) + 1
+
+
+def _lines(
+    out: Console, rows: Sequence[str], columns: Sequence[str], board: Board
+) -> Iterator[Text]:
+    first = max(map(len, rows))
+    yield Text(_INDENT + " " * first).append(
+        "".join(column.rjust(_width(column) - 1) + " " for column in columns)
+    )
+    for row in rows:
+        if not any((row, column) in board for column in columns):
+            continue
+        line = Text(_INDENT + row.ljust(first))
+        for column in columns:
+            style, is_stale = board.get((row, column), (None, False))
+            text = Text() if style is None else sign_text(out, style, is_stale=is_stale)
+            if not is_stale:
+                text.append(" ")
+            line.append(" " * (_width(column) - cell_len(text.plain))).append(text)
+        line.rstrip()
+        yield line
+
+
+def _legend(out: Console, signs: Iterable[Sign]) -> Iterator[Text]:
+    """The signs in use with their words and how many places have them, in lines that fit."""
+    signs = list(signs)
+    counts = Counter(style for style, _ in signs)
+    parts = [
+        sign_text(out, style).append(f" {style.word}: {number:,}", style="default")
+        for style in STYLES.values()
+        if (number := counts[style])
+    ]
+    if stale := sum(is_stale for _, is_stale in signs):
+        sign = STALE[0] if _can_show(out) else _ASCII_STALE
+        parts.append(Text(f"{sign} stale: {stale:,}"))
+    parts.append(Text(f"of {count(len(signs), 'combination')}"))
+    line = Text()
+    for part in parts:
+        if line and cell_len(line.plain) + 3 + cell_len(part.plain) > out.width:
+            yield line
+            line = Text()
+        line.append("   " if line else "").append(part)
+    yield line
+
+
+def _can_show(out: Console) -> bool:
+    try:
+        "".join(style.symbol for style in STYLES.values()).encode(out.encoding)
+        STALE[0].encode(out.encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
