@@ -156,9 +156,8 @@ def _lines(
     out: Console, rows: Sequence[str], columns: Sequence[str], board: Board
 ) -> Iterator[Text]:
     first = max(map(len, rows))
-    yield Text(_INDENT + " " * first).append(
-        "".join(column.rjust(_width(column) - 1) + " " for column in columns)
-    )
+    labels = "".join(column.rjust(_width(column) - 1) + " " for column in columns)
+    yield Text(f"{_INDENT}{' ' * first}{labels}".rstrip())
     for row in rows:
         if not any((row, column) in board for column in columns):
             continue

@@ -67,7 +67,8 @@ class _Answers:
         """The verb of a cell's clause, and what follows it."""
         outcome, kind = self.outcomes[entry.cell.id], entry.verdict.kind
         if isinstance(outcome, Failed) and self._is_refused(entry):
-            return "cannot be installed", f": {reason_words(outcome)}"
+            today = " today" if entry.cell.recipe == "fresh" else ""
+            return f"cannot be installed{today}", f": {reason_words(outcome)}"
         if kind == "works":
             return "works", ""
         if kind == "partial":
@@ -87,7 +88,7 @@ class _Answers:
     def _how(self, entry: Entry) -> str:
         """Say under which recipe a cell ran."""
         if entry.cell.recipe == "fresh":
-            return "as published, installed today"
+            return "as published"
         if entry.cell.recipe == "dated":
             return "as published, with packages of its time"
         lock = self.workspace.lock(entry.cell.id)
@@ -118,7 +119,7 @@ def learnt(workspace: Workspace, outcomes: Mapping[str, str]) -> list[str]:
         summary += f" and {_number(partial)} in part"
     if not working:
         return [f"{summary}."]
-    return [f"{summary}. The best of the newest: {answers.sentence([working[0]])}"]
+    return [f"{summary}. The best of them: {answers.sentence([working[0]])}"]
 
 
 def next_step(workspace: Workspace, outcomes: Mapping[str, str]) -> str:
@@ -141,9 +142,10 @@ def _counts(outcome: Outcome, entry: Entry) -> bool:
 
 def _capabilities(entry: Entry) -> str:
     statuses = Counter(capability.status for capability in entry.verdict.capabilities)
-    asked = statuses["yes"] + statuses["no"]
-    absent = f", {statuses['absent']} are not in this release" if statuses["absent"] else ""
-    return f"{statuses['yes']} of {count(asked, 'capability', 'capabilities')} work{absent}"
+    works, absent = statuses["yes"], statuses["absent"]
+    asked = count(works + statuses["no"], "capability", "capabilities")
+    missing = f", {absent} {'is' if absent == 1 else 'are'} not in this release" if absent else ""
+    return f"{works} of {asked} {'works' if works == 1 else 'work'}{missing}"
 
 
 def _number(works: int) -> str:

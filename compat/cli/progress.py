@@ -34,7 +34,7 @@ _BAR = 20
 
 @dataclass
 class _Running:
-    """A cell in the hands of a worker, or of the resolver. `since` and `seconds` of the whole cell."""
+    """A cell in the hands of a worker, or of the resolver, since a moment of the clock."""
 
     cell: str
     since: float

@@ -20,8 +20,8 @@ from compat.run.supervise import run_limited
 _INSTALL_SECONDS = BUILD_SECONDS  # a source build of an old package may take many
 _LOG_TAIL = 200_000
 
-# What a cell is at, for whoever watches: the making of the environment is a part of the install, and
-# after the suite its files are checked.
+# What a cell is at, for whoever watches: making the environment is a part of the install, and after
+# the suite the cell's files are checked.
 Activity = Literal["environment", "install", "import", "suite", "check"]
 Enter = Callable[[Activity, Path], None]
 
