@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 from rich.console import Console
+from rich.text import Text
 
 from compat.errors import Fault, one_line
 from compat.site.wording import count
@@ -21,6 +22,15 @@ def say(text: str = "") -> None:
 def note(text: str) -> None:
     """Print one line of prose on stderr."""
     print(one_line(text), file=sys.stderr)
+
+
+def prose(text: str) -> None:
+    """Print a sentence on stderr, on a terminal broken between words."""
+    err = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    if err.is_terminal:
+        err.print(Text(one_line(text)))
+    else:
+        note(text)
 
 
 def about(seconds: float) -> str:

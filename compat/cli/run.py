@@ -35,7 +35,7 @@ from compat.cli.options import (
     Root,
     workspace_of,
 )
-from compat.cli.output import about, envelope, note, say
+from compat.cli.output import about, envelope, note, prose, say
 from compat.cli.progress import Progress
 from compat.cli.verdicts import print_failures, print_verdicts, verdict_row
 from compat.errors import DeclarationError, UsageError
@@ -202,7 +202,7 @@ def _run(
         print_failures(result.outcomes)
         _print_times(result.records)
         for line in (*learnt(workspace, result.outcomes), next_step(workspace, result.outcomes)):
-            note(line)
+            prose(line)
     _print_troubles(result, options.keep)
     return 128 + interruption.signal if interruption.signal else _exit_code(result)
 
