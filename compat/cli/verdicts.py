@@ -13,7 +13,7 @@ from compat.cli.output import console
 from compat.errors import one_line
 from compat.results.snapshot import Entry
 from compat.run.outcome import Failed, parse_outcome
-from compat.site.status import STYLES, style_of
+from compat.site.status import style_of
 from compat.site.wording import cause_sentence, count, listed
 from compat.workspace import Workspace
 
@@ -110,7 +110,7 @@ def _columns(workspace: Workspace, cell: str) -> dict[str, Text]:
 
 def _cell_sign(workspace: Workspace, entry: Entry | None) -> Text:
     if entry is None:
-        return sign_text(console(), STYLES["unknown"])
+        return Text()  # A cell that the matrix cannot read any more is not on the site either.
     style = style_of(entry, beside(workspace.known_places, entry))
     return sign_text(console(), style, is_stale=entry.verdict.stale)
 
