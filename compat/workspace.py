@@ -250,24 +250,16 @@ class Workspace:
             cell: read_digest(path.read_text(encoding="utf-8")) for cell, path in self.lock_paths()
         }
 
-    # What resolvers said of plain installs.
-
-    @property
-    def plain_path(self) -> Path:
-        """Where the answers about plain installs are kept."""
-        return self.folder / PLAIN
-
     @cached_property
     def plain_answers(self) -> dict[str, PlainAnswer]:
         """What a resolver last said of each plain install that was asked about, by its cell."""
-        text = read_if_there(self.plain_path)
-        source = f"matrices/{self.name}/{PLAIN}"
+        text, source = read_if_there(self.folder / PLAIN), f"matrices/{self.name}/{PLAIN}"
         return {} if text is None else decode_answers(text.decode(errors="replace"), source)
 
     def keep_plain(self, answers: Iterable[PlainAnswer]) -> None:
         """Keep answers, each in the place of the earlier one about its cell."""
         merged = self.plain_answers | {answer.cell: answer for answer in answers}
-        write(self.plain_path, encode_answers(merged.values()))
+        write(self.folder / PLAIN, encode_answers(merged.values()))
         self.refresh()
 
     # The records, and what they add up to.
@@ -334,25 +326,14 @@ class Workspace:
     def known_places(self) -> Snapshot:
         """What is known of the same places under every recipe, as a place is shown by the best."""
         cells = [entry.cell for entry in self.known.entries]
-        return self._known(
-            tuple(
-                dict.fromkeys(
-                    msgspec.structs.replace(cell, recipe=recipe).id
-                    for cell in cells
-                    for recipe in RECIPES
-                )
-            )
-        )
+        alike = (msgspec.structs.replace(cell, recipe=r).id for cell in cells for r in RECIPES)
+        return self._known(tuple(dict.fromkeys(alike)))
 
     def _known(self, ids: Sequence[str]) -> Snapshot:
-        known = snapshot(
-            self.declared,
-            self.kept_catalogue or Catalogue(packages=()),
-            self._fates(self.kept_catalogue, ids),
-            self.lock_digests,
-            self.runs,
-            self.context,
-        )
+        catalogue = self.kept_catalogue or Catalogue(packages=())
+        fates = self._fates(self.kept_catalogue, ids)
+        locks = self.lock_digests
+        known = snapshot(self.declared, catalogue, fates, locks, self.runs, self.context)
         return with_answers(known, self.plain_answers)
 
     def _fates(self, catalogue: Catalogue | None, ids: Sequence[str]) -> Iterator[Fate]:
@@ -404,10 +385,8 @@ class Workspace:
 
     def refresh(self) -> None:
         """Forget the locks and runs that were read, and what followed from them."""
-        for name in (
-            *("runs", "lock_digests", "plain_answers"),
-            *("snapshot", "known", "known_places", "durations"),
-        ):
+        derived = ("snapshot", "known", "known_places", "durations")
+        for name in ("runs", "lock_digests", "plain_answers", *derived):
             self.__dict__.pop(name, None)
 
 
