@@ -165,7 +165,8 @@ class TestAHold:
         one = named(proposals(seen([], self.ASK), DAY))["raise-dep-1.1-to-1.4"]
         assert one.earliest == datetime.date(2027, 4, 1)
         assert (
-            one.grounds[0] == "the calendar allows dep 1.4 from 2026-04-01 on, and the floor is 1.1"
+            one.grounds[0]
+            == "calendar and hold allow dep 1.4 from 2027-04-01 on, and the floor is 1.1"
         )
 
     def test_that_lasts_longest_decides_the_day_of_the_schedule(self) -> None:
