@@ -13,6 +13,7 @@ from collections.abc import Callable
 from compat.advise.answer import Advisor, Card
 from compat.advise.commands import Whereabouts, commands
 from compat.advise.request import GOALS, Goal, label
+from compat.declare.matrix import Matrix
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Recipe
 from compat.value import Value
@@ -97,9 +98,11 @@ class _Sentences:
 class _Installable:
     """A card with its commands."""
 
-    def __init__(self, card: Card, whereabouts_of: Callable[[Lock], Whereabouts]) -> None:
+    def __init__(
+        self, card: Card, whereabouts_of: Callable[[Lock], Whereabouts], matrix: Matrix
+    ) -> None:
         self.card = card
-        self.commands = commands(card.lock, whereabouts_of(card.lock))
+        self.commands = commands(card.lock, whereabouts_of(card.lock), matrix)
 
 
 def advise_rows(advisor: Advisor, at: Callable[[Lock], Whereabouts]) -> AdviceTable:
@@ -124,7 +127,12 @@ def advise_rows(advisor: Advisor, at: Callable[[Lock], Whereabouts]) -> AdviceTa
         ),
         capabilities=tuple(capabilities),
         rows=tuple(
-            _row(advisor, _Installable(advisor.card(tested_combination), at), numbers, sentences)
+            _row(
+                advisor,
+                _Installable(advisor.card(tested_combination), at, snapshot.matrix),
+                numbers,
+                sentences,
+            )
             for tested_combination in ordered
         ),
         sentences=tuple(sentences.numbers),

@@ -135,7 +135,7 @@ def _say_card(workspace: Workspace, card: Card) -> None:
     if card.proof.cell.recipe != "fresh":
         say(f"  as published: {card.published.command}")
         say(f"    {card.published.sentence}")
-    lines = commands(card.lock, _whereabouts(workspace, card))
+    lines = commands(card.lock, _whereabouts(workspace, card), workspace.matrix)
     for tool, steps in (("uv", lines.uv), ("pip", lines.pip)):
         say(f"  with {tool}:")
         for step in steps:
@@ -184,7 +184,7 @@ def _payload(workspace: Workspace, answer: Recommended | Unproven) -> dict[str, 
 
 
 def _card(workspace: Workspace, card: Card) -> dict[str, Any]:
-    proof, lines = card.proof, commands(card.lock, _whereabouts(workspace, card))
+    proof, lines = card.proof, commands(card.lock, _whereabouts(workspace, card), workspace.matrix)
     return {
         "id": proof.id,
         "recipe": proof.cell.recipe,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from compat import files
-from compat.advise.commands import FOLDER, Whereabouts, uv_lines
+from compat.advise.commands import Whereabouts, commands
 from compat.cli.machine import now
 from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, say
@@ -150,6 +150,7 @@ def reproduction(workspace: Workspace, cell: str) -> list[str]:
     if lock is None:
         return [f"reproduce: compat lock {workspace.name} {cell}"]
     folder = f"matrices/{workspace.name}"
-    lines = uv_lines(lock, Whereabouts(lock=f"{folder}/locks/{cell}.txt"))
-    suite = f"{FOLDER}/bin/python -m pytest {folder}/{workspace.matrix.suite.path}"
-    return ["reproduce:", *(f"  {line}" for line in (*lines, suite))]
+    at = Whereabouts(lock=f"{folder}/locks/{cell}.txt")
+    suite = f"python -m pytest {folder}/{workspace.matrix.suite.path}"
+    lines = (*commands(lock, at, workspace.matrix).uv, suite)
+    return ["reproduce:", *(f"  {line}" for line in lines)]

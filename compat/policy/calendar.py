@@ -137,9 +137,7 @@ def _coming(evaluation: Evaluation, axis: Axis) -> Iterator[ScheduledMove]:
         before = step.version
 
 
-def _move(
-    evaluation: Evaluation, axis: Axis, step: Step, before: Version
-) -> ScheduledMove:
+def _move(evaluation: Evaluation, axis: Axis, step: Step, before: Version) -> ScheduledMove:
     as_of = evaluation.as_of
     policy, version, slot, on = as_of.policy, step.version, step.slot, step.on
     assert slot.allowed is not None

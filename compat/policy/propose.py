@@ -1,10 +1,11 @@
 """The `policy` room's proposals: the floor moves that policy and records ask for on one day.
 
 Raise: to what the calendar allows, under a hold to what that allows, and short of that to the
-newest version that is supported; see `steps`. Lower: to the lowest version from which on every one up to the
-floor, the floor too, is supported, as long as the calendar would not raise it again. Early: the
-floor's own representative cells are broken, so the floor goes to the next version that works,
-whatever the calendar says. A move that something speaks against is returned with its objections.
+newest version that is supported; see `steps`. Lower: to the lowest version from which on every one
+up to the floor, the floor too, is supported, as long as the calendar would not raise it again.
+Early: the floor's own representative cells are broken, so the floor goes to the next version that
+works, whatever the calendar says. A move that something speaks against is returned with its
+objections.
 """
 
 import datetime

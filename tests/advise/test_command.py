@@ -43,8 +43,8 @@ def test_what_is_proven_is_told_with_its_evidence_and_its_commands(advise: Advis
         f"  works; tested once, last on {DAY}, isolation L3; {NEW}",
     ]
     assert (
-        f"uv pip install --python cell --no-deps --require-hashes -r matrices/demo/locks/{NEW}.txt"
-        in found.out
+        "uv pip install --python demo2.0-dep2-py3.9 --no-deps --require-hashes"
+        f" -r matrices/demo/locks/{NEW}.txt" in found.out
     )
     assert "or Python 3.8, dep 1.0, demo 1.0" in found.out
 

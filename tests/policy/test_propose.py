@@ -33,8 +33,8 @@ from support.floors import (
 )
 
 from compat.declare.load import Declared
-from compat.policy.proposal import Proposal
 from compat.policy.calendar import schedule
+from compat.policy.proposal import Proposal
 from compat.policy.propose import floors, proposals
 from compat.results.record import Capability, Record
 from compat.results.snapshot import Snapshot
@@ -499,7 +499,9 @@ def test_raises_and_schedule_name_one_version_for_one_day(
         here = [one.proposed for one in raises if one.axis == axis and one.is_open]
         assert floor == max([*here, next(f.at for f in ask.matrix.floors if f.axis == axis)])
     for bar in coming.bars:
-        later = [move.on for move in coming.moves if (move.axis, move.before) == (bar.axis, bar.version)]
+        later = [
+            move.on for move in coming.moves if (move.axis, move.before) == (bar.axis, bar.version)
+        ]
         assert all(bar.until is not None and bar.until <= on for on in later)
 
 

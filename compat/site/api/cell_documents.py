@@ -270,7 +270,9 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Entry) -> CellD
             for requirement in lifted(report.facts, entry.cell, lock)
         ),
         published=as_published(report.snapshot, entry.cell),
-        commands=None if lock is None else commands(lock, whereabouts(edition, report, lock)),
+        commands=None
+        if lock is None
+        else commands(lock, whereabouts(edition, report, lock), report.snapshot.matrix),
         links=_links(report, entry),
     )
 

@@ -158,7 +158,9 @@ def card_view(edition: Edition, report: MatrixReport, card: Card, trade_off: str
         symbol=style.symbol,
         fails=tuple(_failing(report, entry)),
         lifted=card.lifted,
-        commands=commands(card.lock, whereabouts(edition, report, card.lock)),
+        commands=commands(
+            card.lock, whereabouts(edition, report, card.lock), report.snapshot.matrix
+        ),
         published=card.published,
         trade_off=trade_off,
         path=cell_page(proof.cell),

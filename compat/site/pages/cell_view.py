@@ -137,7 +137,9 @@ def cell_view(
         remarks=records[-1].remarks if records else (),
         obstacle="" if entry.obstacle is None else entry.obstacle.because,
         lifted=() if lock is None else lifted(report.facts, cell, lock),
-        commands=None if lock is None else commands(lock, whereabouts(edition, report, lock)),
+        commands=None
+        if lock is None
+        else commands(lock, whereabouts(edition, report, lock), report.snapshot.matrix),
         run=f"compat run {report.name} {cell.id}",
         lock_path="" if lock is None else lock_file(report.name, cell.id),
         pins=0 if lock is None else len(lock.pins),
