@@ -6,15 +6,14 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from compat.advise.answer import Card, Recommended
-from compat.advise.commands import Commands, commands
 from compat.advise.lifted import Lifted
 from compat.advise.proof import TestedCombination
 from compat.advise.published import AsPublished
 from compat.advise.request import Goal, Request, Want, label
 from compat.results.snapshot import Entry
 from compat.site.edition import Edition, MatrixReport, place_of
-from compat.site.exports.lock_files import whereabouts
 from compat.site.pages.capability_view import capability_title
+from compat.site.pages.command_view import CommandBox, command_box
 from compat.site.pages.place_view import View
 from compat.site.paths import address, api_path, cell_page, lock_file, page
 from compat.site.status import StatusStyle, style_of
@@ -44,7 +43,7 @@ class CardView(View, frozen=True):
     symbol: str
     fails: tuple[str, ...]
     lifted: tuple[Lifted, ...]
-    commands: Commands
+    box: CommandBox
     published: AsPublished
     trade_off: str
     path: str
@@ -158,9 +157,7 @@ def card_view(edition: Edition, report: MatrixReport, card: Card, trade_off: str
         symbol=style.symbol,
         fails=tuple(_failing(report, entry)),
         lifted=card.lifted,
-        commands=commands(
-            card.lock, whereabouts(edition, report, card.lock), report.snapshot.matrix
-        ),
+        box=command_box(edition, report, card.lock),
         published=card.published,
         trade_off=trade_off,
         path=cell_page(proof.cell),

@@ -2,20 +2,20 @@
 
 import datetime
 
-from compat.advise.commands import Commands, commands
 from compat.advise.lifted import Lifted, lifted
 from compat.advise.request import label
 from compat.declare.matrix import KnownIssue
+from compat.results.log_excerpt import around_first_error
 from compat.results.record import Capability, Record
 from compat.results.snapshot import Entry
 from compat.run.evidence import Metric
 from compat.run.outcome import Failed, Outcome
 from compat.site.edition import Edition, MatrixReport, place_of
-from compat.site.exports.lock_files import whereabouts
 from compat.site.pages.capability_view import capability_title
+from compat.site.pages.command_view import CommandBox, command_box
 from compat.site.pages.neighbours import Difference, Neighbours, differences, packages
 from compat.site.pages.place_view import View, cell_symbol, entry_page, recipe_words
-from compat.site.paths import api_path, cell_page, grid_path, lock_file, page
+from compat.site.paths import api_path, cell_page, grid_path, page
 from compat.site.status import NAMES_RECIPE, STYLES, StatusStyle, style_of
 from compat.site.wording import (
     cause_sentence,
@@ -90,14 +90,13 @@ class CellView(View, frozen=True):
     remarks: tuple[str, ...]
     obstacle: str
     lifted: tuple[Lifted, ...]
-    commands: Commands | None
+    box: CommandBox | None
     run: str
-    lock_path: str
-    pins: int
     failure: CellFailure | None
-    capabilities: tuple[CellCapability, ...]
+    failing: tuple[CellCapability, ...]
+    absent: tuple[CellCapability, ...]
+    passing: tuple[CellCapability, ...]
     helpers: tuple[CellCapability, ...]
-    counts: str
     metrics: tuple[Metric, ...]
     attempts: tuple[AttemptLine, ...]
     packages: tuple[tuple[str, str], ...]
@@ -119,10 +118,11 @@ def cell_view(
     lock = report.locks.get(cell.id)
     symbol, style = cell_symbol(entry, siblings)
     installed = packages(report, cell.id, records)
-    failing_first = sorted(
-        verdict.capabilities, key=lambda capability: (capability.status != "no", capability.id)
-    )
-    can = tuple(_capability(report, entry, capability) for capability in failing_first)
+    capabilities = [_capability(report, entry, capability) for capability in verdict.capabilities]
+    can = {
+        status: tuple(capability for capability in capabilities if capability.status == status)
+        for status in ("no", "absent", "yes")
+    }
     return CellView(
         id=cell.id,
         place=place_words(cell, matrix),
@@ -137,21 +137,13 @@ def cell_view(
         remarks=records[-1].remarks if records else (),
         obstacle="" if entry.obstacle is None else entry.obstacle.because,
         lifted=() if lock is None else lifted(report.facts, cell, lock),
-        commands=None
-        if lock is None
-        else commands(lock, whereabouts(edition, report, lock), report.snapshot.matrix),
+        box=None if lock is None else command_box(edition, report, lock),
         run=f"compat run {report.name} {cell.id}",
-        lock_path="" if lock is None else lock_file(report.name, cell.id),
-        pins=0 if lock is None else len(lock.pins),
         failure=_failure(report, entry, records, neighbours, installed),
-        capabilities=can,
+        failing=can["no"],
+        absent=can["absent"],
+        passing=can["yes"],
         helpers=tuple(_capability(report, entry, helper) for helper in verdict.helpers),
-        counts=", ".join(
-            f"{sum(capability.status == s for capability in can)} {s}"
-            for s in ("yes", "no", "absent")
-        )
-        if can
-        else "",
         metrics=records[-1].metrics if records else (),
         attempts=tuple(
             attempt
@@ -247,7 +239,7 @@ def _failure(
         result=result_words(outcome),
         sentence=cause_sentence(outcome),
         known=report.snapshot.explained(entry),
-        log=failed[-1].log if failed else "",
+        log=around_first_error(failed[-1].log, before=18, after=6) if failed else "",
         green=None
         if green is None
         else _named(green, f"{place_words(green.cell, report.snapshot.matrix)}"),
