@@ -88,7 +88,7 @@ class CapabilityLine(View, frozen=True):
 
 
 class CapabilityList(View, frozen=True):
-    """All capabilities by group; `releases` are the tested ones, oldest first.
+    """All capabilities by group; `releases` are the tested ones, newest first, as in each strip.
 
     `helpers` are tests of the suite's own files, which are not counted.
     """
@@ -116,7 +116,7 @@ def capability_list(report: MatrixReport) -> CapabilityList:
             for name, group in groupby(lines, key=lambda line: line.id.partition(".")[0])
         ),
         helpers=tuple(_line(report, name, shown) for name in report.helpers),
-        releases=tuple(str(column.version) for column in shown),
+        releases=tuple(str(column.version) for column in reversed(shown)),
         count=len(lines),
     )
 
@@ -128,7 +128,7 @@ def capability_view(
     with.
     """
     shown, described = report.columns, report.titles.get(name) or _undescribed(name)
-    strip = tuple(_mark(report, column, name) for column in shown)
+    strip = tuple(_mark(report, column, name) for column in reversed(shown))
     spans = stretches([(column.version, column.capability(name)) for column in shown])
     return CapabilityView(
         id=name,
@@ -248,7 +248,7 @@ def _line(report: MatrixReport, name: str, shown: Sequence[ReleaseColumn]) -> Ca
         title=capability_title(report, name),
         path=page(report.name, "cap", name),
         statement=short_statement(spans),
-        strip=tuple(_mark(report, column, name) for column in shown),
+        strip=tuple(_mark(report, column, name) for column in reversed(shown)),
     )
 
 
