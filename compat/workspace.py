@@ -239,6 +239,10 @@ class Workspace:
         path = self.lock_path(cell)
         return path.read_text(encoding="utf-8") if path.exists() else None
 
+    def declaration(self) -> str:
+        """Return the text of its matrix.toml."""
+        return read(self.matrix_path).decode(errors="replace")
+
     def keep_lock(self, cell: str, lock: Lock) -> None:
         """Write a cell's lock."""
         write(self.lock_path(cell), encode_lock(lock))

@@ -21,6 +21,7 @@ from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.policy.calendar import Schedule, schedule
+from compat.policy.outlook import Outlook, outlooks
 from compat.policy.proposal import Proposal
 from compat.policy.propose import proposals
 from compat.results.record import Capability, Record, Status
@@ -81,6 +82,9 @@ class PartSource(Protocol):
 
     def lock_text(self, cell: str) -> str | None:
         """Return the text of a cell's lock; None when it has none."""
+
+    def declaration(self) -> str:
+        """Return the text of the matrix's declaration, whose floors proposals change."""
 
 
 class MatrixReport:
@@ -164,6 +168,11 @@ class MatrixReport:
     def proposals(self) -> tuple[Proposal, ...]:
         """The moves of floors that are open or wait on the snapshot's day."""
         return proposals(self.snapshot, self.snapshot.day)
+
+    @cached_property
+    def outlooks(self) -> tuple[Outlook, ...]:
+        """Where each floor can go next, on the snapshot's day."""
+        return outlooks(self.snapshot, self.snapshot.day)
 
     @cached_property
     def failures(self) -> dict[str, list[tuple[Entry, Capability]]]:

@@ -11,7 +11,8 @@ HEAD = """(far) => {
   window.scrollTo(0, document.documentElement.scrollHeight);
   box.scrollIntoView({ block: 'center' });
   const [outer, inner] = [box.getBoundingClientRect(), head.getBoundingClientRect()];
-  return { top: inner.top - outer.top, left: box.scrollLeft && inner.left - outer.left, scrolled: box.scrollTop,
+  return { top: inner.top - outer.top, left: box.scrollLeft && inner.left - outer.left,
+           scrolled: box.scrollTop,
            seen: document.elementFromPoint(inner.left + 4, inner.top + 4)?.closest('th') === head };
 }"""
 

@@ -86,6 +86,13 @@ class Shelf:
         """Return the text of a cell's lock; None when it has none."""
         return encode_lock(self.locks[cell]) if cell in self.locks else None
 
+    def declaration(self) -> str:
+        """Return the part of the matrix's declaration that a proposal changes."""
+        return "".join(
+            f'[[floors]]\naxis = "{axis}"\nat = "{at}"\nbecause = "that is how it is"\n\n'
+            for axis, at in (("python", "3.8"), ("dep", "1"))
+        )
+
     def picture(self, day: datetime.date = DAY, matrix: Any = MATRIX) -> Snapshot:
         """Return what follows from it."""
         digests = {cell: lock.digest for cell, lock in self.locks.items()}

@@ -127,8 +127,8 @@ def _sections(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterato
         ),
         (
             "proposals",
-            f"{title}: proposed minimum versions",
-            "Moves and their evidence.",
+            f"{title}: which minimum versions can move, and when?",
+            "Each floor: what it can move to, when, and what is missing.",
             partial(proposal_list, report),
         ),
         (
