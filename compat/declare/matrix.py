@@ -227,13 +227,21 @@ class KnownIssue(StrictValue, frozen=True):
             raise ValueError("needs either `capability` or `outcome`")
 
 
+class MeasuredThing(StrictValue, frozen=True):
+    """What a metric of the suite measures, in words that begin a sentence."""
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_]{0,99}$(?!\n)")]
+    title: Annotated[str, msgspec.Meta(min_length=3, max_length=80)]
+
+
 class Suite(StrictValue, frozen=True):
     """The tests that run inside each cell, what they need installed besides the subject, and what a
     run may take.
 
     `module` is what must import before any test; empty means the package's name with underscores.
     `environment` holds variables that the cell sees besides compat's own short list. Limits:
-    seconds of wall time and of silence for a step, MiB of memory and of disk.
+    seconds of wall time and of silence for a step, MiB of memory and of disk. `metrics` are the
+    titles of what it measures, for charts.
     """
 
     path: SuitePath
@@ -244,6 +252,7 @@ class Suite(StrictValue, frozen=True):
     silence_seconds: Annotated[int, msgspec.Meta(ge=1, le=36_000)] = 240
     memory_mb: Annotated[int, msgspec.Meta(ge=64, le=1_000_000)] = 4096
     disk_mb: Annotated[int, msgspec.Meta(ge=64, le=1_000_000)] = 4096
+    metrics: Annotated[tuple[MeasuredThing, ...], msgspec.Meta(max_length=50)] = ()
 
     def __post_init__(self) -> None:
         """Refuse what is no requirement."""

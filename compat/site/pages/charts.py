@@ -42,8 +42,17 @@ class Table(View, frozen=True):
     rows: tuple[tuple[str, ...], ...]
 
 
+class ChartNote(View, frozen=True):
+    """What is said at a place of a chart, beside a line."""
+
+    position: float
+    label: str
+
+
 class Chart(View, frozen=True):
-    """A chart and its table. `says` is what it shows, in a sentence for those who do not see it."""
+    """A chart and its table. `title` is what it tells, in a sentence; `says` what it shows, for
+    those who do not see it. `unit` is that of its upright axis, `note` is where its story is.
+    """
 
     id: str
     title: str
@@ -56,6 +65,8 @@ class Chart(View, frozen=True):
     shapes: tuple[ChartShape, ...]
     today: float | None
     table: Table
+    unit: str = ""
+    note: ChartNote | None = None
 
 
 class Point(View, frozen=True):
@@ -88,8 +99,18 @@ class Dot(View, frozen=True):
     says: str
 
 
-def bars(chart_id: str, title: str, says: str, points: Sequence[Point], table: Table) -> Chart:
-    """Return a chart of upright bars, one a point, in their order."""
+def bars(
+    chart_id: str,
+    title: str,
+    says: str,
+    points: Sequence[Point],
+    table: Table,
+    unit: str = "",
+    note: tuple[int, str] | None = None,
+) -> Chart:
+    """Return a chart of upright bars, one a point, in their order; `note` is said from the point of
+    that number on.
+    """
     height = 220
     top = nice(max((point.value for point in points), default=1.0))
     step = min(_WIDEST_BAR, (WIDTH - _LEFT - _RIGHT) / max(1, len(points)))
@@ -126,6 +147,10 @@ def bars(chart_id: str, title: str, says: str, points: Sequence[Point], table: T
         ),
         today=None,
         table=table,
+        unit=unit,
+        note=None
+        if note is None
+        else ChartNote(position=_px(_LEFT + note[0] * step), label=note[1]),
     )
 
 
