@@ -12,6 +12,8 @@ from compat.value import Value
 _FEWEST = 4
 # Machines that others share differ by more than a half from hour to hour.
 _LEAST_RATIO = 1.5
+# A run of the same files differs by a tenth from the one before: what is closer is no gap.
+_LEAST_GAP = 1.1
 
 
 class ChangePoint(Value, frozen=True):
@@ -25,11 +27,15 @@ class ChangePoint(Value, frozen=True):
 
 
 def change_point(values: Sequence[float]) -> ChangePoint | None:
-    """Return where every value before differs from every value after, by at least a half of the
-    median; the widest such gap, None where there is none.
+    """Return where every value before differs from every value after by a tenth, and the medians
+    by a half; the widest such gap, None where there is none.
     """
     splits = range(_FEWEST, len(values) - _FEWEST + 1)
-    points = [point for index in splits if (point := _point(values, index)) is not None]
+    points = [
+        point
+        for index in splits
+        if (point := _point(values, index)) is not None and _gap(values, point) >= _LEAST_GAP
+    ]
     return max(points, key=lambda point: _gap(values, point), default=None)
 
 

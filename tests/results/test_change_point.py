@@ -29,6 +29,7 @@ def test_one_that_becomes_slower() -> None:
         [*SLOW, *FAST[:3]],  # too few after it
         [1.2, 1.3, 1.25, 1.21, 1.0, 1.1, 1.05, 1.0],  # a small step
         [1.0] * 12,
+        [2.0, 8.0, 9.0, 8.5, 1.95, 1.0, 1.1, 1.2],  # two that nearly touch
         [],
         [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0],  # no ratio
     ],

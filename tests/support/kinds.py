@@ -52,5 +52,7 @@ REAL = (
     "tff/cell/py3.11-tf2.14-tff0.87.0+relaxed/",
     "tff/cell/py3.8-tf2.10-tff0.36.0+relaxed/",
     "pip-tools/",
+    "pip-tools/proposals/",
+    "pip-tools/proposals/raise-python-3.9-to-3.11/",
     "pip-tools/grid/",
 )

@@ -34,7 +34,8 @@ def charts(report: MatrixReport) -> Charts:
     hosts = Counter(record.host for _, record in newest)
     host = hosts.most_common(1)[0][0] if hosts else ""
     measured = [(column, record) for column, record in newest if record.host == host]
-    drawn = [_support(report), _works_share(report), *_metrics(report, measured)]
+    metrics = sorted(_metrics(report, measured), key=lambda chart: chart.note is None)
+    drawn = [_support(report), _works_share(report), *metrics]
     return Charts(charts=tuple(chart for chart in drawn if chart is not None), host=host)
 
 
@@ -61,8 +62,8 @@ def _support(report: MatrixReport) -> Chart | None:
     with_newest = ranges(together, [label_of(row) for row in sorted({row for row, *_ in points})])
     return timeline(
         "support",
-        f"{axis.package} {newest} is the newest release that works with any {others_name}:"
-        f" with {with_newest}",
+        f"The newest release with tested combinations is {newest}, with {others_name}"
+        f" {with_newest}",
         f"Each sign is a release of {axis.package} on its release date, in the row of the"
         f" {others_name} that it works with.",
         [
