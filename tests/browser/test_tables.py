@@ -48,3 +48,44 @@ def test_columns_begin_with_the_newest(path: str, window: Open, real: str) -> No
     numbers = [tuple(map(int, version.split("."))) for version in versions]
     assert len(numbers) > 2
     assert numbers == sorted(numbers, reverse=True)
+
+
+# The texts of table cells that are a version and nothing else, and stand on more than one line.
+BROKEN = """() => [...document.querySelectorAll('th, td')].filter((cell) => {
+  if (!/^[0-9]+([.][0-9a-z]+)+$/.test(cell.innerText.trim())) return false;
+  const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), tops = new Set();
+  for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    if (!node.data.trim()) continue;
+    for (const line of range.getClientRects()) tops.add(Math.round(line.top));
+  }
+  return tops.size > 1;
+}).map((cell) => cell.innerText)"""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "tff/cell/py3.9-tf2.15-tff0.87.0+relaxed/",
+        "tff/release/0.87.0/",
+        "tff/schedule/",
+        "tff/cap/",
+        "tff/grid/all/",
+    ],
+)
+def test_no_version_is_broken_in_print(path: str, window: Open, real: str) -> None:
+    page = window(real, viewport={"width": 640, "height": 900}).visit(path)
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    page.emulate_media(media="print")
+    assert page.locator("th, td").count() > 5
+    assert page.evaluate(BROKEN) == []
+
+
+def test_everything_folded_is_printed(window: Open, real: str) -> None:
+    page = window(real).visit("tff/cell/py3.9-tf2.15-tff0.87.0+relaxed/")
+    page.emulate_media(media="print")
+    for text in ("as a Dockerfile", "in a cell of a notebook", "with pip"):
+        shown = page.get_by_text(text, exact=True).bounding_box()
+        assert shown is not None
+        assert shown["height"] > 5

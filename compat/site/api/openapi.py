@@ -94,9 +94,9 @@ HISTORY = (
             "Before its release: a proposal has `matrix`, its evidence `recipe`; a lifted"
             " requirement has `published` and `instead`.",
             "Before its release: the document of the proposals has `outlooks`: of each floor, in"
-            " one sentence, whether it can move, when, and what is missing. Below a hold it is the move"
-            " of the schedule that is proposed. The schedule has the move below the newest one that"
-            " is due, where runs support it.",
+            " one sentence, whether it can move, when, and what is missing. Below a hold it is the"
+            " move of the schedule that is proposed. The schedule has the move below the newest one"
+            " that is due, where runs support it.",
             "Before its release: `commands` of a cell have `folder`, `platform`, `pyproject`,"
             " `project`, `colab` and `docker`; `uv` and `pip` end with the activation of the"
             " environment and a look at the version.",
