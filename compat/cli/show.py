@@ -150,7 +150,7 @@ def reproduction(workspace: Workspace, cell: str) -> list[str]:
     if lock is None:
         return [f"reproduce: compat lock {workspace.name} {cell}"]
     folder = f"matrices/{workspace.name}"
-    at = Whereabouts(lock=f"{folder}/locks/{cell}.txt")
+    place = Whereabouts(lock=f"{folder}/locks/{cell}.txt")
     suite = f"python -m pytest {folder}/{workspace.matrix.suite.path}"
-    lines = (*commands(lock, at, workspace.matrix).uv, suite)
+    lines = (*commands(lock, place, workspace.matrix).uv, suite)
     return ["reproduce:", *(f"  {line}" for line in lines)]

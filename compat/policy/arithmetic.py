@@ -8,11 +8,11 @@ from packaging.version import Version
 
 from compat.declare.matrix import Axis, InterpreterAxis
 from compat.policy.as_of import AsOf, package_words
-from compat.policy.steps import Steps
+from compat.policy.floor_steps import FloorSteps
 from compat.policy.window import CADENCES, Slot, hold_words, rule_of, window_of
 
 
-def floor_arithmetic(steps: Steps) -> tuple[str, ...]:
+def floor_arithmetic(steps: FloorSteps) -> tuple[str, ...]:
     """Return the lines for one axis that has a floor."""
     as_of, axis = steps.as_of, steps.axis
     parts = (
@@ -50,7 +50,7 @@ def _rule(as_of: AsOf, axis: Axis) -> Iterator[str]:
     yield f"The floor may rise to {rule_of(window)}. {_ended(window.because)}"
 
 
-def _calendar(steps: Steps) -> Iterator[str]:
+def _calendar(steps: FloorSteps) -> Iterator[str]:
     as_of, axis, hold = steps.as_of, steps.axis, steps.hold
     package, reached = package_words(axis), as_of.calendar(axis.name)
     following = next((step for step in steps.calendar if step.on > as_of.day), None)

@@ -14,8 +14,8 @@ from compat.declare.parsing import Name
 from compat.policy.affected import lost
 from compat.policy.as_of import AsOf, package_words
 from compat.policy.evaluation import Evaluation, evaluation_on
+from compat.policy.floor_steps import FloorStep, steps_of
 from compat.policy.proposal import Affected
-from compat.policy.steps import Step, steps_of
 from compat.policy.window import hold_words, rule_of, window_of
 from compat.results.snapshot import Snapshot
 from compat.value import StrictValue, derive
@@ -137,7 +137,7 @@ def _coming(evaluation: Evaluation, axis: Axis) -> Iterator[ScheduledMove]:
         before = step.version
 
 
-def _move(evaluation: Evaluation, axis: Axis, step: Step, before: Version) -> ScheduledMove:
+def _move(evaluation: Evaluation, axis: Axis, step: FloorStep, before: Version) -> ScheduledMove:
     as_of = evaluation.as_of
     policy, version, slot, on = as_of.policy, step.version, step.slot, step.on
     assert slot.allowed is not None

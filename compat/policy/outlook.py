@@ -14,8 +14,8 @@ from compat.policy.affected import lost
 from compat.policy.as_of import AsOf, package_words
 from compat.policy.cell_evidence import FloorEvidence
 from compat.policy.evaluation import Evaluation, evaluation_on
+from compat.policy.floor_steps import FloorStep, steps_of
 from compat.policy.proposal import Affected, Against
-from compat.policy.steps import Step, steps_of
 from compat.policy.window import DAY
 from compat.results.snapshot import Snapshot
 from compat.value import StrictValue
@@ -51,7 +51,7 @@ class Outlook(StrictValue, frozen=True, kw_only=True):
 class _Prospect(StrictValue, frozen=True, kw_only=True):
     """A step with what stands between it and a release."""
 
-    step: Step
+    step: FloorStep
     on: datetime.date
     runs: int
     is_possible: bool
@@ -131,7 +131,7 @@ def _nearest(prospects: list[_Prospect], day: datetime.date) -> _Prospect | None
     return min(prospects, key=lambda prospect: (prospect.on, prospect.step.version), default=None)
 
 
-def _prospect(evaluation: Evaluation, axis: Axis, step: Step) -> _Prospect:
+def _prospect(evaluation: Evaluation, axis: Axis, step: FloorStep) -> _Prospect:
     proof = evaluation.raised(axis.name, step.version)
     kinds = {objection.against for objection in proof.objections}
     missing = list(_missing(proof, evaluation.as_of))
@@ -152,7 +152,7 @@ def _missing(proof: FloorEvidence, as_of: AsOf) -> Iterator[tuple[int, datetime.
         yield number, as_of.day + (number if ran_today else number - 1) * DAY
 
 
-def _obstacle(evaluation: Evaluation, axis: Axis, step: Step) -> str:
+def _obstacle(evaluation: Evaluation, axis: Axis, step: FloorStep) -> str:
     """What no run mends, as briefly as it can be said."""
     proof = evaluation.raised(axis.name, step.version)
     against = next(

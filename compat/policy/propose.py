@@ -1,10 +1,10 @@
 """The `policy` room's proposals: the floor moves that policy and records ask for on one day.
 
 Raise: to what the calendar allows, under a hold to what that allows, and short of that to the
-newest version that is supported; see `steps`. Lower: to the lowest version from which on every one
-up to the floor, the floor too, is supported, as long as the calendar would not raise it again.
-Early: the floor's own representative cells are broken, so the floor goes to the next version that
-works, whatever the calendar says. A move that something speaks against is returned with its
+newest version that is supported; see `floor_steps`. Lower: to the lowest version from which on
+every one up to the floor, the floor too, is supported, as long as the calendar would not raise it
+again. Early: the floor's own representative cells are broken, so the floor goes to the next version
+that works, whatever the calendar says. A move that something speaks against is returned with its
 objections.
 """
 
@@ -21,6 +21,7 @@ from compat.policy.arithmetic import floor_arithmetic, package_and_version
 from compat.policy.as_of import AsOf, package_words
 from compat.policy.cell_evidence import FloorEvidence, merged
 from compat.policy.evaluation import Evaluation, evaluation_on
+from compat.policy.floor_steps import FloorStep, steps_of
 from compat.policy.proposal import (
     Against,
     AxisFloor,
@@ -29,7 +30,6 @@ from compat.policy.proposal import (
     Objection,
     Proposal,
 )
-from compat.policy.steps import Step, steps_of
 from compat.policy.window import hold_words
 from compat.results.snapshot import Snapshot
 from compat.value import StrictValue
@@ -105,7 +105,7 @@ class _Mover:
     def proof(self, version: Version) -> FloorEvidence:
         return self.evaluation.floor(self.axis.name, version)
 
-    def _raise(self, step: Step) -> Proposal:
+    def _raise(self, step: FloorStep) -> Proposal:
         to, allowed = step.version, step.slot.on
         against = [*self._held(step), *self._announced(step)]
         proof = self.evaluation.raised(self.axis.name, to)
@@ -113,13 +113,13 @@ class _Mover:
             _Draft(kind="raise", to=to, proofs=(proof,), against=tuple(against), allowed=allowed)
         )
 
-    def _announced(self, step: Step) -> Iterator[Objection]:
+    def _announced(self, step: FloorStep) -> Iterator[Objection]:
         if step.held is None and step.on > self.as_of.day:
             yield _says(
                 "calendar", f"this is an announcement: the calendar allows it from {step.on} on"
             )
 
-    def _held(self, step: Step) -> Iterator[Objection]:
+    def _held(self, step: FloorStep) -> Iterator[Objection]:
         if step.held is not None:
             under = self.steps.under_the_hold
             now = (

@@ -129,9 +129,7 @@ def test_a_capability_is_told_as_a_browser_support_table_tells_it() -> None:
 @example([3e-308])
 def test_bars_stay_inside_their_frame_and_keep_their_order(values: list[float]) -> None:
     chart = bars(
-        "c",
-        "t",
-        "s",
+        Headline(id="c", title="t", says="s"),
         [Point(label=str(n), value=v, shown=str(v)) for n, v in enumerate(values)],
         TABLE,
     )

@@ -69,6 +69,16 @@ class Chart(View, frozen=True):
     note: ChartNote | None = None
 
 
+class Headline(View, frozen=True):
+    """What a chart of bars tells: see Chart. `note` is said from the bar of that number on."""
+
+    id: str
+    title: str
+    says: str
+    unit: str = ""
+    note: tuple[int, str] | None = None
+
+
 class Point(View, frozen=True):
     """Something in a chart of bars: its label, a value, and how the value is written."""
 
@@ -99,18 +109,9 @@ class Dot(View, frozen=True):
     says: str
 
 
-def bars(
-    chart_id: str,
-    title: str,
-    says: str,
-    points: Sequence[Point],
-    table: Table,
-    unit: str = "",
-    note: tuple[int, str] | None = None,
-) -> Chart:
-    """Return a chart of upright bars, one a point, in their order; `note` is said from the point of
-    that number on.
-    """
+def bars(headline: Headline, points: Sequence[Point], table: Table) -> Chart:
+    """Return a chart of upright bars, one a point, in their order."""
+    note = headline.note
     height = 220
     top = nice(max((point.value for point in points), default=1.0))
     step = min(_WIDEST_BAR, (WIDTH - _LEFT - _RIGHT) / max(1, len(points)))
@@ -118,9 +119,9 @@ def bars(
     every = max(1, math.ceil(46 / step))
     base = height - _BOTTOM
     return Chart(
-        id=chart_id,
-        title=title,
-        says=says,
+        id=headline.id,
+        title=headline.title,
+        says=headline.says,
         width=WIDTH,
         height=height,
         left=_LEFT,
@@ -147,7 +148,7 @@ def bars(
         ),
         today=None,
         table=table,
-        unit=unit,
+        unit=headline.unit,
         note=None
         if note is None
         else ChartNote(position=_px(_LEFT + note[0] * step), label=note[1]),

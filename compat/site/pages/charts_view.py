@@ -8,7 +8,7 @@ from compat.results.record import Record
 from compat.results.table import ReleaseColumn
 from compat.run.evidence import Metric
 from compat.site.edition import MatrixReport
-from compat.site.pages.charts import Chart, Dot, Point, Table, bars, timeline
+from compat.site.pages.charts import Chart, Dot, Headline, Point, Table, bars, timeline
 from compat.site.pages.grid_view import PROVEN, label_of
 from compat.site.pages.place_view import View
 from compat.site.status import place_style
@@ -98,13 +98,15 @@ def _works_share(report: MatrixReport) -> Chart | None:
     if not points:
         return None
     return bars(
-        "works",
-        f"{rows[-1][1]} capabilities work in the newest tested release, {rows[-1][0]}",
-        "Of the capabilities that a release has, the share in per cent that passes in its"
-        " representative cell.",
+        Headline(
+            id="works",
+            title=f"{rows[-1][1]} capabilities work in the newest tested release, {rows[-1][0]}",
+            says="Of the capabilities that a release has, the share in per cent that passes in its"
+            " representative cell.",
+            unit="%",
+        ),
         points,
         Table(heads=("release", "works", "share", "absent"), rows=tuple(rows)),
-        unit="%",
     )
 
 
@@ -122,12 +124,16 @@ def _metrics(report: MatrixReport, measured: list[tuple[ReleaseColumn, Record]])
         story = "" if change is None else _story(change, values[0][2])
         since = None if change is None else str(values[change.index][0].version)
         yield bars(
-            f"metric-{name}",
-            f"{title} is {story} from {since} on"
-            if story
-            else f"{title} shows no clear change between releases",
-            f"{title}{f', in {_UNITS.get(unit, unit)}' if unit else ''}, as measured in the"
-            f" representative cell of each release; {values[0][2].better} is better.",
+            Headline(
+                id=f"metric-{name}",
+                title=f"{title} is {story} from {since} on"
+                if story
+                else f"{title} shows no clear change between releases",
+                says=f"{title}{f', in {_UNITS.get(unit, unit)}' if unit else ''}, as measured in"
+                f" the representative cell of each release; {values[0][2].better} is better.",
+                unit=unit,
+                note=None if change is None else (change.index, f"{story} from {since} on"),
+            ),
             [
                 Point(label=str(c.version), value=max(0.0, m.value), shown=_shown(m))
                 for c, _, m in values
@@ -139,8 +145,6 @@ def _metrics(report: MatrixReport, measured: list[tuple[ReleaseColumn, Record]])
                     for c, r, m in values
                 ),
             ),
-            unit=unit,
-            note=None if change is None else (change.index, f"{story} from {since} on"),
         )
 
 

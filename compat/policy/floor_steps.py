@@ -18,7 +18,7 @@ from compat.policy.window import Slot
 from compat.value import StrictValue
 
 
-class Step(StrictValue, frozen=True, kw_only=True):
+class FloorStep(StrictValue, frozen=True, kw_only=True):
     """A version to which a floor may rise with the first release after `on`.
 
     `slot` is what the window alone says of it; `held` is the hold that makes `on` later than that,
@@ -35,7 +35,7 @@ class Step(StrictValue, frozen=True, kw_only=True):
         return self.slot.version
 
 
-class Steps:
+class FloorSteps:
     """The steps of one axis on the day of an evaluation."""
 
     def __init__(self, evaluation: Evaluation, axis: Axis) -> None:
@@ -51,7 +51,7 @@ class Steps:
         self.limit = self.allowed if self.hold is None else min(self.allowed, self.hold.at)
 
     @cached_property
-    def every(self) -> tuple[Step, ...]:
+    def every(self) -> tuple[FloorStep, ...]:
         """Every step that is known, oldest version first: those of the calendar, and below what is
         due already the best that runs support.
         """
@@ -59,7 +59,7 @@ class Steps:
         return _once((*self.calendar, *best))
 
     @cached_property
-    def proposed(self) -> tuple[Step, ...]:
+    def proposed(self) -> tuple[FloorStep, ...]:
         """The steps that are due or announced, and the first that a hold puts off, where it is the
         hold alone that is in the way now.
         """
@@ -77,7 +77,7 @@ class Steps:
         )
 
     @cached_property
-    def calendar(self) -> tuple[Step, ...]:
+    def calendar(self) -> tuple[FloorStep, ...]:
         """The steps by date alone, with holds: of what is due the newest, then each that is newest
         on its day.
         """
@@ -127,30 +127,30 @@ class Steps:
         return (proven or green or within)[-1:]
 
     @cached_property
-    def _above(self) -> tuple[Step, ...]:
+    def _above(self) -> tuple[FloorStep, ...]:
         """A step for each version above the floor whose day is known and that is not known to be
         bad.
         """
         return tuple(self._dated())
 
-    def _dated(self) -> Iterator[Step]:
+    def _dated(self) -> Iterator[FloorStep]:
         bad, name = self.as_of.bad(self.axis.name), self.axis.name
         for slot in self.as_of.slots[name]:
             if slot.version > self.at and slot.version not in bad and slot.on is not None:
                 holds = self.as_of.holds(name, slot.version)
-                yield Step(
+                yield FloorStep(
                     slot=slot,
                     on=max(slot.on, self.as_of.lifted(name, slot.version) or slot.on),
                     held=max(holds, key=lambda hold: hold.until, default=None),
                 )
 
 
-def steps_of(evaluation: Evaluation, axis: Axis) -> Steps:
+def steps_of(evaluation: Evaluation, axis: Axis) -> FloorSteps:
     """Return the steps of an axis, worked out once for an evaluation."""
     snapshot, day = evaluation.as_of.snapshot, evaluation.as_of.day
-    return snapshot.once((Steps, day, axis.name), lambda: Steps(evaluation, axis))
+    return snapshot.once((FloorSteps, day, axis.name), lambda: FloorSteps(evaluation, axis))
 
 
-def _once(steps: Iterable[Step]) -> tuple[Step, ...]:
+def _once(steps: Iterable[FloorStep]) -> tuple[FloorStep, ...]:
     by_version = {step.version: step for step in steps}
     return tuple(by_version[version] for version in sorted(by_version))
