@@ -16,6 +16,7 @@ from compat.site.pages.charts import (
     HEIGHT_OF_ROW,
     WIDTH,
     Dot,
+    Headline,
     Point,
     Span,
     Table,
