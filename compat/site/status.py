@@ -18,16 +18,23 @@ STATES: tuple[State, ...] = get_args(State)
 class StatusStyle(Value, frozen=True, kw_only=True):
     """How a state is shown.
 
-    `sentence` completes "These versions ..."; `css` is the class of an element in it.
+    `sentence` completes "These versions ..."; `brief` is the word where there is no room, on a
+    badge; `css` is the class of an element in it.
     """
 
     state: State
     symbol: str
     word: str
+    brief: str
     sentence: str
     css: str
 
 
+# Words that are too long for a badge, in short.
+_BRIEF = {
+    "decayed": "works, old packages",
+    "relaxed": "works, pins changed",
+}
 # Name, state, symbol, word and sentence, in the order of a legend. Three names tell a state more
 # exactly: nothing could be installed; a package that was not asked about is in the way of an
 # answer; the release's own metadata admits what nobody tested.
@@ -60,6 +67,7 @@ STYLES: dict[str, StatusStyle] = {
         state=state,
         symbol=symbol,
         word=word,
+        brief=_BRIEF.get(name, word),
         sentence=sentence,
         css=state if name == state else f"{state} {name}",
     )

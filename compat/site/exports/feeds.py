@@ -21,7 +21,7 @@ from compat.value import Value
 
 ATOM = "http://www.w3.org/2005/Atom"
 MOST_ENTRIES = 100
-_TITLES = {
+FEED_TITLES = {
     "all": "all events",
     "regressions": "regressions",
     "releases": "new releases",
@@ -49,7 +49,7 @@ def feeds(edition: Edition) -> Iterator[SiteFile]:
         past = sorted(
             feed_entries(report), key=lambda entry: (-entry.moment.timestamp(), entry.name)
         )
-        for name in _TITLES:
+        for name in FEED_TITLES:
             entries = [entry for entry in past if name == "all" or name in entry.feeds]
             yield SiteFile(
                 path=feed_path(report.name, name),
@@ -78,7 +78,7 @@ def atom(edition: Edition, report: MatrixReport, name: str, entries: Iterable[Fe
     shown, url = list(entries), edition.url(feed_path(report.name, name))
     root = ElementTree.Element("feed", xmlns=ATOM)
     _text(root, "id", url)
-    _text(root, "title", f"{report.snapshot.matrix.title}: {_TITLES[name]}")
+    _text(root, "title", f"{report.snapshot.matrix.title}: {FEED_TITLES[name]}")
     _text(
         root,
         "updated",
