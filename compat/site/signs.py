@@ -33,6 +33,7 @@ class Gone(Value, frozen=True, kw_only=True):
 
     requirement: str
     releases: str
+    is_of_one: bool
 
 
 def flat(text: str) -> str:
@@ -84,6 +85,10 @@ def vanished(entries: Iterable[Entry], subject: str) -> tuple[Gone, ...]:
         releases.items(), key=lambda item: -max(every.index(version) for version in item[1])
     )
     return tuple(
-        Gone(requirement=requirement, releases=ranges(chosen, every))
+        Gone(
+            requirement=requirement,
+            releases=ranges(chosen, every),
+            is_of_one=len(chosen) == 1,
+        )
         for requirement, chosen in newest_first
     )

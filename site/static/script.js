@@ -187,11 +187,16 @@
   };
   const versionsOf = (text) => {
     const versions = new Map();
-    for (const [, name, version] of text.matchAll(/(?<![\w.-])([A-Za-z][\w.-]*?)(?:\[[^\]]*\])?(?:==| +|-)v?(\d+(?:\.\d+)+[\w.+]*?)(?=[\s,;)'"\]]|-py|-cp|\.tar|\.whl|\.\s|$)/g)) {
+    for (const [, name, version] of text.matchAll(/(?<![\w.-])([A-Za-z][\w.-]*?)(?:\[[^\]]{0,80}\])?(?:==| +|-)v?(\d+(?:\.\d+)+[\w.+]*?)(?=[\s,;)'"\]]|-py|-cp|\.tar|\.whl|\.\s|$)/g)) {
       if (!versions.has(plain(name))) versions.set(plain(name), version);
     }
     return versions;
   };
+  const refusals = [
+    [/requires a different python: (\S+) not in ([^\n]+)/i, (own, wanted) => `The package requires Python ${wanted}, and yours is ${own}.`],
+    [/current python version \(([^)]+)\) does not satisfy python ?([^\s]+)/i, (own, wanted) => `The package requires Python ${wanted}, and yours is ${own}.`],
+    [/different python version[^\n]*?requires-python ([^\s;]+)/i, (wanted) => `pip left out releases that require Python ${wanted}.`],
+  ];
   const causesIn = (text, libraries) => {
     const whole = flat(text);
     const escaped = (part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
@@ -226,9 +231,9 @@
       const { row, changes } = ranked(table, { ...asked, goal: asked.goal || table.goals[0] });
       return row ? { address: `${root}${coded(row.id)}/`, changes } : { address: root, changes: [] };
     };
-    const respond = async (wrong = []) => {
+    const respond = async (wrong = [], recognised = "") => {
       const mine = ++turn;
-      remember(form);
+      if (!wrong.length) remember(form);
       try {
         const { address, changes } = await addressed();
         const answer = await answerOf(address);
@@ -236,7 +241,7 @@
         const nothing = changes.length ? `No tested combination matches: ${changes.join("; ")}.` : "";
         if (nothing) answer.prepend(make("p", nothing, { class: "empty" }));
         place.querySelector("[data-answer]").replaceWith(answer);
-        spoken.textContent = wrong[0] || nothing || answer.dataset.says;
+        spoken.textContent = wrong[0] || recognised + (nothing || answer.dataset.says);
       } catch {
         spoken.textContent = "The data could not be loaded. The answer below is the one that this page came with.";
       }
@@ -267,7 +272,7 @@
     const findings = paste.querySelector("[data-findings]");
     const area = paste.querySelector("textarea");
     const read = async () => {
-      const text = area.value.slice(0, 200000);
+      const text = area.value.slice(-50000);
       findings.replaceChildren();
       if (!text.trim()) return;
       const { libraries } = await json(paste.dataset.paste);
@@ -279,8 +284,10 @@
       };
       const causes = causesIn(text, libraries);
       causes.slice(0, 3).forEach((cause) => tell(cause.sentence, cause.path));
-      const refused = /requires a different python: (\S+) not in ([^\n]+)/i.exec(text);
-      if (refused) tell(`The package requires Python ${refused[2].replace(/["']/g, "").trim()}, and yours is ${refused[1]}.`);
+      for (const [pattern, words] of refusals) {
+        const match = pattern.exec(text);
+        if (match) tell(words(...match.slice(1).map((part) => part.replace(/["']/g, "").trim())));
+      }
       const python = pythonOf(text);
       const values = fields.flatMap((field) => {
         const value = field.name === fields[0].name ? python : field.dataset.names.split(" ").map((name) => versions.get(plain(name))).find(Boolean);
@@ -288,12 +295,16 @@
       });
       fields.forEach((field) => { field.value = ""; });
       const wrong = choose(values);
-      wrong.forEach((words) => tell(words));
+      wrong.slice(1).forEach((words) => tell(words));
       if (values.length) tell(`Read: ${values.map(([field, value]) => `${field.parentElement.firstChild.textContent.trim()} ${value}`).join(", ")}.`);
       const others = libraries.filter((library) => library.name !== form.dataset.library && versions.has(plain(library.subject)));
       others.forEach((library) => tell(`${library.title}: what do I install?`, library.home));
+      for (const library of libraries) {
+        const version = versions.get(plain(library.subject));
+        if (library.releases[version]) tell(`What works with ${library.subject} ${version}`, library.releases[version]);
+      }
       if (!findings.childElementCount) tell("No version and no published cause was recognised.");
-      await respond(wrong.concat(causes.map((cause) => cause.sentence)));
+      await respond(wrong, causes.length ? `${causes.length} known ${causes.length === 1 ? "cause" : "causes"} recognised. ` : "");
     };
     let pause = 0;
     area.addEventListener("input", () => { clearTimeout(pause); pause = setTimeout(read, 250); });

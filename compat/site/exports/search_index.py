@@ -8,8 +8,8 @@ from functools import partial
 from compat.run.outcome import Failed, parse_outcome
 from compat.site.edition import Edition, Made, MatrixReport
 from compat.site.encode import json
-from compat.site.pages.advice_view import answer_path
 from compat.site.pages.causes_view import causes
+from compat.site.pages.release_view import subject_versions
 from compat.site.pages.search_view import search_entries
 from compat.site.paths import ENTRIES, SIGNS, address, page
 from compat.site.signs import Sign, flat, signs, vanished
@@ -26,13 +26,15 @@ class RecognisedCause(Value, frozen=True, kw_only=True):
 
 
 class Library(Value, frozen=True, kw_only=True):
-    """A matrix as the script knows it: its name, title and subject, its pages and its causes."""
+    """A matrix as the script knows it: its name, title and subject, its home, the addresses of its
+    releases below it, and its causes.
+    """
 
     name: str
     title: str
     subject: str
     home: str
-    answers: str
+    releases: dict[str, str]
     causes: tuple[RecognisedCause, ...]
 
 
@@ -59,32 +61,38 @@ def library(report: MatrixReport) -> Library:
         title=matrix.title,
         subject=matrix.subject_axis.package,
         home=address(page(report.name)),
-        answers=address(answer_path(report, {})),
+        releases={
+            str(version): address(page(report.name, "release", str(version)))
+            for version in subject_versions(report)
+        },
         causes=tuple(_causes(report)),
     )
 
 
 def _causes(report: MatrixReport) -> Iterator[RecognisedCause]:
-    """What runs failed of; then requirements that nothing on the index meets any more."""
+    """What runs failed of, and requirements that nothing on the index meets any more."""
     causes_page = address(page(report.name, "causes"))
-    recognised: set[Sign] = set()
+    package = report.snapshot.matrix.subject_axis.package
+    gone = {
+        (flat(requirement.requirement),): requirement
+        for requirement in vanished(report.snapshot.entries, report.snapshot.matrix.subject)
+    }
+    anchors = dict.fromkeys(gone, f"{causes_page}#out")
     for cause in causes(report).red:
         outcome = parse_outcome(cause.outcome)
         found_by = signs(outcome) if isinstance(outcome, Failed) else ()
-        if found_by:
-            recognised.update(found_by)
-            yield RecognisedCause(
-                sentence=cause.sentence, path=f"{causes_page}#{cause.anchor}", signs=found_by
-            )
-    package = report.snapshot.matrix.subject_axis.package
-    for gone in vanished(report.snapshot.entries, report.snapshot.matrix.subject):
-        sign = (flat(gone.requirement),)
-        if sign not in recognised:
-            yield RecognisedCause(
-                sentence=(
-                    f"The package index has no {gone.requirement}, which {package}"
-                    f" {gone.releases} requires."
-                ),
-                path=f"{causes_page}#out",
-                signs=(sign,),
-            )
+        path = f"{causes_page}#{cause.anchor}"
+        if found_by and found_by[0] in gone:
+            anchors[found_by[0]] = path
+        elif found_by:
+            yield RecognisedCause(sentence=cause.sentence, path=path, signs=found_by)
+    for sign, requirement in gone.items():
+        verb = "requires" if requirement.is_of_one else "require"
+        yield RecognisedCause(
+            sentence=(
+                f"The package index has no {requirement.requirement}, which {package}"
+                f" {requirement.releases} {verb}."
+            ),
+            path=anchors[sign],
+            signs=(sign,),
+        )

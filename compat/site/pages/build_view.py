@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
+from compat.advise.request import label
 from compat.results.representative import representative
 from compat.site.edition import Edition, MatrixReport
 from compat.site.exports.badges import Badge, drawing, matrix_badges
@@ -121,9 +122,8 @@ def _embed_rows(edition: Edition, report: MatrixReport) -> Iterator[EmbedRow]:
 def _section(edition: Edition, report: MatrixReport) -> BuildSection:
     name, title = report.name, report.snapshot.matrix.title
     badges = [_badge(edition, report, *named) for named in matrix_badges(report)]
-    partners = [
-        axis.name for axis in report.snapshot.matrix.axes if axis.name != report.snapshot.matrix.subject
-    ]
+    matrix = report.snapshot.matrix
+    partners = [(axis.name, label(axis)) for axis in matrix.axes if axis.name != matrix.subject]
     image = _offer(edition, "an image, for a README", embed_image(name))
     frame = _offer(edition, "a page, for a frame", embed_path(name))
     return BuildSection(
@@ -141,7 +141,7 @@ def _section(edition: Edition, report: MatrixReport) -> BuildSection:
             for calendar, words in (
                 ("all", "all moves of minimum versions"),
                 ("minimums", "the minimum versions by date"),
-                *((partner, f"moves of {partner}") for partner in partners),
+                *((partner, f"moves of {words}") for partner, words in partners),
             )
         ),
         downloads=(
