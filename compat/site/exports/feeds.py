@@ -12,10 +12,12 @@ from xml.etree import ElementTree
 
 from compat.advise.request import label
 from compat.policy.proposal import Proposal
-from compat.site.edition import Edition, MatrixReport, SiteFile
+from compat.results.verdict import Verdict
+from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
 from compat.site.encode import fit, moment, written
 from compat.site.history import Event
 from compat.site.paths import cell_page, feed_entry_id, feed_path, page, segment
+from compat.site.status import style_then
 from compat.site.wording import cause_sentence, day, listed, place_words
 from compat.value import Value
 
@@ -122,7 +124,8 @@ def _stamp(when: datetime.datetime) -> str:
 
 def _change(report: MatrixReport, event: Event) -> FeedEntry:
     change, cell = event.change, event.entry.cell
-    before = "" if change.before in (None, "unknown") else f", was {change.before}"
+    was = "" if change.before in (None, "unknown") else _word(report, event, event.before)
+    before = f"; was: {was}" if was else ""
     place, outcome = place_words(cell, report.snapshot.matrix), event.verdict.outcome
     lines = [
         f"Cell {cell.id}.",
@@ -135,10 +138,15 @@ def _change(report: MatrixReport, event: Event) -> FeedEntry:
         feeds=("regressions",) if change.kind == "regressed" else (),
         name=f"cell-{cell.id}-{_stamp(event.moment)}-{_short(change.kind, str(outcome))}",
         moment=event.moment,
-        title=f"{change.after}{before}: {place} ({cell.recipe})",
+        title=f"{_word(report, event, event.verdict)}{before}: {place} ({cell.recipe})",
         text=" ".join(line for line in lines if line),
         path=cell_page(cell),
     )
+
+
+def _word(report: MatrixReport, event: Event, verdict: Verdict) -> str:
+    """What pages call the cell of an event with that verdict."""
+    return style_then(event.entry, verdict, report.places[place_of(event.entry.cell)]).word
 
 
 def _releases(report: MatrixReport) -> Iterator[FeedEntry]:
