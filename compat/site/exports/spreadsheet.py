@@ -47,9 +47,10 @@ def spreadsheet(edition: Edition, report: MatrixReport) -> bytes:
             "yes" if summary.stale else "no",
             edition.url(cell_page(entry.cell)),
         )
-        table.writerow([_harmless(fit(str(cell))) for cell in cells])
+        table.writerow([harmless(fit(str(cell))) for cell in cells])
     return text.getvalue().encode()
 
 
-def _harmless(text: str) -> str:
+def harmless(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text

@@ -15,7 +15,7 @@ from compat.site.pages.advice_view import (
     version_links,
 )
 from compat.site.pages.page import Page
-from compat.site.pages.question_view import Question, question
+from compat.site.pages.question_view import QuestionForm, question
 from compat.site.pages.version_view import version_axes, version_page
 from compat.site.paths import cell_page, page
 from compat.site.tokens import Tokens
@@ -65,5 +65,5 @@ def answer_pages(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iter
         )
 
 
-def _advise(edition: Edition, report: MatrixReport) -> tuple[AdvisePage, Question]:
+def _advise(edition: Edition, report: MatrixReport) -> tuple[AdvisePage, QuestionForm]:
     return advise_page(edition, report), question(report, is_whole=True)

@@ -6,7 +6,7 @@ from compat.site.pages.advice_view import Advice, Option, advice, by_python
 from compat.site.pages.changes_view import News, newest
 from compat.site.pages.menu import section_paths
 from compat.site.pages.place_view import View
-from compat.site.pages.question_view import Question, question
+from compat.site.pages.question_view import QuestionForm, question
 from compat.site.pages.reliability_view import Health, matrix_health
 from compat.site.paths import page
 
@@ -20,7 +20,7 @@ class HomeView(View, frozen=True):
     subject: str
     name: str
     path: str
-    question: Question
+    question: QuestionForm
     advice: Advice
     pythons: tuple[Option, ...]
     health: Health

@@ -42,7 +42,7 @@ class QuestionField(View, frozen=True):
     series: str
 
 
-class Question(View, frozen=True):
+class QuestionForm(View, frozen=True):
     """The form of a matrix: its fields, where its answers are, and what a script answers from.
 
     `unknown` says that the matrix has nothing of a name, which is `$name` in it. `needs` and
@@ -64,14 +64,14 @@ def question(
     report: MatrixReport,
     coordinates: Mapping[str, Version] | None = None,
     is_whole: bool = False,
-) -> Question:
+) -> QuestionForm:
     """Return the form, with these coordinates chosen; a whole one asks for the subject's version,
     needs and preference too.
     """
     matrix = report.snapshot.matrix
     axes = [axis for axis in matrix.axes if is_whole or axis.name != matrix.subject]
     known = ", ".join(label(axis) for axis in matrix.axes)
-    return Question(
+    return QuestionForm(
         name=report.name,
         fields=tuple(_field(report, axis, coordinates or {}) for axis in axes),
         answers=answer_path(report, {}),
@@ -97,7 +97,7 @@ def _field(
     report: MatrixReport, axis: Axis, coordinates: Mapping[str, Version]
 ) -> QuestionField:
     versions = list(report.advisor.ranks.positions[axis.name])
-    said = {
+    blanks = {
         "label": label(axis),
         "oldest": str(versions[0]) if versions else "",
         "newest": str(versions[-1]) if versions else "",
@@ -111,10 +111,10 @@ def _field(
         versions=tuple(str(version) for version in reversed(versions)),
         chosen=str(coordinates[axis.name]) if axis.name in coordinates else "",
         is_subject=axis.name == report.snapshot.matrix.subject,
-        newer=_NEWER.substitute(said),
-        older=_OLDER.substitute(said),
-        other=_OTHER.substitute(said),
-        series=_SERIES.substitute(said),
+        newer=_NEWER.substitute(blanks),
+        older=_OLDER.substitute(blanks),
+        other=_OTHER.substitute(blanks),
+        series=_SERIES.substitute(blanks),
     )
 
 

@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from compat.advise.request import Request, label
 from compat.declare.matrix import Axis
+from compat.policy.window import version_releases
 from compat.results.representative import representative
 from compat.results.snapshot import Entry
 from compat.run.outcome import Failed
@@ -25,7 +26,7 @@ from compat.site.pages.advice_view import (
 )
 from compat.site.pages.causes_view import cause_anchor, obstacle_words
 from compat.site.pages.place_view import View, entry_page
-from compat.site.pages.question_view import Question, question
+from compat.site.pages.question_view import QuestionForm, question
 from compat.site.status import STYLES, StatusStyle, style_of
 from compat.site.wording import cause_sentence, day, ranges
 
@@ -65,7 +66,7 @@ class VersionPage(View, frozen=True):
 
     label: str
     subject: str
-    question: Question
+    question: QuestionForm
     advice: Advice
     without: str
     support: tuple[str, ...]
@@ -118,14 +119,17 @@ def version_page(
 def _support(report: MatrixReport, axis: Axis, version: Version) -> Iterator[str]:
     """When support ends, upstream's and this matrix's."""
     today = report.snapshot.day
+    for release in version_releases(axis, report.snapshot.catalogue):
+        if release.version == version:
+            yield f"Released on {day(release.released)}."
+            yield (
+                "Upstream names no end of support."
+                if release.ends is None
+                else f"Upstream support {_ends(release.ends, today)} on {day(release.ends)}."
+            )
     for bar in report.schedule.bars:
         if (bar.axis, bar.version) != (axis.name, version):
             continue
-        yield f"Released on {day(bar.released)}."
-        if bar.end_of_life is None:
-            yield "Upstream names no end of support."
-        else:
-            yield f"Upstream support {_ends(bar.end_of_life, today)} on {day(bar.end_of_life)}."
         if bar.until is not None:
             yield f"Its window in this matrix {_ends(bar.until, today)} on {day(bar.until)}."
         if bar.is_floor:
