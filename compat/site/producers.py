@@ -10,8 +10,8 @@ from compat.site.exports import lock_files
 from compat.site.exports.badges import badges
 from compat.site.exports.card import cards
 from compat.site.exports.database import downloads
-from compat.site.exports.feeds import feeds
 from compat.site.exports.embed_image import embed_images
+from compat.site.exports.feeds import feeds
 from compat.site.exports.ical import calendars
 from compat.site.exports.search_index import search_files
 from compat.site.exports.sitemap import sitemap

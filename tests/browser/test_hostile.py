@@ -129,9 +129,7 @@ def test_over_all_pages_no_script_runs_and_nobody_else_is_asked(
     for path in pages:
         page = opened.visit(path.removesuffix("index.html"))
         assert page.evaluate(COUNT) == 0, path
-        assert (
-            page.locator("iframe, object, embed, base, [srcdoc], [style]").count() == 0
-        ), path
+        assert page.locator("iframe, object, embed, base, [srcdoc], [style]").count() == 0, path
         assert all(
             action.startswith(site)
             for action in page.locator("form").evaluate_all("all => all.map((one) => one.action)")

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from conftest import Open, Window
-from playwright.sync_api import Page
+from playwright.sync_api import Page, Request
 
 SPOKEN = "[data-spoken]:not(:empty)"
 GONE = (
@@ -14,8 +14,7 @@ GONE = (
     " tensorflow-federated)\nERROR: No matching distribution found for jaxlib==0.4.14"
 )
 OTHER_PYTHON = (
-    "ERROR: Package 'tensorflow-federated' requires a different Python: 3.12.1 not in"
-    " '<3.12,>=3.9'"
+    "ERROR: Package 'tensorflow-federated' requires a different Python: 3.12.1 not in '<3.12,>=3.9'"
 )
 UV = (
     "Because the current Python version (3.12.3) does not satisfy Python>=3.9,<3.12 and"
@@ -158,13 +157,11 @@ def test_a_recognised_cause_leads_to_its_place(window: Open, real: str) -> None:
     assert page.locator(":target").is_visible()
 
 
-def test_a_pasted_text_is_sent_to_nobody_and_never_becomes_markup(
-    window: Open, real: str
-) -> None:
+def test_a_pasted_text_is_sent_to_nobody_and_never_becomes_markup(window: Open, real: str) -> None:
     opened = window(real)
     page = opened.visit("")
-    requests = []
-    page.on("request", requests.append)
+    requests: list[Request] = []
+    page.on("request", lambda request: requests.extend([request]))
     secret = "token-5f3c <img src=x onerror=alert(1)> tensorflow==2.9.3"
     pasted(page, f"{secret}\n{OTHER_PYTHON}")
     assert opened.seen.foreign == []

@@ -73,7 +73,7 @@ class TestVersionPages:
         assert "Each release of demo" in shown
         assert "What does not work, and why" in shown
         assert "Upstream support ended on 7 October 2024." in shown
-        assert 'href="../../cell/py3.8-dep2-demo2.0+relaxed/"' in text(
+        assert 'href="../../cell/py3.8-dep2-demo1.0+relaxed/"' in text(
             content, "demo/advise/py3.8/index.html"
         )
 
@@ -126,7 +126,7 @@ class TestSigns:
             ),
             (
                 "import-fail:missing-attribute(dep.core.Thing)",
-                "ImportError: cannot import name \u2018Thing\u2019 from 'dep.core' (/x/dep/core.py)",
+                "ImportError: cannot import name \u2018Thing\u2019 from 'dep.core' (core.py)",
             ),
             ("import-fail:type-error(dep/a_b.py:7)", 'File "/x/dep/a_b.py", line 9\nTypeError: no'),
             ("lock-fail:conflict(dep)", "ERROR: ResolutionImpossible: dep"),
@@ -176,7 +176,9 @@ class TestBuildOnIt:
 
 class TestBesideThePages:
     def test_the_missing_page_works_at_any_address(self) -> None:
-        html = whole(edition(Shelf(), base_url="https://compat.example/below/"))["404.html"].decode()
+        html = whole(edition(Shelf(), base_url="https://compat.example/below/"))[
+            "404.html"
+        ].decode()
         local = re.findall(r'(?:href|src|action)="([^"]+)"', html)
         assert all(
             link.startswith(("/below/", "https://compat.example/below/", "#")) for link in local

@@ -9,8 +9,8 @@ import pytest
 from support.editions import edition
 from support.printed import every_state, whole
 
-from compat.results.state_words import BRIEF_WORDS, STATE_WORDS
 from compat.results.snapshot import Entry
+from compat.results.state_words import BRIEF_WORDS, STATE_WORDS
 from compat.site.edition import Edition, place_of
 from compat.site.exports.badges import matrix_badges
 from compat.site.paths import address, cell_page
@@ -51,7 +51,7 @@ def allowed(of: Edition, entry: Entry) -> set[str]:
 def items(text: str, link: str) -> Iterator[str]:
     """The words of each list item, table row, entry or heading that links to the address alone."""
     for match in ITEM.finditer(text):
-        if f"{link}\"" in match[0] and match[0].count("/cell/") == 1:
+        if f'{link}"' in match[0] and match[0].count("/cell/") == 1:
             yield " ".join(unescape(TAG.sub(" ", match[0])).split())
 
 
@@ -81,9 +81,7 @@ def test_what_does_not_install_is_nowhere_broken(content: dict[str, str]) -> Non
     assert not [shown for shown in told if "broken" in shown]
 
 
-def test_the_table_for_spreadsheets_has_the_words_too(
-    of: Edition, content: dict[str, str]
-) -> None:
+def test_the_table_for_spreadsheets_has_the_words_too(of: Edition, content: dict[str, str]) -> None:
     (report,) = of.reports
     rows = {row["cell"]: row for row in csv.DictReader(content["download/demo.csv"].splitlines())}
     assert set(rows) == {entry.cell.id for entry in report.snapshot.known}

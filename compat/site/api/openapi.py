@@ -80,6 +80,8 @@ HISTORY = (
             " has it, and has `helper` and `of` too. Each of its cells repeats the `id`.",
             "Before its release: a proposal has `matrix`, its evidence `recipe`; a lifted"
             " requirement has `published` and `instead`.",
+            "Before its release: `advise.json` has `refusals`, which says for each coordinate why"
+            " another one is offered.",
         ),
     ),
 )

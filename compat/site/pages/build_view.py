@@ -166,13 +166,14 @@ def _badge(
 ) -> BadgeLine:
     stem, words = badge_path(report.name, *name), f"{badge.label}: {badge.message}"
     drawn = ElementTree.tostring(drawing(badge, f"{stem.replace('/', '-')}-"), encoding="unicode")
+    home = edition.url(page(report.name))
     alternative = words.translate({ord(sign): "" for sign in "[]\\`"})
     return BadgeLine(
         name="/".join(name),
         # The text in it went through ElementTree, which escapes it.
         picture=Markup(drawn),
         words=words,
-        markdown=f"[![{alternative}]({edition.url(f'{stem}.svg')})]({edition.url(page(report.name))})",
+        markdown=f"[![{alternative}]({edition.url(f'{stem}.svg')})]({home})",
         json_url=edition.url(f"{stem}.json"),
     )
 

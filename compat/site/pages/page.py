@@ -14,8 +14,8 @@ class Page(Value, frozen=True, kw_only=True):
 
     `matrix` is the report that it is of, None for a page of the whole site; `section` its entry in
     the menu. `inputs` is a digest of all that the view is made from. `canonical` is another path
-    that has the same content, or to which this page sends its reader. `problem` is what an issue about its data names, None where it shows
-    no data of one thing.
+    that has the same content, or to which this page sends its reader. `problem` is what an issue
+    about its data names, None where it shows no data of one thing.
     """
 
     path: str

@@ -12,7 +12,7 @@ from compat.declare.matrix import Axis
 from compat.site.edition import MatrixReport
 from compat.site.pages.advice_view import GOAL_WORDS, answer_path
 from compat.site.pages.place_view import View
-from compat.site.paths import SIGNS, api_path, page
+from compat.site.paths import SIGNS, api_path
 
 # What the form says of a version that is no coordinate; `$version` is what was asked for.
 _NEWER = Template("$label $$version is not in this matrix: the newest is $newest$why.")
@@ -93,9 +93,7 @@ def axis_names(axis: Axis) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.lower() for name in (axis.name, axis.short, label(axis))))
 
 
-def _field(
-    report: MatrixReport, axis: Axis, coordinates: Mapping[str, Version]
-) -> QuestionField:
+def _field(report: MatrixReport, axis: Axis, coordinates: Mapping[str, Version]) -> QuestionField:
     versions = list(report.advisor.ranks.positions[axis.name])
     blanks = {
         "label": label(axis),
