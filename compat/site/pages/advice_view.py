@@ -182,7 +182,7 @@ def version_links(
 
 
 def answer_path(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
-    """Return the path of the answer for coordinates by axis, `demo/advise/py3.9-dep2/index.html`."""
+    """Return the path of the answer for coordinates by axis, below `demo/advise/`."""
     texts = [
         f"{axis.short}{coordinates[axis.name]}"
         for axis in report.snapshot.matrix.axes

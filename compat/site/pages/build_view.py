@@ -124,6 +124,7 @@ def _section(edition: Edition, report: MatrixReport) -> BuildSection:
     badges = [_badge(edition, report, *named) for named in matrix_badges(report)]
     matrix = report.snapshot.matrix
     partners = [(axis.name, label(axis)) for axis in matrix.axes if axis.name != matrix.subject]
+    home = edition.url(page(name))
     image = _offer(edition, "an image, for a README", embed_image(name))
     frame = _offer(edition, "a page, for a frame", embed_path(name))
     return BuildSection(
@@ -153,7 +154,7 @@ def _section(edition: Edition, report: MatrixReport) -> BuildSection:
         curls=tuple(_curls(edition, report)),
         image=image,
         frame=frame,
-        image_markdown=f"[![{title}: what works with what]({image.url})]({edition.url(page(name))})",
+        image_markdown=f"[![{title}: what works with what]({image.url})]({home})",
         frame_html=(
             f'<iframe src="{frame.url}" title="{title}: what works with what" width="440"'
             ' height="260" loading="lazy"></iframe>'
@@ -166,14 +167,14 @@ def _badge(
 ) -> BadgeLine:
     stem, words = badge_path(report.name, *name), f"{badge.label}: {badge.message}"
     drawn = ElementTree.tostring(drawing(badge, f"{stem.replace('/', '-')}-"), encoding="unicode")
-    home = edition.url(page(report.name))
+    home, image = edition.url(page(report.name)), edition.url(f"{stem}.svg")
     alternative = words.translate({ord(sign): "" for sign in "[]\\`"})
     return BadgeLine(
         name="/".join(name),
         # The text in it went through ElementTree, which escapes it.
         picture=Markup(drawn),
         words=words,
-        markdown=f"[![{alternative}]({edition.url(f'{stem}.svg')})]({home})",
+        markdown=f"[![{alternative}]({image})]({home})",
         json_url=edition.url(f"{stem}.json"),
     )
 
