@@ -129,12 +129,14 @@ class Advisor:
     def _changes(self, proof: TestedCombination, request: Request) -> Iterator[str]:
         for want in proof.unmet(request):
             version = proof.version(want.axis.name)
-            yield f"use {label(want.axis)} {version} ({self._refusal(want)})"
+            yield f"use {label(want.axis)} {version} ({self.refusal(want)})"
         for need in proof.lacking(request):
             yield f"without {need}"
 
-    def _refusal(self, want: Want) -> str:
-        """Why not what is wanted of one axis: `3.12 is not supported`."""
+    def refusal(self, want: Want) -> str:
+        """Return why something else is offered than is wanted of one axis: `3.12 is not
+        supported`.
+        """
         text = str(want.specifier)
         exact = text.removeprefix("==") if text.count(",") == 0 else text
         alone = Request(wants=(want,))

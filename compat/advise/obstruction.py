@@ -9,6 +9,7 @@ from compat.advise.request import Request, label, wanted_coordinates
 from compat.plan.cell import Cell
 from compat.plan.obstacle import Obstacle
 from compat.results.snapshot import Entry, Snapshot
+from compat.results.state_words import verdict_clause
 from compat.results.verdict import Verdict
 
 
@@ -84,14 +85,13 @@ def _failure(
             return "worked, but has no lock that could be installed"
         if proof is None or not is_current(entry):
             return "worked on another lock than it has now, and was not run since"
-        works = "works" if verdict.kind == "works" else "works in part"
         return (
-            f"{works}, but"
+            f"{verdict_clause(verdict)}, but"
             f" {', '.join((*_lacking(verdict, request), *_other_versions(proof, request)))}"
         )
     issue = snapshot.explained(entry)
     because = f" ({issue.because})" if issue is not None else ""
-    return f"is {verdict.kind}: {verdict.outcome}, tested on {verdict.latest}{because}"
+    return f"{verdict_clause(verdict)}: {verdict.outcome}, tested on {verdict.latest}{because}"
 
 
 def _lacking(verdict: Verdict, request: Request) -> Iterator[str]:

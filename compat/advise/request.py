@@ -68,6 +68,11 @@ def request_of(
     )
 
 
+def exactly(axis: Axis, version: Version) -> Want:
+    """Return the want of one coordinate."""
+    return Want(axis=axis, specifier=SpecifierSet(f"=={version}"))
+
+
 def meets(specifier: SpecifierSet, at: Version, releases: Iterable[Version]) -> bool:
     """Return whether a coordinate is what is asked; `releases` are those that it stands for, or the
     one that is locked.

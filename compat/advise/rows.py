@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from compat.advise.answer import Advisor, Card
 from compat.advise.commands import Whereabouts, commands
-from compat.advise.request import GOALS, Goal, label
+from compat.advise.request import GOALS, Goal, exactly, label
 from compat.declare.matrix import Matrix
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Recipe
@@ -73,6 +73,9 @@ class AdviceRow(Value, frozen=True):
 class AdviceTable(Value, frozen=True):
     """The proven combinations of a matrix, the newest first, with the lists that their numbers
     point into.
+
+    `refusals` has, for each coordinate of each axis, the sentence that says why another one is
+    offered.
     """
 
     matrix: str
@@ -80,6 +83,7 @@ class AdviceTable(Value, frozen=True):
     day: datetime.date
     goals: tuple[Goal, ...]
     axes: tuple[AdviceAxis, ...]
+    refusals: tuple[tuple[int, ...], ...]
     capabilities: tuple[str, ...]
     sentences: tuple[str, ...]
     rows: tuple[AdviceRow, ...]
@@ -122,6 +126,13 @@ def advise_rows(advisor: Advisor, at: Callable[[Lock], Whereabouts]) -> AdviceTa
                 short=axis.short,
                 label=label(axis),
                 coordinates=tuple(map(str, advisor.ranks.positions[axis.name])),
+            )
+            for axis in snapshot.matrix.axes
+        ),
+        refusals=tuple(
+            tuple(
+                sentences.number(advisor.refusal(exactly(axis, version)))
+                for version in advisor.ranks.positions[axis.name]
             )
             for axis in snapshot.matrix.axes
         ),

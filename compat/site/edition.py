@@ -235,6 +235,25 @@ class MatrixReport:
         return {place: tuple(entries) for place, entries in places.items()}
 
     @cached_property
+    def _entries_at(self) -> dict[tuple[str, Version], tuple[Entry, ...]]:
+        by_coordinate: dict[tuple[str, Version], list[Entry]] = {}
+        for entry in self.snapshot.entries:
+            for coordinate in entry.cell.coordinates:
+                by_coordinate.setdefault((coordinate.axis, coordinate.version), []).append(entry)
+        return {coordinate: tuple(entries) for coordinate, entries in by_coordinate.items()}
+
+    def entries_at(self, coordinates: Mapping[str, Version]) -> tuple[Entry, ...]:
+        """Return the entries that have all of these coordinates, of which there is at least one."""
+        fewest = min(
+            (self._entries_at.get(coordinate, ()) for coordinate in coordinates.items()), key=len
+        )
+        return tuple(
+            entry
+            for entry in fewest
+            if all(entry.cell.on(axis).version == coordinates[axis] for axis in coordinates)
+        )
+
+    @cached_property
     def board(self) -> dict[Version, dict[tuple[Version, Versions], tuple[Entry, ...]]]:
         """The places by Python, then by the subject's version and those of the other package axes
         in their order.

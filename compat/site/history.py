@@ -16,8 +16,8 @@ Beside = Literal["lock", "suite"]
 
 
 class Event(Value, frozen=True, kw_only=True):
-    """A change of a cell's verdict: the moment of the run that brought it, and the verdict from
-    then on.
+    """A change of a cell's verdict: the moment of the run that brought it, the verdict before, and
+    the one from then on.
 
     `beside` is what else had changed since the run before: another suite may find more, in the same
     versions.
@@ -26,6 +26,7 @@ class Event(Value, frozen=True, kw_only=True):
     moment: datetime.datetime
     entry: Entry
     change: Change
+    before: Verdict
     verdict: Verdict
     beside: tuple[Beside, ...] = ()
 
@@ -58,7 +59,12 @@ def of_cell(entry: Entry, present: EvaluationContext) -> Iterator[Event]:
         if change.kind != "same":
             beside = _beside(runs[max(0, number - 2)], run)
             yield Event(
-                moment=run.started, entry=entry, change=change, verdict=after, beside=beside
+                moment=run.started,
+                entry=entry,
+                change=change,
+                before=before,
+                verdict=after,
+                beside=beside,
             )
         before = after
 

@@ -111,7 +111,7 @@ def test_the_badge_of_a_release_agrees(shelf: Shelf) -> None:
             entry for entry in volume.snapshot.entries if entry.cell.on(axis).version == version
         ]
         spoken, message = representative(entries), found["release", str(version)].message
-        word = style_of(spoken, volume.places[place_of(spoken.cell)]).word
+        word = style_of(spoken, volume.places[place_of(spoken.cell)]).brief
         assert message.startswith(word) if spoken.is_tested else message in (NO_DATA, word)
         assert message.endswith("stale") is (spoken.is_tested and spoken.verdict.stale)
 

@@ -100,6 +100,8 @@ HISTORY = (
             "Before its release: `commands` of a cell have `folder`, `platform`, `pyproject`,"
             " `project`, `colab` and `docker`; `uv` and `pip` end with the activation of the"
             " environment and a look at the version.",
+            "Before its release: `advise.json` has `refusals`, which says for each coordinate why"
+            " another one is offered.",
         ),
     ),
 )
