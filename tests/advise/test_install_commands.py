@@ -32,7 +32,8 @@ def test_a_subject_that_does_not_declare_the_python_is_installed_by_itself() -> 
     found = commands(UNDECLARED, at)
     assert found.uv[1:] == (
         "uv pip install --python cell --no-deps --require-hashes -r https://x.example/p.txt",
-        "uv pip install --python cell --no-deps --require-hashes --python-version 3.9.18 -r https://x.example/g.txt",
+        "uv pip install --python cell --no-deps --require-hashes --python-version 3.9.18"
+        " -r https://x.example/g.txt",
     )
     assert found.pip[-1].endswith(
         "--require-hashes --ignore-requires-python -r https://x.example/a.txt"
