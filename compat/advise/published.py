@@ -53,6 +53,8 @@ def _failure(entry: Entry) -> str:
     verdict = entry.verdict
     if verdict.kind == "infeasible" or verdict.outcome is None:
         return f"cannot work: {'; '.join(verdict.reasons)}"
+    if verdict.kind == "partial" and verdict.score.words:
+        return f"{verdict_clause(verdict)}: {verdict.score.words}; tested on {verdict.latest}"
     return f"{verdict_clause(verdict)}: {verdict.outcome}, tested on {verdict.latest}"
 
 

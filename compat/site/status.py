@@ -6,9 +6,10 @@ from typing import Literal, get_args
 from msgspec.structs import replace
 
 from compat.results.representative import representative
+from compat.results.run_group import Kind
 from compat.results.snapshot import Entry
 from compat.results.state_words import BRIEF_WORDS, STATE_WORDS, is_refused
-from compat.results.verdict import Kind, Verdict
+from compat.results.verdict import Verdict
 from compat.value import Value
 
 State = Literal[
@@ -35,13 +36,13 @@ class StatusStyle(Value, frozen=True, kw_only=True):
 # Name, state, symbol and sentence, in the order of a legend.
 _TABLE: tuple[tuple[str, State, str, str], ...] = (
     ("works", "works", "✓",
-     "work together as published: a plain install passes the suite"),
+     "work together as published: a plain install does all that this release can do"),
     ("decayed", "decayed", "†",
      "work only with packages of their time; a plain install of today does not"),
     ("relaxed", "relaxed", "✓+",
      "work together when dependency pins of the release are changed"),
     ("partial", "partial", "◐",
-     "work in part: some capabilities fail"),
+     "work in part: some capabilities fail in this combination"),
     ("flaky", "flaky", "≈",
      "pass and fail by chance: the same files gave different results"),
     ("broken", "broken", "✗",

@@ -132,7 +132,8 @@
     for (const [number, value] of left.entries()) if (value !== right[number]) return value - right[number];
     return 0;
   };
-  const order = (row, asked) => [asked.need.length === 0 ? row.tier : 0, row.rank[asked.goal]];
+  const order = (row, asked) => [asked.need.length === 0 && asked.goal !== "closest" ? row.tier : 0, row.rank[asked.goal]];
+  const admitted = (row, asked) => asked.goal !== "published" || row.recipe !== "relaxed";
   const lacking = (row, asked, table) => asked.need.filter((need) => {
     const number = table.capabilities.indexOf(need);
     return number < 0 || row.lacks.includes(number);
@@ -144,15 +145,15 @@
   });
   const ranked = (table, asked) => {
     const first = (rows, key) => [...rows].sort((row, other) => before(key(row), key(other)))[0];
-    const fitting = table.rows.filter((row) => !unmet(row, asked, table).length && !lacking(row, asked, table).length);
+    const fitting = table.rows.filter((row) => admitted(row, asked) && !unmet(row, asked, table).length && !lacking(row, asked, table).length);
     if (fitting.length) return { row: first(fitting, (row) => order(row, asked)), changes: [] };
     const row = first(table.rows, (near) => {
       const off = unmet(near, asked, table);
-      return [lacking(near, asked, table).length, off.length, sum(off.map((axis) => axis.off)), ...order(near, asked)];
+      return [admitted(near, asked) ? 0 : 1, lacking(near, asked, table).length, off.length, sum(off.map((axis) => axis.off)), ...order(near, asked)];
     });
     if (!row) return { row, changes: [] };
     const changes = unmet(row, asked, table).map(({ axis, number, place }) => `use ${axis.label} ${row.versions[number]} (${table.sentences[table.refusals[number][place]]})`);
-    return { row, changes: [...changes, ...lacking(row, asked, table).map((need) => `without ${need}`)] };
+    return { row, changes: [...(admitted(row, asked) ? [] : ["with changed dependency pins"]), ...changes, ...lacking(row, asked, table).map((need) => `without ${need}`)] };
   };
 
   // Versions as the form has them: of `2.9.3` the series 2.9, where it has no 2.9.3.

@@ -90,12 +90,20 @@ def test_the_advisor_answers_in_the_page_and_keeps_the_question_in_the_address(
     page = opened.visit("demo/advise/")
     page.locator("select[name=python]").select_option("3.8")
     page.locator("[data-spoken]:not(:empty)").wait_for()
-    assert asked(page) == "?python=3.8&goal=newest"
+    assert asked(page) == "?python=3.8&goal=best"
     told = page.inner_text("[data-answer]")
     assert "1.0" in told
     assert "uv venv --python 3.8" in told
     page.get_by_role("link", name="Test results").first.click()
     page.wait_for_url("**/demo/cell/py3.8-*/")
+    assert opened.seen.console == []
+
+
+def test_as_published_admits_no_changed_pins(window: Open, states: str) -> None:
+    opened = window(states)
+    page = opened.visit("demo/advise/?goal=published")
+    page.locator("[data-spoken]:not(:empty)").wait_for()
+    assert "+relaxed" not in page.inner_text("[data-answer]")
     assert opened.seen.console == []
 
 

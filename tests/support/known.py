@@ -49,6 +49,7 @@ CAPABILITIES = ("import", "sum", "mean")
 OUTCOMES = (
     "pass",
     "test-fail:assertion(test_mean)",
+    "test-fail:assertion(mean)",
     "import-fail:missing-module(dep)",
     "lock-fail:no-artifact(dep==1.0)",
     "test-fail:wall-time",
@@ -156,9 +157,13 @@ def ran(
 
 
 def statuses(**found: str) -> tuple[Capability, ...]:
-    """`statuses(sum="yes", mean="no")`."""
+    """`statuses(sum="yes", mean="no")`; what fails gives a wrong result."""
     return tuple(
-        Capability(id=name, status=status)  # type: ignore[arg-type]
+        Capability(
+            id=name,
+            status=status,  # type: ignore[arg-type]
+            cause="assertion" if status == "no" else "",
+        )
         for name, status in found.items()
     )
 

@@ -13,8 +13,8 @@ from packaging.version import Version
 
 from compat.advise.request import label
 from compat.results.representative import representative
+from compat.results.run_group import Kind
 from compat.results.snapshot import Entry
-from compat.results.verdict import Kind
 from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
 from compat.site.encode import json, line, written
 from compat.site.paths import badge_path
@@ -38,6 +38,7 @@ _COLOURS: dict[State, str] = {
     "unknown": GREY,
     "infeasible": GREY,
 }
+# A message has a verdict, a score, versions and a date.
 _LONGEST = 80
 _PADDING, _HEIGHT = 6, 20
 
@@ -161,9 +162,12 @@ def _release(report: MatrixReport, version: Version, entries: Sequence[Entry]) -
 
 
 def _state(report: MatrixReport, entry: Entry) -> tuple[str, str]:
-    """The words and the colour of a tested cell."""
+    """The words, with the score of what works in part, and the colour of a tested cell."""
     look = style_of(entry, report.places[place_of(entry.cell)])
-    return f"{look.brief}{', stale' if entry.verdict.stale else ''}", _COLOURS[look.state]
+    score = entry.verdict.score
+    part = f", {score.passing}/{score.asked}" if look.state == "partial" else ""
+    stale = ", stale" if entry.verdict.stale else ""
+    return f"{look.brief}{part}{stale}", _COLOURS[look.state]
 
 
 def _latest(report: MatrixReport, releases: dict[Version, list[Entry]]) -> Badge:

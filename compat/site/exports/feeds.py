@@ -126,10 +126,12 @@ def _change(report: MatrixReport, event: Event) -> FeedEntry:
     change, cell = event.change, event.entry.cell
     was = "" if change.before in (None, "unknown") else _word(report, event, event.before)
     before = f"; was: {was}" if was else ""
+    score = event.verdict.score.words
     place, outcome = place_words(cell, report.snapshot.matrix), event.verdict.outcome
     lines = [
         f"Cell {cell.id}.",
         "" if outcome is None else f"{outcome}. {cause_sentence(outcome)}",
+        f"{score[0].upper()}{score[1:]}." if score else "",
         f"Works no longer: {listed(change.lost)}." if change.lost else "",
         f"Works now: {listed(change.gained)}." if change.gained else "",
         f"The {' and the '.join(event.beside)} also changed." if event.beside else "",

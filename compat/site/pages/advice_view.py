@@ -10,19 +10,21 @@ from compat.advise.lifted import Lifted
 from compat.advise.proof import TestedCombination
 from compat.advise.published import AsPublished
 from compat.advise.request import Goal, Request, Want, exactly, label
+from compat.advise.rows import ProofWords
 from compat.declare.matrix import Axis
-from compat.results.snapshot import Entry
 from compat.site.edition import Edition, MatrixReport, place_of
-from compat.site.pages.capability_view import capability_title
+from compat.site.pages.capability_view import failing
 from compat.site.pages.command_view import CommandBox, command_box
 from compat.site.pages.place_view import View
 from compat.site.paths import cell_page, lock_file, page
 from compat.site.status import StatusStyle, style_of
-from compat.site.wording import cause_words
 
 GOAL_WORDS: dict[Goal, str] = {
+    "best": "the fewest failures, then the closest to published",
     "newest": "the newest",
     "stable": "tested on the most days",
+    "closest": "the closest to published",
+    "published": "as published",
     "minimum": "the oldest that works",
 }
 
@@ -42,6 +44,7 @@ class CardView(View, frozen=True):
     tiles: tuple[Tile, ...]
     style: StatusStyle
     symbol: str
+    score: str
     fails: tuple[str, ...]
     lifted: tuple[Lifted, ...]
     box: CommandBox
@@ -201,10 +204,7 @@ def answer_pairs(report: MatrixReport) -> Iterator[dict[str, Version]]:
 
 
 def best(
-    edition: Edition,
-    report: MatrixReport,
-    coordinates: Mapping[str, Version],
-    goal: Goal = "newest",
+    edition: Edition, report: MatrixReport, coordinates: Mapping[str, Version], goal: Goal = "best"
 ) -> CardView | None:
     """Return the best proven card with these coordinates by axis; None when there is none."""
     for proof in report.ordered(goal):
@@ -234,7 +234,8 @@ def card_view(edition: Edition, report: MatrixReport, card: Card, trade_off: str
         ),
         style=style,
         symbol=style.symbol,
-        fails=tuple(_failing(report, entry)),
+        score=proof.score.words,
+        fails=failing(report, entry),
         lifted=card.lifted,
         box=command_box(edition, report, card.lock),
         published=card.published,
@@ -243,6 +244,13 @@ def card_view(edition: Edition, report: MatrixReport, card: Card, trade_off: str
         answer_path=page(report.name, "advise", proof.cell.id),
         lock_path=lock_file(report.name, proof.cell.id),
     )
+
+
+def proof_words(report: MatrixReport, proof: TestedCombination) -> ProofWords:
+    """Return what a card calls a proven combination, for what is shown without a page."""
+    entry = report.snapshot.by_id[proof.id]
+    style = style_of(entry, report.places[place_of(proof.cell)])
+    return ProofWords(verdict=style.word, failing=failing(report, entry))
 
 
 def by_python(edition: Edition, report: MatrixReport) -> tuple[Option, ...]:
@@ -289,14 +297,6 @@ def without(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
         f"not supported: no release can be installed with it; {matrix.subject_axis.package}"
         f" {releases[-1].version} requires Python {requires}"
     )
-
-
-def _failing(report: MatrixReport, entry: Entry) -> Iterator[str]:
-    """What does not work in a cell: `FedProx (wrong result)`."""
-    for capability in entry.verdict.capabilities:
-        if capability.status == "no":
-            title = capability_title(report, capability.id)
-            yield f"{title} ({cause_words(capability.cause)})" if capability.cause else title
 
 
 def advise_page(edition: Edition, report: MatrixReport) -> AdvisePage:
