@@ -126,6 +126,10 @@ def _known(matrix: Matrix) -> Iterator[Finding]:
                 yield Finding(
                     "meaningless", path, f"{specifier!r} has no meaning here: say which versions"
                 )
+            elif issue.fault != "combination" and name != matrix.subject:
+                message = f"a fault of the {issue.fault} holds in every combination of a release"
+                hint = f"say of which {matrix.subject}, or leave out `fault`"
+                yield Finding("meaningless", path, message, hint)
             else:
                 yield from _unsatisfiable(path, specifier)
 

@@ -35,6 +35,9 @@ from compat.value import StrictValue
 # below or above it.
 Outside = Literal["moved", "older", "newer"]
 OUTSIDE: tuple[Outside, ...] = get_args(Outside)
+# Whose fault it is that a capability fails: of this combination, of the release in every
+# combination, or of the index, which no longer has what the release needs.
+FaultOf = Literal["combination", "release", "index"]
 ANY = "any"
 NOTHING = "nothing"
 
@@ -213,11 +216,16 @@ class KnownIssue(StrictValue, frozen=True):
 
     It names a capability, or the start of an outcome such as
     `import-fail:type-error(package/module.py`, and when it holds.
+
+    `fault` says whose fault it is that a capability fails: of the `combination`, of the `release`,
+    which fails in every combination, or of the `index`, which no longer has what it needs. Only the
+    first takes from the verdict of a cell. A cell where the capability works refutes the entry.
     """
 
     because: Reason
     capability: Annotated[str, msgspec.Meta(max_length=200)] = ""
     outcome: Annotated[str, msgspec.Meta(max_length=300)] = ""
+    fault: FaultOf = "combination"
     when: When = msgspec.field(default_factory=lambda: When(()))
     link: Link | None = None
 
@@ -225,6 +233,10 @@ class KnownIssue(StrictValue, frozen=True):
         """Refuse an issue that explains nothing, or two things at once."""
         if bool(self.capability) is bool(self.outcome):
             raise ValueError("needs either `capability` or `outcome`")
+        if self.outcome and self.fault != "combination":
+            raise ValueError(
+                "`fault` goes with `capability`: what an outcome stops, nothing excuses"
+            )
 
 
 class MeasuredThing(StrictValue, frozen=True):

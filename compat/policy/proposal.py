@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from compat.declare.parsing import Name
 from compat.plan.cell import Recipe
-from compat.results.verdict import Kind as VerdictKind
+from compat.results.run_group import Kind as VerdictKind
 from compat.value import StrictValue, derive
 
 Kind = Literal["raise", "lower", "early"]

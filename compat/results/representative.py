@@ -20,8 +20,8 @@ from collections.abc import Iterable
 from packaging.version import Version
 
 from compat.plan.cell import Coordinate, Recipe
+from compat.results.run_group import Kind
 from compat.results.snapshot import Entry
-from compat.results.verdict import Kind
 
 _KIND_RANK: dict[Kind, int] = {
     "works": 0,
