@@ -52,6 +52,8 @@ def _failure(entry: Entry) -> str:
     verdict = entry.verdict
     if verdict.kind == "infeasible" or verdict.outcome is None:
         return f"cannot work: {'; '.join(verdict.reasons)}"
+    if verdict.kind == "partial" and verdict.score.words:
+        return f"partly works: {verdict.score.words}; tested on {verdict.latest}"
     return f"is {verdict.kind}: {verdict.outcome}, tested on {verdict.latest}"
 
 
