@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
 from compat.results.representative import representative
+from compat.results.run_group import Kind
 from compat.results.snapshot import Entry
-from compat.results.verdict import Kind
 from compat.run.outcome import Failed
 from compat.value import Value
 
@@ -33,13 +33,13 @@ class StatusStyle(Value, frozen=True, kw_only=True):
 # answer; the release's own metadata admits what nobody tested.
 _TABLE: tuple[tuple[str, State, str, str, str], ...] = (
     ("works", "works", "✓", "works",
-     "work together as published: a plain install passes the suite"),
+     "work together as published: a plain install does all that this release can do"),
     ("decayed", "decayed", "†", "works only with packages of its time",
      "work only with packages of their time; a plain install of today does not"),
     ("relaxed", "relaxed", "✓+", "works with changed dependency pins",
      "work together when dependency pins of the release are changed"),
     ("partial", "partial", "◐", "partly works",
-     "work in part: some capabilities fail"),
+     "work in part: some capabilities fail in this combination"),
     ("flaky", "flaky", "≈", "flaky",
      "pass and fail by chance: the same files gave different results"),
     ("broken", "broken", "✗", "broken",

@@ -118,7 +118,8 @@
     return 0;
   };
   const coded = (id) => id.replaceAll("!", "~21");
-  const order = (row, asked) => [asked.need.length === 0 ? row.tier : 0, row.rank[asked.goal]];
+  const order = (row, asked) => [asked.need.length === 0 && asked.goal !== "closest" ? row.tier : 0, row.rank[asked.goal]];
+  const admitted = (row, asked) => asked.goal !== "published" || row.recipe !== "relaxed";
   const lacking = (row, asked, table) => asked.need.filter((need) => {
     const number = table.capabilities.indexOf(need);
     return number < 0 || row.lacks.includes(number);
@@ -129,12 +130,12 @@
     return wanted === undefined || at === row.at[number] ? [] : [{ axis, off: Math.abs(at - row.at[number]) }];
   });
   const answer = (table, asked) => {
-    const fitting = table.rows.filter((row) => !unmet(row, asked, table).length && !lacking(row, asked, table).length);
+    const fitting = table.rows.filter((row) => admitted(row, asked) && !unmet(row, asked, table).length && !lacking(row, asked, table).length);
     const pick = (rows, key) => [...rows].sort((one, other) => before(key(one), key(other)))[0];
     if (fitting.length) return { row: pick(fitting, (row) => order(row, asked)), proven: true };
     const distance = (row) => {
       const off = unmet(row, asked, table);
-      return [lacking(row, asked, table).length, off.length, sum(off.map((one) => one.off)), ...order(row, asked)];
+      return [admitted(row, asked) ? 0 : 1, lacking(row, asked, table).length, off.length, sum(off.map((one) => one.off)), ...order(row, asked)];
     };
     return { row: pick(table.rows, distance), proven: false };
   };
@@ -149,6 +150,7 @@
     const card = make("div", "", { class: "card" });
     if (!found.proven) {
       const changes = [
+        ...(admitted(row, asked) ? [] : ["with changed dependency pins"]),
         ...unmet(row, asked, table).map((one) => `use ${one.axis.label} ${one.axis.coordinates[row.at[table.axes.indexOf(one.axis)]]} instead of ${asked.at[one.axis.name]}`),
         ...lacking(row, asked, table).map((need) => `without ${need}`),
       ];
@@ -161,11 +163,13 @@
       tile.append(make("dt", table.axes[number].label), make("dd", row.versions[number]));
       tiles.append(tile);
     }
-    const verdict = row.verdict === "partial" ? "partly works" : row.recipe === "relaxed" ? "works with changed dependency pins" : "works";
-    const proof = make("p", `${verdict}: ${row.tested} ${row.tested === 1 ? "run" : "runs"} with this exact lock file${row.days > 1 ? ` on ${row.days} days` : ""}, ${row.tested > 1 ? "the last " : ""}on ${plainDates(row.last)}, isolation level ${row.isolation}. `);
+    const proof = make("p", `${table.sentences[row.words]}: ${row.tested} ${row.tested === 1 ? "run" : "runs"} with this exact lock file${row.days > 1 ? ` on ${row.days} days` : ""}, ${row.tested > 1 ? "the last " : ""}on ${plainDates(row.last)}, isolation level ${row.isolation}. `);
     proof.append(make("a", "Test results", { href: `${cellsPath}${coded(row.id)}/` }));
     card.append(tiles, proof);
     const tell = (numbers, words) => { for (const number of numbers) card.append(make("p", words(table.sentences[number]), { class: "soft" })); };
+    const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
+    if (table.sentences[row.score]) card.append(make("p", sentence(table.sentences[row.score]), { class: "score" }));
+    if (row.failing.length) card.append(make("p", `Does not work: ${row.failing.map((number) => table.sentences[number]).join(", ")}.`));
     tell(row.stale, (text) => `To be tested again: ${plainDates(text)}.`);
     tell(row.lifted, (text) => `Changed: ${text}.`);
     for (const [tool, numbers] of [["with uv", row.uv], ["with pip", row.pip]]) {
@@ -184,7 +188,7 @@
     let table = null;
     const respond = async () => {
       remember(form);
-      const asked = { at: {}, need: [], goal: "newest" };
+      const asked = { at: {}, need: [], goal: "best" };
       for (const [name, value] of new FormData(form)) {
         if (name === "goal") asked.goal = value;
         else if (name === "need") asked.need = value ? [value] : [];

@@ -2,6 +2,7 @@
 their address.
 """
 
+import pytest
 from conftest import Open
 from playwright.sync_api import Page
 
@@ -90,12 +91,39 @@ def test_the_advisor_answers_in_the_page_and_keeps_the_question_in_the_address(
     page = opened.visit("demo/advise/")
     page.locator("select[name=python]").select_option("3.8")
     page.locator("[data-answer] .card").wait_for()
-    assert asked(page) == "?python=3.8&goal=newest"
+    assert asked(page) == "?python=3.8&goal=best"
     told = page.inner_text("[data-answer]")
     assert "1.0" in told
     assert "uv venv --python 3.8" in told
     page.get_by_role("link", name="Test results").first.click()
     page.wait_for_url("**/demo/cell/py3.8-*/")
+    assert opened.seen.console == []
+
+
+@pytest.mark.parametrize("python", ["3.8", "3.9"])
+def test_the_answer_of_the_script_says_what_the_static_card_says(
+    window: Open, states: str, python: str
+) -> None:
+    opened = window(states)
+    card = opened.visit(f"demo/advise/py{python}/").locator("[data-static] .card").first
+    said = [card.locator("dd").all_inner_texts(), card.locator("p.score").all_inner_texts()]
+    words = card.locator(".chip").first.inner_text()
+    page = opened.visit(f"demo/advise/?python={python}")
+    page.locator("[data-answer] .card").wait_for()
+    answer = page.locator("[data-answer] .card")
+    assert [
+        answer.locator("dd").all_inner_texts(),
+        answer.locator("p.score").all_inner_texts(),
+    ] == said
+    assert said[1]
+    assert words.split(maxsplit=1)[-1] in answer.inner_text()
+
+
+def test_as_published_admits_no_changed_pins(window: Open, states: str) -> None:
+    opened = window(states)
+    page = opened.visit("demo/advise/?goal=published")
+    page.locator("[data-answer] .card").wait_for()
+    assert "+relaxed" not in page.inner_text("[data-answer]")
     assert opened.seen.console == []
 
 

@@ -36,7 +36,7 @@ class TestFacts:
     def test_the_status_is_that_of_the_newest_release(self) -> None:
         found = badge(proven(NEW, OLD), "status")
         assert (found.label, found.message, found.colour) == (
-            "demo 2.0", "works, Python 3.9, tested 20 Nov 2026", BLUE,
+            "demo 2.0", "works, all 2 work, Python 3.9, tested 20 Nov 2026", BLUE,
         )  # fmt: skip
         assert badge(failing("import-fail:abort"), "status").colour == RED
 

@@ -49,6 +49,7 @@ CAPABILITIES = ("import", "sum", "mean")
 OUTCOMES = (
     "pass",
     "test-fail:assertion(test_mean)",
+    "test-fail:assertion(mean)",
     "import-fail:missing-module(dep)",
     "lock-fail:no-artifact(dep==1.0)",
     "test-fail:wall-time",
@@ -156,8 +157,11 @@ def ran(
 
 
 def statuses(**found: str) -> tuple[Capability, ...]:
-    """`statuses(sum="yes", mean="no")`."""
-    return tuple(Capability(id=name, status=status) for name, status in found.items())  # type: ignore[arg-type]
+    """`statuses(sum="yes", mean="no")`; what fails gives a wrong result."""
+    return tuple(
+        Capability(id=name, status=status, cause="assertion" if status == "no" else "")  # type: ignore[arg-type]
+        for name, status in found.items()
+    )
 
 
 @st.composite

@@ -100,6 +100,12 @@ HISTORY = (
             "Before its release: `commands` of a cell have `folder`, `platform`, `pyproject`,"
             " `project`, `colab` and `docker`; `uv` and `pip` end with the activation of the"
             " environment and a look at the version.",
+            "Before its release: a cell has `score`, how much works and whose fault the rest is;"
+            " each of its capabilities has `fault`. What fails in every combination of a release,"
+            " or needs what the index no longer has, makes no cell `partial` any more.",
+            "Before its release: advice is ranked by failures of the combination, changed pins,"
+            " days of runs and newness. Its goals are also `best`, `closest` and `published`; its"
+            " rows have `words`, `score`, `failing`, `faults` and `changed`; `tier` is 0 or 1.",
         ),
     ),
 )

@@ -36,7 +36,8 @@ _COLOURS: dict[State, str] = {
     "unknown": GREY,
     "infeasible": GREY,
 }
-_LONGEST = 80
+# A message has a verdict, a score, versions and a date.
+_LONGEST, _LONGEST_MESSAGE = 80, 100
 _PADDING, _HEIGHT = 6, 20
 
 
@@ -89,7 +90,7 @@ def endpoint(badge: Badge) -> bytes:
         {
             "schemaVersion": 1,
             "label": line(badge.label, _LONGEST),
-            "message": line(badge.message, _LONGEST),
+            "message": line(badge.message, _LONGEST_MESSAGE),
             "color": badge.colour,
             "cacheSeconds": CACHE_SECONDS,
         }
@@ -98,7 +99,7 @@ def endpoint(badge: Badge) -> bytes:
 
 def svg(badge: Badge) -> bytes:
     """Return the badge as an image with a title and a description for screen readers."""
-    left, right = line(badge.label, _LONGEST), line(badge.message, _LONGEST)
+    left, right = line(badge.label, _LONGEST), line(badge.message, _LONGEST_MESSAGE)
     wide, rest = (round(_width(text)) + 2 * _PADDING for text in (left, right))
     size = {
         "width": str(wide + rest),
@@ -155,7 +156,8 @@ def _release(report: MatrixReport, version: Version, entries: Sequence[Entry]) -
     every = sorted({entry.cell.on(python).version for entry in entries})
     pythons = ranges(alike, [str(version) for version in every])
     stale = ", stale" if best.verdict.stale else ""
-    message = f"{look.word}, Python {pythons}, {_tested(best)}{stale}"
+    score = f", {best.verdict.score.head}" if best.verdict.score.asked else ""
+    message = f"{look.word}{score}, Python {pythons}, {_tested(best)}{stale}"
     return Badge(label=name, message=message, colour=_COLOURS[look.state])
 
 

@@ -10,12 +10,16 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from xml.etree import ElementTree
 
+from msgspec.structs import replace
+
 from compat.advise.request import label
 from compat.policy.proposal import Proposal
-from compat.site.edition import Edition, MatrixReport, SiteFile
+from compat.results.verdict import Verdict
+from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
 from compat.site.encode import fit, moment, written
 from compat.site.history import Event
 from compat.site.paths import cell_page, feed_entry_id, feed_path, page, segment
+from compat.site.status import style_of
 from compat.site.wording import cause_sentence, day, listed, place_words
 from compat.value import Value
 
@@ -122,11 +126,14 @@ def _stamp(when: datetime.datetime) -> str:
 
 def _change(report: MatrixReport, event: Event) -> FeedEntry:
     change, cell = event.change, event.entry.cell
-    before = "" if change.before in (None, "unknown") else f", was {change.before}"
+    was = "" if change.before in (None, "unknown") else _word(report, event, event.before)
+    before = f"; was: {was}" if was else ""
+    score = event.verdict.score.words
     place, outcome = place_words(cell, report.snapshot.matrix), event.verdict.outcome
     lines = [
         f"Cell {cell.id}.",
         "" if outcome is None else f"{outcome}. {cause_sentence(outcome)}",
+        f"{score[0].upper()}{score[1:]}." if score else "",
         f"Works no longer: {listed(change.lost)}." if change.lost else "",
         f"Works now: {listed(change.gained)}." if change.gained else "",
         f"The {' and the '.join(event.beside)} also changed." if event.beside else "",
@@ -135,10 +142,16 @@ def _change(report: MatrixReport, event: Event) -> FeedEntry:
         feeds=("regressions",) if change.kind == "regressed" else (),
         name=f"cell-{cell.id}-{_stamp(event.moment)}-{_short(change.kind, str(outcome))}",
         moment=event.moment,
-        title=f"{change.after}{before}: {place} ({cell.recipe})",
+        title=f"{_word(report, event, event.verdict)}{before}: {place} ({cell.recipe})",
         text=" ".join(line for line in lines if line),
         path=cell_page(cell),
     )
+
+
+def _word(report: MatrixReport, event: Event, verdict: Verdict) -> str:
+    """What pages call the cell of an event with that verdict."""
+    entry = replace(event.entry, verdict=verdict)
+    return style_of(entry, report.places[place_of(entry.cell)]).word
 
 
 def _releases(report: MatrixReport) -> Iterator[FeedEntry]:

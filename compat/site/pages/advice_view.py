@@ -10,18 +10,21 @@ from compat.advise.lifted import Lifted
 from compat.advise.proof import TestedCombination
 from compat.advise.published import AsPublished
 from compat.advise.request import Goal, Request, Want, label
-from compat.results.snapshot import Entry
+from compat.advise.rows import ProofWords
 from compat.site.edition import Edition, MatrixReport, place_of
-from compat.site.pages.capability_view import capability_title
+from compat.site.pages.capability_view import failing
 from compat.site.pages.command_view import CommandBox, command_box
 from compat.site.pages.place_view import View
 from compat.site.paths import address, api_path, cell_page, lock_file, page
 from compat.site.status import StatusStyle, style_of
-from compat.site.wording import cause_words, python_of
+from compat.site.wording import python_of
 
 GOAL_WORDS: dict[Goal, str] = {
+    "best": "the fewest failures, then the closest to published",
     "newest": "the newest",
     "stable": "tested on the most days",
+    "closest": "the closest to published",
+    "published": "as published",
     "minimum": "the oldest that works",
 }
 
@@ -41,6 +44,7 @@ class CardView(View, frozen=True):
     tiles: tuple[Tile, ...]
     style: StatusStyle
     symbol: str
+    score: str
     fails: tuple[str, ...]
     lifted: tuple[Lifted, ...]
     box: CommandBox
@@ -96,6 +100,7 @@ class AdvisePage(View, frozen=True):
     python: str
     advice: Advice
     goals: tuple[tuple[str, CardView], ...]
+    goal_words: tuple[tuple[str, str], ...]
     pythons: tuple[Option, ...]
     others: tuple[tuple[str, tuple[Option, ...]], ...]
     choices: tuple[FormField, ...]
@@ -125,7 +130,7 @@ def advice(edition: Edition, report: MatrixReport, request: Request) -> Advice:
 
 
 def best(
-    edition: Edition, report: MatrixReport, coordinates: dict[str, Version], goal: Goal = "newest"
+    edition: Edition, report: MatrixReport, coordinates: dict[str, Version], goal: Goal = "best"
 ) -> CardView | None:
     """Return the best proven card with these coordinates by axis; None when there is none."""
     for proof in report.ordered(goal):
@@ -155,7 +160,8 @@ def card_view(edition: Edition, report: MatrixReport, card: Card, trade_off: str
         ),
         style=style,
         symbol=style.symbol,
-        fails=tuple(_failing(report, entry)),
+        score=proof.score.words,
+        fails=failing(report, entry),
         lifted=card.lifted,
         box=command_box(edition, report, card.lock),
         published=card.published,
@@ -163,6 +169,13 @@ def card_view(edition: Edition, report: MatrixReport, card: Card, trade_off: str
         path=cell_page(proof.cell),
         lock_path=lock_file(report.name, proof.cell.id),
     )
+
+
+def proof_words(report: MatrixReport, proof: TestedCombination) -> ProofWords:
+    """Return what a card calls a proven combination, for what is shown without a page."""
+    entry = report.snapshot.by_id[proof.id]
+    style = style_of(entry, report.places[place_of(proof.cell)])
+    return ProofWords(verdict=style.word, failing=failing(report, entry))
 
 
 def by_python(edition: Edition, report: MatrixReport) -> tuple[Option, ...]:
@@ -196,14 +209,6 @@ def _without(report: MatrixReport, python: Version) -> str:
     )
 
 
-def _failing(report: MatrixReport, entry: Entry) -> Iterator[str]:
-    """What does not work in a cell: `FedProx (wrong result)`."""
-    for capability in entry.verdict.capabilities:
-        if capability.status == "no":
-            title = capability_title(report, capability.id)
-            yield f"{title} ({cause_words(capability.cause)})" if capability.cause else title
-
-
 def advise_page(edition: Edition, report: MatrixReport, python: Version | None) -> AdvisePage:
     """Return the advisor's page, of all Pythons or of one."""
     matrix = report.snapshot.matrix
@@ -214,6 +219,7 @@ def advise_page(edition: Edition, report: MatrixReport, python: Version | None) 
         python="" if python is None else str(python),
         advice=advice(edition, report, request),
         goals=tuple(_goals(edition, report, asked)),
+        goal_words=tuple(GOAL_WORDS.items()),
         pythons=by_python(edition, report),
         others=tuple(_by_others(edition, report, python)),
         choices=tuple(

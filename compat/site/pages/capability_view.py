@@ -13,7 +13,7 @@ from compat.results.table import SIGNS, ReleaseColumn
 from compat.site.edition import MatrixReport
 from compat.site.pages.place_view import View, links_to
 from compat.site.paths import cell_page, page
-from compat.site.wording import cause_words, cut_text, place_words
+from compat.site.wording import cause_words, cut_text, failing_words, place_words
 
 WORDS = {"yes": "works", "no": "fails", "absent": "absent", "unknown": "not tested"}
 
@@ -154,6 +154,11 @@ def capability_title(report: MatrixReport, name: str) -> str:
     """Return what the suite calls a capability; its id where it does not describe it."""
     described = report.titles.get(name)
     return name if described is None else described.title
+
+
+def failing(report: MatrixReport, entry: Entry) -> tuple[str, ...]:
+    """Return what does not work in a cell, as pages list it."""
+    return failing_words(entry.verdict, lambda name: capability_title(report, name))
 
 
 def stretches(by_release: Iterable[tuple[Version, Capability | None]]) -> tuple[Stretch, ...]:

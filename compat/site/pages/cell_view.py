@@ -11,7 +11,7 @@ from compat.results.snapshot import Entry
 from compat.run.evidence import Metric
 from compat.run.outcome import Failed, Outcome
 from compat.site.edition import Edition, MatrixReport, place_of
-from compat.site.pages.capability_view import capability_title
+from compat.site.pages.capability_view import capability_title, failing
 from compat.site.pages.command_view import CommandBox, command_box
 from compat.site.pages.neighbours import Difference, Neighbours, differences, packages
 from compat.site.pages.place_view import View, cell_symbol, entry_page, recipe_words
@@ -22,6 +22,7 @@ from compat.site.wording import (
     cause_words,
     count,
     day,
+    fault_words,
     place_words,
     python_of,
     result_words,
@@ -37,6 +38,7 @@ class CellCapability(View, frozen=True):
     status: str
     spelling: str
     why: str
+    fault: str
     known: KnownIssue | None
 
 
@@ -83,6 +85,8 @@ class CellView(View, frozen=True):
     style: StatusStyle
     symbol: str
     stale: bool
+    score: str
+    fails: tuple[str, ...]
     reasons: tuple[str, ...]
     tested: str
     since: datetime.date | None
@@ -130,6 +134,8 @@ def cell_view(
         style=style,
         symbol=symbol,
         stale=verdict.stale,
+        score=verdict.score.words,
+        fails=failing(report, entry),
         reasons=verdict.reasons,
         tested=_summary(entry, records),
         since=verdict.since,
@@ -183,6 +189,7 @@ def _capability(report: MatrixReport, entry: Entry, capability: Capability) -> C
             if capability.missing
             else "this version has no such API"
         )
+    faults = {fault.id: fault_words(fault.fault) for fault in entry.verdict.faults}
     return CellCapability(
         id=capability.id,
         title=capability_title(report, capability.id),
@@ -192,6 +199,7 @@ def _capability(report: MatrixReport, entry: Entry, capability: Capability) -> C
         why=f"{cause_words(capability.cause)}: {why}"
         if capability.status == "no" and capability.cause
         else why,
+        fault=faults.get(capability.id, ""),
         known=report.snapshot.explained(entry, capability) if capability.status == "no" else None,
     )
 
@@ -225,9 +233,10 @@ def _failure(
     installed: dict[str, str],
 ) -> CellFailure | None:
     outcome = entry.verdict.outcome
-    if entry.verdict.kind not in ("broken", "partial", "flaky") or outcome is None:
+    fails = entry.verdict.kind in ("broken", "partial", "flaky")
+    if outcome is None or not (fails or entry.verdict.faults):
         return None
-    green = neighbours.greener(entry)
+    green = neighbours.greener(entry) if fails else None
     others = (
         {}
         if green is None

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from compat.results.compare import ChangeKind
-from compat.results.verdict import Kind
+from compat.results.run_group import Kind
 from compat.site.edition import MatrixReport
 from compat.site.history import Event
 from compat.site.pages.place_view import View, recipe_words

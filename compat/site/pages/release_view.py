@@ -36,6 +36,7 @@ class KnownCell(View, frozen=True):
     recipe: str
     style: StatusStyle
     symbol: str
+    score: str
     path: str
     latest: datetime.date | None
 
@@ -151,6 +152,7 @@ def _cell(report: MatrixReport, entry: Entry) -> KnownCell:
         recipe=entry.cell.recipe,
         style=style,
         symbol=symbol,
+        score=entry.verdict.score.words,
         path=entry_page(entry),
         latest=entry.verdict.latest,
     )
