@@ -2,6 +2,7 @@
 their address.
 """
 
+import pytest
 from conftest import Open
 from playwright.sync_api import Page
 

@@ -93,6 +93,7 @@ class AdvisePage(View, frozen=True):
     subject: str
     advice: Advice
     goals: tuple[tuple[str, CardView], ...]
+    goal_words: tuple[tuple[str, str], ...]
     pythons: tuple[Option, ...]
     others: tuple[tuple[str, tuple[Option, ...]], ...]
 

@@ -233,9 +233,10 @@ def _failure(
     installed: dict[str, str],
 ) -> CellFailure | None:
     outcome = entry.verdict.outcome
-    if entry.verdict.kind not in ("broken", "partial", "flaky") or outcome is None:
+    fails = entry.verdict.kind in ("broken", "partial", "flaky")
+    if outcome is None or not (fails or entry.verdict.faults):
         return None
-    green = neighbours.greener(entry)
+    green = neighbours.greener(entry) if fails else None
     others = (
         {}
         if green is None
