@@ -35,8 +35,7 @@ from compat.value import StrictValue
 # below or above it.
 Outside = Literal["moved", "older", "newer"]
 OUTSIDE: tuple[Outside, ...] = get_args(Outside)
-# Whose fault it is that a capability fails: of this combination, of the release in every
-# combination, or of the index, which no longer has what the release needs.
+# Whose fault it is that a capability fails; `KnownIssue` says more.
 FaultOf = Literal["combination", "release", "index"]
 ANY = "any"
 NOTHING = "nothing"

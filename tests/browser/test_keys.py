@@ -2,7 +2,6 @@
 their address.
 """
 
-import pytest
 from conftest import Open
 from playwright.sync_api import Page
 

@@ -36,6 +36,7 @@ from compat.site.pages.cell_view import cell_view
 from compat.site.pages.neighbours import Neighbours
 from compat.site.paths import api_path, cell_page
 from compat.site.status import style_of
+from compat.site.wording import fault_words
 from compat.value import encode
 
 # What fails in every combination of a release, as far as no cell refutes it.
@@ -128,6 +129,11 @@ def test_the_page_of_a_cell_agrees(shelf: Shelf) -> None:
         )
         assert view.score == document["score"]["words"] == entry.verdict.score.words
         assert len(view.fails) == len(entry.verdict.faults)
+        # What fails in every combination is shown too, on the page of a cell that works.
+        assert view.failure is not None or not entry.verdict.faults
+        assert {one.id: one.fault for one in view.failing} == {
+            fault.id: fault_words(fault.fault) for fault in entry.verdict.faults
+        }
         told = {one["id"]: one["status"] for one in document["capabilities"]}
         shown = (*view.failing, *view.passing, *view.absent)
         assert len(told) == len(shown)

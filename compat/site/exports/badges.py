@@ -92,7 +92,7 @@ def endpoint(badge: Badge) -> bytes:
         {
             "schemaVersion": 1,
             "label": line(badge.label, _LONGEST),
-            "message": line(badge.message, _LONGEST_MESSAGE),
+            "message": line(badge.message, _LONGEST),
             "color": badge.colour,
             "cacheSeconds": CACHE_SECONDS,
         }

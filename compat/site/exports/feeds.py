@@ -10,8 +10,6 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from xml.etree import ElementTree
 
-from msgspec.structs import replace
-
 from compat.advise.request import label
 from compat.policy.proposal import Proposal
 from compat.results.verdict import Verdict

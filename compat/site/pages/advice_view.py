@@ -93,7 +93,6 @@ class AdvisePage(View, frozen=True):
     subject: str
     advice: Advice
     goals: tuple[tuple[str, CardView], ...]
-    goal_words: tuple[tuple[str, str], ...]
     pythons: tuple[Option, ...]
     others: tuple[tuple[str, tuple[Option, ...]], ...]
 
