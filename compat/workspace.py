@@ -14,7 +14,9 @@ from packaging.utils import canonicalize_name
 from compat.declare.capabilities import Described, described, helper_ids
 from compat.declare.load import Declared, load
 from compat.declare.matrix import Matrix
-from compat.declare.suite import SETTINGS, suite_faults
+from compat.declare.suite import suite_faults
+from compat.declare.suite_imports import Brought
+from compat.declare.suite_plugins import OTHER_SETTINGS, SETTINGS
 from compat.errors import DeclarationError, Fault, UsageError
 from compat.files import read, read_if_there, write
 from compat.index.discover import discover
@@ -28,6 +30,7 @@ from compat.plan.cell import RECIPES, Cell, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import Fate, fate_of, plan
 from compat.plan.product import axis_coordinates
+from compat.plan.requirements import parsed
 from compat.results.durations import Durations
 from compat.results.index import RecordIndex, RunRow
 from compat.results.known_refusals import with_answers
@@ -127,11 +130,33 @@ class Workspace:
         """Return what is wrong with the suite, as far as it can be known without a cell."""
         texts = None
         if self.suite_folder.is_dir():
-            own_settings = read_if_there(self.suite_folder / SETTINGS)
             texts = dict(self.suite_texts)
-            if own_settings is not None:
-                texts[SETTINGS] = own_settings.decode(errors="replace")
-        return suite_faults(self.matrix, texts, f"matrices/{self.name}/matrix.toml")
+            for name in (SETTINGS, *OTHER_SETTINGS):
+                content = read_if_there(self.suite_folder / name)
+                if content is not None:
+                    texts[name] = content.decode(errors="replace")
+        path = f"matrices/{self.name}/matrix.toml"
+        return suite_faults(self.matrix, texts, path, lambda: self._brought)
+
+    @cached_property
+    def _brought(self) -> Brought:
+        """What the kept locks pin, and what the kept catalogue's releases ask for."""
+        packages = () if self.kept_catalogue is None else self.kept_catalogue.packages
+        texts = {
+            text
+            for package in packages
+            for release in package.releases
+            if release.published is not None
+            for text in release.published.requires_dist
+        }
+        published = {
+            canonicalize_name(requirement.name)
+            for requirement in filter(None, map(parsed, texts))
+            if "extra" not in str(requirement.marker)
+        }
+        locks = [kept_lock(path) for _, path in self.lock_paths()]
+        pinned = {pin.name for lock in locks for pin in lock.pins}
+        return Brought(names=frozenset(published | pinned), locked=bool(locks))
 
     # The index and the catalogue.
 
