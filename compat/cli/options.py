@@ -57,6 +57,17 @@ def matrices_folder(root: Path | None) -> Path:
     )
 
 
+def schemas_folder(root: Path | None) -> Path:
+    """Return the folder `matrices/` that there is, or that a new repository is to have."""
+    try:
+        return matrices_folder(root)
+    except UsageError:
+        start = Path.cwd() if root is None else root
+        if not start.is_dir():
+            raise
+        return start / "matrices"
+
+
 def matrix_names(folder: Path) -> tuple[str, ...]:
     """Return the matrices that are declared in the folder."""
     return tuple(sorted(path.parent.name for path in folder.glob("*/matrix.toml")))

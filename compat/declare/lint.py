@@ -234,6 +234,11 @@ def _floors(matrix: Matrix) -> Iterator[Finding]:
         axis = axes.get(floor.axis)
         if axis is None:
             yield unknown_axis(("floors", i, "axis"), floor.axis, axes)
+        elif floor.axis == matrix.subject:
+            message = f"{shown(floor.axis)} is the subject, and only floors of what it needs move"
+            others = sorted(axes.keys() - {matrix.subject})
+            hint = f"delete the floor; allowed: {', '.join(others)}"
+            yield Finding("subject-floor", ("floors", i, "axis"), message, hint)
         elif isinstance(axis, InterpreterAxis):
             series = [str(version) for version in _all_series(axis)]
             if str(floor.at) not in series:

@@ -245,6 +245,12 @@ CASES: dict[str, tuple[Document, str, str, str]] = {
         "floors[1].axis",
         "floors[0].axis",
     ),
+    "a floor is of the subject": (
+        added(("floors",), {"axis": "demo", "at": "1.0", "because": "it was so once"}),
+        "subject-floor",
+        "floors[1].axis",
+        "(delete the floor; allowed: engine, python)",
+    ),
     "a floor is no series of the interpreter": (
         added(("floors",), {"axis": "python", "at": "3.8", "because": "it was so once"}),
         "unknown-series",
