@@ -44,6 +44,7 @@ class Feasibility:
         self._pin = cache(self._published_pin)
         self._moved = cache(self._lies_outside)
         self._inside = cache(self._coordinates_inside)
+        self._versions = cache(self._versions_on)
         self._fits = cache(self._pin_fits)
         self._latest: tuple[tuple[object, ...], Obstacle | None] | None = None
         self._changing: dict[tuple[Version, Version, tuple[str, ...]], tuple[Rule, ...]] = {}
@@ -323,11 +324,15 @@ class Feasibility:
         self, subject: Version, python: Version, axis_name: str
     ) -> tuple[Version, ...]:
         """The coordinates of another axis that are not moved."""
-        axis = next(axis for axis in self._others if axis.name == axis_name)
-        every = (coordinate.version for coordinate in axis_coordinates(axis, self.catalogue))
         return tuple(
-            version for version in every if not self._moved(subject, python, axis_name, version)
+            version
+            for version in self._versions(axis_name)
+            if not self._moved(subject, python, axis_name, version)
         )
+
+    def _versions_on(self, axis_name: str) -> tuple[Version, ...]:
+        axis = next(axis for axis in self._others if axis.name == axis_name)
+        return tuple(place.version for place in axis_coordinates(axis, self.catalogue))
 
     def _pin_fits(self, release: Version, python: Version, axis: str, coordinate: Version) -> bool:
         usable = self._installable.usable(axis, coordinate, python, False)

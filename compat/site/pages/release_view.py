@@ -123,6 +123,8 @@ def _obstacles(report: MatrixReport, entries: Sequence[Entry]) -> tuple[tuple[st
     for general, group in by_sentence.items():
         sentence = general
         for axis in report.snapshot.matrix.packages:
+            if f"{axis.package} \0" not in general:
+                continue
             every = [str(version) for version in report.advisor.ranks.positions[axis.name]]
             versions = ranges((str(entry.cell.on(axis.name).version) for entry in group), every)
             sentence = sentence.replace(f"{axis.package} \0", f"{axis.package} {versions}")
