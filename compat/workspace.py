@@ -82,6 +82,7 @@ class Workspace:
         self._cache = cache
         self._options = index or IndexOptions()
         self._notify = notify
+        self._facts: dict[int, Feasibility] = {}
 
     @property
     def name(self) -> str:
@@ -224,10 +225,18 @@ class Workspace:
         )
         return self.catalogue
 
-    @cached_property
+    @property
     def feasibility(self) -> Feasibility:
         """What the rules and the index's catalogue say about cells."""
-        return Feasibility(self.matrix, self.catalogue)
+        return self.facts_of(self.catalogue)
+
+    def facts_of(self, catalogue: Catalogue) -> Feasibility:
+        """Return what the rules and that catalogue say about cells, made once."""
+        facts = self._facts.get(id(catalogue))
+        if facts is None:
+            # It holds the catalogue, so that no other gets its id.
+            facts = self._facts[id(catalogue)] = Feasibility(self.matrix, catalogue)
+        return facts
 
     def _noted(self, catalogue: Catalogue) -> Catalogue:
         """Tell the reader which pages are stale and which files were set aside."""
@@ -369,7 +378,7 @@ class Workspace:
         """The fates of those of the cells that are in the plan of the catalogue."""
         if catalogue is None:
             return
-        facts = Feasibility(self.matrix, catalogue)
+        facts = self.facts_of(catalogue)
         coordinates = {
             coordinate
             for axis in self.matrix.axes

@@ -32,7 +32,8 @@ _CHOOSING = (
 )
 _CHOSEN = re.compile(
     r"python_files|python_classes|python_functions|norecursedirs|testpaths|collect_imported"
-    r"|(?<!\S)-[a-zA-Z]*[kmx][a-zA-Z]*\b|--(deselect|ignore|maxfail|exitfirst|last-failed|lf|ff|sw|stepwise)"
+    r"|(?<!\S)-[a-zA-Z]*[kmx][a-zA-Z]*\b"
+    r"|--(deselect|ignore|maxfail|exitfirst|last-failed|lf|ff|sw|stepwise)"
 )
 
 

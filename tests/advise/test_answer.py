@@ -324,7 +324,7 @@ def _by_table(table: AdviceTable, request: Request) -> str | None:
     }
 
     def order(row: object) -> tuple[int, ...]:
-        at, lacks = row.at, {table.capabilities[number] for number in row.lacks}  # type: ignore[attr-defined]
+        at, lacks = row.at, {table.capabilities[number] for number in row.lacks}
         off = [axis for axis, numbers in wishes.items() if at[axis] not in numbers]
         steps = sum(
             min(
@@ -335,6 +335,6 @@ def _by_table(table: AdviceTable, request: Request) -> str | None:
         )
         lacking = sum(need in lacks or need not in table.capabilities for need in request.needs)
         partly = 0 if request.needs else row.tier  # type: ignore[attr-defined]
-        return lacking, len(off), steps, partly, getattr(row.rank, request.goal)  # type: ignore[attr-defined]
+        return lacking, len(off), steps, partly, getattr(row.rank, request.goal)
 
     return min(table.rows, key=order).id if table.rows else None

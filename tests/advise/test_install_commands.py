@@ -80,7 +80,8 @@ def test_a_subject_that_does_not_declare_the_python_is_installed_by_itself() -> 
     )
     found = commands(UNDECLARED, at, MATRIX)
     assert found.uv[1:3] == (
-        "uv pip install --python demo2.0-dep2-py3.8 --no-deps --require-hashes -r https://x.example/p.txt",
+        "uv pip install --python demo2.0-dep2-py3.8 --no-deps --require-hashes"
+        " -r https://x.example/p.txt",
         "uv pip install --python demo2.0-dep2-py3.8 --no-deps --require-hashes"
         " --python-version 3.9.18 -r https://x.example/g.txt",
     )

@@ -76,7 +76,7 @@ def test_a_date_in_a_sentence_is_said_as_on_pages_and_one_in_a_name_is_left(
 def test_every_cause_is_one_sentence_with_and_without_its_subject(cause: str) -> None:
     for stage in STAGES:
         for subject in ("", "numpy=={0}"):
-            told = cause_sentence(Failed(stage=stage, cause=cause, subject=subject))  # type: ignore[arg-type]
+            told = cause_sentence(Failed(stage=stage, cause=cause, subject=subject))
             assert told.endswith(".")
             assert told.count("numpy=={0}") == bool(subject)
 

@@ -157,7 +157,10 @@ def ran(
 
 def statuses(**found: str) -> tuple[Capability, ...]:
     """`statuses(sum="yes", mean="no")`."""
-    return tuple(Capability(id=name, status=status) for name, status in found.items())  # type: ignore[arg-type]
+    return tuple(
+        Capability(id=name, status=status)  # type: ignore[arg-type]
+        for name, status in found.items()
+    )
 
 
 @st.composite
