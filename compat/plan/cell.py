@@ -15,8 +15,9 @@ RECIPES: tuple[Recipe, ...] = get_args(Recipe)
 
 
 class Coordinate(Value, frozen=True, kw_only=True, dict=True):
-    """A place on an axis: an exact version, or a series (`2.14` stands for `==2.14.*`) where the
-    axis keeps series.
+    """A place on an axis: an exact version, or a series.
+
+    `2.14` stands for `==2.14.*` where the axis keeps series.
     """
 
     axis: str
@@ -30,8 +31,9 @@ class Coordinate(Value, frozen=True, kw_only=True, dict=True):
 
 
 class Cell(Value, frozen=True, kw_only=True, dict=True):
-    """One question: do these versions work together, locked by this recipe? Coordinates stand in
-    axis order.
+    """One question: do these versions work together, locked by this recipe?
+
+    Coordinates stand in axis order.
     """
 
     matrix: str

@@ -31,8 +31,9 @@ def refuse_empty(matrix: Matrix, catalogue: Catalogue) -> None:
 
 
 def named_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]:
-    """Return the cells that ids and globs name, each once, in the order of the patterns, then of
-    the plan.
+    """Return the cells that ids and globs name, each once.
+
+    They stand in the order of the patterns, then of the plan.
 
     Raises UsageError for an id outside the product, and for a glob that matches nothing;
     NothingToDo when the matrix has no cells at all.

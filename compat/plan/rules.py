@@ -16,9 +16,7 @@ class RuleBook:
     """The rules of a matrix, ready to be asked about many cells."""
 
     def __init__(self, matrix: Matrix, moved: Moved) -> None:
-        """Take the matrix, and the question whether and how a coordinate lies outside what the
-        subject admits.
-        """
+        """Take the matrix, and the question whether a coordinate is moved, and how."""
         self._exclusions = tuple(rule for rule in matrix.rules if rule.effect == "exclude")
         self._relaxing = tuple(rule for rule in matrix.rules if rule.effect == "relax")
         self._moved = moved
@@ -54,9 +52,7 @@ class RuleBook:
         return self._of(cell)[0] if cell.recipe == "relaxed" else ()
 
     def relaxations(self, cell: Cell) -> dict[str, Relaxation]:
-        """Return the pins that are relaxed in the cell by normalised package name; a later rule
-        wins.
-        """
+        """Return the relaxed pins of the cell by normalised name; a later rule wins."""
         return self._of(cell)[1] if cell.recipe == "relaxed" else {}
 
     def named(self, cell: Cell) -> dict[str, str]:

@@ -1,6 +1,4 @@
-"""The `results` room's difference: a verdict before and one after -> what kind of change that
-is.
-"""
+"""The `results` room's difference: what kind of change lies between two verdicts."""
 
 from typing import Literal, get_args
 
@@ -51,8 +49,9 @@ class Change(StrictValue, frozen=True, kw_only=True):
 
 
 def compare(before: Verdict | None, after: Verdict | None) -> Change:
-    """Return the change from one verdict of a cell to the next; None stands for a cell that is not
-    in the plan.
+    """Return the change from one verdict of a cell to the next.
+
+    None stands for a cell that is not in the plan.
 
     Two partial verdicts are told apart by their capabilities. Raises ValueError for verdicts of two
     cells.

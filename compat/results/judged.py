@@ -1,6 +1,4 @@
-"""Attempts of a cell -> its Record: what they came to, capability by capability, redacted and cut
-to size.
-"""
+"""Attempts of a cell -> its Record, capability by capability, redacted and cut to size."""
 
 import datetime
 from collections.abc import Callable, Sequence
@@ -25,8 +23,9 @@ _MOST_REMARKS = 50
 
 
 class RefusedCell(Value, frozen=True, kw_only=True):
-    """A cell that came to nothing before anything could run: what it came to, why in one sentence,
-    and when.
+    """A cell that came to nothing before anything could run.
+
+    What it came to, why in one sentence, and when.
     """
 
     outcome: Failed
@@ -113,8 +112,9 @@ def record_of_refusal(
 
 
 def excerpt(evidence: Evidence, outcome: Outcome, redacted: Redact) -> str:
-    """Return the part of the log around the first error, redacted, at most 4 KiB; empty when the
-    run passed.
+    """Return the log around the first error, redacted, at most 4 KiB.
+
+    It is empty when the run passed.
     """
     if isinstance(outcome, Passed) or not evidence.steps:
         return ""
