@@ -1,7 +1,6 @@
 """The `declare` room's look at what a suite imports, and at what brings that into a cell."""
 
 import ast
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from packaging.utils import canonicalize_name
@@ -146,7 +145,7 @@ def _imported(texts: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
                 helpers = {f"{module}.py", f"{module}/__init__.py"} & texts.keys() - read
                 waiting += sorted(helpers)
                 read |= helpers
-            elif module not in sys.stdlib_module_names:
+            else:
                 yield path, module, line
 
 

@@ -86,7 +86,7 @@ def _settings(name: str, text: str) -> dict[str, str]:
     """The settings of pytest in a file; none where it cannot be read."""
     if name == "pyproject.toml":
         return _of_pyproject(text)
-    parser = configparser.RawConfigParser(allow_no_value=True, strict=False)
+    parser = configparser.RawConfigParser(allow_no_value=True)
     # Keys of pytest are told apart by case.
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     try:

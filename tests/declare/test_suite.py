@@ -141,6 +141,32 @@ def test_a_module_of_the_suite_is_looked_into_where_a_test_imports_it() -> None:
     assert line.startswith("matrices/demo/suite/helper.py:1: imports freezegun, ")
 
 
+def test_modules_of_the_suite_that_import_each_other_are_read_once() -> None:
+    helpers = {"helper.py": "import other\nimport ddt\n", "other.py": "import helper\n"}
+    (line,) = lines(helpers | {"test_all.py": "import helper\nimport other\n"})
+    assert line.startswith("matrices/demo/suite/helper.py:2: imports ddt, ")
+
+
+def test_a_plugin_of_pytest_is_brought_by_the_distribution_of_its_name() -> None:
+    (line,) = lines({"test_all.py": "import pytest_mock\n"})
+    assert line.endswith("(add 'pytest-mock' to suite.requirements)")
+
+
+def test_extras_and_packages_for_tests_may_bring_tools() -> None:
+    assert lines(IMPORTING, asking("pytest", "numpy[all]")) == []
+    axes = (*MATRIX.axes[:-1], msgspec.structs.replace(MATRIX.axes[-1], package="demo-testing"))
+    assert lines(IMPORTING, msgspec.structs.replace(asking("pytest"), axes=axes)) == []
+
+
+def test_a_module_of_the_matrix_itself_is_no_fault() -> None:
+    suite = msgspec.structs.replace(asking("pytest").suite, module="hypothesis.core")
+    assert lines(IMPORTING, msgspec.structs.replace(MATRIX, suite=suite)) == []
+    axes = (*MATRIX.axes[:-1], msgspec.structs.replace(MATRIX.axes[-1], package="PyYAML"))
+    texts = {"test_all.py": "import yaml\n"}
+    matrix = msgspec.structs.replace(asking("pytest"), axes=axes)
+    assert lines(texts, matrix, brought("numpy")) == []
+
+
 def test_a_file_that_the_suite_may_leave_out_is_not_looked_into() -> None:
     texts = {"conftest.py": "collect_ignore = ['test_b.py']\n", "test_a.py": ""}
     assert lines(texts | {"test_b.py": "import hypothesis\n"}) == []
@@ -188,6 +214,20 @@ def test_a_setting_needs_its_plugin_asked_for_and_loaded(
 )
 def test_settings_without_a_need_of_a_plugin_are_no_fault(text: str) -> None:
     assert lines(GOOD | {"pytest.ini": text}) == []
+
+
+def test_a_plugin_that_the_library_brings_has_only_to_be_loaded() -> None:
+    texts = GOOD | {"pytest.ini": "[pytest]\nmarkers = a-n\naddopts = -n 2\n"}
+    (line,) = lines(texts, tell=brought("pytest-xdist"))
+    assert line.startswith("matrices/demo/suite/pytest.ini:3: -n needs pytest-xdist, and a cell ")
+
+
+def test_settings_are_told_apart_by_case_and_options_may_be_a_list() -> None:
+    (line,) = lines(GOOD | {"pytest.ini": "[pytest]\nDJANGO_SETTINGS_MODULE = x\n"})
+    assert "DJANGO_SETTINGS_MODULE needs pytest-django" in line
+    listed = "[tool.pytest.ini_options]\naddopts = ['-q', '--cov']\n"
+    (line,) = lines({"test_all.py": "", "pyproject.toml": listed})
+    assert "pyproject.toml:2: --cov needs pytest-cov" in line
 
 
 def test_an_option_of_the_suite_itself_is_no_fault() -> None:

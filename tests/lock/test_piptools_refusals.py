@@ -101,6 +101,20 @@ def test_a_source_distribution_of_a_later_day_does_not_count(
     assert str(refusal) == "lock-fail:no-artifact(demo==1.0)"
 
 
+def test_only_what_pip_calls_missing_is_held_against_the_index(
+    locker: PipToolsLocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conflict = "ERROR: Cannot install demo==1.0 and dep==2 because these versions conflict."
+    assert str(answer(locker, monkeypatch, conflict)) == "lock-fail:conflict(demo==1.0)"
+
+
+def test_a_package_without_a_page_stays_missing(
+    locker: PipToolsLocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = MISSING.format("1.0").replace("demo==", "nowhere==")
+    assert str(answer(locker, monkeypatch, missing)) == "lock-fail:no-artifact(nowhere==1.0)"
+
+
 def test_a_tool_that_breaks_is_told_by_whole_words(
     locker: PipToolsLocker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,6 +43,26 @@ def test_uv_names_the_packages_that_the_date_hides() -> None:
     assert refusal_of("uv", text).hidden == ("ml-dtypes", "etils")
 
 
+def test_pip_that_names_no_two_demands_tells_of_no_conflict() -> None:
+    alone = "ResolutionImpossible: [RequirementInformation(requirement=SpecifierRequirement("
+    assert refusal_of_pip(f"{alone}'demo>=2'), parent=None)]") is None
+
+
+def test_the_marker_of_a_demand_is_no_part_of_it() -> None:
+    text = said("pip", "conflict(werkzeug>=2.0)").replace(
+        "'Werkzeug>=2.0'", "'Werkzeug>=2.0 ; python_version >= \"3.6\"'"
+    )
+    assert str(refusal_of("pip", text)) == "lock-fail:conflict(werkzeug>=2.0)"
+
+
+def test_a_demand_that_was_told_is_not_told_again() -> None:
+    text = said("uv", "conflict(urllib3>=1.25.4,<2.1)").replace(
+        "And because requests==2.20.0 depends on urllib3>=1.21.1,<1.25",
+        "And because botocore==1.34.5 depends on urllib3>=1.25.4,<2.1",
+    )
+    assert refusal_of("uv", text).because.count("urllib3>=1.25.4,<2.1") == 1
+
+
 def test_the_reason_of_pip_ends_before_its_traceback() -> None:
     first = said("pip", "no-artifact(jaxlib==0.4.14)").splitlines()[0]
     refusal = refusal_of("pip", f"{first}\nTraceback (most recent call last):\n  x")
