@@ -30,7 +30,7 @@ from compat.plan.cell import RECIPES, Cell, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import Fate, fate_of, plan
 from compat.plan.product import axis_coordinates
-from compat.plan.requirements import parsed
+from compat.plan.requirements import published_names
 from compat.results.durations import Durations
 from compat.results.index import RecordIndex, RunRow
 from compat.results.known_refusals import with_answers
@@ -143,21 +143,10 @@ class Workspace:
     def _brought(self) -> Brought:
         """What the kept locks pin, and what the kept catalogue's releases ask for."""
         packages = () if self.kept_catalogue is None else self.kept_catalogue.packages
-        texts = {
-            text
-            for package in packages
-            for release in package.releases
-            if release.published is not None
-            for text in release.published.requires_dist
-        }
-        published = {
-            canonicalize_name(requirement.name)
-            for requirement in filter(None, map(parsed, texts))
-            if "extra" not in str(requirement.marker)
-        }
+        published = published_names(packages)
         locks = [kept_lock(path) for _, path in self.lock_paths()]
         pinned = {pin.name for lock in locks for pin in lock.pins}
-        return Brought(names=frozenset(published | pinned), locked=bool(locks))
+        return Brought(names=published | pinned, locked=bool(locks))
 
     # The index and the catalogue.
 
