@@ -5,7 +5,7 @@ The clock, the environment and the cache folder are given to it.
 
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import msgspec
@@ -15,8 +15,6 @@ from compat.declare.capabilities import Described, described, helper_ids
 from compat.declare.load import Declared, load
 from compat.declare.matrix import Matrix
 from compat.declare.suite import suite_faults
-from compat.declare.suite_imports import Brought
-from compat.declare.suite_plugins import OTHER_SETTINGS, SETTINGS
 from compat.errors import DeclarationError, Fault, UsageError
 from compat.files import read, read_if_there, write
 from compat.index.discover import discover
@@ -24,13 +22,13 @@ from compat.index.kept import decode_catalogue
 from compat.index.pypi import PyPISource
 from compat.index.release import Catalogue
 from compat.index.settings import IndexSettings, settings
+from compat.lock.brought import brought_by
 from compat.lock.lock_text import decode_lock, encode_lock, read_digest
 from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES, Cell, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import Fate, fate_of, plan
 from compat.plan.product import axis_coordinates
-from compat.plan.requirements import published_names
 from compat.results.durations import Durations
 from compat.results.index import RecordIndex, RunRow
 from compat.results.known_refusals import with_answers
@@ -39,7 +37,7 @@ from compat.results.record import Record
 from compat.results.record_files import RecordFiles
 from compat.results.snapshot import Snapshot, snapshot
 from compat.results.verdict import EvaluationContext, Verdict, verdict
-from compat.run.suitefiles import suite_digest
+from compat.run.suitefiles import python_texts, settings_texts, suite_digest
 from compat.value import Value
 
 CATALOGUE = "catalogue.json"
@@ -115,12 +113,7 @@ class Workspace:
     @cached_property
     def suite_texts(self) -> dict[str, str]:
         """The Python files of the suite, by their path below it."""
-        return {
-            path.relative_to(self.suite_folder).as_posix(): path.read_text(
-                encoding="utf-8", errors="replace"
-            )
-            for path in sorted(self.suite_folder.rglob("*.py"))
-        }
+        return python_texts(self.suite_folder)
 
     @cached_property
     def described(self) -> tuple[Described, ...]:
@@ -131,22 +124,11 @@ class Workspace:
         """Return what is wrong with the suite, as far as it can be known without a cell."""
         texts = None
         if self.suite_folder.is_dir():
-            texts = dict(self.suite_texts)
-            for name in (SETTINGS, *OTHER_SETTINGS):
-                content = read_if_there(self.suite_folder / name)
-                if content is not None:
-                    texts[name] = content.decode(errors="replace")
+            texts = self.suite_texts | settings_texts(self.suite_folder)
         path = f"matrices/{self.name}/matrix.toml"
-        return suite_faults(self.matrix, texts, path, lambda: self._brought)
-
-    @cached_property
-    def _brought(self) -> Brought:
-        """What the kept locks pin, and what the kept catalogue's releases ask for."""
-        packages = () if self.kept_catalogue is None else self.kept_catalogue.packages
-        published = published_names(packages)
-        locks = [kept_lock(path) for _, path in self.lock_paths()]
-        pinned = {pin.name for lock in locks for pin in lock.pins}
-        return Brought(names=published | pinned, locked=bool(locks))
+        locks = (kept_lock(lock_path) for _, lock_path in self.lock_paths())
+        brought = cache(lambda: brought_by(self.kept_catalogue, locks))
+        return suite_faults(self.matrix, texts, path, brought)
 
     # The index and the catalogue.
 
