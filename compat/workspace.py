@@ -37,7 +37,7 @@ from compat.results.record import Record
 from compat.results.record_files import RecordFiles
 from compat.results.snapshot import Snapshot, snapshot
 from compat.results.verdict import EvaluationContext, Verdict, verdict
-from compat.run.suitefiles import python_texts, settings_texts, suite_digest
+from compat.run.suitefiles import checked_texts, python_texts, suite_digest
 from compat.value import Value
 
 CATALOGUE = "catalogue.json"
@@ -122,13 +122,10 @@ class Workspace:
 
     def suite_faults(self) -> tuple[Fault, ...]:
         """Return what is wrong with the suite, as far as it can be known without a cell."""
-        texts = None
-        if self.suite_folder.is_dir():
-            texts = self.suite_texts | settings_texts(self.suite_folder)
-        path = f"matrices/{self.name}/matrix.toml"
+        texts = checked_texts(self.suite_folder)
         locks = (kept_lock(lock_path) for _, lock_path in self.lock_paths())
         brought = cache(lambda: brought_by(self.kept_catalogue, locks))
-        return suite_faults(self.matrix, texts, path, brought)
+        return suite_faults(self.matrix, texts, f"matrices/{self.name}/matrix.toml", brought)
 
     # The index and the catalogue.
 
@@ -203,11 +200,10 @@ class Workspace:
 
     def facts_of(self, catalogue: Catalogue) -> Feasibility:
         """Return what the rules and that catalogue say about cells, made once."""
-        facts = self._facts.get(id(catalogue))
-        if facts is None:
-            # It holds the catalogue, so that no other gets its id.
-            facts = self._facts[id(catalogue)] = Feasibility(self.matrix, catalogue)
-        return facts
+        if id(catalogue) not in self._facts:
+            # The facts hold the catalogue, so that no other gets its id.
+            self._facts[id(catalogue)] = Feasibility(self.matrix, catalogue)
+        return self._facts[id(catalogue)]
 
     def _noted(self, catalogue: Catalogue) -> Catalogue:
         """Tell the reader which pages are stale and which files were set aside."""

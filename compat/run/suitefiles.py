@@ -32,10 +32,12 @@ def python_texts(folder: Path) -> dict[str, str]:
     }
 
 
-def settings_texts(folder: Path) -> dict[str, str]:
-    """Return the files of a suite's folder in which pytest's settings may stand, by name."""
+def checked_texts(folder: Path) -> dict[str, str] | None:
+    """Return the Python files and settings of pytest in a suite; None without a folder."""
+    if not folder.is_dir():
+        return None
     contents = {name: read_if_there(folder / name) for name in (SETTINGS, *OTHER_SETTINGS)}
-    return {
+    return python_texts(folder) | {
         name: content.decode(errors="replace")
         for name, content in contents.items()
         if content is not None
