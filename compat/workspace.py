@@ -21,7 +21,7 @@ from compat.index.discover import discover
 from compat.index.kept import decode_catalogue
 from compat.index.pypi import PyPISource
 from compat.index.release import Catalogue
-from compat.index.settings import IndexSettings, settings
+from compat.index.settings import IndexOptions, IndexSettings, settings
 from compat.lock.brought import brought_by
 from compat.lock.lock_text import decode_lock, encode_lock, read_digest
 from compat.lock.lockfile import Lock
@@ -38,20 +38,9 @@ from compat.results.record_files import RecordFiles
 from compat.results.snapshot import Snapshot, snapshot
 from compat.results.verdict import EvaluationContext, Verdict, verdict
 from compat.run.suitefiles import python_texts, settings_texts, suite_digest
-from compat.value import Value
 
 CATALOGUE = "catalogue.json"
 PLAIN = "plain.json"
-
-
-class IndexOptions(Value, frozen=True, kw_only=True):
-    """Which package index to ask, where it is not the one that pip is configured for; `refresh`
-    passes over the cache.
-    """
-
-    index_url: str | None = None
-    extra_index_urls: tuple[str, ...] = ()
-    refresh: bool = False
 
 
 class Workspace:

@@ -10,7 +10,8 @@ import typer
 from compat.cli.machine import cache_folder, today
 from compat.cli.output import note
 from compat.errors import UsageError
-from compat.workspace import IndexOptions, Workspace
+from compat.index.settings import IndexOptions
+from compat.workspace import Workspace
 
 LockerName = Literal["uv", "pip-tools"]
 MatrixName = Annotated[
