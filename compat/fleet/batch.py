@@ -117,11 +117,6 @@ class BatchResult(Value, frozen=True, kw_only=True):
         """Whether a cell has no answer for a reason that is not its own."""
         return bool(self.unrun or self.unanswered or self.unlocked or self.lost_workers)
 
-    @property
-    def all_passed(self) -> bool:
-        """Whether every outcome is a pass."""
-        return all(outcome == "pass" for outcome in self.outcomes.values())
-
 
 class Batch:
     """Cells that are run together, and what has become of them so far."""

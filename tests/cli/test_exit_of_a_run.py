@@ -1,0 +1,78 @@
+"""The exit code of `compat run` is that of the verdicts, not of pytest."""
+
+from pathlib import Path
+
+import pytest
+from support.known import statuses
+from support.ran import Run
+
+from compat.cli.machine import now
+from compat.cli.options import workspace_of
+from compat.cli.run import _exit_code
+from compat.fleet.batch import BatchResult
+from compat.results.record import Record
+from compat.run.outcome import parse_outcome
+
+CELL = "py3.11-dep1-demo1.0"
+FAILED = "test-fail:assertion(sum)"
+KNOWN = """
+[[known]]
+capability = "sum"
+because = "the sign is wrong"
+fault = "release"
+"""
+
+
+def result(root: Path, outcome: str = FAILED, **capabilities: str) -> int:
+    """The exit code after a run that came to that."""
+    workspace = workspace_of("demo", root)
+    workspace.store.add(
+        Record(
+            cell=CELL,
+            matrix="demo",
+            outcome=parse_outcome(outcome),
+            capabilities=statuses(**capabilities),
+            lock_digest=workspace.lock_digests[CELL],
+            suite_digest=workspace.context.suite_digest,
+            started=now(),
+            seconds=1.0,
+            host="linux-x86_64-2cpu-24gb",
+            isolation="L0",
+        )
+    )
+    workspace.refresh()
+    return _exit_code(
+        workspace,
+        BatchResult(
+            outcomes={CELL: outcome},
+            records=(),
+            unanswered=(),
+            unrun=0,
+            unlocked=0,
+            suite_faults=0,
+            lost_workers={},
+            folder=root,
+        ),
+    )
+
+
+@pytest.fixture
+def declared(run: Run, root: Path) -> Path:
+    """A repository that declares that `sum` fails in every combination, with a lock."""
+    matrix = root / "matrices" / "demo" / "matrix.toml"
+    matrix.write_text(matrix.read_text(encoding="utf-8") + KNOWN, encoding="utf-8")
+    assert run("lock", "demo", CELL).code == 0
+    return root
+
+
+def test_a_fault_of_the_release_is_no_failure_of_the_cell(declared: Path) -> None:
+    assert result(declared, **{"import": "yes", "sum": "no"}) == 0
+
+
+def test_another_failure_beside_it_is(declared: Path) -> None:
+    assert result(declared, **{"import": "yes", "sum": "no", "mean": "no"}) == 1
+
+
+def test_a_crash_is_never_excused(declared: Path) -> None:
+    outcome = "test-fail:segfault(sum)"
+    assert result(declared, outcome, **{"import": "yes", "sum": "no"}) == 1
