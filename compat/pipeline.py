@@ -11,7 +11,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from compat.declare.matrix import InterpreterAxis, Matrix
+from compat.declare.matrix import InterpreterAxis, Matrix, Rule
 from compat.files import read, read_if_there, write
 from compat.fleet.batch import (
     Batch,
@@ -46,6 +46,7 @@ from compat.rewrite.toml_values import rewritten_matrix
 from compat.run.evidence import decode_evidence
 from compat.run.job import Job
 from compat.run.outcome import Failed, is_suite_fault
+from compat.search.repair import Repairs, repairs
 from compat.site.edition import Edition, MatrixReport
 from compat.site.publication import kept_urls, write_site
 from compat.site.writer import URLS, Written
@@ -121,6 +122,18 @@ def locked(facts: Feasibility, cell: Cell, locker: Locker, source: ReleaseSource
     fate = fate_of(facts, cell)
     return (
         fate if isinstance(fate, Infeasible) else locked_cell(facts, cell, locker, source.package)
+    )
+
+
+def repaired(workspace: Workspace, cell: Cell, locker: Locker, rules: Sequence[Rule]) -> Repairs:
+    """Lock: find the smallest changes of requirements with which a cell can be locked."""
+    return repairs(
+        workspace.matrix,
+        workspace.kept_or_asked,
+        cell,
+        locker,
+        workspace.source.package,
+        rules=rules,
     )
 
 

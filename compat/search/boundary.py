@@ -131,9 +131,7 @@ class BoundarySearch:
     @property
     def _open(self) -> list[int]:
         """The positions that can be tried."""
-        return [
-            i for i in range(self.count) if i not in self._untestable and not self._is_lost(i)
-        ]
+        return [i for i in range(self.count) if i not in self._untestable and not self._is_lost(i)]
 
     @property
     def _is_settled(self) -> bool:
@@ -163,7 +161,7 @@ class BoundarySearch:
         regular = [i for i in self._open if i not in view.exceptions]
         above = [i for i in regular if i >= view.first]
         below = [i for i in regular if i < view.first]
-        for position in (*above[:2], *below[: -3 : -1]):
+        for position in (*above[:2], *below[:-3:-1]):
             if (position >= view.first) not in self._results[position]:
                 yield position
 
@@ -212,18 +210,14 @@ class _Posterior:
         weights: Sequence[float],
     ) -> None:
         self.exceptions = exceptions
-        counted = [
-            () if i in exceptions else position for i, position in enumerate(results)
-        ]
+        counted = [() if i in exceptions else position for i, position in enumerate(results)]
         fails = [position.count(False) for position in counted]
         works = [position.count(True) for position in counted]
         # Below and from each boundary on: how many failed, how many worked.
         fails_below = [0, *accumulate(fails)]
         works_below = [0, *accumulate(works)]
         self._below = list(zip(fails_below, works_below, strict=True))
-        self._from = [
-            (fails_below[-1] - f, works_below[-1] - w) for f, w in self._below
-        ]
+        self._from = [(fails_below[-1] - f, works_below[-1] - w) for f, w in self._below]
         # Boundaries with only untestable positions between them are one: no run can tell them
         # apart. The weight stands at the first of them that can be tried.
         merged = list(weights)
@@ -253,9 +247,7 @@ class _Posterior:
             else mass * _chance(FAILS_BELOW, *self._below[k])
             for k, mass in enumerate(self.masses)
         ]
-        work_masses = [
-            mass - failed for mass, failed in zip(self.masses, fail_masses, strict=True)
-        ]
+        work_masses = [mass - failed for mass, failed in zip(self.masses, fail_masses, strict=True)]
         return _weighted_entropy(fail_masses) + _weighted_entropy(work_masses)
 
 

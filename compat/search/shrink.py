@@ -55,9 +55,7 @@ def culprits(
     chosen = _minimised([list(group) for group in groups if group], trials)
     changes = [change for group in chosen for change in group]
     changes = [change for [change] in _minimised([[change] for change in changes], trials)]
-    removals = [
-        trials.of([other for other in changes if other != change]) for change in changes
-    ]
+    removals = [trials.of([other for other in changes if other != change]) for change in changes]
     rest = [change for change in order if change not in changes]
     return Culprits(
         changes=tuple(sorted(changes, key=order.index)),

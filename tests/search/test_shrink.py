@@ -61,9 +61,7 @@ def test_what_cannot_be_installed_apart_stays_together() -> None:
 
 
 def test_two_causes_of_the_same_failure_are_not_called_verified() -> None:
-    blamed = culprits(
-        ALONE[:8], lambda changes: "fails" if changes & {"p1", "p6"} else "works"
-    )
+    blamed = culprits(ALONE[:8], lambda changes: "fails" if changes & {"p1", "p6"} else "works")
     assert isinstance(blamed, Culprits)
     assert blamed.changes in (("p1",), ("p6",))
     assert not blamed.is_verified
