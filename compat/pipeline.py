@@ -9,9 +9,10 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 from packaging.version import Version
 
-from compat.declare.matrix import InterpreterAxis, Matrix, Rule
+from compat.declare.matrix import InterpreterAxis, Matrix
 from compat.files import read, read_if_there, write
 from compat.fleet.batch import (
     Batch,
@@ -125,16 +126,13 @@ def locked(facts: Feasibility, cell: Cell, locker: Locker, source: ReleaseSource
     )
 
 
-def repaired(workspace: Workspace, cell: Cell, locker: Locker, rules: Sequence[Rule]) -> Repairs:
+def repaired(workspace: Workspace, cell: Cell, locker: Locker, with_rules: bool) -> Repairs:
     """Lock: find the smallest changes of requirements with which a cell can be locked."""
-    return repairs(
-        workspace.matrix,
-        workspace.kept_or_asked,
-        cell,
-        locker,
-        workspace.source.package,
-        rules=rules,
-    )
+    facts = workspace.feasibility
+    if not with_rules:
+        matrix = msgspec.structs.replace(facts.matrix, rules=())
+        facts = Feasibility(matrix, facts.catalogue)
+    return repairs(facts, cell, locker, workspace.source.package)
 
 
 def run(

@@ -53,8 +53,8 @@ def repair_command(
         hint = f"for example {cells[0].id}"
         raise UsageError.of(f"{cell!r} names {count(len(cells), 'cell')}, not one", hint=hint)
     wanted = cells[0]
-    rules = () if without_rules else workspace.matrix.rules
-    answer = pipeline.repaired(workspace, wanted, locker_of(workspace, "uv"), rules)
+    locker = locker_of(workspace, "uv")
+    answer = pipeline.repaired(workspace, wanted, locker, with_rules=not without_rules)
     if as_json:
         envelope(_payload(answer))
     else:

@@ -9,8 +9,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.matrix import ANY, Matrix, PackageAxis, Relaxation, Rule, When
-from compat.index.release import Catalogue, Package
+from compat.declare.matrix import ANY, PackageAxis, Relaxation, Rule, When
+from compat.index.release import Package
 from compat.lock.locker import Locker
 from compat.lock.lockfile import Lock, Refusal
 from compat.lock.recipe import inputs_of, lock_cell
@@ -68,22 +68,19 @@ class Repairs(Value, frozen=True, kw_only=True):
 
 
 def repairs(
-    matrix: Matrix,
-    catalogue: Catalogue,
+    facts: Feasibility,
     cell: Cell,
     locker: Locker,
     package_of: Callable[[str], Package],
-    *,
-    rules: Sequence[Rule],
     most_locks: int = 200,
 ) -> Repairs:
     """Return the smallest changes of requirements with which a cell can be locked.
 
-    The cell's coordinates stay; each published requirement of the subject, and each package that a
-    refusal names, may give way. `rules` are those that hold already. Raises IndexUnreachable and
+    The cell's coordinates stay, and the rules of `facts` hold; each published requirement of the
+    subject, and each package that a refusal names, may give way. Raises IndexUnreachable and
     ToolFailed as the locker does.
     """
-    trials = _Trials(matrix, catalogue, cell, locker, package_of, tuple(rules))
+    trials = _Trials(facts, cell, locker, package_of)
     found = corrections(trials.direct, trials.resolve, most_trials=most_locks)
     if not found.sets and trials.deep:
         # What other packages ask may give way, too: only now, as it moves more.
@@ -106,21 +103,19 @@ class _Trials:
 
     def __init__(
         self,
-        matrix: Matrix,
-        catalogue: Catalogue,
+        facts: Feasibility,
         cell: Cell,
         locker: Locker,
         package_of: Callable[[str], Package],
-        rules: tuple[Rule, ...],
     ) -> None:
-        self._matrix = msgspec.structs.replace(matrix, rules=rules)
-        self._catalogue = catalogue
+        matrix = facts.matrix
+        self._matrix = matrix
+        self._catalogue = facts.catalogue
+        self._facts = facts
         self._cell = cell
         self._locker = locker
         self._package_of = package_of
         self._answers: dict[frozenset[str], Lock | Refusal | Obstacle] = {}
-        facts = Feasibility(self._matrix, catalogue)
-        self._facts = facts
         self._release = facts.subject_releases(cell.on(matrix.subject).version)[-1]
         python = cell.on(matrix.interpreters.name).version
         self._asked = facts.requirements(self._release.version, python)

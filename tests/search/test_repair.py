@@ -111,14 +111,9 @@ def locker(*conflicts: tuple[str, str]) -> MemoryLocker:
 
 def repaired(cell: str, *conflicts: tuple[str, str]) -> Repairs:
     matrix = matrix_of(WORLD)
-    return repairs(
-        matrix,
-        catalogue_of(WORLD),
-        parse_cell(cell, matrix),
-        locker(*conflicts),
-        source_of(WORLD).package,
-        rules=(),
-    )
+    facts = Feasibility(matrix, catalogue_of(WORLD))
+    package_of = source_of(WORLD).package
+    return repairs(facts, parse_cell(cell, matrix), locker(*conflicts), package_of)
 
 
 def test_a_pin_that_is_gone_gives_way_alone() -> None:
