@@ -50,16 +50,16 @@ def corrections(
     `requirements` stand in the order in which they should rather give way; `resolve` is asked what
     comes of it when a set of them has given way, once for each set.
     """
-    asked = _Oracle(resolve, most_trials)
+    oracle = _Oracle(resolve, most_trials)
     conflicts: list[frozenset[str]] = []
     mended: list[frozenset[str]] = []
     is_complete = True
     try:
         while (candidate := _untried(requirements, conflicts, mended, largest)) is not None:
-            if asked.of(candidate).is_possible:
+            if oracle.of(candidate).is_possible:
                 mended.append(candidate)
                 continue
-            conflict = _conflict(requirements, candidate, asked)
+            conflict = _conflict(requirements, candidate, oracle)
             conflicts.append(conflict)
             if not conflict:
                 break
@@ -70,7 +70,7 @@ def corrections(
         sets=tuple(tuple(sorted(correction, key=rank.__getitem__)) for correction in mended),
         conflicts=tuple(tuple(sorted(conflict, key=rank.__getitem__)) for conflict in conflicts),
         is_complete=is_complete,
-        trials=asked.trials,
+        trials=oracle.trials,
     )
 
 
@@ -117,16 +117,16 @@ def _untried(
 
 
 def _conflict(
-    requirements: Sequence[str], relaxed: frozenset[str], asked: _Oracle
+    requirements: Sequence[str], relaxed: frozenset[str], oracle: _Oracle
 ) -> frozenset[str]:
     """A smallest set of requirements that cannot hold together when all others have given way."""
     kept = [name for name in requirements if name not in relaxed]
-    named = asked.of(relaxed).named
+    named = oracle.of(relaxed).named
     for group in _droppable(kept, named):
         trial = [name for name in kept if name not in group]
         if len(trial) == len(kept):
             continue
-        if not asked.of(frozenset(requirements) - frozenset(trial)).is_possible:
+        if not oracle.of(frozenset(requirements) - frozenset(trial)).is_possible:
             kept = trial
     return frozenset(kept)
 

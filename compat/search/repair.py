@@ -81,19 +81,19 @@ def repairs(
     ToolFailed as the locker does.
     """
     trials = _Trials(facts, cell, locker, package_of)
-    found = corrections(trials.direct, trials.resolve, most_trials=most_locks)
-    if not found.sets and trials.deep:
+    answer = corrections(trials.direct, trials.resolve, most_trials=most_locks)
+    if not answer.sets and trials.deep:
         # What other packages ask may give way, too: only now, as it moves more.
         every = (*trials.direct, *trials.deep)
-        left = max(most_locks - found.trials, 1)
-        found = corrections(every, trials.resolve, most_trials=left)
-    every_repair = (trials.repair(frozenset(names)) for names in found.sets)
+        left = max(most_locks - answer.trials, 1)
+        answer = corrections(every, trials.resolve, most_trials=left)
+    every_repair = (trials.repair(frozenset(names)) for names in answer.sets)
     return Repairs(
         cell=cell.id,
         refusal=trials.refusal,
         repairs=tuple(sorted((r for r in every_repair if r is not None), key=_distance)),
-        conflicts=found.conflicts,
-        is_complete=found.is_complete,
+        conflicts=answer.conflicts,
+        is_complete=answer.is_complete,
         locks=trials.locks,
     )
 
