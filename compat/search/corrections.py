@@ -120,26 +120,26 @@ def _conflict(
     requirements: Sequence[str], relaxed: frozenset[str], oracle: _Oracle
 ) -> frozenset[str]:
     """A smallest set of requirements that cannot hold together when all others have given way."""
-    kept = [name for name in requirements if name not in relaxed]
-    named = oracle.of(relaxed).named
-    for group in _droppable(kept, named):
-        trial = [name for name in kept if name not in group]
-        if len(trial) == len(kept):
+    held = [name for name in requirements if name not in relaxed]
+    refused = oracle.of(relaxed).named
+    for group in _droppable(held, refused):
+        trial = [name for name in held if name not in group]
+        if len(trial) == len(held):
             continue
         if not oracle.of(frozenset(requirements) - frozenset(trial)).is_possible:
-            kept = trial
-    return frozenset(kept)
+            held = trial
+    return frozenset(held)
 
 
-def _droppable(kept: Sequence[str], named: frozenset[str]) -> Iterator[frozenset[str]]:
+def _droppable(held: Sequence[str], named: frozenset[str]) -> Iterator[frozenset[str]]:
     """What may be no part of the conflict: first, all at once, what the refusal does not name;
     then, in halves, the others; then each.
     """
-    unnamed = frozenset(name for name in kept if name not in named)
+    unnamed = frozenset(name for name in held if name not in named)
     if named and unnamed:
         yield unnamed
-    elif len(kept) > 4:
-        middle = len(kept) // 2
-        yield frozenset(kept[:middle])
-        yield frozenset(kept[middle:])
-    yield from (frozenset((name,)) for name in kept)
+    elif len(held) > 4:
+        middle = len(held) // 2
+        yield frozenset(held[:middle])
+        yield frozenset(held[middle:])
+    yield from (frozenset((name,)) for name in held)
