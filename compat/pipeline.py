@@ -29,7 +29,7 @@ from compat.github.pull_request import RepositoryFile
 from compat.index.kept import encode_catalogue
 from compat.index.source import ReleaseSource
 from compat.lock.locker import Locker
-from compat.lock.lockfile import Refusal
+from compat.lock.lockfile import Lock, Refusal
 from compat.lock.recipe import locked_cell
 from compat.plan.budget import Budget
 from compat.plan.cell import Cell, parse_cell
@@ -39,6 +39,7 @@ from compat.plan.plan import Infeasible, Plan, fate_of, plan
 from compat.policy.proposal import Proposal
 from compat.policy.propose import proposals
 from compat.results.judged import JudgedRun, RefusedCell, judged, record_of, record_of_refusal
+from compat.results.plain_answers import LOCKED, PlainAnswer
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot
 from compat.rewrite.file import rewritten
@@ -133,6 +134,20 @@ def repaired(workspace: Workspace, cell: Cell, locker: Locker, with_rules: bool)
         matrix = msgspec.structs.replace(facts.matrix, rules=())
         facts = Feasibility(matrix, facts.catalogue)
     return repairs(facts, cell, locker, workspace.source.package)
+
+
+def asked_plain(
+    workspace: Workspace, cell: Cell, locker: Locker, redacted: Callable[[str], str]
+) -> tuple[PlainAnswer, Lock | None]:
+    """Lock: ask a resolver about a plain install, whatever the plan knows of packages deeper in its
+    tree, and return its answer with the lock, if it came to one.
+    """
+    result = locked_cell(workspace.feasibility, cell, locker, workspace.source.package)
+    if isinstance(result, Lock):
+        return PlainAnswer(cell=cell.id, on=workspace.day, outcome=LOCKED), result
+    failed = Failed(stage="lock", cause=result.cause, subject=redacted(result.subject))
+    because = redacted(result.because)
+    return PlainAnswer(cell=cell.id, on=workspace.day, outcome=str(failed), because=because), None
 
 
 def run(

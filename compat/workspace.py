@@ -4,7 +4,7 @@ The clock, the environment and the cache folder are given to it.
 """
 
 import datetime
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -30,6 +30,8 @@ from compat.plan.plan import Fate, fate_of, plan
 from compat.plan.product import axis_coordinates
 from compat.results.durations import Durations
 from compat.results.index import RecordIndex, RunRow
+from compat.results.known_refusals import with_answers
+from compat.results.plain_answers import PlainAnswer, decode_answers, encode_answers
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
 from compat.results.snapshot import Snapshot, snapshot
@@ -38,6 +40,7 @@ from compat.run.suitefiles import suite_digest
 from compat.value import Value
 
 CATALOGUE = "catalogue.json"
+PLAIN = "plain.json"
 
 
 class IndexOptions(Value, frozen=True, kw_only=True):
@@ -247,6 +250,18 @@ class Workspace:
             cell: read_digest(path.read_text(encoding="utf-8")) for cell, path in self.lock_paths()
         }
 
+    @cached_property
+    def plain_answers(self) -> dict[str, PlainAnswer]:
+        """What a resolver last said of each plain install that was asked about, by its cell."""
+        text, source = read_if_there(self.folder / PLAIN), f"matrices/{self.name}/{PLAIN}"
+        return {} if text is None else decode_answers(text.decode(errors="replace"), source)
+
+    def keep_plain(self, answers: Iterable[PlainAnswer]) -> None:
+        """Keep answers, each in the place of the earlier one about its cell."""
+        merged = self.plain_answers | {answer.cell: answer for answer in answers}
+        write(self.folder / PLAIN, encode_answers(merged.values()))
+        self.refresh()
+
     # The records, and what they add up to.
 
     @cached_property
@@ -289,7 +304,7 @@ class Workspace:
     def snapshot_on(self, day: datetime.date) -> Snapshot:
         """Return what is known of every cell of the plan on that day."""
         catalogue = self.kept_or_asked
-        return snapshot(
+        known = snapshot(
             self.declared,
             catalogue,
             plan(self.matrix, catalogue).fates,
@@ -297,6 +312,7 @@ class Workspace:
             self.runs,
             msgspec.structs.replace(self.context, day=day),
         )
+        return with_answers(known, self.plain_answers)
 
     @cached_property
     def known(self) -> Snapshot:
@@ -310,25 +326,15 @@ class Workspace:
     def known_places(self) -> Snapshot:
         """What is known of the same places under every recipe, as a place is shown by the best."""
         cells = [entry.cell for entry in self.known.entries]
-        return self._known(
-            tuple(
-                dict.fromkeys(
-                    msgspec.structs.replace(cell, recipe=recipe).id
-                    for cell in cells
-                    for recipe in RECIPES
-                )
-            )
-        )
+        alike = (msgspec.structs.replace(cell, recipe=r).id for cell in cells for r in RECIPES)
+        return self._known(tuple(dict.fromkeys(alike)))
 
     def _known(self, ids: Sequence[str]) -> Snapshot:
-        return snapshot(
-            self.declared,
-            self.kept_catalogue or Catalogue(packages=()),
-            self._fates(self.kept_catalogue, ids),
-            self.lock_digests,
-            self.runs,
-            self.context,
-        )
+        catalogue = self.kept_catalogue or Catalogue(packages=())
+        fates = self._fates(self.kept_catalogue, ids)
+        locks = self.lock_digests
+        known = snapshot(self.declared, catalogue, fates, locks, self.runs, self.context)
+        return with_answers(known, self.plain_answers)
 
     def _fates(self, catalogue: Catalogue | None, ids: Sequence[str]) -> Iterator[Fate]:
         """The fates of those of the cells that are in the plan of the catalogue."""
@@ -361,6 +367,8 @@ class Workspace:
     def verdict(self, cell: str) -> Verdict:
         """Return what is known of a cell; of one that the matrix cannot read, what its runs say."""
         entry = self.known.by_id.get(cell)
+        if entry is None and cell in self.plain_answers:
+            entry = self.snapshot.by_id.get(cell)
         if entry is not None:
             return entry.verdict
         lock_digest = self.lock_digests.get(cell)
@@ -377,7 +385,8 @@ class Workspace:
 
     def refresh(self) -> None:
         """Forget the locks and runs that were read, and what followed from them."""
-        for name in ("runs", "lock_digests", "snapshot", "known", "known_places", "durations"):
+        derived = ("snapshot", "known", "known_places", "durations")
+        for name in ("runs", "lock_digests", "plain_answers", *derived):
             self.__dict__.pop(name, None)
 
 

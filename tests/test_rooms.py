@@ -102,6 +102,7 @@ EDGES = {
     "compat/cli/app.py": {"os"},
     "compat/cli/lock_intake.py": {"os", "pathlib"},
     "compat/cli/shard_intake.py": {"pathlib"},
+    "compat/cli/plain.py": {"pathlib"},
     "compat/cli/progress.py": {"pathlib", "time"},
     "compat/cli/machine.py": {"os", "pathlib", "platformdirs", "shutil"},
     "compat/cli/options.py": {"pathlib"},

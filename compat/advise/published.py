@@ -6,6 +6,7 @@ from typing import Literal
 
 from compat.declare.matrix import PackageAxis
 from compat.plan.cell import Cell
+from compat.results.plain_installs import PlainInstall, plain_by_cell
 from compat.results.snapshot import Entry, Snapshot
 from compat.value import Value
 
@@ -21,7 +22,10 @@ class AsPublished(Value, frozen=True):
 def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
     """Return what a plain install of the cell's versions does, by the fresh cell of its place."""
     command = f"pip install {' '.join(_pin(axis, cell) for axis in snapshot.matrix.packages)}"
-    entry = snapshot.by_id.get(cell.id.partition("+")[0])
+    fresh = cell.id.partition("+")[0]
+    entry, install = snapshot.by_id.get(fresh), plain_by_cell(snapshot).get(fresh)
+    if install is not None and install.ground in ("resolver", "same-pin"):
+        return _as_resolved(command, install)
     kind = "unknown" if entry is None else entry.verdict.kind
     if entry is None or kind == "unknown":
         return AsPublished(command=command, state="unknown", sentence="not tried so far")
@@ -30,6 +34,18 @@ def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
             command=command, state="works", sentence=f"works, tested on {entry.verdict.latest}"
         )
     return AsPublished(command=command, state="fails", sentence=_failure(entry))
+
+
+def _as_resolved(command: str, install: PlainInstall) -> AsPublished:
+    """What a resolver says of it, which has run nothing."""
+    if install.state == "resolves":
+        sentence = f"resolves on {install.on}, and was not run"
+        return AsPublished(command=command, state="unknown", sentence=sentence)
+    if install.state == "needs-build":
+        sentence = f"needs a build from source, asked on {install.on}: {install.because}"
+        return AsPublished(command=command, state="unknown", sentence=sentence)
+    sentence = f"is refused: {install.outcome}, asked on {install.on}"
+    return AsPublished(command=command, state="fails", sentence=sentence)
 
 
 def _failure(entry: Entry) -> str:

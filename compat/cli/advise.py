@@ -10,6 +10,7 @@ from compat.advise.compared import tested
 from compat.advise.request import Goal, label, request_of
 from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, say
+from compat.cli.plain import advised_plain
 from compat.site.wording import listed
 from compat.workspace import Workspace
 
@@ -58,6 +59,12 @@ def advise_command(
         _recommend(workspace, answer)
     else:
         _explain(workspace, answer)
+    lines = () if as_json else advised_plain(workspace, asked)
+    if lines:
+        say()
+        say("a plain install of that release:")
+    for line in lines:
+        say(f"  {line}")
     if lacking:
         note(f"compat: {lacking}")
     raise typer.Exit(0 if isinstance(answer, Recommended) and not lacking else 1)

@@ -1,6 +1,7 @@
 """The command that turns cells into lock files, and says what would drift."""
 
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 
@@ -21,9 +22,11 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, note, report, say
-from compat.errors import CompatError, NothingToDo
+from compat.cli.plain import MOST_QUESTIONS, ask_plain
+from compat.errors import CompatError, NothingToDo, UsageError
 from compat.fleet.batch import LockResult
 from compat.lock.drift import drift
+from compat.lock.locker import Locker
 from compat.lock.lockfile import Lock, Refusal
 from compat.plan.cell import Cell
 from compat.plan.named import named_cells
@@ -50,16 +53,30 @@ class LockLine(Value, frozen=True, kw_only=True):
     builds: tuple[str, ...] = ()
 
 
+Check = Annotated[
+    bool, typer.Option("--check", help="Write nothing; say what would drift, and why.")
+]
+Plain = Annotated[
+    bool, typer.Option("--plain", help="Ask what a plain install of each release comes to today.")
+]
+Most = Annotated[
+    int,
+    typer.Option(
+        "--most", min=1, help="With --plain: the most to ask; new ones first, then the oldest."
+    ),
+]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Cells to lock at once.")]
+Resolver = Annotated[LockerName, typer.Option("--locker", help="Resolver.")]
+
+
 def lock_command(
     matrix: MatrixName,
     words: CellNames = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; say what would drift, and why.")
-    ] = False,
-    locker: Annotated[LockerName, typer.Option("--locker", help="Resolver.")] = "uv",
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", min=1, max=64, help="Cells to lock at once.")
-    ] = 1,
+    check: Check = False,
+    plain: Plain = False,
+    most: Most = MOST_QUESTIONS,
+    locker: Resolver = "uv",
+    jobs: Jobs = 1,
     as_json: Json = False,
     root: Root = None,
     index_url: IndexUrl = None,
@@ -69,15 +86,20 @@ def lock_command(
     """Write the hash-pinned lock of each cell into the matrix's folder locks/.
 
     Without cells: every cell that has a lock. What is printed has the order of the cells, whatever
-    --jobs is.
+    --jobs is. With --plain: the fresh cell of each release on each Python that it admits; the
+    answers, refusals too, are kept in plain.json with their day.
 
     Ends with 0 when all are locked; 1 when some are refused, infeasible or would drift, or there is
     no cell to lock; 3 when some got no answer.
 
     Examples: compat lock tff py3.11-tf2.14-tff0.87.0+relaxed; compat lock tff --check;
-    compat lock tff 'py3.9-*-tff0.33.0+relaxed' --jobs 4
+    compat lock tff 'py3.9-*-tff0.33.0+relaxed' --jobs 4; compat lock tff --plain --most 40
     """
     workspace = workspace_of(matrix, root, index_url, extra_index_url, refresh)
+    if plain:
+        if words or check:
+            raise UsageError.of("--plain asks about every release: no cells, no --check")
+        raise typer.Exit(ask_plain(workspace, locker_of(workspace, locker), jobs, most, as_json))
     cells = (
         named_cells(workspace.matrix, workspace.catalogue, words) if words else _locked(workspace)
     )
@@ -87,7 +109,19 @@ def lock_command(
             f"compat lock {name} 'GLOB' locks cells by their ids; compat run {name} locks and runs"
         )
         raise NothingToDo.of(f"matrix {name!r} has no locks yet", hint=hint)
-    facts, resolver = workspace.feasibility, locker_of(workspace, locker)
+    _end(*_lock_all(workspace, cells, locker_of(workspace, locker), jobs, check, as_json), as_json)
+
+
+def _lock_all(
+    workspace: Workspace,
+    cells: Sequence[Cell],
+    resolver: Locker,
+    jobs: int,
+    check: bool,
+    as_json: bool,
+) -> tuple[list[LockLine], list[CompatError]]:
+    """Lock the cells side by side, and print each in their order."""
+    facts = workspace.feasibility
 
     def locked(cell: Cell) -> LockLine | CompatError:
         try:
@@ -107,7 +141,7 @@ def lock_command(
             lines.append(line)
             if not as_json:
                 _print(line)
-    _end(lines, errors, as_json)
+    return lines, errors
 
 
 def _locked(workspace: Workspace) -> tuple[Cell, ...]:

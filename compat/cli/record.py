@@ -10,6 +10,7 @@ from compat.cli.lock_intake import take_locks
 from compat.cli.machine import without_places
 from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, say
+from compat.cli.plain import take_plain
 from compat.cli.shard_intake import take
 from compat.errors import UsageError
 from compat.site.wording import count
@@ -30,6 +31,10 @@ MadeBy = Annotated[
 LocksFolder = Annotated[
     Path | None, typer.Option("--locks", help="Take the sound locks of this folder.")
 ]
+PlainFile = Annotated[
+    Path | None,
+    typer.Option("--plain", help="Take the sound answers about plain installs of this file."),
+]
 
 
 def record_command(
@@ -39,6 +44,7 @@ def record_command(
     plan: PlanFile = None,
     made_by: MadeBy = "",
     locks: LocksFolder = None,
+    plain: PlainFile = None,
     as_json: Json = False,
     root: Root = None,
 ) -> None:
@@ -49,23 +55,26 @@ def record_command(
     are here, and as a run of them can leave it; one of a cell. With --plan it was also started
     since that plan was made, of a cell that the plan gives to the shard in whose folder,
     records-SHARD, it lies; without, it is at most 7 days old. Where no run is named, it names none.
-    A lock is taken when this checkout asks for it and the index lists each of its hashes. The
-    others are named and refused (exit 1).
+    A lock is taken when this checkout asks for it and the index lists each of its hashes; an answer
+    about a plain install when it is of the last days and newer than the one here. The others are
+    named and refused (exit 1).
 
     Examples: compat record tff --rejudge; compat record tff --from handed --plan plan.json;
-    compat record tff --locks planned
+    compat record tff --locks planned/locks; compat record tff --plain planned/plain.json
     """
-    if sum((rejudge, source is not None, locks is not None)) != 1:
+    if sum((rejudge, *(way is not None for way in (source, locks, plain)))) != 1:
         ways = (
             "--rejudge judges the kept evidence again, --from FOLDER takes records, --locks FOLDER"
-            " takes locks"
+            " takes locks, --plain FILE takes answers about plain installs"
         )
-        raise UsageError.of(f"{ways}: one of the three")
+        raise UsageError.of(f"{ways}: one of the four")
     if source is None and (plan is not None or made_by):
         raise UsageError.of("--plan and --run-url need --from FOLDER, whose records they are about")
     if locks is not None:
         raise typer.Exit(take_locks(workspace_of(matrix, root), locks, as_json))
     workspace = workspace_of(matrix, root)
+    if plain is not None:
+        raise typer.Exit(take_plain(workspace, plain, as_json))
     if source is not None:
         raise typer.Exit(take(workspace, source, as_json, plan, made_by))
     result = pipeline.rejudged(workspace, without_places)

@@ -10,11 +10,14 @@ from compat.advise.commands import FOLDER, Whereabouts, uv_lines
 from compat.cli.machine import now
 from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, say
+from compat.cli.plain import show_plain
 from compat.cli.verdicts import print_table, print_verdicts, verdict_row
 from compat.declare.capabilities import with_table
 from compat.errors import UsageError
+from compat.results.plain_installs import plain_by_cell
 from compat.results.record import Capability
 from compat.results.table import capability_table, unexplained
+from compat.site.plain_words import plain_line
 from compat.workspace import Workspace
 
 
@@ -29,6 +32,9 @@ def show_command(
     table: Annotated[
         bool, typer.Option("--table", help="Capability by release, as Markdown.")
     ] = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="What a plain install of each release comes to.")
+    ] = False,
     write: Annotated[
         Path | None, typer.Option("--write", help="Put the table between its marks in this file.")
     ] = None,
@@ -39,13 +45,18 @@ def show_command(
     hand. Asks no index.
 
     Examples: compat show tff; compat show tff --cells; compat show tff
-    py3.9-tf2.9-tff0.33.0+relaxed; compat show tff --table
+    py3.9-tf2.9-tff0.33.0+relaxed; compat show tff --table; compat show tff --plain
     """
     workspace = workspace_of(matrix, root)
+    if plain:
+        if cell or table or write is not None:
+            raise UsageError.of("--plain is about every release, and takes no cell and no table")
+        show_plain(workspace, as_json)
+        return
     if table or write is not None:
         raise typer.Exit(_capabilities(workspace, write))
     cells = workspace.known_ids()
-    if cell and cell not in cells:
+    if cell and cell not in cells and cell not in workspace.plain_answers:
         raise UsageError.of(
             f"nothing is known of cell {cell!r}", hint=f"compat run {matrix} {cell} finds out"
         )
@@ -104,6 +115,9 @@ def _print_results(workspace: Workspace, cell: str) -> None:
     )
     for reason in verdict.reasons:
         say(f"  {reason}")
+    install = plain_by_cell(workspace.snapshot).get(cell)
+    if install is not None:
+        say(f"  a plain install today: {plain_line(install)}")
     for capability in verdict.capabilities:
         say(f"  {_answer(capability)}")
     if verdict.helpers:

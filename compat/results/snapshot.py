@@ -15,6 +15,7 @@ from compat.plan.cell import Cell, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.obstacle import Obstacle
 from compat.plan.plan import Fate, Infeasible
+from compat.results.plain_answers import KnownRefusal, PlainAnswer
 from compat.results.record import Capability, Ran
 from compat.results.verdict import Counted, EvaluationContext, History, Verdict, verdict_of
 from compat.run.outcome import Failed, brief
@@ -28,7 +29,8 @@ class Entry(StrictValue, frozen=True, kw_only=True):
 
     `lock_digest` is None when it has no lock now.
 
-    `history` is what they come to on the snapshot's day. `planned` is false for a cell that has
+    `history` is what they come to on the snapshot's day. `refusal` is what a resolver says against
+    a fresh cell. `planned` is false for a cell that has
     records but no longer stands in the plan.
     """
 
@@ -38,6 +40,7 @@ class Entry(StrictValue, frozen=True, kw_only=True):
     lock_digest: str | None = None
     runs: tuple[Ran, ...] = ()
     history: History = History()
+    refusal: KnownRefusal | None = None
     planned: bool = True
 
     @property
@@ -62,14 +65,16 @@ class Snapshot:
         catalogue: Catalogue,
         entries: Iterable[Entry],
         present: EvaluationContext,
+        plain: Mapping[str, PlainAnswer] | None = None,
     ) -> None:
         """Take what was declared, what existed, and what is known; `snapshot` makes one from a plan
-        and records.
+        and records. `plain` is what resolvers said of plain installs, by cell; see `with_answers`.
         """
         self.ask = ask
         self.matrix = ask.matrix
         self.catalogue = catalogue
         self.present = present
+        self.plain = dict(plain or {})
         self.entries = tuple(entries)
         self._derived: dict[Hashable, Any] = {}
 

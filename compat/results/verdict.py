@@ -11,12 +11,13 @@ from typing import Literal, get_args
 
 from compat.plan.obstacle import Obstacle
 from compat.results.involved import third_package
+from compat.results.plain_answers import KnownRefusal
 from compat.results.record import Capability, Ran, Status
 from compat.run.outcome import Failed, Outcome, Passed, brief, is_doubtful, is_spurious
 from compat.value import StrictValue
 
 Kind = Literal["works", "partial", "broken", "flaky", "infeasible", "unknown"]
-EvidenceKind = Literal["tested", "inferred", "declared", "none"]
+EvidenceKind = Literal["tested", "asked", "inferred", "declared", "none"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 FRESH_DAYS = 90
 # in how many runs a doubtful outcome must occur, same lock and suite, before it says something
@@ -42,8 +43,9 @@ class EvaluationContext(StrictValue, frozen=True, kw_only=True):
 class Verdict(StrictValue, frozen=True, kw_only=True):
     """What is known of a cell, and from what.
 
-    `since` is the day since when the kind holds without interruption, `latest` that of the newest
-    run that counts. `outcome` is what the newest run that counts came to; of a flaky cell, the
+    `evidence` is `tested` where a run counts, else `asked` where a resolver refused it. `since` is
+    the day since when the kind holds without interruption, `latest` that of the newest run that
+    counts. `outcome` is what the newest run that counts came to; of a flaky cell, the
     newest failure. `reasons` are sentences. `helpers` are what the tests of the suite's own files
     came to: no part of the kind.
     """
@@ -84,11 +86,15 @@ def verdict_of(
     present: EvaluationContext,
     lock_digest: str | None,
     obstacle: Obstacle | None,
+    refusal: KnownRefusal | None = None,
 ) -> Verdict:
-    """Return what the history of a cell adds up to; see `verdict`."""
+    """Return what the history of a cell adds up to; see `verdict`.
+
+    `refusal` says what a resolver came to; it counts where no run does.
+    """
     counted = history.counted
     if not counted:
-        return _untested(cell, obstacle)
+        return _untested(cell, obstacle, refusal)
     # A relaxed cell asks whether the subject works with its coordinates once other packages are
     # free to move, so one of those others in the way is no answer to it. Fresh and dated cells ask
     # about the published requirements.
@@ -345,12 +351,22 @@ def _newest_group(
     return group, since
 
 
-def _untested(cell: str, obstacle: Obstacle | None) -> Verdict:
-    if obstacle is None:
+def _untested(cell: str, obstacle: Obstacle | None, refusal: KnownRefusal | None = None) -> Verdict:
+    if obstacle is not None:
+        reasons = (obstacle.because,) if refusal is None else (obstacle.because, refusal.sentence)
+        return Verdict(cell=cell, kind="infeasible", evidence="declared", reasons=reasons)
+    if refusal is not None:
         return Verdict(
-            cell=cell, kind="unknown", evidence="none", reasons=("no run of it counts so far",)
+            cell=cell,
+            kind="broken",
+            evidence="asked" if refusal.ground == "asked" else "inferred",
+            outcome=refusal.outcome,
+            since=refusal.on,
+            reasons=(refusal.sentence,),
         )
-    return Verdict(cell=cell, kind="infeasible", evidence="declared", reasons=(obstacle.because,))
+    return Verdict(
+        cell=cell, kind="unknown", evidence="none", reasons=("no run of it counts so far",)
+    )
 
 
 def _ruled_out(obstacle: Obstacle | None) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
     index.html                         the home of all matrices
     <matrix>/index.html                the home of one; below it advise/ grid/ grid/<py3.9>/
-                                       cell/<id>/ cap/<id>/ release/<version>/ schedule/ proposals/
-                                       changes/ reliability/
+                                       cell/<id>/ cap/<id>/ release/<version>/ plain/ schedule/
+                                       proposals/ changes/ reliability/
     lock/<matrix>/<cell-id>.txt        the hash-locked requirements of a cell
     api/v1/<matrix>/... badge/<matrix>/... feed/<matrix>/... cal/<matrix>/... schema/v1/...
     card/<matrix>.svg download/<matrix>.sqlite

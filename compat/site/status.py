@@ -119,9 +119,14 @@ def place_style(entries: Sequence[Entry]) -> StatusStyle:
 
 
 def is_admitted(entries: Iterable[Entry]) -> bool:
-    """Return whether the release's own metadata admits the place of these entries."""
+    """Return whether the release's own metadata admits the place of these entries, and no resolver
+    is known to refuse it.
+    """
     return any(
-        entry.planned and entry.cell.recipe == "fresh" and entry.obstacle is None
+        entry.planned
+        and entry.cell.recipe == "fresh"
+        and entry.obstacle is None
+        and entry.refusal is None
         for entry in entries
     )
 

@@ -20,7 +20,10 @@ class Tokens:
         and the address.
         """
         self.seed = digest(
-            repr(snapshot.ask), msgspec.json.encode(snapshot.catalogue, enc_hook=str), *parts
+            repr(snapshot.ask),
+            msgspec.json.encode(snapshot.catalogue, enc_hook=str),
+            sorted(snapshot.plain.items()),
+            *parts,
         )
         self._of = {entry.cell.id: _token(entry) for entry in snapshot.known}
         self._all = digest(self.seed, day, sorted(self._of.items()))

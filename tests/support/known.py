@@ -21,6 +21,8 @@ from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.plan.cell import Cell, parse_cell
 from compat.plan.plan import plan
+from compat.results.known_refusals import with_answers
+from compat.results.plain_answers import PlainAnswer, encode_answers
 from compat.results.record import Capability, Record
 from compat.results.record_files import RecordFiles
 from compat.results.snapshot import Snapshot, snapshot
@@ -36,6 +38,13 @@ MATRIX = matrix_of(DEMO)
 CATALOGUE = catalogue_of(DEMO)
 FATES = plan(MATRIX, CATALOGUE).fates
 CELLS = tuple(fate.cell for fate in FATES)
+FRESH = tuple(cell.id for cell in CELLS if cell.recipe == "fresh")
+PLAIN_OUTCOMES = (
+    "locked",
+    "lock-fail:no-artifact(gone==4.1)",
+    "lock-fail:conflict(dep)",
+    "lock-fail:source-only(dep==1.0)",
+)
 CAPABILITIES = ("import", "sum", "mean")
 OUTCOMES = (
     "pass",
@@ -59,9 +68,11 @@ class Shelf:
         records: Iterable[Record] = (),
         locks: Iterable[Lock] = (),
         policy: Policy | None = None,
+        plain: Iterable[PlainAnswer] = (),
     ) -> None:
-        """Take all records and locks, and the matrix's policy."""
+        """Take all records and locks, the matrix's policy, and what resolvers said."""
         self.policy = policy
+        self.plain = {answer.cell: answer for answer in plain}
         self.locks = {lock.inputs.cell: lock for lock in locks}
         self._records: dict[str, tuple[Record, ...]] = {}
         for record in sorted(records, key=lambda one: one.started):
@@ -79,14 +90,9 @@ class Shelf:
         """Return what follows from it."""
         digests = {cell: lock.digest for cell, lock in self.locks.items()}
         present = EvaluationContext(suite_digest=SUITE, day=day, helpers=self.helpers)
-        return snapshot(
-            Declared(matrix=matrix, policy=self.policy),
-            CATALOGUE,
-            FATES,
-            digests,
-            self._records,
-            present,
-        )
+        declared = Declared(matrix=matrix, policy=self.policy)
+        known = snapshot(declared, CATALOGUE, FATES, digests, self._records, present)
+        return with_answers(known, self.plain)
 
 
 def lock_of(cell: str, install_as_python: str = "", **pins: str) -> Lock:
@@ -183,7 +189,18 @@ def shelves(draw: st.DrawFn) -> Shelf:
         if draw(st.booleans()):
             locks[cell.id] = lock_of(cell.id)
         records += draw(_runs(cell, locks.get(cell.id)))
-    return Shelf(records, locks.values())
+    asked = draw(st.lists(st.sampled_from(FRESH), max_size=3, unique=True))
+    plain = [answered(cell, draw(st.sampled_from(PLAIN_OUTCOMES))) for cell in asked]
+    return Shelf(records, locks.values(), plain=plain)
+
+
+def answered(
+    cell: str, outcome: str = "lock-fail:no-artifact(gone==4.1)", days_ago: int = 0
+) -> PlainAnswer:
+    """Return what a resolver said of a fresh cell, so many days before DAY."""
+    because = "" if outcome == "locked" else "there is no version of gone==4.1"
+    on = DAY - datetime.timedelta(days=days_ago)
+    return PlainAnswer(cell=cell, on=on, outcome=outcome, because=because)
 
 
 def proven(*cells: str) -> Shelf:
@@ -203,6 +220,7 @@ def repository(shelf: Shelf) -> Iterator[Path]:
         (folder / "locks").mkdir()
         for cell, lock in shelf.locks.items():
             files.write(folder / "locks" / f"{cell}.txt", encode_lock(lock))
+        files.write(folder / "plain.json", encode_answers(shelf.plain.values()))
         store = RecordFiles(folder)
         for entry in shelf.picture().known:
             for record in shelf.records(entry.cell.id):

@@ -21,7 +21,10 @@ import yaml
 HERE = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((HERE / ".github" / "workflows").glob("*.yml"))
 ACTIONS = sorted((HERE / ".github" / "actions").glob("*/action.yml"))
-STEP_KEYS = {"name", "id", "if", "uses", "with", "run", "env", "continue-on-error", "shell"}
+STEP_KEYS = {
+    *("name", "id", "if", "uses", "with", "run", "env", "continue-on-error", "shell"),
+    "timeout-minutes",
+}
 CALL_KEYS = {"name", "needs", "if", "uses", "with", "permissions"}
 # A file of the workflow's own repository, at the commit that runs.
 OWN = "$/"
@@ -250,7 +253,7 @@ class Runner:
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=300,
+            timeout=min(300, 60 * int(step.get("timeout-minutes", 5))),
             check=False,
         )
         if "id" in step:

@@ -20,6 +20,7 @@ from support.zoo import SERIES, pytest_and_its_needs, serve, wheel
 
 from compat.lock.lock_text import decode_pins
 from compat.lock.lockfile import lock_digest
+from compat.results.plain_answers import decode_answers
 from compat.results.record import decode_record
 from compat.results.record_files import RecordFiles
 
@@ -172,6 +173,13 @@ def cells_of(forge: Forge) -> list[str]:
     return [cell for row in rows for cell in row["cells"].split()]
 
 
+def plain_of(forge: Forge) -> dict[str, str]:
+    """What a resolver said of each plain install that the plan's job asked about."""
+    path = forge.artifacts / "plan" / "plain.json"
+    answers = decode_answers(path.read_text(encoding="utf-8"), path.name)
+    return {cell: answer.outcome for cell, answer in answers.items()}
+
+
 def test_the_plan_packs_what_fits_into_two_shards_and_says_what_was_left_out(night: Forge) -> None:
     plan = night.called["plan"]
     assert plan.result == "success", plan.said
@@ -182,9 +190,13 @@ def test_the_plan_packs_what_fits_into_two_shards_and_says_what_was_left_out(nig
     assert len(cells_of(night)) == 4
     assert "in run 2" in plan.said["Say what runs, and what does not"]
     assert (night.artifacts / "plan" / "catalogue.json").is_file()
-    assert {path.stem for path in (night.artifacts / "plan" / "locks").iterdir()} == set(
-        cells_of(night)
-    )
+    locks = {path.stem for path in (night.artifacts / "plan" / "locks").iterdir()}
+    assert locks == {*cells_of(night), *plain_of(night)}
+
+
+def test_the_plan_asks_what_plain_installs_come_to(night: Forge) -> None:
+    newest = {f"py{SERIES}-boat2.0-ferry{release}" for release in ("1.0", "2.0")}
+    assert plain_of(night) == dict.fromkeys(newest, "locked")
 
 
 def test_each_shard_hands_on_the_records_of_its_own_cells(night: Forge) -> None:
@@ -305,6 +317,24 @@ def test_a_plan_that_hands_on_more_than_sound_locks_is_found_out_and_nothing_els
     assert "overwritten" not in git("show", "main:matrices/ferry/catalogue.json", cwd=forged.origin)
 
 
+def test_a_plan_that_hands_on_a_forged_answer_is_found_out_and_the_sound_ones_are_kept(
+    night: Forge, tmp_path: Path
+) -> None:
+    forged = night.copy(tmp_path)
+    path = forged.artifacts / "plan" / "plain.json"
+    text = path.read_text(encoding="utf-8")
+    cell, other = sorted(plain_of(night))
+    path.write_text(text.replace(cell, f"py{SERIES}-boat1.0-ferry1.0"), encoding="utf-8")
+    forged.call(WORKFLOW, "cells", ["record"])
+    assert forged.called["record"].result == "failure"
+    said = forged.called["record"].said["Keep the sound answers about plain installs"]
+    assert "is not a plain install of this matrix" in said
+    answers = decode_answers(
+        git("show", "main:matrices/ferry/plain.json", cwd=forged.origin), path.name
+    )
+    assert set(answers) == {other}
+
+
 def test_the_records_are_committed_and_the_pages_are_published(
     recorded: Forge, tmp_path: Path
 ) -> None:
@@ -317,7 +347,9 @@ def test_the_records_are_committed_and_the_pages_are_published(
         "Update catalogue, locks and records of ferry\ngithub-actions[bot]\n"
     )
     changed = git("diff", "--name-only", "main~1", "main", cwd=recorded.origin).split()
-    assert {name.split("/")[2] for name in changed} == {"catalogue.json", "locks", "records"}
+    assert {name.split("/")[2] for name in changed} == {
+        *("catalogue.json", "locks", "plain.json", "records")
+    }
     clone = tmp_path / "clone"
     git("clone", "--quiet", str(recorded.origin), str(clone), cwd=tmp_path)
     store = RecordFiles(clone / "matrices" / "ferry")

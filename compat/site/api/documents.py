@@ -15,6 +15,7 @@ from compat.site.api.cell_documents import cell_document, cells_document, chunks
 from compat.site.api.envelope import FolderListing, dated, head
 from compat.site.api.index_documents import Advise, index_document, root_document
 from compat.site.api.openapi import DOCUMENTS, changelog, openapi, schema_file
+from compat.site.api.plain_documents import plain_document
 from compat.site.api.policy_documents import (
     minimum_document,
     proposals_document,
@@ -79,6 +80,7 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile | Made 
         "proposals": proposals_document(report),
         "advise": Advise(**dated(report), advice=advice),
         "changes": changes_document(report),
+        "plain-installs": plain_document(report),
     }
     for document, content in documents.items():
         yield SiteFile(path=api_path(name, document), content=json(content))

@@ -14,6 +14,7 @@ from compat.site.api.axis_documents import (
 from compat.site.api.cell_documents import CellDocument, Cells, MoreCells
 from compat.site.api.envelope import SCHEMA_VERSION, FolderListing
 from compat.site.api.index_documents import Advise, MatrixIndex, Root
+from compat.site.api.plain_documents import PlainInstalls
 from compat.site.api.policy_documents import MinimumDocument, Proposals, ScheduleDocument
 from compat.site.encode import json
 from compat.site.paths import schema_path
@@ -37,6 +38,7 @@ DOCUMENTS: dict[str, type[Value]] = {
     "proposals": Proposals,
     "advise": Advise,
     "changes": ChangesDocument,
+    "plain-installs": PlainInstalls,
 }
 # Where each document is; `{...}` are parts that change, as `api_path` writes them.
 PATHS: dict[str, str] = {
@@ -53,6 +55,7 @@ PATHS: dict[str, str] = {
     "/api/v1/{matrix}/proposals.json": "proposals",
     "/api/v1/{matrix}/advise.json": "advise",
     "/api/v1/{matrix}/changes.json": "changes",
+    "/api/v1/{matrix}/plain-installs.json": "plain-installs",
 }
 PROMISE = """\
 Static JSON, made anew with each edition of the site. Within `v1` keys and values of enumerations
@@ -66,6 +69,16 @@ letters, digits, `.`,
 `_`, `+` or `-` are written as `~` and two hex digits a byte."""
 # Day, version, changes.
 HISTORY = (
+    (
+        "2026-11-23",
+        1,
+        (
+            "New document `plain-installs.json`: what a plain install of each release on each"
+            " Python comes to today, by a resolver or by a run, and each cause once.",
+            "`evidence` of a cell may be `asked`: a resolver refused it, and nothing was run. Where"
+            " another cell with the same pin was refused it is `inferred`.",
+        ),
+    ),
     (
         "2026-11-22",
         1,

@@ -226,7 +226,9 @@ def _counts(places: Board) -> tuple[int, int]:
 
 
 def _says_something(entries: Sequence[Entry]) -> bool:
-    return any(entry.is_tested for entry in entries) or is_admitted(entries)
+    if any(entry.is_tested for entry in entries) or is_admitted(entries):
+        return True
+    return any(entry.refusal is not None and entry.obstacle is None for entry in entries)
 
 
 def _other_axes(matrix: Matrix) -> tuple[PackageAxis, ...]:

@@ -7,6 +7,7 @@ from compat.site.paths import page as page_path
 SECTIONS: dict[str, str] = {
     "advise": "What to install",
     "grid": "Grid",
+    "plain": "Plain install",
     "cap": "Capabilities",
     "causes": "Causes",
     "charts": "Charts",

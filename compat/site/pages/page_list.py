@@ -25,6 +25,7 @@ from compat.site.pages.home_view import home, home_views
 from compat.site.pages.menu import SECTIONS
 from compat.site.pages.neighbours import Neighbours
 from compat.site.pages.pair_view import Pairs
+from compat.site.pages.plain_view import plain_page
 from compat.site.pages.policy_view import (
     proposal_list,
     proposal_view,
@@ -82,10 +83,11 @@ def pages(edition: Edition) -> Iterator[Page]:
         yield from _sections(edition, report, tokens[report.name])
         yield from _grids(report, tokens[report.name])
         yield from _advice(edition, report, tokens[report.name])
+        yield _plain(report, tokens[report.name])
         yield from _capabilities(report, tokens[report.name])
         yield from _quarters(report, tokens[report.name])
         yield from _proposals(report, tokens[report.name])
-        yield from _releases(report, tokens[report.name])
+        yield from _releases(edition, report, tokens[report.name])
         yield from _cells(edition, report, tokens[report.name])
     yield from _aliases(edition)
 
@@ -192,6 +194,24 @@ def _advice(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterator[
         )
 
 
+def _plain(report: MatrixReport, tokens: Tokens) -> Page:
+    title, subject = report.snapshot.matrix.title, report.snapshot.matrix.subject_axis.package
+    return Page(
+        path=page(report.name, "plain"),
+        template="plain.html",
+        title=f"{title}: does a plain install work today?",
+        about=f"What pip install {subject} comes to, release by release, on each Python.",
+        view=partial(plain_page, report),
+        inputs=tokens.all,
+        matrix=report.name,
+        section="plain",
+        problem=ProblemReport(
+            facts=(("plain install of", subject),),
+            data=(api_path(report.name, "plain-installs"),),
+        ),
+    )
+
+
 def _capabilities(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
     title = report.snapshot.matrix.title
     yield Page(
@@ -272,7 +292,7 @@ def _proposals(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
         )
 
 
-def _releases(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
+def _releases(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
     known, package = release_entries(report), report.snapshot.matrix.subject_axis.package
     versions = subject_versions(report)
     for version in versions:
@@ -281,7 +301,7 @@ def _releases(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
             template="release.html",
             title=f"{package} {version}",
             about=f"What {package} {version} works with, what it requires, and what is ruled out.",
-            view=partial(release_view, report, version),
+            view=partial(release_view, edition, report, version),
             inputs=digest(tokens.of(*known.get(version, ())), versions),
             matrix=report.name,
             section="grid",

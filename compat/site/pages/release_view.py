@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from packaging.version import Version
 
 from compat.results.snapshot import Entry
-from compat.site.edition import MatrixReport, place_of
+from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.pages.grid_view import answers, label_of
 from compat.site.pages.place_view import AnswerPart, View, cell_symbol, entry_page
+from compat.site.pages.plain_view import PlainSection, plain_section
 from compat.site.paths import grid_path, page
 from compat.site.status import StatusStyle, is_admitted
 from compat.site.wording import place_words, ranges
@@ -48,6 +49,7 @@ class ReleaseView(View, frozen=True):
     yanked: bool
     requires_python: str
     requires: tuple[str, ...]
+    plain: PlainSection
     pythons: tuple[OnPython, ...]
     cells: tuple[KnownCell, ...]
     older: tuple[str, str] | None
@@ -68,7 +70,7 @@ def release_entries(report: MatrixReport) -> dict[Version, list[Entry]]:
     return entries
 
 
-def release_view(report: MatrixReport, version: Version) -> ReleaseView:
+def release_view(edition: Edition, report: MatrixReport, version: Version) -> ReleaseView:
     """Return the view of a release."""
     axis = report.snapshot.matrix.subject_axis
     versions = subject_versions(report)
@@ -85,6 +87,7 @@ def release_view(report: MatrixReport, version: Version) -> ReleaseView:
         yanked=bool(releases) and newest is None,
         requires_python="" if published is None else str(published.requires_python or ""),
         requires=() if published is None else published.requires_dist,
+        plain=plain_section(edition, report, version),
         pythons=tuple(_on_python(report, python, version) for python in reversed(report.board)),
         cells=tuple(_cell(report, entry) for entry in known),
         older=_link(report, versions[number - 1]) if number else None,

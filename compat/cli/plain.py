@@ -1,0 +1,208 @@
+"""Plain installs on the command line: `compat lock --plain` asks a resolver and keeps its answers,
+`compat show --plain` shows them, and `compat record --plain` takes those of another machine.
+"""
+
+import datetime
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from packaging.version import Version
+
+from compat import files, pipeline
+from compat.advise.proof import positions
+from compat.advise.request import Request, wanted_coordinates
+from compat.cli.machine import without_places
+from compat.cli.output import envelope, note, report, say
+from compat.errors import CompatError, DeclarationError, Fault, NothingToDo
+from compat.lock.locker import Locker
+from compat.lock.lockfile import Lock
+from compat.plan.cell import Cell
+from compat.plan.plain_cells import plain_questions
+from compat.results.plain_answers import LOCKED, PlainAnswer, decode_answers
+from compat.results.plain_installs import plain_causes, plain_installs
+from compat.run.outcome import Failed
+from compat.site.plain_words import PLAIN_STYLES, plain_line, plain_reason
+from compat.site.wording import count, listed, ranges
+from compat.workspace import Workspace
+
+# Without --most: at two seconds a question, which uv takes with a warm cache, about half an hour.
+# Chosen on 2026-11-23; the largest matrix here has 238 questions.
+MOST_QUESTIONS = 1000
+# Answers of another machine that are older are not of its run. The same as for records.
+MOST_DAYS = 7
+
+
+def ask_plain(workspace: Workspace, resolver: Locker, jobs: int, most: int, as_json: bool) -> int:
+    """Ask, keep and print each answer, and return the exit code."""
+    cells = _in_turn(workspace, _cells(workspace))[:most]
+    if not cells:
+        because = "no release admits a Python and coordinates of it"
+        message = f"matrix {workspace.name!r} has no plain install to ask about: {because}"
+        raise NothingToDo.of(message)
+
+    def asked(cell: Cell) -> tuple[PlainAnswer, Lock | None] | CompatError:
+        try:
+            return pipeline.asked_plain(workspace, cell, resolver, without_places)
+        except CompatError as error:
+            return error
+
+    answers: list[PlainAnswer] = []
+    errors: list[CompatError] = []
+    # The facts about the plan are worked out before the threads share them.
+    assert workspace.feasibility is not None
+    with ThreadPoolExecutor(jobs, thread_name_prefix="locker") as pool:
+        for answer in pool.map(asked, cells):
+            if isinstance(answer, CompatError):
+                errors.append(answer)
+                report(answer.faults)
+                continue
+            _keep(workspace, *answer)
+            answers.append(answer[0])
+            if not as_json:
+                _print_answer(answer[0])
+    faults = [fault for error in errors for fault in error.faults]
+    if as_json:
+        envelope({"answers": answers}, faults)
+    else:
+        _print_tally(answers, len(errors))
+    other = any(answer.refusal is not None for answer in answers)
+    return max((error.exit_code for error in errors), default=1 if other else 0)
+
+
+def _cells(workspace: Workspace) -> list[Cell]:
+    questions = plain_questions(workspace.feasibility)
+    return [question.cell for question in questions if question.cell is not None]
+
+
+def _in_turn(workspace: Workspace, cells: Iterable[Cell]) -> list[Cell]:
+    """The cells in the order in which they are asked: those never asked, newest release first, then
+    the oldest answers.
+    """
+    answers = workspace.plain_answers
+    newest_first = list(cells)[::-1]
+    unasked = [cell for cell in newest_first if cell.id not in answers]
+    known = [cell for cell in newest_first if cell.id in answers]
+    return [*unasked, *sorted(known, key=lambda cell: answers[cell.id].on)]
+
+
+def _keep(workspace: Workspace, answer: PlainAnswer, lock: Lock | None) -> None:
+    if lock is not None and lock != workspace.lock(answer.cell):
+        workspace.keep_lock(answer.cell, lock)
+    workspace.keep_plain([answer])
+
+
+def _print_answer(answer: PlainAnswer) -> None:
+    say(f"{answer.cell}  {answer.outcome}{f': {answer.because}' if answer.because else ''}")
+
+
+def _print_tally(answers: list[PlainAnswer], errors: int) -> None:
+    """Print how many were asked, and each cause of refusals once."""
+    tally = Counter(answer.outcome for answer in answers)
+    for outcome, number in tally.most_common():
+        note(f"{number:>5,}  {outcome}")
+    without = f", {errors:,} without an answer" if errors else ""
+    note(f"{count(len(answers) + errors, 'plain install')} asked{without}")
+
+
+def show_plain(workspace: Workspace, as_json: bool) -> None:
+    """Print what is known of plain installs: each cause once, or with JSON each install too."""
+    installs = plain_installs(workspace.snapshot)
+    causes = plain_causes(installs)
+    if as_json:
+        envelope({"matrix": workspace.name, "installs": installs, "causes": causes})
+        return
+    releases = list(dict.fromkeys(install.release for install in installs))
+    for cause in causes:
+        on = "" if cause.on is None else f", as of {_days(cause.on)}"
+        say(
+            f"{count(cause.count, 'plain install')}: {PLAIN_STYLES[cause.state].word}{on}:"
+            f" {plain_reason(cause)}"
+        )
+        if "-fail:" in cause.outcome:
+            say(f"  {cause.outcome}, such as: {cause.example}")
+        for python, versions in cause.releases.items():
+            say(f"  Python {python}: {ranges(versions, releases)}")
+
+
+def _days(days: tuple[datetime.date, datetime.date]) -> str:
+    first, last = days
+    return str(last) if first == last else f"{first} to {last}"
+
+
+def advised_plain(workspace: Workspace, request: Request) -> list[str]:
+    """Return what a plain install does of the one release that a request names, a line for each
+    answer; nothing where it names none.
+    """
+    snapshot = workspace.snapshot
+    wanted = {want.axis.name for want in request.wants}
+    subject, python = snapshot.matrix.subject, snapshot.matrix.interpreters.name
+    if subject not in wanted:
+        return []
+    asked = wanted_coordinates(request, positions(snapshot), snapshot.catalogue)
+    if len(asked[subject]) != 1:
+        return []
+    lines: dict[str, list[str]] = {}
+    for install in plain_installs(snapshot):
+        pair = (Version(install.release), Version(install.python))
+        if pair[0] in asked[subject] and (python not in wanted or pair[1] in asked[python]):
+            lines.setdefault(plain_line(install), []).append(install.python)
+    return [f"Python {listed(pythons)}: {line}" for line, pythons in lines.items()]
+
+
+def take_plain(workspace: Workspace, path: Path, as_json: bool) -> int:
+    """Keep the sound answers of a file that another machine made, name the others, and return the
+    exit code.
+
+    An answer is sound when it is about a plain install of this checkout, of today or at most
+    MOST_DAYS days old, newer than the one that is kept, and, where it says that a resolver found
+    packages, its lock is kept here.
+    """
+    handed = decode_answers(files.read(path).decode(errors="replace"), path.name)
+    planned = {cell.id for cell in _cells(workspace)}
+    taken: list[PlainAnswer] = []
+    faults: list[Fault] = []
+    for answer in handed.values():
+        before = workspace.plain_answers.get(answer.cell)
+        if answer == before:
+            continue
+        why = _unsound(workspace, answer, before, planned)
+        if why:
+            place = f"{path.name}: {answer.cell}"
+            faults.append(Fault(code=DeclarationError.code, path=place, message=why))
+        else:
+            taken.append(_republished(answer))
+    if taken:
+        workspace.keep_plain(taken)
+    if as_json:
+        envelope({"kept": taken, "refused": [fault.path for fault in faults]}, faults)
+    report(faults)
+    note(f"{count(len(taken), 'answer')} kept, {len(faults)} refused")
+    return 1 if faults else 0
+
+
+def _unsound(
+    workspace: Workspace, answer: PlainAnswer, before: PlainAnswer | None, planned: set[str]
+) -> str:
+    """Why an answer of another machine is not kept; empty when it is."""
+    if answer.cell not in planned:
+        return "is not a plain install of this matrix"
+    age = (workspace.day - answer.on).days
+    if not -1 <= age <= MOST_DAYS:
+        return f"is of {answer.on}, and answers of the last {MOST_DAYS} days are taken"
+    if before is not None and answer.on < before.on:
+        return f"is of {answer.on}, and one of {before.on} is kept"
+    if answer.refusal is None and answer.cell not in workspace.lock_digests:
+        return "says that packages were found, and its lock is not here"
+    return ""
+
+
+def _republished(answer: PlainAnswer) -> PlainAnswer:
+    """An answer of another machine, its words redacted here once more."""
+    refusal = answer.refusal
+    if refusal is None:
+        return PlainAnswer(cell=answer.cell, on=answer.on, outcome=LOCKED)
+    failed = Failed(stage="lock", cause=refusal.cause, subject=without_places(refusal.subject))
+    because = without_places(answer.because)
+    return PlainAnswer(cell=answer.cell, on=answer.on, outcome=str(failed), because=because)

@@ -1,0 +1,206 @@
+"""The `site` room's plain installs: a release's own section, and the page of all releases."""
+
+import datetime
+from collections.abc import Sequence
+
+from packaging.version import Version
+
+from compat.advise.commands import FOLDER, pip_lines
+from compat.results.plain_installs import PlainCause, PlainInstall, plain_causes, plain_installs
+from compat.site.edition import Edition, MatrixReport
+from compat.site.exports.lock_files import whereabouts
+from compat.site.pages.place_view import View
+from compat.site.paths import api_path, cell_page, page
+from compat.site.plain_words import (
+    PLAIN_STYLES,
+    PlainStyle,
+    plain_command,
+    plain_reason,
+    plain_subject,
+    works_instead,
+)
+from compat.site.status import StatusStyle, style_of
+from compat.site.wording import listed, ranges
+
+
+class PlainInstead(View, frozen=True):
+    """A tested combination of the release on that Python: its page, how it is shown, and the
+    shortest command.
+    """
+
+    path: str
+    style: StatusStyle
+    command: str
+
+
+class PlainRow(View, frozen=True):
+    """A plain install on one Python; `said` is what the resolver said, where that is more."""
+
+    python: str
+    style: PlainStyle
+    reason: str
+    said: str
+    on: datetime.date | None
+    is_run: bool
+    witness: str
+    instead: PlainInstead | None
+
+
+class PlainSection(View, frozen=True):
+    """The section of a release's page: the command, and its answers by Python, newest first."""
+
+    command: str
+    rows: tuple[PlainRow, ...]
+    path: str
+
+
+class CauseOfPlain(View, frozen=True):
+    """A cause, with its releases by Python as ranges."""
+
+    style: PlainStyle
+    reason: str
+    outcome: str
+    example: str
+    first: datetime.date | None
+    last: datetime.date | None
+    count: int
+    releases: tuple[tuple[str, str], ...]
+
+
+class PlainCell(View, frozen=True):
+    """A field of the table: how it is shown, and what a refusal is about."""
+
+    style: PlainStyle
+    subject: str
+
+
+class ReleasesAlike(View, frozen=True):
+    """Neighbouring releases with the same answers, newest first, each with its page; `words` names
+    them.
+    """
+
+    words: str
+    path: str
+    answers: tuple[PlainCell, ...]
+
+
+class PlainPage(View, frozen=True):
+    """All plain installs: by cause, and as a table."""
+
+    package: str
+    pythons: tuple[str, ...]
+    causes: tuple[CauseOfPlain, ...]
+    rows: tuple[ReleasesAlike, ...]
+    count: int
+    asked: int
+    first: datetime.date | None
+    last: datetime.date | None
+    data: str
+
+
+def plain_section(edition: Edition, report: MatrixReport, version: Version) -> PlainSection:
+    """Return the section of a release's page."""
+    installs = [i for i in plain_installs(report.snapshot) if i.release == str(version)]
+    installs.sort(key=lambda install: Version(install.python), reverse=True)
+    return PlainSection(
+        command=plain_command(report.snapshot.matrix.subject_axis.package, str(version)),
+        rows=tuple(_row(edition, report, install) for install in installs),
+        path=page(report.name, "plain"),
+    )
+
+
+def plain_page(report: MatrixReport) -> PlainPage:
+    """Return the page of all releases."""
+    installs = plain_installs(report.snapshot)
+    releases = [str(v) for v in sorted({Version(install.release) for install in installs})]
+    pythons = [str(v) for v in sorted({Version(install.python) for install in installs})]
+    answers = report.snapshot.plain
+    days = [answers[i.cell].on for i in installs if i.cell in answers]
+    return PlainPage(
+        package=report.snapshot.matrix.subject_axis.package,
+        pythons=tuple(pythons),
+        causes=tuple(_cause(cause, releases) for cause in plain_causes(installs)),
+        rows=tuple(_alike(report, installs, releases, pythons)),
+        count=len(installs),
+        asked=len(days),
+        first=min(days, default=None),
+        last=max(days, default=None),
+        data=api_path(report.name, "plain-installs"),
+    )
+
+
+def _row(edition: Edition, report: MatrixReport, install: PlainInstall) -> PlainRow:
+    return PlainRow(
+        python=install.python,
+        style=PLAIN_STYLES[install.state],
+        reason=plain_reason(install),
+        said=install.because if install.state in ("refused", "needs-build") else "",
+        on=install.on,
+        is_run=install.ground == "run",
+        witness=install.witness,
+        instead=_instead(edition, report, install),
+    )
+
+
+def _instead(edition: Edition, report: MatrixReport, install: PlainInstall) -> PlainInstead | None:
+    proof = None if install.state == "works" else works_instead(report.advisor, install)
+    if proof is None:
+        return None
+    lock = report.locks[proof.id]
+    line = pip_lines(lock, whereabouts(edition, report, lock))[-1]
+    return PlainInstead(
+        path=cell_page(proof.cell),
+        style=style_of(report.snapshot.by_id[proof.id]),
+        command=line.removeprefix(f"{FOLDER}/bin/"),
+    )
+
+
+def _cause(cause: PlainCause, releases: Sequence[str]) -> CauseOfPlain:
+    return CauseOfPlain(
+        style=PLAIN_STYLES[cause.state],
+        reason=plain_reason(cause),
+        outcome=cause.outcome if "-fail:" in cause.outcome else "",
+        example=cause.example,
+        first=None if cause.on is None else cause.on[0],
+        last=None if cause.on is None else cause.on[1],
+        count=cause.count,
+        releases=_by_python(cause, releases),
+    )
+
+
+def _by_python(cause: PlainCause, releases: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """The Pythons with the same releases together: `3.9 and 3.10`, `0.63.0 to 0.87.0`."""
+    pythons: dict[str, list[str]] = {}
+    for python, versions in cause.releases.items():
+        pythons.setdefault(ranges(versions, releases), []).append(python)
+    return tuple((listed(alike), versions) for versions, alike in pythons.items())
+
+
+def _alike(
+    report: MatrixReport,
+    installs: Sequence[PlainInstall],
+    releases: Sequence[str],
+    pythons: Sequence[str],
+) -> list[ReleasesAlike]:
+    """The releases, newest first, neighbours with the same answers in one row."""
+    by_pair = {(install.release, install.python): install for install in installs}
+    rows: list[tuple[list[str], tuple[PlainCell, ...]]] = []
+    for release in reversed(releases):
+        answers = tuple(_cell(by_pair[release, python]) for python in pythons)
+        if rows and rows[-1][1] == answers:
+            rows[-1][0].append(release)
+        else:
+            rows.append(([release], answers))
+    return [
+        ReleasesAlike(
+            words=ranges(alike, releases),
+            path=page(report.name, "release", alike[0]),
+            answers=answers,
+        )
+        for alike, answers in rows
+    ]
+
+
+def _cell(install: PlainInstall) -> PlainCell:
+    subject = plain_subject(install) if install.state in ("refused", "needs-build") else ""
+    return PlainCell(style=PLAIN_STYLES[install.state], subject=subject)

@@ -1,0 +1,150 @@
+"""Plain installs on pages and in the API: what is refused is nowhere called declared."""
+
+import json
+import re
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from support.editions import edition, files
+from support.known import CELLS, Shelf, answered, lock_of, ran, repository, shelves
+
+from compat.cli.options import workspace_of
+from compat.cli.verdicts import verdict_row
+from compat.results.plain_installs import plain_installs
+from compat.results.representative import representative
+from compat.site.api.documents import api
+from compat.site.edition import Edition, place_of
+from compat.site.pages.grid_view import grid
+from compat.site.pages.page_list import pages
+from compat.site.pages.release_view import release_view
+from compat.site.pages.render import Printer, assets
+from compat.site.status import STYLES, is_admitted, place_style
+
+CELL = "py3.8-dep1-demo1.0"
+SLOW = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def page(of: Edition, path: str) -> str:
+    (only,) = (one for one in pages(of) if one.path == path)
+    return Printer(of, assets()).html(only).decode()
+
+
+def text(markup: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", markup).split())
+
+
+def document(of: Edition) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(files(of, api)["api/v1/demo/plain-installs.json"])
+    return found
+
+
+def test_the_page_of_a_release_answers_whether_a_plain_install_works() -> None:
+    of = edition(Shelf(plain=[answered(CELL)]))
+    said = text(page(of, "demo/release/1.0/index.html"))
+    assert "Does a plain install work today?" in said
+    assert "pip install demo==1.0" in said
+    assert "⊗ refused" in said
+    assert "the package index has no gone==4.1" in said
+    assert "asked 20 November 2026" in said
+
+
+def test_a_refused_release_names_the_tested_combination_and_its_shortest_command() -> None:
+    shelf = Shelf(
+        [ran(lock_of("py3.8-dep2-demo1.0+relaxed"))],
+        [lock_of("py3.8-dep2-demo1.0+relaxed")],
+        plain=[answered(CELL)],
+    )
+    of = edition(shelf)
+    said = text(page(of, "demo/release/1.0/index.html"))
+    assert "python -m pip install --no-deps --require-hashes -r" in said
+    row = next(one for one in document(of)["installs"] if one["cell"] == CELL)
+    assert row["state"] == "refused"
+    assert row["instead"] == {
+        "cell": "py3.8-dep2-demo1.0+relaxed",
+        "verdict": "works",
+        "lock": "lock/demo/py3.8-dep2-demo1.0+relaxed.txt",
+    }
+
+
+def test_the_page_of_all_releases_has_each_cause_once_and_each_release_on_each_python() -> None:
+    of = edition(Shelf(plain=[answered(CELL), answered("py3.9-dep2-demo2.0", "locked")]))
+    said = text(page(of, "demo/plain/index.html"))
+    assert said.count("No set of packages satisfies it: the package index has no gone==4.1.") == 1
+    assert "○ resolves, not run" in said
+    assert "“resolves” does not mean “works”" in said
+    assert {(one["release"], one["python"]) for one in document(of)["installs"]} == {
+        (str(cell.on("demo").version), str(cell.on("python").version)) for cell in CELLS
+    }
+
+
+@given(shelf=shelves())
+@SLOW
+def test_what_is_known_to_be_refused_is_nowhere_called_declared(shelf: Shelf) -> None:
+    of = edition(shelf)
+    (report,) = of.reports
+    refused = [
+        entry
+        for entry in report.snapshot.entries
+        if entry.refusal is not None and not entry.is_tested
+    ]
+    releases = {
+        str(version): release_view(of, report, version)
+        for version in {entry.cell.on("demo").version for entry in report.snapshot.entries}
+    }
+    for entry in refused:
+        entries = report.places[place_of(entry.cell)]
+        assert not is_admitted(entries)
+        assert place_style(entries) != STYLES["declared"]
+        at = {coordinate.axis: str(coordinate.version) for coordinate in entry.cell.coordinates}
+        (row,) = (one for one in releases[at["demo"]].pythons if one.python == at["python"])
+        assert at["dep"] not in row.declared.split(", ")
+        shown = grid(report, entry.cell.on("python").version)
+        for line in shown.rows:
+            assert line.version != at["demo"] or at["dep"] not in line.declared.split(", ")
+        assert entry.verdict.kind == ("infeasible" if entry.obstacle else "broken")
+        assert any(str(entry.refusal.on) in reason for reason in entry.verdict.reasons)
+
+
+@given(shelf=shelves())
+@SLOW
+def test_api_pages_and_command_line_say_the_same_of_a_plain_install(shelf: Shelf) -> None:
+    of = edition(shelf)
+    (report,) = of.reports
+    installs = plain_installs(report.snapshot)
+    made = document(of)
+    assert [(one["cell"], one["state"], one["outcome"]) for one in made["installs"]] == [
+        (one.cell, one.state, one.outcome) for one in installs
+    ]
+    assert sum(cause["count"] for cause in made["causes"]) == len(installs)
+    with repository(shelf) as root:
+        workspace = workspace_of("demo", root)
+        workspace.day = report.snapshot.day
+        for install in installs:
+            entry = report.snapshot.by_id.get(install.cell)
+            if entry is None or install.cell not in workspace.known_ids():
+                continue
+            assert verdict_row(workspace, install.cell)["verdict"] == entry.verdict.kind
+
+
+@pytest.mark.parametrize("outcome", ["locked", "lock-fail:no-artifact(gone==4.1)"])
+def test_no_page_says_that_what_no_suite_ran_in_works(outcome: str) -> None:
+    of = edition(Shelf(plain=[answered(CELL, outcome)]))
+    (report,) = of.reports
+    best = representative(report.places[CELL])
+    assert best.verdict.kind != "works"
+    assert not any(one["state"] == "works" for one in document(of)["installs"])
+
+
+def test_a_release_without_a_wheel_for_the_python_is_not_called_gone() -> None:
+    because = "dep>=1 has no wheels with a matching Python ABI tag (e.g., `cp313`)"
+    lacking = msgspec.structs.replace(
+        answered(CELL, "lock-fail:no-artifact(dep>=1)"), because=because
+    )
+    of = edition(Shelf(plain=[lacking]))
+    said = text(page(of, "demo/plain/index.html"))
+    assert "The package index has no wheel of dep&gt;=1 for this Python." in said
+    assert "the package index has no dep" not in said
