@@ -5,7 +5,7 @@ The clock, the environment and the cache folder are given to it.
 
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import msgspec
@@ -14,14 +14,15 @@ from packaging.utils import canonicalize_name
 from compat.declare.capabilities import Described, described, helper_ids
 from compat.declare.load import Declared, load
 from compat.declare.matrix import Matrix
-from compat.declare.suite import SETTINGS, suite_faults
+from compat.declare.suite import suite_faults
 from compat.errors import DeclarationError, Fault, UsageError
 from compat.files import read, read_if_there, write
 from compat.index.discover import discover
 from compat.index.kept import decode_catalogue
 from compat.index.pypi import PyPISource
 from compat.index.release import Catalogue
-from compat.index.settings import IndexSettings, settings
+from compat.index.settings import IndexOptions, IndexSettings, settings
+from compat.lock.brought import brought_by
 from compat.lock.lock_text import decode_lock, encode_lock, read_digest
 from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES, Cell, parse_cell
@@ -36,21 +37,10 @@ from compat.results.record import Record
 from compat.results.record_files import RecordFiles
 from compat.results.snapshot import Snapshot, snapshot
 from compat.results.verdict import EvaluationContext, Verdict, verdict
-from compat.run.suitefiles import suite_digest
-from compat.value import Value
+from compat.run.suitefiles import python_texts, settings_texts, suite_digest
 
 CATALOGUE = "catalogue.json"
 PLAIN = "plain.json"
-
-
-class IndexOptions(Value, frozen=True, kw_only=True):
-    """Which package index to ask, where it is not the one that pip is configured for; `refresh`
-    passes over the cache.
-    """
-
-    index_url: str | None = None
-    extra_index_urls: tuple[str, ...] = ()
-    refresh: bool = False
 
 
 class Workspace:
@@ -79,6 +69,7 @@ class Workspace:
         self._cache = cache
         self._options = index or IndexOptions()
         self._notify = notify
+        self._facts: dict[int, Feasibility] = {}
 
     @property
     def name(self) -> str:
@@ -111,12 +102,7 @@ class Workspace:
     @cached_property
     def suite_texts(self) -> dict[str, str]:
         """The Python files of the suite, by their path below it."""
-        return {
-            path.relative_to(self.suite_folder).as_posix(): path.read_text(
-                encoding="utf-8", errors="replace"
-            )
-            for path in sorted(self.suite_folder.rglob("*.py"))
-        }
+        return python_texts(self.suite_folder)
 
     @cached_property
     def described(self) -> tuple[Described, ...]:
@@ -127,11 +113,11 @@ class Workspace:
         """Return what is wrong with the suite, as far as it can be known without a cell."""
         texts = None
         if self.suite_folder.is_dir():
-            own_settings = read_if_there(self.suite_folder / SETTINGS)
-            texts = dict(self.suite_texts)
-            if own_settings is not None:
-                texts[SETTINGS] = own_settings.decode(errors="replace")
-        return suite_faults(self.matrix, texts, f"matrices/{self.name}/matrix.toml")
+            texts = self.suite_texts | settings_texts(self.suite_folder)
+        path = f"matrices/{self.name}/matrix.toml"
+        locks = (kept_lock(lock_path) for _, lock_path in self.lock_paths())
+        brought = cache(lambda: brought_by(self.kept_catalogue, locks))
+        return suite_faults(self.matrix, texts, path, brought)
 
     # The index and the catalogue.
 
@@ -199,10 +185,18 @@ class Workspace:
         )
         return self.catalogue
 
-    @cached_property
+    @property
     def feasibility(self) -> Feasibility:
         """What the rules and the index's catalogue say about cells."""
-        return Feasibility(self.matrix, self.catalogue)
+        return self.facts_of(self.catalogue)
+
+    def facts_of(self, catalogue: Catalogue) -> Feasibility:
+        """Return what the rules and that catalogue say about cells, made once."""
+        facts = self._facts.get(id(catalogue))
+        if facts is None:
+            # It holds the catalogue, so that no other gets its id.
+            facts = self._facts[id(catalogue)] = Feasibility(self.matrix, catalogue)
+        return facts
 
     def _noted(self, catalogue: Catalogue) -> Catalogue:
         """Tell the reader which pages are stale and which files were set aside."""
@@ -238,6 +232,10 @@ class Workspace:
         """Return the text of a cell's lock; None when it has none."""
         path = self.lock_path(cell)
         return path.read_text(encoding="utf-8") if path.exists() else None
+
+    def declaration(self) -> str:
+        """Return the text of its matrix.toml."""
+        return read(self.matrix_path).decode(errors="replace")
 
     def keep_lock(self, cell: str, lock: Lock) -> None:
         """Write a cell's lock."""
@@ -340,7 +338,7 @@ class Workspace:
         """The fates of those of the cells that are in the plan of the catalogue."""
         if catalogue is None:
             return
-        facts = Feasibility(self.matrix, catalogue)
+        facts = self.facts_of(catalogue)
         coordinates = {
             coordinate
             for axis in self.matrix.axes

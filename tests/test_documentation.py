@@ -16,7 +16,7 @@ from typer.main import get_command
 
 from compat.cli.app import app
 from compat.cli.machine import interpreter
-from compat.results.verdict import KINDS
+from compat.results.run_group import KINDS
 from compat.run.outcome import CAUSES
 from compat.site.pages.render import documentation_html
 from compat.site.paths import about_path

@@ -4,7 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from compat.workspace import kept_lock
+from compat.results.attribution import holds
+from compat.results.record_files import RecordFiles
+from compat.results.refuted import refuted
+from compat.results.snapshot import Entry, Snapshot
+from compat.workspace import Workspace, kept_lock
 
 MATRICES = Path(__file__).parent.parent / "matrices"
 LOCKS = [
@@ -23,3 +27,60 @@ def test_a_kept_lock_is_whole_and_names_neither_host_nor_path(path: Path) -> Non
     text = path.read_text(encoding="utf-8")
     assert "://" not in text
     assert " /" not in text
+
+
+@pytest.fixture(scope="module")
+def tff(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    """What the committed records say, on the day of the newest one."""
+    cache = tmp_path_factory.mktemp("cache")
+    store = RecordFiles(MATRICES / "tff")
+    newest = max(record.started for cell in store.cells() for record in store.records(cell))
+    return Workspace(MATRICES / "tff", newest.date(), lambda: cache).known
+
+
+def test_no_record_refutes_a_known_issue(tff: Snapshot) -> None:
+    verdicts = {entry.cell.id: entry.verdict for entry in tff.known}
+    assert not list(refuted(tff.matrix, verdicts))
+
+
+def test_what_fails_by_a_combination_of_the_first_matrix_is_declared(tff: Snapshot) -> None:
+    # A failure that nobody has declared is news: read its source, then declare it, or say here
+    # that its cause is not known yet.
+    unexplained = {
+        (entry.cell.id, name)
+        for entry in tff.known
+        for name in entry.verdict.failing("unexplained")
+    }
+    assert not unexplained
+
+
+def test_faults_of_a_release_make_no_cell_of_the_first_matrix_partial(tff: Snapshot) -> None:
+    by_kind: dict[str, list[Entry]] = {}
+    for entry in tff.known:
+        by_kind.setdefault(entry.verdict.kind, []).append(entry)
+    print({kind: len(entries) for kind, entries in sorted(by_kind.items())})
+    for entry in by_kind["partial"]:
+        print(entry.cell.id, entry.verdict.failing("combination"), entry.verdict.score.words)
+        assert entry.verdict.failing("combination")
+    assert by_kind["works"]
+    for entry in by_kind["works"]:
+        assert entry.verdict.score.combination == 0
+        assert entry.verdict.score.finished
+        assert {fault.fault for fault in entry.verdict.faults} <= {"release", "index"}
+    for entry in by_kind["broken"]:
+        assert not entry.verdict.capabilities
+
+
+def test_each_known_capability_of_the_first_matrix_fails_where_its_entry_says(
+    tff: Snapshot,
+) -> None:
+    for issue in tff.matrix.known:
+        statuses = {
+            capability.status
+            for entry in tff.known
+            if holds(issue, entry.cell)
+            for capability in entry.verdict.capabilities
+            if capability.id == issue.capability
+        }
+        assert not issue.capability or "no" in statuses
+        assert "yes" not in statuses

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from compat.advise.compared import alternatives, trade_off
-from compat.advise.lifted import Lifted, lifted
+from compat.advise.lifted import Lifted
 from compat.advise.obstruction import obstructions
-from compat.advise.proof import Ranks, TestedCombination, matching, proofs
+from compat.advise.proof import Ranks, TestedCombination, is_recipe_admitted, matching, proofs
 from compat.advise.published import AsPublished, as_published
 from compat.advise.request import Request, Want, label, wanted_coordinates
 from compat.lock.lockfile import Lock
@@ -17,14 +17,16 @@ from compat.value import Value
 
 
 class Card(Value, frozen=True):
-    """A proven combination as it is recommended: the proof, its lock, what was lifted, what a plain
-    install does.
-    """
+    """A proven combination as it is recommended: the proof, its lock, what a plain install does."""
 
     proof: TestedCombination
     lock: Lock
-    lifted: tuple[Lifted, ...]
     published: AsPublished
+
+    @property
+    def lifted(self) -> tuple[Lifted, ...]:
+        """The published requirements that the lock does not keep."""
+        return self.proof.lifted
 
 
 class Alternative(Value, frozen=True):
@@ -79,12 +81,12 @@ class Advisor:
 
     def answer(self, request: Request) -> Recommended | Unproven:
         """Return the best proven combination that meets the request, or what is in the way of
-        one.
+        one. Neither it nor an alternative is dominated by another that meets the request.
         """
         fitting, matrix = self.fitting(request), self.snapshot.matrix
         if not fitting:
             return self._unproven(request)
-        best, *others = fitting
+        best, *others = self.ranks.undominated(fitting, request.goal)
         return Recommended(
             request=request,
             best=self.card(best),
@@ -105,13 +107,9 @@ class Advisor:
 
     def card(self, proof: TestedCombination) -> Card:
         """Return a proof with all that is recommended with it."""
-        lock = self._locks[proof.id]
         return Card(
             proof=proof,
-            lock=lock,
-            lifted=()
-            if proof.is_published
-            else lifted(self.snapshot.feasibility, proof.cell, lock),
+            lock=self._locks[proof.id],
             published=as_published(self.snapshot, proof.cell),
         )
 
@@ -127,14 +125,18 @@ class Advisor:
         )
 
     def _changes(self, proof: TestedCombination, request: Request) -> Iterator[str]:
+        if not is_recipe_admitted(proof.cell, request):
+            yield "with changed dependency pins"
         for want in proof.unmet(request):
             version = proof.version(want.axis.name)
-            yield f"use {label(want.axis)} {version} ({self._refusal(want)})"
+            yield f"use {label(want.axis)} {version} ({self.refusal(want)})"
         for need in proof.lacking(request):
             yield f"without {need}"
 
-    def _refusal(self, want: Want) -> str:
-        """Why not what is wanted of one axis: `3.12 is not supported`."""
+    def refusal(self, want: Want) -> str:
+        """Return why something else is offered than is wanted of one axis: `3.12 is not
+        supported`.
+        """
         text = str(want.specifier)
         exact = text.removeprefix("==") if text.count(",") == 0 else text
         alone = Request(wants=(want,))

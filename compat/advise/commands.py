@@ -1,13 +1,28 @@
-"""The `advise` room's commands: how to install exactly what a lock pins, with uv and with pip."""
+"""The `advise` room's commands: how to install exactly what a lock pins, and to see that it works.
 
+Site, API and command line print the lines that are made here: with uv, with pip, in a project of
+one's own, in a notebook of Colab, and in a Dockerfile.
+"""
+
+from collections.abc import Iterator
 from shlex import quote
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from compat.declare.matrix import Matrix
 from compat.declare.parsing import minor_series
 from compat.lock.lock_text import encode_pin
 from compat.lock.lockfile import Lock
 from compat.value import Value
 
-FOLDER = "cell"
+# The first with importlib.metadata in the standard library:
+# https://docs.python.org/3/library/importlib.metadata.html
+_WITH_METADATA = Version("3.8")
+# A marker that holds nowhere: uv takes the package out of the tree.
+# https://docs.astral.sh/uv/concepts/resolution/#dependency-overrides
+_NOWHERE = "python_version < '0'"
 
 
 class Whereabouts(Value, frozen=True):
@@ -23,46 +38,75 @@ class Whereabouts(Value, frozen=True):
     pins: str = ""
     given: str = ""
 
+    @property
+    def is_address(self) -> bool:
+        """Whether it must be fetched."""
+        return "://" in self.lock
+
 
 class Commands(Value, frozen=True):
-    """The lines that make the virtual environment `cell` and install the lock into it."""
+    """The lines that make the virtual environment `folder`, install the lock into it, activate it,
+    and import the subject and print its version.
 
+    `uv`, `pip` and `project` are for a shell; `colab` is a cell of a notebook, `docker` a
+    Dockerfile. `pyproject` is what `project` needs in a pyproject.toml of uv; both are empty where
+    the release does not admit the Python, because uv then refuses it in a project. `platform` is
+    where the lock installs.
+    """
+
+    folder: str
+    platform: str
     uv: tuple[str, ...]
     pip: tuple[str, ...]
+    pyproject: tuple[str, ...]
+    project: tuple[str, ...]
+    colab: tuple[str, ...]
+    docker: tuple[str, ...]
 
 
-def commands(lock: Lock, at: Whereabouts) -> Commands:
-    """Return the commands that install a lock, as a shell takes them."""
-    return Commands(uv=uv_lines(lock, at), pip=pip_lines(lock, at))
-
-
-def uv_lines(lock: Lock, at: Whereabouts) -> tuple[str, ...]:
-    """Return the commands with uv, which fetches the interpreter too."""
-    install = f"uv pip install --python {FOLDER} --no-deps --require-hashes"
-    first = f"uv venv --python {series(lock)} {FOLDER}"
-    if not in_two_steps(lock):
-        return first, f"{install} -r {quote(at.lock)}"
-    pins, subject_file = at.pins or "pins.txt", at.given or "given.txt"
-    return (
-        first,
-        *(() if at.pins and at.given else _split(lock, at.lock)),
-        f"{install} -r {quote(pins)}",
-        f"{install} --python-version {lock.inputs.install_as_python} -r {quote(subject_file)}",
-    )
-
-
-def pip_lines(lock: Lock, at: Whereabouts) -> tuple[str, ...]:
-    """Return the commands with pip; what declares no such Python is let in, and exact pins leave no
-    choice.
-    """
-    ignoring = " --ignore-requires-python" if in_two_steps(lock) else ""
-    return (
-        f"python{series(lock)} -m venv {FOLDER}",
-        (
-            f"{FOLDER}/bin/python -m pip install --no-deps --require-hashes{ignoring} -r"
-            f" {quote(at.lock)}"
+def commands(lock: Lock, at: Whereabouts, matrix: Matrix) -> Commands:
+    """Return the commands that install a lock of a matrix."""
+    target, smoke = folder(lock), smoke_test(lock, matrix)
+    used = (f"source {target}/bin/activate", f"python -c {quote(smoke)}")
+    is_admitted = not in_two_steps(lock)
+    return Commands(
+        folder=target,
+        platform=platform_words(lock),
+        uv=(*_uv_lines(lock, at), *used),
+        pip=(*_pip_lines(lock, at), *used),
+        pyproject=tuple(_pyproject(lock)) if is_admitted else (),
+        project=tuple(_project(lock, at, matrix, smoke)) if is_admitted else (),
+        colab=tuple(
+            f"!{line}"
+            for line in (
+                "pip install --quiet uv",
+                *_uv_lines(lock, at),
+                f"{target}/bin/python -c {quote(smoke)}",
+            )
         ),
+        docker=tuple(_docker(lock, at, smoke)),
     )
+
+
+def folder(lock: Lock) -> str:
+    """Return the name of the environment's folder: the place of the cell, the subject first."""
+    return "-".join(reversed(lock.inputs.cell.partition("+")[0].split("-")))
+
+
+def smoke_test(lock: Lock, matrix: Matrix) -> str:
+    """Return the Python code that imports the subject and prints its version."""
+    package = matrix.subject_axis.package
+    module = matrix.suite.module or canonicalize_name(package).replace("-", "_")
+    if lock.inputs.python < _WITH_METADATA:
+        return f'import {module}; print("{module} imported")'
+    return f'import {module}; from importlib.metadata import version; print(version("{package}"))'
+
+
+def platform_words(lock: Lock) -> str:
+    """Return where a lock installs, in words: `Linux x86-64, glibc 2.31 or newer`."""
+    architecture, _, system = lock.inputs.platform.partition("-")
+    glibc = system.removeprefix("manylinux_").replace("_", ".")
+    return f"Linux {architecture.replace('_', '-')}, glibc {glibc} or newer"
 
 
 def series(lock: Lock) -> str:
@@ -86,6 +130,94 @@ def parts(lock: Lock) -> tuple[str, str]:
         for side in (False, True)
     )
     return rest, subject
+
+
+def _uv_lines(lock: Lock, at: Whereabouts) -> tuple[str, ...]:
+    """The environment and its packages with uv, which fetches the interpreter too."""
+    target = folder(lock)
+    install = f"uv pip install --python {target} --no-deps --require-hashes"
+    first = f"uv venv --python {series(lock)} {target}"
+    if not in_two_steps(lock):
+        return first, f"{install} -r {quote(at.lock)}"
+    pins, subject_file = at.pins or "pins.txt", at.given or "given.txt"
+    return (
+        first,
+        *(() if at.pins and at.given else _split(lock, at.lock)),
+        f"{install} -r {quote(pins)}",
+        f"{install} --python-version {lock.inputs.install_as_python} -r {quote(subject_file)}",
+    )
+
+
+def _pip_lines(lock: Lock, at: Whereabouts) -> tuple[str, ...]:
+    target = folder(lock)
+    return (
+        f"python{series(lock)} -m venv {target}",
+        f"{target}/bin/python -m {_pip_install(lock)} -r {quote(at.lock)}",
+    )
+
+
+def _pip_install(lock: Lock) -> str:
+    """What declares no such Python is let in, and exact pins leave no choice."""
+    ignoring = " --ignore-requires-python" if in_two_steps(lock) else ""
+    return f"pip install --no-deps --require-hashes{ignoring}"
+
+
+def _pyproject(lock: Lock) -> Iterator[str]:
+    """What uv must know of a project: the one Python and platform of the lock, and what replaces
+    the requirements that the lock does not keep.
+    """
+    architecture = lock.inputs.platform.partition("-")[0]
+    yield "[project]"
+    yield f'requires-python = "=={series(lock)}.*"'
+    yield ""
+    yield "[tool.uv]"
+    yield (f"environments = [\"sys_platform == 'linux' and platform_machine == '{architecture}'\"]")
+    overrides = list(_overrides(lock))
+    if overrides:
+        yield "override-dependencies = ["
+        yield from (f'  "{override}",' for override in overrides)
+        yield "]"
+
+
+def _overrides(lock: Lock) -> Iterator[str]:
+    """The pins of packages whose published requirements may not be kept: what stands among the
+    roots in place of the subject's own, and what is replaced or left out in the whole tree.
+    """
+    if lock.inputs.injected_pin is None and not (lock.inputs.overrides or lock.inputs.excludes):
+        return
+    changed = (*lock.inputs.requirements, *lock.inputs.overrides)
+    names = {canonicalize_name(Requirement(text).name) for text in changed}
+    yield from (f"{pin.name}=={pin.version}" for pin in lock.pins if pin.name in names)
+    yield from (f"{name} ; {_NOWHERE}" for name in lock.inputs.excludes)
+
+
+def _project(lock: Lock, at: Whereabouts, matrix: Matrix, smoke: str) -> Iterator[str]:
+    """In the project's folder: add the subject under the lock's pins, which uv then keeps."""
+    package = matrix.subject_axis.package
+    pin = next(pin for pin in lock.pins if pin.name == canonicalize_name(package))
+    constraints = at.lock
+    if at.is_address:
+        constraints = "constraints.txt"
+        yield f"curl -fsSL -o {constraints} {quote(at.lock)}"
+    yield f"uv add --constraints {quote(constraints)} {quote(f'{package}=={pin.version}')}"
+    yield f"uv run python -c {quote(smoke)}"
+
+
+def _docker(lock: Lock, at: Whereabouts, smoke: str) -> Iterator[str]:
+    # The slim images have no compiler: https://hub.docker.com/_/python
+    image = f"python:{series(lock)}" + ("" if lock.builds else "-slim")
+    yield f"FROM --platform=linux/{_docker_architecture(lock)} {image}"
+    place = at.lock
+    if not at.is_address:
+        place = "lock.txt"
+        yield f"COPY {at.lock} {place}"
+    yield f"RUN {_pip_install(lock)} --no-cache-dir -r {quote(place)}"
+    yield f"RUN python -c {quote(smoke)}"
+
+
+def _docker_architecture(lock: Lock) -> str:
+    architecture = lock.inputs.platform.partition("-")[0]
+    return {"x86_64": "amd64", "aarch64": "arm64"}.get(architecture, architecture)
 
 
 def _split(lock: Lock, path: str) -> tuple[str, ...]:

@@ -44,8 +44,8 @@ def trade_off(matrix: Matrix, best: TestedCombination, other: TestedCombination)
 
 
 def better_in(matrix: Matrix, one: TestedCombination, other: TestedCombination) -> tuple[str, ...]:
-    """Return in what the first is better: `kind`, `recipe`, `stale`, `days`, or the name of an
-    axis.
+    """Return in what the first is better: `kind`, `recipe`, `pins`, `stale`, `days`, or the name of
+    an axis.
     """
     return tuple(_respects(matrix, one, other))
 
@@ -53,10 +53,12 @@ def better_in(matrix: Matrix, one: TestedCombination, other: TestedCombination) 
 def _respects(
     matrix: Matrix, tested_combination: TestedCombination, other: TestedCombination
 ) -> Iterator[str]:
-    if len(tested_combination.fails) < len(other.fails):
+    if tested_combination.doubts < other.doubts:
         yield "kind"
     if tested_combination.is_published and not other.is_published:
         yield "recipe"
+    elif tested_combination.changed < other.changed:
+        yield "pins"
     companions = (axis for axis in matrix.packages if axis.name != matrix.subject)
     axes: tuple[Axis, ...] = (matrix.subject_axis, *companions, matrix.interpreters)
     for axis in axes:
@@ -71,9 +73,11 @@ def _respects(
 def _gain(matrix: Matrix, proof: TestedCombination, respect: str) -> str:
     match respect:
         case "kind":
-            return "nothing that was asked of it fails" if not proof.fails else "less fails"
+            return "less fails" if proof.doubts else "nothing fails in this combination"
         case "recipe":
             return "as published, with nothing lifted"
+        case "pins":
+            return f"with only {_pins(proof)}"
         case "stale":
             return "with fresh evidence"
         case "days":
@@ -84,13 +88,27 @@ def _gain(matrix: Matrix, proof: TestedCombination, respect: str) -> str:
 def _loss(matrix: Matrix, proof: TestedCombination, respect: str) -> str:
     match respect:
         case "kind":
-            verb = "fail" if proof.fails[1:] else "fails"
-            return f"{' and '.join(proof.fails[:3])}{' and more' if proof.fails[3:] else ''} {verb}"
+            return _failures(proof)
         case "recipe":
-            return "only with pins lifted"
+            return "only with changed dependency pins"
+        case "pins":
+            return f"with {_pins(proof)}"
         case "stale":
             return "its evidence is stale"
     return f"older {_version(matrix, proof, respect)}"
+
+
+def _failures(proof: TestedCombination) -> str:
+    lacking = (*proof.faults, *proof.untried)
+    if not lacking:
+        return "its tests did not run to their end"
+    verb = "fails" if len(lacking) == 1 else "fail"
+    verb = verb if proof.faults else "was not tested" if len(lacking) == 1 else "were not tested"
+    return f"{' and '.join(lacking[:3])}{' and more' if lacking[3:] else ''} {verb}"
+
+
+def _pins(proof: TestedCombination) -> str:
+    return "1 changed pin" if proof.changed == 1 else f"{proof.changed} changed pins"
 
 
 def tested(proof: TestedCombination) -> str:

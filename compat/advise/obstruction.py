@@ -4,11 +4,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from packaging.version import Version
 
-from compat.advise.proof import TestedCombination, is_current, positions
+from compat.advise.proof import TestedCombination, is_current, is_recipe_admitted, positions
 from compat.advise.request import Request, label, wanted_coordinates
 from compat.plan.cell import Cell
 from compat.plan.obstacle import Obstacle
 from compat.results.snapshot import Entry, Snapshot
+from compat.results.state_words import verdict_clause
 from compat.results.verdict import Verdict
 
 
@@ -37,7 +38,7 @@ def obstructions(
     return (
         *_of_runs(snapshot, matching, request, by_id),
         *_of_metadata(snapshot, matching, request),
-        *_of_nobody(matching),
+        *_of_nobody(matching, request),
     )
 
 
@@ -84,14 +85,12 @@ def _failure(
             return "worked, but has no lock that could be installed"
         if proof is None or not is_current(entry):
             return "worked on another lock than it has now, and was not run since"
-        works = "works" if verdict.kind == "works" else "works in part"
-        return (
-            f"{works}, but"
-            f" {', '.join((*_lacking(verdict, request), *_other_versions(proof, request)))}"
-        )
+        pins = () if is_recipe_admitted(proof.cell, request) else ("with changed dependency pins",)
+        differs = (*pins, *_lacking(verdict, request), *_other_versions(proof, request))
+        return f"{verdict_clause(verdict)}, but {', '.join(differs)}"
     issue = snapshot.explained(entry)
     because = f" ({issue.because})" if issue is not None else ""
-    return f"is {verdict.kind}: {verdict.outcome}, tested on {verdict.latest}{because}"
+    return f"{verdict_clause(verdict)}: {verdict.outcome}, tested on {verdict.latest}{because}"
 
 
 def _lacking(verdict: Verdict, request: Request) -> Iterator[str]:
@@ -136,9 +135,13 @@ def _axis_of(cell: Cell, text: str) -> str | None:
     )
 
 
-def _of_nobody(matching: Sequence[Entry]) -> Iterator[str]:
+def _of_nobody(matching: Sequence[Entry], request: Request) -> Iterator[str]:
     untested = [
-        entry for entry in matching if entry.verdict.kind == "unknown" and not entry.counted
+        entry
+        for entry in matching
+        if entry.verdict.kind == "unknown"
+        and not entry.counted
+        and is_recipe_admitted(entry.cell, request)
     ]
     if untested:
         many = (

@@ -1,19 +1,27 @@
 """The `advise` room's material: every combination that ran on the lock it has now, and works,
 wholly or in part.
+
+Combinations are ranked by proof: the fewest failures of the combination, then the fewest changed
+pins, then runs on the most days, then the newest versions. Each goal asks in an order of its own;
+as it asks all four before anything else, what it names is never dominated: no other tested
+combination is at least as good in all four and better in one. For `minimum` older is better.
 """
 
 import datetime
+import operator
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
 from typing import Literal
 
 from packaging.version import Version
 
+from compat.advise.lifted import Lifted, lifted
 from compat.advise.request import GOALS, Goal, Request, Want, meets, patches
 from compat.declare.matrix import Axis, InterpreterAxis
 from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES, Cell
 from compat.plan.product import axis_coordinates
+from compat.results.score import Score
 from compat.results.snapshot import Entry, Snapshot
 from compat.results.verdict import is_other_suite, staleness
 from compat.run.evidence import Isolation
@@ -22,6 +30,10 @@ from compat.value import Value
 
 class TestedCombination(Value, frozen=True):
     """A combination that ran. `fails` are the capabilities that do not work, `has` those that do.
+
+    Of those that do not work `faults` are failures of the combination. `untried` is what today's
+    suite asks and only an older one was run, which did not. `lifted` are the published requirements
+    that its lock does not keep.
 
     `versions` has, for each axis, what the lock installs; of an interpreter, the series. `tested`
     is how many runs on this lock count, `days` on how many days they were: runs of one day share
@@ -35,6 +47,10 @@ class TestedCombination(Value, frozen=True):
     versions: tuple[tuple[str, Version], ...]
     has: tuple[str, ...]
     fails: tuple[str, ...]
+    faults: tuple[str, ...]
+    untried: tuple[str, ...]
+    lifted: tuple[Lifted, ...]
+    score: Score
     tested: int
     days: int
     last: datetime.date
@@ -43,11 +59,24 @@ class TestedCombination(Value, frozen=True):
     is_of_today: bool
 
     @property
-    def tier(self) -> int:
-        """What is recommended first: 0 where all works that today's suite asks; 1 for each doubt
-        about that.
+    def doubts(self) -> int:
+        """How much does not work, or is not known to, by the combination; tests that did not run to
+        their end count as one more.
         """
-        return int(self.kind == "partial") + int(not self.is_of_today)
+        stopped = self.kind == "partial" and not self.score.finished
+        return len(self.faults) + len(self.untried) + int(stopped)
+
+    @property
+    def tier(self) -> int:
+        """What is recommended first: 0 where all works that today's suite asks of the
+        combination.
+        """
+        return min(self.doubts, 1)
+
+    @property
+    def changed(self) -> int:
+        """How many packages are not as published, Python among them."""
+        return sum(len(requirement.packages) for requirement in self.lifted)
 
     @property
     def is_published(self) -> bool:
@@ -85,15 +114,17 @@ class Ranks:
             *(axis.name for axis in snapshot.matrix.packages if axis.name != subject),
             python,
         )
-        placed = [
-            (tuple(self.positions[axis][proof.cell.on(axis).version] for axis in axes), proof)
+        self._places = {
+            proof.id: tuple(self.positions[axis][proof.cell.on(axis).version] for axis in axes)
             for proof in proofs
-        ]
+        }
+        newest_first = sorted(set(self._places.values()), reverse=True)
+        self._age = {places: number for number, places in enumerate(newest_first)}
         self._ranks: dict[Goal, dict[str, int]] = {
             goal: {
                 tested_combination.id: rank
-                for rank, (_, tested_combination) in enumerate(
-                    sorted(placed, key=partial(_key, goal))
+                for rank, tested_combination in enumerate(
+                    sorted(proofs, key=partial(self._key, goal))
                 )
             }
             for goal in GOALS
@@ -105,22 +136,71 @@ class Ranks:
 
     def order(self, proof: TestedCombination, request: Request) -> tuple[int, int]:
         """Return what proofs are sorted by: what works wholly comes first, unless it was said what
-        must work.
+        must work, or that the fewest changed pins count first.
         """
-        return 0 if request.needs else proof.tier, self.of(proof, request.goal)
+        is_first = not request.needs and request.goal != "closest"
+        return proof.tier if is_first else 0, self.of(proof, request.goal)
+
+    def dominates(self, proof: TestedCombination, other: TestedCombination, goal: Goal) -> bool:
+        """Return whether a proof is at least as good as another in failures, changed pins, days of
+        runs and newness, and better in one.
+        """
+        ours, theirs = self._criteria(proof, goal), self._criteria(other, goal)
+        return ours != theirs and all(map(operator.le, ours, theirs))
+
+    def undominated(
+        self, proofs: Iterable[TestedCombination], goal: Goal
+    ) -> Iterator[TestedCombination]:
+        """Yield those proofs that no other dominates; they must come the best first, as only an
+        earlier one dominates a later one.
+        """
+        front: list[TestedCombination] = []
+        for proof in proofs:
+            if not any(self.dominates(better, proof, goal) for better in front):
+                front.append(proof)
+                yield proof
+
+    def _criteria(self, proof: TestedCombination, goal: Goal) -> tuple[int, int, int, int]:
+        """What proofs are compared by; less is better in each."""
+        age = self._age[self._places[proof.id]]
+        return proof.doubts, proof.changed, -proof.days, -age if goal == "minimum" else age
+
+    def _key(self, goal: Goal, proof: TestedCombination) -> tuple[object, ...]:
+        """What proofs are ordered by: all four criteria in the order of the goal, then what no goal
+        asks about.
+        """
+        doubts, changed, days, age = self._criteria(proof, goal)
+        subject = self._places[proof.id][0]
+        last = (bool(proof.stale), RECIPES.index(proof.cell.recipe), proof.id)
+        match goal:
+            case "newest":
+                return -subject, doubts, changed, days, age, *last
+            case "stable":
+                return days, doubts, changed, age, *last
+            case "closest":
+                return changed, doubts, days, age, *last
+            case "minimum":
+                return subject, doubts, changed, age, days, *last
+        return doubts, changed, days, age, *last
 
     def distance(
         self, proof: TestedCombination, request: Request, asked: Mapping[str, Collection[Version]]
-    ) -> tuple[int, int, int, int, int]:
-        """Return how far a proof is from a request: needs it lacks, wants it leaves unmet,
-        coordinates off, its order.
+    ) -> tuple[int, int, int, int, int, int]:
+        """Return how far a proof is from a request: whether its pins are refused, needs it lacks,
+        wants it leaves unmet, coordinates off, its order.
 
         `asked` has the coordinates that are wanted of each axis. Where none is, all of its
         coordinates count.
         """
         unmet = proof.unmet(request)
         steps = sum(self._steps(proof, want.axis.name, asked[want.axis.name]) for want in unmet)
-        return len(proof.lacking(request)), len(unmet), steps, *self.order(proof, request)
+        return (
+            int(not is_recipe_admitted(proof.cell, request)),
+            len(proof.lacking(request)),
+            len(unmet),
+            steps,
+            *self.order(proof, request),
+        )
 
     def _steps(self, proof: TestedCombination, axis: str, asked: Collection[Version]) -> int:
         places = self.positions[axis]
@@ -152,6 +232,7 @@ def proofs(snapshot: Snapshot, locks: Mapping[str, Lock]) -> tuple[TestedCombina
 
 def _proofs(snapshot: Snapshot, locks: Mapping[str, Lock]) -> Iterator[TestedCombination]:
     packages = [(axis.name, _package(axis)) for axis in snapshot.matrix.axes]
+    todays = _asked_today(snapshot)
     for entry in snapshot.known:
         kind, latest = entry.verdict.kind, entry.verdict.latest
         if (kind == "works" or kind == "partial") and latest is not None and is_current(entry):
@@ -163,25 +244,39 @@ def _proofs(snapshot: Snapshot, locks: Mapping[str, Lock]) -> Iterator[TestedCom
             statuses = {
                 capability.id: capability.status for capability in entry.verdict.capabilities
             }
+            lock, is_of_today = (
+                locks[entry.verdict.cell],
+                not is_other_suite(counted[-1], snapshot.present),
+            )
             yield TestedCombination(
                 id=entry.verdict.cell,
                 cell=entry.cell,
                 kind=kind,
-                versions=tuple(_versions(packages, entry.cell, locks[entry.verdict.cell])),
+                versions=tuple(_versions(packages, entry.cell, lock)),
                 has=tuple(sorted(name for name, status in statuses.items() if status == "yes")),
                 fails=tuple(sorted(name for name, status in statuses.items() if status == "no")),
+                faults=entry.verdict.failing("combination", "unexplained"),
+                untried=() if is_of_today else tuple(sorted(todays - statuses.keys())),
+                lifted=()
+                if entry.cell.recipe != "relaxed"
+                else lifted(snapshot.feasibility, entry.cell, lock),
+                score=entry.verdict.score,
                 tested=len(counted),
                 days=len({run.started.date() for run in counted}),
                 last=latest,
                 isolation=counted[-1].isolation,
                 stale=staleness(entry.history, snapshot.present, entry.lock_digest),
-                is_of_today=not is_other_suite(counted[-1], snapshot.present),
+                is_of_today=is_of_today,
             )
 
 
 def matching(proofs: Iterable[TestedCombination], request: Request) -> list[TestedCombination]:
     """Return the proofs that meet a request; each pair of versions is held against a want once."""
-    tested_combinations = [proof for proof in proofs if not proof.lacking(request)]
+    tested_combinations = [
+        proof
+        for proof in proofs
+        if is_recipe_admitted(proof.cell, request) and not proof.lacking(request)
+    ]
     for want in request.wants:
         met = cache(partial(_meets, want))
         tested_combinations = [
@@ -192,10 +287,25 @@ def matching(proofs: Iterable[TestedCombination], request: Request) -> list[Test
     return tested_combinations
 
 
+def is_recipe_admitted(cell: Cell, request: Request) -> bool:
+    """Return whether the goal of a request admits the recipe of a cell."""
+    return request.goal != "published" or cell.recipe != "relaxed"
+
+
 def is_current(entry: Entry) -> bool:
     """Return whether the newest run that counts was on the lock that the cell has now."""
     newest = entry.counted[-1].run.lock_digest if entry.counted else None
     return newest is not None and newest == entry.lock_digest
+
+
+def _asked_today(snapshot: Snapshot) -> frozenset[str]:
+    """The capabilities that any run of today's suite reported."""
+    return frozenset(
+        capability.id
+        for entry in snapshot.known
+        if entry.counted and not is_other_suite(entry.counted[-1].run, snapshot.present)
+        for capability in entry.verdict.capabilities
+    )
 
 
 def _meets(want: Want, version: Version, locked: Version) -> bool:
@@ -216,18 +326,3 @@ def _versions(
     pins = {pin.name: pin.version for pin in lock.pins}
     for axis, package in packages:
         yield axis, pins.get(package) or cell.on(axis).version
-
-
-def _key(goal: Goal, placed: tuple[tuple[int, ...], TestedCombination]) -> tuple[object, ...]:
-    """What proofs are ordered by; each comes with its places on the axes, the subject's first."""
-    (subject, *others), proof = placed
-    doubts = (not proof.is_published, bool(proof.stale))
-    last = (RECIPES.index(proof.cell.recipe), proof.id)
-    newest = (-subject, *doubts, *(-other for other in others))
-    match goal:
-        case "newest":
-            return (*newest, *last)
-        case "stable":
-            return (-proof.days, *doubts, *newest, *last)
-        case "minimum":
-            return (subject, *doubts, *others, *last)

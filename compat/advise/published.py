@@ -8,6 +8,7 @@ from compat.declare.matrix import PackageAxis
 from compat.plan.cell import Cell
 from compat.results.plain_installs import PlainInstall, plain_by_cell
 from compat.results.snapshot import Entry, Snapshot
+from compat.results.state_words import verdict_clause
 from compat.value import Value
 
 
@@ -52,7 +53,9 @@ def _failure(entry: Entry) -> str:
     verdict = entry.verdict
     if verdict.kind == "infeasible" or verdict.outcome is None:
         return f"cannot work: {'; '.join(verdict.reasons)}"
-    return f"is {verdict.kind}: {verdict.outcome}, tested on {verdict.latest}"
+    if verdict.kind == "partial" and verdict.score.words:
+        return f"{verdict_clause(verdict)}: {verdict.score.words}; tested on {verdict.latest}"
+    return f"{verdict_clause(verdict)}: {verdict.outcome}, tested on {verdict.latest}"
 
 
 def _pin(axis: PackageAxis, cell: Cell) -> str:

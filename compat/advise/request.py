@@ -17,7 +17,9 @@ from compat.errors import UsageError
 from compat.index.release import Catalogue
 from compat.value import Value
 
-Goal = Literal["newest", "stable", "minimum"]
+# What counts first: fewest failures, the newest versions, the most days of runs, the fewest changed
+# pins, no changed pins at all, the oldest versions.
+Goal = Literal["best", "newest", "stable", "closest", "published", "minimum"]
 GOALS: tuple[Goal, ...] = get_args(Goal)
 # More patches than any interpreter series has had.
 _PATCHES = 60
@@ -37,7 +39,7 @@ class Request(Value, frozen=True):
 
     wants: tuple[Want, ...] = ()
     needs: tuple[str, ...] = ()
-    goal: Goal = "newest"
+    goal: Goal = "best"
 
 
 def request_of(
@@ -45,7 +47,7 @@ def request_of(
     matrix: Matrix,
     capabilities: Sequence[str],
     needs: Iterable[str] = (),
-    goal: Goal = "newest",
+    goal: Goal = "best",
 ) -> Request:
     """Return the request that the words make; an axis goes by its name, its short name or its
     package's.
@@ -66,6 +68,11 @@ def request_of(
         needs=tuple(_need(need, capabilities) for need in dict.fromkeys(needs)),
         goal=goal,
     )
+
+
+def exactly(axis: Axis, version: Version) -> Want:
+    """Return the want of one coordinate."""
+    return Want(axis=axis, specifier=SpecifierSet(f"=={version}"))
 
 
 def meets(specifier: SpecifierSet, at: Version, releases: Iterable[Version]) -> bool:

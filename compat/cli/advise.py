@@ -11,7 +11,8 @@ from compat.advise.request import Goal, label, request_of
 from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.plain import advised_plain
-from compat.site.wording import listed
+from compat.cli.verdicts import verdict_words
+from compat.site.wording import failing_words, listed
 from compat.workspace import Workspace
 
 Words = Annotated[
@@ -27,7 +28,10 @@ Needs = Annotated[
 GoalOption = Annotated[
     Goal,
     typer.Option(
-        "--goal", help="The newest, those tested on the most days, or the oldest versions."
+        "--goal",
+        help="What counts first: fewest failures (best), the newest versions, the most days of runs"
+        " (stable), the fewest changed pins (closest), none of them (published), the oldest"
+        " versions (minimum).",
     ),
 ]
 
@@ -35,12 +39,16 @@ GoalOption = Annotated[
 def advise_command(
     matrix: MatrixName,
     words: Words = None,
-    goal: GoalOption = "newest",
+    goal: GoalOption = "best",
     need: Needs = None,
     as_json: Json = False,
     root: Root = None,
 ) -> None:
     """Tell which proven combination to install, and how. Asks no index.
+
+    The best has the fewest failures of the combination, then the fewest changed pins, then runs on
+    the most days, then the newest versions. With any goal no other combination is as good in all of
+    these and better in one.
 
     Ends with 0 when what was asked for works: all of it, or with --need each capability that is
     needed; with 1 when the best works only in part, and what fails is said, or when nothing that
@@ -98,7 +106,7 @@ def _recommend(workspace: Workspace, answer: Recommended) -> None:
         say()
         say(f"or {_named(workspace, alternative.card)}")
         say(f"  {alternative.trade_off}")
-        say(f"  {_evidence(alternative.card)}; {proof.id}")
+        say(f"  {_evidence(workspace, alternative.card)}; {proof.id}")
 
 
 def _lacking(workspace: Workspace, answer: Recommended) -> str:
@@ -107,8 +115,8 @@ def _lacking(workspace: Workspace, answer: Recommended) -> str:
     if proof.kind == "works" or answer.request.needs:
         return ""
     outcome = workspace.snapshot.by_id[proof.id].verdict.outcome
-    verb = "fail" if proof.fails[1:] else "fails"
-    what = f"{listed(proof.fails)} {verb}" if proof.fails else f"it came to {outcome}"
+    verb = "fail" if proof.faults[1:] else "fails"
+    what = f"{listed(proof.faults)} {verb}" if proof.faults else f"it came to {outcome}"
     return f"this works only in part: {what} (--need CAPABILITY asks for no more than you need)"
 
 
@@ -126,7 +134,11 @@ def _explain(workspace: Workspace, answer: Unproven) -> None:
 
 def _say_card(workspace: Workspace, card: Card) -> None:
     say(_named(workspace, card))
-    say(f"  {_evidence(card)}; {card.proof.id}")
+    say(f"  {_evidence(workspace, card)}; {card.proof.id}")
+    if card.proof.score.words:
+        say(f"  {card.proof.score.words}")
+    if card.proof.fails:
+        say(f"  Does not work: {', '.join(_failing(workspace, card))}")
     for reason in card.proof.stale:
         say(f"  stale: {reason}")
     for requirement in card.lifted:
@@ -135,7 +147,7 @@ def _say_card(workspace: Workspace, card: Card) -> None:
     if card.proof.cell.recipe != "fresh":
         say(f"  as published: {card.published.command}")
         say(f"    {card.published.sentence}")
-    lines = commands(card.lock, _whereabouts(workspace, card))
+    lines = commands(card.lock, _whereabouts(workspace, card), workspace.matrix)
     for tool, steps in (("uv", lines.uv), ("pip", lines.pip)):
         say(f"  with {tool}:")
         for step in steps:
@@ -148,12 +160,16 @@ def _named(workspace: Workspace, card: Card) -> str:
     )
 
 
-def _evidence(card: Card) -> str:
+def _evidence(workspace: Workspace, card: Card) -> str:
     proof = card.proof
-    verb = "these fail" if proof.fails[1:] else "this fails"
-    failing = f", but {verb}: {', '.join(proof.fails)}" if proof.fails else ""
-    kind = "works" if proof.kind == "works" else "works in part"
-    return f"{kind}{failing}; {tested(proof)}, last on {proof.last}, isolation {proof.isolation}"
+    words = verdict_words(workspace, proof.id)
+    return f"{words}; {tested(proof)}, last on {proof.last}, isolation {proof.isolation}"
+
+
+def _failing(workspace: Workspace, card: Card) -> tuple[str, ...]:
+    titles = {capability.id: capability.title for capability in workspace.described}
+    verdict = workspace.snapshot.by_id[card.proof.id].verdict
+    return failing_words(verdict, lambda name: titles.get(name, name))
 
 
 def _whereabouts(workspace: Workspace, card: Card) -> Whereabouts:
@@ -184,7 +200,7 @@ def _payload(workspace: Workspace, answer: Recommended | Unproven) -> dict[str, 
 
 
 def _card(workspace: Workspace, card: Card) -> dict[str, Any]:
-    proof, lines = card.proof, commands(card.lock, _whereabouts(workspace, card))
+    proof, lines = card.proof, commands(card.lock, _whereabouts(workspace, card), workspace.matrix)
     return {
         "id": proof.id,
         "recipe": proof.cell.recipe,
@@ -193,7 +209,11 @@ def _card(workspace: Workspace, card: Card) -> dict[str, Any]:
             coordinate.axis: coordinate.version for coordinate in proof.cell.coordinates
         },
         "versions": dict(proof.versions),
+        "words": verdict_words(workspace, proof.id),
+        "score": proof.score,
         "fails": proof.fails,
+        "faults": proof.faults,
+        "changed": proof.changed,
         "tested": proof.tested,
         "days": proof.days,
         "last": proof.last,

@@ -12,6 +12,7 @@ from compat.cli.options import (
     Root,
     matrices_folder,
     matrix_names,
+    schemas_folder,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
@@ -73,7 +74,7 @@ def schema_command(
 
     Examples: compat schema; compat schema --write
     """
-    folder = matrices_folder(root)
+    folder = schemas_folder(root)
     changed = False
     for name, content in (
         ("matrix.schema.json", matrix_schema()),

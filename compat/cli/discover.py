@@ -5,15 +5,7 @@ from typing import Annotated
 import typer
 
 from compat import files, pipeline
-from compat.cli.options import (
-    ExtraIndexUrl,
-    IndexUrl,
-    Json,
-    MatrixName,
-    Refresh,
-    Root,
-    workspace_of,
-)
+from compat.cli import options
 from compat.cli.output import envelope, note, say
 from compat.pipeline import Discovered
 from compat.plan.product import axis_coordinates
@@ -22,22 +14,22 @@ from compat.workspace import Workspace
 
 
 def discover_command(
-    matrix: MatrixName,
+    matrix: options.MatrixName,
     write: Annotated[
         bool, typer.Option("--write", help="Keep the catalogue beside the matrix.")
     ] = False,
-    as_json: Json = False,
-    root: Root = None,
-    index_url: IndexUrl = None,
-    extra_index_url: ExtraIndexUrl = None,
-    refresh: Refresh = False,
+    as_json: options.Json = False,
+    root: options.Root = None,
+    index_url: options.IndexUrl = None,
+    extra_index_url: options.ExtraIndexUrl = None,
+    refresh: options.Refresh = False,
 ) -> None:
     """Show the coordinates that the index gives each axis, and what is new since the kept
     catalogue.
 
     Examples: compat discover tff; compat discover tff --json; compat discover tff --write
     """
-    workspace = workspace_of(matrix, root, index_url, extra_index_url, refresh)
+    workspace = options.workspace_of(matrix, root, index_url, extra_index_url, refresh)
     discovered = pipeline.discovered(workspace, write)
     axes = {
         axis.name: [

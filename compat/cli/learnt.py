@@ -1,6 +1,5 @@
 """What a run taught, in sentences, and what to type next; never more than what ran."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from compat.advise.lifted import lifted
@@ -17,7 +16,7 @@ from compat.run.outcome import (
     is_suite_fault,
     parse_outcome,
 )
-from compat.site.wording import count, listed, place_words, reason_words
+from compat.site.wording import listed, place_words, reason_words
 from compat.workspace import Workspace
 
 # Up to so many places have a sentence each; more are counted.
@@ -69,10 +68,11 @@ class _Answers:
         if isinstance(outcome, Failed) and self._is_refused(entry):
             today = " today" if entry.cell.recipe == "fresh" else ""
             return f"cannot be installed{today}", f": {reason_words(outcome)}"
+        score = entry.verdict.score
         if kind == "works":
-            return "works", ""
+            return "works", f" ({score.words})" if score.passing < score.asked else ""
         if kind == "partial":
-            return "works in part", f": {_capabilities(entry)}"
+            return "partly works", f" ({score.words})" if score.words else ""
         if kind == "flaky":
             return "passes and fails by chance", ""
         if isinstance(outcome, Passed):
@@ -116,7 +116,7 @@ def learnt(workspace: Workspace, outcomes: Mapping[str, str]) -> list[str]:
     whole = len(working) - partial
     summary = f"Of {len(answers.places):,} combinations that ran, {_number(whole)}"
     if partial:
-        summary += f" and {_number(partial)} in part"
+        summary += f" and {partial} partly {'works' if partial == 1 else 'work'}"
     if not working:
         return [f"{summary}."]
     return [f"{summary}. The best of them: {answers.sentence([working[0]])}"]
@@ -138,14 +138,6 @@ def _counts(outcome: Outcome, entry: Entry) -> bool:
         return True
     counted = entry.verdict.outcome
     return counted is not None and brief(counted) == brief(outcome)
-
-
-def _capabilities(entry: Entry) -> str:
-    statuses = Counter(capability.status for capability in entry.verdict.capabilities)
-    works, absent = statuses["yes"], statuses["absent"]
-    asked = count(works + statuses["no"], "capability", "capabilities")
-    missing = f", {absent} {'is' if absent == 1 else 'are'} not in this release" if absent else ""
-    return f"{works} of {asked} {'works' if works == 1 else 'work'}{missing}"
 
 
 def _number(works: int) -> str:

@@ -100,9 +100,7 @@ def lock_command(
         if words or check:
             raise UsageError.of("--plain asks about every release: no cells, no --check")
         raise typer.Exit(ask_plain(workspace, locker_of(workspace, locker), jobs, most, as_json))
-    cells = (
-        named_cells(workspace.matrix, workspace.catalogue, words) if words else _locked(workspace)
-    )
+    cells = named_cells(workspace.feasibility, words) if words else _locked(workspace)
     if not cells:
         name = workspace.name
         hint = (

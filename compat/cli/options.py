@@ -10,7 +10,8 @@ import typer
 from compat.cli.machine import cache_folder, today
 from compat.cli.output import note
 from compat.errors import UsageError
-from compat.workspace import IndexOptions, Workspace
+from compat.index.settings import IndexOptions
+from compat.workspace import Workspace
 
 LockerName = Literal["uv", "pip-tools"]
 MatrixName = Annotated[
@@ -55,6 +56,17 @@ def matrices_folder(root: Path | None) -> Path:
         f"no folder matrices/ {where}",
         hint="run compat inside the repository, or name it with --root",
     )
+
+
+def schemas_folder(root: Path | None) -> Path:
+    """Return the folder `matrices/` that there is, or that a new repository is to have."""
+    try:
+        return matrices_folder(root)
+    except UsageError:
+        start = Path.cwd() if root is None else root
+        if not start.is_dir():
+            raise
+        return start / "matrices"
 
 
 def matrix_names(folder: Path) -> tuple[str, ...]:

@@ -114,7 +114,7 @@ def _series_here(workspace: Workspace) -> frozenset[Version]:
 
 
 def _explain(workspace: Workspace, cell_id: str, as_json: bool) -> None:
-    (cell,) = named_cells(workspace.matrix, workspace.catalogue, [cell_id])
+    (cell,) = named_cells(workspace.feasibility, [cell_id])
     lines = explain(workspace.feasibility, cell)
     if as_json:
         envelope({"matrix": workspace.matrix.name, "id": cell.id, "explanation": lines})

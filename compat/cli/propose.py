@@ -14,6 +14,7 @@ from compat.cli.pull_requests import GitHubTarget, print_outcome, sync
 from compat.errors import UsageError
 from compat.github.description import affected
 from compat.pipeline import ProposedMoves
+from compat.policy.outlook import missing_command, outlooks
 from compat.policy.proposal import AxisFloor, Proposal
 from compat.policy.propose import floors
 
@@ -104,6 +105,7 @@ def _print_json(moves: ProposedMoves, day: datetime.date) -> None:
             "day": day,
             "looks_back": day < snapshot.day,
             "floors": floors(snapshot, day),
+            "outlooks": outlooks(snapshot, day),
             "proposals": moves.proposals,
             "diffs": [
                 files.unified_diff(file.path, file.before, file.after) for file in moves.changed
@@ -116,6 +118,10 @@ def _print_proposals(moves: ProposedMoves, day: datetime.date) -> None:
     snapshot, opened = moves.snapshot, len(moves.opened)
     waiting = len(moves.proposals) - opened
     say(f"{snapshot.matrix.title} on {day}: {opened} open, {waiting} waiting")
+    for outlook in outlooks(snapshot, day):
+        say(f"  {outlook.sentence}.")
+        if outlook.needs:
+            say(f"    {missing_command(snapshot.matrix.name, outlook.needs)}")
     for floor in floors(snapshot, day):
         _print_floor(
             floor, [proposal for proposal in moves.proposals if proposal.axis == floor.axis]

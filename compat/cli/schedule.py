@@ -12,6 +12,7 @@ from compat import files, pipeline
 from compat.cli.options import Json, MatrixName, PolicyDay, Root, policy_day, workspace_of
 from compat.cli.output import console, envelope, say
 from compat.policy.calendar import Schedule, schedule
+from compat.policy.outlook import outlooks
 from compat.site.exports.ical import ical
 
 
@@ -31,13 +32,16 @@ def schedule_command(
     """
     workspace = workspace_of(matrix, root)
     when = policy_day(day, workspace)
-    coming = schedule(pipeline.known_on(workspace, when), when)
+    snapshot = pipeline.known_on(workspace, when)
+    coming = schedule(snapshot, when)
     if ics is not None:
         files.write(ics, ical(coming))
     if as_json:
         envelope(msgspec.structs.asdict(coming))
         return
     _print_schedule(coming)
+    for outlook in outlooks(snapshot, when):
+        say(f"  {outlook.sentence}.")
 
 
 def _print_schedule(coming: Schedule) -> None:

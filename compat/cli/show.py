@@ -6,18 +6,19 @@ from typing import Annotated
 import typer
 
 from compat import files
-from compat.advise.commands import FOLDER, Whereabouts, uv_lines
+from compat.advise.commands import Whereabouts, commands
 from compat.cli.machine import now
 from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.plain import show_plain
-from compat.cli.verdicts import print_table, print_verdicts, verdict_row
+from compat.cli.verdicts import print_table, print_verdicts, verdict_row, verdict_words
 from compat.declare.capabilities import with_table
 from compat.errors import UsageError
 from compat.results.plain_installs import plain_by_cell
 from compat.results.record import Capability
 from compat.results.table import capability_table, unexplained
 from compat.site.plain_words import plain_line
+from compat.site.wording import fault_words
 from compat.workspace import Workspace
 
 
@@ -110,16 +111,19 @@ def _capabilities(workspace: Workspace, path: Path | None) -> int:
 def _print_results(workspace: Workspace, cell: str) -> None:
     verdict = workspace.verdict(cell)
     say(
-        f"{cell}: {verdict.kind}, {verdict.evidence}"
+        f"{cell}: {verdict_words(workspace, cell)}, {verdict.evidence}"
         + (f", since {verdict.since}" if verdict.since else "")
     )
+    if verdict.score.words:
+        say(f"  {verdict.score.words}")
+    faults = {fault.id: fault_words(fault.fault) for fault in verdict.faults}
     for reason in verdict.reasons:
         say(f"  {reason}")
     install = plain_by_cell(workspace.snapshot).get(cell)
     if install is not None:
         say(f"  a plain install today: {plain_line(install)}")
     for capability in verdict.capabilities:
-        say(f"  {_answer(capability)}")
+        say(f"  {_answer(capability, faults.get(capability.id, ''))}")
     if verdict.helpers:
         say("  of the suite's own helpers, which say nothing about the library:")
     for capability in verdict.helpers:
@@ -138,8 +142,9 @@ def _print_results(workspace: Workspace, cell: str) -> None:
         say(f"  {line}")
 
 
-def _answer(capability: Capability) -> str:
+def _answer(capability: Capability, fault: str = "") -> str:
     tail = f": {capability.subject}" if capability.subject else ""
+    tail = f" ({fault}){tail}" if fault else tail
     missing = f" (looked for {', '.join(capability.missing)})" if capability.missing else ""
     return f"{capability.id}  {capability.status}{tail}{missing}"
 
@@ -150,6 +155,7 @@ def reproduction(workspace: Workspace, cell: str) -> list[str]:
     if lock is None:
         return [f"reproduce: compat lock {workspace.name} {cell}"]
     folder = f"matrices/{workspace.name}"
-    lines = uv_lines(lock, Whereabouts(lock=f"{folder}/locks/{cell}.txt"))
-    suite = f"{FOLDER}/bin/python -m pytest {folder}/{workspace.matrix.suite.path}"
-    return ["reproduce:", *(f"  {line}" for line in (*lines, suite))]
+    place = Whereabouts(lock=f"{folder}/locks/{cell}.txt")
+    suite = f"python -m pytest {folder}/{workspace.matrix.suite.path}"
+    lines = (*commands(lock, place, workspace.matrix).uv, suite)
+    return ["reproduce:", *(f"  {line}" for line in lines)]

@@ -13,7 +13,7 @@ from compat.cli.output import console
 from compat.errors import one_line
 from compat.results.snapshot import Entry
 from compat.run.outcome import Failed, parse_outcome
-from compat.site.status import style_of
+from compat.site.status import STYLES, style_of
 from compat.site.wording import cause_sentence, count, listed
 from compat.workspace import Workspace
 
@@ -28,6 +28,8 @@ def verdict_row(workspace: Workspace, cell: str) -> dict[str, Any]:
     return {
         "id": cell,
         "verdict": verdict.kind,
+        "words": verdict_words(workspace, cell),
+        "score": verdict.score,
         "evidence": verdict.evidence,
         "outcome": None if verdict.outcome is None else str(verdict.outcome),
         "last": _last_outcome(workspace, cell),
@@ -35,8 +37,18 @@ def verdict_row(workspace: Workspace, cell: str) -> dict[str, Any]:
         "latest": verdict.latest,
         "stale": verdict.stale,
         "capabilities": {capability.id: capability.status for capability in verdict.capabilities},
+        "faults": {fault.id: fault.fault for fault in verdict.faults},
         "helpers": {capability.id: capability.status for capability in verdict.helpers},
     }
+
+
+def verdict_words(workspace: Workspace, cell: str) -> str:
+    """Return what pages call a cell's verdict."""
+    known = workspace.known_places
+    entry = known.by_id.get(cell)
+    if entry is None:
+        return STYLES[workspace.verdict(cell).kind].word
+    return style_of(entry, beside(known, entry)).word
 
 
 def print_verdicts(workspace: Workspace, cells: Sequence[str], few: int = FEW) -> None:
@@ -88,12 +100,6 @@ def print_failures(outcomes: Mapping[str, str]) -> None:
 def _columns(workspace: Workspace, cell: str) -> dict[str, Text]:
     """What is said of a cell, by column: a further column is one more line here."""
     verdict = workspace.verdict(cell)
-    statuses = [capability.status for capability in verdict.capabilities]
-    capabilities = (
-        f"{statuses.count('yes')} yes, {statuses.count('no')} no, {statuses.count('absent')} absent"
-        if statuses
-        else ""
-    )
     last = _last_outcome(workspace, cell)
     outcome = f"last run: {last}" if last else ""
     if verdict.outcome is not None:
@@ -101,8 +107,8 @@ def _columns(workspace: Workspace, cell: str) -> dict[str, Text]:
     latest = f"{verdict.latest}{' (stale)' if verdict.stale else ''}" if verdict.latest else "never"
     return {
         "cell": Text(cell, overflow="fold"),
-        "verdict": Text(verdict.kind),
-        "capabilities": Text(capabilities),
+        "verdict": Text(verdict_words(workspace, cell)),
+        "score": Text(verdict.score.words),
         "latest": Text(latest),
         "outcome": Text(one_line(outcome), overflow="fold"),
     }

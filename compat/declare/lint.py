@@ -126,6 +126,10 @@ def _known(matrix: Matrix) -> Iterator[Finding]:
                 yield Finding(
                     "meaningless", path, f"{specifier!r} has no meaning here: say which versions"
                 )
+            elif issue.fault != "combination" and name != matrix.subject:
+                message = f"a fault of the {issue.fault} holds in every combination of a release"
+                hint = f"say of which {matrix.subject}, or leave out `fault`"
+                yield Finding("meaningless", path, message, hint)
             else:
                 yield from _unsatisfiable(path, specifier)
 
@@ -234,6 +238,11 @@ def _floors(matrix: Matrix) -> Iterator[Finding]:
         axis = axes.get(floor.axis)
         if axis is None:
             yield unknown_axis(("floors", i, "axis"), floor.axis, axes)
+        elif floor.axis == matrix.subject:
+            message = f"{shown(floor.axis)} is the subject, and only floors of what it needs move"
+            others = sorted(axes.keys() - {matrix.subject})
+            hint = f"delete the floor; allowed: {', '.join(others)}"
+            yield Finding("subject-floor", ("floors", i, "axis"), message, hint)
         elif isinstance(axis, InterpreterAxis):
             series = [str(version) for version in _all_series(axis)]
             if str(floor.at) not in series:

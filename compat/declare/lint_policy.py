@@ -65,12 +65,13 @@ def _dead(policy: Policy, matrix: Matrix) -> Iterator[Finding]:
     for key, does, noun in (("windows", "moves", "window"), ("holds", "holds", "hold")):
         for i, entry in enumerate(getattr(policy, key)):
             if entry.axis in names - floors:
+                remedy = "" if entry.axis == matrix.subject else "declare the floor, or "
                 message = f"{does} nothing: the matrix declares no floor of axis {entry.axis!r}"
                 yield Finding(
                     f"dead-{noun}",
                     (key, i, "axis"),
                     message,
-                    f"declare the floor, or delete the {noun}",
+                    f"{remedy}delete the {noun}",
                 )
 
 

@@ -35,6 +35,8 @@ from compat.value import StrictValue
 # below or above it.
 Outside = Literal["moved", "older", "newer"]
 OUTSIDE: tuple[Outside, ...] = get_args(Outside)
+# Whose fault it is that a capability fails; `KnownIssue` says more.
+FaultOf = Literal["combination", "release", "index"]
 ANY = "any"
 NOTHING = "nothing"
 
@@ -213,11 +215,16 @@ class KnownIssue(StrictValue, frozen=True):
 
     It names a capability, or the start of an outcome such as
     `import-fail:type-error(package/module.py`, and when it holds.
+
+    `fault` says whose fault it is that a capability fails: of the `combination`, of the `release`,
+    which fails in every combination, or of the `index`, which no longer has what it needs. Only the
+    first takes from the verdict of a cell. A cell where the capability works refutes the entry.
     """
 
     because: Reason
     capability: Annotated[str, msgspec.Meta(max_length=200)] = ""
     outcome: Annotated[str, msgspec.Meta(max_length=300)] = ""
+    fault: FaultOf = "combination"
     when: When = msgspec.field(default_factory=lambda: When(()))
     link: Link | None = None
 
@@ -225,6 +232,17 @@ class KnownIssue(StrictValue, frozen=True):
         """Refuse an issue that explains nothing, or two things at once."""
         if bool(self.capability) is bool(self.outcome):
             raise ValueError("needs either `capability` or `outcome`")
+        if self.outcome and self.fault != "combination":
+            raise ValueError(
+                "`fault` goes with `capability`: what an outcome stops, nothing excuses"
+            )
+
+
+class MeasuredThing(StrictValue, frozen=True):
+    """What a metric of the suite measures, in words that begin a sentence."""
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_]{0,99}$(?!\n)")]
+    title: Annotated[str, msgspec.Meta(min_length=3, max_length=80)]
 
 
 class Suite(StrictValue, frozen=True):
@@ -233,7 +251,8 @@ class Suite(StrictValue, frozen=True):
 
     `module` is what must import before any test; empty means the package's name with underscores.
     `environment` holds variables that the cell sees besides compat's own short list. Limits:
-    seconds of wall time and of silence for a step, MiB of memory and of disk.
+    seconds of wall time and of silence for a step, MiB of memory and of disk. `metrics` are the
+    titles of what it measures, for charts.
     """
 
     path: SuitePath
@@ -244,6 +263,7 @@ class Suite(StrictValue, frozen=True):
     silence_seconds: Annotated[int, msgspec.Meta(ge=1, le=36_000)] = 240
     memory_mb: Annotated[int, msgspec.Meta(ge=64, le=1_000_000)] = 4096
     disk_mb: Annotated[int, msgspec.Meta(ge=64, le=1_000_000)] = 4096
+    metrics: Annotated[tuple[MeasuredThing, ...], msgspec.Meta(max_length=50)] = ()
 
     def __post_init__(self) -> None:
         """Refuse what is no requirement."""

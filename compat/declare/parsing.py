@@ -75,7 +75,8 @@ Builds = Annotated[
         Annotated[
             str,
             msgspec.Meta(
-                pattern=rf"^[A-Za-z0-9]([A-Za-z0-9._-]{{0,98}}[A-Za-z0-9])?==[A-Za-z0-9.!+_-]{{1,100}}{_END}",
+                pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?"
+                rf"==[A-Za-z0-9.!+_-]{{1,100}}{_END}",
                 description="one release, such as 'demo==1.0'",
             ),
         ],

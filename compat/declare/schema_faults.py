@@ -130,7 +130,8 @@ def _validator(kind: type[StrictValue]) -> Validator:
     formats = FormatChecker(formats=())
     for name, (_, parse) in _FORMATS.items():
         formats.checks(name, raises=ValueError)(_check(parse))
-    extended: type[Validator] = extend(Draft202012Validator, keywords)  # type: ignore[no-untyped-call]
+    extend_untyped: Any = extend
+    extended: type[Validator] = extend_untyped(Draft202012Validator, keywords)
     return extended({"$ref": REFERENCE + kind.__name__}, format_checker=formats)
 
 

@@ -6,17 +6,15 @@ import ast
 import configparser
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatch
-
-from packaging.utils import canonicalize_name
 
 from compat.declare.faults import Finding, faults_of, shown
 from compat.declare.matrix import Matrix
-from compat.declare.parsing import parse_requirement
+from compat.declare.suite_imports import Brought, asked_names, unrequired_imports
+from compat.declare.suite_plugins import SETTINGS, unloaded_plugins
 from compat.errors import Fault
 
-SETTINGS = "pytest.ini"
 # What pytest collects by itself: https://docs.pytest.org/en/stable/explanation/goodpractices.html
 _TESTS = ("test_*.py", "*_test.py")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -34,14 +32,22 @@ _CHOOSING = (
 )
 _CHOSEN = re.compile(
     r"python_files|python_classes|python_functions|norecursedirs|testpaths|collect_imported"
-    r"|(?<!\S)-[a-zA-Z]*[kmx][a-zA-Z]*\b|--(deselect|ignore|maxfail|exitfirst|last-failed|lf|ff|sw|stepwise)"
+    r"|(?<!\S)-[a-zA-Z]*[kmx][a-zA-Z]*\b"
+    r"|--(deselect|ignore|maxfail|exitfirst|last-failed|lf|ff|sw|stepwise)"
 )
 
 
-def suite_faults(matrix: Matrix, texts: Mapping[str, str] | None, source: str) -> tuple[Fault, ...]:
+def suite_faults(
+    matrix: Matrix,
+    texts: Mapping[str, str] | None,
+    source: str,
+    brought: Callable[[], Brought] = Brought,
+) -> tuple[Fault, ...]:
     """Return what keeps a suite from running in any cell, or in those of the oldest interpreter.
 
-    `texts` are its Python files and its pytest.ini by their path below it; None without a folder.
+    `texts` are its Python files and its settings of pytest by their path below it; None without a
+    folder. `brought` tells what cells hold besides what the declaration names; it is called only
+    where that matters.
     """
     if texts is None:
         message = f"{shown(matrix.suite.path)} is not a directory"
@@ -51,8 +57,13 @@ def suite_faults(matrix: Matrix, texts: Mapping[str, str] | None, source: str) -
         message = f"{shown(matrix.suite.path)} has no file of tests"
         return _declared(source, "path", message, "add at least one test_*.py")
     folder = f"{source.rpartition('/')[0]}/{matrix.suite.path}"
-    faults = [*_unparsable(matrix, texts, folder), *_settings(texts, folder)]
-    return (*_without_pytest(matrix, source), *faults)
+    return (
+        *_without_pytest(matrix, source),
+        *_unparsable(matrix, texts, folder),
+        *_settings(texts, folder),
+        *unloaded_plugins(matrix, texts, folder, brought),
+        *unrequired_imports(matrix, texts, folder, brought),
+    )
 
 
 def collectable_tests(texts: Mapping[str, str]) -> frozenset[str]:
@@ -113,8 +124,7 @@ def _has_init(node: ast.ClassDef) -> bool:
 
 
 def _without_pytest(matrix: Matrix, source: str) -> tuple[Fault, ...]:
-    asked = {canonicalize_name(parse_requirement(text).name) for text in matrix.suite.requirements}
-    if "pytest" in asked | {axis.normalised_name for axis in matrix.packages}:
+    if "pytest" in asked_names(matrix):
         return ()
     message = "do not ask for pytest, which runs the suite in each cell"
     return _declared(source, "requirements", message, "add 'pytest'")

@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterable, Sequence
 
 from compat.declare.matrix import Matrix
 from compat.errors import NothingToDo, UsageError
-from compat.index.release import Catalogue
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.named import cells_of, named_cells
@@ -82,8 +81,8 @@ def _quick(workspace: Workspace) -> CellsToRun:
 
 def _named(workspace: Workspace, words: Sequence[str]) -> CellsToRun:
     """What an id names is tried in any case; of what a glob names, the cells that could work."""
-    catalogue, cells = _cells(workspace, words)
-    wanted, infeasible = _sifted(workspace, catalogue, cells, {*workspace.lock_digests, *words})
+    facts, cells = _cells(workspace, words)
+    wanted, infeasible = _sifted(facts, cells, {*workspace.lock_digests, *words})
     if not wanted:
         hint = f"compat plan {workspace.name} --explain CELL shows the arithmetic of one"
         raise NothingToDo.of(f"no cell to run is left; {outside(infeasible)}", hint=hint)
@@ -127,11 +126,10 @@ def _newer_than_kept(
     """
     if workspace.kept_catalogue is None:
         return [], [], [entry.cell for entry in unplanned]
-    by_id = {cell.id: cell for cell in cells_of(workspace.matrix, workspace.catalogue)}
+    facts = workspace.feasibility
+    by_id = {cell.id: cell for cell in cells_of(facts)}
     planned = [by_id[entry.cell] for entry in unplanned if entry.cell in by_id]
-    wanted, infeasible = _sifted(
-        workspace, workspace.catalogue, planned, workspace.lock_digests.keys()
-    )
+    wanted, infeasible = _sifted(facts, planned, workspace.lock_digests.keys())
     ids = {cell.id for cell in wanted}
     late = [entry for entry in unplanned if entry.cell in ids]
     return late, list(infeasible), [e.cell for e in unplanned if e.cell not in by_id]
@@ -142,9 +140,9 @@ def _first(workspace: Workspace) -> CellsToRun:
     little.
     """
     name, matrix = workspace.name, workspace.matrix
-    every = cells_of(workspace.matrix, workspace.kept_or_asked)
-    fresh = tuple(cell for cell in every if cell.recipe == "fresh")
-    feasible, infeasible = _sifted(workspace, workspace.kept_or_asked, fresh, ())
+    facts = workspace.facts_of(workspace.kept_or_asked)
+    fresh = tuple(cell for cell in cells_of(facts) if cell.recipe == "fresh")
+    feasible, infeasible = _sifted(facts, fresh, ())
     if not feasible:
         obstacle = f"{infeasible[0].cell.id}: {infeasible[0].obstacle.because}"
         message = f"none of {count(len(fresh), 'cell')} is feasible as published; {obstacle}"
@@ -166,10 +164,12 @@ def _first(workspace: Workspace) -> CellsToRun:
 
 def _never_locked(workspace: Workspace) -> list[str]:
     """What to type for the cells that a plain install could give and that nobody has locked."""
-    known = {*workspace.lock_digests, *workspace.runs}
-    every = cells_of(workspace.matrix, workspace.kept_or_asked)
-    fresh = [cell for cell in every if cell.recipe == "fresh" and cell.id not in known]
-    feasible, _ = _sifted(workspace, workspace.kept_or_asked, fresh, ())
+    feasible = [
+        entry.cell
+        for entry in workspace.snapshot.entries
+        if entry.planned and entry.obstacle is None and entry.cell.recipe == "fresh"
+        if not entry.runs and entry.lock_digest is None
+    ]
     if not feasible:
         return []
     glob, _ = _newest_of(feasible, workspace.matrix)
@@ -193,22 +193,22 @@ def _newest_of(cells: Sequence[Cell], matrix: Matrix) -> tuple[str, int]:
     return "-".join(parts) + ending, len(matching)
 
 
-def _cells(workspace: Workspace, patterns: Sequence[str]) -> tuple[Catalogue, tuple[Cell, ...]]:
+def _cells(workspace: Workspace, patterns: Sequence[str]) -> tuple[Feasibility, tuple[Cell, ...]]:
     """The cells that patterns name, by the kept catalogue; where that lacks one, by the index."""
     catalogue = workspace.kept_catalogue
     if catalogue is not None:
         try:
-            return catalogue, named_cells(workspace.matrix, catalogue, patterns)
+            facts = workspace.facts_of(catalogue)
+            return facts, named_cells(facts, patterns)
         except UsageError:
             pass
-    return workspace.catalogue, named_cells(workspace.matrix, workspace.catalogue, patterns)
+    return workspace.feasibility, named_cells(workspace.feasibility, patterns)
 
 
 def _sifted(
-    workspace: Workspace, catalogue: Catalogue, cells: Iterable[Cell], always: Collection[str]
+    facts: Feasibility, cells: Iterable[Cell], always: Collection[str]
 ) -> tuple[tuple[Cell, ...], tuple[Infeasible, ...]]:
     """The cells that are feasible or to be run always, whatever the plan says, and the others."""
-    facts = Feasibility(workspace.matrix, catalogue)
     wanted: list[Cell] = []
     infeasible: list[Infeasible] = []
     for cell in cells:

@@ -77,8 +77,9 @@ def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunP
     Raises NothingToDo for a matrix of which nothing is known, so that nothing is due.
     """
     matrix, snapshot = workspace.matrix, workspace.snapshot
+    facts = workspace.facts_of(workspace.kept_or_asked)
     only, first = (
-        [cell.id for cell in named_cells(matrix, workspace.kept_or_asked, patterns)]
+        [cell.id for cell in named_cells(facts, patterns)]
         for patterns in (options.only, options.first)
     )
     today = agenda(snapshot, [*only, *first])

@@ -92,11 +92,11 @@ def section(
     return "\n".join(parts)
 
 
-def affected(one: Affected) -> str:
+def affected(move: Affected) -> str:
     """Return what a move drops or adds of one axis, in words."""
-    versions = f"{one.package} {', '.join(map(str, one.versions))}"
+    versions = f"{move.package} {', '.join(map(str, move.versions))}"
     return (
-        f"{versions} (releases {', '.join(map(str, one.releases))})" if one.releases else versions
+        f"{versions} (releases {', '.join(map(str, move.releases))})" if move.releases else versions
     )
 
 

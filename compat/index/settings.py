@@ -20,6 +20,16 @@ _LINE = re.compile(r"^(?P<section>:env:|[^.=]+)\.(?P<key>[^.=]+)=(?P<value>.*)$"
 _SECTIONS = ("global", "install", ":env:")  # each beats those before it, as in `pip install`
 
 
+class IndexOptions(Value, frozen=True, kw_only=True):
+    """Which package index to ask, where it is not the one that pip is configured for; `refresh`
+    passes over the cache.
+    """
+
+    index_url: str | None = None
+    extra_index_urls: tuple[str, ...] = ()
+    refresh: bool = False
+
+
 class IndexSettings(Value, frozen=True):
     """The main index, extra ones, and how to get there.
 

@@ -181,7 +181,8 @@ class BoundedAdapter(HTTPAdapter):
             "Range" in request.headers and raw.status == 200
         )
         try:
-            body = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - it is closed with the response
+            # It is closed with the response.
+            body = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115
             if not unwanted:
                 self._read(raw, body, deadline)
         finally:

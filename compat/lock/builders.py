@@ -3,6 +3,7 @@ fault for it.
 """
 
 import re
+import textwrap
 
 # What a build brings along or finds on the machine, and no version of a cell decides.
 _TOOLS = (
@@ -41,4 +42,4 @@ def own_error(text: str) -> str:
     """
     begin = _STEP.search(text)
     errors = [] if begin is None else [match["error"] for match in _OWN.finditer(text, begin.end())]
-    return errors[-1][:300] if errors else ""
+    return textwrap.shorten(errors[-1], 300, placeholder=" ...") if errors else ""

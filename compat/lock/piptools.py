@@ -1,22 +1,25 @@
 """The locker that asks pip-tools: `pip-compile` under the cell's own interpreter."""
 
+import datetime
 import tempfile
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 from uv import find_uv_bin
 
 from compat.declare.parsing import minor_series
-from compat.errors import IndexUnreachable, ToolFailed
+from compat.errors import IndexUnreachable, NoPage, ToolFailed
+from compat.index.release import Release
 from compat.index.settings import IndexSettings
 from compat.index.source import ReleaseSource
 from compat.lock.lock_text import parse_exact
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
-from compat.lock.refusals import refusal_of_pip, tool_message
+from compat.lock.refusals import last_words, refusal_of_pip
 from compat.lock.tool import Done, run_resolver
 from compat.lock.uv import FindPython
 from compat.lock.view import IndexView
@@ -79,9 +82,33 @@ class PipToolsLocker:
             return self._lock(compiler, inputs, done.stdout)
         refusal = refusal_of_pip(done.stderr)
         if refusal is None:
-            message = tool_message(done.stderr[-600:])[-300:]
+            message = last_words(done.stderr)
             raise ToolFailed.of(f"pip-compile could not lock {inputs.cell}: {message}")
-        return _with_hidden(refusal, view.hidden)
+        return self._source_only(inputs, _with_hidden(refusal, view.hidden))
+
+    def _source_only(self, inputs: Inputs, refusal: Refusal) -> Refusal:
+        """The refusal with its true cause where what it misses is there as a source distribution.
+
+        pip speaks of such a release as of one that the index does not have.
+        """
+        if refusal.cause != "no-artifact" or refusal.hidden:
+            return refusal
+        try:
+            missing = Requirement(refusal.subject)
+            releases = self._source.package(canonicalize_name(missing.name)).releases
+        except (ValueError, NoPage):
+            return refusal
+        until = inputs.cutoff(canonicalize_name(missing.name))
+        if not any(
+            missing.specifier.contains(release.version) and _has_source(release, until)
+            for release in releases
+        ):
+            return refusal
+        because = (
+            f"{refusal.subject} has no wheel for this cell, only a source distribution, and"
+            " pip-tools takes wheels only here; the locker uv takes what `builds` names"
+        )
+        return msgspec.structs.replace(refusal, cause="source-only", because=because)
 
     def _compile(self, python: Path, inputs: Inputs, url: str, folder: Path) -> Done:
         (folder / "roots.in").write_text(
@@ -173,8 +200,17 @@ class PipToolsLocker:
         done = run_resolver(command, self._cache, self._environ, _SECONDS)
         if done.returncode != 0:
             raise IndexUnreachable.of(
-                f"pip-tools could not be installed: {tool_message(done.stderr)[-300:]}"
+                f"pip-tools could not be installed: {last_words(done.stderr)}"
             )
+
+
+def _has_source(release: Release, until: datetime.datetime | None) -> bool:
+    """Whether the release had a source distribution by then."""
+    return any(
+        not (artifact.is_wheel or artifact.yanked or artifact.set_aside)
+        and (until is None or (artifact.uploaded is not None and artifact.uploaded < until))
+        for artifact in release.artifacts
+    )
 
 
 def _with_hidden(refusal: Refusal, hidden: set[str]) -> Refusal:

@@ -7,6 +7,7 @@ import re
 from typing import NamedTuple
 
 import msgspec
+from packaging.utils import canonicalize_name
 
 from compat.lock.builders import own_error, tool_at_fault
 from compat.lock.lockfile import Cause, Refusal
@@ -16,19 +17,21 @@ _SPEC = r"(?:\s*(?:[<>=!~]=?=?)\s*[\w.*+!-]+(?:\s*,\s*[<>=!~]=?=?\s*[\w.*+!-]+)*
 
 
 class Pattern(NamedTuple):
-    """A way of saying no. `text` has a group `subject`; where several match, the earliest in the
-    text decides.
-    """
+    """A way of saying no. `text` has a group `subject`: the requirement that cannot be met."""
 
     cause: Cause
     text: re.Pattern[str]
 
 
 def _pattern(cause: Cause, text: str) -> Pattern:
-    return Pattern(cause, re.compile(text.replace("REQ", f"(?P<subject>{_WORD}{_SPEC})")))
+    # uv puts a requirement's marker between name and specifier: numpy{python_version < '3.12'}>=1.
+    requirement = rf"(?P<subject>{_WORD}(?:\{{[^}}]*\}})?{_SPEC})"
+    return Pattern(cause, re.compile(text.replace("REQ", requirement)))
 
 
-# uv tells a derivation; its first clause is the root of it.
+# uv tells a derivation. Its first sentence is the root of it and joins two or three facts in no
+# fixed order: the pattern that stands first here decides, as a file that is missing is in the way
+# of whoever depends on it, and a conflict is over what is depended on.
 _UV = (
     _pattern("build", r"Failed to (?:download and )?build `(?P<subject>[^`]+)`"),
     _pattern("requires-python", r"does not satisfy Python[^ ]*(?: and REQ depends on Python)"),
@@ -38,16 +41,24 @@ _UV = (
     ),
     _pattern("no-artifact", r"REQ has no (?:wheels|source distribution|usable wheels)"),
     _pattern("yanked", r"REQ was yanked"),
-    _pattern("no-artifact", rf"only {_WORD}{_SPEC} is available and {_WORD}{_SPEC} depends on REQ"),
+    _pattern(
+        "no-artifact",
+        rf"only {_WORD}{_SPEC} is available and (?:{_WORD}{_SPEC} depends on|you require) REQ",
+    ),
+    _pattern("conflict", r"depends on REQ"),
+    _pattern(
+        "no-artifact",
+        r"only the following versions of (?P<name>[\w.-]+) are available:.*? you require"
+        rf" (?P<subject>(?P=name){_SPEC})",
+    ),
     _pattern("no-artifact", r"only the following versions of (?P<subject>[\w.-]+) are available"),
-    _pattern("conflict", r"REQ depends on"),
     _pattern("conflict", r"you require REQ"),
 )
 _PIP = (
     _pattern("requires-python", r"Package '(?P<subject>[^']+)' requires a different Python"),
     _pattern("no-artifact", r"Could not find a version that satisfies the requirement REQ"),
     _pattern("no-artifact", r"No matching distribution found for REQ"),
-    _pattern("conflict", r"Cannot install REQ"),
+    _pattern("conflict", r"Cannot install (?!-r )REQ"),
     _pattern("build", r"Failed to build '?(?P<subject>[^'\s]+)'?"),
     _pattern(
         "build",
@@ -55,13 +66,30 @@ _PIP = (
         r" successfully",
     ),
 )
+# In a traceback pip tells who asked for what; its own sentence names only lines of a file. A
+# requirement without a parent is the caller's (pip 25.3, pip-tools 7.5; tried on 2026-11-22).
+_PIP_DEMAND = re.compile(
+    r"SpecifierRequirement\('(?P<what>[^'\n]+)'\), parent="
+    r"(?:None|LinkCandidate\('(?P<link>[^'#\s]+))"
+)
 # pip's own set-up of a build broke, not the build: that is infrastructure.
 _PIP_SET_UP = re.compile(r"installing (?:build|backend) dependencies")
 _PIP_IGNORED = re.compile(
     r"versions that require a different python version: (?P<versions>.*?)(?: ERROR:|$)"
 )
+_DEPENDENT = re.compile(rf"({_WORD}){_SPEC} depends on")
+# What uv concludes, up to its next fact.
+_CONCLUSION = re.compile(r",? we can conclude.*?(?= (?:And )?[Bb]ecause |$)")
+_DEMANDS = (
+    re.compile(rf"(?P<who>you require )(?:{_WORD}{_SPEC} and )?(?P<name>{_WORD})(?P<what>{_SPEC})"),
+    re.compile(rf"(?P<who>{_WORD}{_SPEC} depends on )(?P<name>{_WORD})(?P<what>{_SPEC})"),
+)
 _HIDDEN = re.compile(r"`([\w.-]+)` was filtered by `exclude-newer")
 _WHEELS_ONLY = re.compile(r"Wheels are required for `([\w.-]+)`")
+_REASON_ENDS = (
+    *(", we can conclude", " we can conclude", " hint:", " cause: "),
+    *(" ERROR: ", " Traceback (most recent call last)"),
+)
 _LONGEST = 300  # characters of a reason
 _URL = re.compile(r"\b(?:https?|file)://\S+")
 _PATH = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+[\w.+-]*")
@@ -74,17 +102,62 @@ def refusal_of_uv(text: str) -> Refusal | None:
     if "No solution found" not in text and "Failed to" not in text:
         return None
     story = _story(text, r"(?:No solution found[^:]*?dependencies:?|error:)")
-    refusal = _first(_UV, story, tuple(_HIDDEN.findall(text)))
-    if refusal is None or refusal.cause not in ("build", "no-artifact"):
-        return refusal
-    return _built(refusal, text) if refusal.cause == "build" else _source_only(refusal, text)
+    decisive = _decisive(_root(story))
+    if decisive is None:
+        return None
+    refusal = _refusal(*decisive, story, tuple(_HIDDEN.findall(text)))
+    match refusal.cause:
+        case "build":
+            return _built(refusal, text)
+        case "no-artifact":
+            return _source_only(refusal, text)
+        case "conflict":
+            return _with_other_demand(refusal, story)
+    return refusal
+
+
+def _root(story: str) -> str:
+    """The story up to the end of its first sentence, before what uv concludes from that."""
+    return story.partition(" we can conclude")[0]
+
+
+def _decisive(root: str) -> tuple[Pattern, re.Match[str]] | None:
+    """The first of uv's patterns that the root of its derivation has.
+
+    That some versions of a package have no file says nothing beside what others of it depend on:
+    it only rounds off the range that uv speaks of.
+    """
+    dependents = set(_DEPENDENT.findall(root))
+    for pattern in _UV:
+        for match in pattern.text.finditer(root):
+            if pattern.cause != "no-artifact" or _name(match["subject"]) not in dependents:
+                return pattern, match
+    return None
+
+
+def _with_other_demand(refusal: Refusal, story: str) -> Refusal:
+    """The refusal of a conflict with the demand that the first sentence does not tell."""
+    root = _root(story)
+    facts = _CONCLUSION.sub("", story[len(root) :])
+    for pattern in _DEMANDS:
+        for match in pattern.finditer(facts):
+            demand = f"{match['name']}{match['what']}"
+            if match["name"] == _name(refusal.subject) and demand not in root:
+                because = f"{refusal.because}, and {match['who']}{demand}"
+                return msgspec.structs.replace(refusal, because=cut_reason(because))
+    return refusal
+
+
+def _name(requirement: str) -> str:
+    """The name at the beginning of a requirement."""
+    return re.split(r"[<>=!~\[{\s]", requirement)[0]
 
 
 def _source_only(refusal: Refusal, text: str) -> Refusal:
     """The refusal with what to declare, where what it misses is there as a source distribution that
     is not named.
     """
-    name = re.split(r"[<>=!~\[]", refusal.subject)[0]
+    name = _name(refusal.subject)
     if name not in _WHEELS_ONLY.findall(text):
         return refusal
     release = refusal.subject if refusal.subject.startswith(f"{name}==") else f"{name}==VERSION"
@@ -115,7 +188,8 @@ def refusal_of_pip(text: str) -> Refusal | None:
     story = _story(text, r"ERROR:")
     if _PIP_SET_UP.search(story):
         return None
-    refusal, ignored = _first(_PIP, story, ()), _PIP_IGNORED.search(story)
+    refusal = _first(_PIP, story) or _pip_conflict(text)
+    ignored = _PIP_IGNORED.search(story)
     if refusal is None or ignored is None or refusal.cause != "no-artifact":
         return refusal
     _, exact, version = refusal.subject.partition("==")
@@ -125,6 +199,26 @@ def refusal_of_pip(text: str) -> Refusal | None:
         refusal,
         cause="requires-python",
         because=tool_message(f"{refusal.subject} asks for another Python"),
+    )
+
+
+def _pip_conflict(text: str) -> Refusal | None:
+    """The refusal of requirements that exclude each other, named after what a package asks for."""
+    _, impossible, demands = text.partition("ResolutionImpossible: [")
+    sentences: dict[str, str] = {}
+    for match in _PIP_DEMAND.finditer(demands.partition("\n")[0]) if impossible else ():
+        demand = match["what"].partition(";")[0].strip()
+        demand = demand.replace(_name(demand), canonicalize_name(_name(demand)), 1)
+        file = (match["link"] or "").rpartition("/")[2]
+        release = "==".join(file.removesuffix(".tar.gz").split("-")[:2])
+        sentences[demand] = f"{release} depends on {demand}" if file else f"you require {demand}"
+    if len(sentences) < 2:
+        return None
+    depended = [demand for demand, text in sentences.items() if not text.startswith("you ")]
+    return Refusal(
+        cause="conflict",
+        subject=(depended or list(sentences))[0],
+        because=cut_reason(tool_message(" and ".join(sentences.values()))),
     )
 
 
@@ -144,6 +238,12 @@ def cut_reason(text: str) -> str:
     return text[: _LONGEST - 3].rpartition(" ")[0].rstrip(",;:") + "..."
 
 
+def last_words(text: str) -> str:
+    """Return the end of a tool's words, cut at the beginning of a word."""
+    message = tool_message(text)
+    return message if len(message) <= _LONGEST else message[-_LONGEST:].partition(" ")[2]
+
+
 def _story(text: str, start: str) -> str:
     """The telling part of the output: from the first error on, margins and box-drawing gone."""
     match = re.search(start, text)
@@ -151,7 +251,8 @@ def _story(text: str, start: str) -> str:
     return " ".join(" ".join(line.strip(" │╰├─▶\u00d7\t") for line in lines).split())
 
 
-def _first(patterns: tuple[Pattern, ...], story: str, hidden: tuple[str, ...]) -> Refusal | None:
+def _first(patterns: tuple[Pattern, ...], story: str) -> Refusal | None:
+    """The refusal of the pattern that the story has earliest."""
     matches = [
         (match.start(), rank, pattern, match)
         for rank, pattern in enumerate(patterns)
@@ -160,7 +261,13 @@ def _first(patterns: tuple[Pattern, ...], story: str, hidden: tuple[str, ...]) -
     if not matches:
         return None
     _, _, pattern, match = min(matches, key=lambda match: match[:2])
-    subject = re.sub(r"\s+", "", match["subject"] or "").rstrip(",.:")
+    return _refusal(pattern, match, story, ())
+
+
+def _refusal(
+    pattern: Pattern, match: re.Match[str], story: str, hidden: tuple[str, ...]
+) -> Refusal:
+    subject = re.sub(r"\{[^}]*\}|\s+", "", match["subject"] or "").rstrip(",.:")
     return Refusal(
         cause=pattern.cause, subject=subject, because=_because(story, match), hidden=hidden
     )
@@ -173,11 +280,7 @@ def _because(story: str, match: re.Match[str]) -> str:
         for mark in ("Because ", "And because ", "ERROR: ", "cause: ")
     )
     end = min(
-        (
-            position
-            for mark in (", we can conclude", " we can conclude", " ERROR: ", " hint:", " cause: ")
-            if (position := story.find(mark, match.start())) > 0
-        ),
+        (position for mark in _REASON_ENDS if (position := story.find(mark, match.start())) > 0),
         default=len(story),
     )
     return cut_reason(tool_message(story[begin:end]))

@@ -1,6 +1,4 @@
-"""The `plan` room's budget: cells with their seconds, packed into balanced shards that run side by
-side.
-"""
+"""The `plan` room's budget: cells with their seconds, packed into balanced shards."""
 
 import heapq
 import itertools
@@ -23,8 +21,9 @@ class Task(Value, frozen=True, kw_only=True):
 
 
 class Budget(Value, frozen=True, kw_only=True):
-    """At most so many shards at once, each done within so many seconds, of which `overhead` passes
-    before its cells.
+    """At most so many shards at once, each done within so many seconds.
+
+    Of these `overhead` passes before its cells.
     """
 
     seconds: float
@@ -78,8 +77,9 @@ class Packing(Value, frozen=True, kw_only=True, dict=True):
 
     @property
     def alone(self) -> Task | None:
-        """The cell that takes longer than a mean shard all by itself, so that no packing is
-        balanced; else None.
+        """The cell that takes longer than a mean shard by itself, else None.
+
+        With such a cell no packing is balanced.
         """
         task = max(self.tasks, key=lambda task: task.seconds, default=None)
         overhead = self.shards[0].overhead if self.shards else 0.0
@@ -91,8 +91,9 @@ class Packing(Value, frozen=True, kw_only=True, dict=True):
 
 
 def packed(tasks: Sequence[Task], budget: Budget) -> Packing:
-    """Return the tasks in balanced shards that each end in time; the tasks must be some that
-    `tasks_that_fit` returned.
+    """Return the tasks in balanced shards that each end in time.
+
+    The tasks must be some that `tasks_that_fit` returned.
 
     There are no more shards than it takes to give each as much work as it has overhead: a machine
     costs its set-up.
@@ -110,8 +111,9 @@ def packed(tasks: Sequence[Task], budget: Budget) -> Packing:
 
 
 def tasks_that_fit(tasks: Iterable[Task], budget: Budget) -> tuple[Task, ...]:
-    """Return those that fit, where the first ones choose first; a short one may find room where a
-    long one did not.
+    """Return those that fit, where the first ones choose first.
+
+    A short one may find room where a long one did not.
 
     They keep their order, in which `packed` finds room for each of them again.
     """
@@ -121,8 +123,9 @@ def tasks_that_fit(tasks: Iterable[Task], budget: Budget) -> tuple[Task, ...]:
 
 
 def rounds(tasks: Sequence[Task], budget: Budget) -> Iterator[tuple[Task, ...]]:
-    """Yield what fits into the budget now, then what fits when it is spent again, until only too
-    long ones are left.
+    """Yield what fits into the budget, then what fits when it is spent again.
+
+    It ends when only tasks are left that are too long.
     """
     waiting = tasks
     while taken := set(tasks_that_fit(waiting, budget)):

@@ -14,24 +14,26 @@ Recipe = Literal["fresh", "dated", "relaxed"]
 RECIPES: tuple[Recipe, ...] = get_args(Recipe)
 
 
-class Coordinate(Value, frozen=True, kw_only=True):
-    """A place on an axis: an exact version, or a series (`2.14` stands for `==2.14.*`) where the
-    axis keeps series.
+class Coordinate(Value, frozen=True, kw_only=True, dict=True):
+    """A place on an axis: an exact version, or a series.
+
+    `2.14` stands for `==2.14.*` where the axis keeps series.
     """
 
     axis: str
     short: str
     version: Version
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The coordinate as it stands in a cell id, for example `tf2.14`."""
         return f"{self.short}{self.version}"
 
 
 class Cell(Value, frozen=True, kw_only=True, dict=True):
-    """One question: do these versions work together, locked by this recipe? Coordinates stand in
-    axis order.
+    """One question: do these versions work together, locked by this recipe?
+
+    Coordinates stand in axis order.
     """
 
     matrix: str
@@ -41,8 +43,17 @@ class Cell(Value, frozen=True, kw_only=True, dict=True):
     @cached_property
     def id(self) -> str:
         """The cell's id, `py3.11-tf2.14-tff0.87.0+relaxed`; recipe `fresh` is not written."""
-        place = "-".join(coordinate.text for coordinate in self.coordinates)
-        return place if self.recipe == "fresh" else f"{place}+{self.recipe}"
+        return self.place if self.recipe == "fresh" else f"{self.place}+{self.recipe}"
+
+    @cached_property
+    def place(self) -> str:
+        """The coordinates as they stand in the id; cells of one place differ in recipe alone."""
+        return "-".join(coordinate.text for coordinate in self.coordinates)
+
+    @cached_property
+    def versions(self) -> tuple[Version, ...]:
+        """The versions of the coordinates, in axis order."""
+        return tuple(coordinate.version for coordinate in self.coordinates)
 
     def on(self, axis: str) -> Coordinate:
         """Return the coordinate on that axis; KeyError when the matrix has no such axis."""

@@ -1,5 +1,4 @@
-"""What the subject's own pins leave to install: dead ends one level below the subject, by metadata
-alone.
+"""What the subject's own pins leave to install: dead ends one level below the subject.
 
 Only hard facts count, which no resolver could mend: a pin that no release satisfies, or whose
 releases all lack a file, need a newer Python, or refuse a coordinate or what else is pinned. What
@@ -66,9 +65,7 @@ class Question(Value, frozen=True, kw_only=True):
 
     @property
     def deep(self) -> frozenset[str]:
-        """The packages of which no requirement in the tree stands, because a rule replaces them
-        all.
-        """
+        """The packages of which no requirement in the tree stands: a rule replaces them all."""
         return frozenset(name for name, r in self.relaxations.items() if r.everywhere)
 
 
@@ -86,9 +83,7 @@ _Refusals = dict[Version, _Refusal]
 
 
 class Dependencies:
-    """What the catalogue knows of the packages that the subject pins; each fact is computed
-    once.
-    """
+    """What the catalogue knows of the packages that the subject pins, computed once."""
 
     def __init__(
         self,
@@ -97,9 +92,7 @@ class Dependencies:
         installable: Installable,
         requirements: Callable[[Version, Version], tuple[Asked, ...]],
     ) -> None:
-        """Take the matrix, its catalogue, the facts about files, and what a subject's release asks
-        on a Python.
-        """
+        """Take the matrix, its catalogue, the facts about files, and what a release asks."""
         self._platform, self._short = matrix.platform, matrix.interpreters.short
         self._subject = matrix.subject_axis.normalised_name
         self._installable = installable
@@ -118,9 +111,7 @@ class Dependencies:
         self._second: dict[tuple[object, ...], Versions] = {}
 
     def obstacle(self, question: Question) -> Obstacle | None:
-        """Return why a pin of the subject's release cannot be met in the cell; None as far as is
-        known.
-        """
+        """Return why a pin of the subject's release cannot be met, as far as is known."""
         left: dict[str, Pinned] = {}
         for pinned in self._pinned(question):
             alive, refusals = self._by_itself(pinned, question)

@@ -1,5 +1,6 @@
-"""The first obstacle of a cell, cheapest question first; each question is answered from facts,
-never by a run.
+"""The first obstacle of a cell, cheapest question first.
+
+Each question is answered from facts, never by a run.
 """
 
 import datetime
@@ -23,8 +24,9 @@ from compat.plan.rules import RuleBook
 
 
 class Feasibility:
-    """What the catalogue and the rules say about cells; asked about many cells, it computes each
-    fact once.
+    """What the catalogue and the rules say about cells.
+
+    Asked about many cells, it computes each fact once.
     """
 
     def __init__(self, matrix: Matrix, catalogue: Catalogue) -> None:
@@ -44,6 +46,7 @@ class Feasibility:
         self._pin = cache(self._published_pin)
         self._moved = cache(self._lies_outside)
         self._inside = cache(self._coordinates_inside)
+        self._versions = cache(self._versions_on)
         self._fits = cache(self._pin_fits)
         self._latest: tuple[tuple[object, ...], Obstacle | None] | None = None
         self._changing: dict[tuple[Version, Version, tuple[str, ...]], tuple[Rule, ...]] = {}
@@ -77,9 +80,7 @@ class Feasibility:
         return None
 
     def unavailable(self, cell: Cell) -> Obstacle | None:
-        """Return the obstacle of the first package that has nothing to install here, the subject
-        first.
-        """
+        """Return the obstacle of the first package without a file here, the subject first."""
         for axis in (self._subject, *self._others):
             if not self.usable(cell, axis):
                 return self._installable.obstacle(*self._question(cell, axis))
@@ -93,9 +94,7 @@ class Feasibility:
         return conflict(cell, self._subject, refused, self.unusable(cell, self._subject))
 
     def dead_end(self, cell: Cell) -> Obstacle | None:
-        """Return the obstacle when each fitting release of the subject pins something that cannot
-        be had.
-        """
+        """Return the obstacle when each fitting release pins something that cannot be had."""
         obstacles = [self._dead_end(cell, release) for release in self._fitting(cell)]
         return None if None in obstacles else obstacles[-1]
 
@@ -125,8 +124,7 @@ class Feasibility:
         )
 
     def subject_release(self, cell: Cell, until: datetime.datetime | None = None) -> Release | None:
-        """Return the release that stands for the subject's coordinate: the newest that fits, by
-        that moment.
+        """Return the newest fitting release of the subject's coordinate by that moment.
 
         As with a resolver a final release goes before a pre-release. None for a cell that is not
         feasible.
@@ -142,9 +140,7 @@ class Feasibility:
         )
 
     def came_out(self, cell: Cell) -> datetime.datetime | None:
-        """Return when the cell's coordinates could first be had together; None when the index does
-        not tell.
-        """
+        """Return when the coordinates could first be had together, as far as the index tells."""
         dates = (self._together(cell, release) for release in self.fitting(cell))
         return min((date for date in dates if date is not None), default=None)
 
@@ -158,9 +154,7 @@ class Feasibility:
         )
 
     def changing(self, cell: Cell) -> tuple[Rule, ...]:
-        """Return the relaxing rules that change what the cell asks, compared with the same cell
-        `dated`.
-        """
+        """Return the relaxing rules that change what the cell asks, held against `dated`."""
         rules = self.rules.relaxing(cell)
         if not rules:
             return ()
@@ -184,8 +178,7 @@ class Feasibility:
         return self._metadata.get(version)
 
     def moved(self, cell: Cell, axis: str, where: Outside = "moved") -> bool:
-        """Return whether a coordinate lies outside what every usable release of the subject's
-        coordinate admits.
+        """Return whether every usable release of the subject refuses the coordinate.
 
         With `older` or `newer`: whether it lies below, or above, all that they admit.
         """
@@ -204,9 +197,7 @@ class Feasibility:
         return self._installable.releases(axis.name, cell.on(axis.name).version)
 
     def usable(self, cell: Cell, axis: PackageAxis) -> tuple[Release, ...]:
-        """Return those of the coordinate's releases that can be installed in the cell, oldest
-        first.
-        """
+        """Return the coordinate's releases that can be installed here, oldest first."""
         return self._installable.usable(*self._question(cell, axis))
 
     def unusable(self, cell: Cell, axis: PackageAxis) -> dict[Version, str]:
@@ -323,11 +314,15 @@ class Feasibility:
         self, subject: Version, python: Version, axis_name: str
     ) -> tuple[Version, ...]:
         """The coordinates of another axis that are not moved."""
-        axis = next(axis for axis in self._others if axis.name == axis_name)
-        every = (coordinate.version for coordinate in axis_coordinates(axis, self.catalogue))
         return tuple(
-            version for version in every if not self._moved(subject, python, axis_name, version)
+            version
+            for version in self._versions(axis_name)
+            if not self._moved(subject, python, axis_name, version)
         )
+
+    def _versions_on(self, axis_name: str) -> tuple[Version, ...]:
+        axis = next(axis for axis in self._others if axis.name == axis_name)
+        return tuple(place.version for place in axis_coordinates(axis, self.catalogue))
 
     def _pin_fits(self, release: Version, python: Version, axis: str, coordinate: Version) -> bool:
         usable = self._installable.usable(axis, coordinate, python, False)

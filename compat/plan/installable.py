@@ -1,6 +1,4 @@
-"""Which releases of a coordinate an interpreter series can install on the declared platform, and
-why not the others.
-"""
+"""Which releases an interpreter series can install on the platform, and why not the others."""
 
 from functools import cache
 
@@ -28,8 +26,9 @@ class Installable:
         self.obstacle = cache(self._obstacle)
 
     def can_install(self, release: Release, python: Version, ignores: bool = False) -> bool:
-        """Return whether the release has a file for the interpreter; `ignores` sets
-        `Requires-Python` aside.
+        """Return whether the release has a file for the interpreter.
+
+        `ignores` sets `Requires-Python` aside.
         """
         tags = accepted_tags(python, self._matrix.platform)
         return any(
@@ -41,9 +40,7 @@ class Installable:
         )
 
     def reason(self, release: Release, python: Version, ignores: bool = False) -> tuple[Kind, str]:
-        """Return why the interpreter cannot install the release, as the end of a sentence about
-        it.
-        """
+        """Return why the interpreter cannot install the release, as the end of a sentence."""
         files = [artifact for artifact in release.artifacts if not artifact.yanked]
         if not files and release.artifacts:
             return "yanked", "is yanked"
@@ -100,9 +97,7 @@ class Installable:
 
 
 def required_python(release: Release, artifact: Artifact) -> SpecifierSet | None:
-    """Return the `Requires-Python` of a file: the index tells it, or else the release's own
-    metadata.
-    """
+    """Return the `Requires-Python` of a file, by the index or the release's metadata."""
     if artifact.requires_python is not None or release.published is None or not artifact.is_wheel:
         return artifact.requires_python
     return release.published.requires_python

@@ -15,10 +15,10 @@ from compat.plan.plan import every_cell
 from compat.plan.product import axis_coordinates
 
 
-def cells_of(matrix: Matrix, catalogue: Catalogue) -> tuple[Cell, ...]:
+def cells_of(facts: Feasibility) -> tuple[Cell, ...]:
     """Return every cell of the matrix, feasible or not. Raises NothingToDo when there is none."""
-    refuse_empty(matrix, catalogue)
-    return tuple(every_cell(Feasibility(matrix, catalogue)))
+    refuse_empty(facts.matrix, facts.catalogue)
+    return tuple(every_cell(facts))
 
 
 def refuse_empty(matrix: Matrix, catalogue: Catalogue) -> None:
@@ -30,22 +30,23 @@ def refuse_empty(matrix: Matrix, catalogue: Catalogue) -> None:
             raise NothingToDo.of(f"matrix {matrix.name!r} has no cells: {because}", hint=hint)
 
 
-def named_cells(matrix: Matrix, catalogue: Catalogue, patterns: Iterable[str]) -> tuple[Cell, ...]:
-    """Return the cells that ids and globs name, each once, in the order of the patterns, then of
-    the plan.
+def named_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]:
+    """Return the cells that ids and globs name, each once.
+
+    They stand in the order of the patterns, then of the plan.
 
     Raises UsageError for an id outside the product, and for a glob that matches nothing;
     NothingToDo when the matrix has no cells at all.
     """
     named: dict[str, Cell] = {}
-    every = {cell.id: cell for cell in cells_of(matrix, catalogue)}
+    every = {cell.id: cell for cell in cells_of(facts)}
     for pattern in patterns:
         if pattern in every:
             named[pattern] = every[pattern]
             continue
         matching = [cell_id for cell_id in every if fnmatchcase(cell_id, pattern)]
         if not matching:
-            raise _no_cell(matrix, every, pattern)
+            raise _no_cell(facts.matrix, every, pattern)
         named.update((cell_id, every[cell_id]) for cell_id in matching)
     return tuple(named.values())
 

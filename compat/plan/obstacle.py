@@ -1,6 +1,4 @@
-"""Obstacle: what rules a cell out, and the sentences that name each release that was refused, and
-why.
-"""
+"""Obstacle: what rules a cell out, and the sentences that name the refused releases."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -25,8 +23,9 @@ _FEW = 4  # releases that a sentence names one by one
 
 
 class Obstacle(Value, frozen=True, kw_only=True):
-    """Why a cell cannot work: the kind, the coordinates or rules it stands between, and one
-    sentence.
+    """Why a cell cannot work.
+
+    The kind, the coordinates or rules it stands between, and one sentence.
     """
 
     kind: Kind
@@ -35,9 +34,7 @@ class Obstacle(Value, frozen=True, kw_only=True):
 
 
 class RefusingAxis(Value, frozen=True, kw_only=True):
-    """An axis whose coordinate a release of the subject refuses, and the requirement by which it
-    does.
-    """
+    """An axis whose coordinate a release refuses, and the requirement by which it does."""
 
     axis: PackageAxis
     pin: SpecifierSet | None
@@ -49,8 +46,7 @@ def conflict(
     refused: Mapping[Version, Sequence[RefusingAxis]],
     unusable: Mapping[Version, str],
 ) -> Obstacle:
-    """Return the obstacle of a cell in which each usable release of the subject refuses some
-    coordinate.
+    """Return the obstacle of a cell in which each usable release refuses a coordinate.
 
     An axis that all of them refuse is named alone; else each release is told with the first that it
     refuses.
@@ -91,8 +87,9 @@ def conflict(
 
 
 def by_reason(reasons: Mapping[Version, str]) -> str:
-    """Return one clause for each reason: `1.0 is yanked; each of 1.1, 1.2 requires Python
-    >=3.10`.
+    """Return one clause for each reason.
+
+    For example `1.0 is yanked; each of 1.1, 1.2 requires Python >=3.10`.
     """
     return "; ".join(
         f"each of {listed} {reason}" if " " in listed else f"{listed} {reason}"

@@ -43,8 +43,7 @@ class Plan(Value, frozen=True, kw_only=True):
 
 
 def plan(matrix: Matrix, catalogue: Catalogue, here: frozenset[Version] | None = None) -> Plan:
-    """Return the plan of all cells: each place under each recipe that asks something of its own
-    there.
+    """Return the plan of all cells: each place under each recipe that asks its own there.
 
     With `here`, the interpreter series that this machine has, a cell whose interpreter is missing
     is infeasible too.
@@ -75,8 +74,9 @@ def fate_of(facts: Feasibility, cell: Cell, here: frozenset[Version] | None = No
 
 
 def counts(fates: Iterable[Fate]) -> dict[str, Counter[str]]:
-    """Return, by recipe, how many cells have which fate: `feasible`, or the kind of their
-    obstacle.
+    """Return, by recipe, how many cells have which fate.
+
+    A fate is `feasible`, or the kind of the obstacle.
     """
     table: dict[str, Counter[str]] = {recipe: Counter() for recipe in RECIPES}
     for fate in fates:

@@ -20,9 +20,7 @@ _LEGACY_ARCHITECTURES = {
 
 @cache
 def accepted_tags(series: Version, platform: str) -> frozenset[Tag]:
-    """Return the wheel tags (PEP 425, PEP 600) that CPython of that series accepts on that
-    platform.
-    """
+    """Return the wheel tags that CPython of a series accepts (PEP 425, PEP 600)."""
     python = (series.major, series.minor)
     platforms = tuple(_platforms(platform))
     abi = f"cp{series.major}{series.minor}{'m' if python < (3, 8) else ''}"

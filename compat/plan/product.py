@@ -20,8 +20,9 @@ def axis_coordinates(axis: Axis, catalogue: Catalogue) -> tuple[Coordinate, ...]
 
 
 def product(matrix: Matrix, catalogue: Catalogue) -> Iterator[tuple[Coordinate, ...]]:
-    """Yield every combination of coordinates once, in axis order; the recipes multiply them
-    later.
+    """Yield every combination of coordinates once, in axis order.
+
+    The recipes multiply them later.
     """
     return itertools.product(*(axis_coordinates(axis, catalogue) for axis in matrix.axes))
 

@@ -1,12 +1,13 @@
 """What a subject's release asks of the other packages, as its own metadata tells."""
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from compat.index.release import Published
+from compat.index.release import Package, Published
 from compat.value import Value
 
 
@@ -34,6 +35,21 @@ def active(published: Published | None, markers: dict[str, str]) -> tuple[Asked,
         _asked(r)
         for r in requirements
         if r is not None and (r.marker is None or r.marker.evaluate(markers))
+    )
+
+
+def published_names(packages: Iterable[Package]) -> frozenset[str]:
+    """Return the packages that some release requires without an extra, normalised (PEP 503)."""
+    texts = {
+        text
+        for package in packages
+        for release in package.releases
+        if release.published is not None
+        for text in release.published.requires_dist
+    }
+    requirements = (r for r in map(parsed, texts) if r is not None)
+    return frozenset(
+        canonicalize_name(r.name) for r in requirements if "extra" not in str(r.marker)
     )
 
 

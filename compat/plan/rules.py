@@ -16,9 +16,7 @@ class RuleBook:
     """The rules of a matrix, ready to be asked about many cells."""
 
     def __init__(self, matrix: Matrix, moved: Moved) -> None:
-        """Take the matrix, and the question whether and how a coordinate lies outside what the
-        subject admits.
-        """
+        """Take the matrix, and the question whether a coordinate is moved, and how."""
         self._exclusions = tuple(rule for rule in matrix.rules if rule.effect == "exclude")
         self._relaxing = tuple(rule for rule in matrix.rules if rule.effect == "relax")
         self._moved = moved
@@ -36,21 +34,25 @@ class RuleBook:
             if any(r.ignore_requires_python for r in rule.relaxations)
         }
         self._memo: dict[tuple[str, str, Version], bool] = {}
-        # Several questions are asked about one cell before the next one comes.
-        self._latest: tuple[Cell, tuple[Rule, ...], dict[str, Relaxation]] | None = None
+        # Several questions are asked about one cell before the next one comes, and no rule asks
+        # about the recipe: the cells of a place share its coordinates.
+        self._latest: tuple[tuple[Coordinate, ...], tuple[Rule, ...], dict[str, Relaxation]] | None
+        self._latest = None
+        self._excluded: tuple[tuple[Coordinate, ...], tuple[Rule, ...]] | None = None
 
     def exclusions(self, cell: Cell) -> tuple[Rule, ...]:
         """Return the rules that exclude the cell."""
-        return tuple(rule for rule in self._exclusions if self._holds(rule, cell))
+        if self._excluded is None or self._excluded[0] is not cell.coordinates:
+            rules = tuple(rule for rule in self._exclusions if self._holds(rule, cell))
+            self._excluded = (cell.coordinates, rules)
+        return self._excluded[1]
 
     def relaxing(self, cell: Cell) -> tuple[Rule, ...]:
         """Return the relaxing rules that hold in the cell; none unless its recipe is `relaxed`."""
         return self._of(cell)[0] if cell.recipe == "relaxed" else ()
 
     def relaxations(self, cell: Cell) -> dict[str, Relaxation]:
-        """Return the pins that are relaxed in the cell by normalised package name; a later rule
-        wins.
-        """
+        """Return the relaxed pins of the cell by normalised name; a later rule wins."""
         return self._of(cell)[1] if cell.recipe == "relaxed" else {}
 
     def named(self, cell: Cell) -> dict[str, str]:
@@ -62,13 +64,13 @@ class RuleBook:
         return any(rule.name in self._ignoring for rule in self.relaxing(cell))
 
     def _of(self, cell: Cell) -> tuple[tuple[Rule, ...], dict[str, Relaxation]]:
-        if self._latest is not None and self._latest[0] is cell:
+        if self._latest is not None and self._latest[0] is cell.coordinates:
             return self._latest[1:]
         rules = tuple(rule for rule in self._relaxing if self._holds(rule, cell))
         pins: dict[str, Relaxation] = {}
         for rule in rules:
             pins |= self._named[rule.name]
-        self._latest = (cell, rules, pins)
+        self._latest = (cell.coordinates, rules, pins)
         return rules, pins
 
     def _holds(self, rule: Rule, cell: Cell) -> bool:

@@ -8,14 +8,18 @@ from packaging.version import Version
 
 from compat.declare.matrix import Axis, InterpreterAxis
 from compat.policy.as_of import AsOf, package_words
-from compat.policy.window import CADENCES, Slot, rule_of, window_of
+from compat.policy.floor_steps import FloorSteps
+from compat.policy.window import CADENCES, Slot, hold_words, rule_of, window_of
 
 
-def floor_arithmetic(as_of: AsOf, axis: Axis) -> tuple[str, ...]:
+def floor_arithmetic(steps: FloorSteps) -> tuple[str, ...]:
     """Return the lines for one axis that has a floor."""
+    as_of, axis = steps.as_of, steps.axis
     parts = (
         _looking_back(as_of),
-        *(part(as_of, axis) for part in (_floor, _rule, _calendar, _exceptions, _admits)),
+        *(part(as_of, axis) for part in (_floor, _rule)),
+        _calendar(steps),
+        *(part(as_of, axis) for part in (_bad, _admits)),
     )
     return tuple(line for part in parts for line in part)
 
@@ -46,23 +50,31 @@ def _rule(as_of: AsOf, axis: Axis) -> Iterator[str]:
     yield f"The floor may rise to {rule_of(window)}. {_ended(window.because)}"
 
 
-def _calendar(as_of: AsOf, axis: Axis) -> Iterator[str]:
-    reached, bad = as_of.calendar(axis.name), as_of.bad(axis.name)
-    version = None if reached is None else reached.version
-    known = as_of.slots[axis.name]
-    after = [
-        (s.on, s) for s in known if s.on is not None and (version is None or s.version > version)
-    ]
-    after = [(on, slot) for on, slot in after if slot.version not in bad]
-    every = CADENCES[as_of.policy.cadence]
+def _calendar(steps: FloorSteps) -> Iterator[str]:
+    as_of, axis, hold = steps.as_of, steps.axis, steps.hold
+    package, reached = package_words(axis), as_of.calendar(axis.name)
+    following = next((step for step in steps.calendar if step.on > as_of.day), None)
+    is_stopped = hold is not None and reached is not None and reached.version > hold.at
     if reached is None:
-        yield f"On {as_of.day} the calendar does not let go of any {package_words(axis)} yet."
-    else:
+        yield f"On {as_of.day} the calendar does not let go of any {package} yet."
+    elif not is_stopped:
         yield from _steps(as_of, axis, reached)
-        yield f"So on {as_of.day} the calendar allows {package_words(axis)} {reached.version}."
-    if after:
-        on, slot = min(after, key=lambda pair: (pair[0], pair[1].version))
-        out = "out since" if slot.came.released <= as_of.day else "planned for"
+        yield f"So on {as_of.day} the calendar allows {package} {reached.version}."
+    if hold is not None:
+        yield f"Until {hold.until} there is {_ended(hold_words(hold, steps.at, dated=False))}"
+    if is_stopped and steps.under_the_hold is not None:
+        yield f"So on {as_of.day} calendar and hold allow {package} {steps.under_the_hold}."
+    if following is None:
+        return
+    slot, on = following.slot, following.on
+    out = "out since" if slot.came.released <= as_of.day else "planned for"
+    if following.held is not None:
+        yield (
+            f"The first step past the hold is {package} {slot.version}, {out}"
+            f" {slot.came.released}: with a release after {on}."
+        )
+    else:
+        every = CADENCES[as_of.policy.cadence]
         yield (
             f"The {'next' if reached else 'first'} is {slot.version}, {out} {slot.came.released}: "
             f"allowed from {slot.allowed}, on the first day of a {every} from {on}."
@@ -83,10 +95,7 @@ def _steps(as_of: AsOf, axis: Axis, slot: Slot) -> Iterator[str]:
         yield f"Floors rise on the first day of a {CADENCES[as_of.policy.cadence]}: {slot.on}."
 
 
-def _exceptions(as_of: AsOf, axis: Axis) -> Iterator[str]:
-    hold = as_of.hold(axis.name)
-    if hold is not None:
-        yield f"Until {hold.until} a hold lets it rise to {hold.at} at most: {_ended(hold.because)}"
+def _bad(as_of: AsOf, axis: Axis) -> Iterator[str]:
     for bad in as_of.policy.known_bad:
         if bad.axis == axis.name:
             yield (

@@ -4,10 +4,8 @@ years.
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import zip_longest
 from typing import Literal
 
-import msgspec
 from dateutil.relativedelta import relativedelta
 from packaging.version import Version
 
@@ -16,8 +14,9 @@ from compat.declare.parsing import Name
 from compat.policy.affected import lost
 from compat.policy.as_of import AsOf, package_words
 from compat.policy.evaluation import Evaluation, evaluation_on
+from compat.policy.floor_steps import FloorStep, steps_of
 from compat.policy.proposal import Affected
-from compat.policy.window import Slot, hold_words, rule_of, window_of
+from compat.policy.window import hold_words, rule_of, window_of
 from compat.results.snapshot import Snapshot
 from compat.value import StrictValue, derive
 
@@ -100,8 +99,8 @@ class Schedule(StrictValue, frozen=True, kw_only=True):
 def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule:
     """Return the schedule of a matrix from that day on; without a policy nothing moves.
 
-    A move that is due shows only the newest version that the calendar allows. Of packages only what
-    has come out is known, of Python also what upstream plans.
+    Of the moves that are due it has the newest that the calendar allows, and below it the best that
+    runs support. Of packages only what has come out is known, of Python also what upstream plans.
     """
     until = day + relativedelta(years=years)
     evaluation = evaluation_on(snapshot, day)
@@ -132,37 +131,23 @@ def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule
 
 
 def _coming(evaluation: Evaluation, axis: Axis) -> Iterator[ScheduledMove]:
-    as_of = evaluation.as_of
-    floor, bad = as_of.floors[axis.name], as_of.bad(axis.name)
-    later = [
-        slot for slot in as_of.slots[axis.name] if slot.version > floor and slot.version not in bad
-    ]
-    moves = [_move(evaluation, axis, slot) for slot in later if slot.on is not None]
-    due = max((move.to for move in moves if move.on <= as_of.day), default=floor)
-    before = floor
-    for move in moves:
-        if move.to >= due and not any(
-            later.to > move.to and later.on <= move.on for later in moves
-        ):
-            yield msgspec.structs.replace(
-                move, before=before, lost=lost(evaluation, axis, before, move.to)
-            )
-            before = move.to
+    before = evaluation.as_of.floors[axis.name]
+    for step in steps_of(evaluation, axis).every:
+        yield _move(evaluation, axis, step, before)
+        before = step.version
 
 
-def _move(evaluation: Evaluation, axis: Axis, slot: Slot) -> ScheduledMove:
+def _move(evaluation: Evaluation, axis: Axis, step: FloorStep, before: Version) -> ScheduledMove:
     as_of = evaluation.as_of
-    policy, version = as_of.policy, slot.version
-    assert slot.on is not None
+    policy, version, slot, on = as_of.policy, step.version, step.slot, step.on
     assert slot.allowed is not None
-    held = max(as_of.holds(axis.name, version), key=lambda hold: hold.until, default=None)
-    on = max(slot.on, as_of.lifted(axis.name, version) or slot.on)
+    floor = as_of.floors[axis.name]
     announced = on - datetime.timedelta(days=policy.notice_days)
     proof = evaluation.raised(axis.name, version)
     return ScheduledMove(
         axis=axis.name,
         package=package_words(axis),
-        floor=as_of.floors[axis.name],
+        floor=floor,
         to=version,
         released=slot.came.released,
         allowed=slot.allowed,
@@ -171,13 +156,13 @@ def _move(evaluation: Evaluation, axis: Axis, slot: Slot) -> ScheduledMove:
         state="due" if on <= as_of.day else "announced" if announced <= as_of.day else "planned",
         rule=rule_of(window_of(policy, axis.name)),
         source=slot.came.source,
-        held=None if held is None else hold_words(held),
+        held=None if step.held is None else hold_words(step.held, floor),
         proven=proof.state == "proven",
         proof="supported by every cell that it needs"
         if not proof.objections
         else proof.objections[0].because,
-        before=as_of.floors[axis.name],
-        lost=(),
+        before=before,
+        lost=lost(evaluation, axis, before, version),
     )
 
 
@@ -196,13 +181,19 @@ def _minimums(
 
 
 def _bars(as_of: AsOf, axis: Axis) -> Iterator[Bar]:
-    known = as_of.slots[axis.name]
-    for slot, after in zip_longest(known, known[1:]):
+    known, name = as_of.slots[axis.name], axis.name
+    ends = [
+        max(slot.on, as_of.lifted(name, slot.version) or slot.on)
+        if slot.on is not None and slot.version not in as_of.bad(name)
+        else None
+        for slot in known
+    ]
+    for number, slot in enumerate(known):
         yield Bar(
-            axis=axis.name,
+            axis=name,
             version=slot.version,
             released=slot.came.released,
-            until=None if after is None else after.on,
+            until=min((end for end in ends[number + 1 :] if end is not None), default=None),
             end_of_life=slot.came.ends,
-            is_floor=slot.version == as_of.floors[axis.name],
+            is_floor=slot.version == as_of.floors[name],
         )

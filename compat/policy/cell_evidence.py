@@ -134,7 +134,8 @@ def _without_trouble(entry: Entry, snapshot: Snapshot) -> Verdict:
     if entry.history.unanswered is None:
         return entry.verdict
     counted = History(counted=entry.counted)
-    return verdict_of(entry.cell.id, counted, snapshot.present, entry.lock_digest, entry.obstacle)
+    present = snapshot.attribution.context(entry.cell, snapshot.present)
+    return verdict_of(entry.cell.id, counted, present, entry.lock_digest, entry.obstacle)
 
 
 def _isolated_days(entry: Entry, policy: Policy) -> tuple[datetime.date, ...]:

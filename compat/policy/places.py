@@ -102,21 +102,8 @@ class PromisedPlaces:
         """Return why the plan has no cell of the newest release with that version, by one such
         cell.
         """
-        index = self.names.index(axis)
         what = f"{self.as_of.called} with {self._words(axis, version)}"
-        subject = self.as_of.matrix.subject_axis.short
-        obstacles = [
-            (
-                not any(part.startswith(subject) for part in entry.obstacle.between),
-                RECIPES.index(recipe),
-                place,
-                entry.obstacle.because,
-            )
-            for place, recipes in self.entries.items()
-            if place[index] == version and self._is_promised(place, index)
-            for recipe, entry in recipes.items()
-            if entry.obstacle is not None and (recipe != "relaxed" or not as_published)
-        ]
+        obstacles = self._obstacles(axis, version, as_published)
         if not obstacles:
             return (
                 f"no planned cell of {what} has promised versions of the others:"
@@ -132,6 +119,31 @@ class PromisedPlaces:
             else ""
         )
         return f"the plan rules out every cell of {what}{which}, such as {cell}: {because}"
+
+    def obstacle(self, axis: str, version: Version) -> str:
+        """Return the first fact that rules out the newest release with that version as published;
+        empty where none does.
+        """
+        known = min(self._obstacles(axis, version, as_published=True), default=None)
+        return "" if known is None else known[-1]
+
+    def _obstacles(
+        self, axis: str, version: Version, as_published: bool
+    ) -> list[tuple[bool, int, Place, str]]:
+        """The obstacles of cells with that version, those of the subject itself first."""
+        index, subject = self.names.index(axis), self.as_of.matrix.subject_axis.short
+        return [
+            (
+                not any(part.startswith(subject) for part in entry.obstacle.between),
+                RECIPES.index(recipe),
+                place,
+                entry.obstacle.because,
+            )
+            for place, recipes in self.entries.items()
+            if place[index] == version and self._is_promised(place, index)
+            for recipe, entry in recipes.items()
+            if entry.obstacle is not None and (recipe != "relaxed" or not as_published)
+        ]
 
     def _words(self, axis: str, version: Version) -> str:
         return f"{package_words(self._axes[axis])} {version}"

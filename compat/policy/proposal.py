@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from compat.declare.parsing import Name
 from compat.plan.cell import Recipe
-from compat.results.verdict import Kind as VerdictKind
+from compat.results.run_group import Kind as VerdictKind
 from compat.value import StrictValue, derive
 
 Kind = Literal["raise", "lower", "early"]
@@ -145,9 +145,14 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
             objection.against in DOUBTS for objection in self.objections
         )
 
+    @property
+    def reason(self) -> str:
+        """The reason of the new floor, for its declaration, whatever it still waits for."""
+        return f"{self._claim}{self._caveat}"
+
     def _because(self) -> str:
-        claim = f"{self._claim}{self._caveat}"
-        return claim if not self.objections else f"{claim}; it waits: {self.objections[0].because}"
+        waits = "".join(f"; it waits: {first.because}" for first in self.objections[:1])
+        return f"{self.reason}{waits}"
 
     @property
     def _claim(self) -> str:

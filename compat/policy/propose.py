@@ -1,10 +1,11 @@
 """The `policy` room's proposals: the floor moves that policy and records ask for on one day.
 
 Raise: to what the calendar allows, under a hold to what that allows, and short of that to the
-newest version that is supported. Lower: to the lowest version from which on every one up to the
-floor, the floor too, is supported, as long as the calendar would not raise it again. Early: the
-floor's own representative cells are broken, so the floor goes to the next version that works,
-whatever the calendar says. A move that something speaks against is returned with its objections.
+newest version that is supported; see `floor_steps`. Lower: to the lowest version from which on
+every one up to the floor, the floor too, is supported, as long as the calendar would not raise it
+again. Early: the floor's own representative cells are broken, so the floor goes to the next version
+that works, whatever the calendar says. A move that something speaks against is returned with its
+objections.
 """
 
 import datetime
@@ -20,6 +21,7 @@ from compat.policy.arithmetic import floor_arithmetic, package_and_version
 from compat.policy.as_of import AsOf, package_words
 from compat.policy.cell_evidence import FloorEvidence, merged
 from compat.policy.evaluation import Evaluation, evaluation_on
+from compat.policy.floor_steps import FloorStep, steps_of
 from compat.policy.proposal import (
     Against,
     AxisFloor,
@@ -64,7 +66,7 @@ def floors(snapshot: Snapshot, day: datetime.date) -> tuple[AxisFloor, ...]:
             axis=axis.name,
             package=package_words(axis),
             at=as_of.floors[axis.name],
-            arithmetic=floor_arithmetic(as_of, axis),
+            arithmetic=floor_arithmetic(steps_of(evaluation, axis)),
         )
         for axis in _moving(as_of)
     )
@@ -84,17 +86,12 @@ class _Mover:
         self.evaluation = evaluation
         self.as_of = evaluation.as_of
         self.axis = axis
-        self.at = self.as_of.floors[axis.name]
-        self.hold = self.as_of.hold(axis.name)
-        reached = self.as_of.calendar(axis.name)
-        oldest = min((self.at, *self.as_of.existing[axis.name]))
-        self.allowed = oldest if reached is None else reached.version
-        self.limit = self.allowed if self.hold is None else min(self.allowed, self.hold.at)
-        self.step = self._under_the_hold()
+        self.steps = steps_of(evaluation, axis)
+        self.at, self.hold = self.steps.at, self.steps.hold
 
     def proposals(self) -> Iterator[Proposal]:
         """Yield the moves: raises, then an early move, then a lowering."""
-        raises = [self._raise(version) for version in self._higher()]
+        raises = [self._raise(step) for step in self.steps.proposed]
         yield from raises
         early = self._early()
         if early is not None and not any(
@@ -108,72 +105,35 @@ class _Mover:
     def proof(self, version: Version) -> FloorEvidence:
         return self.evaluation.floor(self.axis.name, version)
 
-    def _higher(self) -> list[Version]:
-        """Where the floor might rise: what is proven, the calendar's, a hold's, what is
-        announced.
-        """
-        notice = datetime.timedelta(days=self.as_of.policy.notice_days)
-        soon = self.as_of.calendar(self.axis.name, self.as_of.day + notice)
-        versions = {self.allowed} if soon is None else {self.allowed, soon.version}
-        versions.update(self._best(self.limit))
-        versions.update([] if self.step is None else [self.step])
-        return sorted(version for version in versions if version > self.at)
-
-    def _best(self, limit: Version) -> list[Version]:
-        """The newest proven version above the floor up to the limit; else the newest green one,
-        else the newest.
-        """
-        within = [v for v in self._reachable() if self.at < v <= limit]
-        green = [v for v in within if self.proof(v).is_green]
-        proven = [v for v in green if self.proof(v).state == "proven"]
-        return (proven or green or within)[-1:]
-
-    def _reachable(self) -> list[Version]:
-        """The versions that the calendar allows now, may be a floor, and can be had as published.
-
-        Each is allowed by its own date: a lower version may be the younger one.
-        """
-        bad, reach = self.as_of.bad(self.axis.name), self.evaluation.places.reach[self.axis.name]
-        slots, day = self.as_of.slots[self.axis.name], self.as_of.day
-        allowed = {slot.version for slot in slots if slot.on is not None and slot.on <= day}
-        existing = self.as_of.existing[self.axis.name]
-        return [v for v in existing if v in allowed and v in reach and v not in bad]
-
-    def _under_the_hold(self) -> Version | None:
-        """The newest version above the floor that calendar and hold allow; None without a hold."""
-        if self.hold is None:
-            return None
-        step = self.as_of.calendar(self.axis.name, up_to=self.hold.at)
-        return None if step is None or step.version <= self.at else step.version
-
-    def _raise(self, to: Version) -> Proposal:
-        slot = next((slot for slot in self.as_of.slots[self.axis.name] if slot.version == to), None)
-        allowed = None if slot is None else slot.on
-        against = [*self._announced(allowed), *self._held(to)]
+    def _raise(self, step: FloorStep) -> Proposal:
+        to, allowed = step.version, step.slot.on
+        against = [*self._held(step), *self._announced(step)]
         proof = self.evaluation.raised(self.axis.name, to)
         return self._made(
             _Draft(kind="raise", to=to, proofs=(proof,), against=tuple(against), allowed=allowed)
         )
 
-    def _announced(self, allowed: datetime.date | None) -> Iterator[Objection]:
-        if allowed is not None and allowed > self.as_of.day:
+    def _announced(self, step: FloorStep) -> Iterator[Objection]:
+        if step.held is None and step.on > self.as_of.day:
             yield _says(
-                "calendar", f"this is an announcement: the calendar allows it from {allowed} on"
+                "calendar", f"this is an announcement: the calendar allows it from {step.on} on"
             )
 
-    def _held(self, to: Version) -> Iterator[Objection]:
-        if self.hold is not None and to > self.hold.at:
-            step = (
+    def _held(self, step: FloorStep) -> Iterator[Objection]:
+        if step.held is not None:
+            under = self.steps.under_the_hold
+            now = (
                 "nothing above the floor"
-                if self.step is None
-                else package_and_version(self.axis, self.step)
+                if under is None
+                else package_and_version(self.axis, under)
             )
-            yield _says("hold", f"{hold_words(self.hold)}; now calendar and hold allow {step}")
+            words = hold_words(step.held, self.at)
+            yield _says("hold", f"{words}; now calendar and hold allow {now}")
 
     def _early_held(self, to: Version) -> Iterator[Objection]:
         if self.hold is not None and to > self.hold.at:
             none = f"the runs support no version above the floor up to {self.hold.at}"
-            yield _says("hold", f"{hold_words(self.hold)}; {none}")
+            yield _says("hold", f"{hold_words(self.hold, self.at)}; {none}")
 
     def _early(self) -> Proposal | None:
         floor_evidence = self.proof(self.at)
@@ -243,7 +203,7 @@ class _Mover:
         allows.
         """
         return max(
-            (v for v in self._reachable() if v <= self.limit and self.proof(v).is_green),
+            (v for v in self.steps.reachable() if v <= self.steps.limit and self.proof(v).is_green),
             default=None,
         )
 
@@ -263,7 +223,7 @@ class _Mover:
         green = [v for v in self._chain(below, ("proven", "green")) if v not in bad]
         if green:
             return green[-1]
-        has_reason = below[0] >= self.limit or self.proof(below[0]).is_tested
+        has_reason = below[0] >= self.steps.limit or self.proof(below[0]).is_tested
         return below[0] if has_reason and below[0] not in bad else None
 
     def _chain(self, below: Sequence[Version], states: tuple[str, ...]) -> list[Version]:
@@ -294,7 +254,7 @@ class _Mover:
             grounds=(self._ground(draft), *self._lapsed(draft), *self._failing(draft.to)),
             objections=(*draft.against, *objections),
             arithmetic=(
-                *floor_arithmetic(self.as_of, self.axis),
+                *floor_arithmetic(self.steps),
                 self._conclusion(draft, not (draft.against or objections)),
             ),
             evidence=(*_leaving(draft.broken), *evidence),
@@ -312,9 +272,9 @@ class _Mover:
         release, to, version = self.as_of.called, package_and_version(self.axis, draft.to), self.at
         match draft.kind:
             case "raise":
-                return (
-                    f"the calendar allows {to} from {draft.allowed} on, and the floor is {version}"
-                )
+                on = self._earliest(draft)
+                what = "the calendar allows" if on == draft.allowed else "calendar and hold allow"
+                return f"{what} {to} from {on} on, and the floor is {version}"
             case "lower":
                 return f"it is declared from {version} on, and {release} may work from {to} on"
             case "early":

@@ -145,9 +145,14 @@ def hold_on(policy: Policy, axis: str, day: datetime.date) -> Hold | None:
     return min(held, key=lambda hold: hold.at, default=None)
 
 
-def hold_words(hold: Hold) -> str:
-    """Return a hold in words, without an end: up to where, until when, and why."""
-    return f"a hold at {hold.at} until {hold.until}: {hold.because.rstrip('.')}"
+def hold_words(hold: Hold, floor: Version, dated: bool = True) -> str:
+    """Return a hold in words, without an end: up to where, until when, and why.
+
+    A floor above its hold stays where it is, and may come back to where the hold is.
+    """
+    until = f" until {hold.until}" if dated else ""
+    back = f", which lets it come back to {hold.at}" if hold.at < floor else ""
+    return f"a hold at {max(hold.at, floor)}{until}{back}: {hold.because.rstrip('.')}"
 
 
 def known_bad(policy: Policy, axis: str) -> frozenset[Version]:

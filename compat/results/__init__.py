@@ -1,3 +1,4 @@
-"""What we know. In come the Records of real runs; out go a Verdict for each cell, its Changes, and
-what is due.
+"""What is known of cells, from real runs.
+
+In come the Records of real runs; out go a Verdict for each cell, its Changes, and what is due.
 """

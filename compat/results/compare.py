@@ -1,10 +1,9 @@
-"""The `results` room's difference: a verdict before and one after -> what kind of change that
-is.
-"""
+"""The `results` room's difference: what kind of change lies between two verdicts."""
 
 from typing import Literal, get_args
 
-from compat.results.verdict import Kind, Verdict
+from compat.results.run_group import Kind
+from compat.results.verdict import Verdict
 from compat.value import StrictValue
 
 ChangeKind = Literal["regressed", "fixed", "spurious", "new", "gone", "same"]
@@ -51,11 +50,12 @@ class Change(StrictValue, frozen=True, kw_only=True):
 
 
 def compare(before: Verdict | None, after: Verdict | None) -> Change:
-    """Return the change from one verdict of a cell to the next; None stands for a cell that is not
-    in the plan.
+    """Return the change from one verdict of a cell to the next.
 
-    Two partial verdicts are told apart by their capabilities. Raises ValueError for verdicts of two
-    cells.
+    None stands for a cell that is not in the plan.
+
+    Two partial verdicts are told apart by their capabilities, and two that work by what fails in
+    every combination of the release. Raises ValueError for verdicts of two cells.
     """
     cells = {verdict.cell for verdict in (before, after) if verdict is not None}
     if len(cells) > 1:
@@ -65,12 +65,19 @@ def compare(before: Verdict | None, after: Verdict | None) -> Change:
     kind = change_kind(old, new)
     if kind == "same" and new == "partial" and (lost or gained):
         kind = "regressed" if lost else "fixed"
+    if kind == "same" and new == "works":
+        broke = _failing(after).intersection(lost)
+        kind = "regressed" if broke else "fixed" if _failing(before).intersection(gained) else kind
     return Change(cell="".join(cells), kind=kind, before=old, after=new, lost=lost, gained=gained)
 
 
 def change_kind(before: Kind | None, after: Kind | None) -> ChangeKind:
     """Return what kind of change there is between two kinds of verdict."""
     return _TABLE[before][_AFTER.index(after)]
+
+
+def _failing(verdict: Verdict | None) -> set[str]:
+    return {fault.id for fault in verdict.faults} if verdict else set()
 
 
 def _ceased(before: Verdict | None, after: Verdict | None) -> tuple[str, ...]:

@@ -76,8 +76,10 @@ def due(
 
 
 class Agenda(StrictValue, frozen=True, kw_only=True):
-    """The cells that are worth a run now, the most informative first, and those that would be but
-    for the plan: it rules them out, or does not have them any more.
+    """The cells that are worth a run now, the most informative first.
+
+    Beside them stand those that would be but for the plan: it rules them out, or does not have them
+    any more.
     """
 
     cells: tuple[Due, ...] = ()
@@ -86,8 +88,10 @@ class Agenda(StrictValue, frozen=True, kw_only=True):
 
 
 def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
-    """Return the agenda of a matrix: of its cells with locks or runs, its quick ones, and the
-    untested ones near a floor or of a new release.
+    """Return the agenda of a matrix.
+
+    It looks at the cells with locks or runs, the quick ones, and the untested ones near a floor or
+    of a new release.
 
     `proposed` are cells for which proposals wait. A cell with a lock is never ruled out: that it
     was locked shows more than the plan knows.

@@ -1,6 +1,4 @@
-"""The `results` room's expectation: how long a run of a cell will take, from the runs of it and of
-those beside it.
-"""
+"""The `results` room's expectation: how long a run of a cell will take."""
 
 import statistics
 from collections import defaultdict

@@ -1,5 +1,6 @@
-"""SQLite over the record files, for reading at scale: it holds nothing that they do not, and can
-be thrown away.
+"""SQLite over the record files, for reading at scale.
+
+It holds nothing that they do not, and can be thrown away.
 """
 
 import contextlib
@@ -101,16 +102,15 @@ class RecordIndex:
     """
 
     def __init__(self, path: Path | None) -> None:
-        """Open the index at that path, or one in memory; a damaged one, or one of another
-        version, is made anew.
+        """Open the index at that path, or one in memory.
+
+        A damaged one, or one of another version, is made anew.
         """
         self._path = path
         self._connection = _opened(path)
 
     def refresh(self, store: RecordFiles) -> int:
-        """Read what is new or changed among the store's files, forget what is gone; return how
-        many files that were.
-        """
+        """Read what changed among the store's files; return how many files that were."""
         for place in (self._path, None):
             try:
                 return self._refresh(store)
@@ -131,9 +131,7 @@ class RecordIndex:
         return tuple(newest.values())
 
     def faults(self, store: RecordFiles) -> tuple[Fault, ...]:
-        """Return what was wrong with the files that are no sound records, when they were last
-        read.
-        """
+        """Return what was wrong with unsound records when they were last read."""
         asked = "SELECT path, fault FROM files WHERE root = ? AND fault IS NOT NULL ORDER BY path"
         rows = self._sound(
             store, lambda: self._connection.execute(asked, (_root(store),)).fetchall()

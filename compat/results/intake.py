@@ -1,6 +1,4 @@
-"""The `results` room's gate: records that were made elsewhere, each looked at before it may stand
-among ours.
-"""
+"""The `results` room's gate: records made elsewhere, looked at before they stand here."""
 
 import datetime
 import os
@@ -33,8 +31,7 @@ _OF_TESTS: frozenset[Cause] = frozenset(
 
 
 class Checkout(Value, frozen=True, kw_only=True):
-    """What records must be about: cells, locks and the suite as they are now and here, and the run
-    that was asked for.
+    """What records must be about: the cells, locks and suite that are here now.
 
     A record started between `since` and `moment`, in the run at `run_url`. `shards` has the folder
     of each cell that a plan gave to a shard, below the one that is handed over; None without a
@@ -53,8 +50,7 @@ class Checkout(Value, frozen=True, kw_only=True):
 
 
 def handed(folder: Path, here: Checkout) -> Iterator[tuple[str, Record | Fault]]:
-    """Yield each file at or below the folder with its record, or with what is wrong, by name; it
-    changes nothing.
+    """Yield each file at or below the folder with its record or fault; change nothing.
 
     A record is `.../<cell>/<started>-<digest>.json`. Links are not followed, and what is not a
     record is a fault. A run makes one record of a cell: where there are more, nobody can tell which

@@ -1,6 +1,4 @@
-"""The `results` room's reading of a failure: which packages it speaks of, and which of them is in
-the way.
-"""
+"""The `results` room's reading of a failure: its packages, and which is in the way."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,8 +24,9 @@ _LIBRARY = re.compile(r"python3\.\d+/")
 def involved(
     outcome: Outcome, installed: Iterable[str], modules: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Return the packages that a failure speaks of, by normalised name: first the one it names,
-    then whose code it is.
+    """Return the packages that a failure speaks of, by normalised name.
+
+    First stands the one it names, then whose code it is.
 
     `modules` has the package of each top-level module whose name is not its package's own.
     """
@@ -46,9 +45,7 @@ def involved_in_refusal(subject: str, because: str) -> tuple[str, ...]:
 
 
 def third_package(packages: Iterable[str], asked: frozenset[str]) -> str:
-    """Return the first of the packages that is neither the subject's nor a coordinate's; empty when
-    there is none.
-    """
+    """Return the first package that was not asked about; empty when there is none."""
     return next((name for name in packages if asked and name not in asked | {PYTHON}), "")
 
 

@@ -1,12 +1,11 @@
-"""Attempts of a cell -> its Record: what they came to, capability by capability, redacted and cut
-to size.
-"""
+"""Attempts of a cell -> its Record, capability by capability, redacted and cut to size."""
 
 import datetime
 from collections.abc import Callable, Sequence
 
 from compat.lock.builders import own_error
 from compat.results.involved import involved, involved_in_refusal
+from compat.results.log_excerpt import around_first_error
 from compat.results.record import Attempt, Capability, Record, StepSeconds, decisive
 from compat.results.redact import redacted
 from compat.results.verdict import EvaluationContext
@@ -24,8 +23,9 @@ _MOST_REMARKS = 50
 
 
 class RefusedCell(Value, frozen=True, kw_only=True):
-    """A cell that came to nothing before anything could run: what it came to, why in one sentence,
-    and when.
+    """A cell that came to nothing before anything could run.
+
+    What it came to, why in one sentence, and when.
     """
 
     outcome: Failed
@@ -112,8 +112,9 @@ def record_of_refusal(
 
 
 def excerpt(evidence: Evidence, outcome: Outcome, redacted: Redact) -> str:
-    """Return the part of the log around the first error, redacted, at most 4 KiB; empty when the
-    run passed.
+    """Return the log around the first error, redacted, at most 4 KiB.
+
+    It is empty when the run passed.
     """
     if isinstance(outcome, Passed) or not evidence.steps:
         return ""
@@ -122,13 +123,7 @@ def excerpt(evidence: Evidence, outcome: Outcome, redacted: Redact) -> str:
     error_lines = [redacted(own)] if own else []
     if raised is not None:
         error_lines = [redacted(f"{raised.type}: {raised.message} ({raised.where})")]
-    lines = redacted(evidence.steps[-1].log).splitlines()
-    signs = ("Error", "error:", "Fatal Python", "FAILED", "Traceback")
-    first = next(
-        (number for number, line in enumerate(lines) if any(sign in line for sign in signs)),
-        len(lines),
-    )
-    around = lines[max(0, first - 15) : first + 45]
+    around = around_first_error(redacted(evidence.steps[-1].log), before=30, after=30).splitlines()
     text = "\n".join(line[:400] for line in (*error_lines, *around))
     return text.encode()[:_LOG].decode(errors="ignore")
 

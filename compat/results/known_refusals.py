@@ -37,7 +37,8 @@ def _refused(known: Snapshot, entry: Entry, refusal: KnownRefusal | None) -> Ent
     if refusal is None:
         return entry
     cell, lock_digest = entry.cell.id, entry.lock_digest
-    verdict = verdict_of(cell, entry.history, known.present, lock_digest, entry.obstacle, refusal)
+    present = known.attribution.context(entry.cell, known.present)
+    verdict = verdict_of(cell, entry.history, present, lock_digest, entry.obstacle, refusal)
     return msgspec.structs.replace(entry, refusal=refusal, verdict=verdict)
 
 

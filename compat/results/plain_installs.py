@@ -12,8 +12,8 @@ from packaging.version import Version
 from compat.plan.obstacle import Obstacle
 from compat.plan.plain_cells import PlainQuestion, plain_questions
 from compat.results.plain_answers import KnownRefusal, PlainAnswer
+from compat.results.run_group import Kind
 from compat.results.snapshot import Entry, Snapshot
-from compat.results.verdict import Kind
 from compat.run.outcome import Failed, is_spurious
 from compat.value import StrictValue
 

@@ -1,6 +1,4 @@
-"""The `results` room's record: one run of one cell, and its text with a format number and a digest
-of its own.
-"""
+"""The `results` room's record: one run of one cell, and its text with format and digest."""
 
 import datetime
 import hashlib
@@ -266,8 +264,9 @@ def decode_record(
     upgrades: Mapping[int, Callable[[Raw], Raw]] = UPGRADES,
     newest: int = FORMAT,
 ) -> Record:
-    """Return the record of the text; raise RecordError with one line when it is not one, or not as
-    it was written.
+    """Return the record of the text.
+
+    Raises RecordError with one line when it is not one, or not as it was written.
 
     A text of an older format is upgraded step by step; `upgrades` and `newest` are there for tests.
     """
@@ -286,8 +285,9 @@ def decode_record(
 
 
 def record_digest(text: str) -> str:
-    """Return the sha256 of a record's text without the line that holds it; empty when there is no
-    such line.
+    """Return the sha256 of a record's text without the line that holds it.
+
+    It is empty when there is no such line.
     """
     before, separator, after = text.partition(_DIGEST)
     _, _, rest = after.partition("\n")

@@ -47,13 +47,18 @@ _PUTTY = re.compile(
 )
 _TOKENS = re.compile(
     r"(?<![A-Za-z0-9])(?:"
-    r"gh[a-z]_[A-Za-z0-9_]{16,}|github_pat_[A-Za-z0-9_]{16,}|gl[a-z]{1,10}-[A-Za-z0-9_-]{16,}|GR1348941[A-Za-z0-9_-]{16,}"
-    r"|(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[A-Z0-9]{12,}|AIza[A-Za-z0-9_-]{20,}|ya29\.[A-Za-z0-9_.-]{16,}"
+    r"gh[a-z]_[A-Za-z0-9_]{16,}|github_pat_[A-Za-z0-9_]{16,}"
+    r"|gl[a-z]{1,10}-[A-Za-z0-9_-]{16,}|GR1348941[A-Za-z0-9_-]{16,}"
+    r"|(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[A-Z0-9]{12,}|AIza[A-Za-z0-9_-]{20,}"
+    r"|ya29\.[A-Za-z0-9_.-]{16,}"
     r"|xox[a-z]-[A-Za-z0-9-]{10,}|pypi-[A-Za-z0-9_-]{16,}|npm_[A-Za-z0-9]{16,}|hf_[A-Za-z0-9]{16,}"
     r"|sk-[A-Za-z0-9_-]{16,}|dckr_pat_[A-Za-z0-9_-]{16,}|eyJ[A-Za-z0-9_=-]{8,}\.[A-Za-z0-9_.=-]{8,}"
-    r"|[rs]k_(?:live|test)_[A-Za-z0-9]{16,}|sq0[a-z]{3}-[A-Za-z0-9\\_-]{20,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"
-    r"|[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}|(?:AC|SK)[0-9a-f]{32}(?![0-9a-z])"
-    r"|[0-9a-z]{32}-us[0-9]{1,2}\b|AKC[A-Za-z0-9]{10,}|AP[0-9A-F](?=[A-Za-z]{0,99}[0-9])[A-Za-z0-9]{8,}(?![\w.])"
+    r"|[rs]k_(?:live|test)_[A-Za-z0-9]{16,}|sq0[a-z]{3}-[A-Za-z0-9\\_-]{20,}"
+    r"|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"
+    r"|[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}"
+    r"|(?:AC|SK)[0-9a-f]{32}(?![0-9a-z])"
+    r"|[0-9a-z]{32}-us[0-9]{1,2}\b|AKC[A-Za-z0-9]{10,}"
+    r"|AP[0-9A-F](?=[A-Za-z]{0,99}[0-9])[A-Za-z0-9]{8,}(?![\w.])"
     r"|(?:bot)?[0-9]{8,10}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"
     r")"
 )
@@ -82,14 +87,16 @@ _QUOTED_SETTING = re.compile(
 # A name that says what it holds, however it begins: db_password, cloudant-api-key, _authToken.
 _TELLING = (
     r"(?:(?:api|auth|service|account|db|database|priv|private|client|access|secret)[_-]?key"
-    r"|(?:db|database|key)[_-]?pass|password|passwd|passphrase|pwd|secret|contrase[nñ]a|(?:[_-]|auth|access)token"
+    r"|(?:db|database|key)[_-]?pass|password|passwd|passphrase|pwd|secret|contrase[nñ]a"
+    r"|(?:[_-]|auth|access)token"
     r"|(?<![a-z0-9])(?:cloudant|clou|cl|softlayer|sl)[_-]?(?:api)?[_-]?(?:key|pw|pass|token))"
 )
 _PASSWORD = re.compile(
     rf"(?i)(?=[-_acdkps])({_TELLING}(?:['\"\]]{{0,2}} ?[=:] ?))(?!['\"`]|[=:>]|\*\*\*)[^\s,;]+"
 )
 _QUOTED_SECRET = re.compile(
-    rf"(?i)(?=[-_acdkps])({_TELLING}[\w-]{{0,40}}(?:\[\d*\])?['\"\]]{{0,2}}(?:\.assign)?\s?(?:[:=!>(]|\s){{1,4}}@?)"
+    rf"(?i)(?=[-_acdkps])({_TELLING}[\w-]{{0,40}}(?:\[\d*\])?['\"\]]{{0,2}}"
+    r"(?:\.assign)?\s?(?:[:=!>(]|\s){1,4}@?)"
     r"(['\"`])[^'\"`\n]+\2"
 )
 _COMPARED_SECRET = re.compile(
@@ -109,7 +116,8 @@ _PLAIN_HOST = re.compile(
     r"(?i)\b((?:resolve|connect to|reach) (?:host:? )?)(?=[a-z0-9.-]*\.)[a-z0-9][a-z0-9.-]{2,250}"
 )
 _USER_AT = re.compile(
-    r"(?<![^\s'\"<>(,=:/])[A-Za-z0-9._%+:-]{1,100}@[A-Za-z0-9][A-Za-z0-9.-]{0,100}\.[A-Za-z0-9-]{1,40}"
+    r"(?<![^\s'\"<>(,=:/])[A-Za-z0-9._%+:-]{1,100}"
+    r"@[A-Za-z0-9][A-Za-z0-9.-]{0,100}\.[A-Za-z0-9-]{1,40}"
 )
 _ADDRESS = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}:\d{1,5}\b")
 # Without a port only where the words say that it is one: 1.2.3.4 alone is a version as well.

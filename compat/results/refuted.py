@@ -5,41 +5,44 @@ that it fails.
 from collections.abc import Iterator, Mapping
 
 from compat.declare.faults import Finding
-from compat.declare.matrix import Matrix
+from compat.declare.matrix import KnownIssue, Matrix
 from compat.errors import UsageError
-from compat.plan.cell import parse_cell
-from compat.results.snapshot import holds
+from compat.plan.cell import Cell, parse_cell
+from compat.results.attribution import Attribution
 from compat.results.verdict import Verdict
+
+_CLAIMS = {
+    "combination": "where this entry says why it fails",
+    "release": "where this entry says that it fails in every combination of the release",
+    "index": "where this entry says that the index no longer has what it needs",
+}
 
 
 def refuted(matrix: Matrix, verdicts: Mapping[str, Verdict]) -> Iterator[Finding]:
     """Yield a finding for each entry about a capability that a cell of its own range refutes; the
-    first cell is named.
+    first cell is named, one with a fresh result before a stale one.
 
-    A flaky cell refutes nothing.
+    A capability that came and went in a cell refutes nothing there.
     """
-    for number, issue in enumerate(matrix.known):
-        cells = [
-            cell
-            for cell, verdict in sorted(verdicts.items())
-            if issue.capability in _working(verdict) and _is_in_range(cell, matrix, number)
-        ]
-        if cells:
-            more = f" and {len(cells) - 1} more" if len(cells) > 1 else ""
-            message = (
-                f"{issue.capability} works in {cells[0]}{more}, where this entry says why it fails"
-            )
-            yield Finding("refuted", ("known", number), message, "narrow its `when`, or remove it")
+    cells = {cell: verdicts[cell.id] for cell in _readable(matrix, verdicts)}
+    for number, refuting in Attribution(matrix, cells.items()).refuting.items():
+        issue = matrix.known[number]
+        first, *others = sorted(refuting, key=lambda cell: (cells[cell].stale, cell.id))
+        yield _finding(number, issue, first, len(others), is_stale=cells[first].stale)
 
 
-def _working(verdict: Verdict) -> set[str]:
-    if verdict.kind == "flaky":
-        return set()
-    return {capability.id for capability in verdict.capabilities if capability.status == "yes"}
+def _readable(matrix: Matrix, verdicts: Mapping[str, Verdict]) -> Iterator[Cell]:
+    for cell_id in verdicts:
+        try:
+            yield parse_cell(cell_id, matrix)
+        except UsageError:
+            continue  # Its axes have changed since.
 
 
-def _is_in_range(cell: str, matrix: Matrix, number: int) -> bool:
-    try:
-        return holds(matrix.known[number], parse_cell(cell, matrix))
-    except UsageError:
-        return False  # Its axes have changed since.
+def _finding(number: int, issue: KnownIssue, cell: Cell, others: int, *, is_stale: bool) -> Finding:
+    more = f" and {others} more" if others else ""
+    message = f"{issue.capability} works in {cell.id}{more}, {_CLAIMS[issue.fault]}"
+    hint = "narrow its `when`, or remove it"
+    if is_stale:
+        hint += "; or run the cell again, as its result is stale"
+    return Finding("refuted", ("known", number), message, hint)

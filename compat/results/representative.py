@@ -19,9 +19,9 @@ from collections.abc import Iterable
 
 from packaging.version import Version
 
-from compat.plan.cell import Coordinate, Recipe
+from compat.plan.cell import Recipe
+from compat.results.run_group import Kind
 from compat.results.snapshot import Entry
-from compat.results.verdict import Kind
 
 _KIND_RANK: dict[Kind, int] = {
     "works": 0,
@@ -39,15 +39,15 @@ def representative(entries: Iterable[Entry]) -> Entry:
 
     Raises ValueError without any entry.
     """
-    places: dict[tuple[Coordinate, ...], list[Entry]] = {}
+    places: dict[str, list[Entry]] = {}
     for entry in entries:
-        places.setdefault(entry.cell.coordinates, []).append(entry)
+        places.setdefault(entry.cell.place, []).append(entry)
     return _preferred([_of_place(of_place) for of_place in places.values()])
 
 
 def newest_versions(entry: Entry) -> tuple[Version, ...]:
     """Return a cell's versions as they are compared for which are newer, the last axis first."""
-    return tuple(coordinate.version for coordinate in reversed(entry.cell.coordinates))
+    return entry.cell.versions[::-1]
 
 
 def _of_place(entries: list[Entry]) -> Entry:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
+import msgspec
+
 from compat.declare.load import Declared
 from compat.declare.matrix import KnownIssue
 from compat.errors import UsageError
@@ -15,6 +17,7 @@ from compat.plan.cell import Cell, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.obstacle import Obstacle
 from compat.plan.plan import Fate, Infeasible
+from compat.results.attribution import Attribution, holds
 from compat.results.plain_answers import KnownRefusal, PlainAnswer
 from compat.results.record import Capability, Ran
 from compat.results.verdict import Counted, EvaluationContext, History, Verdict, verdict_of
@@ -93,6 +96,13 @@ class Snapshot:
         """What catalogue and rules say about cells: published requirements, obstacles."""
         return Feasibility(self.matrix, self.catalogue)
 
+    @cached_property
+    def attribution(self) -> Attribution:
+        """Whose fault it is that capabilities fail, by all cells of each release."""
+        return Attribution(
+            self.matrix, ((entry.cell, entry.verdict) for entry in self.entries if entry.runs)
+        )
+
     def once(self, key: Hashable, derive: Callable[[], T]) -> T:
         """Return what later rooms derive from this snapshot under a key; it is derived only once.
 
@@ -113,14 +123,16 @@ class Snapshot:
         the first that fits.
 
         A capability's explanation names the capability; a cell's names the start of the outcome, or
-        else the capability by which it fell.
+        else the capability by which it fell. One that a cell refutes explains nothing.
         """
         outcome = entry.verdict.outcome
         subject = outcome.subject if isinstance(outcome, Failed) and outcome.stage == "test" else ""
         # An entry may name an outcome to its closing bracket: as a whole, or as it was before
         # things and places stood beside the subject.
         texts = [str(outcome)] if outcome is None else [str(outcome), str(brief(outcome))]
-        for issue in self.matrix.known:
+        for number, issue in enumerate(self.matrix.known):
+            if number in self.attribution.refuting:
+                continue
             named = issue.capability == (subject if capability is None else capability.id)
             begins = capability is None and any(text.startswith(issue.outcome) for text in texts)
             if holds(issue, entry.cell) and (named if issue.capability else begins):
@@ -159,7 +171,19 @@ def snapshot(
             continue
         cell_runs, lock_digest = runs.get(cell_id, ()), locks.get(cell_id)
         entries.append(entry_of(cell, cell_runs, present, lock_digest=lock_digest, planned=False))
-    return Snapshot(ask, catalogue, entries, present)
+    alone = Snapshot(ask, catalogue, entries, present)
+    attributed = (_attributed(entry, alone.attribution, present) for entry in alone.entries)
+    return Snapshot(ask, catalogue, attributed, present)
+
+
+def _attributed(entry: Entry, attribution: Attribution, present: EvaluationContext) -> Entry:
+    """The entry with its verdict beside the other cells of its release."""
+    statuses = {c.status for counted in entry.counted for c in counted.run.capabilities}
+    if "no" not in statuses:
+        return entry
+    beside = attribution.context(entry.cell, present)
+    judged = verdict_of(entry.cell.id, entry.history, beside, entry.lock_digest, entry.obstacle)
+    return msgspec.structs.replace(entry, verdict=judged)
 
 
 def entry_of(
@@ -171,9 +195,10 @@ def entry_of(
     obstacle: Obstacle | None = None,
     planned: bool = True,
 ) -> Entry:
-    """Return the entry of one cell, with its verdict: what a whole snapshot holds of it.
+    """Return the entry of one cell, with its verdict by its own runs alone.
 
-    For a caller that asks about one cell and has no plan. `runs` are those of the cell.
+    In a whole snapshot the other cells of its release say whose fault a failure is. `runs` are
+    those of the cell.
     """
     history = History.of(runs, present.day)
     return Entry(
@@ -184,15 +209,4 @@ def entry_of(
         runs=tuple(runs),
         history=history,
         planned=planned,
-    )
-
-
-def holds(issue: KnownIssue, cell: Cell) -> bool:
-    """Return whether a cell lies in the range of an explanation."""
-    versions = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}
-    return all(
-        not isinstance(specifier, str)
-        and axis in versions
-        and specifier.contains(versions[axis], prereleases=True)
-        for axis, specifier in issue.when.conditions
     )

@@ -1,6 +1,4 @@
-"""The `results` room's slow and strict reading of JSON: for texts that are not in our own form, or
-are none at all.
-"""
+"""The `results` room's slow and strict reading of JSON that is not in our own form."""
 
 import json
 from collections.abc import Iterable

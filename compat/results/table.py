@@ -20,8 +20,7 @@ SIGNS: dict[Status | None, str] = {"yes": "✓", "no": "✗", "absent": "∅", N
 
 
 class ReleaseColumn(StrictValue, frozen=True, kw_only=True):
-    """A release of the subject: its representative cell, and the other cells that reached the
-    suite.
+    """A release: its representative cell, and the others that reached the suite.
 
     `newest` is the tested cell of the same recipe on the newest versions that could be installed.
     """
@@ -32,15 +31,14 @@ class ReleaseColumn(StrictValue, frozen=True, kw_only=True):
     others: tuple[Entry, ...] = ()
 
     def capability(self, name: str) -> Capability | None:
-        """Return what a capability, or a helper's test, came to in the representative cell; None
-        when not asked.
+        """Return what a capability came to in the representative cell.
+
+        A helper's test counts as one; None when it was not asked.
         """
         return _capability(self.entry, name)
 
     def sign(self, name: str) -> str:
-        """Return the sign of a capability, which tells where it does not hold with the newest
-        versions.
-        """
+        """Return the sign of a capability, which tells where it fails with the newest versions."""
         capability, with_newest = self.capability(name), _capability(self.newest, name)
         fell = (
             isinstance(self.newest.verdict.outcome, Failed) and not self.newest.verdict.capabilities
@@ -78,8 +76,9 @@ def columns(snapshot: Snapshot) -> tuple[ReleaseColumn, ...]:
 
 
 def capability_table(snapshot: Snapshot, described: Sequence[Described]) -> str:
-    """Return the table with its legend, where other cells differ, and the explanations; rows in the
-    suite's order.
+    """Return the table; rows stand in the suite's order.
+
+    With it come its legend, where other cells differ, and the explanations.
     """
     shown = columns(snapshot)
     if not shown:

@@ -7,18 +7,17 @@ import datetime
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Literal, get_args
+from typing import Literal
 
 from compat.plan.obstacle import Obstacle
-from compat.results.involved import third_package
 from compat.results.plain_answers import KnownRefusal
-from compat.results.record import Capability, Ran, Status
-from compat.run.outcome import Failed, Outcome, Passed, brief, is_doubtful, is_spurious
+from compat.results.record import Capability, Ran
+from compat.results.run_group import Kind, RunGroup
+from compat.results.score import Blame, CapabilityFault, Score
+from compat.run.outcome import Failed, Outcome, is_doubtful, is_spurious
 from compat.value import StrictValue
 
-Kind = Literal["works", "partial", "broken", "flaky", "infeasible", "unknown"]
 EvidenceKind = Literal["tested", "asked", "inferred", "declared", "none"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
 FRESH_DAYS = 90
 # in how many runs a doubtful outcome must occur, same lock and suite, before it says something
 WITNESSES = 2
@@ -30,7 +29,8 @@ class EvaluationContext(StrictValue, frozen=True, kw_only=True):
 
     `asked` are the packages that the matrix asks about, its subject's and its coordinates', by
     normalised name. `helpers` are the ids under which the suite tests files of its own: they say
-    nothing about the subject.
+    nothing about the subject. `faults` says whose fault it is where a capability fails in the cell
+    that is asked about; one that it does not name is unexplained.
     """
 
     suite_digest: str
@@ -38,6 +38,7 @@ class EvaluationContext(StrictValue, frozen=True, kw_only=True):
     fresh_days: int = FRESH_DAYS
     asked: frozenset[str] = frozenset()
     helpers: frozenset[str] = frozenset()
+    faults: tuple[CapabilityFault, ...] = ()
 
 
 class Verdict(StrictValue, frozen=True, kw_only=True):
@@ -45,9 +46,10 @@ class Verdict(StrictValue, frozen=True, kw_only=True):
 
     `evidence` is `tested` where a run counts, else `asked` where a resolver refused it. `since` is
     the day since when the kind holds without interruption, `latest` that of the newest run that
-    counts. `outcome` is what the newest run that counts came to; of a flaky cell, the
-    newest failure. `reasons` are sentences. `helpers` are what the tests of the suite's own files
-    came to: no part of the kind.
+    counts. `outcome` is what the newest run that counts came to; of a flaky cell, the newest
+    failure. `faults` says of each capability that fails whose fault that is, `changing` which came
+    and went. `reasons` are sentences. `helpers` are what the tests of the suite's own files came
+    to: no part of the kind.
     """
 
     cell: str
@@ -58,8 +60,15 @@ class Verdict(StrictValue, frozen=True, kw_only=True):
     latest: datetime.date | None = None
     stale: bool = False
     capabilities: tuple[Capability, ...] = ()
+    faults: tuple[CapabilityFault, ...] = ()
+    changing: tuple[str, ...] = ()
+    score: Score = Score()
     helpers: tuple[Capability, ...] = ()
     reasons: tuple[str, ...] = ()
+
+    def failing(self, *faults: Blame) -> tuple[str, ...]:
+        """Return the ids of the capabilities that fail by one of these faults, sorted."""
+        return tuple(sorted(fault.id for fault in self.faults if fault.fault in faults))
 
 
 def verdict(
@@ -99,7 +108,7 @@ def verdict_of(
     # free to move, so one of those others in the way is no answer to it. Fresh and dated cells ask
     # about the published requirements.
     asked = present.asked if cell.endswith("+relaxed") else frozenset()
-    group, since = _newest_group(counted, asked, present.helpers)
+    group, since = _newest_group(counted, asked, present)
     outdated = staleness(history, present, lock_digest)
     return Verdict(
         cell=cell,
@@ -110,6 +119,9 @@ def verdict_of(
         latest=group.newest.started.date(),
         stale=bool(outdated),
         capabilities=group.capabilities,
+        faults=group.faults,
+        changing=tuple(sorted(group.changing)),
+        score=Score.of(group.capabilities, group.faults, finished=group.is_finished),
         helpers=tuple(
             capability
             for capability in group.newest.capabilities
@@ -234,118 +246,20 @@ def _outdated(run: Ran, present: EvaluationContext, lock_digest: str | None) -> 
         )
 
 
-class _Group:
-    """The runs on one lock and suite, and what they say together; runs are added oldest first.
-
-    With the packages that are `asked` about, a failure by any other package leaves the cell without
-    an answer. `helpers` are the capabilities that say nothing about the subject.
-    """
-
-    def __init__(self, asked: frozenset[str], helpers: frozenset[str]) -> None:
-        self._asked = asked
-        self.helpers = helpers
-        self.outcomes: list[Outcome] = []
-        self.changing: set[str] = set()
-        self._statuses: dict[str, Status] = {}
-
-    def add(self, counted: Counted) -> None:
-        self.newest = counted.run
-        self.capabilities = tuple(
-            capability
-            for capability in counted.run.capabilities
-            if capability.id not in self.helpers
-        )
-        self.outcomes += map(self._of_subject, counted.outcomes)
-        for capability in self.capabilities:
-            if self._statuses.setdefault(capability.id, capability.status) != capability.status:
-                self.changing.add(capability.id)
-        self.kind = self._kind()
-
-    def _of_subject(self, outcome: Outcome) -> Outcome:
-        """Return what an outcome says of the subject: that a helper of the suite fails is no fault
-        of it.
-        """
-        if (
-            not isinstance(outcome, Failed)
-            or outcome.stage != "test"
-            or outcome.subject not in self.helpers
-        ):
-            return outcome
-        failing = (capability for capability in self.capabilities if capability.status == "no")
-        return next(
-            (
-                Failed(stage="test", cause=capability.cause or "error", subject=capability.id)
-                for capability in failing
-            ),
-            Passed(),
-        )
-
-    def _kind(self) -> Kind:
-        if self.changing or len(set(map(brief, self.outcomes))) > 1:
-            return "flaky"
-        outcome, statuses = (
-            self.outcomes[-1],
-            {capability.status for capability in self.capabilities},
-        )
-        if isinstance(outcome, Passed) and "no" not in statuses:
-            return "works"
-        reached = isinstance(outcome, Passed) or outcome.stage == "test"
-        if reached and "yes" in statuses:
-            return "partial"
-        return "unknown" if self.in_the_way else "broken"
-
-    @property
-    def in_the_way(self) -> str:
-        """The package, neither subject nor coordinate, by which the newest run failed; empty when
-        it was none.
-        """
-        return third_package(self.newest.involved, self._asked)
-
-    @property
-    def outcome(self) -> Outcome:
-        failures = [outcome for outcome in self.outcomes if isinstance(outcome, Failed)]
-        return failures[-1] if failures else self.outcomes[-1]
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        day = self.newest.started.date()
-        match self.kind:
-            case "flaky" if self.changing:
-                return (
-                    (
-                        "on the same lock and suite these came and went:"
-                        f" {', '.join(sorted(self.changing))}"
-                    ),
-                )
-            case "flaky":
-                return (
-                    (
-                        "the same lock and suite came to"
-                        f" {' and '.join(sorted(set(map(str, self.outcomes))))}"
-                    ),
-                )
-            case "unknown":
-                return (f"in the way: {self.in_the_way}; it came to {self.outcome} on {day}",)
-            case "partial":
-                lacking = sorted(
-                    capability.id for capability in self.capabilities if capability.status == "no"
-                )
-                what = f"; these fail: {', '.join(lacking)}" if lacking else ""
-                return (f"it imports, and came to {self.outcome} on {day}{what}",)
-        return (f"it came to {self.outcome} on {day}",)
-
-
 def _newest_group(
-    counted: Sequence[Counted], asked: frozenset[str], helpers: frozenset[str]
-) -> tuple[_Group, datetime.date]:
+    counted: Sequence[Counted], asked: frozenset[str], present: EvaluationContext
+) -> tuple[RunGroup, datetime.date]:
     """The group of the newest run, and the day from which on every run left the cell with the kind
     that it has now.
     """
-    groups: defaultdict[tuple[str, str], _Group] = defaultdict(lambda: _Group(asked, helpers))
+    blames = {fault.id: fault.fault for fault in present.faults}
+    groups: defaultdict[tuple[str, str], RunGroup] = defaultdict(
+        lambda: RunGroup(asked, present.helpers, blames)
+    )
     kind, since = None, counted[0].run.started.date()
     for counted_run in counted:
         group = groups[counted_run.run.lock_digest, counted_run.run.suite_digest]
-        group.add(counted_run)
+        group.add(counted_run.run, counted_run.outcomes)
         if group.kind != kind:
             kind, since = group.kind, counted_run.run.started.date()
     return group, since

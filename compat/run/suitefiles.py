@@ -8,6 +8,8 @@ from pathlib import Path
 
 from compat.declare.capabilities import with_table
 from compat.declare.suite import collectable_tests
+from compat.declare.suite_plugins import OTHER_SETTINGS, SETTINGS
+from compat.files import read_if_there
 
 
 def _suite_files(folder: Path) -> Iterator[Path]:
@@ -20,6 +22,24 @@ def _suite_files(folder: Path) -> Iterator[Path]:
             and not any(part.startswith(".") for part in parts)
         ):
             yield path
+
+
+def python_texts(folder: Path) -> dict[str, str]:
+    """Return the Python files of a suite, by their path below it."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8", errors="replace")
+        for path in sorted(folder.rglob("*.py"))
+    }
+
+
+def settings_texts(folder: Path) -> dict[str, str]:
+    """Return the files of a suite's folder in which pytest's settings may stand, by name."""
+    contents = {name: read_if_there(folder / name) for name in (SETTINGS, *OTHER_SETTINGS)}
+    return {
+        name: content.decode(errors="replace")
+        for name, content in contents.items()
+        if content is not None
+    }
 
 
 def suite_digest(folder: Path) -> str:

@@ -21,6 +21,7 @@ from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.policy.calendar import Schedule, schedule
+from compat.policy.outlook import Outlook, outlooks
 from compat.policy.proposal import Proposal
 from compat.policy.propose import proposals
 from compat.results.record import Capability, Record, Status
@@ -81,6 +82,9 @@ class PartSource(Protocol):
 
     def lock_text(self, cell: str) -> str | None:
         """Return the text of a cell's lock; None when it has none."""
+
+    def declaration(self) -> str:
+        """Return the text of the matrix's declaration, whose floors proposals change."""
 
 
 class MatrixReport:
@@ -166,6 +170,11 @@ class MatrixReport:
         return proposals(self.snapshot, self.snapshot.day)
 
     @cached_property
+    def outlooks(self) -> tuple[Outlook, ...]:
+        """Where each floor can go next, on the snapshot's day."""
+        return outlooks(self.snapshot, self.snapshot.day)
+
+    @cached_property
     def failures(self) -> dict[str, list[tuple[Entry, Capability]]]:
         """The cells in which each capability fails, and how."""
         failures: dict[str, list[tuple[Entry, Capability]]] = {}
@@ -224,6 +233,25 @@ class MatrixReport:
         for entry in self.snapshot.entries:
             places.setdefault(place_of(entry.cell), []).append(entry)
         return {place: tuple(entries) for place, entries in places.items()}
+
+    @cached_property
+    def _entries_at(self) -> dict[tuple[str, Version], tuple[Entry, ...]]:
+        by_coordinate: dict[tuple[str, Version], list[Entry]] = {}
+        for entry in self.snapshot.entries:
+            for coordinate in entry.cell.coordinates:
+                by_coordinate.setdefault((coordinate.axis, coordinate.version), []).append(entry)
+        return {coordinate: tuple(entries) for coordinate, entries in by_coordinate.items()}
+
+    def entries_at(self, coordinates: Mapping[str, Version]) -> tuple[Entry, ...]:
+        """Return the entries that have all of these coordinates, of which there is at least one."""
+        fewest = min(
+            (self._entries_at.get(coordinate, ()) for coordinate in coordinates.items()), key=len
+        )
+        return tuple(
+            entry
+            for entry in fewest
+            if all(entry.cell.on(axis).version == coordinates[axis] for axis in coordinates)
+        )
 
     @cached_property
     def board(self) -> dict[Version, dict[tuple[Version, Versions], tuple[Entry, ...]]]:

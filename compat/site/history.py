@@ -9,15 +9,15 @@ from typing import Literal
 from compat.results.compare import Change, compare
 from compat.results.record import Ran
 from compat.results.snapshot import Entry, Snapshot
-from compat.results.verdict import EvaluationContext, Verdict, in_order, verdict
+from compat.results.verdict import Verdict, in_order, verdict
 from compat.value import Value
 
 Beside = Literal["lock", "suite"]
 
 
 class Event(Value, frozen=True, kw_only=True):
-    """A change of a cell's verdict: the moment of the run that brought it, and the verdict from
-    then on.
+    """A change of a cell's verdict: the moment of the run that brought it, the verdict before, and
+    the one from then on.
 
     `beside` is what else had changed since the run before: another suite may find more, in the same
     versions.
@@ -26,6 +26,7 @@ class Event(Value, frozen=True, kw_only=True):
     moment: datetime.datetime
     entry: Entry
     change: Change
+    before: Verdict
     verdict: Verdict
     beside: tuple[Beside, ...] = ()
 
@@ -36,17 +37,23 @@ def events(snapshot: Snapshot) -> tuple[Event, ...]:
 
     Staleness is no change: nothing ran.
     """
-    changes = (event for entry in snapshot.known for event in of_cell(entry, snapshot.present))
+    changes = (event for entry in snapshot.known for event in of_cell(entry, snapshot))
     return tuple(
         sorted(changes, key=lambda event: (-event.moment.timestamp(), event.entry.cell.id))
     )
 
 
-def of_cell(entry: Entry, present: EvaluationContext) -> Iterator[Event]:
-    """Yield the changes of one cell, the oldest first; what all its runs come to is known."""
+def of_cell(entry: Entry, snapshot: Snapshot) -> Iterator[Event]:
+    """Yield the changes of one cell, the oldest first; what all its runs come to is known.
+
+    Whose fault a failure was is told by what is known now.
+    """
     if not entry.is_tested:
         return
+    present = snapshot.present
     runs = in_order(run for run in entry.runs if run.started.date() <= present.day)
+    if runs[1:]:
+        present = snapshot.attribution.context(entry.cell, present)
     before = Verdict(cell=entry.verdict.cell, kind="unknown", evidence="none")
     for number, run in enumerate(runs, 1):
         after = (
@@ -58,7 +65,12 @@ def of_cell(entry: Entry, present: EvaluationContext) -> Iterator[Event]:
         if change.kind != "same":
             beside = _beside(runs[max(0, number - 2)], run)
             yield Event(
-                moment=run.started, entry=entry, change=change, verdict=after, beside=beside
+                moment=run.started,
+                entry=entry,
+                change=change,
+                before=before,
+                verdict=after,
+                beside=beside,
             )
         before = after
 

@@ -4,9 +4,17 @@
     <matrix>/index.html                the home of one; below it advise/ grid/ grid/<py3.9>/
                                        cell/<id>/ cap/<id>/ release/<version>/ plain/ schedule/
                                        proposals/ changes/ reliability/
+    <matrix>/advise/<py3.9>/           the answer for a version, for two (<py3.9-dep2>/), and of a
+                                       tested combination (<cell-id>/)
+    search/ search/entries.json        what can be searched; search/signs.json has what a pasted
+                                       error is known by
+    build/                             badges, feeds, calendars, downloads, API, box
+    404.html favicon.ico               what hosts and browsers ask for by these names
+    embed/<matrix>/ embed/<matrix>.svg a box for other people's pages
     lock/<matrix>/<cell-id>.txt        the hash-locked requirements of a cell
     api/v1/<matrix>/... badge/<matrix>/... feed/<matrix>/... cal/<matrix>/... schema/v1/...
-    card/<matrix>.svg download/<matrix>.sqlite
+    card/<matrix>.svg card/<matrix>.png
+    download/<matrix>.sqlite
     about/ about/<page>/               the documentation, from docs/*.md
 
 Paths have no leading slash and use `/`. A page at `a/b/` is the file `a/b/index.html`. Every part
@@ -23,6 +31,11 @@ from compat.plan.cell import Cell
 from compat.results.record import RESERVED
 
 API_ROOT = "api/v1"
+SEARCH = "search/index.html"
+ENTRIES = "search/entries.json"
+SIGNS = "search/signs.json"
+NOT_FOUND = "404.html"
+BUILD = "build/index.html"
 # The file of the documentation whose page is the one at `about/`.
 CONTENTS = "README.md"
 # File systems allow 255 bytes a name; an ending and the prefix of a temporary file come on top.
@@ -128,9 +141,19 @@ def calendar_path(matrix: str, name: str) -> str:
     return f"cal/{segment(matrix)}/{segment(name)}.ics"
 
 
-def card_path(matrix: str) -> str:
-    """Return the path of a matrix's card."""
-    return f"card/{segment(matrix)}.svg"
+def card_path(matrix: str, ending: str) -> str:
+    """Return the path of a matrix's card, as `svg` or as `png`."""
+    return f"card/{segment(matrix)}.{ending}"
+
+
+def embed_path(matrix: str) -> str:
+    """Return the path of the page that others show in a frame."""
+    return f"embed/{segment(matrix)}/index.html"
+
+
+def embed_image(matrix: str) -> str:
+    """Return the path of the same box as an image."""
+    return f"embed/{segment(matrix)}.svg"
 
 
 def download_path(matrix: str, ending: str) -> str:

@@ -10,9 +10,12 @@ from compat.site.exports import lock_files
 from compat.site.exports.badges import badges
 from compat.site.exports.card import cards
 from compat.site.exports.database import downloads
+from compat.site.exports.embed_image import embed_images
 from compat.site.exports.feeds import feeds
 from compat.site.exports.ical import calendars
+from compat.site.exports.search_index import search_files
 from compat.site.exports.sitemap import sitemap
+from compat.site.exports.spreadsheet import spreadsheets
 
 Producer = Callable[[Edition], Iterator[SiteFile | Made | DigestListing]]
 # The last names the files of all others.
@@ -22,7 +25,10 @@ PRODUCERS: tuple[Producer, ...] = (
     feeds,
     calendars,
     cards,
+    embed_images,
+    search_files,
     downloads,
+    spreadsheets,
     api,
     sitemap,
 )

@@ -3,10 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
+from msgspec.structs import replace
+
 from compat.results.representative import representative
+from compat.results.run_group import Kind
 from compat.results.snapshot import Entry
-from compat.results.verdict import Kind
-from compat.run.outcome import Failed
+from compat.results.state_words import BRIEF_WORDS, STATE_WORDS, is_refused
+from compat.results.verdict import Verdict
 from compat.value import Value
 
 State = Literal[
@@ -18,52 +21,53 @@ STATES: tuple[State, ...] = get_args(State)
 class StatusStyle(Value, frozen=True, kw_only=True):
     """How a state is shown.
 
-    `sentence` completes "These versions ..."; `css` is the class of an element in it.
+    `sentence` completes "These versions ..."; `brief` is the word where there is no room, on a
+    badge; `css` is the class of an element in it.
     """
 
     state: State
     symbol: str
     word: str
+    brief: str
     sentence: str
     css: str
 
 
-# Name, state, symbol, word and sentence, in the order of a legend. Three names tell a state more
-# exactly: nothing could be installed; a package that was not asked about is in the way of an
-# answer; the release's own metadata admits what nobody tested.
-_TABLE: tuple[tuple[str, State, str, str, str], ...] = (
-    ("works", "works", "✓", "works",
-     "work together as published: a plain install passes the suite"),
-    ("decayed", "decayed", "†", "works only with packages of its time",
+# Name, state, symbol and sentence, in the order of a legend.
+_TABLE: tuple[tuple[str, State, str, str], ...] = (
+    ("works", "works", "✓",
+     "work together as published: a plain install does all that this release can do"),
+    ("decayed", "decayed", "†",
      "work only with packages of their time; a plain install of today does not"),
-    ("relaxed", "relaxed", "✓+", "works with changed dependency pins",
+    ("relaxed", "relaxed", "✓+",
      "work together when dependency pins of the release are changed"),
-    ("partial", "partial", "◐", "partly works",
-     "work in part: some capabilities fail"),
-    ("flaky", "flaky", "≈", "flaky",
+    ("partial", "partial", "◐",
+     "work in part: some capabilities fail in this combination"),
+    ("flaky", "flaky", "≈",
      "pass and fail by chance: the same files gave different results"),
-    ("broken", "broken", "✗", "broken",
+    ("broken", "broken", "✗",
      "do not work together: a run failed"),
-    ("refused", "broken", "⊗", "does not install",
+    ("refused", "broken", "⊗",
      "cannot be installed together"),
-    ("blocked", "unknown", "⊝", "no answer yet",
+    ("blocked", "unknown", "⊝",
      "have no answer yet: a package that was not asked about is in the way"),
-    ("declared", "unknown", "○", "declared",
+    ("declared", "unknown", "○",
      "are admitted by the release's metadata, and were not tested yet"),
-    ("unknown", "unknown", "?", "not tested",
+    ("unknown", "unknown", "?",
      "were not tested yet"),
-    ("infeasible", "infeasible", "⊘", "ruled out",
+    ("infeasible", "infeasible", "⊘",
      "cannot work: their metadata or a rule excludes it"),
 )  # fmt: skip
 STYLES: dict[str, StatusStyle] = {
     name: StatusStyle(
         state=state,
         symbol=symbol,
-        word=word,
+        word=STATE_WORDS[name],
+        brief=BRIEF_WORDS.get(name, STATE_WORDS[name]),
         sentence=sentence,
         css=state if name == state else f"{state} {name}",
     )
-    for name, state, symbol, word, sentence in _TABLE
+    for name, state, symbol, sentence in _TABLE
 }
 # Their words already say by which recipe the cell works.
 NAMES_RECIPE: tuple[State, ...] = ("decayed", "relaxed")
@@ -99,18 +103,19 @@ def cell_state(entry: Entry, siblings: Sequence[Entry] = ()) -> State:
 
 def style_of(entry: Entry, siblings: Sequence[Entry] = ()) -> StatusStyle:
     """Return how one cell is shown."""
-    state, outcome = cell_state(entry, siblings), entry.verdict.outcome
-    if (
-        state == "broken"
-        and isinstance(outcome, Failed)
-        and outcome.stage in ("plan", "lock", "install")
-    ):
+    state = cell_state(entry, siblings)
+    if state == "broken" and is_refused(entry.verdict):
         return STYLES["refused"]
     if state == "unknown" and entry.verdict.latest is not None:
         return STYLES["blocked"]
     if state == "unknown" and is_admitted((entry, *siblings)):
         return STYLES["declared"]
     return STYLES[state]
+
+
+def style_then(entry: Entry, verdict: Verdict, siblings: Sequence[Entry]) -> StatusStyle:
+    """Return how a cell was shown when it had another verdict."""
+    return style_of(replace(entry, verdict=verdict), siblings)
 
 
 def place_style(entries: Sequence[Entry]) -> StatusStyle:

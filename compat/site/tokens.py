@@ -22,6 +22,8 @@ class Tokens:
         self.seed = digest(
             repr(snapshot.ask),
             msgspec.json.encode(snapshot.catalogue, enc_hook=str),
+            # A cell that refutes an entry takes the explanation from the pages of others.
+            sorted(snapshot.attribution.refuting),
             sorted(snapshot.plain.items()),
             *parts,
         )

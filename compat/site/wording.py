@@ -2,12 +2,14 @@
 
 import datetime
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from packaging.version import Version
 
 from compat.declare.matrix import Matrix
 from compat.plan.cell import Cell, Recipe
+from compat.results.score import EXCUSED, Blame
+from compat.results.verdict import Verdict
 from compat.run.outcome import Cause, Failed, Outcome, Stage
 
 _MONTHS = (
@@ -34,6 +36,12 @@ _RESULTS: dict[Stage, str] = {
     "import": "import failed",
     "collect": "test collection failed",
     "test": "test failed",
+}
+_FAULTS: dict[Blame, str] = {
+    "combination": "fails in this combination",
+    "unexplained": "fails in this combination; the cause is not known yet",
+    "release": "fails in every combination of this release",
+    "index": "not to be had today: the package index no longer has what it needs",
 }
 # A date in a sentence; what is a part of a name, a version or a path is none.
 _ISO_DATE = re.compile(r"(?<![\w./+-])\d{4}-\d\d-\d\d(?![\w/+-]|\.\w)")
@@ -158,6 +166,25 @@ def reason_words(outcome: Failed) -> str:
 def cause_words(cause: str) -> str:
     """Return a cause in a few words: `wrong result`; one that is not ours as it is."""
     return next((words for known, (_, words) in _CAUSES.items() if known == cause), cause)
+
+
+def fault_words(fault: Blame) -> str:
+    """Return whose fault a failing capability is, in words."""
+    return _FAULTS[fault]
+
+
+def failing_words(verdict: Verdict, title: Callable[[str], str]) -> tuple[str, ...]:
+    """Return what does not work in a cell, what fails by the combination first: `FedProx (wrong
+    result)`. `title` gives what the suite calls a capability, by its id.
+    """
+    excused = verdict.failing(*EXCUSED)
+    failing = (capability for capability in verdict.capabilities if capability.status == "no")
+    return tuple(
+        f"{title(capability.id)} ({cause_words(capability.cause)})"
+        if capability.cause
+        else title(capability.id)
+        for capability in sorted(failing, key=lambda c: (c.id in excused, c.id))
+    )
 
 
 def result_words(outcome: Outcome) -> str:

@@ -1,4 +1,4 @@
-// What pages gain with a script: copy buttons, filters kept in the address, arrow keys in grids, the advisor's answer.
+// What pages gain with a script: copy buttons, filters kept in the address, arrow keys in grids, answers in place, search.
 "use strict";
 (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -8,10 +8,6 @@
     for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
     return element;
   };
-
-  // A date is ISO in data, and on pages `3 November 2026`.
-  const months = "January February March April May June July August September October November December".split(" ");
-  const plainDates = (text) => text.replace(/\b(\d{4})-(\d\d)-(\d\d)\b/g, (date, year, month, day) => months[month - 1] ? `${Number(day)} ${months[month - 1]} ${year}` : date);
 
   // Copy buttons.
   const offerCopy = (figure) => {
@@ -111,98 +107,266 @@
     });
   }
 
-  // The advisor: the same order as the command, see the notes in advise.json's schema.
-  const sum = (numbers) => numbers.reduce((total, one) => total + one, 0);
+  // An answer is a part of a page of this site; in another page its links are seen from elsewhere.
+  const enliven = (root) => { all("figure.code", root).forEach(offerCopy); };
+  const answerOf = async (address) => {
+    const response = await fetch(address);
+    if (!response.ok) throw new Error(String(response.status));
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const answer = document.importNode(page.querySelector("[data-answer]"), true);
+    const from = new URL(address, location.href);
+    all("a[href]", answer).forEach((link) => link.setAttribute("href", new URL(link.getAttribute("href"), from)));
+    enliven(answer);
+    return answer;
+  };
+  const loaded = new Map();
+  const json = (address) => {
+    if (!loaded.has(address)) loaded.set(address, fetch(address).then((response) => response.json()));
+    return loaded.get(address);
+  };
+  const coded = (text) => text.replaceAll("!", "~21");
+
+  // The order in which tested combinations are recommended: see the notes in advise.json's schema.
+  const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
   const before = (left, right) => {
     for (const [number, value] of left.entries()) if (value !== right[number]) return value - right[number];
     return 0;
   };
-  const coded = (id) => id.replaceAll("!", "~21");
-  const order = (row, asked) => [asked.need.length === 0 ? row.tier : 0, row.rank[asked.goal]];
+  const order = (row, asked) => [asked.need.length === 0 && asked.goal !== "closest" ? row.tier : 0, row.rank[asked.goal]];
+  const admitted = (row, asked) => asked.goal !== "published" || row.recipe !== "relaxed";
   const lacking = (row, asked, table) => asked.need.filter((need) => {
     const number = table.capabilities.indexOf(need);
     return number < 0 || row.lacks.includes(number);
   });
   const unmet = (row, asked, table) => table.axes.flatMap((axis, number) => {
-    const wanted = asked.at[axis.name];
-    const at = axis.coordinates.indexOf(wanted);
-    return wanted === undefined || at === row.at[number] ? [] : [{ axis, off: Math.abs(at - row.at[number]) }];
+    const wanted = asked.at.get(axis.name);
+    const place = axis.coordinates.indexOf(wanted);
+    return wanted === undefined || place === row.at[number] ? [] : [{ axis, number, place, off: Math.abs(place - row.at[number]) }];
   });
-  const answer = (table, asked) => {
-    const fitting = table.rows.filter((row) => !unmet(row, asked, table).length && !lacking(row, asked, table).length);
-    const pick = (rows, key) => [...rows].sort((one, other) => before(key(one), key(other)))[0];
-    if (fitting.length) return { row: pick(fitting, (row) => order(row, asked)), proven: true };
-    const distance = (row) => {
-      const off = unmet(row, asked, table);
-      return [lacking(row, asked, table).length, off.length, sum(off.map((one) => one.off)), ...order(row, asked)];
-    };
-    return { row: pick(table.rows, distance), proven: false };
+  const ranked = (table, asked) => {
+    const first = (rows, key) => [...rows].sort((row, other) => before(key(row), key(other)))[0];
+    const fitting = table.rows.filter((row) => admitted(row, asked) && !unmet(row, asked, table).length && !lacking(row, asked, table).length);
+    if (fitting.length) return { row: first(fitting, (row) => order(row, asked)), changes: [] };
+    const row = first(table.rows, (near) => {
+      const off = unmet(near, asked, table);
+      return [admitted(near, asked) ? 0 : 1, lacking(near, asked, table).length, off.length, sum(off.map((axis) => axis.off)), ...order(near, asked)];
+    });
+    if (!row) return { row, changes: [] };
+    const changes = unmet(row, asked, table).map(({ axis, number, place }) => `use ${axis.label} ${row.versions[number]} (${table.sentences[table.refusals[number][place]]})`);
+    return { row, changes: [...(admitted(row, asked) ? [] : ["with changed dependency pins"]), ...changes, ...lacking(row, asked, table).map((need) => `without ${need}`)] };
   };
-  const show = (place, table, asked, cellsPath) => {
-    const found = answer(table, asked);
-    place.replaceChildren();
-    if (!found.row) {
-      place.append(make("p", "No tested combination yet.", { class: "empty" }));
-      return;
-    }
-    const row = found.row;
-    const card = make("div", "", { class: "card" });
-    if (!found.proven) {
-      const changes = [
-        ...unmet(row, asked, table).map((one) => `use ${one.axis.label} ${one.axis.coordinates[row.at[table.axes.indexOf(one.axis)]]} instead of ${asked.at[one.axis.name]}`),
-        ...lacking(row, asked, table).map((need) => `without ${need}`),
-      ];
-      card.append(make("p", `No tested combination matches. The smallest change that makes it work: ${changes.join("; ")}.`, { class: "cause" }));
-    }
-    const tiles = make("dl", "", { class: "tiles" });
-    const ordered = [...table.axes.keys()].sort((one, other) => (table.axes[other].name === table.subject) - (table.axes[one].name === table.subject) || other - one);
-    for (const number of ordered) {
-      const tile = make("div", "", table.axes[number].name === table.subject ? { class: "subject" } : {});
-      tile.append(make("dt", table.axes[number].label), make("dd", row.versions[number]));
-      tiles.append(tile);
-    }
-    const verdict = row.verdict === "partial" ? "partly works" : row.recipe === "relaxed" ? "works with changed dependency pins" : "works";
-    const proof = make("p", `${verdict}: ${row.tested} ${row.tested === 1 ? "run" : "runs"} with this exact lock file${row.days > 1 ? ` on ${row.days} days` : ""}, ${row.tested > 1 ? "the last " : ""}on ${plainDates(row.last)}, isolation level ${row.isolation}. `);
-    proof.append(make("a", "Test results", { href: `${cellsPath}${coded(row.id)}/` }));
-    card.append(tiles, proof);
-    const tell = (numbers, words) => { for (const number of numbers) card.append(make("p", words(table.sentences[number]), { class: "soft" })); };
-    tell(row.stale, (text) => `To be tested again: ${plainDates(text)}.`);
-    tell(row.lifted, (text) => `Changed: ${text}.`);
-    for (const [tool, numbers] of [["with uv", row.uv], ["with pip", row.pip]]) {
-      const figure = make("figure", "", { class: "code" });
-      const pre = make("pre", "", { class: "command" });
-      pre.append(make("code", numbers.map((number) => table.sentences[number]).join("\n")));
-      figure.append(make("figcaption", tool), pre);
-      offerCopy(figure);
-      card.append(figure);
-    }
-    place.append(card);
+
+  // Versions as the form has them: of `2.9.3` the series 2.9, where it has no 2.9.3.
+  const numbers = (version) => (version.match(/\d+/g) || []).map(Number);
+  const said = (sentence, value, series = "") => sentence.replace("$version", value).replace("$name", value).replace("$series", series);
+  const chosen = (field, value) => {
+    const versions = all("option", field).map((option) => option.value).filter(Boolean);
+    if (versions.includes(value)) return { version: value, says: "" };
+    const series = versions.find((version) => value.startsWith(`${version}.`));
+    if (series) return { version: series, says: field.name === "python" ? "" : said(field.dataset.series, value, series) };
+    const parts = numbers(value);
+    if (!/^\d/.test(value) || !versions.length) return { version: "", says: said(field.dataset.other, value) };
+    if (before(parts, [...numbers(versions[0]), -1]) > 0) return { version: "", says: said(field.dataset.newer, value) };
+    const oldest = numbers(versions[versions.length - 1]);
+    return { version: "", says: said(before(parts, oldest) < 0 ? field.dataset.older : field.dataset.other, value) };
   };
-  for (const form of all("form[data-advise]")) {
-    const place = document.querySelector("[data-answer]");
-    const fixed = document.querySelector("[data-static]");
-    let table = null;
-    const respond = async () => {
-      remember(form);
-      const asked = { at: {}, need: [], goal: "newest" };
+  const plain = (name) => name.toLowerCase().replace(/[-_.]+/g, "-");
+  const named = (form, name) => all("select[data-names]", form).find((field) => field.dataset.names.split(" ").map(plain).includes(plain(name)));
+
+  // What a pasted text tells: versions of Python and of packages, and which published causes it shows.
+  const flat = (text) => text.toLowerCase().replace(/["'`\u2018\u2019\u201c\u201d]/g, "").replace(/_/g, "-").replace(/\s+/g, " ");
+  const pythons = [
+    /requires a different python: (\d+\.\d+[\d.]*) not in/i, /current python version \(?(\d+\.\d+[\d.]*)/i,
+    /\bpython[ =]{1,3}(\d+\.\d+[\d.]*)/i, /\bpython[/\\ -]?(3\.\d+)/i, /\bcp(3)(\d{1,2})\b/i, /\bpython(3)(\d{1,2})\b/i,
+  ];
+  const pythonOf = (text) => {
+    for (const pattern of pythons) {
+      const match = pattern.exec(text);
+      if (match) return (match[2] ? `${match[1]}.${match[2]}` : match[1]).replace(/\.$/, "");
+    }
+    return "";
+  };
+  const versionsOf = (text) => {
+    const versions = new Map();
+    for (const [, name, version] of text.matchAll(/(?<![\w.-])([A-Za-z][\w.-]*?)(?:\[[^\]]{0,80}\])?(?:==| +|-)v?(\d+(?:\.\d+)+[\w.+]*?)(?=[\s,;)'"\]]|-py|-cp|\.tar|\.whl|\.\s|$)/g)) {
+      if (!versions.has(plain(name))) versions.set(plain(name), version);
+    }
+    return versions;
+  };
+  const refusals = [
+    [/requires a different python: (\S+) not in ([^\n]+)/i, (own, wanted) => `The package requires Python ${wanted}, and yours is ${own}.`],
+    [/current python version \(([^)]+)\) does not satisfy python ?([^\s]+)/i, (own, wanted) => `The package requires Python ${wanted}, and yours is ${own}.`],
+    [/different python version[^\n]*?requires-python ([^\s;]+)/i, (wanted) => `pip left out releases that require Python ${wanted}.`],
+  ];
+  const causesIn = (text, libraries) => {
+    const whole = flat(text);
+    const escaped = (part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    const holds = (sign) => sign.every((part) => new RegExp(`(?<![\\w-])${escaped(part)}(?![\\w-]|\\.\\w)`).test(whole));
+    return libraries.flatMap((library) => library.causes.filter((cause) => cause.signs.some(holds)).map((cause) => ({ ...cause, library })));
+  };
+
+  for (const form of all("form[data-question]")) {
+    const place = document.querySelector("[data-answer]").parentElement;
+    const spoken = document.querySelector("[data-spoken]");
+    const fields = all("select[data-names]", form);
+    const root = form.dataset.answers;
+    let turn = 0;
+    const asking = () => {
+      const asked = { at: new Map(), need: [], goal: "" };
       for (const [name, value] of new FormData(form)) {
         if (name === "goal") asked.goal = value;
         else if (name === "need") asked.need = value ? [value] : [];
-        else if (value) asked.at[name] = value;
+        else if (value) asked.at.set(name, value);
       }
+      return asked;
+    };
+    // The page that has the answer: of one or two versions it is there already; of more, of needs and of preferences it is worked out.
+    const addressed = async () => {
+      const asked = asking();
+      const goals = form.querySelector("[name=goal]");
+      const first = goals ? goals.options[0].value : "";
+      const texts = fields.filter((field) => field.value).map((field) => field.dataset.short + field.value);
+      const isPrinted = !asked.need.length && asked.goal === first && texts.length < 3 && !fields.some((field) => field.value && "subject" in field.dataset);
+      if (isPrinted && (texts.length < 2 || fields[0].value)) return { address: texts.length ? `${root}${coded(texts.join("-"))}/` : root, changes: [] };
+      const table = (await json(form.dataset.table)).advice;
+      const { row, changes } = ranked(table, { ...asked, goal: asked.goal || table.goals[0] });
+      return row ? { address: `${root}${coded(row.id)}/`, changes } : { address: root, changes: [] };
+    };
+    const respond = async (wrong = [], recognised = "") => {
+      const mine = ++turn;
+      if (!wrong.length) remember(form);
       try {
-        table = table || (await (await fetch(form.dataset.advise)).json()).advice;
-        show(place, table, asked, form.dataset.cells);
-        fixed.hidden = true;
+        const { address, changes } = await addressed();
+        const answer = await answerOf(address);
+        if (mine !== turn) return;
+        const nothing = changes.length ? `No tested combination matches: ${changes.join("; ")}.` : "";
+        if (nothing) answer.prepend(make("p", nothing, { class: "empty" }));
+        place.querySelector("[data-answer]").replaceWith(answer);
+        spoken.textContent = wrong[0] || recognised + (nothing || answer.dataset.says);
       } catch {
-        place.textContent = "The data could not be loaded. The answers below still hold.";
-        fixed.hidden = false;
+        spoken.textContent = "The data could not be loaded. The answer below is the one that this page came with.";
       }
     };
-    recall(form);
-    form.hidden = false;
+    const choose = (values) => values.flatMap(([field, value]) => {
+      const { version, says } = chosen(field, value);
+      field.value = version;
+      return says ? [says] : [];
+    });
+    const goalsAndNeeds = all("[name=need], [name=goal]", form);
+    const fromAddress = () => {
+      const wrong = [];
+      for (const [name, value] of new URLSearchParams(location.search)) {
+        const field = named(form, name) || goalsAndNeeds.find((other) => other.name === name);
+        if (!value || name.startsWith("utm_")) continue;
+        if (!field) wrong.push(said(form.dataset.unknown, name));
+        else if (field.dataset.names) wrong.push(...choose([[field, value]]));
+        else if (all("option", field).some((option) => option.value === value)) field.value = value;
+        else wrong.push(`${value} is not known here.`);
+      }
+      respond(wrong);
+    };
     form.addEventListener("submit", (event) => { event.preventDefault(); respond(); });
-    form.addEventListener("change", respond);
-    if (location.search) respond();
+    fields.concat(goalsAndNeeds).forEach((field) => field.addEventListener("change", () => respond()));
+
+    // Pasted text is matched here: no part of it is sent, kept, or put into the address.
+    const paste = form.querySelector("[data-paste]");
+    const findings = paste.querySelector("[data-findings]");
+    const area = paste.querySelector("textarea");
+    const read = async () => {
+      const text = area.value.slice(-50000);
+      findings.replaceChildren();
+      if (!text.trim()) return;
+      const { libraries } = await json(paste.dataset.paste);
+      const versions = versionsOf(text);
+      const tell = (words, path) => {
+        const item = make("li", "");
+        item.append(path ? make("a", words, { href: form.dataset.site + path }) : words);
+        findings.append(item);
+      };
+      const causes = causesIn(text, libraries);
+      causes.slice(0, 3).forEach((cause) => tell(cause.sentence, cause.path));
+      for (const [pattern, words] of refusals) {
+        const match = pattern.exec(text);
+        if (match) tell(words(...match.slice(1).map((part) => part.replace(/["']/g, "").trim())));
+      }
+      const python = pythonOf(text);
+      const values = fields.flatMap((field) => {
+        const value = field.name === fields[0].name ? python : field.dataset.names.split(" ").map((name) => versions.get(plain(name))).find(Boolean);
+        return value ? [[field, value]] : [];
+      });
+      fields.forEach((field) => { field.value = ""; });
+      const wrong = choose(values);
+      wrong.slice(1).forEach((words) => tell(words));
+      if (values.length) tell(`Read: ${values.map(([field, value]) => `${field.parentElement.firstChild.textContent.trim()} ${value}`).join(", ")}.`);
+      const others = libraries.filter((library) => library.name !== form.dataset.library && versions.has(plain(library.subject)));
+      others.forEach((library) => tell(`${library.title}: what do I install?`, library.home));
+      for (const library of libraries) {
+        const version = versions.get(plain(library.subject));
+        if (library.releases[version]) tell(`What works with ${library.subject} ${version}`, library.releases[version]);
+      }
+      if (!findings.childElementCount) tell("No version and no published cause was recognised.");
+      await respond(wrong, causes.length ? `${causes.length} known ${causes.length === 1 ? "cause" : "causes"} recognised. ` : "");
+    };
+    let pause = 0;
+    area.addEventListener("input", () => { clearTimeout(pause); pause = setTimeout(read, 250); });
+    paste.hidden = false;
+    if (location.search) fromAddress();
+  }
+
+  // Search: the index is loaded when something is asked for, and looked through here.
+  for (const form of all("form[data-search]")) {
+    const field = form.querySelector("[name=q]");
+    const results = document.querySelector("[data-results]");
+    const spoken = document.querySelector("[data-spoken]");
+    const everything = document.querySelector("[data-everything]");
+    const most = 60;
+    const links = () => all("a", results);
+    let turn = 0;
+    const seek = async () => {
+      const mine = ++turn;
+      remember(form);
+      const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+      everything.hidden = words.length > 0;
+      if (!words.length) {
+        results.replaceChildren();
+        spoken.textContent = "";
+        return;
+      }
+      try {
+        const { entries } = await json(form.dataset.search);
+        if (mine !== turn) return;
+        const score = (entry) => {
+          const own = entry.words.toLowerCase();
+          const also = `${own} ${entry.also.toLowerCase()}`;
+          if (!words.every((word) => also.includes(word))) return 0;
+          const parts = own.split(/[^\w.+]+/);
+          return 1 + sum(words.map((word) => (parts.includes(word) ? 4 : parts.some((part) => part.startsWith(word)) ? 2 : own.includes(word) ? 1 : 0)));
+        };
+        const ranked = entries.map((entry) => [score(entry), entry]).filter(([value]) => value).sort(([one], [other]) => other - one).map(([, entry]) => entry);
+        results.replaceChildren(...ranked.slice(0, most).map((entry) => {
+          const item = make("li", "");
+          item.append(make("a", entry.words, { href: form.dataset.site + entry.path }), make("span", ` ${entry.kind}`, { class: "soft small" }));
+          return item;
+        }));
+        spoken.textContent = ranked.length ? `${ranked.length} ${ranked.length === 1 ? "result" : "results"}${ranked.length > most ? `, the best ${most} are shown` : ""}.` : "Nothing has these words. The whole list is below.";
+        everything.hidden = ranked.length > 0;
+      } catch {
+        spoken.textContent = "The index could not be loaded. The whole list is below.";
+        everything.hidden = false;
+      }
+    };
+    // Down goes from the field into the results, and up and down from one to the next.
+    document.addEventListener("keydown", (event) => {
+      const stops = [field, ...links()];
+      const place = stops.indexOf(document.activeElement);
+      const to = { ArrowDown: place + 1, ArrowUp: place - 1 }[event.key];
+      if (place < 0 || to === undefined || !stops[to]) return;
+      event.preventDefault();
+      stops[to].focus();
+    });
+    form.addEventListener("submit", (event) => { event.preventDefault(); seek().then(() => { const [first] = links(); if (first) first.focus(); }); });
+    field.addEventListener("input", seek);
+    recall(form);
+    if (field.value) seek();
   }
 })();

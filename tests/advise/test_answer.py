@@ -1,5 +1,6 @@
 """What is recommended, and what is said where nothing is proven."""
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,8 +19,10 @@ from support.known import (
 
 from compat.advise.answer import Advisor, Recommended, Unproven
 from compat.advise.commands import Whereabouts
+from compat.advise.proof import TestedCombination as Combination
 from compat.advise.request import GOALS, Goal, Request, request_of
-from compat.advise.rows import AdviceTable, advise_rows
+from compat.advise.rows import AdviceTable, ProofWords, advise_rows
+from compat.declare.matrix import KnownIssue
 
 
 def advisor(shelf: Shelf) -> Advisor:
@@ -51,10 +54,9 @@ class TestBest:
     def test_the_newest_release_of_the_subject_comes_first(self) -> None:
         answer = recommended(proven(OLD, NEW))
         assert answer.best.proof.cell.id == NEW
-        assert [one.card.proof.cell.id for one in answer.alternatives] == [OLD]
-        assert (
-            answer.alternatives[0].trade_off == "Older demo 1.0, older dep 1.0, older Python 3.8."
-        )
+
+    def test_what_is_better_in_nothing_is_no_alternative(self) -> None:
+        assert recommended(proven(OLD, NEW)).alternatives == ()
 
     def test_what_is_asked_is_met(self) -> None:
         assert recommended(proven(OLD, NEW), "python==3.8").best.proof.cell.id == OLD
@@ -84,7 +86,7 @@ class TestBest:
         assert answer.best.proof.cell.id == OLD
         (other,) = answer.alternatives
         assert other.trade_off == "Newer demo 2.0, newer dep 2.0, newer Python 3.9, but mean fails."
-        assert other.card.proof.fails == ("mean",)
+        assert other.card.proof.fails == other.card.proof.faults == ("mean",)
 
     def test_a_success_by_an_older_suite_counts_no_more_than_a_part_of_one_by_todays(self) -> None:
         part, whole = lock_of(NEW), lock_of(OLD)
@@ -138,7 +140,14 @@ class TestBest:
         old, new = lock_of(OLD), lock_of(NEW)
         shelf = Shelf([ran(old), ran(old, days_ago=1), ran(new)], [old, new])
         found = {goal: recommended(shelf, goal=goal).best.proof.cell.id for goal in GOALS}
-        assert found == {"newest": NEW, "stable": OLD, "minimum": OLD}
+        assert found == {
+            "best": OLD,
+            "newest": NEW,
+            "stable": OLD,
+            "closest": OLD,
+            "published": OLD,
+            "minimum": OLD,
+        }
         proof = recommended(shelf, goal="stable").best.proof
         assert (proof.tested, proof.days) == (2, 2)
 
@@ -147,9 +156,9 @@ class TestBest:
         runs = [ran(old, minute=minute) for minute in range(3)]
         answer = recommended(Shelf([*runs, ran(new)], [old, new]), goal="stable")
         assert answer.best.proof.cell.id == NEW
-        (other,) = answer.alternatives
-        assert (other.card.proof.tested, other.card.proof.days) == (3, 1)
-        assert "ested" not in other.trade_off
+        assert answer.alternatives == ()
+        (often,) = (p for p in advisor(Shelf(runs, [old])).proofs if p.id == OLD)
+        assert (often.tested, often.days) == (3, 1)
         twice = Shelf([*runs, ran(new), ran(old, days_ago=1)], [old, new])
         assert recommended(twice, goal="stable").best.proof.cell.id == OLD
         (other,) = recommended(twice).alternatives
@@ -159,13 +168,77 @@ class TestBest:
         )
 
     def test_an_alternative_says_what_it_gains_and_loses(self) -> None:
-        shelf = proven(f"{NEW}+relaxed", OLD)
+        lifting, old = lock_of(LIFTED, install_as_python="3.9.18"), lock_of(OLD)
+        shelf = Shelf([ran(lifting), ran(old)], [lifting, old])
         (other,) = recommended(shelf).alternatives
         assert (
             other.trade_off
-            == "As published, with nothing lifted, but older demo 1.0, older dep 1.0, older Python"
-            " 3.8."
+            == "As published, with nothing lifted, but older demo 1.0, older dep 1.0."
         )
+        (other,) = recommended(shelf, goal="closest").alternatives
+        assert (
+            other.trade_off
+            == "Newer demo 2.0, newer dep 2.0, but only with changed dependency pins."
+        )
+
+
+LIFTED, MOVED = "py3.8-dep2-demo2.0+relaxed", "py3.8-dep2-demo1.0+relaxed"
+
+
+class TestRankedByProof:
+    """The fewest failures of the combination, then changed pins, then days, then the newest."""
+
+    def test_fewer_failures_come_before_fewer_changes(self) -> None:
+        moved, fresh = lock_of(MOVED), lock_of(OLD)
+        failing = ran(
+            fresh, "test-fail:assertion(mean)", capabilities=statuses(sum="yes", mean="no")
+        )
+        shelf = Shelf([ran(moved), failing], [moved, fresh])
+        assert recommended(shelf, goal="best").best.proof.id == MOVED
+        assert recommended(shelf, goal="closest").best.proof.id == OLD
+        assert recommended(shelf, goal="published").best.proof.id == OLD
+
+    def test_fewer_changed_pins_come_before_more_days(self) -> None:
+        moved, fresh = lock_of(MOVED), lock_of(OLD)
+        shelf = Shelf([ran(moved), ran(moved, days_ago=1), ran(fresh)], [moved, fresh])
+        best = recommended(shelf, goal="best").best.proof
+        assert (best.id, best.changed) == (OLD, 0)
+        stable = recommended(shelf, goal="stable").best.proof
+        assert (stable.id, stable.changed) == (MOVED, 1)
+
+    def test_more_days_come_before_newer_versions(self) -> None:
+        old, new = lock_of(OLD), lock_of(NEW)
+        shelf = Shelf([ran(old), ran(old, days_ago=1), ran(new)], [old, new])
+        assert recommended(shelf, goal="best").best.proof.id == OLD
+        assert recommended(proven(OLD, NEW), goal="best").best.proof.id == NEW
+
+    def test_a_fault_of_the_release_costs_nothing(self) -> None:
+        old, new = lock_of(OLD), lock_of(NEW)
+        failing = ran(new, "test-fail:assertion(mean)", capabilities=statuses(sum="yes", mean="no"))
+        shelf = Shelf([ran(old), failing], [old, new])
+        issue = KnownIssue(because="a wrong sign", capability="mean", fault="release")
+        matrix = msgspec.structs.replace(MATRIX, known=(issue,))
+        proof = Advisor(shelf.picture(matrix=matrix), shelf.locks).answer(asked(goal="best"))
+        assert isinstance(proof, Recommended)
+        best = proof.best.proof
+        assert (best.id, best.kind, best.fails, best.faults) == (NEW, "works", ("mean",), ())
+
+    def test_tests_that_did_not_run_to_their_end_count_as_a_failure(self) -> None:
+        old, new = lock_of(OLD), lock_of(NEW)
+        crashed = ran(new, "test-fail:segfault(mean)", capabilities=statuses(sum="yes"))
+        shelf = Shelf([ran(old), crashed], [old, new])
+        answer = recommended(shelf)
+        assert answer.best.proof.id == OLD
+        (other,) = answer.alternatives
+        assert (other.card.proof.faults, other.card.proof.doubts) == ((), 1)
+        assert other.trade_off.endswith("but its tests did not run to their end.")
+
+    def test_where_nothing_works_as_published_that_is_said(self) -> None:
+        lifting = lock_of(LIFTED, install_as_python="3.9.18")
+        answer = advisor(Shelf([ran(lifting)], [lifting])).answer(asked(goal="published"))
+        assert isinstance(answer, Unproven)
+        assert answer.in_the_way[0] == f"{LIFTED} works, but with changed dependency pins"
+        assert answer.changes == ("with changed dependency pins",)
 
 
 class TestHonesty:
@@ -178,6 +251,10 @@ class TestHonesty:
             "fails",
             f"is broken: import-fail:missing-module(dep), tested on {DAY}",
         )
+        part = ran(fresh, "test-fail:assertion(mean)", capabilities=statuses(sum="yes", mean="no"))
+        told = recommended(Shelf([ran(relaxed), part], [relaxed, fresh])).best.published
+        words = "partly works: 1 of 2 works; 1 fails in this combination"
+        assert (told.state, told.sentence) == ("fails", f"{words}; tested on {DAY}")
         assert recommended(proven(NEW)).best.published.state == "works"
         assert recommended(proven(f"{NEW}+relaxed")).best.published.state == "unknown"
         cannot = recommended(proven("py3.8-dep2-demo1.0+relaxed")).best.published
@@ -299,12 +376,47 @@ def test_every_answer_is_honest(shelf: Shelf, request: Request) -> None:
         assert bool(answer.changes) is (answer.nearest is not None)
 
 
+def criteria(found: Advisor, proof: Combination, goal: Goal) -> tuple[int, ...]:
+    """What no answer may be worse in than another without being better in something; less is
+    better.
+    """
+    matrix = found.snapshot.matrix
+    axes = (matrix.subject, "dep", matrix.interpreters.name)
+    places = tuple(proof.cell.on(axis).version for axis in axes)
+    every = sorted({tuple(p.cell.on(axis).version for axis in axes) for p in found.proofs})
+    age = every.index(places) if goal == "minimum" else -every.index(places)
+    return proof.doubts, proof.changed, -proof.days, age
+
+
+@given(shelves(), REQUESTS)
+@settings(max_examples=300, deadline=None)
+def test_no_answer_is_dominated_by_another_that_is_known(shelf: Shelf, request: Request) -> None:
+    found = advisor(shelf)
+    answer = found.answer(request)
+    if not isinstance(answer, Recommended):
+        return
+    every = [criteria(found, proof, request.goal) for proof in found.fitting(request)]
+    for proof in (answer.best.proof, *(other.card.proof for other in answer.alternatives)):
+        own = criteria(found, proof, request.goal)
+        better = [
+            other
+            for other in every
+            if other != own and all(a <= b for a, b in zip(other, own, strict=True))
+        ]
+        assert not better
+        assert request.goal != "published" or proof.is_published
+
+
 @given(shelves(), REQUESTS)
 @settings(max_examples=150, deadline=None)
 def test_the_table_alone_gives_the_same_answer(shelf: Shelf, request: Request) -> None:
     found = advisor(shelf)
     table, answer = (
-        advise_rows(found, lambda lock: Whereabouts(lock=lock.inputs.cell)),
+        advise_rows(
+            found,
+            lambda lock: Whereabouts(lock=lock.inputs.cell),
+            lambda proof: ProofWords(verdict=proof.kind, failing=()),
+        ),
         found.answer(request),
     )
     best = answer.best if isinstance(answer, Recommended) else answer.nearest
@@ -324,7 +436,7 @@ def _by_table(table: AdviceTable, request: Request) -> str | None:
     }
 
     def order(row: object) -> tuple[int, ...]:
-        at, lacks = row.at, {table.capabilities[number] for number in row.lacks}  # type: ignore[attr-defined]
+        at, lacks = row.at, {table.capabilities[number] for number in row.lacks}
         off = [axis for axis, numbers in wishes.items() if at[axis] not in numbers]
         steps = sum(
             min(
@@ -334,7 +446,8 @@ def _by_table(table: AdviceTable, request: Request) -> str | None:
             for axis in off
         )
         lacking = sum(need in lacks or need not in table.capabilities for need in request.needs)
-        partly = 0 if request.needs else row.tier  # type: ignore[attr-defined]
-        return lacking, len(off), steps, partly, getattr(row.rank, request.goal)  # type: ignore[attr-defined]
+        partly = 0 if request.needs or request.goal == "closest" else row.tier  # type: ignore[attr-defined]
+        refused = request.goal == "published" and row.recipe == "relaxed"  # type: ignore[attr-defined]
+        return int(refused), lacking, len(off), steps, partly, getattr(row.rank, request.goal)  # type: ignore[attr-defined]
 
     return min(table.rows, key=order).id if table.rows else None

@@ -36,15 +36,18 @@ def advise(
 
 
 def test_what_is_proven_is_told_with_its_evidence_and_its_commands(advise: Advise) -> None:
-    found = advise(proven(NEW, OLD))
+    old, new = lock_of(OLD), lock_of(NEW)
+    shelf = Shelf([ran(old), ran(old, days_ago=1), ran(new)], [old, new])
+    found = advise(shelf, "--goal", "newest")
     assert found.code == 0
-    assert found.out.splitlines()[:2] == [
+    assert found.out.splitlines()[:3] == [
         "Python 3.9, dep 2.0, demo 2.0",
         f"  works; tested once, last on {DAY}, isolation L3; {NEW}",
+        "  all 2 work",
     ]
     assert (
-        f"uv pip install --python cell --no-deps --require-hashes -r matrices/demo/locks/{NEW}.txt"
-        in found.out
+        "uv pip install --python demo2.0-dep2-py3.9 --no-deps --require-hashes"
+        f" -r matrices/demo/locks/{NEW}.txt" in found.out
     )
     assert "or Python 3.8, dep 1.0, demo 1.0" in found.out
 
@@ -79,13 +82,19 @@ def test_a_combination_that_works_only_in_part_ends_with_1_and_says_what_fails(
 ) -> None:
     found = advise(partly(sum="yes", mean="no"))
     assert found.code == 1
-    assert f"  works in part, but this fails: mean; tested once, last on {DAY}" in found.out
+    assert f"  partly works; tested once, last on {DAY}" in found.out
+    assert (
+        "  1 of 2 works; 1 fails in this combination\n  Does not work: mean (wrong result)\n"
+        in found.out
+    )
     assert (
         "compat: this works only in part: mean fails (--need CAPABILITY asks for no more"
         in found.err
     )
     found = advise(partly(sum="yes", mean="no", **{"import": "no"}))
-    assert "works in part, but these fail: import, mean; tested once" in found.out
+    failing = "import (wrong result), mean (wrong result)"
+    assert "  1 of 3 works; 2 fail in this combination\n" in found.out
+    assert f"  Does not work: {failing}\n" in found.out
     assert "this works only in part: import and mean fail (" in found.err
     assert advise(partly("test-fail:assertion(test_other)", sum="yes")).err == (
         "compat: this works only in part: it came to test-fail:assertion(test_other)"
@@ -98,7 +107,8 @@ def test_a_combination_that_has_what_is_needed_ends_with_0_whatever_else_fails(
 ) -> None:
     found = advise(partly(sum="yes", mean="no"), "--need", "sum")
     assert found.code == 0
-    assert "works in part, but this fails: mean" in found.out
+    assert "partly works; tested once" in found.out
+    assert "Does not work: mean" in found.out
     assert advise(partly(sum="yes", mean="no"), "--need", "sum", "--need", "mean").code == 1
 
 
@@ -123,7 +133,7 @@ def test_where_nothing_is_proven_at_all_that_is_said(advise: Advise) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("pyton==3",), ("demo==",), ("--need", "summ"), ("--goal", "best")]
+    "words", [("pyton==3",), ("demo==",), ("--need", "summ"), ("--goal", "finest")]
 )
 def test_what_is_no_request_is_wrong_usage(advise: Advise, words: tuple[str, ...]) -> None:
     found = advise(proven(NEW), *words)

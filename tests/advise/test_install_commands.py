@@ -1,26 +1,75 @@
 """The commands that install a lock."""
 
+import shlex
+
+import msgspec
+import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
-from support.known import lock_of
+from support.known import MATRIX, lock_of
 
 from compat.advise.commands import Whereabouts, commands, parts
 from compat.lock.lock_text import decode_pins
 
 USUAL = lock_of("py3.9-dep2-demo2.0")
+RELAXED = lock_of("py3.9-dep2-demo2.0+relaxed")
+CHANGED = msgspec.structs.replace(
+    RELAXED, inputs=msgspec.structs.replace(RELAXED.inputs, requirements=("dep", "pytest-gone"))
+)
 UNDECLARED = lock_of("py3.8-dep2-demo2.0+relaxed", install_as_python="3.9.18")
 
 
 def test_a_lock_is_installed_with_hashes_and_nothing_else() -> None:
-    found = commands(USUAL, Whereabouts(lock="locks/a.txt"))
-    assert found.uv == (
-        "uv venv --python 3.9 cell",
-        "uv pip install --python cell --no-deps --require-hashes -r locks/a.txt",
+    found = commands(USUAL, Whereabouts(lock="locks/a.txt"), MATRIX)
+    assert found.uv[:2] == (
+        "uv venv --python 3.9 demo2.0-dep2-py3.9",
+        "uv pip install --python demo2.0-dep2-py3.9 --no-deps --require-hashes -r locks/a.txt",
     )
-    assert found.pip == (
-        "python3.9 -m venv cell",
-        "cell/bin/python -m pip install --no-deps --require-hashes -r locks/a.txt",
+    assert found.pip[:2] == (
+        "python3.9 -m venv demo2.0-dep2-py3.9",
+        "demo2.0-dep2-py3.9/bin/python -m pip install --no-deps --require-hashes -r locks/a.txt",
     )
+
+
+def test_an_installation_ends_with_its_activation_and_a_look_at_the_version() -> None:
+    found = commands(USUAL, Whereabouts(lock="a.txt"), MATRIX)
+    assert found.uv[2:] == found.pip[2:]
+    activate, look = found.uv[2:]
+    assert activate == "source demo2.0-dep2-py3.9/bin/activate"
+    assert shlex.split(look) == [
+        "python",
+        "-c",
+        'import demo; from importlib.metadata import version; print(version("demo"))',
+    ]
+    assert found.platform == "Linux x86-64, glibc 2.28 or newer"
+
+
+def test_a_notebook_and_an_image_take_the_same_lock_with_its_hashes() -> None:
+    found = commands(USUAL, Whereabouts(lock="https://x.example/a.txt"), MATRIX)
+    assert all(line.startswith("!") for line in found.colab)
+    assert [line.removeprefix("!") for line in found.colab[1:3]] == list(found.uv[:2])
+    assert found.docker[:2] == (
+        "FROM --platform=linux/amd64 python:3.9-slim",
+        "RUN pip install --no-deps --require-hashes --no-cache-dir -r https://x.example/a.txt",
+    )
+
+
+def test_a_project_overrides_only_what_the_lock_does_not_keep() -> None:
+    at = Whereabouts(lock="https://x.example/a.txt")
+    usual = commands(USUAL, at, MATRIX)
+    assert "override-dependencies = [" not in usual.pyproject
+    assert usual.project[:2] == (
+        "curl -fsSL -o constraints.txt https://x.example/a.txt",
+        "uv add --constraints constraints.txt demo==2.0",
+    )
+    changed = tomllib.loads("\n".join(commands(CHANGED, at, MATRIX).pyproject))
+    assert changed["tool"]["uv"]["override-dependencies"] == ["dep==2.0"]
+    assert changed["project"]["requires-python"] == "==3.9.*"
+
+
+def test_a_project_is_not_offered_where_uv_would_refuse_the_python() -> None:
+    found = commands(UNDECLARED, Whereabouts(lock="a.txt"), MATRIX)
+    assert (found.pyproject, found.project) == ((), ())
 
 
 def test_a_subject_that_does_not_declare_the_python_is_installed_by_itself() -> None:
@@ -29,18 +78,20 @@ def test_a_subject_that_does_not_declare_the_python_is_installed_by_itself() -> 
         pins="https://x.example/p.txt",
         given="https://x.example/g.txt",
     )
-    found = commands(UNDECLARED, at)
-    assert found.uv[1:] == (
-        "uv pip install --python cell --no-deps --require-hashes -r https://x.example/p.txt",
-        "uv pip install --python cell --no-deps --require-hashes --python-version 3.9.18 -r https://x.example/g.txt",
+    found = commands(UNDECLARED, at, MATRIX)
+    assert found.uv[1:3] == (
+        "uv pip install --python demo2.0-dep2-py3.8 --no-deps --require-hashes"
+        " -r https://x.example/p.txt",
+        "uv pip install --python demo2.0-dep2-py3.8 --no-deps --require-hashes"
+        " --python-version 3.9.18 -r https://x.example/g.txt",
     )
-    assert found.pip[-1].endswith(
+    assert found.pip[1].endswith(
         "--require-hashes --ignore-requires-python -r https://x.example/a.txt"
     )
 
 
 def test_a_lock_in_one_file_is_taken_apart_first() -> None:
-    lines = commands(UNDECLARED, Whereabouts(lock="a.txt")).uv
+    lines = commands(UNDECLARED, Whereabouts(lock="a.txt"), MATRIX).uv
     assert lines[1:3] == (
         "awk '/^[a-z0-9]/ { given = /^demo==/ } given' a.txt > given.txt",
         "awk '/^[a-z0-9]/ { given = /^demo==/ } !given' a.txt > pins.txt",
@@ -57,6 +108,4 @@ def test_the_parts_of_a_lock_are_all_of_it() -> None:
 
 @given(st.text(min_size=1, alphabet="ab '\"$`\\;&|\n"))
 def test_a_place_is_one_word_for_the_shell(place: str) -> None:
-    import shlex
-
-    assert shlex.split(commands(USUAL, Whereabouts(lock=place)).uv[1])[-1] == place
+    assert shlex.split(commands(USUAL, Whereabouts(lock=place), MATRIX).uv[1])[-1] == place

@@ -176,6 +176,9 @@ class Shelf:
     def lock_text(self, cell: str) -> str | None:
         return self.locks.get(cell)
 
+    def declaration(self) -> str:
+        return ""
+
 
 class Figure(NamedTuple):
     """How many files were written, and in how many seconds: of the clock, and of the processor."""

@@ -309,6 +309,18 @@ def test_schema_shows_a_diff_and_writes_only_when_told(run: Run, root: Path) -> 
     assert (run("schema").code, run("schema").out) == (0, "")
 
 
+def test_schema_needs_no_matrices(run: Run, root: Path, tmp_path: Path) -> None:
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    schema = fresh / "matrices" / "matrix.schema.json"
+    assert (run("schema", "--root", str(fresh)).code, schema.exists()) == (1, False)
+    assert run("schema", "--write", "--root", str(fresh)).code == 0
+    assert schema.read_bytes().startswith(b"{")
+    nowhere = run("schema", "--root", str(fresh / "nowhere"))
+    assert (nowhere.code, nowhere.err.count("\n")) == (2, 1)
+    assert "no folder matrices/ in " in nowhere.err
+
+
 def test_help_shows_examples(run: Run) -> None:
     ran = run("lock", "--help")
     assert ran.code == 0

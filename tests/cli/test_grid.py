@@ -169,8 +169,8 @@ def test_a_run_ends_with_a_sentence_for_each_place_by_what_ran(workspace: Worksp
     assert learnt(workspace, outcomes) == [
         "demo 1.0 with dep 1 on Python 3.8 works as published, with packages of its time; as"
         " published, it cannot be installed today: the package index has no dep==1.0.",
-        "demo 1.0 with dep 2 on Python 3.9 works in part when the requirements on dep are"
-        " changed: 1 of 2 capabilities works, 1 is not in this release.",
+        "demo 1.0 with dep 2 on Python 3.9 partly works when the requirements on dep are changed"
+        " (1 of 2 works; 1 fails in this combination).",
     ]
     assert next_step(workspace, outcomes) == (
         "Next: compat advise demo says what to install; compat show demo py3.8-dep1-demo1.0+dated"
@@ -202,7 +202,7 @@ def test_many_places_are_counted_and_the_best_is_named(workspace: Workspace) -> 
     cells = [entry.cell.id for entry in workspace.known.entries if entry.runs]
     (sentence,) = learnt(workspace, outcomes_of(workspace, *cells))
     assert sentence == (
-        "Of 6 combinations that ran, 3 work and 1 works in part. The best of them: demo 2.0 with"
+        "Of 6 combinations that ran, 3 work and 1 partly works. The best of them: demo 2.0 with"
         " dep 2 on Python 3.9 works as published."
     )
 

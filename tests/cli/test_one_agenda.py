@@ -10,8 +10,8 @@ Remember = Callable[..., None]
 CELL = "py3.11-dep1-demo1.0"
 FLOOR = """
 [[floors]]
-axis = "demo"
-at = "1.0"
+axis = "dep"
+at = "1"
 because = "it is the oldest that anybody asks about"
 """
 

@@ -204,14 +204,18 @@ class TestTheSchedule:
 
     def test_is_json_too(self, demo: Path, run: Run) -> None:
         data = run("schedule", "demo", "--json").json["data"]
-        assert [move["id"] for move in data["moves"]][:2] == ["python-3.12", "dep-1.4"]
+        assert [move["id"] for move in data["moves"]][:3] == [
+            "python-3.11",
+            "python-3.12",
+            "dep-1.4",
+        ]
         assert data["minimums"][0]["floors"] == [["python", "3.12"], ["dep", "1.4"]]
         assert json.dumps(data["bars"])
 
     def test_is_a_calendar_file(self, demo: Path, run: Run, tmp_path: Path) -> None:
         path = tmp_path / "demo.ics"
         assert run("schedule", "demo", "--ics", str(path)).code == 0
-        assert len(Calendar.from_ical(path.read_bytes()).walk("VEVENT")) == 5
+        assert len(Calendar.from_ical(path.read_bytes()).walk("VEVENT")) == 6
 
 
 class TestTheRealMatrices:

@@ -47,7 +47,12 @@ class Cells:
         self.broken: dict[str, tuple[str, Ended]] = {}
 
     def __call__(
-        self, job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event
+        self,
+        job: Job,
+        bench: Bench,
+        started: datetime.datetime,
+        cancel: threading.Event,
+        enter: object,
     ) -> Evidence:
         if job.matrix != "canary":
             self.ran.append(job.cell)

@@ -295,6 +295,13 @@ def test_a_fault_names_what_is_allowed_and_what_is_near(
     assert fault.path.startswith("matrix.toml: ")
 
 
+def test_a_fault_goes_with_a_capability_only() -> None:
+    issue = {"because": "a wrong sign", "outcome": "import-fail:error(x", "fault": "release"}
+    fault = only(changed(MATRIX, ("known",), [issue]))
+    assert fault.message == "`fault` goes with `capability`: what an outcome stops, nothing excuses"
+    assert fault.path == "matrix.toml: known[0]"
+
+
 @pytest.mark.parametrize(
     ("path", "value", "hint"),
     [

@@ -23,6 +23,9 @@ RULE: Document = {
 RELAX: Document = {**MATRIX["rules"][0], "name": "another"}
 
 
+ISSUE = {"because": "a wrong sign", "capability": "sum", "fault": "release"}
+
+
 def added(path: Path, entry: Any) -> Document:
     """Return the sound matrix with one more entry in an array."""
     inner: Any = MATRIX
@@ -155,6 +158,23 @@ CASES: dict[str, tuple[Document, str, str, str]] = {
         "rules[1].when.engin",
         "did you mean 'engine'?",
     ),
+    "a fault of the release holds in some of its combinations": (
+        changed(
+            MATRIX,
+            ("known",),
+            [
+                {
+                    "because": "a wrong sign",
+                    "capability": "x",
+                    "fault": "release",
+                    "when": {"python": ">=3.9"},
+                }
+            ],
+        ),
+        "meaningless",
+        "known[0].when.python",
+        "a fault of the release holds in every combination of a release",
+    ),
     "the interpreter is moved": (
         changed(MATRIX, ("rules", 0, "when", "python"), "moved"),
         "meaningless",
@@ -244,6 +264,12 @@ CASES: dict[str, tuple[Document, str, str, str]] = {
         "duplicate",
         "floors[1].axis",
         "floors[0].axis",
+    ),
+    "a floor is of the subject": (
+        added(("floors",), {"axis": "demo", "at": "1.0", "because": "it was so once"}),
+        "subject-floor",
+        "floors[1].axis",
+        "(delete the floor; allowed: engine, python)",
     ),
     "a floor is no series of the interpreter": (
         added(("floors",), {"axis": "python", "at": "3.8", "because": "it was so once"}),

@@ -1,11 +1,14 @@
 """A suite is looked at before any cell is made: what cannot run is a fault of the declaration."""
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 from support.world import matrix_of, world
 
 from compat.declare.matrix import Matrix
 from compat.declare.suite import suite_faults
+from compat.declare.suite_imports import Brought
 
 MATRIX = matrix_of(world("platforms"))  # its oldest interpreter is Python 3.7
 GOOD = {"test_all.py": "def test_one():\n    pass\n", "pytest.ini": "[pytest]\naddopts = -q\n"}
@@ -16,10 +19,14 @@ def asking(*requirements: str) -> Matrix:
     return msgspec.structs.replace(MATRIX, suite=suite)
 
 
-def lines(texts: dict[str, str] | None, matrix: Matrix | None = None) -> list[str]:
+def lines(
+    texts: dict[str, str] | None,
+    matrix: Matrix | None = None,
+    tell: Callable[[], Brought] = Brought,
+) -> list[str]:
+    source = "matrices/demo/matrix.toml"
     return [
-        fault.line()
-        for fault in suite_faults(matrix or asking("pytest>=7"), texts, "matrices/demo/matrix.toml")
+        fault.line() for fault in suite_faults(matrix or asking("pytest>=7"), texts, source, tell)
     ]
 
 
@@ -65,3 +72,191 @@ def test_a_suite_that_leaves_files_out_by_itself_may_hold_newer_syntax() -> None
 def test_settings_that_cannot_be_read_are_a_fault(text: str) -> None:
     (line,) = lines(GOOD | {"pytest.ini": text})
     assert line.startswith("matrices/demo/suite/pytest.ini: is not valid INI: ")
+
+
+# Imports and plugins that nothing brings. What is in doubt stays unsaid, as a fault keeps every
+# cell from running.
+
+IMPORTING = {"conftest.py": "import os\nimport hypothesis\n", "test_all.py": ""}
+UNREQUIRED = (
+    "matrices/demo/suite/conftest.py:2: imports hypothesis, which suite.requirements do not bring"
+    " (add 'hypothesis' to suite.requirements)"
+)
+
+
+def brought(*names: str, locked: bool = True) -> Callable[[], Brought]:
+    return lambda: Brought(names=frozenset(names), locked=locked)
+
+
+def test_an_import_that_nothing_brings_is_a_fault_with_its_line() -> None:
+    assert lines(IMPORTING) == [UNREQUIRED]
+    assert lines(IMPORTING, asking("pytest", "numpy")) == [UNREQUIRED]
+    assert lines(IMPORTING, tell=brought("requests")) == [UNREQUIRED]
+
+
+@pytest.mark.parametrize("requirement", ["hypothesis", "Hypothesis[numpy]>=6", "demo-testing"])
+def test_an_import_that_a_requirement_brings_or_may_bring_is_none(requirement: str) -> None:
+    assert lines(IMPORTING, asking("pytest", requirement)) == []
+
+
+@pytest.mark.parametrize("locked", [True, False])
+def test_an_import_that_a_package_is_known_to_bring_is_none(locked: bool) -> None:
+    assert lines(IMPORTING, tell=brought("hypothesis", locked=locked)) == []
+
+
+def test_a_library_is_missed_only_where_locks_say_that_no_cell_has_it() -> None:
+    texts = GOOD | {"test_all.py": "import yaml\nimport numpy as np, numpy.linalg\n"}
+    assert lines(texts) == []
+    assert lines(texts, tell=brought("attrs", locked=False)) == []
+    (line,) = lines(texts, tell=brought("numpy"))
+    assert line.startswith("matrices/demo/suite/test_all.py:1: imports yaml, ")
+    assert line.endswith("(add 'pyyaml' to suite.requirements)")
+
+
+def test_what_a_locked_cell_holds_counts_more_than_what_may_be() -> None:
+    assert lines(IMPORTING, asking("pytest", "demo-testing"), brought("pytest")) == [UNREQUIRED]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "try:\n    import hypothesis\nexcept ImportError:\n    hypothesis = None\n",
+        "def test_a():\n    import hypothesis\n",
+        "import sys\nif sys.version_info > (3, 9):\n    import hypothesis\n",
+        "import pytest\npytest.importorskip('hypothesis')\nimport hypothesis\n",
+        "from . import hypothesis\n",
+        "from .hypothesis import given\n",
+        "import an_odd_module\n",
+        "import hypothesis\n(",
+    ],
+)
+def test_an_import_that_may_be_all_right_is_none(text: str) -> None:
+    imports = [line for line in lines(GOOD | {"test_b.py": text}) if "imports" in line]
+    assert imports == []
+
+
+def test_a_module_of_the_suite_is_looked_into_where_a_test_imports_it() -> None:
+    helper = {"deep/mock.py": "", "helper.py": "import freezegun\n", "unused.py": "import ddt\n"}
+    (line,) = lines(helper | {"test_all.py": "from helper import x\nimport mock\n"})
+    assert line.startswith("matrices/demo/suite/helper.py:1: imports freezegun, ")
+
+
+def test_modules_of_the_suite_that_import_each_other_are_read_once() -> None:
+    helpers = {"helper.py": "import other\nimport ddt\n", "other.py": "import helper\n"}
+    (line,) = lines(helpers | {"test_all.py": "import helper\nimport other\n"})
+    assert line.startswith("matrices/demo/suite/helper.py:2: imports ddt, ")
+
+
+def test_a_plugin_of_pytest_is_brought_by_the_distribution_of_its_name() -> None:
+    (line,) = lines({"test_all.py": "import pytest_mock\n"})
+    assert line.endswith("(add 'pytest-mock' to suite.requirements)")
+
+
+def test_extras_and_packages_for_tests_may_bring_tools() -> None:
+    assert lines(IMPORTING, asking("pytest", "numpy[all]")) == []
+    axes = (*MATRIX.axes[:-1], msgspec.structs.replace(MATRIX.axes[-1], package="demo-testing"))
+    assert lines(IMPORTING, msgspec.structs.replace(asking("pytest"), axes=axes)) == []
+
+
+def test_a_module_of_the_matrix_itself_is_no_fault() -> None:
+    suite = msgspec.structs.replace(asking("pytest").suite, module="hypothesis.core")
+    assert lines(IMPORTING, msgspec.structs.replace(MATRIX, suite=suite)) == []
+    axes = (*MATRIX.axes[:-1], msgspec.structs.replace(MATRIX.axes[-1], package="PyYAML"))
+    texts = {"test_all.py": "import yaml\n"}
+    matrix = msgspec.structs.replace(asking("pytest"), axes=axes)
+    assert lines(texts, matrix, brought("numpy")) == []
+
+
+def test_a_file_that_the_suite_may_leave_out_is_not_looked_into() -> None:
+    texts = {"conftest.py": "collect_ignore = ['test_b.py']\n", "test_a.py": ""}
+    assert lines(texts | {"test_b.py": "import hypothesis\n"}) == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "word", "distribution", "module"),
+    [
+        ("addopts = -q --cov", "--cov", "pytest-cov", "pytest_cov"),
+        ("addopts = --cov=demo", "--cov=demo", "pytest-cov", "pytest_cov"),
+        ("addopts = -n 2", "-n", "pytest-xdist", "xdist"),
+        ("addopts = -q -nauto", "-nauto", "pytest-xdist", "xdist"),
+        ("asyncio_mode = auto", "asyncio_mode", "pytest-asyncio", "pytest_asyncio"),
+        ("timeout = 5", "timeout", "pytest-timeout", "pytest_timeout"),
+    ],
+)
+def test_a_setting_needs_its_plugin_asked_for_and_loaded(
+    setting: str, word: str, distribution: str, module: str
+) -> None:
+    texts = GOOD | {"pytest.ini": f"[pytest]\n{setting}\n"}
+    (line,) = lines(texts)
+    assert line == (
+        f"matrices/demo/suite/pytest.ini:2: {word} needs {distribution}, which suite.requirements"
+        f" do not ask for (add '{distribution}' there and '-p {module}' to addopts in pytest.ini,"
+        f" or delete {word})"
+    )
+    asked = asking("pytest", distribution)
+    (line,) = lines(texts, asked)
+    assert "a cell loads only the plugins that the suite names" in line
+    assert line.endswith(f"(add '-p {module}' to addopts)")
+    addopts = f"{setting} -p {module}" if "addopts" in setting else f"{setting}\naddopts=-p{module}"
+    assert lines(GOOD | {"pytest.ini": f"[pytest]\n{addopts}\n"}, asked) == []
+    conftest = {"conftest.py": f"pytest_plugins = ['{module}']\n"}
+    assert lines(texts | conftest, asked) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[pytest]\naddopts = -q -m 'not slow' --tb=short --durations=5 -p no:typeguard\n",
+        "[pytest]\naddopts = 'unclosed --cov\n",
+        "[tool]\naddopts = --cov\n",
+        "[pytest]\nmarkers =\n    timeout: slow ones\n    --cov: odd\n",
+    ],
+)
+def test_settings_without_a_need_of_a_plugin_are_no_fault(text: str) -> None:
+    assert lines(GOOD | {"pytest.ini": text}) == []
+
+
+def test_a_plugin_that_the_library_brings_has_only_to_be_loaded() -> None:
+    texts = GOOD | {"pytest.ini": "[pytest]\nmarkers = a-n\naddopts = -n 2\n"}
+    (line,) = lines(texts, tell=brought("pytest-xdist"))
+    assert line.startswith("matrices/demo/suite/pytest.ini:3: -n needs pytest-xdist, and a cell ")
+
+
+def test_settings_are_told_apart_by_case_and_options_may_be_a_list() -> None:
+    (line,) = lines(GOOD | {"pytest.ini": "[pytest]\nDJANGO_SETTINGS_MODULE = x\n"})
+    assert "DJANGO_SETTINGS_MODULE needs pytest-django" in line
+    listed = "[tool.pytest.ini_options]\naddopts = ['-q', '--cov']\n"
+    (line,) = lines({"test_all.py": "", "pyproject.toml": listed})
+    assert "pyproject.toml:2: --cov needs pytest-cov" in line
+
+
+def test_an_option_of_the_suite_itself_is_no_fault() -> None:
+    own = {"conftest.py": "def pytest_addoption(parser):\n    parser.addoption('--timeout')\n"}
+    assert lines(GOOD | own | {"pytest.ini": "[pytest]\naddopts = --timeout=3\n"}) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("pyproject.toml", "[tool.pytest.ini_options]\nasyncio_mode = 'auto'\n", 2),
+        ("setup.cfg", "[tool:pytest]\nx = 1\nasyncio_mode = auto\n", 3),
+        ("tox.ini", "[tox]\n[pytest]\nasyncio_mode=auto\n", 3),
+    ],
+)
+def test_settings_that_a_cell_does_not_read_are_to_be_moved(
+    name: str, text: str, line: int
+) -> None:
+    texts = {"test_all.py": "", name: text}
+    (message,) = lines(texts, asking("pytest", "pytest-asyncio"))
+    assert message == (
+        f"matrices/demo/suite/{name}:{line}: asyncio_mode needs pytest-asyncio, but a cell reads"
+        " pytest.ini alone (move the settings there, with '-p pytest_asyncio' in addopts)"
+    )
+    (message,) = lines(texts)
+    assert "pytest-asyncio, which suite.requirements do not ask for" in message
+    assert lines(GOOD | texts) == []  # pytest itself would read pytest.ini alone
+
+
+@pytest.mark.parametrize("text", ["not [toml", "[tool]\npytest = 3\n", "[tool.pytest]\n", ""])
+def test_a_pyproject_without_settings_of_pytest_is_no_fault(text: str) -> None:
+    assert lines({"test_all.py": "", "pyproject.toml": text}) == []

@@ -10,7 +10,7 @@ from compat.index.settings import IndexSettings, read_listing, settings, without
 
 LISTING = """\
 global.cert='/etc/bundle.pem'
-global.extra-index-url='https://one.example/simple\\nfile:///opt/wheels   https://two.example/simple'
+global.extra-index-url='https://one.example/simple\\nfile:///opt/wheels  https://two.example/simple'
 global.index-url='https://global.example/simple'
 install.index-url='https://install.example/simple'
 download.index-url='https://download.example/simple'

@@ -1,183 +1,98 @@
-# ruff: noqa: E501 (what tools said stands here word for word)
 """What resolvers said on real indexes, and what we make of it: one real example for each
 pattern.
 """
 
+from pathlib import Path
+
 import pytest
 
-from compat.lock.refusals import refusal_of_pip, refusal_of_uv, tool_message
+from compat.declare.toml import toml_document
+from compat.lock.lockfile import Refusal
+from compat.lock.refusals import last_words, refusal_of_pip, refusal_of_uv, tool_message
 
-# uv 0.13.9 and 0.9 differ in frame only; both are read.
-UV = [
-    (
-        "no-artifact(jaxlib==0.4.14)",
-        """\
-error: No solution found when resolving dependencies
-  cause: Because there is no version of jaxlib==0.4.14 and tensorflow-federated>=0.87.0 depends on jaxlib==0.4.14, we can conclude that tensorflow-federated>=0.87.0 cannot be used.
-         And because you require tensorflow-federated==0.87.0, we can conclude that your requirements are unsatisfiable.
-""",
-    ),
-    (
-        "no-artifact(jaxlib==0.4.14)",
-        """\
-  \u00d7 No solution found when resolving dependencies:
-  ╰─▶ Because there is no version of jaxlib==0.4.14 and tensorflow-federated==0.87.0
-      depends on jaxlib==0.4.14, we can conclude that tensorflow-federated==0.87.0 cannot
-      be used.
-""",
-    ),
-    (
-        "requires-python(tensorflow-federated==0.36.0)",
-        """\
-error: No solution found when resolving dependencies
-  cause: Because the requested Python version (>=3.8.18) does not satisfy Python>=3.9.0,<3.10 and tensorflow-federated==0.36.0 depends on Python>=3.9.0,<3.10, we can conclude that tensorflow-federated==0.36.0 cannot be used.
-""",
-    ),
-    (
-        "no-artifact(ml-dtypes>=0.1.0)",
-        """\
-error: No solution found when resolving dependencies
-  cause: Because only ml-dtypes<=0.0.4 is available and jax==0.4.13 depends on ml-dtypes>=0.1.0, we can conclude that jax==0.4.13 cannot be used.
-""",
-    ),
-    (
-        "no-artifact(ml-dtypes)",
-        """\
-error: No solution found when resolving dependencies
-  cause: Because there are no versions of ml-dtypes and jaxlib<=0.4.13 depends on ml-dtypes>=0.1.0, we can conclude that jaxlib<=0.4.13 cannot be used.
-""",
-    ),
-    (
-        "no-artifact(nonexistent-zzz-package-1)",
-        """\
-error: No solution found when resolving dependencies
-  cause: Because nonexistent-zzz-package-1 was not found in the package registry and you require nonexistent-zzz-package-1, we can conclude that your requirements are unsatisfiable.
-""",
-    ),
-    (
-        "no-artifact(tensorflow>=2.3.0,<=2.3.4)",
-        """\
-error: No solution found when resolving dependencies
-  cause: Because tensorflow>=2.3.0,<=2.3.4 has no wheels with a matching Python ABI tag (e.g., `cp39`) and only the following versions of tensorflow are available:
-             tensorflow<2.3.dev0
-             tensorflow>=2.3.0,<=2.3.4
-         we can conclude that tensorflow==2.3.* cannot be used.
-""",
-    ),
-    (
-        "conflict(tensorflow-federated==0.20.0)",
-        """\
-error: No solution found when resolving dependencies
-  cause: Because tensorflow-federated==0.20.0 depends on tensorflow>=2.8.0,<2.9.dev0 and you require tensorflow-federated==0.20.0, we can conclude that you require tensorflow>=2.8.0,<2.9.dev0.
-         And because you require tensorflow==2.9.*, we can conclude that your requirements are unsatisfiable.
-""",
-    ),
-    (
-        "build(absl-py==0.9.0)",
-        """\
-warning: The requested Python version 3.8.18 is not available; 3.11.7 will be used to build dependencies instead.
-error: Failed to build `absl-py==0.9.0`
-  cause: The build backend returned an error
-  cause: Call to `setuptools.build_meta:__legacy__.get_requires_for_build_wheel` failed (exit status: 1)
-""",
-    ),
-]
-PIP = [
-    (
-        "no-artifact(ml-dtypes>=0.1.0)",
-        """\
-  ERROR: Ignored the following versions that require a different python version: 0.10.0 Requires-Python >=3.11; 0.2.0 Requires-Python >=3.10
-  ERROR: Could not find a version that satisfies the requirement ml-dtypes>=0.1.0 (from jax) (from versions: 0.0.1, 0.0.2)
-pip._internal.exceptions.DistributionNotFound: No matching distribution found for ml-dtypes>=0.1.0
-""",
-    ),
-    (
-        "requires-python(tensorflow-federated==0.36.0)",
-        """\
-ERROR: Ignored the following versions that require a different python version: 0.34.0 Requires-Python ~=3.9.0; 0.36.0 Requires-Python ~=3.9.0
-ERROR: Could not find a version that satisfies the requirement tensorflow-federated==0.36.0 (from versions: 0.32.0, 0.33.0)
-ERROR: No matching distribution found for tensorflow-federated==0.36.0
-""",
-    ),
-    (
-        "no-artifact(jaxlib==0.4.14)",
-        """\
-  ERROR: Could not find a version that satisfies the requirement jaxlib==0.4.14 (from tensorflow-federated) (from versions: 0.4.13, 0.4.18)
-ERROR: No matching distribution found for jaxlib==0.4.14
-""",
-    ),
-    (
-        "conflict(pip-tools==7.4.0)",
-        """\
-ERROR: Cannot install pip-tools==7.4.0 and pip==21.3.1 because these package versions have conflicting dependencies.
-ERROR: ResolutionImpossible: for help visit the documentation
-""",
-    ),
-]
+KEPT = Path(__file__).with_name("refusals.toml")
+SAID = toml_document(KEPT.read_bytes(), KEPT.name)
+READERS = {"uv": refusal_of_uv, "pip": refusal_of_pip}
+CASES = [(tool, case) for tool, cases in SAID.items() for case in cases]
 
 
-@pytest.mark.parametrize(("outcome", "text"), UV, ids=[outcome for outcome, _ in UV])
-def test_uv_says_why(outcome: str, text: str) -> None:
-    assert str(refusal_of_uv(text)) == f"lock-fail:{outcome}"
+def said(tool: str, outcome: str) -> str:
+    text: str = next(case["text"] for case in SAID[tool] if case["outcome"] == outcome)
+    return text
 
 
-@pytest.mark.parametrize(("outcome", "text"), PIP, ids=[outcome for outcome, _ in PIP])
-def test_pip_says_why(outcome: str, text: str) -> None:
-    assert str(refusal_of_pip(text)) == f"lock-fail:{outcome}"
+def refusal_of(tool: str, text: str) -> Refusal:
+    refusal = READERS[tool](text)
+    assert refusal is not None
+    return refusal
+
+
+@pytest.mark.parametrize(("tool", "case"), CASES, ids=[case["outcome"] for _, case in CASES])
+def test_the_tool_says_why(tool: str, case: dict[str, str]) -> None:
+    refusal = refusal_of(tool, case["text"])
+    assert str(refusal) == f"lock-fail:{case['outcome']}"
+    assert case.get("because", refusal.because) == refusal.because
 
 
 def test_uv_names_the_packages_that_the_date_hides() -> None:
-    text = UV[3][1] + (
-        "\nhint: `ml-dtypes` was filtered by `exclude-newer` to only include packages uploaded before 2022-09-08."
-        "\nhint: `etils` was filtered by `exclude-newer-package` to only include packages uploaded before 2022-09-08."
+    only = "to only include packages uploaded before 2022-09-08."
+    text = said("uv", "no-artifact(ml-dtypes>=0.1.0)") + (
+        f"\nhint: `ml-dtypes` was filtered by `exclude-newer` {only}"
+        f"\nhint: `etils` was filtered by `exclude-newer-package` {only}"
     )
-    refusal = refusal_of_uv(text)
-    assert refusal is not None
-    assert refusal.hidden == ("ml-dtypes", "etils")
+    assert refusal_of("uv", text).hidden == ("ml-dtypes", "etils")
 
 
-def test_because_is_the_root_clause_and_not_the_conclusion() -> None:
-    refusal = refusal_of_uv(UV[0][1])
-    assert refusal is not None
-    assert refusal.because == (
-        "there is no version of jaxlib==0.4.14 and tensorflow-federated>=0.87.0 depends on jaxlib==0.4.14"
+def test_pip_that_names_no_two_demands_tells_of_no_conflict() -> None:
+    alone = "ResolutionImpossible: [RequirementInformation(requirement=SpecifierRequirement("
+    assert refusal_of_pip(f"{alone}'demo>=2'), parent=None)]") is None
+
+
+def test_the_marker_of_a_demand_is_no_part_of_it() -> None:
+    text = said("pip", "conflict(werkzeug>=2.0)").replace(
+        "'Werkzeug>=2.0'", "'Werkzeug>=2.0 ; python_version >= \"3.6\"'"
     )
+    assert str(refusal_of("pip", text)) == "lock-fail:conflict(werkzeug>=2.0)"
 
 
-def test_because_ends_before_the_conclusion_also_after_a_list_of_versions() -> None:
-    refusal = refusal_of_uv(
-        """\
-error: No solution found when resolving dependencies
-  cause: Because tensorflow>=2.17.0,<=2.17.1 depends on numpy{python_full_version < '3.12'}>=1.23.5,<2.0.0 and only the following versions of tensorflow are available:
-             tensorflow<2.17.dev0
-             tensorflow>2.17.0rc1
-         we can conclude that tensorflow>=2.17.0rc0,<=2.17.1 depends on numpy>=1.23.5,<2.0.0. (1)
-
-         Because tensorflow-privacy>=0.8.5,<=0.8.10 depends on attrs>=21.4,<22.dev0 and tensorflow-privacy>=0.8.1,<=0.8.4 depends on numpy>=1.21.4,<1.22.dev0, we can conclude that all of:
-"""
+def test_a_demand_that_was_told_is_not_told_again() -> None:
+    text = said("uv", "conflict(urllib3>=1.25.4,<2.1)").replace(
+        "And because requests==2.20.0 depends on urllib3>=1.21.1,<1.25",
+        "And because botocore==1.34.5 depends on urllib3>=1.25.4,<2.1",
     )
-    assert refusal is not None
-    assert str(refusal) == "lock-fail:conflict(tensorflow>=2.17.0,<=2.17.1)"
-    assert refusal.because == (
-        "tensorflow>=2.17.0,<=2.17.1 depends on numpy{python_full_version < '3.12'}>=1.23.5,<2.0.0"
-        " and only the following versions of tensorflow are available: tensorflow<2.17.dev0 tensorflow>2.17.0rc1"
-    )
+    assert refusal_of("uv", text).because.count("urllib3>=1.25.4,<2.1") == 1
+
+
+def test_the_reason_of_pip_ends_before_its_traceback() -> None:
+    first = said("pip", "no-artifact(jaxlib==0.4.14)").splitlines()[0]
+    refusal = refusal_of("pip", f"{first}\nTraceback (most recent call last):\n  x")
+    assert refusal.because.endswith("(from versions: 0.4.13, 0.4.18)")
+
+
+def test_the_end_of_a_tools_words_begins_with_a_word() -> None:
+    words = " ".join(f"word{number}" for number in range(100))
+    assert last_words("short") == "short"
+    assert len(last_words(words)) <= 300
+    assert words.endswith(f" {last_words(words)}")
 
 
 def test_a_long_reason_is_cut_at_the_end_of_a_word_and_says_so() -> None:
     parts = [f"part-{number}>=1.{number} depends on ground>={number}" for number in range(20)]
-    refusal = refusal_of_uv(
-        f"error: No solution found when resolving dependencies\n  cause: Because {' and '.join(parts)}"
+    reason = " and ".join(parts)
+    refusal = refusal_of(
+        "uv", f"error: No solution found when resolving\n  cause: Because {reason}"
     )
-    assert refusal is not None
     assert len(refusal.because) <= 300
     assert refusal.because.endswith("...")
-    assert " and ".join(parts).startswith(refusal.because[:-3])
-    assert " and ".join(parts)[len(refusal.because) - 3] == " "
+    assert reason.startswith(refusal.because[:-3])
+    assert reason[len(refusal.because) - 3] == " "
 
 
 def test_a_build_that_pip_could_not_set_up_is_not_a_refusal() -> None:
-    text = "ERROR: installing backend dependencies for farmhashpy did not run successfully.\nERROR: Failed to build 'x'"
+    text = (
+        "ERROR: installing backend dependencies for farmhashpy did not run successfully.\n"
+        "ERROR: Failed to build 'x'"
+    )
     assert refusal_of_pip(text) is None
 
 
@@ -190,5 +105,8 @@ def test_a_broken_tool_is_not_a_refusal(text: str) -> None:
 
 
 def test_what_is_told_names_neither_indexes_nor_paths_of_the_machine() -> None:
-    text = "Failed to fetch https://user:secret@index.example/simple/x/ into /home/somebody/.cache/uv/x \n  again"
+    text = (
+        "Failed to fetch https://user:secret@index.example/simple/x/ into"
+        " /home/somebody/.cache/uv/x \n  again"
+    )
     assert tool_message(text) == "Failed to fetch <url> into <path> again"

@@ -24,6 +24,7 @@ def moves(found: Schedule) -> list[tuple[str, str, str]]:
 
 def test_what_is_due_comes_first_then_what_is_announced_and_planned() -> None:
     assert moves(made()) == [
+        ("python-3.11", "2025-01-01", "due"),
         ("python-3.12", "2026-01-01", "due"),
         ("dep-1.4", "2026-04-01", "due"),
         ("python-3.13", "2027-01-01", "planned"),

@@ -33,6 +33,7 @@ from support.floors import (
 )
 
 from compat.declare.load import Declared
+from compat.policy.calendar import schedule
 from compat.policy.proposal import Proposal
 from compat.policy.propose import floors, proposals
 from compat.results.record import Capability, Record
@@ -179,6 +180,19 @@ class TestARaise:
         found = on_dep(green(*AT_13, *AT_14), with_floor("1.2", holds=(hold("dep", "1.3"),)))
         assert opened(found) == ["raise-dep-1.2-to-1.3"]
         assert against(found["raise-dep-1.2-to-1.4"]) == ["hold"]
+
+    def test_past_a_hold_goes_where_the_schedule_goes_once_the_hold_is_over(self) -> None:
+        slow = with_floor("1.0", default_months=36, holds=(hold("dep", "1.1"),))
+        picture = seen([], slow)
+        (held,) = [p for p in proposals(picture, DAY) if against(p)[:1] == ["hold"]]
+        (move,) = [m for m in schedule(picture, DAY).moves if m.held]
+        assert (held.proposed, held.earliest) == (move.to, move.on)
+        assert (held.id, str(held.earliest)) == ("raise-dep-1.0-to-1.4", "2027-04-01")
+
+    def test_below_a_hold_is_not_told_as_held_at_a_lower_floor(self) -> None:
+        found = on_dep([], with_floor("1.2", holds=(hold("dep", "1.1"),)))
+        because = found["raise-dep-1.2-to-1.4"].objections[0].because
+        assert because.startswith("a hold at 1.2 until 2027-01-01, which lets it come back to 1.1")
 
     def test_passes_over_a_version_that_is_known_to_be_bad(self) -> None:
         found = on_dep(green(*AT_13, *AT_14), with_floor("1.2", known_bad=(bad("dep", "1.4"),)))
@@ -465,6 +479,30 @@ def test_holds_and_bad_versions_are_heeded(world: tuple[list[Record], Declared])
             assert not any(
                 one.proposed == b.version for b in ask.policy.known_bad if b.axis == one.axis
             )
+
+
+@given(worlds)
+@settings(max_examples=100, deadline=None)
+def test_raises_and_schedule_name_one_version_for_one_day(
+    world: tuple[list[Record], Declared],
+) -> None:
+    made, ask = world
+    picture = seen(made, ask)
+    coming = schedule(picture, DAY)
+    raises = [one for one in proposals(picture, DAY) if one.kind == "raise"]
+    dated = {(move.axis, move.to): move.on for move in coming.moves}
+    assert {(one.axis, one.proposed): one.earliest for one in raises}.items() <= dated.items()
+    known = {(one.axis, one.proposed) for one in raises}
+    soon = {(m.axis, m.to) for m in coming.moves if m.state in ("due", "announced")}
+    assert soon <= known
+    for axis, floor in coming.minimums[0].proven:
+        here = [one.proposed for one in raises if one.axis == axis and one.is_open]
+        assert floor == max([*here, next(f.at for f in ask.matrix.floors if f.axis == axis)])
+    for bar in coming.bars:
+        later = [
+            move.on for move in coming.moves if (move.axis, move.before) == (bar.axis, bar.version)
+        ]
+        assert all(bar.until is not None and bar.until <= on for on in later)
 
 
 @pytest.mark.parametrize("days", [0, 40, 400, 2000])

@@ -165,7 +165,8 @@ class TestAHold:
         one = named(proposals(seen([], self.ASK), DAY))["raise-dep-1.1-to-1.4"]
         assert one.earliest == datetime.date(2027, 4, 1)
         assert (
-            one.grounds[0] == "the calendar allows dep 1.4 from 2026-04-01 on, and the floor is 1.1"
+            one.grounds[0]
+            == "calendar and hold allow dep 1.4 from 2027-04-01 on, and the floor is 1.1"
         )
 
     def test_that_lasts_longest_decides_the_day_of_the_schedule(self) -> None:
@@ -215,7 +216,8 @@ def test_where_there_is_no_cell_to_ask_the_page_says_so() -> None:
     known = snapshot(
         declared(), catalogue(), (), {}, {}, EvaluationContext(suite_digest=SUITE, day=DAY)
     )
-    lines = proposal_list(matrix_report(Shelf(), known)).proposals
+    floors = proposal_list(matrix_report(Shelf(), known)).floors
+    lines = [line for floor in floors for line in floor.proposals]
     assert lines
     assert {one.evidence for one in lines} == {"No cell tests it"}
 

@@ -186,7 +186,7 @@ class Direct(requests.adapters.BaseAdapter):
         super().__init__()
         self.server = server
 
-    def send(self, request: requests.PreparedRequest, **_: Any) -> requests.Response:  # type: ignore[override]
+    def send(self, request: requests.PreparedRequest, **_: Any) -> requests.Response:
         body = json.loads(request.body) if request.body else None
         target = request.url.removeprefix(self.server.url)
         status, told, headers = self.server.answer(

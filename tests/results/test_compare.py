@@ -6,7 +6,8 @@ import pytest
 from support.made_records import CELL, capabilities
 
 from compat.results.compare import CHANGE_KINDS, change_kind, compare
-from compat.results.verdict import KINDS, Kind, Verdict
+from compat.results.run_group import KINDS, Kind
+from compat.results.verdict import Verdict
 
 EVERY: tuple[Kind | None, ...] = (*KINDS, None)
 WORSE = [

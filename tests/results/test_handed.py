@@ -134,7 +134,7 @@ class TestAForgedRecord:
     """What a shard whose cell broke out could write, in the form of a sound record."""
 
     def asked(self, **more: object) -> Record:
-        return sound(**{"day": TODAY + 1, "second": -60, "run_url": URL, **more})  # type: ignore[arg-type]
+        return sound(**{"day": TODAY + 1, "second": -60, "run_url": URL, **more})
 
     def test_what_the_plan_asked_for_is_taken(self, tmp_path: Path) -> None:
         put(tmp_path, self.asked())

@@ -3,6 +3,7 @@ of every cell.
 """
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -11,14 +12,16 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from msgspec.structs import replace
 from support.editions import edition, files
-from support.known import DAY, MATRIX, SUITE, Shelf, repository, shelves
+from support.known import DAY, DEMO, MATRIX, SUITE, Shelf, repository, shelves
 
 from compat.advise.answer import Recommended
 from compat.advise.proof import is_current
 from compat.advise.request import GOALS, Request, request_of
 from compat.cli.options import workspace_of
 from compat.cli.verdicts import verdict_row
+from compat.declare.decode import decode_matrix
 from compat.results.representative import representative
 from compat.results.snapshot import Entry
 from compat.results.verdict import EvaluationContext
@@ -26,12 +29,30 @@ from compat.site.api.documents import api
 from compat.site.edition import MatrixReport, place_of
 from compat.site.exports.badges import NO_DATA, matrix_badges
 from compat.site.exports.database import database
+from compat.site.exports.feeds import FeedEntry, feed_entries
 from compat.site.history import events
+from compat.site.pages.advice_view import GOAL_WORDS, card_view
 from compat.site.pages.cell_view import cell_view
 from compat.site.pages.neighbours import Neighbours
-from compat.site.paths import api_path
+from compat.site.paths import api_path, cell_page
 from compat.site.status import style_of
+from compat.site.wording import fault_words
+from compat.value import encode
 
+# What fails in every combination of a release, as far as no cell refutes it.
+KNOWN = """
+[[known]]
+capability = "mean"
+fault = "release"
+because = "The mean has the wrong sign."
+
+[[known]]
+capability = "sum"
+fault = "index"
+because = "The index no longer has the package that sums."
+when = { demo = "==1.0" }
+"""
+DECLARED = decode_matrix((DEMO["matrix"] + KNOWN).encode(), "matrix.toml")
 SLOW = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -48,13 +69,24 @@ def said(entry: Entry) -> dict[str, Any]:
         "since": None if found.since is None else str(found.since),
         "latest": None if found.latest is None else str(found.latest),
         "stale": found.stale,
+        "score": found.score.words,
     }
+
+
+def scored(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with the words of its score in place of the numbers."""
+    return {**row, "score": row["score"]["words"]}
+
+
+def word_of(report: MatrixReport, entry: Entry) -> str:
+    """What every document calls the verdict of a cell."""
+    return style_of(entry, report.places[place_of(entry.cell)]).word
 
 
 @given(shelf=shelves())
 @SLOW
 def test_the_api_agrees(shelf: Shelf) -> None:
-    of = edition(shelf)
+    of = edition(shelf, matrix=DECLARED)
     made = {
         path: json.loads(text) for path, text in files(of, api).items() if path.endswith(".json")
     }
@@ -64,7 +96,9 @@ def test_the_api_agrees(shelf: Shelf) -> None:
     assert rows.keys() == {entry.cell.id for entry in picture.known}
     for entry in picture.known:
         for document in (rows[entry.cell.id], made[api_path("demo", "cells", entry.cell.id)]):
-            assert document | said(entry) == document
+            assert scored(document) | said(entry) == scored(document)
+        faults = {one["id"]: one["fault"] for one in document["capabilities"] if one["fault"]}
+        assert faults == {fault.id: fault.fault for fault in entry.verdict.faults}
     letters = [told["codes"][letter]["verdict"] for letter in told["verdicts"]]
     assert letters == [entry.verdict.kind for entry in picture.entries if entry.planned]
     for name, document in made.items():
@@ -81,7 +115,7 @@ def test_the_api_agrees(shelf: Shelf) -> None:
 @given(shelf=shelves())
 @SLOW
 def test_the_page_of_a_cell_agrees(shelf: Shelf) -> None:
-    of = edition(shelf)
+    of = edition(shelf, matrix=DECLARED)
     (volume,) = of.reports
     made, neighbours = files(of, api), Neighbours(volume)
     for entry in volume.snapshot.known:
@@ -93,15 +127,23 @@ def test_the_page_of_a_cell_agrees(shelf: Shelf) -> None:
             entry.verdict.stale,
             entry.verdict.since,
         )
+        assert view.score == document["score"]["words"] == entry.verdict.score.words
+        assert len(view.fails) == len(entry.verdict.faults)
+        # What fails in every combination is shown too, on the page of a cell that works.
+        assert view.failure is not None or not entry.verdict.faults
+        assert {one.id: one.fault for one in view.failing} == {
+            fault.id: fault_words(fault.fault) for fault in entry.verdict.faults
+        }
         told = {one["id"]: one["status"] for one in document["capabilities"]}
-        assert len(told) == len(view.capabilities)
-        assert {one.id: one.status for one in view.capabilities} == told
+        shown = (*view.failing, *view.passing, *view.absent)
+        assert len(told) == len(shown)
+        assert {one.id: one.status for one in shown} == told
 
 
 @given(shelf=shelves())
 @SLOW
 def test_the_badge_of_a_release_agrees(shelf: Shelf) -> None:
-    (volume,) = edition(shelf).reports
+    (volume,) = edition(shelf, matrix=DECLARED).reports
     found = dict(matrix_badges(volume))
     for axis, version in {
         (e.cell.on("demo").axis, e.cell.on("demo").version) for e in volume.snapshot.entries
@@ -110,18 +152,30 @@ def test_the_badge_of_a_release_agrees(shelf: Shelf) -> None:
             entry for entry in volume.snapshot.entries if entry.cell.on(axis).version == version
         ]
         spoken, message = representative(entries), found["release", str(version)].message
-        word = style_of(spoken, volume.places[place_of(spoken.cell)]).word
+        word = style_of(spoken, volume.places[place_of(spoken.cell)]).brief
         assert message.startswith(word) if spoken.is_tested else message in (NO_DATA, word)
+        score = spoken.verdict.score
+        assert not (spoken.is_tested and score.asked) or message.startswith(f"{word}, {score.head}")
+        assert score.words.startswith(score.head)
         assert message.endswith("stale") is (spoken.is_tested and spoken.verdict.stale)
 
 
 @given(shelf=shelves())
 @SLOW
 def test_the_last_entry_of_the_feed_agrees(shelf: Shelf) -> None:
-    picture = shelf.picture()
+    (volume,) = edition(shelf, matrix=DECLARED).reports
+    picture = volume.snapshot
     last = {event.entry.cell.id: event for event in reversed(events(picture))}
+    newest: dict[str, FeedEntry] = {}
+    for item in sorted(feed_entries(volume), key=lambda item: item.moment):
+        newest[item.path] = item
     for entry in picture.known:
         if entry.is_tested:
+            item = newest[cell_page(entry.cell)]
+            # A later run that changed neither kind nor capabilities is no event.
+            at_event = replace(entry, verdict=last[entry.cell.id].verdict)
+            assert re.split("; was: |: ", item.title)[0] == word_of(volume, at_event)
+            assert at_event.verdict.score.words.lower() in item.text.lower()
             assert last[entry.cell.id].change.after == entry.verdict.kind
             assert last[entry.cell.id].moment.date() >= (entry.verdict.since or DAY)
         else:
@@ -131,7 +185,7 @@ def test_the_last_entry_of_the_feed_agrees(shelf: Shelf) -> None:
 @given(shelf=shelves())
 @SLOW
 def test_the_advisor_agrees(shelf: Shelf) -> None:
-    (volume,) = edition(shelf).reports
+    (volume,) = edition(shelf, matrix=DECLARED).reports
     entries = volume.snapshot.by_id
     for goal in GOALS:
         answer = volume.advisor.answer(request_of((), MATRIX, (), goal=goal))
@@ -142,6 +196,10 @@ def test_the_advisor_agrees(shelf: Shelf) -> None:
         )
         for card in cards:
             found = entries[card.proof.cell.id].verdict
+            assert (card.proof.score, card.proof.faults) == (
+                found.score,
+                found.failing("combination", "unexplained"),
+            )
             assert (found.kind, found.latest, found.stale) == (
                 card.proof.kind,
                 card.proof.last,
@@ -154,8 +212,25 @@ def test_the_advisor_agrees(shelf: Shelf) -> None:
 
 @given(shelf=shelves())
 @SLOW
+def test_the_data_of_the_script_agree_with_the_cards(shelf: Shelf) -> None:
+    of = edition(shelf, matrix=DECLARED)
+    (volume,) = of.reports
+    table = json.loads(files(of, api)["api/v1/demo/advise.json"])["advice"]
+    sentences = table["sentences"]
+    assert table["goals"] == list(GOAL_WORDS)
+    for row in table["rows"]:
+        entry = volume.snapshot.by_id[row["id"]]
+        (proof,) = (proof for proof in volume.advisor.proofs if proof.id == row["id"])
+        card = card_view(of, volume, volume.advisor.card(proof))
+        assert sentences[row["words"]] == card.style.word == word_of(volume, entry)
+        assert sentences[row["score"]] == card.score == entry.verdict.score.words
+        assert tuple(sentences[number] for number in row["failing"]) == card.fails
+
+
+@given(shelf=shelves())
+@SLOW
 def test_the_database_agrees(shelf: Shelf, tmp_path: Path) -> None:
-    (volume,) = edition(shelf).reports
+    (volume,) = edition(shelf, matrix=DECLARED).reports
     for row in _database(volume, tmp_path):
         entry = volume.snapshot.by_id[row["id"]]
         assert {**row, "stale": bool(row["stale"])} == said(entry)
@@ -168,11 +243,16 @@ def test_the_command_line_agrees(
 ) -> None:
     monkeypatch.setenv("COMPAT_CACHE_DIR", str(tmp_path / "cache"))
     with repository(shelf) as root:
+        path = root / "matrices" / "demo" / "matrix.toml"
+        path.write_text(path.read_text(encoding="utf-8") + KNOWN, encoding="utf-8")
         workspace = workspace_of("demo", root)
         workspace.__dict__["context"] = EvaluationContext(suite_digest=SUITE, day=DAY)
-        for entry in shelf.picture().known:
-            row = json.loads(json.dumps(verdict_row(workspace, entry.cell.id), default=str))
-            assert row | said(entry) == row
+        (volume,) = edition(shelf, matrix=DECLARED).reports
+        for entry in shelf.picture(matrix=DECLARED).known:
+            row = json.loads(encode(verdict_row(workspace, entry.cell.id)))
+            assert scored(row) | said(entry) == scored(row)
+            assert row["words"] == word_of(volume, volume.snapshot.by_id[entry.cell.id])
+            assert row["faults"] == {fault.id: fault.fault for fault in entry.verdict.faults}
             assert row["capabilities"] == {one.id: one.status for one in entry.verdict.capabilities}
 
 
@@ -181,5 +261,5 @@ def _database(volume: MatrixReport, folder: Path) -> Iterator[dict[str, Any]]:
     path.write_bytes(database(volume))
     with closing(sqlite3.connect(path)) as connection:
         connection.row_factory = sqlite3.Row
-        asked = "SELECT id, verdict, evidence, outcome, since, latest, stale FROM cells"
+        asked = "SELECT id, verdict, evidence, outcome, since, latest, stale, score FROM cells"
         yield from (dict(row) for row in connection.execute(asked).fetchall())

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from support.editions import edition, files, matrix_report
 from support.known import Shelf, lock_of, proven, ran
+from support.printed import every_state
 
 from compat.site.exports.badges import (
     AMBER,
@@ -36,7 +37,7 @@ class TestFacts:
     def test_the_status_is_that_of_the_newest_release(self) -> None:
         found = badge(proven(NEW, OLD), "status")
         assert (found.label, found.message, found.colour) == (
-            "demo 2.0", "works, Python 3.9, tested 20 Nov 2026", BLUE,
+            "demo 2.0", "works", BLUE,
         )  # fmt: skip
         assert badge(failing("import-fail:abort"), "status").colour == RED
 
@@ -60,7 +61,18 @@ class TestFacts:
     def test_the_newest_that_works(self) -> None:
         broken = ran(lock_of(NEW), "import-fail:abort")
         shelf = Shelf([broken, ran(lock_of(OLD))], [lock_of(NEW), lock_of(OLD)])
-        assert badge(shelf, "latest").message == "1.0, tested 20 Nov 2026"
+        assert badge(shelf, "latest").message == "1.0 works"
+
+    def test_where_nothing_works_wholly_the_newest_that_partly_works(self) -> None:
+        shelf = failing("test-fail:assertion(test_mean)")
+        assert badge(shelf, "latest").message.startswith("2.0 ")
+        assert badge(shelf, "latest").message.endswith(badge(shelf, "status").message)
+
+    def test_each_fits_into_a_line_of_badges(self) -> None:
+        shelf = every_state()
+        for found in matrix_badges(matrix_report(shelf, shelf.picture())):
+            width = ElementTree.fromstring(svg(found[1])).get("width", "")
+            assert int(width) <= 220, found
 
     def test_the_colour_never_changes_without_the_words(self) -> None:
         shelves = [proven(NEW), proven(f"{NEW}+relaxed"), failing("import-fail:abort"), Shelf()]

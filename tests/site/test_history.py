@@ -14,7 +14,7 @@ LOCK = lock_of(CELL)
 
 
 def besides(*records: object) -> list[tuple[str, tuple[str, ...]]]:
-    return [(one.change.kind, one.beside) for one in events(Shelf(records, [LOCK]).picture())]  # type: ignore[arg-type]
+    return [(one.change.kind, one.beside) for one in events(Shelf(records, [LOCK]).picture())]
 
 
 def test_the_same_suite_and_lock_leave_it_to_chance() -> None:

@@ -119,7 +119,7 @@ def test_the_two_link_it_under_compare_with() -> None:
 def test_the_releases_are_told_as_ranges(
     told: list[tuple[str, str, str]], expected: tuple[str, ...]
 ) -> None:
-    assert pair_statements([(Version(at), (one, two)) for at, one, two in told], TITLES) == expected  # type: ignore[misc]
+    assert pair_statements([(Version(at), (one, two)) for at, one, two in told], TITLES) == expected
 
 
 def test_it_is_made_again_only_when_one_of_its_two_changes() -> None:

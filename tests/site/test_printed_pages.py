@@ -63,7 +63,7 @@ def test_a_red_cell_tells_class_cause_differences_log_and_how_to_do_it_again(
         "pytest 7.1 8.0",
         "spare 1.0 not installed",
         "compat run demo py3.8-dep2-demo2.0+relaxed",
-        "uv pip install --python cell --no-deps --require-hashes -r",
+        "uv pip install --python demo2.0-dep2-py3.8 --no-deps --require-hashes -r",
     ):
         assert told in text
 
@@ -78,7 +78,7 @@ def test_the_home_page_answers_without_a_click(pages: dict[str, str]) -> None:
     for path in ("index.html", "demo/index.html"):
         text = words(pages[path])
         assert "demo 2.0 dep 2.0 Python 3.9" in text
-        assert "uv pip install --python cell" in text
+        assert "uv pip install --python demo2.0-dep2-py3.9" in text
 
 
 def test_a_python_without_an_answer_says_why_and_a_failing_capability_how(

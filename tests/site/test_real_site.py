@@ -3,6 +3,7 @@ only what changed.
 """
 
 import datetime
+import re
 import shutil
 from pathlib import Path
 
@@ -43,11 +44,20 @@ def test_no_link_is_broken(site: Path) -> None:
     assert broken_links(content, [path for path in content if path.endswith(".html")]) == []
 
 
-def test_search_engines_are_told_of_every_page(site: Path) -> None:
-    told = (site / "public" / "sitemap.xml").read_text(encoding="utf-8")
-    for path in (site / "public" / "tff").rglob("index.html"):
-        if "<title>This page has moved" not in path.read_text(encoding="utf-8"):
-            assert f"/{path.parent.relative_to(site / 'public').as_posix()}/</loc>" in told
+def test_search_engines_are_told_of_every_canonical_address_and_no_other(site: Path) -> None:
+    folder = site / "public"
+    told = (folder / "sitemap.xml").read_text(encoding="utf-8")
+    listed = re.findall(r"<loc>https://compat\.example/([^<]*)</loc>", told)
+    canonical = []
+    for path in folder.rglob("index.html"):
+        below = path.parent.relative_to(folder).as_posix()
+        address = "" if below == "." else f"{below}/"
+        own = f'rel="canonical" href="https://compat.example/{address}"'
+        if own in path.read_text(encoding="utf-8"):
+            canonical.append(address)
+    assert sorted(listed) == sorted(canonical)
+    assert "tff/advise/tf2.9/" in listed
+    assert "embed/tff/" not in listed
 
 
 def test_without_one_record_only_what_it_told_is_written_again(site: Path) -> None:

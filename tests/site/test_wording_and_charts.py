@@ -16,6 +16,7 @@ from compat.site.pages.charts import (
     HEIGHT_OF_ROW,
     WIDTH,
     Dot,
+    Headline,
     Point,
     Span,
     Table,
@@ -75,7 +76,7 @@ def test_a_date_in_a_sentence_is_said_as_on_pages_and_one_in_a_name_is_left(
 def test_every_cause_is_one_sentence_with_and_without_its_subject(cause: str) -> None:
     for stage in STAGES:
         for subject in ("", "numpy=={0}"):
-            told = cause_sentence(Failed(stage=stage, cause=cause, subject=subject))  # type: ignore[arg-type]
+            told = cause_sentence(Failed(stage=stage, cause=cause, subject=subject))
             assert told.endswith(".")
             assert told.count("numpy=={0}") == bool(subject)
 
@@ -129,9 +130,7 @@ def test_a_capability_is_told_as_a_browser_support_table_tells_it() -> None:
 @example([3e-308])
 def test_bars_stay_inside_their_frame_and_keep_their_order(values: list[float]) -> None:
     chart = bars(
-        "c",
-        "t",
-        "s",
+        Headline(id="c", title="t", says="s"),
         [Point(label=str(n), value=v, shown=str(v)) for n, v in enumerate(values)],
         TABLE,
     )

@@ -264,14 +264,12 @@ def _floors(draw: st.DrawFn, pythons: Sequence[str], packages: Sequence[str]) ->
     series = [".".join(python.split(".")[:2]) for python in pythons]
     at = {"python": st.sampled_from(series)}
     at |= dict.fromkeys(
-        (*packages, "demo"),
+        packages,
         st.sampled_from(("0.1", "1", "1.0", "1.0.5", "1.1", "2.0", "2.1", "99")),
     )
     wanted = (
         draw(st.sets(st.sampled_from(["python", *packages]))) if draw(st.integers(0, 5)) else set()
     )
-    if draw(st.integers(0, 9)) == 0:
-        wanted.add("demo")
     return {axis: draw(at[axis]) for axis in sorted(wanted)}
 
 

@@ -2,13 +2,12 @@
 machine.
 """
 
-import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
+
+from support.json_server import json_served
 
 NAME = "someone/compat"
 PULL_URL = f"https://github.com/{NAME}/pull/1"
@@ -50,30 +49,11 @@ def serving() -> Iterator[GitHubApi]:
     """Serve the calls until the block ends."""
     api = GitHubApi()
 
-    class Handler(BaseHTTPRequestHandler):
-        def _any(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            body = json.loads(self.rfile.read(length)) if length else None
-            api.tokens.add(self.headers.get("Authorization"))
-            status, answer = api.answer(self.command, self.path, body)
-            content = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+    def answer(
+        method: str, target: str, body: Any, authorization: str | None
+    ) -> tuple[int, Any, dict[str, str]]:
+        api.tokens.add(authorization)
+        return (*api.answer(method, target, body), {})
 
-        do_GET = do_POST = _any
-
-        def log_message(self, *_: Any) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        api.url = f"http://127.0.0.1:{http.server_port}"
-        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield api
-        finally:
-            http.shutdown()
-            thread.join()
+    with json_served(answer) as api.url:
+        yield api

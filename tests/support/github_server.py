@@ -10,11 +10,11 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from support import github_openapi
+from support.json_server import json_served
 
 NAME = "owner/repo"
 TOKEN = "token-of-the-tests"
@@ -473,39 +473,8 @@ class Server:
 def serving(repository: Repository) -> Iterator[Server]:
     """Serve a repository on a free port of this machine."""
     server = Server(repository)
-
-    class Handler(BaseHTTPRequestHandler):
-        def _any(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            body = json.loads(self.rfile.read(length)) if length else None
-            status, told, headers = server.answer(
-                self.command, self.path, body, self.headers.get("Authorization")
-            )
-            if status is None:
-                self.close_connection = True
-                return
-            content = json.dumps(told).encode()
-            self.send_response(status)
-            for key, value in {"Content-Type": "application/json", **headers}.items():
-                self.send_header(key, value)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        do_GET = do_POST = do_PATCH = _any
-
-        def log_message(self, *_: Any) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        server.url = f"http://127.0.0.1:{http.server_port}"
-        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            http.shutdown()
-            thread.join()
+    with json_served(server.answer) as server.url:
+        yield server
 
 
 def _blob_name(text: str) -> str:

@@ -187,7 +187,8 @@ _CHARACTERS = (
     "pаypal",  # noqa: RUF001 - the second letter is Cyrillic
     "ﬁﬂ ① ℡",
     "e\u0301\u0301\u0301\u0301\u0301",
-    "Z\u0351\u036b\u0343\u036a\u0302\u036b\u033d\u034f\u0334\u0319\u0324\u031e\u0349\u035a\u032f\u031eA",
+    "Z\u0351\u036b\u0343\u036a\u0302\u036b\u033d"
+    "\u034f\u0334\u0319\u0324\u031e\u0349\u035a\u032f\u031eA",
     "İıſK",  # noqa: RUF001 - change their length with their case
     "🧨👩‍👩‍👧‍👦🏳️‍🌈",
     "日本語テキスト",

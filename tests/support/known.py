@@ -49,6 +49,7 @@ CAPABILITIES = ("import", "sum", "mean")
 OUTCOMES = (
     "pass",
     "test-fail:assertion(test_mean)",
+    "test-fail:assertion(mean)",
     "import-fail:missing-module(dep)",
     "lock-fail:no-artifact(dep==1.0)",
     "test-fail:wall-time",
@@ -85,6 +86,13 @@ class Shelf:
     def lock_text(self, cell: str) -> str | None:
         """Return the text of a cell's lock; None when it has none."""
         return encode_lock(self.locks[cell]) if cell in self.locks else None
+
+    def declaration(self) -> str:
+        """Return the part of the matrix's declaration that a proposal changes."""
+        return "".join(
+            f'[[floors]]\naxis = "{axis}"\nat = "{at}"\nbecause = "that is how it is"\n\n'
+            for axis, at in (("python", "3.8"), ("dep", "1"))
+        )
 
     def picture(self, day: datetime.date = DAY, matrix: Any = MATRIX) -> Snapshot:
         """Return what follows from it."""
@@ -149,8 +157,15 @@ def ran(
 
 
 def statuses(**found: str) -> tuple[Capability, ...]:
-    """`statuses(sum="yes", mean="no")`."""
-    return tuple(Capability(id=name, status=status) for name, status in found.items())  # type: ignore[arg-type]
+    """`statuses(sum="yes", mean="no")`; what fails gives a wrong result."""
+    return tuple(
+        Capability(
+            id=name,
+            status=status,  # type: ignore[arg-type]
+            cause="assertion" if status == "no" else "",
+        )
+        for name, status in found.items()
+    )
 
 
 @st.composite

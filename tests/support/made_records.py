@@ -61,7 +61,10 @@ def ran(
 
 def capabilities(**statuses: str) -> tuple[Capability, ...]:
     """`capabilities(sum="yes", mean="no")`."""
-    return tuple(Capability(id=name, status=status) for name, status in statuses.items())  # type: ignore[arg-type]
+    return tuple(
+        Capability(id=name, status=status)  # type: ignore[arg-type]
+        for name, status in statuses.items()
+    )
 
 
 def full() -> Record:

@@ -29,7 +29,7 @@ def every_state() -> Shelf:
     }
     locks = {state: lock_of(cell) for state, cell in names.items()}
     locks["broken"] = lock_of(names["broken"], pytest="7.1", spare="1.0")
-    failed = "test-fail:assertion(test_mean)"
+    failed = "test-fail:assertion(mean)"
     records = [
         ran(locks["works"]),
         ran(locks["once"]),
@@ -40,7 +40,7 @@ def every_state() -> Shelf:
             failed,
             capabilities=statuses(**{"import": "yes", "mean": "no", "sum": "absent"}),
         ),
-        ran(locks["flaky"], failed, minute=1),
+        ran(locks["flaky"], failed, minute=1, capabilities=statuses(mean="no")),
         ran(locks["flaky"], minute=2),
         ran(locks["broken"], "import-fail:missing-module(dep)", log=LOG),
     ]

@@ -13,8 +13,10 @@ from compat.advise.published import AsPublished, as_published
 from compat.plan.cell import RECIPES, Recipe
 from compat.plan.obstacle import Obstacle
 from compat.results.record import Capability, Record, StepSeconds
+from compat.results.run_group import Kind
+from compat.results.score import Blame, Score
 from compat.results.snapshot import Entry
-from compat.results.verdict import EvidenceKind, Kind
+from compat.results.verdict import EvidenceKind
 from compat.run.evidence import Isolation, Metric
 from compat.run.outcome import Failed, Passed
 from compat.site.api.envelope import (
@@ -43,7 +45,8 @@ class CellSummary(Value, frozen=True, kw_only=True):
     """What the API and the database say of every known cell: its verdict, and the runs that count.
 
     `tested` is how many runs count, `passed` in how many of them every attempt passed; `isolation`
-    is that of the newest. `planned` is false for a cell that left the plan.
+    is that of the newest. `planned` is false for a cell that left the plan. `score` says how much
+    works, and whose fault the rest is.
     """
 
     id: str
@@ -59,6 +62,7 @@ class CellSummary(Value, frozen=True, kw_only=True):
     passed: int
     isolation: Isolation | None
     planned: bool
+    score: Score
 
 
 class CellRow(CellSummary, frozen=True, kw_only=True):
@@ -107,10 +111,13 @@ class ExplainedCapability(Capability, frozen=True, kw_only=True):
     """A capability in a cell.
 
     `cause` and `subject` say why not; `missing` what an absent one looked for; `spelling` the name
-    under which this version has it; `explained` why, where the matrix declares it.
+    under which this version has it; `explained` why, where the matrix declares it. `fault` says
+    whose fault a failure is: of the `combination` (`unexplained` counts as one), of the `release`
+    in every combination, or of the `index`, which no longer has what it needs; else null.
     """
 
     explained: str | None
+    fault: Blame | None
 
 
 class RunSummary(Value, frozen=True, kw_only=True):
@@ -200,6 +207,7 @@ def cell_summary(report: MatrixReport, entry: Entry) -> CellSummary:
         passed=sum(all(isinstance(outcome, Passed) for outcome in run.outcomes) for run in counted),
         isolation=counted[-1].run.isolation if counted else None,
         planned=entry.planned,
+        score=verdict.score,
     )
 
 
@@ -270,7 +278,9 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Entry) -> CellD
             for requirement in lifted(report.facts, entry.cell, lock)
         ),
         published=as_published(report.snapshot, entry.cell),
-        commands=None if lock is None else commands(lock, whereabouts(edition, report, lock)),
+        commands=None
+        if lock is None
+        else commands(lock, whereabouts(edition, report, lock), report.snapshot.matrix),
         links=_links(report, entry),
     )
 
@@ -299,8 +309,11 @@ def _coded(report: MatrixReport) -> tuple[dict[str, Code], str]:
 
 def _explained(report: MatrixReport, entry: Entry, capability: Capability) -> ExplainedCapability:
     issue = None if capability.status == "yes" else report.snapshot.explained(entry, capability)
+    faults = {fault.id: fault.fault for fault in entry.verdict.faults}
     return ExplainedCapability(
-        **asdict(capability), explained=None if issue is None else issue.because
+        **asdict(capability),
+        explained=None if issue is None else issue.because,
+        fault=faults.get(capability.id),
     )
 
 

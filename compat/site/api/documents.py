@@ -32,6 +32,7 @@ from compat.site.edition import (
 )
 from compat.site.encode import json
 from compat.site.exports.lock_files import whereabouts
+from compat.site.pages.advice_view import proof_words
 from compat.site.paths import API_ROOT, api_path, schema_path, segment
 from compat.site.tokens import Tokens, digest
 
@@ -73,7 +74,11 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile | Made 
         )
     for capability in capability_documents(report):
         yield SiteFile(path=api_path(name, "capabilities", capability.id), content=json(capability))
-    advice = advise_rows(report.advisor, lambda lock: whereabouts(edition, report, lock))
+    advice = advise_rows(
+        report.advisor,
+        lambda lock: whereabouts(edition, report, lock),
+        lambda proof: proof_words(report, proof),
+    )
     documents = {
         "minimum": minimum_document(report),
         "schedule": schedule_document(report),

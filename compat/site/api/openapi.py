@@ -93,6 +93,21 @@ HISTORY = (
             " has it, and has `helper` and `of` too. Each of its cells repeats the `id`.",
             "Before its release: a proposal has `matrix`, its evidence `recipe`; a lifted"
             " requirement has `published` and `instead`.",
+            "Before its release: the document of the proposals has `outlooks`: of each floor, in"
+            " one sentence, whether it can move, when, and what is missing. Below a hold it is the"
+            " move of the schedule that is proposed. The schedule has the move below the newest one"
+            " that is due, where runs support it.",
+            "Before its release: `commands` of a cell have `folder`, `platform`, `pyproject`,"
+            " `project`, `colab` and `docker`; `uv` and `pip` end with the activation of the"
+            " environment and a look at the version.",
+            "Before its release: `advise.json` has `refusals`, which says for each coordinate why"
+            " another one is offered.",
+            "Before its release: a cell has `score`, how much works and whose fault the rest is;"
+            " each of its capabilities has `fault`. What fails in every combination of a release,"
+            " or needs what the index no longer has, makes no cell `partial` any more.",
+            "Before its release: advice is ranked by failures of the combination, changed pins,"
+            " days of runs and newness. Its goals are also `best`, `closest` and `published`; its"
+            " rows have `words`, `score`, `failing`, `faults` and `changed`; `tier` is 0 or 1.",
         ),
     ),
 )

@@ -8,7 +8,7 @@ from compat.results.plain_installs import (
     plain_causes,
     plain_installs,
 )
-from compat.results.verdict import Kind
+from compat.results.run_group import Kind
 from compat.site.api.envelope import Document, SitePath, head
 from compat.site.edition import MatrixReport
 from compat.site.paths import lock_file

@@ -11,6 +11,7 @@ from packaging.version import Version
 from compat.advise.request import label
 from compat.declare.matrix import Floor
 from compat.policy.calendar import Bar, ScheduledMove
+from compat.policy.outlook import Outlook
 from compat.policy.proposal import Proposal
 from compat.policy.quarters import Quarter, quarters
 from compat.site.api.envelope import Dated, SitePath, dated
@@ -69,9 +70,10 @@ class ScheduleDocument(Dated, frozen=True, kw_only=True):
 
 
 class Proposals(Dated, frozen=True, kw_only=True):
-    """The proposals of the day."""
+    """The proposals of the day, and where each floor can go next."""
 
     proposals: tuple[Proposal, ...]
+    outlooks: tuple[Outlook, ...]
 
 
 def minimum_document(report: MatrixReport) -> MinimumDocument:
@@ -105,8 +107,8 @@ def schedule_document(report: MatrixReport) -> ScheduleDocument:
 
 
 def proposals_document(report: MatrixReport) -> Proposals:
-    """Return the proposals."""
-    return Proposals(**dated(report), proposals=report.proposals)
+    """Return the proposals and outlooks."""
+    return Proposals(**dated(report), proposals=report.proposals, outlooks=report.outlooks)
 
 
 def _quarter(report: MatrixReport, quarter: Quarter) -> QuarterDocument:

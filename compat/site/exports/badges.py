@@ -6,18 +6,20 @@ import datetime
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import get_args
 from xml.etree import ElementTree
 
 from packaging.version import Version
 
 from compat.advise.request import label
 from compat.results.representative import representative
+from compat.results.run_group import Kind
 from compat.results.snapshot import Entry
 from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
 from compat.site.encode import json, line, written
 from compat.site.paths import badge_path
 from compat.site.status import State, style_of
-from compat.site.wording import day, ranges
+from compat.site.wording import day
 from compat.value import Value
 
 SVG = "http://www.w3.org/2000/svg"
@@ -36,6 +38,7 @@ _COLOURS: dict[State, str] = {
     "unknown": GREY,
     "infeasible": GREY,
 }
+# A message has a verdict, a score, versions and a date.
 _LONGEST = 80
 _PADDING, _HEIGHT = 6, 20
 
@@ -98,6 +101,11 @@ def endpoint(badge: Badge) -> bytes:
 
 def svg(badge: Badge) -> bytes:
     """Return the badge as an image with a title and a description for screen readers."""
+    return written(drawing(badge))
+
+
+def drawing(badge: Badge, ids: str = "") -> ElementTree.Element:
+    """Return the image; `ids` begins its ids, so that a page can hold several."""
     left, right = line(badge.label, _LONGEST), line(badge.message, _LONGEST)
     wide, rest = (round(_width(text)) + 2 * _PADDING for text in (left, right))
     size = {
@@ -106,9 +114,9 @@ def svg(badge: Badge) -> bytes:
         "viewBox": f"0 0 {wide + rest} {_HEIGHT}",
     }
     root = ElementTree.Element("svg", xmlns=SVG, role="img", attrib=size)
-    root.set("aria-labelledby", "t d")
-    ElementTree.SubElement(root, "title", id="t").text = f"{left}: {right}"
-    ElementTree.SubElement(root, "desc", id="d").text = f"Badge. {left}: {right}"
+    root.set("aria-labelledby", f"{ids}t {ids}d")
+    ElementTree.SubElement(root, "title", id=f"{ids}t").text = f"{left}: {right}"
+    ElementTree.SubElement(root, "desc", id=f"{ids}d").text = f"Badge. {left}: {right}"
     for x, width, colour in ((0, wide, "#24292f"), (wide, rest, badge.colour)):
         ElementTree.SubElement(
             root, "rect", x=str(x), width=str(width), height=str(_HEIGHT), fill=colour
@@ -121,7 +129,7 @@ def svg(badge: Badge) -> bytes:
             group, "text", x=str(x + _PADDING), y="14", textLength=str(width - 2 * _PADDING)
         )
         word.text = text
-    return written(root)
+    return root
 
 
 def _by_subject(report: MatrixReport) -> dict[Version, list[Entry]]:
@@ -132,51 +140,64 @@ def _by_subject(report: MatrixReport) -> dict[Version, list[Entry]]:
 
 
 def _none(report: MatrixReport) -> Badge:
-    return Badge(label=report.snapshot.matrix.subject_axis.package, message=NO_DATA, colour=GREY)
+    return Badge(label=_subject(report), message=NO_DATA, colour=GREY)
+
+
+def _subject(report: MatrixReport) -> str:
+    """The subject's short name: a badge stands in one line with others."""
+    return report.snapshot.matrix.subject_axis.short
 
 
 def _release(report: MatrixReport, version: Version, entries: Sequence[Entry]) -> Badge:
-    """What is known of one release: the state of its representative cell, with which Pythons, and
-    when.
-    """
+    """What is known of one release: the state of its representative cell."""
     best = representative(entries)
-    look = style_of(best, report.places[place_of(best.cell)])
-    name = f"{report.snapshot.matrix.subject_axis.package} {version}"
+    name = f"{_subject(report)} {version}"
     if not best.is_tested:
+        look = style_of(best, report.places[place_of(best.cell)])
         return Badge(
-            label=name, message=look.word if look.state == "infeasible" else NO_DATA, colour=GREY
+            label=name, message=look.brief if look.state == "infeasible" else NO_DATA, colour=GREY
         )
-    python = report.snapshot.matrix.interpreters.name
-    alike = {
-        str(e.cell.on(python).version)
-        for e in entries
-        if e.is_tested and e.verdict.kind == best.verdict.kind
-    }
-    every = sorted({entry.cell.on(python).version for entry in entries})
-    pythons = ranges(alike, [str(version) for version in every])
-    stale = ", stale" if best.verdict.stale else ""
-    message = f"{look.word}, Python {pythons}, {_tested(best)}{stale}"
-    return Badge(label=name, message=message, colour=_COLOURS[look.state])
+    message, colour = _state(report, best)
+    return Badge(label=name, message=message, colour=colour)
+
+
+def _state(report: MatrixReport, entry: Entry) -> tuple[str, str]:
+    """The words, with the score of what works in part, and the colour of a tested cell."""
+    look = style_of(entry, report.places[place_of(entry.cell)])
+    score = entry.verdict.score
+    part = f", {score.passing}/{score.asked}" if look.state == "partial" else ""
+    stale = ", stale" if entry.verdict.stale else ""
+    return f"{look.brief}{part}{stale}", _COLOURS[look.state]
 
 
 def _latest(report: MatrixReport, releases: dict[Version, list[Entry]]) -> Badge:
-    for version in sorted(releases, reverse=True):
-        best = representative(releases[version])
-        if best.verdict.kind == "works":
-            look = style_of(best, report.places[place_of(best.cell)])
-            name = f"newest {report.snapshot.matrix.subject_axis.package} that works"
-            return Badge(
-                label=name, message=f"{version}, {_tested(best)}", colour=_COLOURS[look.state]
-            )
+    """The newest release that works; where none does, the newest that partly works, or was tested
+    at all.
+    """
+    tested = [
+        (version, best)
+        for version in sorted(releases, reverse=True)
+        if (best := representative(releases[version])).is_tested
+    ]
+    for kinds in (("works",), ("partial",), get_args(Kind)):
+        for version, best in tested:
+            if best.verdict.kind in kinds:
+                message, colour = _state(report, best)
+                return Badge(
+                    label=f"newest {_subject(report)}",
+                    message=f"{version} {message}",
+                    colour=colour,
+                )
     return _none(report)
 
 
 def _proposal(report: MatrixReport) -> Badge:
-    name = "proposed minimum"
+    name = "proposed"
     if report.snapshot.ask.policy is None:
         return Badge(label=name, message=NO_DATA, colour=GREY)
     moves = [proposal for proposal in report.proposals if proposal.is_open]
-    message = ", ".join(f"{move.package} {move.proposed}" for move in moves) or "none"
+    first = f"{moves[0].package} {moves[0].proposed}" if moves else "none"
+    message = f"{first} and {len(moves) - 1} more" if moves[1:] else first
     return Badge(label=name, message=message, colour=AMBER if moves else BLUE)
 
 
@@ -193,10 +214,6 @@ def _freshness(report: MatrixReport) -> Badge:
         message=f"{_date(max(days))}{stale}",
         colour=RED if is_old else AMBER if old else BLUE,
     )
-
-
-def _tested(entry: Entry) -> str:
-    return "" if entry.verdict.latest is None else f"tested {_date(entry.verdict.latest)}"
 
 
 def _date(date: datetime.date) -> str:

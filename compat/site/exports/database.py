@@ -28,7 +28,11 @@ CREATE TABLE cells (
     evidence TEXT NOT NULL,
     outcome TEXT, since TEXT, latest TEXT, stale INTEGER NOT NULL, tested INTEGER NOT NULL,
     passed INTEGER NOT NULL,
-    isolation TEXT, planned INTEGER NOT NULL, obstacle TEXT, because TEXT
+    isolation TEXT, planned INTEGER NOT NULL, obstacle TEXT, because TEXT,
+    -- How many capabilities pass, fail by the combination, fail in every combination of the
+    -- release, need what the index no longer has, are not offered by the release; and in words.
+    passing INTEGER NOT NULL, combination INTEGER NOT NULL, release INTEGER NOT NULL,
+    gone INTEGER NOT NULL, absent INTEGER NOT NULL, score TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE coordinates (
     cell TEXT NOT NULL REFERENCES cells (id), axis TEXT NOT NULL, version TEXT NOT NULL,
@@ -170,6 +174,12 @@ def _cell(report: MatrixReport, entry: Entry) -> Row:
         "planned": summary.planned,
         "obstacle": None if obstacle is None else obstacle.kind,
         "because": None if obstacle is None else obstacle.because,
+        "passing": summary.score.passing,
+        "combination": summary.score.combination,
+        "release": summary.score.release,
+        "gone": summary.score.gone,
+        "absent": summary.score.absent,
+        "score": summary.score.words,
     }
 
 

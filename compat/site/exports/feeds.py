@@ -12,16 +12,18 @@ from xml.etree import ElementTree
 
 from compat.advise.request import label
 from compat.policy.proposal import Proposal
-from compat.site.edition import Edition, MatrixReport, SiteFile
+from compat.results.verdict import Verdict
+from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
 from compat.site.encode import fit, moment, written
 from compat.site.history import Event
 from compat.site.paths import cell_page, feed_entry_id, feed_path, page, segment
+from compat.site.status import style_then
 from compat.site.wording import cause_sentence, day, listed, place_words
 from compat.value import Value
 
 ATOM = "http://www.w3.org/2005/Atom"
 MOST_ENTRIES = 100
-_TITLES = {
+FEED_TITLES = {
     "all": "all events",
     "regressions": "regressions",
     "releases": "new releases",
@@ -49,7 +51,7 @@ def feeds(edition: Edition) -> Iterator[SiteFile]:
         past = sorted(
             feed_entries(report), key=lambda entry: (-entry.moment.timestamp(), entry.name)
         )
-        for name in _TITLES:
+        for name in FEED_TITLES:
             entries = [entry for entry in past if name == "all" or name in entry.feeds]
             yield SiteFile(
                 path=feed_path(report.name, name),
@@ -78,7 +80,7 @@ def atom(edition: Edition, report: MatrixReport, name: str, entries: Iterable[Fe
     shown, url = list(entries), edition.url(feed_path(report.name, name))
     root = ElementTree.Element("feed", xmlns=ATOM)
     _text(root, "id", url)
-    _text(root, "title", f"{report.snapshot.matrix.title}: {_TITLES[name]}")
+    _text(root, "title", f"{report.snapshot.matrix.title}: {FEED_TITLES[name]}")
     _text(
         root,
         "updated",
@@ -122,11 +124,14 @@ def _stamp(when: datetime.datetime) -> str:
 
 def _change(report: MatrixReport, event: Event) -> FeedEntry:
     change, cell = event.change, event.entry.cell
-    before = "" if change.before in (None, "unknown") else f", was {change.before}"
+    was = "" if change.before in (None, "unknown") else _word(report, event, event.before)
+    before = f"; was: {was}" if was else ""
+    score = event.verdict.score.words
     place, outcome = place_words(cell, report.snapshot.matrix), event.verdict.outcome
     lines = [
         f"Cell {cell.id}.",
         "" if outcome is None else f"{outcome}. {cause_sentence(outcome)}",
+        f"{score[0].upper()}{score[1:]}." if score else "",
         f"Works no longer: {listed(change.lost)}." if change.lost else "",
         f"Works now: {listed(change.gained)}." if change.gained else "",
         f"The {' and the '.join(event.beside)} also changed." if event.beside else "",
@@ -135,10 +140,15 @@ def _change(report: MatrixReport, event: Event) -> FeedEntry:
         feeds=("regressions",) if change.kind == "regressed" else (),
         name=f"cell-{cell.id}-{_stamp(event.moment)}-{_short(change.kind, str(outcome))}",
         moment=event.moment,
-        title=f"{change.after}{before}: {place} ({cell.recipe})",
+        title=f"{_word(report, event, event.verdict)}{before}: {place} ({cell.recipe})",
         text=" ".join(line for line in lines if line),
         path=cell_page(cell),
     )
+
+
+def _word(report: MatrixReport, event: Event, verdict: Verdict) -> str:
+    """What pages call the cell of an event with that verdict."""
+    return style_then(event.entry, verdict, report.places[place_of(event.entry.cell)]).word
 
 
 def _releases(report: MatrixReport) -> Iterator[FeedEntry]:

@@ -1,28 +1,30 @@
 """The `site` room's answer to "what do I install?": the advisor's cards as pages show them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 
-from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from compat.advise.answer import Card, Recommended
-from compat.advise.commands import Commands, commands
 from compat.advise.lifted import Lifted
 from compat.advise.proof import TestedCombination
 from compat.advise.published import AsPublished
-from compat.advise.request import Goal, Request, Want, label
-from compat.results.snapshot import Entry
+from compat.advise.request import Goal, Request, Want, exactly, label
+from compat.advise.rows import ProofWords
+from compat.declare.matrix import Axis
 from compat.site.edition import Edition, MatrixReport, place_of
-from compat.site.exports.lock_files import whereabouts
-from compat.site.pages.capability_view import capability_title
+from compat.site.pages.capability_view import failing
+from compat.site.pages.command_view import CommandBox, command_box
 from compat.site.pages.place_view import View
-from compat.site.paths import address, api_path, cell_page, lock_file, page
+from compat.site.paths import cell_page, lock_file, page
 from compat.site.status import StatusStyle, style_of
-from compat.site.wording import cause_words, python_of
 
 GOAL_WORDS: dict[Goal, str] = {
+    "best": "the fewest failures, then the closest to published",
     "newest": "the newest",
     "stable": "tested on the most days",
+    "closest": "the closest to published",
+    "published": "as published",
     "minimum": "the oldest that works",
 }
 
@@ -42,12 +44,14 @@ class CardView(View, frozen=True):
     tiles: tuple[Tile, ...]
     style: StatusStyle
     symbol: str
+    score: str
     fails: tuple[str, ...]
     lifted: tuple[Lifted, ...]
-    commands: Commands
+    box: CommandBox
     published: AsPublished
     trade_off: str
     path: str
+    answer_path: str
     lock_path: str
 
     @property
@@ -59,7 +63,11 @@ class CardView(View, frozen=True):
 class Advice(View, frozen=True):
     """An answer: the best card, or where nothing fits what is in the way and the nearest, with what
     it changes.
+
+    `says` is the answer in one short sentence, which a script reads out.
     """
+
+    says: str
 
     best: CardView | None
     proven: bool
@@ -79,30 +87,21 @@ class Option(View, frozen=True):
     without: str = ""
 
 
-class FormField(View, frozen=True):
-    """A field of the advisor's form: an axis and its coordinates, newest first."""
-
-    name: str
-    label: str
-    versions: tuple[str, ...]
-
-
 class AdvisePage(View, frozen=True):
-    """The advisor's page: of everything, or of one Python.
-
-    `table_path` is what the script answers from.
-    """
+    """The advisor's page: the best answer, and those by preference and by version."""
 
     subject: str
-    python: str
     advice: Advice
     goals: tuple[tuple[str, CardView], ...]
     pythons: tuple[Option, ...]
     others: tuple[tuple[str, tuple[Option, ...]], ...]
-    choices: tuple[FormField, ...]
-    needs: tuple[tuple[str, str], ...]
-    table_path: str
-    cells_path: str
+
+
+class AnswerPage(View, frozen=True):
+    """One answer with a page of its own, and the pages of the versions that it is for."""
+
+    advice: Advice
+    versions: tuple[tuple[str, str], ...]
 
 
 def advice(edition: Edition, report: MatrixReport, request: Request) -> Advice:
@@ -113,10 +112,10 @@ def advice(edition: Edition, report: MatrixReport, request: Request) -> Advice:
             card_view(edition, report, alternative.card, alternative.trade_off)
             for alternative in answer.alternatives
         )
-        best = card_view(edition, report, answer.best)
-        return Advice(best=best, proven=True, alternatives=others, in_the_way=(), changes=())
+        return _proven(card_view(edition, report, answer.best), others)
     nearest = None if answer.nearest is None else card_view(edition, report, answer.nearest)
     return Advice(
+        says=unproven_words(answer.changes if nearest is not None else ()),
         best=nearest,
         proven=False,
         alternatives=(),
@@ -125,8 +124,87 @@ def advice(edition: Edition, report: MatrixReport, request: Request) -> Advice:
     )
 
 
+def _proven(best: CardView, alternatives: tuple[CardView, ...]) -> Advice:
+    return Advice(
+        says=f"{best.words}: {best.style.word}.",
+        best=best,
+        proven=True,
+        alternatives=alternatives,
+        in_the_way=(),
+        changes=(),
+    )
+
+
+def unproven_words(changes: Sequence[str]) -> str:
+    """Return that nothing matches, and the smallest change after which something does."""
+    nothing = "No tested combination matches"
+    return f"{nothing}: {'; '.join(changes)}." if changes else f"{nothing}."
+
+
+def answer_page(
+    edition: Edition, report: MatrixReport, coordinates: Mapping[str, Version]
+) -> AnswerPage:
+    """Return the page that answers for these coordinates by axis."""
+    return AnswerPage(
+        advice=advice(edition, report, Request(wants=wants(report, coordinates))),
+        versions=version_links(report, coordinates),
+    )
+
+
+def tested_page(
+    edition: Edition, report: MatrixReport, combination: TestedCombination
+) -> AnswerPage:
+    """Return the page of one tested combination."""
+    matrix = report.snapshot.matrix
+    return AnswerPage(
+        advice=_proven(card_view(edition, report, report.advisor.card(combination)), ()),
+        versions=version_links(
+            report,
+            {
+                axis.name: combination.cell.on(axis.name).version
+                for axis in matrix.axes
+                if axis.name != matrix.subject
+            },
+        ),
+    )
+
+
+def version_links(
+    report: MatrixReport, coordinates: Mapping[str, Version]
+) -> tuple[tuple[str, str], ...]:
+    """Return each coordinate in words, with the path of its page."""
+    return tuple(
+        (
+            f"{label(axis)} {coordinates[axis.name]}",
+            answer_path(report, {axis.name: coordinates[axis.name]}),
+        )
+        for axis in report.snapshot.matrix.axes
+        if axis.name in coordinates
+    )
+
+
+def answer_path(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
+    """Return the path of the answer for coordinates by axis, below `demo/advise/`."""
+    texts = [
+        f"{axis.short}{coordinates[axis.name]}"
+        for axis in report.snapshot.matrix.axes
+        if axis.name in coordinates
+    ]
+    return page(report.name, "advise", *(["-".join(texts)] if texts else []))
+
+
+def answer_pairs(report: MatrixReport) -> Iterator[dict[str, Version]]:
+    """Yield every pair of a Python and a version of another package, as coordinates by axis."""
+    matrix, positions = report.snapshot.matrix, report.advisor.ranks.positions
+    python = matrix.interpreters.name
+    for axis in matrix.packages:
+        if axis.name != matrix.subject:
+            for series, version in product(positions[python], positions[axis.name]):
+                yield {python: series, axis.name: version}
+
+
 def best(
-    edition: Edition, report: MatrixReport, coordinates: dict[str, Version], goal: Goal = "newest"
+    edition: Edition, report: MatrixReport, coordinates: Mapping[str, Version], goal: Goal = "best"
 ) -> CardView | None:
     """Return the best proven card with these coordinates by axis; None when there is none."""
     for proof in report.ordered(goal):
@@ -156,126 +234,115 @@ def card_view(edition: Edition, report: MatrixReport, card: Card, trade_off: str
         ),
         style=style,
         symbol=style.symbol,
-        fails=tuple(_failing(report, entry)),
+        score=proof.score.words,
+        fails=failing(report, entry),
         lifted=card.lifted,
-        commands=commands(card.lock, whereabouts(edition, report, card.lock)),
+        box=command_box(edition, report, card.lock),
         published=card.published,
         trade_off=trade_off,
         path=cell_page(proof.cell),
+        answer_path=page(report.name, "advise", proof.cell.id),
         lock_path=lock_file(report.name, proof.cell.id),
     )
 
 
+def proof_words(report: MatrixReport, proof: TestedCombination) -> ProofWords:
+    """Return what a card calls a proven combination, for what is shown without a page."""
+    entry = report.snapshot.by_id[proof.id]
+    style = style_of(entry, report.places[place_of(proof.cell)])
+    return ProofWords(verdict=style.word, failing=failing(report, entry))
+
+
 def by_python(edition: Edition, report: MatrixReport) -> tuple[Option, ...]:
     """Return the best answer for each Python, the newest first."""
-    axis = report.snapshot.matrix.interpreters.name
+    axis = report.snapshot.matrix.interpreters
     return tuple(
-        Option(
-            label=str(python),
-            path=page(report.name, "advise", f"py{python}"),
-            best=best(edition, report, {axis: python}),
-            without=_without(report, python),
-        )
-        for python in reversed(report.board)
+        option(edition, report, axis, python, {})
+        for python in reversed(report.advisor.ranks.positions[axis.name])
     )
 
 
-def _without(report: MatrixReport, python: Version) -> str:
-    """Why nothing can be recommended for a Python."""
-    places = report.board[python].values()
-    if any(entry.obstacle is None for entries in places for entry in entries):
+def option(
+    edition: Edition,
+    report: MatrixReport,
+    axis: Axis,
+    version: Version,
+    beside: Mapping[str, Version],
+) -> Option:
+    """Return the best answer for a version of an axis beside other coordinates."""
+    coordinates = {**beside, axis.name: version}
+    card = best(edition, report, coordinates)
+    return Option(
+        label=str(version),
+        path=answer_path(report, coordinates),
+        best=card,
+        without="" if card is not None else without(report, coordinates),
+    )
+
+
+def without(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
+    """Return why nothing can be recommended for these coordinates."""
+    matrix = report.snapshot.matrix
+    entries = report.entries_at(coordinates)
+    if any(entry.obstacle is None for entry in entries):
         return "no tested combination"
-    versions = sorted({subject for subject, _ in report.board[python]})
-    releases = report.facts.subject_releases(versions[-1])
+    python = coordinates.get(matrix.interpreters.name)
+    versions = sorted({entry.cell.on(matrix.subject).version for entry in entries})
+    releases = report.facts.subject_releases(versions[-1]) if versions else ()
     published = releases[-1].published if releases else None
     requires = None if published is None else published.requires_python
-    if requires is None or requires.contains(python):
+    if python is None or requires is None or requires.contains(python):
         return "not supported: metadata or a rule excludes every combination"
     return (
-        f"not supported: {report.snapshot.matrix.subject_axis.package} {releases[-1].version}"
-        f" requires Python {requires}"
+        f"not supported: no release can be installed with it; {matrix.subject_axis.package}"
+        f" {releases[-1].version} requires Python {requires}"
     )
 
 
-def _failing(report: MatrixReport, entry: Entry) -> Iterator[str]:
-    """What does not work in a cell: `FedProx (wrong result)`."""
-    for capability in entry.verdict.capabilities:
-        if capability.status == "no":
-            title = capability_title(report, capability.id)
-            yield f"{title} ({cause_words(capability.cause)})" if capability.cause else title
-
-
-def advise_page(edition: Edition, report: MatrixReport, python: Version | None) -> AdvisePage:
-    """Return the advisor's page, of all Pythons or of one."""
-    matrix = report.snapshot.matrix
-    asked = {} if python is None else {matrix.interpreters.name: python}
-    request = Request(wants=_wants(report, asked))
+def advise_page(edition: Edition, report: MatrixReport) -> AdvisePage:
+    """Return the advisor's page."""
     return AdvisePage(
-        subject=matrix.subject_axis.package,
-        python="" if python is None else str(python),
-        advice=advice(edition, report, request),
-        goals=tuple(_goals(edition, report, asked)),
+        subject=report.snapshot.matrix.subject_axis.package,
+        advice=advice(edition, report, Request()),
+        goals=tuple(_goals(edition, report)),
         pythons=by_python(edition, report),
-        others=tuple(_by_others(edition, report, python)),
-        choices=tuple(
-            FormField(
-                name=axis.name,
-                label=label(axis),
-                versions=tuple(
-                    str(version) for version in reversed(report.advisor.ranks.positions[axis.name])
-                ),
-            )
-            for axis in matrix.axes
-        ),
-        needs=tuple(
-            (described.id, described.title)
-            for described in report.capabilities
-            if described.id not in report.helpers
-        ),
-        table_path=api_path(report.name, "advise"),
-        cells_path=address(page(report.name, "cell")),
+        others=by_others(edition, report, {}),
     )
 
 
-def _goals(
-    edition: Edition, report: MatrixReport, coordinates: dict[str, Version]
-) -> Iterator[tuple[str, CardView]]:
+def _goals(edition: Edition, report: MatrixReport) -> Iterator[tuple[str, CardView]]:
     for goal, word in GOAL_WORDS.items():
-        card = best(edition, report, coordinates, goal)
+        card = best(edition, report, {}, goal)
         if card is not None:
             yield word, card
 
 
-def _by_others(
-    edition: Edition, report: MatrixReport, python: Version | None
-) -> Iterator[tuple[str, tuple[Option, ...]]]:
-    """For each other package axis, the best answer for each of its versions that anything is proven
-    with.
+def by_others(
+    edition: Edition, report: MatrixReport, coordinates: Mapping[str, Version]
+) -> tuple[tuple[str, tuple[Option, ...]], ...]:
+    """Return, for each axis beside these coordinates and the subject's, the best answer for each of
+    its versions, the newest first.
     """
-    matrix = report.snapshot.matrix
-    proven = [
-        proof.cell
-        for proof in report.advisor.proofs
-        if python in (None, python_of(proof.cell, matrix))
-    ]
-    for axis in matrix.packages:
-        if axis.name == matrix.subject:
-            continue
-        options = []
-        for version in sorted({cell.on(axis.name).version for cell in proven}, reverse=True):
-            coordinates = {axis.name: version} | (
-                {} if python is None else {matrix.interpreters.name: python}
-            )
-            card = best(edition, report, coordinates)
-            options.append(
-                Option(label=str(version), path="" if card is None else card.path, best=card)
-            )
-        yield axis.package, tuple(options)
-
-
-def _wants(report: MatrixReport, coordinates: dict[str, Version]) -> tuple[Want, ...]:
+    matrix, positions = report.snapshot.matrix, report.advisor.ranks.positions
+    partners = [axis for axis in matrix.packages if axis.name != matrix.subject]
+    axes: list[Axis] = [matrix.interpreters, *partners] if coordinates else [*partners]
     return tuple(
-        Want(axis=axis, specifier=SpecifierSet(f"=={coordinates[axis.name]}"))
+        (
+            label(axis),
+            tuple(
+                option(edition, report, axis, version, coordinates)
+                for version in reversed(positions[axis.name])
+            ),
+        )
+        for axis in axes
+        if axis.name not in coordinates
+    )
+
+
+def wants(report: MatrixReport, coordinates: Mapping[str, Version]) -> tuple[Want, ...]:
+    """Return the request for exactly these coordinates by axis."""
+    return tuple(
+        exactly(axis, coordinates[axis.name])
         for axis in report.snapshot.matrix.axes
         if axis.name in coordinates
     )

@@ -13,7 +13,7 @@ from compat.results.table import SIGNS, ReleaseColumn
 from compat.site.edition import MatrixReport
 from compat.site.pages.place_view import View, links_to
 from compat.site.paths import cell_page, page
-from compat.site.wording import cause_words, cut_text, place_words
+from compat.site.wording import cause_words, cut_text, failing_words, place_words
 
 WORDS = {"yes": "works", "no": "fails", "absent": "absent", "unknown": "not tested"}
 
@@ -88,7 +88,7 @@ class CapabilityLine(View, frozen=True):
 
 
 class CapabilityList(View, frozen=True):
-    """All capabilities by group; `releases` are the tested ones, oldest first.
+    """All capabilities by group; `releases` are the tested ones, newest first, as in each strip.
 
     `helpers` are tests of the suite's own files, which are not counted.
     """
@@ -116,7 +116,7 @@ def capability_list(report: MatrixReport) -> CapabilityList:
             for name, group in groupby(lines, key=lambda line: line.id.partition(".")[0])
         ),
         helpers=tuple(_line(report, name, shown) for name in report.helpers),
-        releases=tuple(str(column.version) for column in shown),
+        releases=tuple(str(column.version) for column in reversed(shown)),
         count=len(lines),
     )
 
@@ -128,7 +128,7 @@ def capability_view(
     with.
     """
     shown, described = report.columns, report.titles.get(name) or _undescribed(name)
-    strip = tuple(_mark(report, column, name) for column in shown)
+    strip = tuple(_mark(report, column, name) for column in reversed(shown))
     spans = stretches([(column.version, column.capability(name)) for column in shown])
     return CapabilityView(
         id=name,
@@ -154,6 +154,11 @@ def capability_title(report: MatrixReport, name: str) -> str:
     """Return what the suite calls a capability; its id where it does not describe it."""
     described = report.titles.get(name)
     return name if described is None else described.title
+
+
+def failing(report: MatrixReport, entry: Entry) -> tuple[str, ...]:
+    """Return what does not work in a cell, as pages list it."""
+    return failing_words(entry.verdict, lambda name: capability_title(report, name))
 
 
 def stretches(by_release: Iterable[tuple[Version, Capability | None]]) -> tuple[Stretch, ...]:
@@ -248,7 +253,7 @@ def _line(report: MatrixReport, name: str, shown: Sequence[ReleaseColumn]) -> Ca
         title=capability_title(report, name),
         path=page(report.name, "cap", name),
         statement=short_statement(spans),
-        strip=tuple(_mark(report, column, name) for column in shown),
+        strip=tuple(_mark(report, column, name) for column in reversed(shown)),
     )
 
 

@@ -5,14 +5,16 @@ from collections import Counter
 import msgspec
 
 from compat.declare.matrix import KnownIssue
+from compat.plan.obstacle import Kind
 from compat.results.snapshot import Entry
-from compat.run.outcome import Failed, parse_outcome
+from compat.run.outcome import Failed, Outcome, parse_outcome
 from compat.site.edition import MatrixReport
 from compat.site.pages.place_view import View, links_to
+from compat.site.tokens import digest
 from compat.site.wording import cause_sentence
 
 _SHOWN = 12
-_KINDS = {
+_KINDS: dict[Kind, str] = {
     "excluded": "a rule of the matrix excludes them",
     "yanked": "a release was withdrawn from the index",
     "requires-python": "a release does not support this Python",
@@ -24,8 +26,12 @@ _KINDS = {
 
 
 class Cause(View, frozen=True):
-    """A root cause: its outcome, a sentence, what is known, and the cells that have it."""
+    """A root cause: its outcome, a sentence, what is known, and the cells that have it.
 
+    `anchor` is its place on the page.
+    """
+
+    anchor: str
     outcome: str
     sentence: str
     known: KnownIssue | None
@@ -52,6 +58,19 @@ class Causes(View, frozen=True):
     planned: int
 
 
+def cause_anchor(outcome: Outcome) -> str:
+    """Return the id that a root cause has on the page of causes; it stays as long as the cause."""
+    if isinstance(outcome, Failed):
+        # The line of a file differs between versions, the cause does not.
+        outcome = msgspec.structs.replace(outcome, at="")
+    return f"cause-{digest(str(outcome))[:12]}"
+
+
+def obstacle_words(kind: Kind) -> str:
+    """Return what a kind of obstacle means, as a clause about cells."""
+    return _KINDS[kind]
+
+
 def causes(report: MatrixReport) -> Causes:
     """Return the causes of a matrix."""
     red: dict[str, list[Entry]] = {}
@@ -59,26 +78,28 @@ def causes(report: MatrixReport) -> Causes:
     for entry in report.snapshot.known:
         outcome = entry.verdict.outcome
         if isinstance(outcome, Failed):
-            # The line of a file differs between versions, the cause does not.
             red.setdefault(str(msgspec.structs.replace(outcome, at="")), []).append(entry)
         elif entry.verdict.kind == "unknown" and entry.runs:
             indeterminate.setdefault(str(entry.runs[-1].outcomes[-1]), []).append(entry)
     return Causes(
         red=_folded(report, red),
         ruled_out=_obstacles(report),
-        indeterminate=_folded(report, indeterminate),
+        indeterminate=_folded(report, indeterminate, "undecided-"),
         planned=len(report.snapshot.entries),
     )
 
 
-def _folded(report: MatrixReport, by_outcome: dict[str, list[Entry]]) -> tuple[Cause, ...]:
+def _folded(
+    report: MatrixReport, by_outcome: dict[str, list[Entry]], prefix: str = ""
+) -> tuple[Cause, ...]:
     ordered = sorted(by_outcome.items(), key=lambda item: (-len(item[1]), item[0]))
-    return tuple(_cause(report, outcome, entries) for outcome, entries in ordered)
+    return tuple(_cause(report, outcome, entries, prefix) for outcome, entries in ordered)
 
 
-def _cause(report: MatrixReport, text: str, entries: list[Entry]) -> Cause:
+def _cause(report: MatrixReport, text: str, entries: list[Entry], prefix: str) -> Cause:
     outcome = parse_outcome(text)
     return Cause(
+        anchor=f"{prefix}{cause_anchor(outcome)}",
         outcome=text,
         sentence=cause_sentence(outcome),
         known=next(
@@ -91,7 +112,7 @@ def _cause(report: MatrixReport, text: str, entries: list[Entry]) -> Cause:
 
 
 def _obstacles(report: MatrixReport) -> tuple[RuledOut, ...]:
-    kinds: Counter[str] = Counter()
+    kinds: Counter[Kind] = Counter()
     sentences: dict[str, Counter[str]] = {}
     for entry in report.snapshot.entries:
         if entry.obstacle is not None and not entry.is_tested:
@@ -100,7 +121,7 @@ def _obstacles(report: MatrixReport) -> tuple[RuledOut, ...]:
     return tuple(
         RuledOut(
             kind=kind,
-            sentence=_KINDS[kind],
+            sentence=obstacle_words(kind),
             count=count,
             common=tuple(sorted(sentences[kind].items(), key=lambda item: (-item[1], item[0]))[:5]),
         )

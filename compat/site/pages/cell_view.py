@@ -2,26 +2,27 @@
 
 import datetime
 
-from compat.advise.commands import Commands, commands
 from compat.advise.lifted import Lifted, lifted
 from compat.advise.request import label
 from compat.declare.matrix import KnownIssue
+from compat.results.log_excerpt import around_first_error
 from compat.results.record import Capability, Record
 from compat.results.snapshot import Entry
 from compat.run.evidence import Metric
 from compat.run.outcome import Failed, Outcome
 from compat.site.edition import Edition, MatrixReport, place_of
-from compat.site.exports.lock_files import whereabouts
-from compat.site.pages.capability_view import capability_title
+from compat.site.pages.capability_view import capability_title, failing
+from compat.site.pages.command_view import CommandBox, command_box
 from compat.site.pages.neighbours import Difference, Neighbours, differences, packages
 from compat.site.pages.place_view import View, cell_symbol, entry_page, recipe_words
-from compat.site.paths import api_path, cell_page, grid_path, lock_file, page
+from compat.site.paths import api_path, cell_page, grid_path, page
 from compat.site.status import NAMES_RECIPE, STYLES, StatusStyle, style_of
 from compat.site.wording import (
     cause_sentence,
     cause_words,
     count,
     day,
+    fault_words,
     place_words,
     python_of,
     result_words,
@@ -37,6 +38,7 @@ class CellCapability(View, frozen=True):
     status: str
     spelling: str
     why: str
+    fault: str
     known: KnownIssue | None
 
 
@@ -83,6 +85,8 @@ class CellView(View, frozen=True):
     style: StatusStyle
     symbol: str
     stale: bool
+    score: str
+    fails: tuple[str, ...]
     reasons: tuple[str, ...]
     tested: str
     since: datetime.date | None
@@ -90,14 +94,13 @@ class CellView(View, frozen=True):
     remarks: tuple[str, ...]
     obstacle: str
     lifted: tuple[Lifted, ...]
-    commands: Commands | None
+    box: CommandBox | None
     run: str
-    lock_path: str
-    pins: int
     failure: CellFailure | None
-    capabilities: tuple[CellCapability, ...]
+    failing: tuple[CellCapability, ...]
+    absent: tuple[CellCapability, ...]
+    passing: tuple[CellCapability, ...]
     helpers: tuple[CellCapability, ...]
-    counts: str
     metrics: tuple[Metric, ...]
     attempts: tuple[AttemptLine, ...]
     packages: tuple[tuple[str, str], ...]
@@ -119,10 +122,11 @@ def cell_view(
     lock = report.locks.get(cell.id)
     symbol, style = cell_symbol(entry, siblings)
     installed = packages(report, cell.id, records)
-    failing_first = sorted(
-        verdict.capabilities, key=lambda capability: (capability.status != "no", capability.id)
-    )
-    can = tuple(_capability(report, entry, capability) for capability in failing_first)
+    capabilities = [_capability(report, entry, capability) for capability in verdict.capabilities]
+    can = {
+        status: tuple(capability for capability in capabilities if capability.status == status)
+        for status in ("no", "absent", "yes")
+    }
     return CellView(
         id=cell.id,
         place=place_words(cell, matrix),
@@ -130,6 +134,8 @@ def cell_view(
         style=style,
         symbol=symbol,
         stale=verdict.stale,
+        score=verdict.score.words,
+        fails=failing(report, entry),
         reasons=verdict.reasons,
         tested=_summary(entry, records),
         since=verdict.since,
@@ -137,19 +143,13 @@ def cell_view(
         remarks=records[-1].remarks if records else (),
         obstacle="" if entry.obstacle is None else entry.obstacle.because,
         lifted=() if lock is None else lifted(report.facts, cell, lock),
-        commands=None if lock is None else commands(lock, whereabouts(edition, report, lock)),
+        box=None if lock is None else command_box(edition, report, lock),
         run=f"compat run {report.name} {cell.id}",
-        lock_path="" if lock is None else lock_file(report.name, cell.id),
-        pins=0 if lock is None else len(lock.pins),
         failure=_failure(report, entry, records, neighbours, installed),
-        capabilities=can,
+        failing=can["no"],
+        absent=can["absent"],
+        passing=can["yes"],
         helpers=tuple(_capability(report, entry, helper) for helper in verdict.helpers),
-        counts=", ".join(
-            f"{sum(capability.status == s for capability in can)} {s}"
-            for s in ("yes", "no", "absent")
-        )
-        if can
-        else "",
         metrics=records[-1].metrics if records else (),
         attempts=tuple(
             attempt
@@ -189,6 +189,7 @@ def _capability(report: MatrixReport, entry: Entry, capability: Capability) -> C
             if capability.missing
             else "this version has no such API"
         )
+    faults = {fault.id: fault_words(fault.fault) for fault in entry.verdict.faults}
     return CellCapability(
         id=capability.id,
         title=capability_title(report, capability.id),
@@ -198,6 +199,7 @@ def _capability(report: MatrixReport, entry: Entry, capability: Capability) -> C
         why=f"{cause_words(capability.cause)}: {why}"
         if capability.status == "no" and capability.cause
         else why,
+        fault=faults.get(capability.id, ""),
         known=report.snapshot.explained(entry, capability) if capability.status == "no" else None,
     )
 
@@ -231,9 +233,10 @@ def _failure(
     installed: dict[str, str],
 ) -> CellFailure | None:
     outcome = entry.verdict.outcome
-    if entry.verdict.kind not in ("broken", "partial", "flaky") or outcome is None:
+    fails = entry.verdict.kind in ("broken", "partial", "flaky")
+    if outcome is None or not (fails or entry.verdict.faults):
         return None
-    green = neighbours.greener(entry)
+    green = neighbours.greener(entry) if fails else None
     others = (
         {}
         if green is None
@@ -245,7 +248,7 @@ def _failure(
         result=result_words(outcome),
         sentence=cause_sentence(outcome),
         known=report.snapshot.explained(entry),
-        log=failed[-1].log if failed else "",
+        log=around_first_error(failed[-1].log, before=18, after=6) if failed else "",
         green=None
         if green is None
         else _named(green, f"{place_words(green.cell, report.snapshot.matrix)}"),

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from compat.results.compare import ChangeKind
-from compat.results.verdict import Kind
-from compat.site.edition import MatrixReport
+from compat.results.run_group import Kind
+from compat.site.edition import MatrixReport, place_of
 from compat.site.history import Event
 from compat.site.pages.place_view import View, recipe_words
 from compat.site.paths import cell_page
-from compat.site.status import STYLES, StatusStyle
+from compat.site.status import NAMES_RECIPE, StatusStyle, style_then
 from compat.site.wording import cause_sentence, listed, place_words
 
 WORDS: dict[ChangeKind, str] = {
@@ -119,14 +119,16 @@ def _news(report: MatrixReport, event: Event) -> News:
         why = f"No longer works: {listed(change.lost)}."
     elif change.gained:
         why = f"Works now: {listed(change.gained)}."
-    state = "relaxed" if kind == "works" and cell.recipe == "relaxed" else kind
+    siblings = report.places[place_of(cell)]
+    style = style_then(event.entry, event.verdict, siblings)
+    before = style_then(event.entry, event.before, siblings)
     return News(
         kind=change.kind,
         word=_word(event),
-        style=STYLES[state],
-        before="" if change.before in (None, "unknown", kind) else STYLES[change.before].word,
+        style=style,
+        before=before.word if event.before.kind not in ("unknown", kind) else "",
         place=place_words(cell, report.snapshot.matrix),
-        recipe="" if state == "relaxed" else recipe_words(cell),
+        recipe="" if style.state in NAMES_RECIPE else recipe_words(cell),
         path=cell_page(cell),
         why=why,
         moment=event.moment,

@@ -42,8 +42,17 @@ class Table(View, frozen=True):
     rows: tuple[tuple[str, ...], ...]
 
 
+class ChartNote(View, frozen=True):
+    """What is said at a place of a chart, beside a line."""
+
+    position: float
+    label: str
+
+
 class Chart(View, frozen=True):
-    """A chart and its table. `says` is what it shows, in a sentence for those who do not see it."""
+    """A chart and its table. `title` is what it tells, in a sentence; `says` what it shows, for
+    those who do not see it. `unit` is that of its upright axis, `note` is where its story is.
+    """
 
     id: str
     title: str
@@ -56,6 +65,18 @@ class Chart(View, frozen=True):
     shapes: tuple[ChartShape, ...]
     today: float | None
     table: Table
+    unit: str = ""
+    note: ChartNote | None = None
+
+
+class Headline(View, frozen=True):
+    """What a chart of bars tells: see Chart. `note` is said from the bar of that number on."""
+
+    id: str
+    title: str
+    says: str
+    unit: str = ""
+    note: tuple[int, str] | None = None
 
 
 class Point(View, frozen=True):
@@ -88,8 +109,9 @@ class Dot(View, frozen=True):
     says: str
 
 
-def bars(chart_id: str, title: str, says: str, points: Sequence[Point], table: Table) -> Chart:
+def bars(headline: Headline, points: Sequence[Point], table: Table) -> Chart:
     """Return a chart of upright bars, one a point, in their order."""
+    note = headline.note
     height = 220
     top = nice(max((point.value for point in points), default=1.0))
     step = min(_WIDEST_BAR, (WIDTH - _LEFT - _RIGHT) / max(1, len(points)))
@@ -97,9 +119,9 @@ def bars(chart_id: str, title: str, says: str, points: Sequence[Point], table: T
     every = max(1, math.ceil(46 / step))
     base = height - _BOTTOM
     return Chart(
-        id=chart_id,
-        title=title,
-        says=says,
+        id=headline.id,
+        title=headline.title,
+        says=headline.says,
         width=WIDTH,
         height=height,
         left=_LEFT,
@@ -126,6 +148,10 @@ def bars(chart_id: str, title: str, says: str, points: Sequence[Point], table: T
         ),
         today=None,
         table=table,
+        unit=headline.unit,
+        note=None
+        if note is None
+        else ChartNote(position=_px(_LEFT + note[0] * step), label=note[1]),
     )
 
 

@@ -3,15 +3,18 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from compat.results.change_point import ChangePoint, change_point
 from compat.results.record import Record
 from compat.results.table import ReleaseColumn
 from compat.run.evidence import Metric
 from compat.site.edition import MatrixReport
-from compat.site.pages.charts import Chart, Dot, Point, Table, bars, timeline
+from compat.site.pages.charts import Chart, Dot, Headline, Point, Table, bars, timeline
 from compat.site.pages.grid_view import PROVEN, label_of
 from compat.site.pages.place_view import View
 from compat.site.status import place_style
-from compat.site.wording import day
+from compat.site.wording import day, ranges
+
+_UNITS = {"s": "seconds", "1/s": "per second", "x": "times", "MiB": "mebibytes"}
 
 
 class Charts(View, frozen=True):
@@ -31,7 +34,8 @@ def charts(report: MatrixReport) -> Charts:
     hosts = Counter(record.host for _, record in newest)
     host = hosts.most_common(1)[0][0] if hosts else ""
     measured = [(column, record) for column, record in newest if record.host == host]
-    drawn = [_support(report), _works_share(report), *_metrics(measured)]
+    metrics = sorted(_metrics(report, measured), key=lambda chart: chart.note is None)
+    drawn = [_support(report), _works_share(report), *metrics]
     return Charts(charts=tuple(chart for chart in drawn if chart is not None), host=host)
 
 
@@ -53,9 +57,13 @@ def _support(report: MatrixReport) -> Chart | None:
         return None
     ordered = sorted(points, key=lambda point: (point[0], point[1], point[2], point[3].state))[::-1]
     others_name = " and ".join(other.package for other in matrix.packages if other is not axis)
+    newest = max(subject for _, _, subject, _ in points)
+    together = {label_of(others) for others, _, subject, _ in points if subject == newest}
+    with_newest = ranges(together, [label_of(row) for row in sorted({row for row, *_ in points})])
     return timeline(
         "support",
-        "Working combinations by release date",
+        f"The newest release with tested combinations is {newest}, with {others_name}"
+        f" {with_newest}",
         f"Each sign is a release of {axis.package} on its release date, in the row of the"
         f" {others_name} that it works with.",
         [
@@ -90,16 +98,20 @@ def _works_share(report: MatrixReport) -> Chart | None:
     if not points:
         return None
     return bars(
-        "works",
-        "How much of each release works",
-        "Of the capabilities that a release has, the share in per cent that passes in its"
-        " representative cell.",
+        Headline(
+            id="works",
+            title=f"{rows[-1][1]} capabilities work in the newest tested release, {rows[-1][0]}",
+            says="Of the capabilities that a release has, the share in per cent that passes in its"
+            " representative cell.",
+            unit="%",
+        ),
         points,
         Table(heads=("release", "works", "share", "absent"), rows=tuple(rows)),
     )
 
 
-def _metrics(measured: list[tuple[ReleaseColumn, Record]]) -> Iterator[Chart]:
+def _metrics(report: MatrixReport, measured: list[tuple[ReleaseColumn, Record]]) -> Iterator[Chart]:
+    titles = {metric.name: metric.title for metric in report.snapshot.matrix.suite.metrics}
     names = Counter(metric.name for _, record in measured for metric in record.metrics)
     for name in sorted(names):
         if names[name] < 2:
@@ -107,28 +119,41 @@ def _metrics(measured: list[tuple[ReleaseColumn, Record]]) -> Iterator[Chart]:
         values = [
             (c, r, metric) for c, r in measured for metric in r.metrics if metric.name == name
         ]
-        title, better, unit = (
-            name.replace("_", " ").capitalize(),
-            values[0][2].better,
-            values[0][2].unit,
-        )
+        title, unit = titles.get(name) or name.replace("_", " ").capitalize(), values[0][2].unit
+        change = change_point([metric.value for _, _, metric in values])
+        story = "" if change is None else _story(change, values[0][2])
+        since = None if change is None else str(values[change.index][0].version)
         yield bars(
-            f"metric-{name}",
-            f"{title}, release by release",
-            f"{title}{f' ({unit})' if unit else ''}, as measured in its representative cell;"
-            f" {better} is better.",
+            Headline(
+                id=f"metric-{name}",
+                title=f"{title} is {story} from {since} on"
+                if story
+                else f"{title} shows no clear change between releases",
+                says=f"{title}{f', in {_UNITS.get(unit, unit)}' if unit else ''}, as measured in"
+                f" the representative cell of each release; {values[0][2].better} is better.",
+                unit=unit,
+                note=None if change is None else (change.index, f"{story} from {since} on"),
+            ),
             [
                 Point(label=str(c.version), value=max(0.0, m.value), shown=_shown(m))
                 for c, _, m in values
             ],
             Table(
-                heads=("release", name.replace("_", " "), "measured in", "on"),
+                heads=("release", unit or "value", "measured in", "on"),
                 rows=tuple(
                     (str(c.version), _shown(m), c.entry.cell.id, day(r.started.date()))
                     for c, r, m in values
                 ),
             ),
         )
+
+
+def _story(change: ChangePoint, metric: Metric) -> str:
+    """A change in words: `5.5 times faster`; of what is no time or rate, lower or higher."""
+    word = "lower" if change.is_lower else "higher"
+    if metric.unit == "s":
+        word = "faster" if change.is_lower else "slower"
+    return f"{change.ratio:.2g} times {word}"
 
 
 def _shown(metric: Metric) -> str:

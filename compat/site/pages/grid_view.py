@@ -102,7 +102,7 @@ def grid(report: MatrixReport, python: Version | None) -> Grid:
     matrix = report.snapshot.matrix
     places = _all(report) if python is None else report.board[python]
     shown = {where: entries for where, entries in places.items() if _says_something(entries)}
-    columns = sorted({others for _, others in shown})
+    columns = sorted({others for _, others in shown}, reverse=True)
     rows = sorted({subject for subject, _ in shown}, reverse=True)
     every = sorted({others for _, others in places})
     tested, declared = _counts(places)

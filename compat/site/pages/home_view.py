@@ -1,4 +1,4 @@
-"""The `site` room's home pages: what to install, coverage and the newest changes."""
+"""The `site` room's home pages: the question what to install, coverage and the newest changes."""
 
 from compat.advise.request import Request
 from compat.site.edition import Edition, MatrixReport
@@ -6,8 +6,11 @@ from compat.site.pages.advice_view import Advice, Option, advice, by_python
 from compat.site.pages.changes_view import News, newest
 from compat.site.pages.menu import section_paths
 from compat.site.pages.place_view import View
+from compat.site.pages.question_view import QuestionForm, question
 from compat.site.pages.reliability_view import Health, matrix_health
 from compat.site.paths import page
+
+_MOST_NEWS = 6
 
 
 class HomeView(View, frozen=True):
@@ -17,6 +20,7 @@ class HomeView(View, frozen=True):
     subject: str
     name: str
     path: str
+    question: QuestionForm
     advice: Advice
     pythons: tuple[Option, ...]
     health: Health
@@ -24,7 +28,14 @@ class HomeView(View, frozen=True):
     paths: dict[str, str]
 
 
-def home(edition: Edition, report: MatrixReport, most_news: int = 6) -> HomeView:
+class FrontView(View, frozen=True):
+    """The home of all matrices: the first one's question, and the choice of another."""
+
+    home: HomeView
+    libraries: tuple[HomeView, ...]
+
+
+def home(edition: Edition, report: MatrixReport) -> HomeView:
     """Return the home of a matrix."""
     matrix = report.snapshot.matrix
     return HomeView(
@@ -32,14 +43,16 @@ def home(edition: Edition, report: MatrixReport, most_news: int = 6) -> HomeView
         subject=matrix.subject_axis.package,
         name=report.name,
         path=page(report.name),
+        question=question(report),
         advice=advice(edition, report, Request()),
         pythons=by_python(edition, report),
         health=matrix_health(report),
-        news=newest(report, most_news),
+        news=newest(report, _MOST_NEWS),
         paths=section_paths(report),
     )
 
 
-def home_views(edition: Edition) -> tuple[HomeView, ...]:
-    """Return the homes of all matrices, for the front page."""
-    return tuple(home(edition, report, 3) for report in edition.reports)
+def front(edition: Edition) -> FrontView:
+    """Return the front page, which opens with the first report."""
+    homes = tuple(home(edition, report) for report in edition.reports)
+    return FrontView(home=homes[0], libraries=homes)

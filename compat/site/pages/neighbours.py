@@ -116,9 +116,7 @@ class Neighbours:
 def _is_greener(other: Entry, entry: Entry) -> bool:
     if other.verdict.kind == "works" or entry.verdict.kind != "partial":
         return other.verdict.kind in ("works", "partial")
-    failing = {
-        capability.id for capability in entry.verdict.capabilities if capability.status == "no"
-    }
+    failing = entry.verdict.failing("combination", "unexplained")
     return other.verdict.kind == "partial" and any(
         capability.status == "yes" and capability.id in failing
         for capability in other.verdict.capabilities

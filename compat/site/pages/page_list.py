@@ -10,7 +10,7 @@ from packaging.version import Version
 from compat.policy.quarters import quarters
 from compat.results.snapshot import Entry
 from compat.site.edition import Edition, MatrixReport, place_of
-from compat.site.pages.advice_view import advise_page
+from compat.site.pages.answer_pages import answer_pages
 from compat.site.pages.capability_view import (
     capability_ids,
     capability_list,
@@ -21,9 +21,9 @@ from compat.site.pages.cell_view import cell_view
 from compat.site.pages.changes_view import changes_page
 from compat.site.pages.charts_view import charts
 from compat.site.pages.grid_view import choices, grid, main_python
-from compat.site.pages.home_view import home, home_views
-from compat.site.pages.menu import SECTIONS
+from compat.site.pages.home_view import home
 from compat.site.pages.neighbours import Neighbours
+from compat.site.pages.page import Page, alias
 from compat.site.pages.pair_view import Pairs
 from compat.site.pages.plain_view import plain_page
 from compat.site.pages.policy_view import (
@@ -36,60 +36,27 @@ from compat.site.pages.problem_report import ProblemReport
 from compat.site.pages.quarter_view import quarter_view, quarter_words
 from compat.site.pages.release_view import release_entries, release_view, subject_versions
 from compat.site.pages.reliability_view import reliability
+from compat.site.pages.whole_site import whole_site_pages
 from compat.site.paths import api_path, cell_page, grid_path, page
 from compat.site.status import style_of
 from compat.site.tokens import Tokens, digest
 from compat.site.wording import place_words
-from compat.value import Value
-
-
-class Page(Value, frozen=True, kw_only=True):
-    """A page: its path, its template, its title, a sentence for search engines, and its view, made
-    when needed.
-
-    `matrix` is the report that it is of, None for a page of the whole site; `section` its entry in
-    the menu. `inputs` is a digest of all that the view is made from. `canonical` is another path
-    that has the same content. `problem` is what an issue about its data names, None where it shows
-    no data of one thing.
-    """
-
-    path: str
-    template: str
-    title: str
-    about: str
-    view: Callable[[], Any]
-    inputs: str
-    matrix: str | None = None
-    section: str = ""
-    canonical: str = ""
-    problem: ProblemReport | None = None
 
 
 def pages(edition: Edition) -> Iterator[Page]:
     """Yield every page of an edition."""
     tokens = {report.name: edition.tokens(report) for report in edition.reports}
-    yield Page(
-        path="index.html",
-        template="front.html",
-        title=(
-            "What works with what?"
-            f" {', '.join(report.snapshot.matrix.title for report in edition.reports)}"
-        ),
-        about="Which versions of a library work together, because they were installed and tested.",
-        view=partial(home_views, edition),
-        inputs=digest(*(token.all for token in tokens.values())),
-    )
+    yield from whole_site_pages(edition, tokens)
     for report in edition.reports:
         yield from _sections(edition, report, tokens[report.name])
         yield from _grids(report, tokens[report.name])
-        yield from _advice(edition, report, tokens[report.name])
+        yield from answer_pages(edition, report, tokens[report.name])
         yield _plain(report, tokens[report.name])
         yield from _capabilities(report, tokens[report.name])
         yield from _quarters(report, tokens[report.name])
         yield from _proposals(report, tokens[report.name])
         yield from _releases(edition, report, tokens[report.name])
         yield from _cells(edition, report, tokens[report.name])
-    yield from _aliases(edition)
 
 
 def _sections(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
@@ -127,8 +94,8 @@ def _sections(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterato
         ),
         (
             "proposals",
-            f"{title}: proposed minimum versions",
-            "Moves and their evidence.",
+            f"{title}: which minimum versions can move, and when?",
+            "Each floor: what it can move to, when, and what is missing.",
             partial(proposal_list, report),
         ),
         (
@@ -173,25 +140,6 @@ def _grids(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
     yield of(main, page(report.name, "grid"), grid_path(report.name, main))
     for python in (*report.board, None):
         yield of(python, grid_path(report.name, python))
-
-
-def _advice(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
-    title = report.snapshot.matrix.title
-    for python in (None, *report.board):
-        where = "" if python is None else f" on Python {python}"
-        yield Page(
-            path=page(report.name, "advise", *([] if python is None else [f"py{python}"])),
-            template="advise.html",
-            title=f"What to install for {title}{where}",
-            about=(
-                f"The newest versions of {title} that tests show to work together{where}, with the"
-                " commands."
-            ),
-            view=partial(advise_page, edition, report, python),
-            inputs=tokens.all,
-            matrix=report.name,
-            section="advise",
-        )
 
 
 def _plain(report: MatrixReport, tokens: Tokens) -> Page:
@@ -314,7 +262,7 @@ def _releases(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterato
         )
     for name, ends in (("latest", versions[-1:]), ("oldest", versions[:1])):
         for end in ends:
-            yield _alias(page(report.name, "release", name), page(report.name, "release", str(end)))
+            yield alias(page(report.name, "release", name), page(report.name, "release", str(end)))
 
 
 def _cells(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
@@ -357,25 +305,4 @@ def _problem(entry: Entry) -> ProblemReport:
     return ProblemReport(
         facts=(("cell", entry.cell.id), ("verdict", verdict.kind), *outcome, *latest),
         data=(api_path(entry.cell.matrix, "cells", entry.cell.id),),
-    )
-
-
-def _aliases(edition: Edition) -> Iterator[Page]:
-    """The sections of the first report answer without its name too, so that a short address can be
-    told.
-    """
-    first, names = edition.reports[0].name, {report.name for report in edition.reports}
-    for section in SECTIONS:
-        if section not in names:
-            yield _alias(page(section), page(first, section))
-
-
-def _alias(path: str, target: str) -> Page:
-    return Page(
-        path=path,
-        template="moved.html",
-        title="",
-        about="",
-        view=lambda: target,
-        inputs=digest(path, target),
     )

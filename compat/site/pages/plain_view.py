@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from packaging.version import Version
 
-from compat.advise.commands import FOLDER, pip_lines
+from compat.advise.commands import commands
 from compat.results.plain_installs import PlainCause, PlainInstall, plain_causes, plain_installs
 from compat.site.edition import Edition, MatrixReport
 from compat.site.exports.lock_files import whereabouts
@@ -147,11 +147,11 @@ def _instead(edition: Edition, report: MatrixReport, install: PlainInstall) -> P
     if proof is None:
         return None
     lock = report.locks[proof.id]
-    line = pip_lines(lock, whereabouts(edition, report, lock))[-1]
+    lines = commands(lock, whereabouts(edition, report, lock), report.snapshot.matrix)
     return PlainInstead(
         path=cell_page(proof.cell),
         style=style_of(report.snapshot.by_id[proof.id]),
-        command=line.removeprefix(f"{FOLDER}/bin/"),
+        command=lines.pip[1].removeprefix(f"{lines.folder}/bin/"),
     )
 
 

@@ -3,15 +3,21 @@
 import datetime
 
 from compat.advise.request import label
+from compat.files import unified_diff
+from compat.github.description import affected
 from compat.policy.calendar import Bar, ScheduledMove
-from compat.policy.proposal import AxisFloor, CellEvidence, Proposal
+from compat.policy.outlook import Outlook, missing_command
+from compat.policy.proposal import CellEvidence, Kind, Proposal
 from compat.policy.propose import floors
+from compat.rewrite.toml_values import rewritten_matrix
 from compat.site.edition import MatrixReport
 from compat.site.pages.charts import Chart, Span, Table, timeline
 from compat.site.pages.place_view import View, entry_page
 from compat.site.pages.quarter_view import QuarterLink, quarter_links
-from compat.site.paths import calendar_path, page
+from compat.site.paths import api_path, calendar_path, page
 from compat.site.wording import count, day
+
+_VERBS: dict[Kind, str] = {"raise": "Raise", "lower": "Lower", "early": "Raise early"}
 
 
 class MinimumView(View, frozen=True):
@@ -33,6 +39,7 @@ class ScheduleView(View, frozen=True):
     minimums: tuple[MinimumView, ...]
     quarters: tuple[QuarterLink, ...]
     axes: tuple[str, ...]
+    outlooks: tuple[Outlook, ...]
     calendar_path: str
 
 
@@ -40,20 +47,38 @@ class ProposalLine(View, frozen=True):
     """A proposal in the list."""
 
     title: str
+    short: str
     path: str
     state: str
     why: str
     evidence: str
     share: float
     earliest: datetime.date | None
+    diff: str
+
+
+class FloorView(View, frozen=True):
+    """A floor on the maintainer's page: where it can go next, the command of the runs that are
+    missing (empty where none is), its proposals, its arithmetic and its calendar.
+    """
+
+    id: str
+    outlook: Outlook
+    command: str
+    lost: tuple[str, ...]
+    proposals: tuple[ProposalLine, ...]
+    arithmetic: tuple[str, ...]
+    calendar_path: str
 
 
 class ProposalList(View, frozen=True):
-    """All proposals of a day, and the arithmetic of the floors that stay."""
+    """Every floor, and what is proposed for it on the day."""
 
     has_policy: bool
-    proposals: tuple[ProposalLine, ...]
-    floors: tuple[AxisFloor, ...]
+    floors: tuple[FloorView, ...]
+    calendar_path: str
+    schedule_path: str
+    api_path: str
 
 
 class EvidenceLine(View, frozen=True):
@@ -74,7 +99,7 @@ class ProposalView(View, frozen=True):
     evidence: tuple[EvidenceLine, ...]
     lost: tuple[str, ...]
     gained: tuple[str, ...]
-    needs: tuple[str, ...]
+    missing: str
     command: str
 
 
@@ -115,6 +140,7 @@ def schedule_view(report: MatrixReport) -> ScheduleView:
         ),
         quarters=quarter_links(report),
         axes=tuple(names[axis] for axis in {bar.axis: None for bar in schedule.bars}),
+        outlooks=report.outlooks,
         calendar_path=calendar_path(report.name, "all"),
     )
 
@@ -122,10 +148,28 @@ def schedule_view(report: MatrixReport) -> ScheduleView:
 def proposal_list(report: MatrixReport) -> ProposalList:
     """Return the list of proposals."""
     snapshot = report.snapshot
+    arithmetic = {floor.axis: floor.arithmetic for floor in floors(snapshot, snapshot.day)}
     return ProposalList(
         has_policy=snapshot.ask.policy is not None,
-        proposals=tuple(_line(report, proposal) for proposal in report.proposals),
-        floors=floors(snapshot, snapshot.day),
+        floors=tuple(
+            FloorView(
+                id=outlook.axis,
+                outlook=outlook,
+                command=missing_command(report.name, outlook.needs) if outlook.needs else "",
+                lost=tuple(map(affected, outlook.lost)),
+                proposals=tuple(
+                    _line(report, proposal)
+                    for proposal in report.proposals
+                    if proposal.axis == outlook.axis
+                ),
+                arithmetic=arithmetic[outlook.axis],
+                calendar_path=calendar_path(report.name, outlook.axis),
+            )
+            for outlook in report.outlooks
+        ),
+        calendar_path=calendar_path(report.name, "all"),
+        schedule_path=page(report.name, "schedule"),
+        api_path=api_path(report.name, "proposals"),
     )
 
 
@@ -141,21 +185,17 @@ def proposal_view(report: MatrixReport, proposal: Proposal) -> ProposalView:
             EvidenceLine(evidence=proof, path=_known_page(report, proof.cell))
             for proof in proposal.evidence
         ),
-        lost=tuple(
-            f"{gone.package} {', '.join(map(str, gone.versions))}" for gone in proposal.lost
-        ),
-        gained=tuple(
-            f"{won.package} {', '.join(map(str, won.versions))}" for won in proposal.gained
-        ),
-        needs=proposal.needs,
+        lost=tuple(map(affected, proposal.lost)),
+        gained=tuple(map(affected, proposal.gained)),
+        missing=missing_command(report.name, proposal.needs) if proposal.needs else "",
         command=f"compat propose {report.name}",
     )
 
 
 def title_of(proposal: Proposal) -> str:
     """Return what a proposal asks for."""
-    verb = {"raise": "Raise", "lower": "Lower", "early": "Raise early"}[proposal.kind]
-    return f"{verb} the floor of {proposal.package} from {proposal.current} to {proposal.proposed}"
+    floor = f"the floor of {proposal.package}"
+    return f"{_VERBS[proposal.kind]} {floor} from {proposal.current} to {proposal.proposed}"
 
 
 def _line(report: MatrixReport, proposal: Proposal) -> ProposalLine:
@@ -163,13 +203,22 @@ def _line(report: MatrixReport, proposal: Proposal) -> ProposalLine:
     cells = count(every, "cell supports it", "cells support it")
     return ProposalLine(
         title=title_of(proposal),
+        short=f"{_VERBS[proposal.kind]} to {proposal.proposed}",
         path=page(report.name, "proposals", proposal.id),
         state="open" if proposal.is_open else "waiting",
         why=proposal.because if proposal.is_open else proposal.objections[0].because,
         evidence=f"{supporting:,} of {cells}" if every else "No cell tests it",
         share=round(100 * supporting / every) if every else 0,
         earliest=proposal.earliest,
+        diff=_diff(report, proposal),
     )
+
+
+def _diff(report: MatrixReport, proposal: Proposal) -> str:
+    """What the proposal alone makes of the declaration, whatever it still waits for."""
+    before = report.parts.declaration()
+    after = rewritten_matrix(before, proposal.axis, proposal.proposed, proposal.reason)
+    return unified_diff(f"matrices/{report.name}/matrix.toml", before, after)
 
 
 def _known_page(report: MatrixReport, cell: str) -> str:

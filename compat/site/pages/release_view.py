@@ -36,6 +36,7 @@ class KnownCell(View, frozen=True):
     recipe: str
     style: StatusStyle
     symbol: str
+    score: str
     path: str
     latest: datetime.date | None
 
@@ -123,6 +124,8 @@ def _obstacles(report: MatrixReport, entries: Sequence[Entry]) -> tuple[tuple[st
     for general, group in by_sentence.items():
         sentence = general
         for axis in report.snapshot.matrix.packages:
+            if f"{axis.package} \0" not in general:
+                continue
             every = [str(version) for version in report.advisor.ranks.positions[axis.name]]
             versions = ranges((str(entry.cell.on(axis.name).version) for entry in group), every)
             sentence = sentence.replace(f"{axis.package} \0", f"{axis.package} {versions}")
@@ -151,6 +154,7 @@ def _cell(report: MatrixReport, entry: Entry) -> KnownCell:
         recipe=entry.cell.recipe,
         style=style,
         symbol=symbol,
+        score=entry.verdict.score.words,
         path=entry_page(entry),
         latest=entry.verdict.latest,
     )

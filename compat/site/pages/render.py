@@ -8,6 +8,7 @@ from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
@@ -17,7 +18,8 @@ from markupsafe import Markup
 from compat.site import paths, status, wording
 from compat.site.edition import Edition, Made, SiteFile
 from compat.site.pages.menu import menu_of
-from compat.site.pages.page_list import Page, pages
+from compat.site.pages.page import Page
+from compat.site.pages.page_list import pages
 from compat.site.pages.problem_report import problem_link
 from compat.site.tokens import digest
 
@@ -63,7 +65,9 @@ class Printer:
     def files(self) -> Iterator[SiteFile | Made]:
         """Yield the static files and every page."""
         for path in sorted((self.folder / "static").iterdir()):
-            yield SiteFile(path=f"static/{path.name}", content=path.read_bytes())
+            # Browsers ask for this one at the root, whatever a page says.
+            folder = "" if path.name == "favicon.ico" else "static/"
+            yield SiteFile(path=f"{folder}{path.name}", content=path.read_bytes())
         for page in (*pages(self.edition), *self._about()):
             yield Made(
                 path=page.path,
@@ -110,9 +114,11 @@ class Printer:
         return self._print("moved.html", path, view=target)
 
     def _print(self, template: str, path: str, **shown: Any) -> bytes:
-        text = self._environment.get_template(template).render(
-            prefix="../" * path.count("/"), **shown
-        )
+        # A host shows this page at every address that it does not know, so its links begin at the
+        # root of the host.
+        root = urlsplit(self.edition.base_url).path
+        prefix = root if path == paths.NOT_FOUND else "../" * path.count("/")
+        text = self._environment.get_template(template).render(prefix=prefix, **shown)
         return text.encode(errors="replace")
 
 

@@ -1,0 +1,152 @@
+"""The `results` room's reading of a cell's runs on one lock and suite: what they say together."""
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, get_args
+
+from compat.results.involved import third_package
+from compat.results.record import Capability, Ran, Status
+from compat.results.score import EXCUSED, Blame, CapabilityFault
+from compat.run.outcome import Failed, Outcome, Passed, brief, is_doubtful, is_spurious
+
+Kind = Literal["works", "partial", "broken", "flaky", "infeasible", "unknown"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+class RunGroup:
+    """The runs on one lock and suite, and what they say together; runs are added oldest first.
+
+    With the packages that are `asked` about, a failure by any other package leaves the cell without
+    an answer. `helpers` are the capabilities that say nothing about the subject, `blames` says
+    whose fault it is that a capability fails.
+    """
+
+    def __init__(
+        self, asked: frozenset[str], helpers: frozenset[str], blames: Mapping[str, Blame]
+    ) -> None:
+        """Take what is asked about, the suite's helpers, and whose fault failures are."""
+        self._asked = asked
+        self.helpers = helpers
+        self._blames = blames
+        self.outcomes: list[Outcome] = []
+        self.changing: set[str] = set()
+        self.is_finished = True
+        self._statuses: dict[str, Status] = {}
+
+    def add(self, run: Ran, outcomes: Iterable[Outcome]) -> None:
+        """Add a run, with those of its outcomes that say something about the versions."""
+        self.newest = run
+        self.capabilities = tuple(
+            capability for capability in run.capabilities if capability.id not in self.helpers
+        )
+        ends = [self._of_subject(outcome) for outcome in outcomes]
+        self.outcomes += ends
+        self.is_finished = self.is_finished and self._ended_by_tests(ends)
+        for capability in self.capabilities:
+            if self._statuses.setdefault(capability.id, capability.status) != capability.status:
+                self.changing.add(capability.id)
+        self.faults = tuple(map(self._fault, self._failing))
+        self.kind = self._kind()
+
+    @property
+    def _failing(self) -> tuple[Capability, ...]:
+        return tuple(capability for capability in self.capabilities if capability.status == "no")
+
+    def _fault(self, capability: Capability) -> CapabilityFault:
+        """Whose fault it is. What a machine can be at fault for is no known fault of a release."""
+        fault, failed = self._blames.get(capability.id, "unexplained"), capability.failed
+        if fault in EXCUSED and failed is not None and (is_doubtful(failed) or is_spurious(failed)):
+            fault = "unexplained"
+        return CapabilityFault(id=capability.id, fault=fault)
+
+    def _ended_by_tests(self, outcomes: Iterable[Outcome]) -> bool:
+        """Whether the tests of the newest run ran to their end: it passed, or it failed by tests
+        that did. A crash, a time limit and tests that never ran are no failing capability.
+        """
+        ends = {brief(failed) for c in self._failing if (failed := c.failed) is not None}
+        return all(isinstance(end, Passed) or brief(end) in ends for end in outcomes)
+
+    def _of_subject(self, outcome: Outcome) -> Outcome:
+        """Return what an outcome says of the subject: that a helper of the suite fails is no fault
+        of it.
+        """
+        if (
+            not isinstance(outcome, Failed)
+            or outcome.stage != "test"
+            or outcome.subject not in self.helpers
+        ):
+            return outcome
+        return next(
+            (
+                Failed(stage="test", cause=capability.cause or "error", subject=capability.id)
+                for capability in self._failing
+            ),
+            Passed(),
+        )
+
+    def _kind(self) -> Kind:
+        if self.changing or len(set(map(brief, self.outcomes))) > 1:
+            return "flaky"
+        outcome, statuses = (
+            self.outcomes[-1],
+            {capability.status for capability in self.capabilities},
+        )
+        if isinstance(outcome, Passed) and "no" not in statuses:
+            return "works"
+        reached = isinstance(outcome, Passed) or outcome.stage == "test"
+        if reached and "yes" in statuses:
+            is_excused = all(fault.fault in EXCUSED for fault in self.faults)
+            return "works" if is_excused and self.is_finished else "partial"
+        return "unknown" if self.in_the_way else "broken"
+
+    @property
+    def in_the_way(self) -> str:
+        """The package, neither subject nor coordinate, by which the newest run failed; empty when
+        it was none.
+        """
+        return third_package(self.newest.involved, self._asked)
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the newest run came to; where runs disagree, the newest failure."""
+        failures = [outcome for outcome in self.outcomes if isinstance(outcome, Failed)]
+        return failures[-1] if failures else self.outcomes[-1]
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the runs have their kind, as sentences."""
+        day = self.newest.started.date()
+        match self.kind:
+            case "flaky" if self.changing:
+                return (
+                    (
+                        "on the same lock and suite these came and went:"
+                        f" {', '.join(sorted(self.changing))}"
+                    ),
+                )
+            case "flaky":
+                return (
+                    (
+                        "the same lock and suite came to"
+                        f" {' and '.join(sorted(set(map(str, self.outcomes))))}"
+                    ),
+                )
+            case "unknown":
+                return (f"in the way: {self.in_the_way}; it came to {self.outcome} on {day}",)
+            case "partial":
+                return (f"it imports, and came to {self.outcome} on {day}{self._by_fault()}",)
+            case "works" if self.faults:
+                return (f"all that this release can do works, as of {day}{self._by_fault()}",)
+        return (f"it came to {self.outcome} on {day}",)
+
+    def _by_fault(self) -> str:
+        """What fails, by whose fault that is."""
+        words: tuple[tuple[tuple[Blame, ...], str], ...] = (
+            (("combination", "unexplained"), "these fail"),
+            (("release",), "in every combination of this release these fail"),
+            (("index",), "not to be had today"),
+        )
+        return "".join(
+            f"; {phrase}: {', '.join(ids)}"
+            for faults, phrase in words
+            if (ids := sorted(fault.id for fault in self.faults if fault.fault in faults))
+        )

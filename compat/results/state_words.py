@@ -1,0 +1,45 @@
+"""The `results` room's words for the state of a cell: pages, feeds, badges, data and the command
+line have no others.
+"""
+
+from compat.results.verdict import Verdict
+from compat.run.outcome import Failed
+
+# Names tell some states more exactly than the verdict does: nothing could be installed; a package
+# that was not asked about is in the way of an answer; the release's own metadata admits what nobody
+# tested.
+STATE_WORDS = {
+    "works": "works",
+    "decayed": "works only with packages of its time",
+    "relaxed": "works with changed dependency pins",
+    "partial": "partly works",
+    "flaky": "flaky",
+    "broken": "broken",
+    "refused": "does not install",
+    "blocked": "no answer yet",
+    "declared": "declared",
+    "unknown": "not tested",
+    "infeasible": "ruled out",
+}
+# What is too long for a badge, in short.
+BRIEF_WORDS = {"decayed": "works, old packages", "relaxed": "works, pins changed"}
+
+
+# Those that need a verb where they follow the name of a cell.
+_ADJECTIVES = frozenset(("flaky", "broken", "declared", "unknown", "infeasible"))
+
+
+def verdict_clause(verdict: Verdict) -> str:
+    """Return what is said of a cell by its verdict alone: `does not install`, `is broken`."""
+    name = "refused" if is_refused(verdict) else verdict.kind
+    return f"{'is ' if name in _ADJECTIVES else ''}{STATE_WORDS[name]}"
+
+
+def is_refused(verdict: Verdict) -> bool:
+    """Return whether nothing could be installed."""
+    outcome = verdict.outcome
+    return (
+        verdict.kind == "broken"
+        and isinstance(outcome, Failed)
+        and outcome.stage in ("plan", "lock", "install")
+    )

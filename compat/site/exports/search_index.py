@@ -1,0 +1,98 @@
+"""The `site` room's index of search, and the signs by which a pasted text is recognised; both are
+read by the site's own script alone, and are no part of the API.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+from compat.run.outcome import Failed, parse_outcome
+from compat.site.edition import Edition, Made, MatrixReport
+from compat.site.encode import json
+from compat.site.pages.causes_view import causes
+from compat.site.pages.release_view import subject_versions
+from compat.site.pages.search_view import search_entries
+from compat.site.paths import ENTRIES, SIGNS, address, page
+from compat.site.signs import Sign, flat, signs, vanished
+from compat.site.tokens import digest
+from compat.value import Value
+
+
+class RecognisedCause(Value, frozen=True, kw_only=True):
+    """A published cause: its sentence, where it stands, and its signs."""
+
+    sentence: str
+    path: str
+    signs: tuple[Sign, ...]
+
+
+class Library(Value, frozen=True, kw_only=True):
+    """A matrix as the script knows it: its name, title and subject, its home, the addresses of its
+    releases below it, and its causes.
+    """
+
+    name: str
+    title: str
+    subject: str
+    home: str
+    releases: dict[str, str]
+    causes: tuple[RecognisedCause, ...]
+
+
+def search_files(edition: Edition) -> Iterator[Made]:
+    """Yield the two files."""
+    inputs = digest(*(edition.tokens(report).all for report in edition.reports))
+    yield Made(path=ENTRIES, inputs=inputs, make=partial(_entries, edition))
+    yield Made(path=SIGNS, inputs=inputs, make=partial(_signs, edition))
+
+
+def _entries(edition: Edition) -> bytes:
+    return json({"entries": search_entries(edition)})
+
+
+def _signs(edition: Edition) -> bytes:
+    return json({"libraries": [library(report) for report in edition.reports]})
+
+
+def library(report: MatrixReport) -> Library:
+    """Return a matrix as the script knows it."""
+    matrix = report.snapshot.matrix
+    return Library(
+        name=report.name,
+        title=matrix.title,
+        subject=matrix.subject_axis.package,
+        home=address(page(report.name)),
+        releases={
+            str(version): address(page(report.name, "release", str(version)))
+            for version in subject_versions(report)
+        },
+        causes=tuple(_causes(report)),
+    )
+
+
+def _causes(report: MatrixReport) -> Iterator[RecognisedCause]:
+    """What runs failed of, and requirements that nothing on the index meets any more."""
+    causes_page = address(page(report.name, "causes"))
+    package = report.snapshot.matrix.subject_axis.package
+    gone = {
+        (flat(requirement.requirement),): requirement
+        for requirement in vanished(report.snapshot.entries, report.snapshot.matrix.subject)
+    }
+    anchors = dict.fromkeys(gone, f"{causes_page}#out")
+    for cause in causes(report).red:
+        outcome = parse_outcome(cause.outcome)
+        found_by = signs(outcome) if isinstance(outcome, Failed) else ()
+        path = f"{causes_page}#{cause.anchor}"
+        if found_by and found_by[0] in gone:
+            anchors[found_by[0]] = path
+        elif found_by:
+            yield RecognisedCause(sentence=cause.sentence, path=path, signs=found_by)
+    for sign, requirement in gone.items():
+        verb = "requires" if requirement.is_of_one else "require"
+        yield RecognisedCause(
+            sentence=(
+                f"The package index has no {requirement.requirement}, which {package}"
+                f" {requirement.releases} {verb}."
+            ),
+            path=anchors[sign],
+            signs=(sign,),
+        )

@@ -1,0 +1,56 @@
+"""The `site` room's table of cells as CSV (RFC 4180), for spreadsheets and data frames."""
+
+import csv
+import io
+from collections.abc import Iterator
+from functools import partial
+
+from compat.site.api.cell_documents import cell_summary
+from compat.site.edition import Edition, Made, MatrixReport, place_of
+from compat.site.encode import fit
+from compat.site.paths import cell_page, download_path
+from compat.site.status import style_of
+
+# A spreadsheet takes a text that begins so for a formula: https://owasp.org/www-community/attacks/CSV_Injection
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def spreadsheets(edition: Edition) -> Iterator[Made]:
+    """Yield the table of each matrix."""
+    for report in edition.reports:
+        yield Made(
+            path=download_path(report.name, "csv"),
+            inputs=edition.tokens(report).all,
+            make=partial(spreadsheet, edition, report),
+        )
+
+
+def spreadsheet(edition: Edition, report: MatrixReport) -> bytes:
+    """Return every known cell as a line: its versions, its verdict in words, and its page."""
+    axes = [axis.name for axis in report.snapshot.matrix.axes]
+    text = io.StringIO()
+    table = csv.writer(text)
+    table.writerow(
+        ("cell", *axes, "recipe", "words", "state", "outcome", "latest", "runs", "stale", "page")
+    )
+    for entry in report.snapshot.known:
+        summary = cell_summary(report, entry)
+        cells = (
+            summary.id,
+            *(entry.cell.on(axis).version for axis in axes),
+            summary.recipe,
+            style_of(entry, report.places[place_of(entry.cell)]).word,
+            summary.state,
+            summary.outcome or "",
+            summary.latest or "",
+            summary.tested,
+            "yes" if summary.stale else "no",
+            edition.url(cell_page(entry.cell)),
+        )
+        table.writerow([harmless(fit(str(cell))) for cell in cells])
+    return text.getvalue().encode()
+
+
+def harmless(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula."""
+    return f"'{text}" if text.startswith(_FORMULA) else text

@@ -1,0 +1,69 @@
+"""The `site` room's pages that answer what to install."""
+
+from collections.abc import Iterator
+from functools import partial
+
+from compat.advise.request import label
+from compat.site.edition import Edition, MatrixReport
+from compat.site.pages.advice_view import (
+    AdvisePage,
+    advise_page,
+    answer_page,
+    answer_pairs,
+    answer_path,
+    tested_page,
+    version_links,
+)
+from compat.site.pages.page import Page
+from compat.site.pages.question_view import QuestionForm, question
+from compat.site.pages.version_view import version_axes, version_page
+from compat.site.paths import cell_page, page
+from compat.site.tokens import Tokens
+from compat.site.wording import RECIPE_WORDS, place_words
+
+
+def answer_pages(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
+    """Yield the pages that answer what to install: of everything, of one version, of two, and of
+    each tested combination.
+    """
+    title = report.snapshot.matrix.title
+    of = partial(
+        Page, template="answer.html", inputs=tokens.all, matrix=report.name, section="advise"
+    )
+    yield of(
+        path=answer_path(report, {}),
+        template="advise.html",
+        title=f"What to install for {title}",
+        about=f"The newest versions of {title} that tests show to work together.",
+        view=partial(_advise, edition, report),
+    )
+    for axis, version in version_axes(report):
+        words = f"{label(axis)} {version}"
+        yield of(
+            path=answer_path(report, {axis.name: version}),
+            template="version.html",
+            title=f"{words}: what works with {title}",
+            about=f"Which releases of {title} work with {words}, which do not, and why.",
+            view=partial(version_page, edition, report, axis, version),
+        )
+    for pair in answer_pairs(report):
+        words = " and ".join(words for words, _ in version_links(report, pair))
+        yield of(
+            path=answer_path(report, pair),
+            title=f"What to install for {title} with {words}",
+            about=f"What works with {words}, with the commands.",
+            view=partial(answer_page, edition, report, pair),
+        )
+    for combination in report.advisor.proofs:
+        words = place_words(combination.cell, report.snapshot.matrix)
+        yield of(
+            path=page(report.name, "advise", combination.cell.id),
+            title=f"Install {words}",
+            about=f"The commands that install {words}, {RECIPE_WORDS[combination.cell.recipe]}.",
+            view=partial(tested_page, edition, report, combination),
+            canonical=cell_page(combination.cell),
+        )
+
+
+def _advise(edition: Edition, report: MatrixReport) -> tuple[AdvisePage, QuestionForm]:
+    return advise_page(edition, report), question(report, is_whole=True)

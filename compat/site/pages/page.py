@@ -1,0 +1,43 @@
+"""The `site` room's page: its path, its template and the view that it shows."""
+
+from collections.abc import Callable
+from typing import Any
+
+from compat.site.pages.problem_report import ProblemReport
+from compat.site.tokens import digest
+from compat.value import Value
+
+
+class Page(Value, frozen=True, kw_only=True):
+    """A page: its path, its template, its title, a sentence for search engines, and its view, made
+    when needed.
+
+    `matrix` is the report that it is of, None for a page of the whole site; `section` its entry in
+    the menu. `inputs` is a digest of all that the view is made from. `canonical` is another path
+    that has the same content, or to which this page sends its reader. `problem` is what an issue
+    about its data names, None where it shows no data of one thing.
+    """
+
+    path: str
+    template: str
+    title: str
+    about: str
+    view: Callable[[], Any]
+    inputs: str
+    matrix: str | None = None
+    section: str = ""
+    canonical: str = ""
+    problem: ProblemReport | None = None
+
+
+def alias(path: str, target: str) -> Page:
+    """Return the page that sends its reader from one address to another."""
+    return Page(
+        path=path,
+        template="moved.html",
+        title="",
+        about="",
+        view=lambda: target,
+        inputs=digest(path, target),
+        canonical=target,
+    )

@@ -1,0 +1,91 @@
+"""Tall tables: their heads stay in sight while their rows are scrolled, and nothing is cut off."""
+
+import pytest
+from conftest import Open
+
+PAGES = ("tff/grid/all/", "tff/grid/py3.9/", "tff/cap/")
+# How far the head's corner is from that of its box before and after scrolling it both ways.
+HEAD = """(far) => {
+  const box = document.querySelector('.tall'), head = box.querySelector('thead th');
+  box.scrollTo(far, far);
+  window.scrollTo(0, document.documentElement.scrollHeight);
+  box.scrollIntoView({ block: 'center' });
+  const [outer, inner] = [box.getBoundingClientRect(), head.getBoundingClientRect()];
+  return { top: inner.top - outer.top, left: box.scrollLeft && inner.left - outer.left,
+           scrolled: box.scrollTop,
+           seen: document.elementFromPoint(inner.left + 4, inner.top + 4)?.closest('th') === head };
+}"""
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("width", [360, 768, 1440])
+def test_the_head_of_a_table_stays_where_its_rows_scroll(
+    path: str, width: int, window: Open, real: str
+) -> None:
+    page = window(real, viewport={"width": width, "height": 480}).visit(path)
+    found = page.evaluate(HEAD, 400)
+    assert found["scrolled"] > 30
+    assert abs(found["top"]) <= 1
+    assert abs(found["left"]) <= 1
+    assert found["seen"]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_no_column_is_cut_off_on_a_wide_screen(path: str, window: Open, real: str) -> None:
+    page = window(real, viewport={"width": 1440, "height": 900}).visit(path)
+    hidden = page.evaluate(
+        "(() => { const box = document.querySelector('.tall');"
+        " return box.scrollWidth - box.clientWidth; })()"
+    )
+    assert hidden == 0
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_columns_begin_with_the_newest(path: str, window: Open, real: str) -> None:
+    page = window(real, viewport={"width": 1440, "height": 900}).visit(path)
+    heads = page.locator(".tall thead th").all_inner_texts()
+    versions = [text.split()[0] for text in heads if text[:1].isdigit()]
+    numbers = [tuple(map(int, version.split("."))) for version in versions]
+    assert len(numbers) > 2
+    assert numbers == sorted(numbers, reverse=True)
+
+
+# The texts of table cells that are a version and nothing else, and stand on more than one line.
+BROKEN = """() => [...document.querySelectorAll('th, td')].filter((cell) => {
+  if (!/^[0-9]+([.][0-9a-z]+)+$/.test(cell.innerText.trim())) return false;
+  const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), tops = new Set();
+  for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    if (!node.data.trim()) continue;
+    for (const line of range.getClientRects()) tops.add(Math.round(line.top));
+  }
+  return tops.size > 1;
+}).map((cell) => cell.innerText)"""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "tff/cell/py3.9-tf2.15-tff0.87.0+relaxed/",
+        "tff/release/0.87.0/",
+        "tff/schedule/",
+        "tff/cap/",
+        "tff/grid/all/",
+    ],
+)
+def test_no_version_is_broken_in_print(path: str, window: Open, real: str) -> None:
+    page = window(real, viewport={"width": 640, "height": 900}).visit(path)
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    page.emulate_media(media="print")
+    assert page.locator("th, td").count() > 5
+    assert page.evaluate(BROKEN) == []
+
+
+def test_everything_folded_is_printed(window: Open, real: str) -> None:
+    page = window(real).visit("tff/cell/py3.9-tf2.15-tff0.87.0+relaxed/")
+    page.emulate_media(media="print")
+    for text in ("as a Dockerfile", "in a cell of a notebook", "with pip"):
+        shown = page.get_by_text(text, exact=True).bounding_box()
+        assert shown is not None
+        assert shown["height"] > 5

@@ -1,0 +1,47 @@
+"""From which measurement on values are of another size."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compat.results.change_point import change_point
+
+SLOW, FAST = [8.0, 9.0, 7.5, 10.0, 8.5], [2.0, 2.5, 1.9, 2.1, 2.2]
+
+
+def test_a_round_that_becomes_four_times_faster() -> None:
+    found = change_point([*SLOW, *FAST])
+    assert found is not None
+    assert (found.index, found.is_lower) == (5, True)
+    assert found.ratio == pytest.approx(8.5 / 2.1)
+
+
+def test_one_that_becomes_slower() -> None:
+    found = change_point([*FAST, *SLOW])
+    assert found is not None
+    assert (found.index, found.is_lower) == (5, False)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [*SLOW, 2.0, *SLOW, *FAST],  # one fast among the slow
+        [*SLOW, *FAST[:3]],  # too few after it
+        [1.2, 1.3, 1.25, 1.21, 1.0, 1.1, 1.05, 1.0],  # a small step
+        [1.0] * 12,
+        [2.0, 8.0, 9.0, 8.5, 1.95, 1.0, 1.1, 1.2],  # two that nearly touch
+        [],
+        [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0],  # no ratio
+    ],
+)
+def test_where_the_data_show_none_none_is_claimed(values: list[float]) -> None:
+    assert change_point(values) is None
+
+
+@given(st.lists(st.floats(0.001, 1000), max_size=20))
+def test_a_claim_holds_for_every_value(values: list[float]) -> None:
+    found = change_point(values)
+    if found is not None:
+        before, after = values[: found.index], values[found.index :]
+        assert found.ratio >= 1.5
+        assert all((b > a) is found.is_lower for b in before for a in after)
