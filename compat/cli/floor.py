@@ -82,6 +82,9 @@ def floor_command(
             result = pipeline.run(
                 workspace, [cell], machine, RunOptions(), interruption.cancel, progress
             )
+        if result.suite_faults:
+            message = f"{cell} has no record, the suite or its declaration is at fault"
+            raise DeclarationError.of(message, path=f"matrices/{matrix}")
         return result.outcomes
 
     answer = boundary_of(workspace, question, run_cell, note, interruption.cancel.is_set)

@@ -48,7 +48,7 @@ def repair_command(
     Examples: compat repair tff py3.11-tf2.14-tff0.87.0 --without-rules
     """
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
-    cells = named_cells(workspace.matrix, workspace.kept_or_asked, [cell])
+    cells = named_cells(workspace.facts_of(workspace.kept_or_asked), [cell])
     if len(cells) != 1:
         hint = f"for example {cells[0].id}"
         raise UsageError.of(f"{cell!r} names {count(len(cells), 'cell')}, not one", hint=hint)

@@ -99,15 +99,15 @@ class BoundarySearch:
 
     def next(self) -> int | None:
         """Return the position to try now; None when the search has ended."""
-        if self.runs >= self.budget or not self._open:
+        if self.runs >= self.budget or not self._to_try:
             return None
         view = self._view
         # An end or a neighbour that contradicts is tried again before anything is concluded.
         if self._is_settled:
-            return next(self._unverified(), None)
+            return next((i for i in self._unverified() if i in self._to_try), None)
         if doubted := self._doubted():
             return doubted[0]
-        return min(self._open, key=view.expected_entropy)
+        return min(self._to_try, key=view.expected_entropy)
 
     @property
     def result(self) -> Boundary:
@@ -130,12 +130,19 @@ class BoundarySearch:
 
     @property
     def _open(self) -> list[int]:
-        """The positions that can be tried."""
+        """The positions that have a result or may get one."""
         return [i for i in range(self.count) if i not in self._untestable and not self._is_lost(i)]
 
     @property
+    def _to_try(self) -> list[int]:
+        """The positions that may be tried: not where the network failed too often."""
+        return [i for i in self._open if self._faults[i] <= RETRIES]
+
+    @property
     def _is_settled(self) -> bool:
-        """Whether the likeliest boundary is likely enough, or lies at an end of the axis whose
+        """Whether no more runs are needed to name the boundary.
+
+        It is likely enough, or agrees with every version, or lies at an end of the axis whose
         outermost version has said so often enough: a side of one version has no other to tell how
         far its results can be trusted, so that its probability hardly grows.
         """
@@ -143,12 +150,15 @@ class BoundarySearch:
         needed = self._flaky_confidence if self.flaky else self._confidence
         if view.confidence >= needed or not self._open:
             return True
+        if all(set(self._results[i]) == {i >= view.first} for i in self._open):
+            return True  # every version was tried, and none speaks against it
         oldest, newest = self._open[0], self._open[-1]
         outermost = oldest if view.first <= oldest else newest if view.first > newest else None
         if outermost is None:
             return False
         results = self._results[outermost]
-        return len(results) >= INSISTENCE and set(results) == {outermost == oldest}
+        needed_results = INSISTENCE if self.flaky else 1
+        return len(results) >= needed_results and set(results) == {outermost == oldest}
 
     def _is_lost(self, position: int) -> bool:
         return not self._results[position] and self._faults[position] > RETRIES
@@ -170,7 +180,7 @@ class BoundarySearch:
         view = self._view
         return [
             i
-            for i in self._open
+            for i in self._to_try
             if i not in view.exceptions
             and len(set(self._results[i])) == 1
             and self._results[i][0] is not (i >= view.first)
