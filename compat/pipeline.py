@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 from packaging.version import Version
 
 from compat.declare.matrix import InterpreterAxis, Matrix
@@ -47,6 +48,7 @@ from compat.rewrite.toml_values import rewritten_matrix
 from compat.run.evidence import decode_evidence
 from compat.run.job import Job
 from compat.run.outcome import Failed, is_suite_fault
+from compat.search.repair import Repairs, repairs
 from compat.site.edition import Edition, MatrixReport
 from compat.site.publication import kept_urls, write_site
 from compat.site.writer import URLS, Written
@@ -123,6 +125,15 @@ def locked(facts: Feasibility, cell: Cell, locker: Locker, source: ReleaseSource
     return (
         fate if isinstance(fate, Infeasible) else locked_cell(facts, cell, locker, source.package)
     )
+
+
+def repaired(workspace: Workspace, cell: Cell, locker: Locker, with_rules: bool) -> Repairs:
+    """Lock: find the smallest changes of requirements with which a cell can be locked."""
+    facts = workspace.feasibility
+    if not with_rules:
+        matrix = msgspec.structs.replace(facts.matrix, rules=())
+        facts = Feasibility(matrix, facts.catalogue)
+    return repairs(facts, cell, locker, workspace.source.package)
 
 
 def asked_plain(

@@ -13,7 +13,18 @@ HOUSE = Path(__file__).parent.parent / "compat"
 # Left to right: a module imports its own room and those before it.
 ROOMS = (
     *("value", "errors", "files", "loopback", "declare", "index", "plan", "lock", "run", "results"),
-    *("advise", "policy", "rewrite", "github", "site", "workspace", "fleet", "pipeline", "cli"),
+    *(
+        "search",
+        "advise",
+        "policy",
+        "rewrite",
+        "github",
+        "site",
+        "workspace",
+        "fleet",
+        "pipeline",
+        "cli",
+    ),
     "__main__",
 )
 WORLD = frozenset(

@@ -10,12 +10,14 @@ from compat.cli import (
     advise,
     declarations,
     discover,
+    floor,
     health,
     lock,
     plan,
     propose,
     publish,
     record,
+    repair,
     run,
     schedule,
     show,
@@ -42,6 +44,8 @@ app.command(name="schema")(declarations.schema_command)
 app.command(name="discover")(discover.discover_command)
 app.command(name="plan")(plan.plan_command)
 app.command(name="lock")(lock.lock_command)
+app.command(name="floor")(floor.floor_command)
+app.command(name="repair")(repair.repair_command)
 app.command(name="run")(run.run_command)
 app.command(name="show")(show.show_command)
 app.command(name="advise")(advise.advise_command)

@@ -1,0 +1,191 @@
+"""The command that finds the lowest or highest version on an axis that works."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import typer
+from packaging.version import Version
+
+from compat import pipeline
+from compat.cli.machine import level_of
+from compat.cli.options import (
+    ExtraIndexUrl,
+    IndexUrl,
+    Json,
+    MatrixName,
+    Root,
+    workspace_of,
+)
+from compat.cli.output import envelope, note, say
+from compat.cli.progress import Progress
+from compat.cli.run import Interruption, IsolationLevel, ThisMachine
+from compat.declare.parsing import parse_version
+from compat.errors import DeclarationError, UsageError
+from compat.fleet.batch import RunOptions
+from compat.fleet.floor import FloorAnswer, FloorQuestion, boundary_of, refuse_nothing
+from compat.plan.cell import RECIPES, Recipe
+from compat.site.wording import count
+
+AxisName = Annotated[str, typer.Option("--axis", metavar="AXIS", help="The axis to search.")]
+At = Annotated[
+    list[str] | None,
+    typer.Option("--at", metavar="AXIS=VERSION", help="A version to keep; one for each axis."),
+]
+Highest = Annotated[bool, typer.Option("--highest", help="The highest instead of the lowest.")]
+Needs = Annotated[
+    list[str] | None,
+    typer.Option("--need", metavar="CAPABILITY", help="What must work; else everything."),
+]
+RecipeName = Annotated[
+    str, typer.Option("--recipe", help="fresh, dated or relaxed: how cells are locked.")
+]
+
+
+def floor_command(
+    matrix: MatrixName,
+    axis: AxisName,
+    at: At = None,
+    highest: Highest = False,
+    need: Needs = None,
+    recipe: RecipeName = "relaxed",
+    isolation: IsolationLevel = "",
+    as_json: Json = False,
+    root: Root = None,
+    index_url: IndexUrl = None,
+    extra_index_url: ExtraIndexUrl = None,
+) -> None:
+    """Find the lowest version on an axis that works, by running as few cells as it takes.
+
+    What the records know is not run again. Both ends and their neighbours are tried; a version that
+    cannot be installed, and a run that the network ended, move nothing. Each run is recorded.
+
+    Ends with 0 when the boundary is found, with 1 when nothing works, with 3 when it stays open.
+
+    Examples: compat floor tff --axis tf --at tff=0.33.0 --at python=3.9
+    """
+    workspace = workspace_of(matrix, root, index_url, extra_index_url)
+    trouble = workspace.suite_faults()
+    if trouble:
+        raise DeclarationError(*trouble)
+    question = FloorQuestion(
+        axis=axis,
+        others=dict(map(_kept, at or ())),
+        recipe=_recipe(recipe),
+        end="highest" if highest else "lowest",
+        needs=tuple(need or ()),
+    )
+    interruption = Interruption()
+    machine = ThisMachine(workspace, level_of(isolation))
+
+    def run_cell(cell: str) -> Mapping[str, str]:
+        with Progress({cell: None}, 1) as progress:
+            result = pipeline.run(
+                workspace, [cell], machine, RunOptions(), interruption.cancel, progress
+            )
+        if result.suite_faults:
+            message = f"{cell} has no record, the suite or its declaration is at fault"
+            raise DeclarationError.of(message, path=f"matrices/{matrix}")
+        return result.outcomes
+
+    answer = boundary_of(workspace, question, run_cell, note, interruption.cancel.is_set)
+    if interruption.signal:
+        raise typer.Exit(128 + interruption.signal)
+    refuse_nothing(answer)
+    if as_json:
+        envelope(_payload(answer, question))
+    else:
+        _print(answer, question)
+    raise typer.Exit(_exit_code(answer))
+
+
+def _kept(text: str) -> tuple[str, Version]:
+    name, sign, version = text.partition("=")
+    if not sign or not name:
+        raise UsageError.of(f"{text!r} is not AXIS=VERSION", path="--at", hint="--at python=3.9")
+    try:
+        return name, parse_version(version.removeprefix("="))
+    except ValueError as error:
+        raise UsageError.of(str(error), path="--at") from None
+
+
+def _recipe(text: str) -> Recipe:
+    for recipe in RECIPES:
+        if recipe == text:
+            return recipe
+    raise UsageError.of(f"{text!r} is not one of {', '.join(RECIPES)}", path="--recipe")
+
+
+def _exit_code(answer: FloorAnswer) -> int:
+    if not answer.boundary.is_decided:
+        return 3
+    return 1 if answer.boundary.works is None else 0
+
+
+def _print(answer: FloorAnswer, question: FloorQuestion) -> None:
+    boundary = answer.boundary
+
+    def version(position: int) -> str:
+        return str(answer.cells[position].on(question.axis).version)
+
+    beyond = "below" if question.end == "lowest" else "above"
+    if boundary.works is None:
+        say(f"no version of {question.axis} works in the cells that could be tried")
+    else:
+        sure = "" if boundary.is_decided else " so far, and it is not certain yet"
+        lowest = f"{question.axis} {version(boundary.works)} is the {question.end} that works"
+        say(f"{lowest}{sure}")
+    if boundary.fails is not None:
+        say(f"  {version(boundary.fails)} does not: {_why(answer, boundary.fails)}")
+    elif boundary.works is not None:
+        say(f"  no version {beyond} it could be tried")
+    for position in boundary.exceptions:
+        say(f"  against the others, {version(position)}: {_why(answer, position)}")
+    for first, last in _ranges(boundary.untestable):
+        ends = dict.fromkeys((version(first), version(last)))
+        say(f"  {' to '.join(ends)} could not be installed: {_why(answer, first)}")
+    for position in boundary.unanswered:
+        say(f"  {version(position)} has no answer: {_why(answer, position)}")
+    known = boundary.runs - answer.cells_run
+    note(
+        f"{boundary.confidence:.1%} certain, from {count(answer.cells_run, 'run')} and"
+        f" {count(known, 'earlier result')}"
+    )
+
+
+def _ranges(positions: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Runs of neighbouring positions, by their first and last."""
+    ranges: list[tuple[int, int]] = []
+    for position in positions:
+        if ranges and ranges[-1][1] == position - 1:
+            ranges[-1] = (ranges[-1][0], position)
+        else:
+            ranges.append((position, position))
+    return ranges
+
+
+def _why(answer: FloorAnswer, position: int) -> str:
+    return answer.because.get(answer.cells[position].id, "")
+
+
+def _payload(answer: FloorAnswer, question: FloorQuestion) -> dict[str, object]:
+    boundary = answer.boundary
+    names = ("works", "fails")
+    ends = {
+        name: None if (position := getattr(boundary, name)) is None else answer.cells[position].id
+        for name in names
+    }
+    lists = {
+        name: [answer.cells[position].id for position in getattr(boundary, name)]
+        for name in ("exceptions", "untestable", "unanswered", "flaky")
+    }
+    return {
+        "axis": question.axis,
+        "end": question.end,
+        **ends,
+        **lists,
+        "confidence": round(boundary.confidence, 4),
+        "is_decided": boundary.is_decided,
+        "runs": answer.cells_run,
+        "earlier_results": boundary.runs - answer.cells_run,
+        "because": dict(answer.because),
+    }

@@ -1,0 +1,283 @@
+"""Where along an axis support begins: Bayesian bisection, for runs that may lie.
+
+Plain bisection is wrong as soon as one run is flaky. Here each boundary has a probability, each
+result moves it, and the next version tried is the one that promises most. The rates at which
+results mislead are learnt along the way, each side with a Beta prior. The method is that of noisy
+binary search (Burnashev and Zigangirov, 1974; Waeber, Frazier and Henderson, 2013).
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate
+from typing import Literal
+
+from compat.value import Value
+
+Probe = Literal["works", "fails", "untestable", "unanswered"]
+
+# Beta priors over the chance that a run fails, below the boundary and from it on: nearly every
+# result is true, and a version that fails by chance is likelier than one that works by chance.
+FAILS_BELOW = (1.9, 0.1)
+FAILS_FROM = (0.05, 1.95)
+CONFIDENCE = 0.99
+# A version that says the same thing so often, and each time against the boundary, is an exception
+# to it: support need not be monotone. By chance this happens once in 1,000 at a rate of 10 %.
+INSISTENCE = 3
+# How often a version is tried anew after the network or the machine was at fault.
+RETRIES = 2
+# Once a version was seen both to work and to fail, so many times the first budget are allowed.
+# Simulated on 2026-11-23: reds that pass half the time need 45 runs on 71 versions.
+FLAKY_FACTOR = 10
+
+
+class Boundary(Value, frozen=True, kw_only=True):
+    """What a search came to. Numbers are positions on the searched axis, oldest first.
+
+    From `works` on versions work, as far as they were tried; None when none does. `fails` is the
+    nearest tried version below it that fails, None when none below could be tried. `exceptions` are
+    versions that were tried and do the opposite of what their side does. `untestable` cannot be
+    installed, and `unanswered` were lost to the network or the machine: neither moves a boundary.
+    `confidence` is the probability of this boundary among all; `runs` is how many results counted.
+    """
+
+    works: int | None
+    fails: int | None
+    exceptions: tuple[int, ...]
+    untestable: tuple[int, ...]
+    unanswered: tuple[int, ...]
+    flaky: tuple[int, ...]
+    confidence: float
+    runs: int
+    is_decided: bool
+
+
+class BoundarySearch:
+    """The state of one search: ask `next` for a position, try it, tell `observe`, until None."""
+
+    def __init__(
+        self, count: int, weights: Sequence[float] = (), confidence: float = CONFIDENCE
+    ) -> None:
+        """Take how many positions there are, and how likely each is to be the first that works.
+
+        `weights` has `count + 1` numbers, the last for "none works"; without them all are alike.
+        """
+        self.count = count
+        self._weights = tuple(weights) or (1.0,) * (count + 1)
+        self._confidence = confidence
+        # Simulated on 2026-11-23, see tests/search: with 0.99 too many flaky searches end wrong.
+        self._flaky_confidence = 1 - (1 - confidence) / 2
+        self._results: list[list[bool]] = [[] for _ in range(count)]
+        self._faults = [0] * count
+        self._untestable: set[int] = set()
+
+    @property
+    def runs(self) -> int:
+        """How many results counted so far."""
+        return sum(map(len, self._results))
+
+    @property
+    def flaky(self) -> tuple[int, ...]:
+        """The positions that were seen both to work and to fail."""
+        return tuple(i for i, results in enumerate(self._results) if len(set(results)) > 1)
+
+    @property
+    def budget(self) -> int:
+        """How many runs are allowed; it grows when a version turns out to be flaky."""
+        steady = math.ceil(math.log2(self.count + 1)) + 8
+        return steady * (FLAKY_FACTOR if self.flaky or self._view.exceptions else 1)
+
+    def observe(self, position: int, probe: Probe) -> None:
+        """Take the result of a try at a position."""
+        if probe == "untestable":
+            self._untestable.add(position)
+        elif probe == "unanswered":
+            self._faults[position] += 1
+        else:
+            self._results[position].append(probe == "works")
+        self.__dict__.pop("_view", None)
+
+    def next(self) -> int | None:
+        """Return the position to try now; None when the search has ended."""
+        if self.runs >= self.budget or not self._to_try:
+            return None
+        view = self._view
+        # An end or a neighbour that contradicts is tried again before anything is concluded.
+        if self._is_settled:
+            return next((i for i in self._unverified() if i in self._to_try), None)
+        if doubted := self._doubted():
+            return doubted[0]
+        return min(self._to_try, key=view.expected_entropy)
+
+    @property
+    def result(self) -> Boundary:
+        """What the search came to so far."""
+        view = self._view
+        tried = [i for i in self._open if self._results[i]]
+        above = [i for i in tried if i >= view.first and i not in view.exceptions]
+        below = [i for i in tried if i < view.first and i not in view.exceptions]
+        return Boundary(
+            works=above[0] if above else None,
+            fails=below[-1] if below else None,
+            exceptions=tuple(sorted(view.exceptions)),
+            untestable=tuple(sorted(self._untestable)),
+            unanswered=tuple(i for i in range(self.count) if self._is_lost(i)),
+            flaky=self.flaky,
+            confidence=view.confidence,
+            runs=self.runs,
+            is_decided=self._is_settled and not list(self._unverified()),
+        )
+
+    @property
+    def _open(self) -> list[int]:
+        """The positions that have a result or may get one."""
+        return [i for i in range(self.count) if i not in self._untestable and not self._is_lost(i)]
+
+    @property
+    def _to_try(self) -> list[int]:
+        """The positions that may be tried: not where the network failed too often."""
+        return [i for i in self._open if self._faults[i] <= RETRIES]
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether no more runs are needed to name the boundary.
+
+        It is likely enough, or agrees with every version, or lies at an end of the axis whose
+        outermost version has said so often enough: a side of one version has no other to tell how
+        far its results can be trusted, so that its probability hardly grows.
+        """
+        view = self._view
+        needed = self._flaky_confidence if self.flaky else self._confidence
+        if view.confidence >= needed or not self._open:
+            return True
+        if all(set(self._results[i]) == {i >= view.first} for i in self._open):
+            return True  # every version was tried, and none speaks against it
+        oldest, newest = self._open[0], self._open[-1]
+        outermost = oldest if view.first <= oldest else newest if view.first > newest else None
+        if outermost is None:
+            return False
+        results = self._results[outermost]
+        needed_results = INSISTENCE if self.flaky else 1
+        return len(results) >= needed_results and set(results) == {outermost == oldest}
+
+    def _is_lost(self, position: int) -> bool:
+        return not self._results[position] and self._faults[position] > RETRIES
+
+    def _unverified(self) -> Iterator[int]:
+        """Both ends of the likeliest boundary and their outer neighbours, where they were not yet
+        seen to do what their side does.
+        """
+        view = self._view
+        regular = [i for i in self._open if i not in view.exceptions]
+        above = [i for i in regular if i >= view.first]
+        below = [i for i in regular if i < view.first]
+        for position in (*above[:2], *below[:-3:-1]):
+            if (position >= view.first) not in self._results[position]:
+                yield position
+
+    def _doubted(self) -> list[int]:
+        """Positions whose results contradict the likeliest boundary and might be exceptions."""
+        view = self._view
+        return [
+            i
+            for i in self._to_try
+            if i not in view.exceptions
+            and len(set(self._results[i])) == 1
+            and self._results[i][0] is not (i >= view.first)
+            and len(self._results[i]) < INSISTENCE
+        ]
+
+    @cached_property
+    def _view(self) -> "_Posterior":
+        """What the results so far say, with those positions set apart that insist on the
+        opposite.
+        """
+        exceptions: frozenset[int] = frozenset()
+        while True:
+            view = _Posterior(self._results, self._untestable, exceptions, self._weights)
+            insistent = frozenset(
+                i
+                for i, results in enumerate(self._results)
+                if len(results) >= INSISTENCE
+                and len(set(results)) == 1
+                and results[0] is not (i >= view.first)
+            )
+            if insistent <= exceptions:
+                return view
+            # One at a time, the farthest from the boundary first: the others may then agree.
+            farthest = max(insistent - exceptions, key=lambda i: (abs(i - view.first), i))
+            exceptions |= {farthest}
+
+
+class _Posterior:
+    """The probability of each boundary: `first` is the likeliest first position that works."""
+
+    def __init__(
+        self,
+        results: Sequence[Sequence[bool]],
+        untestable: set[int],
+        exceptions: frozenset[int],
+        weights: Sequence[float],
+    ) -> None:
+        self.exceptions = exceptions
+        counted = [() if i in exceptions else position for i, position in enumerate(results)]
+        fails = [position.count(False) for position in counted]
+        works = [position.count(True) for position in counted]
+        # Below and from each boundary on: how many failed, how many worked.
+        fails_below = [0, *accumulate(fails)]
+        works_below = [0, *accumulate(works)]
+        self._below = list(zip(fails_below, works_below, strict=True))
+        self._from = [(fails_below[-1] - f, works_below[-1] - w) for f, w in self._below]
+        # Boundaries with only untestable positions between them are one: no run can tell them
+        # apart. The weight stands at the first of them that can be tried.
+        merged = list(weights)
+        for position in sorted(untestable):
+            merged[position + 1] += merged[position]
+            merged[position] = 0.0
+        logs = [
+            math.log(weight)
+            + _log_marginal(FAILS_BELOW, *below)
+            + _log_marginal(FAILS_FROM, *above)
+            if weight > 0
+            else -math.inf
+            for weight, below, above in zip(merged, self._below, self._from, strict=True)
+        ]
+        highest = max(logs)
+        masses = [math.exp(log - highest) for log in logs]
+        total = sum(masses)
+        self.masses = [mass / total for mass in masses]
+        self.first = max(range(len(masses)), key=self.masses.__getitem__)
+        self.confidence = self.masses[self.first]
+
+    def expected_entropy(self, position: int) -> float:
+        """How uncertain the boundary will be after another try at that position, on average."""
+        fail_masses = [
+            mass * _chance(FAILS_FROM, *self._from[k])
+            if position >= k
+            else mass * _chance(FAILS_BELOW, *self._below[k])
+            for k, mass in enumerate(self.masses)
+        ]
+        work_masses = [mass - failed for mass, failed in zip(self.masses, fail_masses, strict=True)]
+        return _weighted_entropy(fail_masses) + _weighted_entropy(work_masses)
+
+
+def _log_marginal(prior: tuple[float, float], fails: int, works: int) -> float:
+    """The logarithm of the chance of a series of results whose rate has that Beta prior."""
+    return _log_beta(prior[0] + fails, prior[1] + works) - _log_beta(*prior)
+
+
+def _log_beta(a: float, b: float) -> float:
+    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+
+
+def _chance(prior: tuple[float, float], fails: int, works: int) -> float:
+    """The chance that the next run fails, after these results."""
+    return (prior[0] + fails) / (sum(prior) + fails + works)
+
+
+def _weighted_entropy(masses: Sequence[float]) -> float:
+    """The entropy of the normalised masses, in nats, times their sum."""
+    total = sum(masses)
+    if total <= 0:
+        return 0.0
+    return -sum(mass * math.log(mass / total) for mass in masses if mass > 0)

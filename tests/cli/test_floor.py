@@ -1,0 +1,119 @@
+"""`compat floor`: what the records know is not run again, and what is run moves the boundary."""
+
+import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from conftest import Remember
+from packaging.version import Version
+from support.ran import Run
+
+from compat.cli.options import workspace_of
+from compat.fleet.floor import FloorAnswer, FloorQuestion, boundary_of
+
+QUESTION = FloorQuestion(
+    axis="python", others={"dep": Version("1"), "demo": Version("1.0")}, recipe="fresh"
+)
+ASKED = ("--axis", "python", "--at", "dep=1", "--at", "demo=1.0", "--recipe", "fresh")
+CELLS = ("py3.8-dep1-demo1.0", "py3.11-dep1-demo1.0")
+
+
+@pytest.fixture
+def locked(run: Run) -> None:
+    """Both cells of the question have a lock."""
+    run("discover", "demo", "--write")
+    assert run("lock", "demo", *CELLS).code == 0
+
+
+@pytest.mark.usefixtures("locked")
+class TestFromTheRecords:
+    def test_where_all_work_the_oldest_is_the_lowest(self, run: Run, remember: Remember) -> None:
+        remember(*CELLS)
+        ran = run("floor", "demo", *ASKED)
+        assert ran.code == 0, ran.err
+        assert "python 3.8 is the lowest that works" in ran.out
+        assert "0 runs and 2 earlier results" in ran.err
+
+    def test_a_failure_below_is_named(self, run: Run, remember: Remember) -> None:
+        remember(CELLS[0], outcome="import-fail:missing-module(demo)")
+        remember(CELLS[1])
+        ran = run("floor", "demo", *ASKED, "--json")
+        data = json.loads(ran.out)["data"]
+        assert (data["works"], data["fails"], data["runs"]) == (CELLS[1], CELLS[0], 0)
+        assert data["is_decided"]
+        assert "missing-module(demo)" in data["because"][CELLS[0]]
+
+    def test_where_none_works_it_says_so(self, run: Run, remember: Remember) -> None:
+        remember(*CELLS, outcome="import-fail:missing-module(demo)")
+        ran = run("floor", "demo", *ASKED)
+        assert ran.code == 1
+        assert "no version of python works" in ran.out
+
+
+@pytest.mark.usefixtures("locked")
+class TestByRunning:
+    def answer(
+        self, root: Path, remember: Remember, outcomes: Mapping[str, list[str]]
+    ) -> FloorAnswer:
+        """What comes of it when each run of a cell takes the next of its outcomes."""
+        left = {cell: list(each) for cell, each in outcomes.items()}
+        self.tried: list[str] = []
+        self.said: list[str] = []
+
+        def run_cell(cell: str) -> Mapping[str, str]:
+            self.tried.append(cell)
+            outcome = left[cell].pop(0) if len(left[cell]) > 1 else left[cell][0]
+            if outcome == "nothing":
+                return {}
+            remember(cell, outcome=outcome)
+            return {cell: outcome}
+
+        workspace = workspace_of("demo", root)
+        stop = threading.Event()
+        return boundary_of(workspace, QUESTION, run_cell, self.said.append, stop.is_set)
+
+    def test_both_ends_are_run_and_recorded(self, root: Path, remember: Remember) -> None:
+        broken = "import-fail:missing-module(demo)"
+        answer = self.answer(root, remember, {CELLS[0]: [broken], CELLS[1]: ["pass"]})
+        assert (answer.boundary.works, answer.boundary.fails) == (1, 0)
+        assert answer.boundary.is_decided
+        assert set(self.tried) == set(CELLS)
+        assert len(workspace_of("demo", root).runs) == 2
+
+    def test_a_network_that_fails_moves_no_floor(self, root: Path, remember: Remember) -> None:
+        answer = self.answer(
+            root, remember, {CELLS[0]: ["install-fail:network(dep)"], CELLS[1]: ["pass"]}
+        )
+        assert answer.boundary.fails is None
+        assert answer.boundary.unanswered == (0,)
+
+    def test_a_cell_that_never_ran_has_no_answer(self, root: Path, remember: Remember) -> None:
+        answer = self.answer(root, remember, {CELLS[0]: ["nothing"], CELLS[1]: ["nothing"]})
+        assert answer.boundary.works is None
+        assert answer.boundary.unanswered == (0, 1)
+        assert answer.cells_run == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--axis", "nope"), "no axis 'nope'"),
+        (("--axis", "python"), "no version of dep and demo"),
+        (("--axis", "python", "--at", "dep"), "is not AXIS=VERSION"),
+        (("--axis", "python", "--at", "dep=x.y", "--at", "demo=1.0"), "--at"),
+        (("--axis", "python", "--at", "dep=9", "--at", "demo=1.0"), "has no version 9"),
+        (
+            ("--axis", "python", "--at", "python=3.8", "--at", "dep=1", "--at", "demo=1.0"),
+            "searched",
+        ),
+        ((*ASKED[:-1], "newest"), "is not one of fresh, dated, relaxed"),
+    ],
+)
+def test_a_wrong_question_is_one_line(run: Run, words: tuple[str, ...], message: str) -> None:
+    run("discover", "demo", "--write")
+    ran = run("floor", "demo", *words)
+    assert ran.code == 2
+    assert message in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
