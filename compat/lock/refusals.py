@@ -43,9 +43,9 @@ _UV = (
     _pattern("yanked", r"REQ was yanked"),
     _pattern(
         "no-artifact",
-        rf"only {_WORD}{_SPEC} is available and (?:{_WORD}{_SPEC} depends on|you require) REQ",
+        rf"only {_WORD}{_SPEC} is available and (?:{_WORD}{_SPEC} depends? on|you require) REQ",
     ),
-    _pattern("conflict", r"depends on REQ"),
+    _pattern("conflict", r"depends? on REQ"),
     _pattern(
         "no-artifact",
         r"only the following versions of (?P<name>[\w.-]+) are available:.*? you require"
@@ -77,12 +77,12 @@ _PIP_SET_UP = re.compile(r"installing (?:build|backend) dependencies")
 _PIP_IGNORED = re.compile(
     r"versions that require a different python version: (?P<versions>.*?)(?: ERROR:|$)"
 )
-_DEPENDENT = re.compile(rf"({_WORD}){_SPEC} depends on")
+_DEPENDENT = re.compile(rf"({_WORD}){_SPEC} depends? on")
 # What uv concludes, up to its next fact.
 _CONCLUSION = re.compile(r",? we can conclude.*?(?= (?:And )?[Bb]ecause |$)")
 _DEMANDS = (
     re.compile(rf"(?P<who>you require )(?:{_WORD}{_SPEC} and )?(?P<name>{_WORD})(?P<what>{_SPEC})"),
-    re.compile(rf"(?P<who>{_WORD}{_SPEC} depends on )(?P<name>{_WORD})(?P<what>{_SPEC})"),
+    re.compile(rf"(?P<who>{_WORD}{_SPEC} depends? on )(?P<name>{_WORD})(?P<what>{_SPEC})"),
 )
 _HIDDEN = re.compile(r"`([\w.-]+)` was filtered by `exclude-newer")
 _WHEELS_ONLY = re.compile(r"Wheels are required for `([\w.-]+)`")

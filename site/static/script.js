@@ -153,7 +153,7 @@
     });
     if (!row) return { row, changes: [] };
     const changes = unmet(row, asked, table).map(({ axis, number, place }) => `use ${axis.label} ${row.versions[number]} (${table.sentences[table.refusals[number][place]]})`);
-    return { row, changes: [...(admitted(row, asked) ? [] : ["with changed dependency pins"]), ...changes, ...lacking(row, asked, table).map((need) => `without ${need}`)] };
+    return { row, changes: [...(admitted(row, asked) ? [] : [asked.pins]), ...changes, ...lacking(row, asked, table).map((need) => `without ${need}`)] };
   };
 
   // Versions as the form has them: of `2.9.3` the series 2.9, where it has no 2.9.3.
@@ -229,7 +229,7 @@
       const isPrinted = !asked.need.length && asked.goal === first && texts.length < 3 && !fields.some((field) => field.value && "subject" in field.dataset);
       if (isPrinted && (texts.length < 2 || fields[0].value)) return { address: texts.length ? `${root}${coded(texts.join("-"))}/` : root, changes: [] };
       const table = (await json(form.dataset.table)).advice;
-      const { row, changes } = ranked(table, { ...asked, goal: asked.goal || table.goals[0] });
+      const { row, changes } = ranked(table, { ...asked, pins: form.dataset.pins, goal: asked.goal || table.goals[0] });
       return row ? { address: `${root}${coded(row.id)}/`, changes } : { address: root, changes: [] };
     };
     const respond = async (wrong = [], recognised = "") => {

@@ -2,17 +2,17 @@
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from conftest import Remember
 from packaging.version import Version
 from support.ran import Run
 
 from compat.cli.options import workspace_of
 from compat.fleet.floor import FloorAnswer, FloorQuestion, boundary_of
 
+Remember = Callable[..., None]
 QUESTION = FloorQuestion(
     axis="python", others={"dep": Version("1"), "demo": Version("1.0")}, recipe="fresh"
 )

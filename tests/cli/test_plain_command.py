@@ -107,7 +107,7 @@ def test_show_knows_a_cell_that_was_asked_about_and_never_run(run: Run) -> None:
     run("discover", "demo", "--write")
     run("lock", "demo", "--plain")
     ran = run("show", "demo", GONE)
-    assert (ran.code, ran.out.splitlines()[0].split(",")[0]) == (0, f"{GONE}: infeasible")
+    assert (ran.code, ran.out.splitlines()[0].split(",")[0]) == (0, f"{GONE}: ruled out")
     assert "a plain install today: refused (asked on " in ran.out
     (row,) = run("show", "demo", GONE, "--json").json["data"]["cells"]
     assert row["verdict"] == "infeasible"

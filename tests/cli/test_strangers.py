@@ -58,7 +58,7 @@ def test_a_site_of_somebody_else_holds_no_address_of_this_repository(
             "charts",
             "schedule",
         ),
-        *("proposals", "reliability"),
+        *("proposals", "reliability", "plain", "search", "build", "embed"),
     }
 
 

@@ -63,7 +63,7 @@ def test_pages_that_show_data_have_one_and_others_none(links: dict[str, list[str
     for path, found in links.items():
         kind = path.removesuffix("index.html").split("/")
         expected = kind[0] == "demo" and (
-            kind[1] in ("cell", "grid") or (kind[1] in ("cap", "release") and kind[2])
+            kind[1] in ("cell", "grid", "plain") or (kind[1] in ("cap", "release") and kind[2])
         )
         if found or kind[2:3] not in (["latest"], ["oldest"]):
             assert len(found) == bool(expected), path

@@ -13,6 +13,7 @@ from compat.site.edition import MatrixReport
 from compat.site.pages.advice_view import GOAL_WORDS, answer_path
 from compat.site.pages.place_view import View
 from compat.site.paths import SIGNS, api_path
+from compat.site.wording import RECIPE_WORDS
 
 # What the form says of a version that is no coordinate; `$version` is what was asked for.
 _NEWER = Template("$label $$version is not in this matrix: the newest is $newest$why.")
@@ -45,7 +46,8 @@ class QuestionField(View, frozen=True):
 class QuestionForm(View, frozen=True):
     """The form of a matrix: its fields, where its answers are, and what a script answers from.
 
-    `unknown` says that the matrix has nothing of a name, which is `$name` in it. `needs` and
+    `unknown` says that the matrix has nothing of a name, which is `$name` in it; `pins` that an
+    answer is not as published. `needs` and
     `goals` are asked only where `is_whole`.
     """
 
@@ -55,6 +57,7 @@ class QuestionForm(View, frozen=True):
     table_path: str
     signs_path: str
     unknown: str
+    pins: str
     is_whole: bool
     needs: tuple[tuple[str, str], ...]
     goals: tuple[tuple[str, str], ...]
@@ -77,6 +80,7 @@ def question(
         answers=answer_path(report, {}),
         table_path=api_path(report.name, "advise"),
         signs_path=SIGNS,
+        pins=RECIPE_WORDS["relaxed"],
         unknown=f"$name is not a part of this matrix, which has {known}.",
         is_whole=is_whole,
         needs=tuple(
