@@ -446,8 +446,8 @@ def _by_table(table: AdviceTable, request: Request) -> str | None:
             for axis in off
         )
         lacking = sum(need in lacks or need not in table.capabilities for need in request.needs)
-        partly = 0 if request.needs or request.goal == "closest" else row.tier  # type: ignore[attr-defined]
-        refused = request.goal == "published" and row.recipe == "relaxed"  # type: ignore[attr-defined]
-        return int(refused), lacking, len(off), steps, partly, getattr(row.rank, request.goal)  # type: ignore[attr-defined]
+        partly = 0 if request.needs or request.goal == "closest" else row.tier
+        refused = request.goal == "published" and row.recipe == "relaxed"
+        return int(refused), lacking, len(off), steps, partly, getattr(row.rank, request.goal)
 
     return min(table.rows, key=order).id if table.rows else None

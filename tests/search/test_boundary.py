@@ -27,7 +27,7 @@ def answer(works: bool) -> Probe:
 @pytest.mark.parametrize("count", [1, 2, 3, 19, 71])
 def test_wherever_support_begins_it_is_found_and_both_sides_were_tried(count: int) -> None:
     for first in range(count + 1):
-        boundary = searched(count, lambda i, first=first: answer(i >= first))  # type: ignore[misc]
+        boundary = searched(count, lambda i, first=first: answer(i >= first))
         assert boundary.is_decided
         assert boundary.works == (first if first < count else None)
         assert boundary.fails == (first - 1 if first else None)
@@ -36,7 +36,7 @@ def test_wherever_support_begins_it_is_found_and_both_sides_were_tried(count: in
 
 def test_it_takes_few_runs() -> None:
     # The table of plain and Bayesian bisection for 71 versions: 10.6 runs and both ends: 12.6.
-    runs = [searched(71, lambda i, k=k: answer(i >= k)).runs for k in range(72)]  # type: ignore[misc]
+    runs = [searched(71, lambda i, k=k: answer(i >= k)).runs for k in range(72)]
     assert mean(runs) <= 12.6 * 1.2
 
 
@@ -86,7 +86,7 @@ def test_with_holes_and_versions_that_cannot_be_installed_it_claims_only_what_ho
         tested = [i for i in range(30) if i not in untestable]
         boundary = searched(
             30,
-            lambda i, truth=truth, untestable=untestable: (  # type: ignore[misc]
+            lambda i, truth=truth, untestable=untestable: (
                 "untestable" if i in untestable else answer(truth[i])
             ),
         )

@@ -11,7 +11,8 @@ from compat.site.encode import fit
 from compat.site.paths import cell_page, download_path
 from compat.site.status import style_of
 
-# A spreadsheet takes a text that begins so for a formula: https://owasp.org/www-community/attacks/CSV_Injection
+# A spreadsheet takes a text that begins so for a formula:
+# https://owasp.org/www-community/attacks/CSV_Injection
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
