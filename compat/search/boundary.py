@@ -157,8 +157,7 @@ class BoundarySearch:
         if outermost is None:
             return False
         results = self._results[outermost]
-        needed_results = INSISTENCE if self.flaky else 1
-        return len(results) >= needed_results and set(results) == {outermost == oldest}
+        return len(results) >= INSISTENCE and set(results) == {outermost == oldest}
 
     def _is_lost(self, position: int) -> bool:
         return not self._results[position] and self._faults[position] > RETRIES
