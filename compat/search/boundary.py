@@ -99,15 +99,15 @@ class BoundarySearch:
 
     def next(self) -> int | None:
         """Return the position to try now; None when the search has ended."""
-        if self.runs >= self.budget or not self._to_try:
+        to_try = self._to_try
+        if self.runs >= self.budget or not to_try:
             return None
-        view = self._view
         # An end or a neighbour that contradicts is tried again before anything is concluded.
         if self._is_settled:
-            return next((i for i in self._unverified() if i in self._to_try), None)
+            return next((i for i in self._unverified() if i in to_try), None)
         if doubted := self._doubted():
             return doubted[0]
-        return min(self._to_try, key=view.expected_entropy)
+        return min(to_try, key=self._view.expected_entropy)
 
     @property
     def result(self) -> Boundary:

@@ -2,12 +2,11 @@
 alike; and the tested combination that works instead.
 """
 
-from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from compat.advise.answer import Advisor
 from compat.advise.proof import TestedCombination
-from compat.advise.request import Request, Want
+from compat.advise.request import Request, exactly
 from compat.results.plain_installs import PlainCause, PlainInstall, PlainState
 from compat.run.outcome import Failed, parse_outcome
 from compat.site.status import STYLES, StatusStyle
@@ -118,8 +117,6 @@ def works_instead(advisor: Advisor, install: PlainInstall) -> TestedCombination 
     matrix = advisor.snapshot.matrix
     asked = {matrix.interpreters.name: install.python, matrix.subject: install.release}
     wants = tuple(
-        Want(axis=axis, specifier=SpecifierSet(f"=={Version(asked[axis.name])}"))
-        for axis in matrix.axes
-        if axis.name in asked
+        exactly(axis, Version(asked[axis.name])) for axis in matrix.axes if axis.name in asked
     )
     return next(iter(advisor.fitting(Request(wants=wants))), None)
