@@ -80,8 +80,9 @@ def hard(session: nox.Session) -> None:
     often, pytest = {"COMPAT_KILLS": "1000", "COMPAT_EXAMPLES": "300"}, ("pytest", "-n", "2")
     session.run(*pytest, "tests/results/test_writers.py", "tests/cli/test_generated.py", env=often)
     session.run(*pytest, "--count", "20", "tests/run/test_supervise_orphans.py")
-    hostile = ("tests/run/test_hostile_cells.py", "tests/zoo")
+    hostile = ("tests/run/test_hostile_cells.py", "tests/run/test_hostile_archives.py")
     session.run(*pytest, "--count", "3", *hostile, *session.posargs)
+    session.run(*pytest, "tests/zoo", *session.posargs, env={"COMPAT_LEVELS": "L3 L2 L1"})
 
 
 @nox.session

@@ -25,9 +25,18 @@ def kill(folder: Path, times: int, seed: int) -> None:
         child = os.fork()
         if child == 0:
             _write_for_ever(folder, number)
-        time.sleep(chance.random() * 0.05)
+        # After so many records of its own, not after so much time: a loaded machine gives it none.
+        _wait_for_notes(folder / "acknowledged", chance.randrange(4))
+        time.sleep(chance.random() * 0.01)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+
+
+def _wait_for_notes(notes: Path, count: int) -> None:
+    """Wait until the file is longer by that many lines of a digest."""
+    longer = (notes.stat().st_size if notes.exists() else 0) + count * 65
+    while count and (not notes.exists() or notes.stat().st_size < longer):
+        time.sleep(0.0005)
 
 
 def _write_for_ever(folder: Path, number: int) -> None:

@@ -2,119 +2,23 @@
 to.
 """
 
-import dataclasses
-import datetime
-import hashlib
 import io
 import re
-import sys
-import threading
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from packaging.version import Version
 from support.hostile import allowed
-from support.zoo import pytest_and_its_needs, wheel
+from support.lair import Lair
+from support.zoo import pytest_and_its_needs
 
-from compat.declare.matrix import Suite
-from compat.index.settings import IndexSettings
-from compat.lock.lockfile import Inputs, Lock, Pin
-from compat.run.cell_run import CellRun
 from compat.run.classify import classify
 from compat.run.evidence import Evidence, Isolation
-from compat.run.interpreter import bytecode_of
-from compat.run.job import Bench, Job
 
-THEN = datetime.datetime(2026, 11, 22, tzinfo=datetime.timezone.utc)
 LEVELS: tuple[Isolation, ...] = ("L3", "L2", "L1")
-PYTHON = Version(".".join(map(str, sys.version_info[:3])))
 RED = "import animal\n\ndef test_red():\n    assert False, 'this is red'\n"
 GREEN = "import animal\n\ndef test_green():\n    assert animal.ALIVE\n"
-
-
-@dataclasses.dataclass
-class Lair:
-    """A cache that several cells share, one after the other, and a folder of wheels."""
-
-    folder: Path
-    level: Isolation
-    tools: list[tuple[str, str, bytes]]
-    runs: int = 0
-
-    def run(
-        self,
-        files: dict[str, str],
-        suite: dict[str, str],
-        spoiled: str = "",
-        before: dict[str, str] | None = None,
-    ) -> Evidence:
-        """Run a suite with a package that has these files, and return the evidence.
-
-        The hash after the text `spoiled` in its RECORD is made a wrong one. With `before`, the
-        files of another package, that one is installed first, and this one by a command of its own.
-        """
-        self.runs += 1
-        home = self.folder / f"run{self.runs}"
-        # One folder of wheels for all runs: the installer's cache knows a wheel by its place.
-        name, links, tests = f"lair{self.runs}", self.folder / "links", home / "suite"
-        for place in (links, tests):
-            place.mkdir(parents=True, exist_ok=True)
-        made = wheel(name, "1.0", {"animal.py": "ALIVE = True\n", **files}, [])
-        if spoiled:
-            made = with_wrong_hash(made, f"{name}-1.0.dist-info/RECORD", spoiled)
-        wheels = [*self.tools, (name, "1.0", made)]
-        if before is not None:
-            wheels.append(
-                (f"before{self.runs}", "1.0", wheel(f"before{self.runs}", "1.0", before, []))
-            )
-        pins = []
-        for package, version, content in wheels:
-            file = links / f"{package}-{version}-py3-none-any.whl"
-            if not file.exists():
-                file.write_bytes(content)
-            digest = hashlib.sha256(content).hexdigest()
-            pins.append(
-                Pin(name=package.replace("_", "-"), version=Version(version), hashes=(digest,))
-            )
-        for path, text in suite.items():
-            (tests / path).write_text(text, encoding="utf-8")
-        given = next(pin for pin in pins if pin.name == name) if before is not None else None
-        inputs = Inputs(
-            cell="cell", python=PYTHON, platform="", requirements=(f"{name}==1.0",),
-            injected_pin=given, install_as_python=PYTHON if given is not None else None,
-        )  # fmt: skip
-        job = Job(
-            matrix="lair",
-            cell="cell",
-            subject=name,
-            module="animal",
-            suite=Suite(path="suite", seconds=60),
-            lock=Lock(
-                inputs=inputs, pins=tuple(sorted(pins, key=lambda pin: pin.name)), tool="made"
-            ),
-            suite_folder=str(tests),
-            links=str(links),
-        )
-        return CellRun(job, self.bench(home), THEN, threading.Event()).run()
-
-    def bench(self, home: Path) -> Bench:
-        tag, magic = bytecode_of(sys.executable)
-        sandbox = self.folder / "sandbox"
-        (sandbox / "uv").mkdir(parents=True, exist_ok=True)
-        return Bench(
-            worker=f"worker-{self.runs}",
-            evidence=str(home / "evidence"),
-            bytecode=str(self.folder / "bytecode"),
-            sandbox=str(sandbox),
-            python=sys.executable,
-            tag=tag,
-            magic=magic,
-            level=self.level,
-            index=IndexSettings(index_url="http://127.0.0.1:9/"),
-            host="linux-x86_64-1cpu-1gb",
-            variables=(("PATH", "/usr/bin:/bin"), ("UV_CACHE_DIR", str(sandbox / "uv"))),
-        )
 
 
 @pytest.fixture(scope="module")
@@ -131,17 +35,26 @@ def lair(
     return Lair(tmp_path, request.param, tools)
 
 
-def with_wrong_hash(content: bytes, record: str, after: str) -> bytes:
-    """Return the wheel with a hash in its RECORD that no file has."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(content)) as before, zipfile.ZipFile(packed, "w") as archive:
-        for name in before.namelist():
-            text = before.read(name).decode()
-            archive.writestr(
-                name, re.sub(f"({re.escape(after)}).{{43}}", rf"\g<1>{'A' * 43}", text)
-            )
-            assert name != record or "A" * 43 in archive.read(name).decode()
-    return packed.getvalue()
+def wrong_hash(after: str) -> Callable[[str, bytes], bytes]:
+    """Return what makes a wheel with a hash in its RECORD, the one after the text, that no file
+    has.
+    """
+
+    def remade(name: str, content: bytes) -> bytes:
+        packed, record = io.BytesIO(), f"{name}-1.0.dist-info/RECORD"
+        with (
+            zipfile.ZipFile(io.BytesIO(content)) as before,
+            zipfile.ZipFile(packed, "w") as archive,
+        ):
+            for path in before.namelist():
+                text = before.read(path).decode()
+                archive.writestr(
+                    path, re.sub(f"({re.escape(after)}).{{43}}", rf"\g<1>{'A' * 43}", text)
+                )
+                assert path != record or "A" * 43 in archive.read(path).decode()
+        return packed.getvalue()
+
+    return remade
 
 
 def outcome(evidence: Evidence) -> str:
@@ -238,7 +151,7 @@ class TestOneCellAndTheNext:
     def test_what_a_wheel_has_beside_its_record_is_told_and_does_not_stop_it(
         self, lair: Lair
     ) -> None:
-        evidence = lair.run({}, {"test_a.py": GREEN}, spoiled="animal.py,sha256=")
+        evidence = lair.run({}, {"test_a.py": GREEN}, remade=wrong_hash("animal.py,sha256="))
         assert outcome(evidence) == "pass"
         assert evidence.misrecorded == ("lair1==1.0: animal.py",)
         assert len(list((lair.folder / "sandbox" / "misrecorded").iterdir())) == 1

@@ -1,0 +1,96 @@
+"""Wheels whose archive is the attack: nothing of them leaves the cell's environment."""
+
+import base64
+import hashlib
+import io
+import stat
+import zipfile
+from pathlib import Path
+
+import pytest
+from support.hostile import allowed
+from support.lair import Lair
+from support.zoo import pytest_and_its_needs
+
+from compat.run.classify import classify
+
+GREEN = "import animal\n\ndef test_green():\n    assert animal.ALIVE\n"
+REGULAR = stat.S_IFREG | 0o644
+MARK = "escaped.txt"
+# Path, content and mode of an entry.
+Entry = tuple[str, bytes, int]
+
+
+def _zip_with_a_way_out() -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(f"../{MARK}", "x")
+    return packed.getvalue()
+
+
+KINDS: dict[str, tuple[Entry, ...]] = {
+    "parent": ((f"../../../../{MARK}", b"x", REGULAR),),
+    "absolute": ((f"{{outside}}/{MARK}", b"x", REGULAR),),
+    "link-out": (
+        ("out", b"{outside}", stat.S_IFLNK | 0o777),
+        (f"out/{MARK}", b"x", REGULAR),
+    ),
+    "link-to-a-file": (("animal.pyc", b"/etc/passwd", stat.S_IFLNK | 0o777),),
+    "device": (("device", b"", stat.S_IFCHR | 0o666),),
+    "pipe": (("pipe", b"", stat.S_IFIFO | 0o666),),
+    "duplicate": (("animal.py", b"ALIVE = False\n", REGULAR),),
+    "case": (("Animal.py", b"ALIVE = False\n", REGULAR),),
+    "nested": (("inner.zip", _zip_with_a_way_out(), REGULAR),),
+    "data-parent": (("{name}-1.0.data/data/../../../../../" + MARK, b"x", REGULAR),),
+    "bomb": (("zeros", bytes(150 << 20), REGULAR),),
+    "entries": tuple((f"entries/{number}", b"", REGULAR) for number in range(5_000)),
+}
+
+# The installer refuses these whole, and a limit or a hash in RECORD the others. What is not here is
+# installed without its hostile entry, or with it as a plain file of the environment.
+REFUSED = {
+    "link-out": "install-fail:error",
+    "duplicate": "install-fail:error",
+    "bomb": "install-fail:disk",
+}
+
+
+def with_entries(name: str, content: bytes, kind: str, outside: Path) -> bytes:
+    """Return the wheel with the entries of a kind, each of them in its RECORD."""
+    packed, record = io.BytesIO(), f"{name}-1.0.dist-info/RECORD"
+    with (
+        zipfile.ZipFile(io.BytesIO(content)) as before,
+        zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
+        lines = before.read(record).decode()
+        for path in before.namelist():
+            if path != record:
+                archive.writestr(path, before.read(path))
+        for path, data, mode in KINDS[kind]:
+            entry = zipfile.ZipInfo(path.replace("{outside}", str(outside)).replace("{name}", name))
+            entry.create_system, entry.external_attr = 3, mode << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            held = data.replace(b"{outside}", str(outside).encode())
+            archive.writestr(entry, held)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(held).digest()).rstrip(b"=").decode()
+            lines += f"{entry.filename},sha256={digest},{len(held)}\n"
+        archive.writestr(record, lines)
+    return packed.getvalue()
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_of_a_hostile_archive_is_written_outside_the_environment(
+    kind: str, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    lair = Lair(tmp_path / "lair", allowed()[0], pytest_and_its_needs(), disk_mb=100)
+    evidence = lair.run(
+        {},
+        {"test_a.py": GREEN},
+        remade=lambda name, content: with_entries(name, content, kind, outside),
+    )
+    assert list(outside.iterdir()) == []
+    assert list(tmp_path.rglob(MARK)) == []
+    assert str(classify(evidence)).startswith(REFUSED.get(kind, "pass"))
