@@ -228,9 +228,7 @@ class TestFlaky:
         # Eight equal attempts come once in 128 times, 0.8 %; 1,000 worlds with seeds of their own.
         def attempts(seed: int, share: float) -> list[str]:
             chance = random.Random(seed)
-            return [
-                "test-fail:error(sum)" if chance.random() < share else "pass" for _ in range(8)
-            ]
+            return ["test-fail:error(sum)" if chance.random() < share else "pass" for _ in range(8)]
 
         worlds = {share: [attempts(seed, share) for seed in range(1000)] for share in (0.5, 0.05)}
         flaky = {
