@@ -85,6 +85,7 @@ EDGES = {
     "compat/run/processes.py": {"os", "time"},
     "compat/run/meter.py": {"os", "pathlib", "time"},
     "compat/run/supervise.py": {"os", "pathlib", "subprocess", "tempfile", "time"},
+    "compat/results/clause_file.py": {"pathlib"},
     "compat/results/record_files.py": {"os", "pathlib"},
     "compat/results/intake.py": {"os", "pathlib"},
     "compat/results/index.py": {"pathlib", "sqlite3"},

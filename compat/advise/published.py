@@ -25,7 +25,7 @@ def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
     command = f"pip install {' '.join(_pin(axis, cell) for axis in snapshot.matrix.packages)}"
     fresh = cell.id.partition("+")[0]
     entry, install = snapshot.by_id.get(fresh), plain_by_cell(snapshot).get(fresh)
-    if install is not None and install.ground in ("resolver", "same-pin"):
+    if install is not None and install.ground in ("resolver", "clause"):
         return _as_resolved(command, install)
     kind = "unknown" if entry is None else entry.verdict.kind
     if entry is None or kind == "unknown":

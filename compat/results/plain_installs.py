@@ -29,7 +29,7 @@ PlainState = Literal[
     "not-admitted",
     "not-asked",
 ]
-PlainGround = Literal["run", "resolver", "same-pin", "metadata", "none"]
+PlainGround = Literal["run", "resolver", "clause", "metadata", "none"]
 PLAIN_STATES: tuple[PlainState, ...] = get_args(PlainState)
 _RAN: dict[Kind, PlainState] = {
     "works": "works",
@@ -46,7 +46,7 @@ class PlainInstall(StrictValue, frozen=True, kw_only=True):
     `outcome` is what the run, the resolver or the plan came to, `locked` where packages were found,
     empty where nobody asked; `because` says it in one sentence. `on` is the day of the run or of
     the resolver's answer; null for what metadata says. `ground` is where it is known from;
-    `witness` the cell that was asked where it was another one with the same pin, else empty.
+    `witness` the cell that was asked where it was another one with the same conflict, else empty.
     """
 
     release: str
@@ -205,10 +205,10 @@ def _of_answer(install: PlainInstall, answer: PlainAnswer) -> PlainInstall:
 def _of_refusal(install: PlainInstall, refusal: KnownRefusal) -> PlainInstall:
     return replace(
         install,
-        state="refused",
+        state="needs-build" if is_spurious(refusal.outcome) else "refused",
         outcome=str(refusal.outcome),
         because=refusal.sentence,
         on=refusal.on,
-        ground="same-pin",
+        ground="clause",
         witness=refusal.witness,
     )

@@ -269,6 +269,8 @@ def _untested(cell: str, obstacle: Obstacle | None, refusal: KnownRefusal | None
     if obstacle is not None:
         reasons = (obstacle.because,) if refusal is None else (obstacle.because, refusal.sentence)
         return Verdict(cell=cell, kind="infeasible", evidence="declared", reasons=reasons)
+    if refusal is not None and is_spurious(refusal.outcome):
+        return Verdict(cell=cell, kind="unknown", evidence="none", reasons=(refusal.sentence,))
     if refusal is not None:
         return Verdict(
             cell=cell,

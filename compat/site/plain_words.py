@@ -108,8 +108,9 @@ def plain_line(install: PlainInstall) -> str:
     on = ""
     if install.on is not None:
         on = f" ({'tested' if install.ground == 'run' else 'asked'} on {install.on})"
-    by_pin = f" Known from {install.witness}, which has the same pin." if install.witness else ""
-    return f"{word}{on}: {reason}{by_pin}"
+    witness = install.witness
+    inferred = f" Inferred from {witness}, which has the same conflict." if witness else ""
+    return f"{word}{on}: {reason}{inferred}"
 
 
 def works_instead(advisor: Advisor, install: PlainInstall) -> TestedCombination | None:

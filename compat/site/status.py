@@ -10,6 +10,7 @@ from compat.results.run_group import Kind
 from compat.results.snapshot import Entry
 from compat.results.state_words import BRIEF_WORDS, STATE_WORDS, is_refused
 from compat.results.verdict import Verdict
+from compat.run.outcome import is_spurious
 from compat.value import Value
 
 State = Literal[
@@ -131,7 +132,7 @@ def is_admitted(entries: Iterable[Entry]) -> bool:
         entry.planned
         and entry.cell.recipe == "fresh"
         and entry.obstacle is None
-        and entry.refusal is None
+        and (entry.refusal is None or is_spurious(entry.refusal.outcome))
         for entry in entries
     )
 
