@@ -13,6 +13,7 @@ import msgspec
 from packaging.version import Version
 
 from compat.declare.matrix import InterpreterAxis, Matrix
+from compat.declare.suite_table import Tier
 from compat.files import read, read_if_there, write
 from compat.fleet.batch import (
     Batch,
@@ -110,9 +111,11 @@ def planned(workspace: Workspace, here: frozenset[Version] | None = None) -> Pla
     return plan(workspace.matrix, workspace.catalogue, here)
 
 
-def chosen(workspace: Workspace, patterns: Sequence[str] = (), quick: bool = False) -> CellsToRun:
+def chosen(
+    workspace: Workspace, patterns: Sequence[str] = (), quick: bool = False, tier: Tier = "full"
+) -> CellsToRun:
     """Due: choose the cells to run: those that are named, the quick ones, or all that are due."""
-    return choose(workspace, patterns, quick)
+    return choose(workspace, patterns, quick, tier)
 
 
 def chosen_within(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunPlan:

@@ -15,6 +15,7 @@ from compat.declare.capabilities import Described, described, helper_ids
 from compat.declare.load import Declared, load
 from compat.declare.matrix import Matrix
 from compat.declare.suite import suite_faults
+from compat.declare.suite_table import TIERS, Tier
 from compat.errors import DeclarationError, Fault, UsageError
 from compat.files import read, read_if_there, write
 from compat.index.discover import catalogue_notes, discover
@@ -376,13 +377,13 @@ class Workspace:
         return verdict(cell, self.runs.get(cell, ()), self.context, lock_digest=lock_digest)
 
     @cached_property
-    def durations(self) -> Durations:
-        """How long cells take, from all their runs."""
-        return Durations(
-            (cell, rows)
-            for cell_id, rows in self.runs.items()
-            if (cell := self._parsed(cell_id)) is not None
-        )
+    def durations(self) -> dict[Tier, Durations]:
+        """How long cells take, from all their runs, by tier."""
+        known = [(c, rows) for name, rows in self.runs.items() if (c := self._parsed(name))]
+        return {
+            tier: Durations((c, [row for row in rows if row.tier == tier]) for c, rows in known)
+            for tier in TIERS
+        }
 
     def refresh(self) -> None:
         """Forget the locks and runs that were read, and what followed from them."""

@@ -31,9 +31,8 @@ def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
     if entry is None or kind == "unknown":
         return AsPublished(command=command, state="unknown", sentence="not tried so far")
     if kind == "works":
-        return AsPublished(
-            command=command, state="works", sentence=f"works, tested on {entry.verdict.latest}"
-        )
+        sentence = f"{verdict_clause(entry.verdict)}, tested on {entry.verdict.latest}"
+        return AsPublished(command=command, state="works", sentence=sentence)
     return AsPublished(command=command, state="fails", sentence=_failure(entry))
 
 

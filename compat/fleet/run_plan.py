@@ -106,12 +106,12 @@ def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunP
         pythons=pythons,
         packing=packed([tasks[cell] for cell in runs[0]], budget) if runs else Packing(),
         later={cell: run_of.get(cell) for cell in due if run_of.get(cell) != 1},
-        is_guess=workspace.durations.is_empty,
+        is_guess=workspace.durations["full"].is_empty,
     )
 
 
 def _tasks(workspace: Workspace, cells: Sequence[Cell]) -> dict[str, Task]:
-    durations = workspace.durations
+    durations = workspace.durations["full"]
     return {
         cell.id: Task(cell=cell.id, seconds=durations.of(cell) or ASSUMED_SECONDS) for cell in cells
     }

@@ -19,6 +19,7 @@ from compat.value import StrictValue
 
 PlainState = Literal[
     "works",
+    "works-smoke",
     "partial",
     "flaky",
     "broken",
@@ -174,9 +175,11 @@ def _of_run(install: PlainInstall, entry: Entry) -> PlainInstall:
     verdict = entry.verdict
     outcome = verdict.outcome
     is_lock = isinstance(outcome, Failed) and outcome.stage == "lock"
+    is_core = verdict.kind == "works" and verdict.evidence == "smoke"
+    state: PlainState = "works-smoke" if is_core else _RAN[verdict.kind]
     return replace(
         install,
-        state="refused" if is_lock else _RAN[verdict.kind],
+        state="refused" if is_lock else state,
         outcome=str(outcome or ""),
         because="; ".join(verdict.reasons),
         on=verdict.latest,

@@ -17,7 +17,7 @@ from packaging.version import Version
 from support.hostile import allowed
 from support.zoo import pytest_and_its_needs, wheel
 
-from compat.declare.matrix import Suite
+from compat.declare.suite_table import Suite
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.run.cell_run import CellRun
