@@ -7,6 +7,7 @@ each set of axes, how often a refusal also answered cells that differ in exactly
 """
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Literal
@@ -63,6 +64,7 @@ class Exploration:
         # How many refusals came, and how many of them answered cells that differ in these axes.
         self._refusals = 0
         self._reach: Counter[frozenset[str]] = Counter()
+        self._counted = {cell_id for cells in (self._unlocked, self._locked) for cell_id in cells}
         for cell in (*self._unlocked.values(), *self._locked.values()):
             self._open.update(self._groups(cell))
 
@@ -78,15 +80,18 @@ class Exploration:
             return self._begun(lock or run)
         return self._begun(lock if self._worth(lock) >= self._worth(run) else run)
 
-    def next_lock(self) -> ExploreProbe | None:
-        """Return the best lock, and count it as begun."""
-        return self._begun(self._best_lock())
-
-    def next_run(self) -> ExploreProbe | None:
-        """Return the best run, and count it as begun; None while only the whole suite is left for
-        cells that ran the core, and others have no answer yet.
+    def next_lock(self, left: float = math.inf) -> ExploreProbe | None:
+        """Return the best lock, and count it as begun; None where it is not expected to end in the
+        seconds that are left.
         """
-        return self._begun(self._best_run())
+        return self._begun(self._in_time(self._best_lock(), left))
+
+    def next_run(self, left: float = math.inf) -> ExploreProbe | None:
+        """Return the best run, and count it as begun; None where it is not expected to end in the
+        seconds that are left, and while only the whole suite is left for cells that ran the core,
+        and others have no answer yet.
+        """
+        return self._begun(self._in_time(self._best_run(), left))
 
     def known(self, cell: Cell, *, is_refused: bool) -> None:
         """Take what became of a cell that was locked, by whom or when ever."""
@@ -120,9 +125,20 @@ class Exploration:
         if kind == "smoke":
             self._smoked[cell.id] = cell
 
-    def unanswered(self, cell: Cell) -> None:
-        """Take that a probe came to nothing; the cell is not tried again."""
-        self._busy.pop(cell.id, None)
+    def set_aside(self, cells: Iterable[Cell]) -> None:
+        """Take that cells get no answer here, so that they are not tried again."""
+        for cell in cells:
+            if self._is_open(cell):
+                self._answer(cell)
+
+    @property
+    def open_cells(self) -> tuple[Cell, ...]:
+        """The cells without an answer of which no probe runs."""
+        return (*self._unlocked.values(), *self._locked.values())
+
+    def _in_time(self, probe: ExploreProbe | None, left: float) -> ExploreProbe | None:
+        is_long = probe is not None and self._seconds(probe.cell, probe.kind) > left
+        return None if is_long else probe
 
     def _begun(self, probe: ExploreProbe | None) -> ExploreProbe | None:
         if probe is not None:
@@ -137,7 +153,9 @@ class Exploration:
     def _answer(self, cell: Cell) -> None:
         for cells in (self._unlocked, self._locked, self._busy):
             cells.pop(cell.id, None)
-        self._open.subtract(self._groups(cell))
+        if cell.id in self._counted:
+            self._counted.remove(cell.id)
+            self._open.subtract(self._groups(cell))
 
     def _best_lock(self) -> ExploreProbe | None:
         if "lock" not in self._kinds or not self._unlocked:

@@ -159,5 +159,5 @@ def test_what_came_to_nothing_is_not_tried_again() -> None:
     exploration = Exploration([cell(1, 1, 1)], (), (), lambda _, kind: SECONDS[kind])
     probe = exploration.next()
     assert probe is not None
-    exploration.unanswered(probe.cell)
+    exploration.set_aside([probe.cell])
     assert exploration.next() is None
