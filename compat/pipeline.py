@@ -13,6 +13,7 @@ import msgspec
 from packaging.version import Version
 
 from compat.declare.matrix import InterpreterAxis, Matrix
+from compat.declare.suite_table import Tier
 from compat.files import read, read_if_there, write
 from compat.fleet.batch import (
     Batch,
@@ -30,7 +31,7 @@ from compat.index.kept import encode_catalogue
 from compat.index.source import ReleaseSource
 from compat.lock.locker import Locker
 from compat.lock.lockfile import Lock, Refusal
-from compat.lock.recipe import locked_cell
+from compat.lock.recipe import inputs_of, lock_cell, locked_cell
 from compat.plan.budget import Budget
 from compat.plan.cell import Cell, parse_cell
 from compat.plan.feasible import Feasibility
@@ -39,7 +40,7 @@ from compat.plan.plan import Infeasible, Plan, fate_of, plan
 from compat.policy.proposal import Proposal
 from compat.policy.propose import proposals
 from compat.results.judged import JudgedRun, RefusedCell, judged, record_of, record_of_refusal
-from compat.results.plain_answers import LOCKED, PlainAnswer
+from compat.results.plain_answers import PlainAnswer, answer_of
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot
 from compat.rewrite.file import rewritten
@@ -48,6 +49,7 @@ from compat.rewrite.toml_values import rewritten_matrix
 from compat.run.evidence import decode_evidence
 from compat.run.job import Job
 from compat.run.outcome import Failed, is_suite_fault
+from compat.search.learning import Lesson, RefusalLearner
 from compat.search.repair import Repairs, repairs
 from compat.site.edition import Edition, MatrixReport
 from compat.site.publication import kept_urls, write_site
@@ -109,9 +111,11 @@ def planned(workspace: Workspace, here: frozenset[Version] | None = None) -> Pla
     return plan(workspace.matrix, workspace.catalogue, here)
 
 
-def chosen(workspace: Workspace, patterns: Sequence[str] = (), quick: bool = False) -> CellsToRun:
+def chosen(
+    workspace: Workspace, patterns: Sequence[str] = (), quick: bool = False, tier: Tier = "full"
+) -> CellsToRun:
     """Due: choose the cells to run: those that are named, the quick ones, or all that are due."""
-    return choose(workspace, patterns, quick)
+    return choose(workspace, patterns, quick, tier)
 
 
 def chosen_within(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunPlan:
@@ -143,11 +147,28 @@ def asked_plain(
     tree, and return its answer with the lock, if it came to one.
     """
     result = locked_cell(workspace.feasibility, cell, locker, workspace.source.package)
-    if isinstance(result, Lock):
-        return PlainAnswer(cell=cell.id, on=workspace.day, outcome=LOCKED), result
-    failed = Failed(stage="lock", cause=result.cause, subject=redacted(result.subject))
-    because = redacted(result.because)
-    return PlainAnswer(cell=cell.id, on=workspace.day, outcome=str(failed), because=because), None
+    answer = answer_of(cell.id, result, workspace.day, redacted)
+    return answer, result if isinstance(result, Lock) else None
+
+
+def taught(
+    workspace: Workspace, cell: Cell, learner: RefusalLearner, locker: Locker
+) -> tuple[Lesson, PlainAnswer | None]:
+    """Lock: ask about one cell, and what its refusal teaches of others.
+
+    Returns the lesson with what the resolver said of the cell itself; None where a smaller question
+    answered it. Keeps nothing.
+    """
+    lesson = learner.learn(cell)
+    answer: Lock | Refusal | None = lesson.refusal
+    facts = workspace.facts_of(workspace.kept_or_asked)
+    if answer is None and not lesson.clauses and facts.obstacle(cell) is None:
+        # Without dates it can be locked; with its own it is another question.
+        package_of, margin = workspace.source.package, facts.matrix.margin_days
+        answer = lock_cell(locker, inputs_of(facts, cell), package_of, margin)
+    if answer is None:
+        return lesson, None
+    return lesson, answer_of(cell.id, answer, workspace.day, learner.redacted)
 
 
 def run(

@@ -15,9 +15,10 @@ from compat.declare.capabilities import Described, described, helper_ids
 from compat.declare.load import Declared, load
 from compat.declare.matrix import Matrix
 from compat.declare.suite import suite_faults
+from compat.declare.suite_table import TIERS, Tier
 from compat.errors import DeclarationError, Fault, UsageError
 from compat.files import read, read_if_there, write
-from compat.index.discover import discover
+from compat.index.discover import catalogue_notes, discover
 from compat.index.kept import decode_catalogue
 from compat.index.pypi import PyPISource
 from compat.index.release import Catalogue
@@ -29,9 +30,11 @@ from compat.plan.cell import RECIPES, Cell, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import Fate, fate_of, plan
 from compat.plan.product import axis_coordinates
+from compat.results.clause_file import kept_clauses, kept_probes, newest_answers
+from compat.results.clauses import Clause
 from compat.results.durations import Durations
 from compat.results.index import RecordIndex, RunRow
-from compat.results.known_refusals import with_answers
+from compat.results.known_answers import with_answers
 from compat.results.plain_answers import PlainAnswer, decode_answers, encode_answers
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
@@ -199,17 +202,8 @@ class Workspace:
         return facts
 
     def _noted(self, catalogue: Catalogue) -> Catalogue:
-        """Tell the reader which pages are stale and which files were set aside."""
-        for package in catalogue.packages:
-            if package.stale_since is not None:
-                self._notify(
-                    f"compat: the index did not answer for {package.name}; using its page of"
-                    f" {package.stale_since:%Y-%m-%d %H:%M} UTC"
-                )
-            for release in package.releases:
-                for artifact in release.artifacts:
-                    if artifact.set_aside:
-                        self._notify(f"compat: a file is set aside: {artifact.set_aside}")
+        for line in catalogue_notes(catalogue):
+            self._notify(line)
         return catalogue
 
     # The locks.
@@ -259,6 +253,16 @@ class Workspace:
         merged = self.plain_answers | {answer.cell: answer for answer in answers}
         write(self.folder / PLAIN, encode_answers(merged.values()))
         self.refresh()
+
+    @cached_property
+    def clauses(self) -> tuple[Clause, ...]:
+        """What refusals taught: sets of facts that cannot be locked together."""
+        return kept_clauses(self.folder, self.matrix)
+
+    @cached_property
+    def asked(self) -> dict[str, PlainAnswer]:
+        """What a resolver last said of each cell, by its id; the newer of answer and probe."""
+        return newest_answers(self.plain_answers, kept_probes(self.folder))
 
     # The records, and what they add up to.
 
@@ -310,7 +314,7 @@ class Workspace:
             self.runs,
             msgspec.structs.replace(self.context, day=day),
         )
-        return with_answers(known, self.plain_answers)
+        return with_answers(known, self.asked, self.clauses)
 
     @cached_property
     def known(self) -> Snapshot:
@@ -332,7 +336,7 @@ class Workspace:
         fates = self._fates(self.kept_catalogue, ids)
         locks = self.lock_digests
         known = snapshot(self.declared, catalogue, fates, locks, self.runs, self.context)
-        return with_answers(known, self.plain_answers)
+        return with_answers(known, self.asked, self.clauses)
 
     def _fates(self, catalogue: Catalogue | None, ids: Sequence[str]) -> Iterator[Fate]:
         """The fates of those of the cells that are in the plan of the catalogue."""
@@ -365,7 +369,7 @@ class Workspace:
     def verdict(self, cell: str) -> Verdict:
         """Return what is known of a cell; of one that the matrix cannot read, what its runs say."""
         entry = self.known.by_id.get(cell)
-        if entry is None and cell in self.plain_answers:
+        if entry is None and (cell in self.asked or self.clauses):
             entry = self.snapshot.by_id.get(cell)
         if entry is not None:
             return entry.verdict
@@ -373,18 +377,19 @@ class Workspace:
         return verdict(cell, self.runs.get(cell, ()), self.context, lock_digest=lock_digest)
 
     @cached_property
-    def durations(self) -> Durations:
-        """How long cells take, from all their runs."""
-        return Durations(
-            (cell, rows)
-            for cell_id, rows in self.runs.items()
-            if (cell := self._parsed(cell_id)) is not None
-        )
+    def durations(self) -> dict[Tier, Durations]:
+        """How long cells take, from all their runs, by tier."""
+        known = [(c, rows) for name, rows in self.runs.items() if (c := self._parsed(name))]
+        return {
+            tier: Durations((c, [row for row in rows if row.tier == tier]) for c, rows in known)
+            for tier in TIERS
+        }
 
     def refresh(self) -> None:
         """Forget the locks and runs that were read, and what followed from them."""
         derived = ("snapshot", "known", "known_places", "durations")
-        for name in ("runs", "lock_digests", "plain_answers", *derived):
+        answers = ("plain_answers", "asked", "clauses")
+        for name in ("runs", "lock_digests", *answers, *derived):
             self.__dict__.pop(name, None)
 
 

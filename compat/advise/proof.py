@@ -32,8 +32,8 @@ class TestedCombination(Value, frozen=True):
     """A combination that ran. `fails` are the capabilities that do not work, `has` those that do.
 
     Of those that do not work `faults` are failures of the combination. `untried` is what today's
-    suite asks and only an older one was run, which did not. `lifted` are the published requirements
-    that its lock does not keep.
+    suite asks and what was run did not: an older one, or its core alone. `lifted` are the published
+    requirements that its lock does not keep.
 
     `versions` has, for each axis, what the lock installs; of an interpreter, the series. `tested`
     is how many runs on this lock count, `days` on how many days they were: runs of one day share
@@ -236,10 +236,12 @@ def _proofs(snapshot: Snapshot, locks: Mapping[str, Lock]) -> Iterator[TestedCom
     for entry in snapshot.known:
         kind, latest = entry.verdict.kind, entry.verdict.latest
         if (kind == "works" or kind == "partial") and latest is not None and is_current(entry):
+            is_core = entry.verdict.evidence == "smoke"
             counted = [
                 counted.run
                 for counted in entry.counted
                 if counted.run.lock_digest == entry.lock_digest
+                and (is_core or counted.run.tier == "full")
             ]
             statuses = {
                 capability.id: capability.status for capability in entry.verdict.capabilities
@@ -256,7 +258,9 @@ def _proofs(snapshot: Snapshot, locks: Mapping[str, Lock]) -> Iterator[TestedCom
                 has=tuple(sorted(name for name, status in statuses.items() if status == "yes")),
                 fails=tuple(sorted(name for name, status in statuses.items() if status == "no")),
                 faults=entry.verdict.failing("combination", "unexplained"),
-                untried=() if is_of_today else tuple(sorted(todays - statuses.keys())),
+                untried=()
+                if is_of_today and not is_core
+                else tuple(sorted(todays - statuses.keys())),
                 lifted=()
                 if entry.cell.recipe != "relaxed"
                 else lifted(snapshot.feasibility, entry.cell, lock),

@@ -25,15 +25,14 @@ def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
     command = f"pip install {' '.join(_pin(axis, cell) for axis in snapshot.matrix.packages)}"
     fresh = cell.id.partition("+")[0]
     entry, install = snapshot.by_id.get(fresh), plain_by_cell(snapshot).get(fresh)
-    if install is not None and install.ground in ("resolver", "same-pin"):
+    if install is not None and install.ground in ("resolver", "clause"):
         return _as_resolved(command, install)
     kind = "unknown" if entry is None else entry.verdict.kind
     if entry is None or kind == "unknown":
         return AsPublished(command=command, state="unknown", sentence="not tried so far")
     if kind == "works":
-        return AsPublished(
-            command=command, state="works", sentence=f"works, tested on {entry.verdict.latest}"
-        )
+        sentence = f"{verdict_clause(entry.verdict)}, tested on {entry.verdict.latest}"
+        return AsPublished(command=command, state="works", sentence=sentence)
     return AsPublished(command=command, state="fails", sentence=_failure(entry))
 
 

@@ -10,8 +10,10 @@ from compat.cli import (
     advise,
     declarations,
     discover,
+    explore,
     floor,
     health,
+    learn,
     lock,
     plan,
     propose,
@@ -44,6 +46,8 @@ app.command(name="schema")(declarations.schema_command)
 app.command(name="discover")(discover.discover_command)
 app.command(name="plan")(plan.plan_command)
 app.command(name="lock")(lock.lock_command)
+app.command(name="learn")(learn.learn_command)
+app.command(name="explore")(explore.explore_command)
 app.command(name="floor")(floor.floor_command)
 app.command(name="repair")(repair.repair_command)
 app.command(name="run")(run.run_command)

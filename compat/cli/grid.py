@@ -30,6 +30,13 @@ _ASCII: dict[str, str] = {
     "declared": "o",
     "unknown": "?",
     "infeasible": "-",
+    "works-smoke": "+s",
+    "decayed-smoke": "ds",
+    "relaxed-smoke": "cs",
+    "partial-smoke": "%s",
+    "flaky-smoke": "~s",
+    "broken-smoke": "xs",
+    "refused-smoke": "is",
 }
 _ASCII_STALE = "*"
 _COLOURS: dict[State, str] = {

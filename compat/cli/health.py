@@ -64,6 +64,7 @@ def _figures(workspace: Workspace, tested: list[Entry]) -> dict[str, int | str]:
         "planned cells": sum(entry.planned for entry in workspace.snapshot.entries),
         **{f"planned cells {state}": states[state] for state in STATES},
         "tested cells": len(tested),
+        "tested with the core alone": sum(e.verdict.evidence == "smoke" for e in tested),
         "stale verdicts": sum(entry.verdict.stale for entry in tested),
         "flaky cells": kinds.count("flaky"),
         "oldest verdict": str(days[0]) if days else "none",

@@ -69,6 +69,10 @@ class _Answers:
             today = " today" if entry.cell.recipe == "fresh" else ""
             return f"cannot be installed{today}", f": {reason_words(outcome)}"
         score = entry.verdict.score
+        if entry.verdict.evidence == "smoke" and kind in ("works", "partial"):
+            passes = "passes" if kind == "works" else "passes a part of"
+            score_words = f" ({score.words})" if score.passing < score.asked else ""
+            return f"{passes} the core of the suite, of which alone it was asked,", score_words
         if kind == "works":
             return "works", f" ({score.words})" if score.passing < score.asked else ""
         if kind == "partial":
@@ -117,6 +121,8 @@ def learnt(workspace: Workspace, outcomes: Mapping[str, str]) -> list[str]:
     summary = f"Of {len(answers.places):,} combinations that ran, {_number(whole)}"
     if partial:
         summary += f" and {partial} partly {'works' if partial == 1 else 'work'}"
+    if any(entry.verdict.evidence == "smoke" for entry in working):
+        summary += ", as far as the core of the suite tells"
     if not working:
         return [f"{summary}."]
     return [f"{summary}. The best of them: {answers.sentence([working[0]])}"]

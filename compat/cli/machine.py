@@ -16,7 +16,7 @@ import platformdirs
 import psutil
 from packaging.version import Version
 
-from compat.declare.matrix import Suite
+from compat.declare.suite_table import Suite
 from compat.errors import UsageError, reason
 from compat.index.interpreters import find
 from compat.index.settings import IndexSettings

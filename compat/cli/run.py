@@ -38,6 +38,7 @@ from compat.cli.options import (
 from compat.cli.output import about, envelope, note, prose, say
 from compat.cli.progress import Progress
 from compat.cli.verdicts import print_failures, print_verdicts, verdict_row
+from compat.declare.suite_table import Tier
 from compat.errors import DeclarationError, UsageError
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.choices import CellsToRun, CellToRun, outside
@@ -62,6 +63,12 @@ IsolationLevel = Annotated[
     str, typer.Option("--isolation", help="L3, L2, L1 or L0; else the highest allowed.")
 ]
 Keep = Annotated[bool, typer.Option("--keep", help="Leave the cells' folders in place.")]
+TierName = Annotated[
+    Tier,
+    typer.Option(
+        "--tier", help="smoke: the suite's core capabilities alone; full: the whole suite."
+    ),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be run.")]
 
 
@@ -72,6 +79,7 @@ def run_command(
     quick: Quick = False,
     jobs: Jobs = 1,
     attempts: Attempts = 1,
+    tier: TierName = "full",
     isolation: IsolationLevel = "",
     keep: Keep = False,
     dry_run: DryRun = False,
@@ -81,6 +89,9 @@ def run_command(
     extra_index_url: ExtraIndexUrl = None,
 ) -> None:
     """Install cells, run the suite in each, judge the results, and record them.
+
+    With --tier smoke a cell is installed and imported, and runs only what [suite] core names: works
+    (smoke) is less than works, and the whole suite stays due.
 
     Cells without a lock are locked first, while others run. Where nothing is known of a matrix yet,
     the feasible fresh cells run, if they are few. A glob names cells of the plan; those that are
@@ -99,13 +110,16 @@ def run_command(
     trouble = workspace.suite_faults()
     if trouble:
         raise DeclarationError(*trouble)
-    choices = pipeline.chosen(workspace, words or (), quick)
+    choices = pipeline.chosen(workspace, words or (), quick, tier)
     _print_remarks(choices)
     if dry_run:
-        _print_dry_run(workspace, choices.cells, jobs, as_json)
+        _print_dry_run(workspace, choices.cells, jobs, tier, as_json)
     elif choices.cells:
         options = RunOptions(
-            workers=workers_that_fit(jobs, workspace.matrix.suite), attempts=attempts, keep=keep
+            workers=workers_that_fit(jobs, workspace.matrix.suite),
+            tier=tier,
+            attempts=attempts,
+            keep=keep,
         )
         code = _run(workspace, choices.cells, options, level_of(isolation), as_json)
         raise typer.Exit(code)
@@ -188,8 +202,8 @@ def _run(
     interruption = Interruption()
     cells = [choice.cell for choice in chosen]
     machine = ThisMachine(workspace, level)
-    note(f"{_workload(workspace, cells, options.workers)}; isolation {level}")
-    with Progress(_expected(workspace, cells, options.attempts), options.workers) as progress:
+    note(f"{_workload(workspace, cells, options)}; isolation {level}")
+    with Progress(_expected(workspace, cells, options), options.workers) as progress:
         result = pipeline.run(workspace, cells, machine, options, interruption.cancel, progress)
     workspace.refresh()
     if as_json:
@@ -264,44 +278,52 @@ def _print_times(records: Sequence[Record]) -> None:
         note(f"Time in cells: {shares}")
 
 
-def _workload(workspace: Workspace, cells: Sequence[str], workers: int) -> str:
+def _workload(workspace: Workspace, cells: Sequence[str], options: RunOptions) -> str:
     """Say how many cells there are to run, and how long that takes as far as anybody knows."""
     unlocked = sum(cell not in workspace.lock_digests for cell in cells)
     what = f"{count(len(cells), 'cell')} to {'lock and run' if unlocked == len(cells) else 'run'}"
     if 0 < unlocked < len(cells):
         what = f"{what}, {unlocked:,} of them to be locked first"
-    seconds = _seconds(workspace, cells, workers)
+    if options.tier == "smoke":
+        what = f"{what}, each with the core of the suite alone"
+    seconds = _seconds(workspace, cells, options)
     unknown = "no cell of the matrix has run yet, so the time is not known"
-    return f"{what}, {workers} at a time: {unknown if seconds is None else about(seconds)}"
+    if options.tier == "smoke":
+        unknown = "no cell of the matrix ran the core alone yet, so the time is not known"
+    return f"{what}, {options.workers} at a time: {unknown if seconds is None else about(seconds)}"
 
 
-def _expected(workspace: Workspace, cells: Sequence[str], attempts: int) -> dict[str, float | None]:
+def _expected(
+    workspace: Workspace, cells: Sequence[str], options: RunOptions
+) -> dict[str, float | None]:
     """Return how many seconds each cell takes by its history; None where there is none."""
-    seconds = {cell: workspace.durations.of(parse_cell(cell, workspace.matrix)) for cell in cells}
+    durations = workspace.durations[options.tier]
+    seconds = {cell: durations.of(parse_cell(cell, workspace.matrix)) for cell in cells}
     return {
-        cell: None if expected is None else expected * attempts
+        cell: None if expected is None else expected * options.attempts
         for cell, expected in seconds.items()
     }
 
 
-def _seconds(workspace: Workspace, cells: Sequence[str], workers: int) -> float | None:
+def _seconds(workspace: Workspace, cells: Sequence[str], options: RunOptions) -> float | None:
     planned = [parse_cell(cell, workspace.matrix) for cell in cells]
-    return workspace.durations.together(planned, workers)
+    return workspace.durations[options.tier].together(planned, options.workers)
 
 
 def _print_dry_run(
-    workspace: Workspace, chosen: Sequence[CellToRun], jobs: int, as_json: bool
+    workspace: Workspace, chosen: Sequence[CellToRun], jobs: int, tier: Tier, as_json: bool
 ) -> None:
     workers = workers_that_fit(jobs, workspace.matrix.suite)
+    options = RunOptions(workers=workers, tier=tier)
     cells = [choice.cell for choice in chosen]
     megabytes = min(workers, len(cells)) * workspace.matrix.suite.disk_mb
     if as_json:
         rows = [{"id": choice.cell, "reason": choice.reason} for choice in chosen]
-        seconds = _seconds(workspace, cells, workers)
+        seconds = _seconds(workspace, cells, options)
         minutes = None if seconds is None else round(seconds / 60, 1)
         envelope({"cells": rows, "minutes": minutes, "most_mb": megabytes, "jobs": workers})
         return
     for choice in chosen:
         say(f"{choice.cell}  {choice.reason}")
     if cells:
-        say(f"{_workload(workspace, cells, workers)}; at most {megabytes:,} MB of disk at once")
+        say(f"{_workload(workspace, cells, options)}; at most {megabytes:,} MB of disk at once")

@@ -131,6 +131,8 @@ def _print_results(workspace: Workspace, cell: str) -> None:
     records = workspace.records(cell)
     for record in records:
         result = f"{record.outcome}, {record.seconds:.0f} s"
+        if record.tier == "smoke":
+            result = f"{result}, the core of the suite alone"
         say(f"  run of {record.started:%Y-%m-%d %H:%M} UTC at {record.isolation}: {result}")
     for remark in records[-1].remarks if records else ():
         say(f"  {remark}")

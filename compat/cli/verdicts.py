@@ -12,8 +12,9 @@ from compat.cli.grid import beside, print_grid, sign_text
 from compat.cli.output import console
 from compat.errors import one_line
 from compat.results.snapshot import Entry
+from compat.results.state_words import STATE_WORDS, by_evidence
 from compat.run.outcome import Failed, parse_outcome
-from compat.site.status import STYLES, style_of
+from compat.site.status import style_of
 from compat.site.wording import cause_sentence, count, listed
 from compat.workspace import Workspace
 
@@ -47,7 +48,8 @@ def verdict_words(workspace: Workspace, cell: str) -> str:
     known = workspace.known_places
     entry = known.by_id.get(cell)
     if entry is None:
-        return STYLES[workspace.verdict(cell).kind].word
+        verdict = workspace.verdict(cell)
+        return STATE_WORDS[by_evidence(verdict.kind, verdict)]
     return style_of(entry, beside(known, entry)).word
 
 

@@ -137,7 +137,7 @@ def _of_file(name: str, text: str) -> Iterator[Described]:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         marks = [
-            mark for decorator in node.decorator_list if (mark := _mark(decorator)) is not None
+            mark for decorator in node.decorator_list if (mark := mark_of(decorator)) is not None
         ]
         for kind, arguments in marks:
             if kind != "capability" or not isinstance(arguments.get("id"), str):
@@ -156,7 +156,7 @@ def _of_file(name: str, text: str) -> Iterator[Described]:
             )
 
 
-def _mark(decorator: ast.expr) -> tuple[str, dict[str, Any]] | None:
+def mark_of(decorator: ast.expr) -> tuple[str, dict[str, Any]] | None:
     """The name and the literal arguments of `@pytest.mark.<name>(...)`; None for any other
     decorator.
     """

@@ -13,15 +13,12 @@ from compat.declare.parsing import (
     Builds,
     CellText,
     Link,
-    ModuleName,
     Name,
     PackageName,
     Platform,
     Reason,
     Requirements,
-    Setting,
     Short,
-    SuitePath,
     Title,
     parse_release,
     parse_requirement,
@@ -29,6 +26,7 @@ from compat.declare.parsing import (
     parse_version,
 )
 from compat.declare.patches import patch_of
+from compat.declare.suite_table import Suite
 from compat.value import StrictValue
 
 # Where a coordinate can lie outside what the subject's published requirement admits: anywhere,
@@ -236,39 +234,6 @@ class KnownIssue(StrictValue, frozen=True):
             raise ValueError(
                 "`fault` goes with `capability`: what an outcome stops, nothing excuses"
             )
-
-
-class MeasuredThing(StrictValue, frozen=True):
-    """What a metric of the suite measures, in words that begin a sentence."""
-
-    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_]{0,99}$(?!\n)")]
-    title: Annotated[str, msgspec.Meta(min_length=3, max_length=80)]
-
-
-class Suite(StrictValue, frozen=True):
-    """The tests that run inside each cell, what they need installed besides the subject, and what a
-    run may take.
-
-    `module` is what must import before any test; empty means the package's name with underscores.
-    `environment` holds variables that the cell sees besides compat's own short list. Limits:
-    seconds of wall time and of silence for a step, MiB of memory and of disk. `metrics` are the
-    titles of what it measures, for charts.
-    """
-
-    path: SuitePath
-    module: ModuleName = ""
-    requirements: Requirements = ()
-    environment: Annotated[tuple[Setting, ...], msgspec.Meta(max_length=20)] = ()
-    seconds: Annotated[int, msgspec.Meta(ge=1, le=36_000)] = 600
-    silence_seconds: Annotated[int, msgspec.Meta(ge=1, le=36_000)] = 240
-    memory_mb: Annotated[int, msgspec.Meta(ge=64, le=1_000_000)] = 4096
-    disk_mb: Annotated[int, msgspec.Meta(ge=64, le=1_000_000)] = 4096
-    metrics: Annotated[tuple[MeasuredThing, ...], msgspec.Meta(max_length=50)] = ()
-
-    def __post_init__(self) -> None:
-        """Refuse what is no requirement."""
-        for text in self.requirements:
-            parse_requirement(text)
 
 
 class Floor(StrictValue, frozen=True):

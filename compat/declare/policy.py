@@ -9,6 +9,7 @@ import msgspec
 from packaging.version import Version
 
 from compat.declare.parsing import Link, Name, Reason
+from compat.declare.suite_table import Tier
 from compat.value import StrictValue
 
 Months = Annotated[int, msgspec.Meta(ge=1, le=240)]
@@ -63,7 +64,8 @@ class Policy(StrictValue, frozen=True):
     on the first day of each month, quarter, half-year or year. `notice_days` is how long before
     that day the move is announced, `witnesses` how many green runs on different days it needs.
     `isolation` is the least that those runs had: at L3 alone a cell cannot write what other cells
-    use.
+    use. `tier` is the least that they asked for: by default the whole suite, so that what only its
+    core shows moves no floor.
     """
 
     default_months: Months
@@ -71,6 +73,7 @@ class Policy(StrictValue, frozen=True):
     notice_days: Annotated[int, msgspec.Meta(ge=0, le=365)]
     witnesses: Annotated[int, msgspec.Meta(ge=1, le=50)]
     isolation: Literal["L3", "L2", "L1", "L0"] = "L3"
+    tier: Tier = "full"
     windows: Annotated[tuple[Window, ...], msgspec.Meta(max_length=8)] = ()
     holds: Annotated[tuple[Hold, ...], msgspec.Meta(max_length=100)] = ()
     known_bad: Annotated[tuple[KnownBad, ...], msgspec.Meta(max_length=500)] = ()

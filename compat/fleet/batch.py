@@ -10,6 +10,7 @@ from typing import Protocol
 
 from packaging.version import Version
 
+from compat.declare.suite_table import Tier
 from compat.errors import CompatError
 from compat.fleet.local import Local, Reporter
 from compat.lock.locker import Locker
@@ -75,9 +76,12 @@ class BatchReporter(Reporter, Protocol):
 
 
 class RunOptions(Value, frozen=True, kw_only=True):
-    """How many workers there are, how often each cell is run, and whether its folder is kept."""
+    """How many workers there are, how often each cell is run, how much of the suite is asked for,
+    and whether the cell's folder is kept.
+    """
 
     workers: int = 1
+    tier: Tier = "full"
     attempts: int = 1
     keep: bool = False
 
@@ -181,7 +185,7 @@ class Batch:
         for cell, lock in chain(locks.items(), self._locked(unlocked)):
             missing = self._machine.missing_interpreter(lock)
             if missing is None:
-                yield job_of(self._workspace, cell, lock)
+                yield job_of(self._workspace, cell, lock, self._options.tier)
             else:
                 self._unlocked += 1
                 remedy = f"`uv python install {missing}` gets one"
@@ -263,8 +267,8 @@ class Batch:
         self._outcomes[job.cell] = str(record.outcome)
 
 
-def job_of(workspace: Workspace, cell: str, lock: Lock) -> Job:
-    """Return the job that runs a locked cell of the matrix."""
+def job_of(workspace: Workspace, cell: str, lock: Lock, tier: Tier = "full") -> Job:
+    """Return the job that runs a locked cell of the matrix, at that tier."""
     matrix = workspace.matrix
     package = matrix.subject_axis.package
     return Job(
@@ -276,4 +280,5 @@ def job_of(workspace: Workspace, cell: str, lock: Lock) -> Job:
         suite=matrix.suite,
         suite_folder=str(workspace.suite_folder),
         builds=matrix.builds,
+        tier=tier,
     )

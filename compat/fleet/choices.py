@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 
 from compat.declare.matrix import Matrix
+from compat.declare.suite_table import Tier
 from compat.errors import NothingToDo, UsageError
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
@@ -33,16 +34,31 @@ class CellsToRun(Value, frozen=True, kw_only=True):
     remarks: tuple[str, ...] = ()
 
 
-def choose(workspace: Workspace, words: Sequence[str], quick: bool) -> CellsToRun:
+def choose(
+    workspace: Workspace, words: Sequence[str], quick: bool, tier: Tier = "full"
+) -> CellsToRun:
     """Return what a run is about: the quick cells, or those that words name, or the due ones.
 
-    Raises UsageError for what is not in the matrix, and NothingToDo where no cell could be run.
+    Raises UsageError for what is not in the matrix, and for a tier of a suite without a core;
+    NothingToDo where no cell could be run.
     """
+    if tier == "smoke":
+        refuse_without_core(workspace.matrix)
     if quick:
         return _quick(workspace)
     if words:
         return _named(workspace, words)
-    return _due(workspace) if workspace.lock_digests or workspace.runs else _first(workspace)
+    return _due(workspace, tier) if workspace.lock_digests or workspace.runs else _first(workspace)
+
+
+def refuse_without_core(matrix: Matrix) -> None:
+    """Raise UsageError for a matrix whose suite has no core, so that it has no tier `smoke`."""
+    if not matrix.suite.core:
+        raise UsageError.of(
+            f"the suite of {matrix.name!r} has no core, so there is nothing less to run",
+            path=f"matrices/{matrix.name}/matrix.toml: suite.core",
+            hint="core = ['ID', ...] names the quick capabilities that every release has",
+        )
 
 
 def up_to_date(workspace: Workspace) -> str:
@@ -100,9 +116,11 @@ def not_planned(cells: Sequence[str], matrix: str) -> str:
     return f"left out: {which} not in matrix {matrix!r} any more"
 
 
-def _due(workspace: Workspace) -> CellsToRun:
+def _due(workspace: Workspace, tier: Tier) -> CellsToRun:
     today = agenda(workspace.snapshot)
-    entries, infeasible = list(today.cells), list(today.infeasible)
+    # A run of the core is not due where one of the core is all that there is.
+    entries = [due for due in today.cells if tier == "full" or due.reason != "smoke-only"]
+    infeasible = list(today.infeasible)
     # Locks of cells whose ids the axes of the matrix cannot read any more.
     gone = [cell for cell in workspace.lock_digests if cell not in workspace.snapshot.by_id]
     if today.unplanned:

@@ -61,14 +61,17 @@ class RunPlan(Value, frozen=True, kw_only=True):
 
 def budget_of(text: str, shards: int) -> Budget:
     """Return the budget of a text such as `90m` or `1h30m`, the time that each shard has."""
-    match = _TIME.fullmatch(text.strip())
-    seconds = (
-        0 if match is None else 3600 * int(match["hours"] or 0) + 60 * int(match["minutes"] or 0)
-    )
+    seconds = seconds_of(text)
     if seconds <= OVERHEAD_SECONDS:
         least = f"more than {OVERHEAD_SECONDS / 60:.0f}m, which a shard needs besides its cells"
         raise UsageError.of(f"--budget {text!r} is not a time such as 90m or 1h30m, {least}")
     return Budget(seconds=float(seconds), shards=shards, overhead=OVERHEAD_SECONDS)
+
+
+def seconds_of(text: str) -> int:
+    """Return the seconds of a text such as `90m` or `1h30m`; 0 for any other."""
+    match = _TIME.fullmatch(text.strip())
+    return 0 if match is None else 3600 * int(match["hours"] or 0) + 60 * int(match["minutes"] or 0)
 
 
 def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunPlan:
@@ -106,12 +109,12 @@ def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunP
         pythons=pythons,
         packing=packed([tasks[cell] for cell in runs[0]], budget) if runs else Packing(),
         later={cell: run_of.get(cell) for cell in due if run_of.get(cell) != 1},
-        is_guess=workspace.durations.is_empty,
+        is_guess=workspace.durations["full"].is_empty,
     )
 
 
 def _tasks(workspace: Workspace, cells: Sequence[Cell]) -> dict[str, Task]:
-    durations = workspace.durations
+    durations = workspace.durations["full"]
     return {
         cell.id: Task(cell=cell.id, seconds=durations.of(cell) or ASSUMED_SECONDS) for cell in cells
     }

@@ -117,3 +117,17 @@ def _release_with_metadata(release: Release, source: ReleaseSource) -> Release:
             continue
         return msgspec.structs.replace(release, artifacts=tuple(artifacts), published=published)
     return msgspec.structs.replace(release, artifacts=tuple(artifacts))
+
+
+def catalogue_notes(catalogue: Catalogue) -> Iterator[str]:
+    """Yield a line for each page that is stale, and for each file that was set aside."""
+    for package in catalogue.packages:
+        if package.stale_since is not None:
+            yield (
+                f"compat: the index did not answer for {package.name}; using its page of"
+                f" {package.stale_since:%Y-%m-%d %H:%M} UTC"
+            )
+        for release in package.releases:
+            for artifact in release.artifacts:
+                if artifact.set_aside:
+                    yield f"compat: a file is set aside: {artifact.set_aside}"

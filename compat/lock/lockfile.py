@@ -108,13 +108,15 @@ class Refusal(Value, frozen=True):
     `subject` is the requirement that cannot be met, `because` one sentence.
 
     `hidden` names packages that the resolver missed because of the date it was asked about, in
-    order of mention.
+    order of mention. `named` are all packages that its whole derivation names, normalised (PEP
+    503) and sorted; empty where it tells none.
     """
 
     cause: Cause
     subject: str
     because: str
     hidden: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return the outcome as it is printed and parsed everywhere: `lock-fail:cause(subject)`."""

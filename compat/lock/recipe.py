@@ -34,13 +34,13 @@ def inputs_of(facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset()
     relaxes them.
     """
     matrix = facts.matrix
-    common = [*matrix.suite.requirements, *matrix.requirements]
-    pins = [_pinned(axis, cell) for axis in matrix.packages if axis is not matrix.subject_axis]
+    common = common_lines(facts)
+    pins = [pinned(axis, cell) for axis in matrix.packages if axis is not matrix.subject_axis]
     base = Inputs(
         cell=cell.id,
         python=facts.patch(cell),
         platform=matrix.platform,
-        requirements=tuple(sorted({_pinned(matrix.subject_axis, cell), *pins, *common})),
+        requirements=tuple(sorted({pinned(matrix.subject_axis, cell), *pins, *common})),
         no_prereleases=tuple(
             sorted(a.normalised_name for a in matrix.packages if not a.select.prereleases)
         ),
@@ -160,15 +160,13 @@ def _relaxed(
     """Return the inputs of a relaxed cell whose relaxed packages, by normalised name, are these."""
     release, python = _subject(facts, cell, base), cell.on(facts.matrix.interpreters.name).version
     axes: dict[str, str] = {
-        axis.normalised_name: _pinned(axis, cell) for axis in facts.matrix.packages
+        axis.normalised_name: pinned(axis, cell) for axis in facts.matrix.packages
     }
-    asked = [_root(a, relaxations) for a in facts.requirements(release.version, python)]
+    asked = asked_lines(facts, release, python, relaxations)
     deep = [(name, relaxation) for name, relaxation in relaxations.items() if relaxation.everywhere]
     return msgspec.structs.replace(
         base,
-        requirements=tuple(
-            sorted({*(text for text in asked if text and text not in axes), *others})
-        ),
+        requirements=tuple(sorted({*(text for text in asked if text not in axes), *others})),
         overrides=tuple(
             sorted(axes.get(name, f"{name}{r.specifier}") for name, r in deep if r.to != NOTHING)
         ),
@@ -179,6 +177,19 @@ def _relaxed(
         injected_pin=_injected_pin(facts, release),
         install_as_python=_install_as_python(facts, cell, release),
     )
+
+
+def common_lines(facts: Feasibility) -> tuple[str, ...]:
+    """Return what every cell asks for beside its coordinates: the suite's and the matrix's own."""
+    return (*facts.matrix.suite.requirements, *facts.matrix.requirements)
+
+
+def asked_lines(
+    facts: Feasibility, release: Release, python: Version, relaxations: dict[str, Relaxation]
+) -> tuple[str, ...]:
+    """Return what a release of the subject asks on a Python series, as the rules change it."""
+    roots = (_root(asked, relaxations) for asked in facts.requirements(release.version, python))
+    return tuple(root for root in roots if root)
 
 
 def _root(asked: Asked, relaxations: dict[str, Relaxation]) -> str:
@@ -234,7 +245,8 @@ def _install_as_python(facts: Feasibility, cell: Cell, release: Release) -> Vers
     )
 
 
-def _pinned(axis: PackageAxis, cell: Cell) -> str:
+def pinned(axis: PackageAxis, cell: Cell) -> str:
+    """Return the requirement that keeps a package at the cell's coordinate."""
     version = cell.on(axis.name).version
     return (
         f"{axis.package}=={version}"

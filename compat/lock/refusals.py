@@ -106,6 +106,7 @@ def refusal_of_uv(text: str) -> Refusal | None:
     if decisive is None:
         return None
     refusal = _refusal(*decisive, story, tuple(_HIDDEN.findall(text)))
+    refusal = msgspec.structs.replace(refusal, named=_derivation_names(story))
     match refusal.cause:
         case "build":
             return _built(refusal, text)
@@ -114,6 +115,12 @@ def refusal_of_uv(text: str) -> Refusal | None:
         case "conflict":
             return _with_other_demand(refusal, story)
     return refusal
+
+
+def _derivation_names(story: str) -> tuple[str, ...]:
+    """The packages that the story speaks of, up to its hints; among them may be other words."""
+    words = re.findall(_WORD, story.partition(" hint:")[0])
+    return tuple(sorted({canonicalize_name(word.partition("[")[0]) for word in words}))
 
 
 def _root(story: str) -> str:

@@ -8,6 +8,7 @@ wheel requires is what an isolated build of the release told.
 
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
@@ -44,6 +45,8 @@ class NamedBuilds:
         """
         self._named = named
         self._source = source
+        # A page of an index takes tenths of a second to read, and every lock asks for the same.
+        self._release = cache(self._release_of)
         self.build = build
 
     def offered(self, inputs: Inputs) -> Iterator[SourceRelease]:
@@ -69,7 +72,7 @@ class NamedBuilds:
             asks = Published(requires_python=sources[0].requires_python, requires_dist=())
             yield SourceRelease(pin=Pin(name=name, version=version, hashes=hashes), asks=asks)
 
-    def _release(self, name: str, version: Version) -> Release | None:
+    def _release_of(self, name: str, version: Version) -> Release | None:
         try:
             releases = self._source.package(name).releases
         except NoPage:

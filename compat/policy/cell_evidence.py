@@ -2,8 +2,8 @@
 
 A cell supports a floor when its verdict is `works`, or `partial` where each failing capability has
 a declared explanation; tested, not stale, not flaky. Such runs count as witnesses when they were of
-today's lock and suite, one a day, and isolated as the policy asks. A cell without such a run moves
-no floor, whether it works or is broken.
+today's lock and suite, one a day, isolated and of the tier that the policy asks for. A cell without
+such a run moves no floor, whether it works or is broken.
 """
 
 import datetime
@@ -16,7 +16,7 @@ from compat.declare.policy import Policy
 from compat.policy.proposal import Against, CellEvidence, Objection
 from compat.results.record import Ran
 from compat.results.snapshot import Entry, Snapshot
-from compat.results.verdict import History, Verdict, verdict_of
+from compat.results.verdict import EvidenceKind, History, Verdict, is_whole, verdict_of
 from compat.value import StrictValue
 
 FloorState = Literal["proven", "green", "red", "open"]
@@ -88,10 +88,11 @@ def cell_evidence(entry: Entry, snapshot: Snapshot, policy: Policy) -> CellEvide
         cell=entry.cell.id,
         recipe=entry.cell.recipe,
         verdict=verdict.kind,
+        evidence=verdict.evidence,
         outcome="" if verdict.outcome is None else str(verdict.outcome),
         latest=verdict.latest,
         days=days,
-        supports=fits and verdict.evidence == "tested" and not verdict.stale and bool(days),
+        supports=fits and _is_enough(verdict.evidence, policy) and not verdict.stale and bool(days),
         stale=verdict.stale,
         because=because,
     )
@@ -112,6 +113,8 @@ def objection(evidence: CellEvidence, policy: Policy) -> Objection | None:
         return says("flaky", f"{cell} is flaky: {evidence.because}")
     if evidence.stale:
         return says("stale", f"{cell} must run again: {evidence.because}")
+    if evidence.verdict in ("works", "partial") and not _is_enough(evidence.evidence, policy):
+        return says("missing", f"{cell} was not run with the whole suite yet: {evidence.because}")
     if not evidence.days and evidence.verdict in ("works", "partial", "broken"):
         needed = f"{cell} has no run at isolation {policy.isolation}, which a floor needs"
         return says("isolation", f"{needed}: {evidence.because}")
@@ -142,12 +145,21 @@ def _isolated_days(entry: Entry, policy: Policy) -> tuple[datetime.date, ...]:
     """The days of the isolated runs that made the verdict: those of the newest run's lock and
     suite.
     """
-    runs = [counted.run for counted in entry.counted]
-    if not runs:
+    if not entry.counted:
         return ()
-    newest = (runs[-1].lock_digest, runs[-1].suite_digest)
-    alike = (run for run in runs if (run.lock_digest, run.suite_digest) == newest)
-    return tuple(sorted({run.started.date() for run in alike if _is_isolated(run, policy)}))
+    runs = [counted.run for counted in entry.history.deciding]
+    fit = (run for run in runs if _is_isolated(run, policy) and _is_asked_for(run, policy))
+    return tuple(sorted({run.started.date() for run in fit}))
+
+
+def _is_enough(evidence: EvidenceKind, policy: Policy) -> bool:
+    """Whether a verdict rests on as much of the suite as the policy asks for."""
+    return evidence == "tested" or (evidence == "smoke" and policy.tier == "smoke")
+
+
+def _is_asked_for(run: Ran, policy: Policy) -> bool:
+    """Whether the run asked for as much as the policy does, or failed before any test."""
+    return policy.tier == "smoke" or is_whole(run)
 
 
 def _is_isolated(run: Ran, policy: Policy) -> bool:

@@ -10,6 +10,7 @@ from packaging.version import Version
 from compat.declare.parsing import Name
 from compat.plan.cell import Recipe
 from compat.results.run_group import Kind as VerdictKind
+from compat.results.verdict import EvidenceKind
 from compat.value import StrictValue, derive
 
 Kind = Literal["raise", "lower", "early"]
@@ -37,11 +38,13 @@ class CellEvidence(StrictValue, frozen=True, kw_only=True):
     `latest` is the day of its newest run that counts, `days` are those of the runs that its verdict
     rests on and that were isolated as the policy asks. `supports` says whether the cell supports
     the move: it works with the new floor, or is broken at the one that an early move leaves.
+    `evidence` says what the verdict rests on.
     """
 
     cell: str
     recipe: Recipe
     verdict: VerdictKind
+    evidence: EvidenceKind = "none"
     outcome: str
     latest: datetime.date | None
     days: tuple[datetime.date, ...]
@@ -58,6 +61,8 @@ class CellEvidence(StrictValue, frozen=True, kw_only=True):
             return "no run counts"
         if self.verdict == "unknown":
             return "no answer yet"
+        if self.evidence == "smoke" and self.verdict in ("works", "partial") and not self.stale:
+            return "core alone"
         if self.verdict == "flaky" or self.stale:
             return "flaky" if self.verdict == "flaky" else "outdated"
         return "contradicts" if self.days else "not isolated"

@@ -19,13 +19,21 @@ from compat.results.verdict import (
     History,
     in_order,
     is_other_suite,
+    is_whole,
     staleness,
     verdict,
 )
 from compat.value import StrictValue
 
 Reason = Literal[
-    "never-run", "lock-changed", "suite-changed", "flaky", "spurious-last", "stale", "asked"
+    "never-run",
+    "lock-changed",
+    "suite-changed",
+    "flaky",
+    "spurious-last",
+    "stale",
+    "smoke-only",
+    "asked",
 ]
 Place = Literal["proposal", "floor", "new-release", "elsewhere"]
 # Each from the most informative on; a changed lock and a changed suite are equally so.
@@ -42,8 +50,9 @@ AGAIN_DAYS = 7
 class Due(StrictValue, frozen=True, kw_only=True):
     """A cell that is worth a run now, why, and where it lies; `last` is the day of its newest run.
 
-    `asked` is for a cell in which nothing has changed, but for whose run on another day a proposal
-    waits.
+    `smoke-only` is for a cell of which only the suite's core was run, so that the whole suite is
+    still to come; `asked` for one in which nothing has changed, but for whose run on another day a
+    proposal waits.
     """
 
     cell: str
@@ -145,7 +154,9 @@ def _reason(
         last.cell, runs, present
     ).kind == "flaky":
         return "flaky"
-    return "stale" if staleness(history, present, lock) else None
+    if staleness(history, present, lock):
+        return "stale"
+    return None if is_whole(history.deciding[-1].run) else "smoke-only"
 
 
 def _places(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from compat.declare.suite_table import Tier
 from compat.errors import Fault, RecordError
 from compat.results.record import Capability, Record
 from compat.results.record_files import RecordFiles
@@ -22,7 +23,7 @@ from compat.run.evidence import Isolation, Metric
 from compat.run.outcome import Outcome, Passed, parse_outcome
 from compat.value import Value
 
-VERSION = 5
+VERSION = 6
 LOCK_SECONDS = 10.0  # how long another run may hold the index before this one does without
 # `root` stands for a matrix's folder, and `path` is below it: `<cell>/<file>`, which is ASCII
 # whatever the root is.
@@ -39,7 +40,7 @@ CREATE TABLE records (
     subject TEXT NOT NULL,
     seconds REAL NOT NULL, lock_digest TEXT NOT NULL, suite_digest TEXT NOT NULL,
     attempts TEXT NOT NULL,
-    isolation TEXT NOT NULL, told BLOB NOT NULL, sum INTEGER NOT NULL,
+    isolation TEXT NOT NULL, tier TEXT NOT NULL, told BLOB NOT NULL, sum INTEGER NOT NULL,
     UNIQUE (root, path), FOREIGN KEY (root, path) REFERENCES files (root, path) ON DELETE CASCADE
 );
 CREATE TABLE capabilities (
@@ -72,6 +73,7 @@ class RunRow(Value, frozen=True, kw_only=True):
     suite_digest: str
     attempts: str
     isolation: Isolation
+    tier: Tier
     told: bytes
 
     @property
@@ -164,7 +166,7 @@ class RecordIndex:
         where, values = "root = ?", (_root(store),)
         asked = (
             "SELECT path, cell, started, outcome, seconds, lock_digest, suite_digest, attempts,"
-            f" isolation, told, sum FROM records WHERE {where} ORDER BY cell, started, path"
+            f" isolation, tier, told, sum FROM records WHERE {where} ORDER BY cell, started, path"
         )
         rows = tuple(_row(*columns) for columns in self._connection.execute(asked, values))
         count = f"SELECT count(*) FROM files WHERE fault IS NULL AND {where}"
@@ -219,10 +221,11 @@ class RecordIndex:
             *digests,
             attempts,
             record.isolation,
+            record.tier,
             facts,
         )
         cursor = self._connection.execute(
-            "INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 root,
                 path,
@@ -235,6 +238,7 @@ class RecordIndex:
                 *digests,
                 attempts,
                 record.isolation,
+                record.tier,
                 facts,
                 _sum(*known),
             ),
@@ -254,9 +258,8 @@ def _row(*columns: Any) -> RunRow:
     *known, told_sum = columns
     if _sum(*known) != told_sum:
         raise sqlite3.DatabaseError("a row of the index is damaged")
-    path, cell, started, outcome, seconds, lock_digest, suite_digest, attempts, isolation, facts = (
-        known
-    )
+    path, cell, started, outcome, seconds, *digests, attempts, isolation, tier, facts = known
+    lock_digest, suite_digest = digests
     return RunRow(
         path=path,
         cell=cell,
@@ -267,6 +270,7 @@ def _row(*columns: Any) -> RunRow:
         suite_digest=suite_digest,
         attempts=attempts,
         isolation=isolation,
+        tier=tier,
         told=facts,
     )
 

@@ -63,6 +63,7 @@ def record_of(
         seconds=round(sum(evidence.seconds for evidence in runs), 3),
         host=deciding.host,
         isolation=deciding.isolation,
+        tier=deciding.tier,
         tool=tool,
         capabilities=() if is_untrusted(outcome) else _capabilities(deciding, redacted),
         metrics=_metrics(deciding),

@@ -1,17 +1,18 @@
-"""What a resolver said of plain installs when it was last asked: as values, and as the text of the
-one file that keeps them.
+"""What a resolver said of cells when it was last asked, above all of plain installs: as values, and
+as the text of the file that keeps them.
 
 One answer a cell, replaced when it is asked again: a record of each time would be hundreds of files
 a week that say the same. Only resolvers speak here; what ran has records.
 """
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Literal
 
 import msgspec
 
 from compat.errors import DeclarationError
+from compat.lock.lockfile import Lock, Refusal
 from compat.results.record import is_cell_id
 from compat.run.outcome import Failed, parse_outcome
 from compat.value import StrictValue
@@ -40,27 +41,40 @@ class PlainAnswer(StrictValue, frozen=True, kw_only=True):
         return outcome if isinstance(outcome, Failed) else None
 
 
-class KnownRefusal(StrictValue, frozen=True, kw_only=True):
-    """That a plain install is refused, though nothing of it ran, and from what that is known.
+def answer_of(
+    cell: str, result: Lock | Refusal, day: datetime.date, redacted: Callable[[str], str]
+) -> PlainAnswer:
+    """Return what a resolver came to on a day, its words as they may be published."""
+    if isinstance(result, Lock):
+        return PlainAnswer(cell=cell, on=day, outcome=LOCKED)
+    failed = Failed(stage="lock", cause=result.cause, subject=redacted(result.subject))
+    because = redacted(result.because)
+    return PlainAnswer(cell=cell, on=day, outcome=str(failed), because=because)
 
-    `ground` is `asked` where a resolver refused this cell, and `same-pin` where it refused another
-    one, the `witness`, by an exact pin that the release of this cell requires, too.
+
+class KnownRefusal(StrictValue, frozen=True, kw_only=True):
+    """That a cell cannot be installed, though nothing of it ran, and from what that is known.
+
+    `ground` is `asked` where a resolver refused this cell, and `clause` where it refused another
+    one, the `witness`, by `facts` that hold in this cell, too.
     """
 
     outcome: Failed
     because: str
     on: datetime.date
-    ground: Literal["asked", "same-pin"]
+    ground: Literal["asked", "clause"]
     witness: str
+    facts: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
         """What is known, in one sentence."""
         if self.ground == "asked":
             return f"a resolver refused it on {self.on}: {self.because}"
+        together = "" if len(self.facts) == 1 else " together"
         return (
-            f"it requires {self.outcome.subject}, for which a resolver refused {self.witness} on"
-            f" {self.on}: {self.because}"
+            f"inferred: it asks for {' and '.join(self.facts)}, for which{together} a resolver"
+            f" refused {self.witness} on {self.on}: {self.because}"
         )
 
 
@@ -76,9 +90,13 @@ def encode_answers(answers: Iterable[PlainAnswer]) -> str:
     return f'{{"format": {FORMAT}, "answers": [\n{lines}\n]}}\n'
 
 
-def decode_answers(text: str, source: str) -> dict[str, PlainAnswer]:
+def decode_answers(
+    text: str, source: str, *, is_any_recipe: bool = False
+) -> dict[str, PlainAnswer]:
     """Return the answers of the text by cell; raise DeclarationError, naming `source`, when it has
     something else.
+
+    They are about fresh cells, where not about those of any recipe.
     """
     try:
         document = msgspec.json.decode(text, type=_Kept)
@@ -86,19 +104,22 @@ def decode_answers(text: str, source: str) -> dict[str, PlainAnswer]:
         if len(answers) < len(document.answers):
             raise ValueError("a cell stands there twice")
         for answer in document.answers:
-            _refuse_unsound_answer(answer)
+            _refuse_unsound_answer(answer, is_any_recipe)
     except (ValueError, RecursionError) as fault:
-        hint = "compat lock MATRIX --plain makes it anew once it is deleted"
+        command = "learn MATRIX" if is_any_recipe else "lock MATRIX --plain"
         raise DeclarationError.of(
-            f"has no plain installs: {fault}", path=source, hint=hint
+            f"has no answers of a resolver: {fault}",
+            path=source,
+            hint=f"compat {command} makes it anew once it is deleted",
         ) from None
     return answers
 
 
-def _refuse_unsound_answer(answer: PlainAnswer) -> None:
+def _refuse_unsound_answer(answer: PlainAnswer, is_any_recipe: bool) -> None:
     """Raise ValueError for what the types cannot say."""
-    if not is_cell_id(answer.cell) or "+" in answer.cell:
-        raise ValueError(f"{answer.cell[:80]!r} is not the id of a fresh cell")
+    if not is_cell_id(answer.cell) or ("+" in answer.cell and not is_any_recipe):
+        kind = "" if is_any_recipe else "fresh "
+        raise ValueError(f"{answer.cell[:80]!r} is not the id of a {kind}cell")
     if answer.outcome == LOCKED:
         return
     outcome = parse_outcome(answer.outcome)

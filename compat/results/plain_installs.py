@@ -19,6 +19,7 @@ from compat.value import StrictValue
 
 PlainState = Literal[
     "works",
+    "works-smoke",
     "partial",
     "flaky",
     "broken",
@@ -29,7 +30,7 @@ PlainState = Literal[
     "not-admitted",
     "not-asked",
 ]
-PlainGround = Literal["run", "resolver", "same-pin", "metadata", "none"]
+PlainGround = Literal["run", "resolver", "clause", "metadata", "none"]
 PLAIN_STATES: tuple[PlainState, ...] = get_args(PlainState)
 _RAN: dict[Kind, PlainState] = {
     "works": "works",
@@ -46,7 +47,7 @@ class PlainInstall(StrictValue, frozen=True, kw_only=True):
     `outcome` is what the run, the resolver or the plan came to, `locked` where packages were found,
     empty where nobody asked; `because` says it in one sentence. `on` is the day of the run or of
     the resolver's answer; null for what metadata says. `ground` is where it is known from;
-    `witness` the cell that was asked where it was another one with the same pin, else empty.
+    `witness` the cell that was asked where it was another one with the same conflict, else empty.
     """
 
     release: str
@@ -174,9 +175,11 @@ def _of_run(install: PlainInstall, entry: Entry) -> PlainInstall:
     verdict = entry.verdict
     outcome = verdict.outcome
     is_lock = isinstance(outcome, Failed) and outcome.stage == "lock"
+    is_core = verdict.kind == "works" and verdict.evidence == "smoke"
+    state: PlainState = "works-smoke" if is_core else _RAN[verdict.kind]
     return replace(
         install,
-        state="refused" if is_lock else _RAN[verdict.kind],
+        state="refused" if is_lock else state,
         outcome=str(outcome or ""),
         because="; ".join(verdict.reasons),
         on=verdict.latest,
@@ -205,10 +208,10 @@ def _of_answer(install: PlainInstall, answer: PlainAnswer) -> PlainInstall:
 def _of_refusal(install: PlainInstall, refusal: KnownRefusal) -> PlainInstall:
     return replace(
         install,
-        state="refused",
+        state="needs-build" if is_spurious(refusal.outcome) else "refused",
         outcome=str(refusal.outcome),
         because=refusal.sentence,
         on=refusal.on,
-        ground="same-pin",
+        ground="clause",
         witness=refusal.witness,
     )

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Protocol
 import msgspec
 
 from compat.declare.parsing import Name
+from compat.declare.suite_table import Tier
 from compat.errors import Fault, RecordError
 from compat.results.strict import strict
 from compat.results.upgrades import UPGRADES, Raw
@@ -25,7 +26,7 @@ from compat.run.outcome import (
 from compat.run.signatures import EXCEPTIONS, match_signature
 from compat.value import StrictValue
 
-FORMAT = 4
+FORMAT = 5
 MOST_BYTES = 2 * 1024 * 1024
 MOST_LOG_BYTES = 4096
 LONGEST_TEXT = 1000
@@ -126,6 +127,7 @@ class _Run(StrictValue, frozen=True, kw_only=True):
     seconds: Seconds
     host: HostClass
     isolation: Isolation
+    tier: Tier = "full"
     tool: Text = ""
     capabilities: tuple[Capability, ...] = ()
     metrics: tuple[Metric, ...] = ()
@@ -144,7 +146,8 @@ class Record(_Run, frozen=True, kw_only=True):
     part in a refusal. `outcome` is that of one of the attempts, see `decisive`; without attempts it
     stands alone. `involved` are the packages that it speaks of, by normalised name, since format 2.
     `remarks` says what was noticed of the installed packages that the outcome does not say, since
-    format 3: code that the interpreter runs at its start, wrong RECORDs.
+    format 3: code that the interpreter runs at its start, wrong RECORDs. `tier` is how much of the
+    suite was asked for, since format 5; where no suite could run it is `full`.
     """
 
     outcome: Outcome
@@ -190,6 +193,10 @@ class Ran(Protocol):
     @property
     def isolation(self) -> Isolation:
         """How far the cell was shut in."""
+
+    @property
+    def tier(self) -> Tier:
+        """How much of the suite was asked for."""
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

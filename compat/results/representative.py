@@ -7,9 +7,10 @@ next. The representative cell is the best answer that a user can have, the most 
    outdone by what works with older packages or changed pins.
 2. Then the verdict decides: works, partial, flaky, broken, unknown, infeasible. What nothing is
    known of comes before what is ruled out: it may still be tried.
-3. Of cells that do not work in full, the one with the most capabilities that work.
-4. Then the recipe: as published today, as published at the time, with changed dependency pins.
-5. Of a release, then the most capabilities that work, and the newest versions.
+3. Then what was tested with the whole suite, before what was with its core alone.
+4. Of cells that do not work in full, the one with the most capabilities that work.
+5. Then the recipe: as published today, as published at the time, with changed dependency pins.
+6. Of a release, then the most capabilities that work, and the newest versions.
 
 Whoever asks may leave out cells that cannot answer (the table: those that did not reach the suite),
 but never orders the rest.
@@ -64,12 +65,13 @@ def _preferred(entries: list[Entry]) -> Entry:
     return candidates[0] if len(candidates) == 1 else max(candidates, key=_preference)
 
 
-def _preference(entry: Entry) -> tuple[int, int, int, int, tuple[Version, ...]]:
+def _preference(entry: Entry) -> tuple[int, int, int, int, int, tuple[Version, ...]]:
     """What the greatest of is representative."""
     kind = entry.verdict.kind
     working = sum(capability.status == "yes" for capability in entry.verdict.capabilities)
     return (
         -_KIND_RANK[kind],
+        int(entry.verdict.evidence != "smoke"),
         0 if kind == "works" else working,
         -_RECIPE_RANK[entry.cell.recipe],
         working,

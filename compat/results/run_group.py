@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Literal, get_args
 
+from compat.declare.suite_table import Tier
 from compat.results.involved import third_package
 from compat.results.record import Capability, Ran, Status
 from compat.results.score import EXCUSED, Blame, CapabilityFault
@@ -10,6 +11,7 @@ from compat.run.outcome import Failed, Outcome, Passed, brief, is_doubtful, is_s
 
 Kind = Literal["works", "partial", "broken", "flaky", "infeasible", "unknown"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+CORE_ALONE = "only the core of the suite was run"
 
 
 class RunGroup:
@@ -18,6 +20,9 @@ class RunGroup:
     With the packages that are `asked` about, a failure by any other package leaves the cell without
     an answer. `helpers` are the capabilities that say nothing about the subject, `blames` says
     whose fault it is that a capability fails.
+
+    Where a run of the whole suite is among them, those of the core alone say no more than whether
+    the same files came to the same.
     """
 
     def __init__(
@@ -27,23 +32,34 @@ class RunGroup:
         self._asked = asked
         self.helpers = helpers
         self._blames = blames
+        self.tier: Tier = "smoke"
         self.outcomes: list[Outcome] = []
         self.changing: set[str] = set()
         self.is_finished = True
         self._statuses: dict[str, Status] = {}
+        # Whether runs came as far as the tests, and the outcomes of all of them.
+        self._reached: set[bool] = set()
+        self._every: list[Outcome] = []
 
     def add(self, run: Ran, outcomes: Iterable[Outcome]) -> None:
         """Add a run, with those of its outcomes that say something about the versions."""
-        self.newest = run
-        self.capabilities = tuple(
+        asked = tuple(
             capability for capability in run.capabilities if capability.id not in self.helpers
         )
-        ends = [self._of_subject(outcome) for outcome in outcomes]
-        self.outcomes += ends
-        self.is_finished = self.is_finished and self._ended_by_tests(ends)
-        for capability in self.capabilities:
+        for capability in asked:
             if self._statuses.setdefault(capability.id, capability.status) != capability.status:
                 self.changing.add(capability.id)
+        if run.tier == "full" and self.tier == "smoke":
+            self.tier, self.outcomes, self.is_finished = "full", [], True
+        is_outranked = run.tier != self.tier
+        if not is_outranked:
+            self.newest, self.capabilities = run, asked
+        ends = [_of_subject(outcome, asked, self.helpers) for outcome in outcomes]
+        self._every += ends
+        self._reached |= {_reached_tests(end) for end in ends}
+        if not is_outranked:
+            self.outcomes += ends
+            self.is_finished = self.is_finished and self._ended_by_tests(ends)
         self.faults = tuple(map(self._fault, self._failing))
         self.kind = self._kind()
 
@@ -65,26 +81,8 @@ class RunGroup:
         ends = {brief(failed) for c in self._failing if (failed := c.failed) is not None}
         return all(isinstance(end, Passed) or brief(end) in ends for end in outcomes)
 
-    def _of_subject(self, outcome: Outcome) -> Outcome:
-        """Return what an outcome says of the subject: that a helper of the suite fails is no fault
-        of it.
-        """
-        if (
-            not isinstance(outcome, Failed)
-            or outcome.stage != "test"
-            or outcome.subject not in self.helpers
-        ):
-            return outcome
-        return next(
-            (
-                Failed(stage="test", cause=capability.cause or "error", subject=capability.id)
-                for capability in self._failing
-            ),
-            Passed(),
-        )
-
     def _kind(self) -> Kind:
-        if self.changing or len(set(map(brief, self.outcomes))) > 1:
+        if self.changing or len(self._reached) > 1 or len(set(map(brief, self.outcomes))) > 1:
             return "flaky"
         outcome, statuses = (
             self.outcomes[-1],
@@ -92,8 +90,7 @@ class RunGroup:
         )
         if isinstance(outcome, Passed) and "no" not in statuses:
             return "works"
-        reached = isinstance(outcome, Passed) or outcome.stage == "test"
-        if reached and "yes" in statuses:
+        if _reached_tests(outcome) and "yes" in statuses:
             is_excused = all(fault.fault in EXCUSED for fault in self.faults)
             return "works" if is_excused and self.is_finished else "partial"
         return "unknown" if self.in_the_way else "broken"
@@ -108,13 +105,16 @@ class RunGroup:
     @property
     def outcome(self) -> Outcome:
         """What the newest run came to; where runs disagree, the newest failure."""
-        failures = [outcome for outcome in self.outcomes if isinstance(outcome, Failed)]
+        # That a run of the core alone failed is told only where it contradicts the whole suite.
+        ends = self._every if len(self._reached) > 1 else self.outcomes
+        failures = [outcome for outcome in ends if isinstance(outcome, Failed)]
         return failures[-1] if failures else self.outcomes[-1]
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why the runs have their kind, as sentences."""
         day = self.newest.started.date()
+        core = (CORE_ALONE,) if self.tier == "smoke" and self._reached == {True} else ()
         match self.kind:
             case "flaky" if self.changing:
                 return (
@@ -127,16 +127,16 @@ class RunGroup:
                 return (
                     (
                         "the same lock and suite came to"
-                        f" {' and '.join(sorted(set(map(str, self.outcomes))))}"
+                        f" {' and '.join(sorted(set(map(str, self._every))))}"
                     ),
                 )
             case "unknown":
                 return (f"in the way: {self.in_the_way}; it came to {self.outcome} on {day}",)
             case "partial":
-                return (f"it imports, and came to {self.outcome} on {day}{self._by_fault()}",)
-            case "works" if self.faults:
+                return (f"it imports, and came to {self.outcome} on {day}{self._by_fault()}", *core)
+            case "works" if self.faults and not core:
                 return (f"all that this release can do works, as of {day}{self._by_fault()}",)
-        return (f"it came to {self.outcome} on {day}",)
+        return (f"it came to {self.outcome} on {day}{self._by_fault() if core else ''}", *core)
 
     def _by_fault(self) -> str:
         """What fails, by whose fault that is."""
@@ -150,3 +150,25 @@ class RunGroup:
             for faults, phrase in words
             if (ids := sorted(fault.id for fault in self.faults if fault.fault in faults))
         )
+
+
+def _reached_tests(outcome: Outcome) -> bool:
+    return isinstance(outcome, Passed) or outcome.stage == "test"
+
+
+def _of_subject(
+    outcome: Outcome, capabilities: Iterable[Capability], helpers: frozenset[str]
+) -> Outcome:
+    """Return what an outcome says of the subject: that a helper of the suite fails is no fault of
+    it.
+    """
+    if not isinstance(outcome, Failed) or outcome.stage != "test" or outcome.subject not in helpers:
+        return outcome
+    return next(
+        (
+            Failed(stage="test", cause=capability.cause or "error", subject=capability.id)
+            for capability in capabilities
+            if capability.status == "no"
+        ),
+        Passed(),
+    )

@@ -53,8 +53,8 @@ class Entry(StrictValue, frozen=True, kw_only=True):
 
     @property
     def is_tested(self) -> bool:
-        """Whether a run says something about it."""
-        return self.verdict.evidence == "tested"
+        """Whether a run says something about it, of the whole suite or of its core."""
+        return self.verdict.evidence in ("tested", "smoke")
 
 
 class Snapshot:

@@ -8,7 +8,7 @@ from compat.run.outcome import Failed
 # Names tell some states more exactly than the verdict does: nothing could be installed; a package
 # that was not asked about is in the way of an answer; the release's own metadata admits what nobody
 # tested.
-STATE_WORDS = {
+_WORDS = {
     "works": "works",
     "decayed": "works only with packages of its time",
     "relaxed": "works with changed dependency pins",
@@ -22,8 +22,11 @@ STATE_WORDS = {
     "infeasible": "ruled out",
 }
 # What is too long for a badge, in short.
-BRIEF_WORDS = {"decayed": "works, old packages", "relaxed": "works, pins changed"}
-
+_BRIEF = {"decayed": "works, old packages", "relaxed": "works, pins changed"}
+# States that a run of the suite's core alone can show; their words say so wherever they stand.
+SMOKE_STATES = ("works", "decayed", "relaxed", "partial", "flaky", "broken", "refused")
+STATE_WORDS = _WORDS | {f"{name}-smoke": f"{_WORDS[name]} (smoke)" for name in SMOKE_STATES}
+BRIEF_WORDS = _BRIEF | {f"{name}-smoke": f"{word} (smoke)" for name, word in _BRIEF.items()}
 
 # Those that need a verb where they follow the name of a cell.
 _ADJECTIVES = frozenset(("flaky", "broken", "declared", "unknown", "infeasible"))
@@ -32,7 +35,16 @@ _ADJECTIVES = frozenset(("flaky", "broken", "declared", "unknown", "infeasible")
 def verdict_clause(verdict: Verdict) -> str:
     """Return what is said of a cell by its verdict alone: `does not install`, `is broken`."""
     name = "refused" if is_refused(verdict) else verdict.kind
-    return f"{'is ' if name in _ADJECTIVES else ''}{STATE_WORDS[name]}"
+    words = STATE_WORDS[by_evidence(name, verdict)]
+    return f"{'is ' if name in _ADJECTIVES else ''}{words}"
+
+
+def by_evidence(name: str, verdict: Verdict) -> str:
+    """Return the name of a state as the verdict's evidence shows it: that of a run of the core
+    alone has a name of its own.
+    """
+    is_smoke = verdict.evidence == "smoke" and name in SMOKE_STATES
+    return f"{name}-smoke" if is_smoke else name
 
 
 def is_refused(verdict: Verdict) -> bool:

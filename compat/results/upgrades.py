@@ -41,6 +41,11 @@ def _with_new_names(raw: Raw) -> Raw:
     }
 
 
+def _with_tier(raw: Raw) -> Raw:
+    """Format 4 knew no tiers: each run asked for the whole suite."""
+    return {**raw, "tier": "full"}
+
+
 def _renamed(outcome: str) -> str:
     """The outcome with its cause's name of today."""
     head, bracket, parts = outcome.partition("(")
@@ -55,4 +60,5 @@ UPGRADES: Mapping[int, Callable[[Raw], Raw]] = {
     1: _with_involved,
     2: _with_remarks,
     3: _with_new_names,
+    4: _with_tier,
 }

@@ -9,16 +9,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Literal
 
+from compat.declare.suite_table import Tier
 from compat.plan.obstacle import Obstacle
 from compat.results.plain_answers import KnownRefusal
 from compat.results.record import Capability, Ran
 from compat.results.run_group import Kind, RunGroup
 from compat.results.score import Blame, CapabilityFault, Score
-from compat.run.outcome import Failed, Outcome, is_doubtful, is_spurious
+from compat.run.outcome import Failed, Outcome, Stage, is_doubtful, is_spurious
 from compat.value import StrictValue
 
-EvidenceKind = Literal["tested", "asked", "inferred", "declared", "none"]
+EvidenceKind = Literal["tested", "smoke", "asked", "inferred", "declared", "none"]
+# What a verdict rests on, by the tier of its runs.
+_EVIDENCE: dict[Tier, EvidenceKind] = {"full": "tested", "smoke": "smoke"}
 FRESH_DAYS = 90
+BEFORE_TESTS: tuple[Stage, ...] = ("plan", "lock", "install", "import")
 # in how many runs a doubtful outcome must occur, same lock and suite, before it says something
 WITNESSES = 2
 
@@ -44,7 +48,8 @@ class EvaluationContext(StrictValue, frozen=True, kw_only=True):
 class Verdict(StrictValue, frozen=True, kw_only=True):
     """What is known of a cell, and from what.
 
-    `evidence` is `tested` where a run counts, else `asked` where a resolver refused it. `since` is
+    `evidence` is `tested` where a run of the whole suite counts, `smoke` where only runs of its
+    core do, else `asked` where a resolver refused it. `since` is
     the day since when the kind holds without interruption, `latest` that of the newest run that
     counts. `outcome` is what the newest run that counts came to; of a flaky cell, the newest
     failure. `faults` says of each capability that fails whose fault that is, `changing` which came
@@ -113,7 +118,7 @@ def verdict_of(
     return Verdict(
         cell=cell,
         kind=group.kind,
-        evidence="none" if group.kind == "unknown" else "tested",
+        evidence="none" if group.kind == "unknown" else _EVIDENCE[group.tier],
         outcome=group.outcome,
         since=since,
         latest=group.newest.started.date(),
@@ -147,6 +152,16 @@ class History(StrictValue, frozen=True, kw_only=True):
 
     counted: tuple[Counted, ...] = ()
     unanswered: Ran | None = None
+
+    @property
+    def deciding(self) -> tuple[Counted, ...]:
+        """Those on the newest run's lock and suite that the verdict rests on, oldest first: where a
+        run of the whole suite is among them, those alone. Raises IndexError where none counts.
+        """
+        newest = _digests(self.counted[-1].run)
+        alike = [counted for counted in self.counted if _digests(counted.run) == newest]
+        whole = [counted for counted in alike if counted.run.tier == "full"]
+        return tuple(whole or alike)
 
     @classmethod
     def of(cls, runs: Sequence[Ran], day: datetime.date) -> "History":
@@ -209,7 +224,7 @@ def staleness(
     """Return why the newest run that counts no longer answers today's question; empty when it
     does.
     """
-    reasons = list(_outdated(history.counted[-1].run, present, lock_digest))
+    reasons = list(_outdated(history.deciding[-1].run, present, lock_digest))
     if history.unanswered is not None:
         day, outcome = history.unanswered.started.date(), history.unanswered.outcomes[-1]
         why = (
@@ -219,6 +234,18 @@ def staleness(
         )
         reasons.append(f"a newer run, of {day}, came to {outcome}, which {why}")
     return tuple(reasons)
+
+
+def is_whole(run: Ran) -> bool:
+    """Return whether the whole suite could say no more about the run's files: it was asked for, or
+    nothing came as far as a test.
+    """
+    last = run.outcomes[-1]
+    return run.tier == "full" or (isinstance(last, Failed) and last.stage in BEFORE_TESTS)
+
+
+def _digests(run: Ran) -> tuple[str, str]:
+    return run.lock_digest, run.suite_digest
 
 
 def _is_cancelled(run: Ran) -> bool:
@@ -258,7 +285,7 @@ def _newest_group(
     )
     kind, since = None, counted[0].run.started.date()
     for counted_run in counted:
-        group = groups[counted_run.run.lock_digest, counted_run.run.suite_digest]
+        group = groups[_digests(counted_run.run)]
         group.add(counted_run.run, counted_run.outcomes)
         if group.kind != kind:
             kind, since = group.kind, counted_run.run.started.date()
@@ -269,6 +296,8 @@ def _untested(cell: str, obstacle: Obstacle | None, refusal: KnownRefusal | None
     if obstacle is not None:
         reasons = (obstacle.because,) if refusal is None else (obstacle.because, refusal.sentence)
         return Verdict(cell=cell, kind="infeasible", evidence="declared", reasons=reasons)
+    if refusal is not None and is_spurious(refusal.outcome):
+        return Verdict(cell=cell, kind="unknown", evidence="none", reasons=(refusal.sentence,))
     if refusal is not None:
         return Verdict(
             cell=cell,

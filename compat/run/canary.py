@@ -12,7 +12,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from compat import files
-from compat.declare.matrix import Suite
+from compat.declare.suite_table import Suite
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.run.job import Job
 

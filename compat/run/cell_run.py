@@ -20,7 +20,7 @@ from compat.run.installation import Installation
 from compat.run.installed import Environment, Wrong, installed, renamed_modules, top_modules
 from compat.run.job import Bench, Job
 from compat.run.steps import Enter, StepRunner
-from compat.run.suitefiles import suite_digest, suite_tests
+from compat.run.suitefiles import SuiteCore, suite_core, suite_digest, suite_tests
 
 # What a step finds in its cell and must leave as it is; at L3 it is mounted read-only.
 _KEPT = ("venv", "plugin", "suite")
@@ -114,6 +114,7 @@ class CellRun:
             steps=(),
             expected=expected,
             module=self.job.module,
+            tier=self.job.tier,
         )
         installation = Installation(self.environment, self.steps)
         if not installation.install():
@@ -168,12 +169,29 @@ class CellRun:
         if facts.collected is None or facts.collect_errors:
             return facts
         collected = {trial.test.partition("[")[0] for trial in facts.tests}
-        missing = (
-            suite_tests(Path(self.job.suite_folder))
-            - collected
-            - {facts.started_test.partition("[")[0]}
+        asked, unasked = self._asked(facts)
+        missing = asked - collected - {facts.started_test.partition("[")[0]}
+        return msgspec.structs.replace(
+            facts, uncollected=tuple(sorted(missing)), unasked=tuple(sorted(unasked))
         )
-        return msgspec.structs.replace(facts, uncollected=tuple(sorted(missing)))
+
+    def _asked(self, facts: Evidence) -> tuple[frozenset[str], frozenset[str]]:
+        """The tests that have to be collected, and those that ran without being asked for.
+
+        Read from the suite's own files: what the cell says of itself is not believed.
+        """
+        if self.job.tier == "full":
+            return suite_tests(Path(self.job.suite_folder)), frozenset()
+        core = self._core()
+        strange = (
+            trial.test
+            for trial in facts.tests
+            if (trial.capability or trial.test.partition("[")[0]) not in core.ids
+        )
+        return core.tests, frozenset(strange)
+
+    def _core(self) -> SuiteCore:
+        return suite_core(Path(self.job.suite_folder), self.job.suite.core)
 
     def _prepare(self) -> None:
         """Lay out what the steps run besides the environment, all of it as it has to stay."""
@@ -225,6 +243,8 @@ class CellRun:
     def _suite(self) -> SuiteReport:
         suite = self.cell / "suite"
         variables = self._variables() | {"COMPAT_EVENTS": str(self.cell / EVENTS)}
+        if self.job.tier == "smoke":
+            variables["COMPAT_CORE"] = "\n".join(sorted(self._core().ids))
         command = [
             str(self.python),
             str(self.cell / "plugin" / "launch.py"),

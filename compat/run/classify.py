@@ -149,6 +149,7 @@ def _report(evidence: Evidence) -> Failed | None:
             else "another number of tests ended than were collected"
         ),
         f"{evidence.uncollected[0]} was not collected" if evidence.uncollected else "",
+        f"{evidence.unasked[0]} ran and is not of the core" if evidence.unasked else "",
     )
     fault = next(filter(None, contradictions), "")
     return Failed(stage="test", cause="report-mismatch", subject=fault) if fault else None

@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from compat.declare.suite_table import Tier
 from compat.value import Value
 
 StepName = Literal["install", "import", "suite"]
@@ -116,7 +117,8 @@ class Evidence(Value, frozen=True):
     pytest announced, and `report_fault` what cannot be in a report. `module` is what was to be
     imported, and `modules` are those that the subject's distribution has at its top. `owners`
     has the package of each top-level module that is not called like its package; only where
-    something failed.
+    something failed. `tier` is how much of the suite was asked for; of the core alone `unasked`
+    are tests that ran and are none of it.
     """
 
     cell: str
@@ -150,6 +152,8 @@ class Evidence(Value, frozen=True):
     tests: tuple[Trial, ...] = ()
     started_test: str = ""
     metrics: tuple[Metric, ...] = ()
+    tier: Tier = "full"
+    unasked: tuple[str, ...] = ()
 
     def to_json(self) -> bytes:
         """Return it as JSON, which `decode_evidence` reads."""

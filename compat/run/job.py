@@ -1,6 +1,6 @@
 """What a worker is given: the job, which says what to run, and the bench, which says with what."""
 
-from compat.declare.matrix import Suite
+from compat.declare.suite_table import Suite, Tier
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Lock
 from compat.run.evidence import Isolation
@@ -13,7 +13,7 @@ class Job(Value, frozen=True, kw_only=True):
 
     Without a suite folder the run ends after the import. With `links`, a folder of wheels, no index
     is asked. Of `builds`, each `name==version`, the source distribution is built where the lock
-    says so; all else comes as wheels.
+    says so; all else comes as wheels. Of tier `smoke`, only the suite's core capabilities run.
     """
 
     matrix: str
@@ -25,6 +25,7 @@ class Job(Value, frozen=True, kw_only=True):
     suite_folder: str
     links: str = ""
     builds: tuple[str, ...] = ()
+    tier: Tier = "full"
 
 
 class Bench(Value, frozen=True, kw_only=True):

@@ -3,13 +3,15 @@ from them.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from compat.declare.capabilities import with_table
-from compat.declare.suite import collectable_tests
+from compat.declare.collectable import collectable_tests
+from compat.declare.core_capabilities import core_ids, core_tests
 from compat.declare.suite_plugins import OTHER_SETTINGS, SETTINGS
 from compat.files import read_if_there
+from compat.value import Value
 
 
 def _suite_files(folder: Path) -> Iterator[Path]:
@@ -69,9 +71,25 @@ def suite_tests(folder: Path) -> frozenset[str]:
     """Return the tests that pytest has to collect from the suite whatever is installed, as it names
     them.
     """
+    return collectable_tests(_texts(folder))
+
+
+class SuiteCore(Value, frozen=True):
+    """What a smoke run asks for: the ids of the core, and the tests that must report under them."""
+
+    ids: frozenset[str]
+    tests: frozenset[str]
+
+
+def suite_core(folder: Path, patterns: Sequence[str]) -> SuiteCore:
+    """Return the core of the suite in a folder, as the patterns of its declaration name it."""
+    texts = _texts(folder)
+    ids = core_ids(patterns, texts)
+    return SuiteCore(ids=ids, tests=core_tests(ids, texts))
+
+
+def _texts(folder: Path) -> dict[str, str]:
     contents = {
         path.relative_to(folder).as_posix(): path.read_bytes() for path in _suite_files(folder)
     }
-    return collectable_tests(
-        {name: content.decode(errors="replace") for name, content in contents.items()}
-    )
+    return {name: content.decode(errors="replace") for name, content in contents.items()}

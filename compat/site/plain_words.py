@@ -30,6 +30,10 @@ def _as_run(style: StatusStyle, sentence: str) -> PlainStyle:
 # What a resolver says is "asked", what ran is "tested"; neither word stands for the other.
 PLAIN_STYLES: dict[PlainState, PlainStyle] = {
     "works": _as_run(STYLES["works"], "It installs and passes the suite."),
+    "works-smoke": _as_run(
+        STYLES["works-smoke"],
+        "It installs, imports and passes the core of the suite; the rest was not run.",
+    ),
     "partial": _as_run(STYLES["partial"], "It installs and imports; some capabilities fail."),
     "flaky": _as_run(STYLES["flaky"], "It installs; the suite passes and fails by chance."),
     "broken": _as_run(STYLES["broken"], "It was run and fails."),
@@ -108,8 +112,9 @@ def plain_line(install: PlainInstall) -> str:
     on = ""
     if install.on is not None:
         on = f" ({'tested' if install.ground == 'run' else 'asked'} on {install.on})"
-    by_pin = f" Known from {install.witness}, which has the same pin." if install.witness else ""
-    return f"{word}{on}: {reason}{by_pin}"
+    witness = install.witness
+    inferred = f" Inferred from {witness}, which has the same conflict." if witness else ""
+    return f"{word}{on}: {reason}{inferred}"
 
 
 def works_instead(advisor: Advisor, install: PlainInstall) -> TestedCombination | None:

@@ -1,6 +1,6 @@
 """The `site` room's states of a cell: symbol, word, sentence and CSS class for pages and badges."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, get_args
 
 from msgspec.structs import replace
@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from compat.results.representative import representative
 from compat.results.run_group import Kind
 from compat.results.snapshot import Entry
-from compat.results.state_words import BRIEF_WORDS, STATE_WORDS, is_refused
+from compat.results.state_words import BRIEF_WORDS, STATE_WORDS, by_evidence, is_refused
 from compat.results.verdict import Verdict
+from compat.run.outcome import is_spurious
 from compat.value import Value
 
 State = Literal[
@@ -58,6 +59,30 @@ _TABLE: tuple[tuple[str, State, str, str], ...] = (
     ("infeasible", "infeasible", "⊘",
      "cannot work: their metadata or a rule excludes it"),
 )  # fmt: skip
+# The same where only the core of the suite was run, in the same order, each after its own.
+_SMOKE: dict[str, tuple[str, str]] = {
+    "works": ("✓°", "install and import as published, and the core of the suite passes"),
+    "decayed": ("†°", "pass the core of the suite, and only with packages of their time"),
+    "relaxed": (
+        "+°",
+        "pass the core of the suite when dependency pins of the release are changed",
+    ),
+    "partial": ("◐°", "import, and a part of the suite's core fails in this combination"),
+    "flaky": ("≈°", "pass and fail by chance: the core of the suite gave different results"),
+    "broken": ("✗°", "do not work together: a run of the suite's core failed"),
+    "refused": ("⊗°", "cannot be installed together, as a run of the suite's core showed"),
+}
+
+
+def _with_smoke() -> Iterator[tuple[str, str, State, str, str]]:
+    """Name, class, state, symbol and sentence of each, in the order of a legend."""
+    for name, state, symbol, sentence in _TABLE:
+        css = state if name == state else f"{state} {name}"
+        yield name, css, state, symbol, sentence
+        if name in _SMOKE:
+            yield f"{name}-smoke", f"{css} smoke", state, *_SMOKE[name]
+
+
 STYLES: dict[str, StatusStyle] = {
     name: StatusStyle(
         state=state,
@@ -65,9 +90,9 @@ STYLES: dict[str, StatusStyle] = {
         word=STATE_WORDS[name],
         brief=BRIEF_WORDS.get(name, STATE_WORDS[name]),
         sentence=sentence,
-        css=state if name == state else f"{state} {name}",
+        css=css,
     )
-    for name, state, symbol, sentence in _TABLE
+    for name, css, state, symbol, sentence in _with_smoke()
 }
 # Their words already say by which recipe the cell works.
 NAMES_RECIPE: tuple[State, ...] = ("decayed", "relaxed")
@@ -105,12 +130,12 @@ def style_of(entry: Entry, siblings: Sequence[Entry] = ()) -> StatusStyle:
     """Return how one cell is shown."""
     state = cell_state(entry, siblings)
     if state == "broken" and is_refused(entry.verdict):
-        return STYLES["refused"]
+        return STYLES[by_evidence("refused", entry.verdict)]
     if state == "unknown" and entry.verdict.latest is not None:
         return STYLES["blocked"]
     if state == "unknown" and is_admitted((entry, *siblings)):
         return STYLES["declared"]
-    return STYLES[state]
+    return STYLES[by_evidence(state, entry.verdict)]
 
 
 def style_then(entry: Entry, verdict: Verdict, siblings: Sequence[Entry]) -> StatusStyle:
@@ -131,7 +156,7 @@ def is_admitted(entries: Iterable[Entry]) -> bool:
         entry.planned
         and entry.cell.recipe == "fresh"
         and entry.obstacle is None
-        and entry.refusal is None
+        and (entry.refusal is None or is_spurious(entry.refusal.outcome))
         for entry in entries
     )
 

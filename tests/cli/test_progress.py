@@ -12,7 +12,7 @@ from packaging.version import Version
 from rich.console import Console
 
 from compat.cli.progress import Progress
-from compat.declare.matrix import Suite
+from compat.declare.suite_table import Suite
 from compat.lock.lockfile import Inputs, Lock
 from compat.results.judged import JudgedRun
 from compat.run.evidence import Evidence

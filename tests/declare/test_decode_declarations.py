@@ -23,11 +23,11 @@ from compat.declare.matrix import (
     Relaxation,
     Rule,
     Selector,
-    Suite,
     When,
     encode_custom,
 )
 from compat.declare.policy import Hold, KnownBad, Policy, Window
+from compat.declare.suite_table import Suite
 from compat.errors import DeclarationError, Fault
 
 WRITTEN_MATRIX = b"""

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from packaging.version import Version
 
-from compat.declare.matrix import Suite
+from compat.declare.suite_table import Suite
 from compat.fleet.local import BREAKER, Local, SilentReporter
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock

@@ -3,13 +3,15 @@
 import datetime
 
 import pytest
+from msgspec.structs import replace
 from support.known import DAY, Shelf, answered, lock_of, ran
 from support.world import catalogue_of, matrix_of, world
 
 from compat.declare.load import Declared
 from compat.errors import DeclarationError
 from compat.plan.plan import plan
-from compat.results.known_refusals import with_answers
+from compat.results.clauses import Clause
+from compat.results.known_answers import with_answers
 from compat.results.plain_answers import PlainAnswer, decode_answers, encode_answers
 from compat.results.plain_installs import PlainInstall, plain_causes, plain_installs
 from compat.results.snapshot import Snapshot, snapshot
@@ -118,11 +120,11 @@ def test_metadata_answers_where_nobody_asked() -> None:
     assert states["2.0", "3.8"].cell == ""
 
 
-def pinned(first: str, second: str, asked: PlainAnswer) -> Snapshot:
-    """The world with two demos for the same dep, whose pins on `gone` are these."""
+def pinned(second: str, clause: Clause, asked: tuple[PlainAnswer, ...] = ()) -> Snapshot:
+    """The world with two demos for the same dep; the second has this requirement."""
     document = world("published")
     demo = next(package for package in document["packages"] if package["name"] == "demo")
-    for release, gone in zip(demo["releases"], (first, second), strict=True):
+    for release, gone in zip(demo["releases"], ("gone==4.1", second), strict=True):
         release.pop("requires_python", None)
         release["requires"] = ["dep==2.*", *([gone] if gone else [])]
     # Of `gone` the catalogue knows nothing, as before it was discovered or after it was lost.
@@ -132,43 +134,62 @@ def pinned(first: str, second: str, asked: PlainAnswer) -> Snapshot:
     matrix = matrix_of(document)
     present = EvaluationContext(suite_digest="a" * 64, day=DAY)
     fates = plan(matrix, known).fates
-    return with_answers(
-        snapshot(Declared(matrix=matrix), known, fates, {}, {}, present), {asked.cell: asked}
-    )
+    of = snapshot(Declared(matrix=matrix), known, fates, {}, {}, present)
+    return with_answers(of, {answer.cell: answer for answer in asked}, [clause])
 
 
 ASKED, OTHER = "py3.9-dep2-demo1.0", "py3.9-dep2-demo2.0"
+LOST = Clause(
+    facts=("gone==4.1",),
+    pythons=("3.9",),
+    outcome=REFUSED,
+    because="there is no version of gone==4.1",
+    cell=ASKED,
+    on=DAY,
+)
 
 
-def test_a_lost_pin_refuses_each_cell_that_publishes_it_and_says_from_where_that_is_known() -> None:
-    of = pinned("gone==4.1", "gone==4.1", answered(ASKED))
+def test_a_clause_refuses_each_cell_that_contains_it_and_says_from_where_that_is_known() -> None:
+    of = pinned("gone==4.1", LOST)
     assert (install(of, OTHER).state, install(of, OTHER).witness) == ("refused", ASKED)
-    assert install(of, OTHER).ground == "same-pin"
+    assert install(of, OTHER).ground == "clause"
     verdict = of.by_id[OTHER].verdict
     assert (verdict.kind, verdict.evidence) == ("broken", "inferred")
     assert ASKED in verdict.reasons[0]
+    assert "gone==4.1" in verdict.reasons[0]
 
 
 @pytest.mark.parametrize(
-    ("second", "outcome"),
-    [
-        ("gone==4.2", REFUSED),
-        ("gone>=4.1", REFUSED),
-        ("", REFUSED),
-        ("gone==4.1; python_version < '3.9'", REFUSED),
-        ("gone==4.1", "lock-fail:conflict(gone==4.1)"),
-        ("gone==4.1", "lock-fail:no-artifact(gone>=4.1)"),
-    ],
+    "second", ["gone==4.2", "gone>=4.1", "", "gone==4.1; python_version < '3.9'"]
 )
-def test_nothing_follows_for_a_cell_with_another_requirement(second: str, outcome: str) -> None:
-    of = pinned("gone==4.1", second, answered(ASKED, outcome))
+def test_nothing_follows_for_a_cell_with_another_requirement(second: str) -> None:
+    of = pinned(second, LOST)
     assert install(of, OTHER).state == "not-asked"
     assert of.by_id[OTHER].verdict.kind == "unknown"
 
 
 def test_nothing_follows_for_another_python() -> None:
-    of = pinned("gone==4.1", "gone==4.1", answered(ASKED))
+    of = pinned("gone==4.1", LOST)
     assert install(of, "py3.8-dep2-demo2.0").state == "not-asked"
+
+
+def test_nothing_follows_before_the_day_on_which_it_was_learnt() -> None:
+    of = pinned("gone==4.1", replace(LOST, on=DAY + datetime.timedelta(days=1)))
+    assert install(of, OTHER).state == "not-asked"
+
+
+def test_what_a_resolver_found_is_not_refused_by_a_clause() -> None:
+    of = pinned("gone==4.1", LOST, (answered(OTHER, "locked"),))
+    assert install(of, OTHER).state == "resolves"
+    assert of.by_id[OTHER].verdict.kind == "unknown"
+
+
+def test_the_want_of_a_build_is_told_and_breaks_nothing() -> None:
+    of = pinned("gone==4.1", replace(LOST, outcome="lock-fail:source-only(gone==4.1)"))
+    assert install(of, OTHER).state == "needs-build"
+    verdict = of.by_id[OTHER].verdict
+    assert (verdict.kind, verdict.evidence) == ("unknown", "none")
+    assert "gone==4.1" in verdict.reasons[0]
 
 
 def test_identical_answers_are_one_cause() -> None:

@@ -44,7 +44,7 @@ class TestText:
         text = encode_record(full())
         assert list(json.loads(text)) == sorted(json.loads(text))
         assert text.endswith("}\n")
-        assert '\n  "format": 4,\n' in text
+        assert '\n  "format": 5,\n' in text
 
     @settings(max_examples=200, deadline=None)
     @given(records())
@@ -109,6 +109,7 @@ def _two_after(raw: dict[str, Any]) -> dict[str, Any]:
 
 def of_format_3(record: Record) -> dict[str, Any]:
     raw = raw_of(record) | {"format": 3}
+    del raw["tier"]
     raw["step_seconds"]["ours"] = raw["step_seconds"].pop("overhead")
     return raw
 
@@ -117,7 +118,7 @@ class TestFormat:
     def test_an_older_text_is_upgraded_step_by_step(self) -> None:
         text = encode_record(full())
         assert (
-            decode_record(text, "f.json", upgrades={4: _one_after, 5: _two_after}, newest=6)
+            decode_record(text, "f.json", upgrades={5: _one_after, 6: _two_after}, newest=7)
             == full()
         )
 
@@ -184,23 +185,23 @@ class TestFormat:
         assert [c.cause for c in record.capabilities] == [c["cause"] for c in raw["capabilities"]]
 
     def test_a_step_that_meets_something_else_is_told_in_one_line(self) -> None:
-        with pytest.raises(RecordError, match="cannot be upgraded from format 5: KeyError"):
+        with pytest.raises(RecordError, match="cannot be upgraded from format 6: KeyError"):
             decode_record(
-                encode_record(full()), "f.json", upgrades={4: dict, 5: _two_after}, newest=6
+                encode_record(full()), "f.json", upgrades={5: dict, 6: _two_after}, newest=7
             )
 
     def test_a_missing_step_is_told_in_one_line(self) -> None:
-        with pytest.raises(RecordError, match="cannot be upgraded from format 4"):
-            decode_record(encode_record(full()), "f.json", upgrades={}, newest=5)
+        with pytest.raises(RecordError, match="cannot be upgraded from format 5"):
+            decode_record(encode_record(full()), "f.json", upgrades={}, newest=6)
 
     def test_an_older_text_must_be_as_it_was_written_too(self) -> None:
         text = encode_record(full()).replace("uv 0.13.1", "uv 0.13.2")
         with pytest.raises(RecordError, match="its digest differs"):
-            decode_record(text, "f.json", upgrades={4: _one_after, 5: _two_after}, newest=6)
+            decode_record(text, "f.json", upgrades={5: _one_after, 6: _two_after}, newest=7)
 
-    @pytest.mark.parametrize("number", [0, -1, 5, "1", None, True, 1.0])
+    @pytest.mark.parametrize("number", [0, -1, 6, "1", None, True, 1.0])
     def test_a_format_that_is_not_known_is_refused(self, number: object) -> None:
-        with pytest.raises(RecordError, match="this version of compat reads 1 to 4"):
+        with pytest.raises(RecordError, match="this version of compat reads 1 to 5"):
             decode_record(signed({**raw_of(full()), "format": number}), "f.json")
 
 

@@ -15,7 +15,7 @@ import pytest
 from packaging.version import Version
 from support.fake_index import FakeIndex, File, body, in_json
 
-from compat.declare.matrix import Suite
+from compat.declare.suite_table import Suite
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.uv import UvLocker

@@ -18,7 +18,7 @@ from support.fake_index import FakeIndex, File, body, in_json, metadata
 from support.zoo import wheel
 from test_classify import but, step
 
-from compat.declare.matrix import Suite
+from compat.declare.suite_table import Suite
 from compat.index.pypi import PyPISource
 from compat.index.settings import IndexSettings
 from compat.lock.builders import own_error, tool_at_fault

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from compat.declare.matrix import Suite
+from compat.declare.suite_table import Suite
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.run.cell_run import CellRun

@@ -7,6 +7,7 @@ process, and only a session that reached its end writes `finish`. What a suite t
 `@pytest.mark.capability(id)`, with `of="helper"` where the test looks at a file of the suite alone;
 an exception with an attribute `missing` (names that this version does not have);
 `record_property("spelling", name)`; `record_property("metric", {name, value, unit, better})`.
+COMPAT_CORE holds the ids, one a line, of the only capabilities that are asked for; unset, all are.
 """
 
 from __future__ import annotations
@@ -122,6 +123,20 @@ class EventHooks:
                 "where": text(nodeid, MESSAGE),
             }
         return self.describe(error.__cause__ or error, otherwise=nodeid)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        """Leave out what is not of the core, where that alone is asked for."""
+        core = os.environ.get("COMPAT_CORE")
+        if core is None:
+            return
+        asked = frozenset(core.splitlines())
+        selected = [item for item in items if reported_id(item) in asked]
+        deselected = [item for item in items if reported_id(item) not in asked]
+        config.hook.pytest_deselected(items=deselected)
+        items[:] = selected
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Report how many tests will run."""
@@ -255,6 +270,11 @@ def capability_of(item: pytest.Item) -> str:
     """Return the capability id of a test, or nothing."""
     marker = item.get_closest_marker("capability")
     return str(text(marker.args[0], IDENTIFIER)) if marker is not None and marker.args else ""
+
+
+def reported_id(item: pytest.Item) -> str:
+    """Return the id under which a test reports: its capability, else its own without parameters."""
+    return capability_of(item) or identifier(item.nodeid).partition("[")[0]
 
 
 def is_of_helper(item: pytest.Item) -> bool:

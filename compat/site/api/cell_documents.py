@@ -10,6 +10,7 @@ from msgspec.structs import asdict
 from compat.advise.commands import Commands, commands
 from compat.advise.lifted import Lifted, lifted
 from compat.advise.published import AsPublished, as_published
+from compat.declare.suite_table import Tier
 from compat.plan.cell import RECIPES, Recipe
 from compat.plan.obstacle import Obstacle
 from compat.results.record import Capability, Record, StepSeconds
@@ -122,7 +123,7 @@ class ExplainedCapability(Capability, frozen=True, kw_only=True):
 
 class RunSummary(Value, frozen=True, kw_only=True):
     """A run. `outcomes` are those of its attempts; `steps` the seconds that each took, null when it
-    was not reached.
+    was not reached; `tier` is how much of the suite was asked for.
     """
 
     started: datetime.datetime
@@ -131,6 +132,7 @@ class RunSummary(Value, frozen=True, kw_only=True):
     seconds: float
     steps: StepSeconds
     isolation: Isolation
+    tier: Tier
     host: str
     lock_digest: str
     suite_digest: str
@@ -325,6 +327,7 @@ def _run(record: Record) -> RunSummary:
         seconds=record.seconds,
         steps=record.step_seconds,
         isolation=record.isolation,
+        tier=record.tier,
         host=record.host,
         lock_digest=record.lock_digest,
         suite_digest=record.suite_digest,

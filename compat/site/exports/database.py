@@ -43,7 +43,7 @@ CREATE TABLE runs (
     id INTEGER PRIMARY KEY, cell TEXT NOT NULL REFERENCES cells (id), started TEXT NOT NULL,
     outcome TEXT NOT NULL,
     counts INTEGER NOT NULL, seconds REAL NOT NULL, isolation TEXT NOT NULL,
-    lock_digest TEXT NOT NULL,
+    tier TEXT NOT NULL, lock_digest TEXT NOT NULL,
     suite_digest TEXT NOT NULL, answers INTEGER NOT NULL
 );
 -- What the capabilities came to, once for all runs in which they came to the same.
@@ -204,6 +204,7 @@ def _run(number: int, entry: Entry, run: Ran) -> Row:
         "counts": any(counted.run is run for counted in entry.counted),
         "seconds": run.seconds,
         "isolation": run.isolation,
+        "tier": run.tier,
         "lock_digest": run.lock_digest,
         "suite_digest": run.suite_digest,
     }

@@ -43,7 +43,9 @@ class CellCapability(View, frozen=True):
 
 
 class AttemptLine(View, frozen=True):
-    """One attempt of a run. `counts` is false where it says nothing about the versions."""
+    """One attempt of a run. `counts` is false where it says nothing about the versions; `is_core`
+    where only the core of the suite was asked for.
+    """
 
     started: datetime.datetime
     outcome: str
@@ -51,6 +53,7 @@ class AttemptLine(View, frozen=True):
     isolation: str
     host: str
     counts: bool
+    is_core: bool
 
 
 class NeighbourLink(View, frozen=True):
@@ -220,6 +223,7 @@ def _attempts(record: Record, counting: frozenset[Outcome]) -> tuple[AttemptLine
             isolation=attempt.isolation,
             host=record.host,
             counts=attempt.outcome in counting,
+            is_core=record.tier == "smoke",
         )
         for attempt in record.attempts[::-1] or (record,)
     )

@@ -4,10 +4,11 @@ import datetime
 from collections import Counter
 
 from compat.results.snapshot import Entry
+from compat.results.state_words import by_evidence
 from compat.site.edition import MatrixReport
 from compat.site.pages.place_view import View
 from compat.site.paths import cell_page
-from compat.site.status import STATES, STYLES, StatusStyle, cell_state
+from compat.site.status import STYLES, StatusStyle, cell_state
 from compat.site.wording import place_words
 
 
@@ -73,7 +74,7 @@ def matrix_health(report: MatrixReport) -> Health:
 def reliability(report: MatrixReport) -> Reliability:
     """Return the figures."""
     known = report.snapshot.known
-    states = Counter(cell_state(entry) for entry in known)
+    states = Counter(by_evidence(cell_state(entry), entry.verdict) for entry in known)
     outcomes = Counter(outcome for entry in known for run in entry.runs for outcome in run.outcomes)
     ignored = outcomes - Counter(
         outcome for entry in known for run in entry.counted for outcome in run.outcomes
@@ -84,7 +85,7 @@ def reliability(report: MatrixReport) -> Reliability:
     levels = Counter(run.isolation for entry in known for run in entry.runs)
     return Reliability(
         health=matrix_health(report),
-        states=tuple((STYLES[state], states[state]) for state in STATES if states[state]),
+        states=tuple((STYLES[state], states[state]) for state in STYLES if states[state]),
         runs=sum(len(entry.runs) for entry in known),
         attempts=outcomes.total(),
         spurious=tuple(trouble.most_common()),

@@ -1,0 +1,315 @@
+"""The command that answers as many cells as it can in a given time."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from packaging.version import Version
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from compat import pipeline
+from compat.cli.lockers import locker_of
+from compat.cli.machine import interpreter, level_of, without_places
+from compat.cli.options import (
+    ExtraIndexUrl,
+    IndexUrl,
+    Json,
+    MatrixName,
+    Root,
+    workspace_of,
+)
+from compat.cli.output import envelope, note, say
+from compat.cli.run import Interruption, IsolationLevel, ThisMachine
+from compat.declare.suite_table import Tier
+from compat.errors import DeclarationError, UsageError
+from compat.fleet.batch import RunOptions
+from compat.fleet.explore import (
+    ExploreLimits,
+    Explorer,
+    ExploreSteps,
+    ExploreTotals,
+    LockAnswer,
+)
+from compat.fleet.run_plan import seconds_of
+from compat.plan.cell import Cell
+from compat.results.clause_file import keep_clauses, keep_probes
+from compat.results.coverage import Coverage, coverage
+from compat.results.plain_answers import PlainAnswer
+from compat.results.run_group import Kind
+from compat.results.verdict import EvidenceKind, verdict
+from compat.run.job import Job
+from compat.run.outcome import is_spurious
+from compat.run.steps import Activity
+from compat.search.learning import RefusalLearner
+from compat.site.wording import count, listed
+from compat.workspace import Workspace
+
+MINUTE = 60.0
+# An interrupted session loses no more than so many answers of the resolver.
+_KEEP_EVERY = 10
+_KIND_WORDS: dict[str, tuple[str, str]] = {
+    "lock": ("lock", "locks"),
+    "smoke": ("run of the core", "runs of the core"),
+    "suite": ("run of the suite", "runs of the suite"),
+}
+
+BudgetTime = Annotated[
+    str, typer.Option("--budget", metavar="90m", help="How long probes are begun.")
+]
+Lockers = Annotated[
+    int, typer.Option("--lockers", min=1, max=64, help="Questions to the resolver at once.")
+]
+Workers = Annotated[
+    int, typer.Option("--jobs", "-j", min=0, max=64, help="Cells at once; 0 runs none.")
+]
+
+
+def explore_command(
+    matrix: MatrixName,
+    budget: BudgetTime = "90m",
+    lockers: Lockers = 2,
+    jobs: Workers = 1,
+    isolation: IsolationLevel = "",
+    as_json: Json = False,
+    root: Root = None,
+    index_url: IndexUrl = None,
+    extra_index_url: ExtraIndexUrl = None,
+) -> None:
+    """Answer as many cells as can be in the time given.
+
+    Each time the probe comes next that is expected to answer most cells a second: a question to the
+    resolver, whose refusals answer other cells too; then the core of the suite; and once no cell is
+    without an answer, the whole suite. Questions go on beside the cells that run. Each probe is
+    kept, so the next session goes on from there.
+
+    Ends with 0; with 3 when probes got no answer; with 130 when it was interrupted.
+
+    Examples: compat explore tff --budget 90m; compat explore tff --budget 10m --jobs 0
+    """
+    seconds = seconds_of(budget)
+    if not seconds:
+        raise UsageError.of(f"{budget!r} is not a time such as 90m or 1h30m", path="--budget")
+    workspace = workspace_of(matrix, root, index_url, extra_index_url)
+    trouble = workspace.suite_faults()
+    if trouble:
+        raise DeclarationError(*trouble)
+    interruption = Interruption()
+    limits = ExploreLimits(
+        seconds=seconds,
+        lockers=lockers,
+        workers=jobs,
+        has_core=bool(workspace.matrix.suite.core),
+    )
+    session = _Session(workspace, ThisMachine(workspace, level_of(isolation)), interruption.cancel)
+    before = coverage(workspace.snapshot)
+    explorer = Explorer(
+        workspace.snapshot, session.steps, limits, time.monotonic, interruption.cancel
+    )
+    try:
+        with _GrowthLine(explorer, before, seconds) as line:
+            totals = explorer.explore(line.show)
+    finally:
+        session.keep()
+    workspace.refresh()
+    after = coverage(workspace.snapshot)
+    if as_json:
+        envelope(_payload(before, after, totals))
+    else:
+        _print(before, after, totals)
+    for failed in totals.failed:
+        note(f"compat: {failed}")
+    if interruption.signal:
+        raise typer.Exit(128 + interruption.signal)
+    raise typer.Exit(3 if totals.failed else 0)
+
+
+class _Session:
+    """How the probes of one command are made, and what they left that is to be kept."""
+
+    def __init__(self, workspace: Workspace, machine: ThisMachine, cancel: threading.Event) -> None:
+        self._workspace = workspace
+        self._machine = machine
+        self._cancel = cancel
+        # What names them is read once: the threads share it.
+        self._context, self._matrix = workspace.context, workspace.matrix
+        facts = workspace.facts_of(workspace.kept_or_asked)
+        self._locker = locker_of(workspace, "uv")
+        self._learner = RefusalLearner(
+            facts, self._locker.lock, workspace.clauses, workspace.day, without_places
+        )
+        self._guard = threading.Lock()
+        self._answers: list[PlainAnswer] = []
+        self._unkept = 0
+        self._interpreters: dict[Version, bool] = {}
+
+    @property
+    def steps(self) -> ExploreSteps:
+        """What exploring asks for."""
+        return ExploreSteps(
+            ask=self._ask, inferred=self._inferred, run=self._run, can_run=self._can_run
+        )
+
+    def keep(self) -> None:
+        """Write what resolvers said, and what it taught."""
+        with self._guard:
+            keep_clauses(self._workspace.folder, self._matrix, self._learner.clauses)
+            keep_probes(self._workspace.folder, self._answers)
+            self._unkept = 0
+
+    def _ask(self, cell: Cell) -> LockAnswer:
+        known = len(self._learner.clauses)
+        lesson, answer = pipeline.taught(self._workspace, cell, self._learner, self._locker)
+        with self._guard:
+            if answer is not None:
+                self._answers.append(answer)
+            self._unkept += 1
+            is_time = self._unkept >= _KEEP_EVERY
+        if is_time:
+            self.keep()
+        is_lesson = len(self._learner.clauses) > known
+        refusals = [clause.failed for clause in lesson.clauses[:1]]
+        if answer is not None and answer.refusal is not None:
+            refusals.append(answer.refusal)
+        if any(not is_spurious(refusal) for refusal in refusals):
+            return LockAnswer("no", is_lesson)
+        return LockAnswer("none" if refusals or answer is None else "yes", is_lesson)
+
+    def _inferred(self, cell: Cell) -> bool | None:
+        clauses = self._learner.answer(cell)
+        return not is_spurious(clauses[0].failed) if clauses else None
+
+    def _run(self, cell: Cell, tier: Tier) -> Kind | None:
+        options = RunOptions(tier=tier)
+        result = pipeline.run(
+            self._workspace, [cell.id], self._machine, options, self._cancel, _Unseen()
+        )
+        if result.suite_faults:
+            message = f"{cell.id} has no record, the suite or its declaration is at fault"
+            raise DeclarationError.of(message, path=f"matrices/{self._workspace.name}")
+        if cell.id not in result.outcomes or result.unanswered:
+            return None
+        return verdict(cell.id, self._workspace.records(cell.id), self._context).kind
+
+    def _can_run(self, cell: Cell) -> bool:
+        python = cell.on(self._matrix.interpreters.name).version
+        if python not in self._interpreters:
+            self._interpreters[python] = interpreter(python) is not None
+        return self._interpreters[python]
+
+
+class _Unseen:
+    """A reporter for cells of which only the growth of the whole is shown."""
+
+    def locking(self, cell: str) -> None:
+        """Say nothing."""
+
+    def locked(self, cell: str) -> None:
+        """Say nothing."""
+
+    def counted(self, cell: str, why: str) -> None:
+        """Say nothing."""
+
+    def tell(self, line: str) -> None:
+        """Say it."""
+        note(line)
+
+    def began(self, worker: int, job: Job) -> None:
+        """Say nothing."""
+
+    def entered(self, worker: int, job: Job, activity: Activity, cell: Path) -> None:
+        """Say nothing."""
+
+    def ended(self, worker: int, job: Job, attempts: Any) -> None:
+        """Say nothing."""
+
+    def faulted(self, worker: int, job: Job, why: str) -> None:
+        """Say it."""
+        note(f"compat: {job.cell} was not run: {why}")
+
+    def stopped(self, worker: int, why: str) -> None:
+        """Say it."""
+        note(f"compat: a worker stopped: {why}")
+
+
+class _GrowthLine:
+    """How the share of answered cells grows, on stderr: a live line, or one a minute."""
+
+    def __init__(
+        self,
+        explorer: Explorer,
+        before: Coverage,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._explorer = explorer
+        self._before = before
+        self._seconds = seconds
+        self._clock = clock
+        self._start = self._told = clock()
+        console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+        self._live = Live(console=console, transient=True) if console.is_terminal else None
+
+    def __enter__(self) -> "_GrowthLine":
+        note(f"answered: {self._before.words}")
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self) -> None:
+        """Show how far it is, where it is time to."""
+        if self._live is not None:
+            self._live.update(Text(self._line(), no_wrap=True, overflow="ellipsis"))
+        elif self._clock() - self._told >= MINUTE:
+            self._told = self._clock()
+            note(self._line())
+
+    def _line(self) -> str:
+        totals = self._explorer.totals
+        minutes = (self._clock() - self._start) / MINUTE
+        running = [f"{probe.kind} {probe.cell.id}" for probe in self._explorer.running]
+        now = f"; now {listed(running)}" if running else ""
+        return (
+            f"{minutes:.0f} of {self._seconds / MINUTE:.0f} min: {totals.coverage.words};"
+            f" {_probes(totals)}{now}"
+        )
+
+
+def _probes(totals: ExploreTotals) -> str:
+    parts = [count(number, *_KIND_WORDS[kind]) for kind, number in totals.probes.items() if number]
+    return listed(parts) if parts else "nothing tried yet"
+
+
+def _print(before: Coverage, after: Coverage, totals: ExploreTotals) -> None:
+    say(f"before: {before.words}")
+    say(f"after:  {after.words}")
+    say(f"  by evidence: {_by_evidence(before.evidence, after.evidence)}")
+    for kind, number in totals.probes.items():
+        if number:
+            say(f"  {count(number, *_KIND_WORDS[kind])}: {totals.seconds[kind]:,.0f} s")
+    gained = after.answered - before.answered
+    tried = sum(totals.probes.values())
+    say(f"  {count(gained, 'more cell')} answered by {count(tried, 'probe')}")
+
+
+def _by_evidence(before: Mapping[EvidenceKind, int], after: Mapping[EvidenceKind, int]) -> str:
+    names = sorted({*before, *after})
+    return ", ".join(f"{name} {before.get(name, 0):,} -> {after.get(name, 0):,}" for name in names)
+
+
+def _payload(before: Coverage, after: Coverage, totals: ExploreTotals) -> dict[str, Any]:
+    return {
+        "before": before,
+        "after": after,
+        "probes": totals.probes,
+        "seconds": totals.seconds,
+        "failed": totals.failed,
+    }

@@ -1,0 +1,206 @@
+"""The command that asks a resolver about open cells, and keeps what their refusals teach."""
+
+import threading
+from collections import Counter
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
+
+from compat import pipeline
+from compat.cli.lock import Jobs
+from compat.cli.lockers import locker_of
+from compat.cli.machine import now, without_places
+from compat.cli.options import (
+    CellNames,
+    ExtraIndexUrl,
+    IndexUrl,
+    Json,
+    MatrixName,
+    Root,
+    workspace_of,
+)
+from compat.cli.output import envelope, note, report, say
+from compat.errors import CompatError
+from compat.fleet.inquiry import Inquired, inquire
+from compat.plan.cell import Cell, parse_cell
+from compat.plan.named import named_cells
+from compat.results.clause_file import keep_clauses, keep_probes
+from compat.results.plain_answers import PlainAnswer
+from compat.results.snapshot import Snapshot
+from compat.run.outcome import Failed, is_spurious
+from compat.search.learning import RefusalLearner
+from compat.search.open_cells import OpenCells
+from compat.site.wording import count
+from compat.workspace import Workspace
+
+# Keeping is quick beside a question; an interrupted run loses no more than this many answers.
+_KEEP_EVERY = 10
+Minutes = Annotated[
+    int, typer.Option("--minutes", min=1, max=1440, help="How long new questions are begun.")
+]
+
+
+def learn_command(
+    matrix: MatrixName,
+    words: CellNames = None,
+    minutes: Minutes = 20,
+    jobs: Jobs = 1,
+    as_json: Json = False,
+    root: Root = None,
+    index_url: IndexUrl = None,
+    extra_index_url: ExtraIndexUrl = None,
+) -> None:
+    """Ask a resolver about cells without an answer, and keep the smallest reason of each refusal:
+    it answers every other cell that contains it.
+
+    Without cells: first the refusals that are known, then the open cells, those of the largest
+    group first. Nothing is run. Clauses are kept in clauses.json, what the resolver said of single
+    cells in probes.json.
+
+    Ends with 0; with 3 when some questions got no answer.
+
+    Examples: compat learn tff --minutes 20 --jobs 2; compat learn tff 'py3.9-*+relaxed'
+    """
+    workspace = workspace_of(matrix, root, index_url, extra_index_url)
+    session = _Session(workspace, minutes, as_json)
+    before = answers_by_evidence(workspace.snapshot)
+    if words:
+        named = named_cells(workspace.facts_of(workspace.kept_or_asked), words)
+        session.ask(named, jobs)
+    else:
+        session.ask(_refused(workspace), jobs)
+        session.ask((cell for cell in open_cells(workspace.snapshot)), jobs)
+    session.keep()
+    after = answers_by_evidence(workspace.snapshot)
+    if as_json:
+        envelope(session.payload() | {"before": before, "after": after}, session.faults)
+    else:
+        session.tell()
+        for moment, evidence in (("before", before), ("after", after)):
+            parts = (f"{number:,} {name}" for name, number in evidence.items())
+            note(f"{moment}: {', '.join(parts)}")
+    raise typer.Exit(3 if session.faults else 0)
+
+
+def open_cells(snapshot: Snapshot) -> tuple[Cell, ...]:
+    """Return the planned cells of which nothing is known, and that no resolver was asked about."""
+    return tuple(
+        entry.cell
+        for entry in snapshot.entries
+        if entry.planned
+        and entry.verdict.evidence == "none"
+        and entry.obstacle is None
+        and entry.refusal is None
+        and entry.cell.id not in snapshot.plain
+        and not entry.runs
+    )
+
+
+def answers_by_evidence(snapshot: Snapshot) -> dict[str, int]:
+    """Return how many planned cells are answered, by evidence; `none` are not."""
+    tally = Counter(entry.verdict.evidence for entry in snapshot.entries if entry.planned)
+    return dict(sorted(tally.items()))
+
+
+def _refused(workspace: Workspace) -> Iterable[Cell]:
+    """A cell of each cause of a known refusal, on each Python: the others say the same."""
+    python = workspace.matrix.interpreters.name
+    refusals: dict[tuple[str, str], Cell] = {}
+    answers = {cell: answer.refusal for cell, answer in workspace.asked.items()}
+    runs = {cell: rows[-1].outcomes[-1] for cell, rows in workspace.runs.items()}
+    for name, outcome in sorted((answers | runs).items()):
+        if not isinstance(outcome, Failed) or outcome.stage != "lock" or is_spurious(outcome):
+            continue
+        cell = parse_cell(name, workspace.matrix)
+        refusals.setdefault((str(outcome), cell.on(python).text), cell)
+    return refusals.values()
+
+
+class _Session:
+    """The questions of one command: what came of them, kept as they come."""
+
+    def __init__(self, workspace: Workspace, minutes: int, is_quiet: bool) -> None:
+        self._workspace = workspace
+        self._is_quiet = is_quiet
+        self._start, self._seconds = now(), minutes * 60
+        facts = workspace.facts_of(workspace.kept_or_asked)
+        self._locker = locker_of(workspace, "uv")
+        self._known = workspace.clauses
+        self._known_answers = workspace.asked
+        self._learner = RefusalLearner(
+            facts, self._locker.lock, self._known, workspace.day, without_places
+        )
+        self._guard = threading.Lock()
+        self._answers: list[PlainAnswer] = []
+        self._unkept = 0
+        self._cells = self._questions = self._inferred = 0
+        self._errors: list[CompatError] = []
+
+    @property
+    def faults(self) -> list[Any]:
+        return [fault for error in self._errors for fault in error.faults]
+
+    def ask(self, cells: Iterable[Cell], jobs: int) -> None:
+        waiting = OpenCells(cells, self._workspace.matrix.subject)
+        waiting.close(lambda cell: bool(self._learner.answer(cell)))
+
+        def asked(cell: Cell) -> Any:
+            return pipeline.taught(self._workspace, cell, self._learner, self._locker)
+
+        inquire(waiting, self._learner, asked, jobs, self._is_over, self._heard)
+
+    def keep(self) -> None:
+        keep_clauses(self._workspace.folder, self._workspace.matrix, self._learner.clauses)
+        keep_probes(self._workspace.folder, self._answers)
+        self._workspace.refresh()
+
+    def payload(self) -> dict[str, Any]:
+        return {
+            "cells": self._cells,
+            "questions": self._questions,
+            "seconds": (now() - self._start).total_seconds(),
+            "clauses": self._learner.clauses,
+            "learnt": len(self._learner.clauses) - len(self._known),
+            "answers": self._answers,
+        }
+
+    def tell(self) -> None:
+        learnt = len(self._learner.clauses) - len(self._known)
+        seconds = (now() - self._start).total_seconds()
+        note(
+            f"{count(self._cells, 'cell')} asked about in {count(self._questions, 'question')} and"
+            f" {seconds:.0f} s; {count(learnt, 'new clause')}, {len(self._learner.clauses)} in all;"
+            f" {self._inferred:,} more open cells answered"
+        )
+
+    def _is_over(self) -> bool:
+        return (now() - self._start).total_seconds() >= self._seconds
+
+    def _heard(self, result: Inquired | CompatError) -> None:
+        with self._guard:
+            if isinstance(result, CompatError):
+                self._errors.append(result)
+                report(result.faults)
+                return
+            self._cells += 1
+            self._questions += result.lesson.questions
+            self._inferred += result.answered
+            self._unkept += 1
+            if result.answer is not None and result.answer.cell not in self._known_answers:
+                self._answers.append(result.answer)
+            if not self._is_quiet:
+                say(_line(result))
+            if self._unkept == _KEEP_EVERY:
+                self._unkept = 0
+                keep_clauses(self._workspace.folder, self._workspace.matrix, self._learner.clauses)
+                keep_probes(self._workspace.folder, self._answers)
+
+
+def _line(result: Inquired) -> str:
+    lesson, cell = result.lesson, result.lesson.cell.id
+    if lesson.clauses:
+        facts = " and ".join(lesson.clauses[0].facts)
+        more = f"; {count(result.answered, 'more cell')} answered" if result.answered else ""
+        return f"{cell}  {lesson.clauses[0].outcome}: {facts}{more}"
+    return f"{cell}  {'no answer' if result.answer is None else result.answer.outcome}"

@@ -1,0 +1,262 @@
+"""Cells without an answer, probed within a budget: locks beside running cells, the probe first that
+is expected to answer most cells a second.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+from compat.declare.suite_table import Tier
+from compat.errors import CompatError
+from compat.plan.cell import Cell
+from compat.results.coverage import Coverage, CoverageCount
+from compat.results.run_group import Kind
+from compat.results.snapshot import Snapshot
+from compat.results.verdict import is_whole
+from compat.run.outcome import is_spurious
+from compat.search.exploration import Exploration, ExploreProbe, ProbeKind
+from compat.value import Value
+
+# So many probes in a row without an answer are the index's or the machine's doing, not the cells'.
+MOST_WITHOUT_ANSWER = 5
+# How often the loop looks at the clock and at the order to stop.
+_LOOK_SECONDS = 1.0
+# What a probe is expected to take before one of its kind came: a lock of a large tree took 2 to 8
+# seconds, a cell of a small library 5 to 20 (November 2026).
+_FIRST_SECONDS: dict[ProbeKind, float] = {"lock": 6.0, "smoke": 30.0, "suite": 120.0}
+
+
+class LockAnswer(Value, frozen=True):
+    """What a question to a resolver came to: `yes` where the cell can be locked, `no` where it is
+    refused, `none` where it says nothing about the versions; and whether it taught a new clause.
+    """
+
+    answer: str
+    is_lesson: bool = False
+
+
+class ExploreSteps(Value, frozen=True, kw_only=True):
+    """What exploring asks of others.
+
+    `ask` asks a resolver about a cell; `inferred` says of a cell whether what was learnt refuses
+    it, None where it says nothing; `run` runs a cell at a tier, and returns the kind of its verdict
+    then, None where it came to nothing. `can_run` says whether this machine has its interpreter.
+    """
+
+    ask: Callable[[Cell], LockAnswer]
+    inferred: Callable[[Cell], bool | None]
+    run: Callable[[Cell, Tier], Kind | None]
+    can_run: Callable[[Cell], bool]
+
+
+class ExploreLimits(Value, frozen=True, kw_only=True):
+    """How long, how many questions to the resolver at once, and how many cells; 0 runs none.
+
+    `has_core` says whether the suite names a core, so that there is a smaller run than the whole.
+    """
+
+    seconds: float
+    lockers: int = 2
+    workers: int = 1
+    has_core: bool = True
+
+    @property
+    def kinds(self) -> tuple[ProbeKind, ...]:
+        """The probes that may be tried."""
+        if not self.workers:
+            return ("lock",)
+        return ("lock", "smoke", "suite") if self.has_core else ("lock", "suite")
+
+
+class ExploreTotals(Value, frozen=True, kw_only=True):
+    """What exploring came to: probes and seconds by kind, what they left without an answer, and how
+    much has an answer now.
+    """
+
+    probes: dict[ProbeKind, int]
+    seconds: dict[ProbeKind, float]
+    failed: tuple[str, ...]
+    coverage: Coverage
+
+
+@dataclass
+class _Begun:
+    """A probe in the hands of a thread, since a moment of the clock."""
+
+    probe: ExploreProbe
+    since: float
+
+
+class Explorer:
+    """The cells of a snapshot without an answer, and the probes of one session."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        steps: ExploreSteps,
+        limits: ExploreLimits,
+        clock: Callable[[], float],
+        cancel: threading.Event,
+    ) -> None:
+        """Take what is known, how probes are made, the limits, a clock in seconds, and the order to
+        stop.
+        """
+        self._steps = steps
+        self._limits = limits
+        self._clock = clock
+        self._cancel = cancel
+        self._count = CoverageCount(snapshot)
+        self._probes: dict[ProbeKind, int] = {"lock": 0, "smoke": 0, "suite": 0}
+        self._seconds: dict[ProbeKind, float] = {"lock": 0.0, "smoke": 0.0, "suite": 0.0}
+        self._failed: list[str] = []
+        self._in_vain: dict[str, int] = {"lock": 0, "run": 0}
+        self._pending: dict[Future[LockAnswer | Kind | None], _Begun] = {}
+        self._exploration = _exploration(snapshot, self._expected, limits.kinds)
+
+    @property
+    def totals(self) -> ExploreTotals:
+        """What it came to so far."""
+        return ExploreTotals(
+            probes=dict(self._probes),
+            seconds={kind: round(seconds, 1) for kind, seconds in self._seconds.items()},
+            failed=tuple(self._failed),
+            coverage=self._count.coverage,
+        )
+
+    @property
+    def running(self) -> tuple[ExploreProbe, ...]:
+        """What is tried now."""
+        return tuple(begun.probe for begun in [*self._pending.values()])
+
+    def explore(self, heard: Callable[[], None]) -> ExploreTotals:
+        """Probe until the time is over, nothing is left, or the order to stop comes; `heard` is
+        called after each look.
+        """
+        end = self._clock() + self._limits.seconds
+        with (
+            ThreadPoolExecutor(self._limits.lockers, thread_name_prefix="resolver") as resolvers,
+            ThreadPoolExecutor(max(1, self._limits.workers), thread_name_prefix="cell") as runners,
+        ):
+            while True:
+                self._fill(resolvers, runners, end - self._clock())
+                if not self._pending:
+                    return self.totals
+                done, _ = wait(self._pending, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
+                for future in done:
+                    self._settle(future)
+                heard()
+
+    def _fill(
+        self, resolvers: ThreadPoolExecutor, runners: ThreadPoolExecutor, left: float
+    ) -> None:
+        """Begin what fits into the time that is left, and into the hands that are free."""
+        is_lock = [begun.probe.kind == "lock" for begun in self._pending.values()]
+        free_runs = self._limits.workers - is_lock.count(False)
+        free_locks = self._limits.lockers - is_lock.count(True)
+        while free_runs > 0 and self._may("run", left):
+            probe = self._exploration.next_run(left)
+            if probe is None:
+                break
+            tier: Tier = "smoke" if probe.kind == "smoke" else "full"
+            self._begin(runners.submit(self._steps.run, probe.cell, tier), probe)
+            free_runs -= 1
+        while free_locks > 0 and self._may("lock", left):
+            probe = self._exploration.next_lock(left)
+            if probe is None:
+                break
+            self._begin(resolvers.submit(self._steps.ask, probe.cell), probe)
+            free_locks -= 1
+
+    def _may(self, hand: str, left: float) -> bool:
+        return left > 0 and not self._cancel.is_set() and self._in_vain[hand] < MOST_WITHOUT_ANSWER
+
+    def _begin(
+        self, future: "Future[LockAnswer] | Future[Kind | None]", probe: ExploreProbe
+    ) -> None:
+        self._pending[future] = _Begun(probe, self._clock())  # type: ignore[index]
+
+    def _settle(self, future: "Future[LockAnswer | Kind | None]") -> None:
+        begun = self._pending.pop(future)
+        cell, kind = begun.probe.cell, begun.probe.kind
+        self._probes[kind] += 1
+        self._seconds[kind] += self._clock() - begun.since
+        hand = "lock" if kind == "lock" else "run"
+        try:
+            result = future.result()
+        except CompatError as error:
+            result = None
+            self._failed.append(f"{cell.id}: {'; '.join(fault.line() for fault in error.faults)}")
+        if result is None or (isinstance(result, LockAnswer) and result.answer == "none"):
+            self._in_vain[hand] += result is None and not self._cancel.is_set()
+            self._exploration.set_aside([cell])
+            return
+        self._in_vain[hand] = 0
+        if isinstance(result, LockAnswer):
+            self._learn(cell, result)
+        else:
+            self._count.answer([cell], result)
+            self._exploration.ran(cell, kind)
+
+    def _learn(self, cell: Cell, result: LockAnswer) -> None:
+        if result.answer == "yes":
+            self._exploration.locked(cell)
+            if self._limits.workers and not self._steps.can_run(cell):
+                self._exploration.set_aside([cell])
+            return
+        said = self._inferred(self._exploration.open_cells) if result.is_lesson else {}
+        refused = [other for other, is_refused in said.items() if is_refused]
+        self._exploration.refused(cell, refused)
+        self._exploration.set_aside(said)
+        self._count.answer([cell, *refused], "broken")
+
+    def _inferred(self, cells: Sequence[Cell]) -> dict[Cell, bool]:
+        """Of each cell that what was learnt speaks of, whether it is refused by that."""
+        said = ((cell, self._steps.inferred(cell)) for cell in cells)
+        return {cell: is_refused for cell, is_refused in said if is_refused is not None}
+
+    def _expected(self, cell: Cell, kind: ProbeKind) -> float:
+        """How many seconds a probe takes: the mean of this session's and of a first guess."""
+        return (_FIRST_SECONDS[kind] + self._seconds[kind]) / (1 + self._probes[kind])
+
+
+def _exploration(
+    snapshot: Snapshot,
+    seconds: Callable[[Cell, ProbeKind], float],
+    kinds: Sequence[ProbeKind],
+) -> Exploration:
+    """The open cells of a snapshot, the newest versions first, by how far they are."""
+    unlocked: list[Cell] = []
+    locked: list[Cell] = []
+    smoked: list[Cell] = []
+    lockable: list[Cell] = []
+    for entry in reversed(snapshot.entries):
+        answer = snapshot.plain.get(entry.cell.id)
+        has_lock = entry.lock_digest is not None or (answer is not None and not answer.refusal)
+        if has_lock:
+            lockable.append(entry.cell)
+        if not entry.planned or (entry.obstacle is not None and not has_lock):
+            continue
+        if entry.verdict.evidence == "smoke":
+            if not is_whole(entry.history.deciding[-1].run):
+                smoked.append(entry.cell)
+        elif entry.verdict.kind == "unknown" and not entry.counted:
+            if has_lock:
+                locked.append(entry.cell)
+            elif entry.refusal is None and answer is None:
+                unlocked.append(entry.cell)
+    exploration = Exploration(unlocked, locked, smoked, seconds, kinds)
+    for cell in lockable:
+        exploration.known(cell, is_refused=False)
+    for cell in _refused(snapshot):
+        exploration.known(cell, is_refused=True)
+    return exploration
+
+
+def _refused(snapshot: Snapshot) -> Iterable[Cell]:
+    """The cells that a resolver itself refused."""
+    for cell_id, answer in snapshot.plain.items():
+        entry = snapshot.by_id.get(cell_id)
+        refusal = answer.refusal
+        if entry is not None and refusal is not None and not is_spurious(refusal):
+            yield entry.cell
