@@ -5,14 +5,24 @@ them.
 import contextlib
 import difflib
 import fcntl
+import hashlib
 import itertools
 import os
 import shutil
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
+import packaging
+
 from compat.errors import CompatError, UsageError, reason
+
+# How many derived files of one kind are kept. A checkout needs one at a time; whoever goes back and
+# forth between branches and matrices needs a few.
+MOST_DERIVED = 32
+_DIGEST = 32  # bytes of SHA-256
 
 
 def read(path: Path) -> bytes:
@@ -54,6 +64,53 @@ def write(path: Path, text: str | bytes) -> bool:
     except OSError as fault:
         raise CompatError.of(f"cannot be written: {reason(fault)}", path=str(path)) from None
     return True
+
+
+class DerivedFiles:
+    """Bytes that follow from others, kept in the cache folder; nothing is lost with them."""
+
+    def __init__(self, cache_folder: Callable[[], Path]) -> None:
+        """Take where the cache folder is; raising UsageError, it says that there is none."""
+        self._cache_folder = cache_folder
+
+    def of(self, kind: str, sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
+        """Return what `make` returns, which must follow from the sources alone: kept under their
+        digest, else made now and kept.
+
+        Nothing is read that does not bear its own digest. A folder that cannot be written keeps
+        nothing.
+        """
+        try:
+            folder = self._cache_folder() / kind
+        except UsageError:
+            return make()
+        path = folder / hashlib.sha256(b"".join(map(_sha256, sources))).hexdigest()
+        with contextlib.suppress(CompatError, OSError):
+            kept = read_if_there(path)
+            if kept is not None and kept[:_DIGEST] == _sha256(kept[_DIGEST:]):
+                return kept[_DIGEST:]
+        made = make()
+        with contextlib.suppress(CompatError, OSError):
+            write(path, _sha256(made) + made)
+            newest = sorted(folder.iterdir(), key=lambda other: other.stat().st_mtime, reverse=True)
+            for old in newest[MOST_DERIVED:]:
+                old.unlink(missing_ok=True)
+        return made
+
+
+@cache
+def code_of(*rooms: str) -> bytes:
+    """Return what derived data follow from besides their sources: the code of these rooms, Python,
+    and the library that compares versions.
+    """
+    house = Path(__file__).parent
+    paths = sorted(path for room in rooms for path in (house / room).glob("*.py"))
+    texts = [path.read_bytes() for path in paths]
+    return b"\0".join([sys.version.encode(), packaging.__version__.encode(), *texts])
+
+
+def _sha256(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()
 
 
 def unified_diff(name: str, before: str, after: str) -> str:

@@ -4,10 +4,13 @@ Each step takes the workspace of a matrix and what it needs from outside, and re
 Nothing is printed here, and neither clock nor environment is read.
 """
 
+from __future__ import annotations
+
 import datetime
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from packaging.version import Version
@@ -15,47 +18,35 @@ from packaging.version import Version
 from compat.declare.matrix import InterpreterAxis, Matrix
 from compat.declare.suite_table import Tier
 from compat.files import read, read_if_there, write
-from compat.fleet.batch import (
-    Batch,
-    BatchReporter,
-    BatchResult,
-    BatchSteps,
-    LockResult,
-    Machine,
-    RunOptions,
-)
-from compat.fleet.choices import CellsToRun, choose
-from compat.fleet.run_plan import PlanOptions, RunPlan, run_plan
-from compat.github.pull_request import RepositoryFile
 from compat.index.kept import encode_catalogue
-from compat.index.source import ReleaseSource
-from compat.lock.locker import Locker
 from compat.lock.lockfile import Lock, Refusal
-from compat.lock.recipe import inputs_of, lock_cell, locked_cell
-from compat.plan.budget import Budget
 from compat.plan.cell import Cell, parse_cell
 from compat.plan.feasible import Feasibility
-from compat.plan.named import refuse_empty
 from compat.plan.plan import Infeasible, Plan, fate_of, plan
-from compat.policy.proposal import Proposal
-from compat.policy.propose import proposals
-from compat.results.judged import JudgedRun, RefusedCell, judged, record_of, record_of_refusal
 from compat.results.plain_answers import PlainAnswer, answer_of
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot
-from compat.rewrite.file import rewritten
-from compat.rewrite.ranges import Move, Unsatisfiable
-from compat.rewrite.toml_values import rewritten_matrix
-from compat.run.evidence import decode_evidence
-from compat.run.job import Job
 from compat.run.outcome import Failed, is_suite_fault
-from compat.search.learning import Lesson, RefusalLearner
-from compat.search.repair import Repairs, repairs
-from compat.site.edition import Edition, MatrixReport
-from compat.site.publication import kept_urls, write_site
-from compat.site.writer import URLS, Written
 from compat.value import Value
 from compat.workspace import Workspace
+
+# A step imports the rooms that it alone needs when it is taken: whoever looks something up must
+# not load what runs cells, writes pages or asks the index.
+if TYPE_CHECKING:
+    from compat.fleet.batch import BatchReporter, BatchResult, LockResult, Machine, RunOptions
+    from compat.fleet.choices import CellsToRun
+    from compat.fleet.run_plan import PlanOptions, RunPlan
+    from compat.github.pull_request import RepositoryFile
+    from compat.index.source import ReleaseSource
+    from compat.lock.locker import Locker
+    from compat.plan.budget import Budget
+    from compat.policy.proposal import Proposal
+    from compat.results.judged import JudgedRun
+    from compat.run.job import Job
+    from compat.search.learning import Lesson, RefusalLearner
+    from compat.search.repair import Repairs
+    from compat.site.edition import Edition
+    from compat.site.writer import Written
 
 
 class Discovered(Value, frozen=True, kw_only=True):
@@ -107,6 +98,8 @@ def discovered(workspace: Workspace, keep: bool) -> Discovered:
 
 def planned(workspace: Workspace, here: frozenset[Version] | None = None) -> Plan:
     """Plan: give every cell its fate. Raises NothingToDo when the matrix has no cells."""
+    from compat.plan.named import refuse_empty
+
     refuse_empty(workspace.matrix, workspace.catalogue)
     return plan(workspace.matrix, workspace.catalogue, here)
 
@@ -115,16 +108,22 @@ def chosen(
     workspace: Workspace, patterns: Sequence[str] = (), quick: bool = False, tier: Tier = "full"
 ) -> CellsToRun:
     """Due: choose the cells to run: those that are named, the quick ones, or all that are due."""
+    from compat.fleet.choices import choose
+
     return choose(workspace, patterns, quick, tier)
 
 
 def chosen_within(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunPlan:
     """Due: choose the cells that are due and fit into a budget of time, in shards."""
+    from compat.fleet.run_plan import run_plan
+
     return run_plan(workspace, budget, options)
 
 
 def locked(facts: Feasibility, cell: Cell, locker: Locker, source: ReleaseSource) -> LockResult:
     """Lock: turn one cell into exact pins, or say why not."""
+    from compat.lock.recipe import locked_cell
+
     fate = fate_of(facts, cell)
     return (
         fate if isinstance(fate, Infeasible) else locked_cell(facts, cell, locker, source.package)
@@ -133,6 +132,8 @@ def locked(facts: Feasibility, cell: Cell, locker: Locker, source: ReleaseSource
 
 def repaired(workspace: Workspace, cell: Cell, locker: Locker, with_rules: bool) -> Repairs:
     """Lock: find the smallest changes of requirements with which a cell can be locked."""
+    from compat.search.repair import repairs
+
     facts = workspace.feasibility
     if not with_rules:
         matrix = msgspec.structs.replace(facts.matrix, rules=())
@@ -146,6 +147,8 @@ def asked_plain(
     """Lock: ask a resolver about a plain install, whatever the plan knows of packages deeper in its
     tree, and return its answer with the lock, if it came to one.
     """
+    from compat.lock.recipe import locked_cell
+
     result = locked_cell(workspace.feasibility, cell, locker, workspace.source.package)
     answer = answer_of(cell.id, result, workspace.day, redacted)
     return answer, result if isinstance(result, Lock) else None
@@ -159,6 +162,8 @@ def taught(
     Returns the lesson with what the resolver said of the cell itself; None where a smaller question
     answered it. Keeps nothing.
     """
+    from compat.lock.recipe import inputs_of, lock_cell
+
     lesson = learner.learn(cell)
     answer: Lock | Refusal | None = lesson.refusal
     facts = workspace.facts_of(workspace.kept_or_asked)
@@ -180,6 +185,7 @@ def run(
     reporter: BatchReporter,
 ) -> BatchResult:
     """Run: lock each cell that has no lock, run it, and record what it came to, side by side."""
+    from compat.fleet.batch import Batch, BatchSteps
 
     def locking() -> Callable[[str], LockResult]:
         facts, locker = workspace.feasibility, machine.locker()
@@ -199,6 +205,8 @@ def recorded(
     workspace: Workspace, attempts: Sequence[JudgedRun], tool: str, machine: Machine
 ) -> Record:
     """Record: make one record of what the attempts at a cell came to, and store it."""
+    from compat.results.judged import record_of
+
     record = record_of(attempts, tool=tool, run_url=machine.run_url, redacted=machine.redacted)
     workspace.store.add(record)
     return record
@@ -206,6 +214,8 @@ def recorded(
 
 def recorded_refusal(workspace: Workspace, cell: str, refusal: Refusal, machine: Machine) -> Record:
     """Record: store that a cell could not be locked, so that nothing could be run."""
+    from compat.results.judged import RefusedCell, record_of_refusal
+
     failed = Failed(stage="lock", cause=refusal.cause, subject=refusal.subject)
     refused = RefusedCell(
         outcome=failed, because=machine.redacted(refusal.because), at=machine.clock()
@@ -219,6 +229,9 @@ def recorded_refusal(workspace: Workspace, cell: str, refusal: Refusal, machine:
 
 def rejudged(workspace: Workspace, redacted: Callable[[str], str]) -> RejudgedRecords:
     """Record: judge the evidence that this machine has kept once more, and store what differs."""
+    from compat.results.judged import judged, record_of
+    from compat.run.evidence import decode_evidence
+
     changed: list[Record] = []
     suite_faults: list[Record] = []
     for path in workspace.evidence_paths():
@@ -242,6 +255,10 @@ def proposed(
     """Propose: find the moves of minimum versions that policy, releases and records allow on that
     day, and what they make of the matrix and of the target files. Writes nothing.
     """
+    from compat.github.pull_request import RepositoryFile
+    from compat.policy.propose import proposals
+    from compat.rewrite.toml_values import rewritten_matrix
+
     snapshot = known_on(workspace, day)
     every = proposals(snapshot, day)
     opened = [proposal for proposal in every if proposal.is_open]
@@ -275,6 +292,8 @@ def edition_of(
     workspaces: Iterable[Workspace], base_url: str, day: datetime.date, repository: str = ""
 ) -> Edition:
     """Publish: gather everything that a site tells of these matrices."""
+    from compat.site.edition import Edition, MatrixReport
+
     reports = [
         MatrixReport(workspace.snapshot, workspace, workspace.suite_texts, workspace.described)
         for workspace in workspaces
@@ -284,6 +303,9 @@ def edition_of(
 
 def published(edition: Edition, matrices: Path, out: Path) -> Written:
     """Publish: write the site into a folder; what is as before is left alone."""
+    from compat.site.publication import kept_urls, write_site
+    from compat.site.writer import URLS
+
     return write_site(edition, out, kept_urls(matrices / URLS))
 
 
@@ -291,6 +313,9 @@ def _rewritten(
     matrix: Matrix, path: str, text: str, opened: Sequence[Proposal], skipped: list[str]
 ) -> str:
     """The text of a target after the open moves; what stays as it is, is added to `skipped`."""
+    from compat.rewrite.file import rewritten
+    from compat.rewrite.ranges import Move, Unsatisfiable
+
     for proposal in opened:
         axis = next(axis for axis in matrix.axes if axis.name == proposal.axis)
         package = None if isinstance(axis, InterpreterAxis) else axis.package

@@ -3,36 +3,36 @@
 The clock, the environment and the cache folder are given to it.
 """
 
+from __future__ import annotations
+
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from packaging.utils import canonicalize_name
 
-from compat.declare.capabilities import Described, described, helper_ids
+from compat.declare.capabilities import Described, helper_ids, kept_described
 from compat.declare.load import Declared, load
 from compat.declare.matrix import Matrix
-from compat.declare.suite import suite_faults
-from compat.declare.suite_table import TIERS, Tier
-from compat.errors import DeclarationError, Fault, UsageError
-from compat.files import read, read_if_there, write
+from compat.declare.suite_table import Tier
+from compat.errors import DeclarationError, Fault
+from compat.files import DerivedFiles, code_of, read, read_if_there, write
 from compat.index.discover import catalogue_notes, discover
 from compat.index.kept import decode_catalogue
-from compat.index.pypi import PyPISource
 from compat.index.release import Catalogue
-from compat.index.settings import IndexOptions, IndexSettings, settings
-from compat.lock.brought import brought_by
+from compat.index.settings import IndexOptions
 from compat.lock.lock_text import decode_lock, encode_lock, read_digest
 from compat.lock.lockfile import Lock
-from compat.plan.cell import RECIPES, Cell, parse_cell
+from compat.plan.cell import RECIPES
 from compat.plan.feasible import Feasibility
-from compat.plan.plan import Fate, fate_of, plan
-from compat.plan.product import axis_coordinates
+from compat.plan.kept_plan import PLAN_ROOMS, planned_fates
+from compat.plan.plan import Fate, plan
 from compat.results.clause_file import kept_clauses, kept_probes, newest_answers
 from compat.results.clauses import Clause
-from compat.results.durations import Durations
+from compat.results.durations import Durations, durations_by_tier
 from compat.results.index import RecordIndex, RunRow
 from compat.results.known_answers import with_answers
 from compat.results.plain_answers import PlainAnswer, decode_answers, encode_answers
@@ -41,6 +41,10 @@ from compat.results.record_files import RecordFiles
 from compat.results.snapshot import Snapshot, snapshot
 from compat.results.verdict import EvaluationContext, Verdict, verdict
 from compat.run.suitefiles import python_texts, settings_texts, suite_digest
+
+if TYPE_CHECKING:
+    from compat.index.pypi import PyPISource
+    from compat.index.settings import IndexSettings
 
 CATALOGUE = "catalogue.json"
 PLAIN = "plain.json"
@@ -70,6 +74,7 @@ class Workspace:
         self._date = date
         self.store = RecordFiles(folder)
         self._cache = cache
+        self._derived = DerivedFiles(cache)
         self._options = index or IndexOptions()
         self._notify = notify
         self._facts: dict[int, Feasibility] = {}
@@ -88,7 +93,11 @@ class Workspace:
     def declared(self) -> Declared:
         """The declarations."""
         policy = read_if_there(self.folder / "policy.toml")
-        return load(read(self.matrix_path), policy, folder=self.name, today=self._date)
+        return load(self._matrix_text, policy, folder=self.name, today=self._date)
+
+    @cached_property
+    def _matrix_text(self) -> bytes:
+        return read(self.matrix_path)
 
     @property
     def matrix_path(self) -> Path:
@@ -110,10 +119,14 @@ class Workspace:
     @cached_property
     def described(self) -> tuple[Described, ...]:
         """What the suite says of its capabilities."""
-        return described(self.suite_texts)
+        kept = partial(self._derived.of, "described")
+        return kept_described(self.suite_texts, code_of("declare"), kept)
 
     def suite_faults(self) -> tuple[Fault, ...]:
         """Return what is wrong with the suite, as far as it can be known without a cell."""
+        from compat.declare.suite import suite_faults
+        from compat.lock.brought import brought_by
+
         texts = None
         if self.suite_folder.is_dir():
             texts = self.suite_texts | settings_texts(self.suite_folder)
@@ -127,6 +140,8 @@ class Workspace:
     @cached_property
     def index(self) -> IndexSettings:
         """Where the package index is."""
+        from compat.index.settings import settings
+
         configured = settings(
             index_url=self._options.index_url, extra_index_urls=self._options.extra_index_urls
         )
@@ -135,6 +150,8 @@ class Workspace:
     @cached_property
     def source(self) -> PyPISource:
         """The package index."""
+        from compat.index.pypi import PyPISource
+
         return PyPISource(self.index, self._cache(), refresh=self._options.refresh)
 
     @property
@@ -143,12 +160,16 @@ class Workspace:
         return self.folder / CATALOGUE
 
     @cached_property
+    def _catalogue_text(self) -> bytes | None:
+        return read_if_there(self.catalogue_path)
+
+    @cached_property
     def kept_catalogue(self) -> Catalogue | None:
         """The catalogue that is kept beside the matrix; None when there is none.
 
         Raises DeclarationError when it was written before the matrix got one of its axes.
         """
-        text, path = read_if_there(self.catalogue_path), f"matrices/{self.name}/{CATALOGUE}"
+        text, path = self._catalogue_text, f"matrices/{self.name}/{CATALOGUE}"
         if text is None:
             return None
         catalogue = decode_catalogue(text.decode(errors="replace"), path)
@@ -284,6 +305,10 @@ class Workspace:
         """Return the records of a cell, whole, oldest first."""
         return self.store.records(cell)
 
+    def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
+        """Return what is wrong among the records, stray files and future dates included."""
+        return self._record_index.damaged(self.store, self.runs, now)
+
     def evidence_paths(self) -> list[Path]:
         """Return the evidence that this machine has kept of runs of the matrix, sorted."""
         return sorted((self._cache() / "evidence" / self.name).glob("*/*/evidence.json"))
@@ -309,19 +334,24 @@ class Workspace:
         known = snapshot(
             self.declared,
             catalogue,
-            plan(self.matrix, catalogue).fates,
+            self._plan_of(catalogue),
             self.lock_digests,
             self.runs,
             msgspec.structs.replace(self.context, day=day),
         )
         return with_answers(known, self.asked, self.clauses)
 
+    def _plan_of(self, catalogue: Catalogue) -> Iterable[Fate]:
+        """The fate of every cell; that of the kept catalogue is kept, too."""
+        text = self._catalogue_text
+        if text is None or catalogue is not self.kept_catalogue:
+            return plan(self.matrix, catalogue).fates
+        kept = partial(self._derived.of, "plans", (self._matrix_text, text, code_of(*PLAN_ROOMS)))
+        return planned_fates(self.facts_of(catalogue), kept)
+
     @cached_property
     def known(self) -> Snapshot:
-        """What is known of the cells with locks or runs, and of the quick ones. Asks no index.
-
-        A whole plan of ten thousand cells takes seconds; these few do not.
-        """
+        """What is known of the cells with locks or runs, and of the quick ones. Asks no index."""
         return self._known(self.known_ids())
 
     @cached_property
@@ -332,35 +362,11 @@ class Workspace:
         return self._known(tuple(dict.fromkeys(alike)))
 
     def _known(self, ids: Sequence[str]) -> Snapshot:
-        catalogue = self.kept_catalogue or Catalogue(packages=())
-        fates = self._fates(self.kept_catalogue, ids)
-        locks = self.lock_digests
-        known = snapshot(self.declared, catalogue, fates, locks, self.runs, self.context)
-        return with_answers(known, self.asked, self.clauses)
-
-    def _fates(self, catalogue: Catalogue | None, ids: Sequence[str]) -> Iterator[Fate]:
-        """The fates of those of the cells that are in the plan of the catalogue."""
-        if catalogue is None:
-            return
-        facts = self.facts_of(catalogue)
-        coordinates = {
-            coordinate
-            for axis in self.matrix.axes
-            for coordinate in axis_coordinates(axis, catalogue)
-        }
-        for cell_id in ids:
-            cell = self._parsed(cell_id)
-            if cell is None or not coordinates.issuperset(cell.coordinates):
-                continue
-            if cell.recipe != "relaxed" or facts.changing(cell):
-                yield fate_of(facts, cell)
-
-    def _parsed(self, cell_id: str) -> Cell | None:
-        """The cell of an id; None for one that the axes of the matrix cannot read any more."""
-        try:
-            return parse_cell(cell_id, self.matrix)
-        except UsageError:
-            return None
+        if self.kept_catalogue is None:
+            locks, nothing = self.lock_digests, Catalogue(packages=())
+            known = snapshot(self.declared, nothing, (), locks, self.runs, self.context)
+            return with_answers(known, self.asked, self.clauses)
+        return self.snapshot.limited_to(ids)
 
     def known_ids(self) -> tuple[str, ...]:
         """Return the ids of the cells that have locks or runs, and of the quick ones, sorted."""
@@ -379,11 +385,7 @@ class Workspace:
     @cached_property
     def durations(self) -> dict[Tier, Durations]:
         """How long cells take, from all their runs, by tier."""
-        known = [(c, rows) for name, rows in self.runs.items() if (c := self._parsed(name))]
-        return {
-            tier: Durations((c, [row for row in rows if row.tier == tier]) for c, rows in known)
-            for tier in TIERS
-        }
+        return durations_by_tier(self.runs, self.matrix)
 
     def refresh(self) -> None:
         """Forget the locks and runs that were read, and what followed from them."""

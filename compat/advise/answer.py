@@ -146,8 +146,8 @@ class Advisor:
         axis = want.axis.name
         if any(
             entry.verdict.kind != "infeasible"
-            for entry in self.snapshot.entries
-            if entry.cell.on(axis).version in asked[axis] and entry.cell.recipe != "relaxed"
+            for entry in self.snapshot.having({axis: asked[axis]})
+            if entry.cell.recipe != "relaxed"
         ):
             return f"no tested combination with {exact} works"
         return f"{exact} is not supported"

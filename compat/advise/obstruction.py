@@ -24,11 +24,7 @@ def obstructions(
     """
     known = positions(snapshot)
     asked = wanted_coordinates(request, known, snapshot.catalogue)
-    matching = [
-        entry
-        for entry in snapshot.entries
-        if all(entry.cell.on(axis).version in asked[axis] for axis in asked)
-    ]
+    matching = list(snapshot.having(asked))
     if not matching:
         return tuple(_nowhere(request, asked))
     matching.sort(

@@ -6,28 +6,8 @@ from collections.abc import Sequence
 
 import typer
 
-from compat.cli import (
-    advise,
-    declarations,
-    discover,
-    explore,
-    floor,
-    health,
-    learn,
-    lock,
-    plan,
-    propose,
-    publish,
-    record,
-    repair,
-    run,
-    schedule,
-    show,
-    upkeep,
-    verify,
-    version,
-)
-from compat.cli.output import envelope, report
+from compat.cli import version
+from compat.cli.command_table import LazyGroup
 from compat.errors import CompatError, Fault
 
 # typer may bring click along or use the installed one; the base of its own class is right in both
@@ -35,33 +15,13 @@ from compat.errors import CompatError, Fault
 WrongUsage: type[Exception] = typer.BadParameter.__bases__[0]
 
 app = typer.Typer(
+    cls=LazyGroup,
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.callback()(version.options)
-app.command(name="check")(declarations.check_command)
-app.command(name="schema")(declarations.schema_command)
-app.command(name="discover")(discover.discover_command)
-app.command(name="plan")(plan.plan_command)
-app.command(name="lock")(lock.lock_command)
-app.command(name="learn")(learn.learn_command)
-app.command(name="explore")(explore.explore_command)
-app.command(name="floor")(floor.floor_command)
-app.command(name="repair")(repair.repair_command)
-app.command(name="run")(run.run_command)
-app.command(name="show")(show.show_command)
-app.command(name="advise")(advise.advise_command)
-app.command(name="propose")(propose.propose_command)
-app.command(name="schedule")(schedule.schedule_command)
-app.command(name="record")(record.record_command)
-app.command(name="health")(health.health_command)
-app.command(name="keep")(upkeep.keep_command)
-app.command(name="watchdog")(upkeep.watchdog_command)
-app.command(name="publish")(publish.publish_command)
-app.command(name="serve")(publish.serve_command)
-app.command(name="verify")(verify.verify_command)
 
 
 def main() -> None:
@@ -92,6 +52,9 @@ def main() -> None:
 
 
 def _tell(faults: Sequence[Fault]) -> None:
+    # What prints is imported where it is needed, see `docs/architecture.md`.
+    from compat.cli.output import envelope, report
+
     report(faults)
     if "--json" in sys.argv:
         envelope(None, faults)

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from compat.declare.matrix import Matrix
 from compat.plan.cell import Coordinate
-from compat.results.representative import representative
+from compat.results.representative import beside, representative
 from compat.results.snapshot import Entry, Snapshot
 from compat.site.status import STALE, STYLES, State, StatusStyle, style_of
 from compat.site.wording import count
@@ -84,21 +84,6 @@ def sign_text(out: Console, style: StatusStyle, *, is_stale: bool = False) -> Te
     else:
         sign = _ASCII[name] + (_ASCII_STALE if is_stale else "")
     return Text(sign, style=_COLOURS[style.state])
-
-
-def beside(known: Snapshot, entry: Entry) -> list[Entry]:
-    """Return the entries of the same place, whatever their recipe."""
-    by_place: dict[tuple[Coordinate, ...], list[Entry]] = known.once(
-        "entries by place", lambda: _by_place(known.entries)
-    )
-    return by_place.get(entry.cell.coordinates, [])
-
-
-def _by_place(entries: Iterable[Entry]) -> dict[tuple[Coordinate, ...], list[Entry]]:
-    places: defaultdict[tuple[Coordinate, ...], list[Entry]] = defaultdict(list)
-    for entry in entries:
-        places[entry.cell.coordinates].append(entry)
-    return places
 
 
 def _sign(entries: Sequence[Entry], known: Snapshot) -> Sign:

@@ -40,7 +40,7 @@ def health_command(
     overdue = [
         entry.cell.id for entry in tested if _can_run(entry) and _age(workspace, entry) > waited
     ]
-    damaged = workspace.store.damaged(now())
+    damaged = workspace.damaged(now())
     figures = _figures(workspace, tested) | {
         "overdue": len(overdue),
         "damaged records": len(damaged),
@@ -58,10 +58,13 @@ def health_command(
 
 def _figures(workspace: Workspace, tested: list[Entry]) -> dict[str, int | str]:
     kinds = [entry.verdict.kind for entry in workspace.snapshot.known]
-    states = Counter(_state(entry) for entry in workspace.snapshot.entries)
+    snapshot = workspace.snapshot
+    ruled_out, never_run = snapshot.untouched
+    states = Counter(_state(entry) for entry in snapshot.known)
+    states.update({STATES[0]: ruled_out, STATES[3]: never_run})
     days = sorted(entry.verdict.latest for entry in tested if entry.verdict.latest is not None)
     return {
-        "planned cells": sum(entry.planned for entry in workspace.snapshot.entries),
+        "planned cells": sum(states[state] for state in STATES),
         **{f"planned cells {state}": states[state] for state in STATES},
         "tested cells": len(tested),
         "tested with the core alone": sum(e.verdict.evidence == "smoke" for e in tested),

@@ -3,6 +3,8 @@
 Besides `compat.cli.options`, which asks it, the only module that reads clock and environment.
 """
 
+from __future__ import annotations
+
 import datetime
 import os
 import platform
@@ -11,21 +13,18 @@ import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import platformdirs
-import psutil
 from packaging.version import Version
 
-from compat.declare.suite_table import Suite
 from compat.errors import UsageError, reason
-from compat.index.interpreters import find
-from compat.index.settings import IndexSettings
-from compat.lock.lockfile import Lock
-from compat.results.redact import redacted
-from compat.run.evidence import Isolation
-from compat.run.interpreter import bytecode_of
-from compat.run.job import Bench, Job
-from compat.run.supervise import levels
+
+if TYPE_CHECKING:
+    from compat.declare.suite_table import Suite
+    from compat.index.settings import IndexSettings
+    from compat.lock.lockfile import Lock
+    from compat.run.evidence import Isolation
+    from compat.run.job import Bench, Job
 
 _OTHER_CACHE = "COMPAT_CACHE_DIR=FOLDER names a folder that can be written"
 _INSTALL_SEES = (
@@ -72,6 +71,8 @@ def cache_folder() -> Path:
     named = environ().get("COMPAT_CACHE_DIR")
     if named:
         return Path(named)
+    import platformdirs
+
     try:
         return platformdirs.user_cache_path("compat-matrix", appauthor=False)
     except RuntimeError:
@@ -112,11 +113,15 @@ def machine_places() -> tuple[str, ...]:
 
 def without_places(text: str) -> str:
     """Return the text as it may be published from this machine."""
+    from compat.results.redact import redacted
+
     return redacted(text, places=machine_places())
 
 
 def interpreter(patch: Version) -> str | None:
     """Return the path of an interpreter of that version's series on this machine."""
+    from compat.index.interpreters import find
+
     nearest = find(
         Version(f"{patch.major}.{patch.minor}"), environ(), cache_folder() / "interpreters"
     )
@@ -127,6 +132,8 @@ def level_of(asked: str) -> Isolation:
     """Return the isolation level to use: the one asked for, else the highest that this machine
     allows.
     """
+    from compat.run.supervise import levels
+
     allowed = levels(environ())
     if not asked:
         return allowed[0]
@@ -143,6 +150,9 @@ def bench_of(job: Job, worker: str, index: IndexSettings, level: Isolation, keep
 
     `worker` is the folder of its cells, below the folder of all cells.
     """
+    from compat.run.interpreter import bytecode_of
+    from compat.run.job import Bench
+
     python = interpreter(job.lock.inputs.python)
     if python is None:
         raise UsageError.of(f"this machine has no Python for {job.cell}")
@@ -204,6 +214,8 @@ def missing_interpreter(lock: Lock) -> Version | None:
 
 def host_class() -> str:
     """Return the class of this machine, never its name."""
+    import psutil
+
     gigabytes = round(psutil.virtual_memory().total / 2**30)
     return (
         f"{platform.system().lower()}-{platform.machine()}-{os.cpu_count() or 1}cpu-{gigabytes}gb"
@@ -214,6 +226,8 @@ def workers_that_fit(asked: int, suite: Suite) -> int:
     """Return how many cells may run at once: what was asked, as far as free memory and disk allow;
     at least one.
     """
+    import psutil
+
     by_memory = int(psutil.virtual_memory().available / 2**20 // suite.memory_mb)
     by_disk = int(shutil.disk_usage(sandbox_folder()).free / 2**20 // suite.disk_mb)
     return max(1, min(asked, by_memory, by_disk))

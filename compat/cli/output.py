@@ -1,15 +1,18 @@
 """What commands print: data on stdout, prose on stderr, one JSON envelope where it is asked for."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from rich.console import Console
-from rich.text import Text
 
 from compat.errors import Fault, one_line
 from compat.site.wording import count
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 SCHEMA = 1
 
@@ -26,6 +29,9 @@ def note(text: str) -> None:
 
 def prose(text: str) -> None:
     """Print a sentence on stderr, on a terminal broken between words."""
+    from rich.console import Console
+    from rich.text import Text
+
     err = Console(stderr=True, highlight=False, markup=False, emoji=False)
     if err.is_terminal:
         err.print(Text(one_line(text)))
@@ -47,6 +53,8 @@ def console() -> Console:
     """Return a console on stdout: colour only on a terminal, NO_COLOR obeyed, never less than 100
     columns in a pipe.
     """
+    from rich.console import Console
+
     out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
     return (
         out if out.is_terminal else Console(highlight=False, markup=False, emoji=False, width=120)

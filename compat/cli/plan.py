@@ -114,8 +114,9 @@ def _series_here(workspace: Workspace) -> frozenset[Version]:
 
 
 def _explain(workspace: Workspace, cell_id: str, as_json: bool) -> None:
-    (cell,) = named_cells(workspace.feasibility, [cell_id])
-    lines = explain(workspace.feasibility, cell)
+    facts = workspace.facts_of(workspace.kept_or_asked)
+    (cell,) = named_cells(facts, [cell_id])
+    lines = explain(facts, cell)
     if as_json:
         envelope({"matrix": workspace.matrix.name, "id": cell.id, "explanation": lines})
         return

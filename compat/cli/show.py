@@ -76,7 +76,7 @@ def show_command(
         print_verdicts(workspace, cells, few=0)
         if not cells:
             note(f"nothing is known of {matrix} yet; compat run {matrix} finds out")
-    damaged = workspace.store.damaged(now())
+    damaged = workspace.damaged(now())
     for fault in damaged:
         note(fault.line())
     raise typer.Exit(1 if damaged else 0)

@@ -2,21 +2,23 @@
 programs.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-from rich.text import Text
-
-from compat.cli.grid import beside, print_grid, sign_text
 from compat.cli.output import console
 from compat.errors import one_line
+from compat.results.representative import beside
 from compat.results.snapshot import Entry
 from compat.results.state_words import STATE_WORDS, by_evidence
 from compat.run.outcome import Failed, parse_outcome
 from compat.site.status import style_of
 from compat.site.wording import cause_sentence, count, listed
 from compat.workspace import Workspace
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 # Up to so many cells a line each says more than a grid.
 FEW = 6
@@ -58,6 +60,10 @@ def print_verdicts(workspace: Workspace, cells: Sequence[str], few: int = FEW) -
 
     A cell that the matrix cannot read any more has no place in a grid, so it has a line.
     """
+    from rich.table import Table
+
+    from compat.cli.grid import print_grid
+
     out, known = console(), workspace.known_places
     shown = [known.by_id[cell] for cell in cells if cell in known.by_id]
     lost = [cell for cell in cells if cell not in known.by_id]
@@ -78,6 +84,8 @@ def print_verdicts(workspace: Workspace, cells: Sequence[str], few: int = FEW) -
 
 def print_table(workspace: Workspace, cells: Sequence[str]) -> None:
     """Print the verdicts of cells as a table, with what each came to."""
+    from rich.table import Table
+
     rows = [_columns(workspace, cell) for cell in cells]
     table = Table(*(rows[0] if rows else ("cell",)))
     for columns in rows:
@@ -87,6 +95,8 @@ def print_table(workspace: Workspace, cells: Sequence[str]) -> None:
 
 def print_failures(outcomes: Mapping[str, str]) -> None:
     """Print in words why cells did not pass, by cell, equal causes once."""
+    from rich.text import Text
+
     cells_by_cause: dict[str, list[str]] = {}
     for cell, text in outcomes.items():
         outcome = parse_outcome(text)
@@ -101,6 +111,8 @@ def print_failures(outcomes: Mapping[str, str]) -> None:
 
 def _columns(workspace: Workspace, cell: str) -> dict[str, Text]:
     """What is said of a cell, by column: a further column is one more line here."""
+    from rich.text import Text
+
     verdict = workspace.verdict(cell)
     last = _last_outcome(workspace, cell)
     outcome = f"last run: {last}" if last else ""
@@ -117,6 +129,10 @@ def _columns(workspace: Workspace, cell: str) -> dict[str, Text]:
 
 
 def _cell_sign(workspace: Workspace, entry: Entry | None) -> Text:
+    from rich.text import Text
+
+    from compat.cli.grid import sign_text
+
     if entry is None:
         return Text()  # A cell that the matrix cannot read any more is not on the site either.
     style = style_of(entry, beside(workspace.known_places, entry))

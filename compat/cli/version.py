@@ -1,6 +1,5 @@
 """The options of `compat` itself, before any command."""
 
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
@@ -10,6 +9,8 @@ DISTRIBUTION = "compat-matrix"
 
 def _show(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         print(f"compat {version(DISTRIBUTION)}")
         raise typer.Exit
 

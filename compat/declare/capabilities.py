@@ -5,8 +5,10 @@ The suite is read, never imported: its imports are those of a cell.
 """
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from compat.value import StrictValue
 
@@ -125,6 +127,19 @@ def described(files: Mapping[str, str]) -> tuple[Described, ...]:
         for capability in _of_file(name, files[name]):
             by_id.setdefault(capability.id, capability)
     return tuple(by_id[name] for name in sorted(by_id))
+
+
+def kept_described(
+    files: Mapping[str, str],
+    code: bytes,
+    kept: Callable[[Sequence[bytes], Callable[[], bytes]], bytes],
+) -> tuple[Described, ...]:
+    """Return what `described` does; `kept` returns what the function that it is given would, from
+    where it is kept for these sources, `code` being one of them.
+    """
+    sources = (msgspec.msgpack.encode(files, order="sorted"), code)
+    body = kept(sources, lambda: msgspec.msgpack.encode(described(files)))
+    return msgspec.msgpack.decode(body, type=tuple[Described, ...])
 
 
 def _of_file(name: str, text: str) -> Iterator[Described]:

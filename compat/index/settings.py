@@ -9,8 +9,6 @@ import sys
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-import pypi_simple
-
 from compat.errors import UsageError
 from compat.value import Value
 
@@ -76,6 +74,8 @@ def settings(
     replaced by pip's private modules); a pip that is missing or broken counts as one that is not
     configured.
     """
+    from pypi_simple import PYPI_SIMPLE_ENDPOINT  # the library loads for longer than most questions
+
     for address in (*([] if index_url is None else [index_url]), *extra_index_urls):
         if not is_remote(address):
             raise UsageError.of(
@@ -86,9 +86,7 @@ def settings(
     index_urls = [index_url] if index_url is not None else listed.get("index-url", "").split()[:1]
     extras = list(extra_index_urls) or listed.get("extra-index-url", "").split()
     return IndexSettings(
-        index_url=next(
-            (url for url in index_urls if is_remote(url)), pypi_simple.PYPI_SIMPLE_ENDPOINT
-        ),
+        index_url=next((url for url in index_urls if is_remote(url)), PYPI_SIMPLE_ENDPOINT),
         extra_index_urls=tuple(url for url in extras if is_remote(url)),
         cert=cert or listed.get("cert") or None,
         proxy=proxy or listed.get("proxy") or None,

@@ -1,7 +1,7 @@
 """Cells and their ids: one coordinate on each axis, asked under one recipe."""
 
 import difflib
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal, get_args
 
 from packaging.version import InvalidVersion, Version
@@ -84,6 +84,14 @@ def parse_cell(text: str, matrix: Matrix) -> Cell:
     return Cell(matrix=matrix.name, coordinates=coordinates, recipe=_recipe(recipe))
 
 
+def readable_cell(text: str, matrix: Matrix) -> Cell | None:
+    """Return the cell of that id; None for one that the axes of the matrix cannot read any more."""
+    try:
+        return parse_cell(text, matrix)
+    except UsageError:
+        return None
+
+
 def form(matrix: Matrix) -> str:
     """Return the pattern of the matrix's cell ids, for messages."""
     return "-".join(f"{axis.short}<version>" for axis in matrix.axes) + "[+dated|+relaxed]"
@@ -91,15 +99,22 @@ def form(matrix: Matrix) -> str:
 
 def _parse(part: str, axis: Axis, text: str) -> Coordinate:
     number = part.removeprefix(axis.short)
-    try:
-        version = Version(number)
-    except InvalidVersion:
-        version = None
-    if version is None or number == part or str(version) != number:
+    version = _normal_version(number)
+    if version is None or number == part:
         raise UsageError.of(
             f"cell {text!r}: {part!r} is not {axis.short!r} and a version in its normal form"
         )
     return Coordinate(axis=axis.name, short=axis.short, version=version)
+
+
+@lru_cache(maxsize=10_000)
+def _normal_version(text: str) -> Version | None:
+    """The version of a text in its normal form; None for any other text."""
+    try:
+        version = Version(text)
+    except InvalidVersion:
+        return None
+    return version if str(version) == text else None
 
 
 def _recipe(text: str) -> Recipe:

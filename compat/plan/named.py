@@ -9,7 +9,7 @@ import msgspec
 from compat.declare.matrix import Matrix
 from compat.errors import NothingToDo, UsageError
 from compat.index.release import Catalogue
-from compat.plan.cell import Cell, form, parse_cell
+from compat.plan.cell import Cell, form, parse_cell, readable_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import every_cell
 from compat.plan.product import axis_coordinates
@@ -39,16 +39,30 @@ def named_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]
     NothingToDo when the matrix has no cells at all.
     """
     named: dict[str, Cell] = {}
-    every = {cell.id: cell for cell in cells_of(facts)}
+    every: dict[str, Cell] = {}
+    refuse_empty(facts.matrix, facts.catalogue)
     for pattern in patterns:
-        if pattern in every:
-            named[pattern] = every[pattern]
+        if (cell := planned_cell(facts, pattern)) is not None:
+            named[pattern] = cell
             continue
+        every = every or {cell.id: cell for cell in every_cell(facts)}
         matching = [cell_id for cell_id in every if fnmatchcase(cell_id, pattern)]
         if not matching:
             raise _no_cell(facts.matrix, every, pattern)
         named.update((cell_id, every[cell_id]) for cell_id in matching)
     return tuple(named.values())
+
+
+def planned_cell(facts: Feasibility, cell_id: str) -> Cell | None:
+    """Return the cell of an id if it stands in the plan; no other cell is looked at."""
+    cell = readable_cell(cell_id, facts.matrix)
+    # 2.14 equals 2.14.0, and yet only one of them stands in an id.
+    if cell is None or any(
+        coordinate.text not in {known.text for known in axis_coordinates(axis, facts.catalogue)}
+        for axis, coordinate in zip(facts.matrix.axes, cell.coordinates, strict=True)
+    ):
+        return None
+    return cell if cell.recipe != "relaxed" or facts.changing(cell) else None
 
 
 def _no_cell(matrix: Matrix, every: dict[str, Cell], pattern: str) -> UsageError:

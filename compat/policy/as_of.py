@@ -126,13 +126,8 @@ class AsOf:
         admitted[self.matrix.subject] = frozenset(() if self.newest is None else self.newest[:1])
         return tuple(
             entry
-            for entry in self.snapshot.entries
-            if entry.planned
-            and not (self.looks_back and entry.cell.recipe == "fresh")
-            and all(
-                coordinate.version in admitted[coordinate.axis]
-                for coordinate in entry.cell.coordinates
-            )
+            for entry in self.snapshot.having(admitted)
+            if entry.planned and not (self.looks_back and entry.cell.recipe == "fresh")
         )
 
     def calendar(

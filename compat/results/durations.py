@@ -5,7 +5,10 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from compat.plan.cell import Cell
+from compat.declare.matrix import Matrix
+from compat.declare.suite_table import TIERS, Tier
+from compat.plan.cell import Cell, readable_cell
+from compat.results.index import RunRow
 
 
 class Timed(Protocol):
@@ -77,3 +80,14 @@ def _beside(cell: Cell) -> Iterator[Hashable]:
     yield cell.coordinates
     for number in range(len(cell.coordinates)):
         yield number, cell.coordinates[:number], cell.coordinates[number + 1 :], cell.recipe
+
+
+def durations_by_tier(
+    runs: Mapping[str, Sequence[RunRow]], matrix: Matrix
+) -> dict[Tier, Durations]:
+    """Return how long cells take by tier, from the runs of each cell by its id."""
+    known = [(cell, rows) for name, rows in runs.items() if (cell := readable_cell(name, matrix))]
+    return {
+        tier: Durations((cell, [row for row in rows if row.tier == tier]) for cell, rows in known)
+        for tier in TIERS
+    }

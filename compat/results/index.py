@@ -8,7 +8,7 @@ import datetime
 import hashlib
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -52,6 +52,9 @@ CREATE INDEX by_capability ON capabilities (id, status);
 """
 _told = msgspec.msgpack.Decoder(tuple[tuple[Capability, ...], tuple[Metric, ...], tuple[str, ...]])
 _attempts = msgspec.json.Decoder(tuple[str, ...])
+# A verdict asks a row several times, and few rows differ: 42 among the 162 that are kept here. The
+# number bounds the memory; 132 capabilities take some 60 kB.
+_decoded = lru_cache(maxsize=1_000)(_told.decode)
 T = TypeVar("T")
 _outcome = lru_cache(maxsize=10_000)(parse_outcome)
 
@@ -84,17 +87,17 @@ class RunRow(Value, frozen=True, kw_only=True):
     @property
     def capabilities(self) -> tuple[Capability, ...]:
         """What each capability came to."""
-        return _told.decode(self.told)[0]
+        return _decoded(self.told)[0]
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """The numbers that it reports."""
-        return _told.decode(self.told)[1]
+        return _decoded(self.told)[1]
 
     @property
     def involved(self) -> tuple[str, ...]:
         """The packages that its outcome speaks of."""
-        return _told.decode(self.told)[2]
+        return _decoded(self.told)[2]
 
 
 class RecordIndex:
@@ -142,6 +145,21 @@ class RecordIndex:
             Fault(code=RecordError.code, path=store.name(store.folder / path), message=fault)
             for path, fault in rows
         )
+
+    def damaged(
+        self, store: RecordFiles, runs: Mapping[str, Iterable[RunRow]], now: datetime.datetime
+    ) -> tuple[Fault, ...]:
+        """Return what is wrong in the store, stray files and future dates included; only a file
+        of which neither the runs nor the index know anything is read.
+        """
+        started = {row.path: row.started for rows in runs.values() for row in rows}
+        faults = {fault.path: fault for fault in self.faults(store)}
+
+        def known(path: Path) -> datetime.datetime | Fault | None:
+            moment = started.get(f"{path.parent.name}/{path.name}")
+            return moment or faults.get(store.name(path))
+
+        return store.damaged(now, known)
 
     def close(self) -> None:
         """Close the file."""

@@ -2,13 +2,14 @@
 and those that contain a clause.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
 from compat.lock.demands import Demands
 from compat.results.clauses import Clause, ClauseBook
 from compat.results.plain_answers import KnownRefusal, PlainAnswer
+from compat.results.planned_entries import PlannedEntries
 from compat.results.snapshot import Entry, Snapshot
 from compat.results.verdict import verdict_of
 from compat.run.outcome import is_spurious
@@ -24,9 +25,16 @@ def with_answers(
     book = ClauseBook(clause for clause in clauses if clause.on <= known.day)
     if not on_day and not book.clauses:
         return known
-    refusals = known_refusals(known, on_day, book)
-    entries = (_refused(known, entry, refusals.get(entry.cell.id)) for entry in known.entries)
-    return Snapshot(known.ask, known.catalogue, entries, known.present, on_day)
+    refusal_of = refusals(known, on_day, book)
+
+    def refused(entry: Entry) -> Entry:
+        return _refused(known, entry, refusal_of(entry))
+
+    entries = known.entries
+    changed = (
+        entries.mapped(refused) if isinstance(entries, PlannedEntries) else map(refused, entries)
+    )
+    return Snapshot(known.ask, known.catalogue, changed, known.present, on_day)
 
 
 def _refused(known: Snapshot, entry: Entry, refusal: KnownRefusal | None) -> Entry:
@@ -38,32 +46,32 @@ def _refused(known: Snapshot, entry: Entry, refusal: KnownRefusal | None) -> Ent
     return msgspec.structs.replace(entry, refusal=refusal, verdict=verdict)
 
 
-def known_refusals(
+def refusals(
     known: Snapshot, answers: Mapping[str, PlainAnswer], book: ClauseBook
-) -> dict[str, KnownRefusal]:
-    """Return what is known against cells, by id.
+) -> Callable[[Entry], KnownRefusal | None]:
+    """Return what tells of an entry what is known against its cell.
 
     A refusal that says something about our builds alone, such as one for want of a build, is none.
     A clause speaks only of cells that the plan leaves open, that nobody asked about, and of which
     no run counts.
     """
     asked = {cell: refusal for cell, answer in answers.items() if (refusal := _of(answer))}
-    if not book.clauses:
-        return asked
-    demands = Demands(known.feasibility)
     interpreters = known.matrix.interpreters.name
-    inferred: dict[str, KnownRefusal] = {}
-    for entry in known.entries:
+    demands = Demands(known.feasibility) if book.clauses else None
+
+    def refusal_of(entry: Entry) -> KnownRefusal | None:
         cell = entry.cell
+        if demands is None or cell.id in asked:
+            return asked.get(cell.id)
         if not entry.planned or entry.obstacle is not None or entry.is_tested:
-            continue
+            return None
         answer = answers.get(cell.id)
-        if answer is not None and (cell.id in asked or answer.refusal is None):
-            continue
+        if answer is not None and answer.refusal is None:
+            return None
         clauses = book.answer(demands.of(cell), str(cell.on(interpreters).version))
-        if clauses:
-            inferred[cell.id] = refusal_by(clauses[0])
-    return asked | inferred
+        return refusal_by(clauses[0]) if clauses else None
+
+    return refusal_of
 
 
 def refusal_by(clause: Clause) -> KnownRefusal:

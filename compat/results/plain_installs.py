@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from packaging.version import Version
 
 from compat.plan.obstacle import Obstacle
-from compat.plan.plain_cells import PlainQuestion, plain_questions
+from compat.plan.plain_cells import PlainQuestion
 from compat.results.plain_answers import KnownRefusal, PlainAnswer
 from compat.results.run_group import Kind
 from compat.results.snapshot import Entry, Snapshot
@@ -80,8 +80,7 @@ def plain_installs(snapshot: Snapshot) -> tuple[PlainInstall, ...]:
     """Return what is known of every release on every Python, oldest release first."""
 
     def derived() -> tuple[PlainInstall, ...]:
-        questions = plain_questions(snapshot.feasibility)
-        return tuple(_install(snapshot, question) for question in questions)
+        return tuple(_install(snapshot, question) for question in snapshot.plain_questions)
 
     return snapshot.once("plain-installs", derived)
 

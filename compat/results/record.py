@@ -4,6 +4,7 @@ import datetime
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, Literal, Protocol
 
 import msgspec
@@ -81,17 +82,16 @@ class Capability(StrictValue, frozen=True, kw_only=True):
     @property
     def failed(self) -> Failed | None:
         """What a `no` came to, with the thing and the place that its subject tells; else None."""
-        if self.status != "no":
-            return None
-        text = _TOLD.fullmatch(self.subject)
-        _, blamed = match_signature(EXCEPTIONS, text["message"] if text else self.subject) or (
-            "",
-            "",
-        )
-        place = text["at"] if text else ""
-        return Failed(
-            stage="test", cause=self.cause or "error", subject=self.id, by=blamed, at=place
-        )
+        return _failed(self.id, self.cause, self.subject) if self.status == "no" else None
+
+
+# A verdict asks several times, and the runs of a cell fail in the same way.
+@lru_cache(maxsize=10_000)
+def _failed(name: str, cause: Cause | Literal[""], subject: str) -> Failed:
+    text = _TOLD.fullmatch(subject)
+    _, blamed = match_signature(EXCEPTIONS, text["message"] if text else subject) or ("", "")
+    place = text["at"] if text else ""
+    return Failed(stage="test", cause=cause or "error", subject=name, by=blamed, at=place)
 
 
 class StepSeconds(StrictValue, frozen=True, kw_only=True):

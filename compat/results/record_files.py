@@ -9,7 +9,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -32,6 +32,9 @@ _NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z-([0-9a-f]{8,64})\.json")
 _TEMPORARY = re.compile(r"\..+\.tmp")
 # File systems that know no hard links say so in one of these ways.
 _NO_LINKS = frozenset((errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK))
+
+# When the run of a record's file started, what is wrong with the file, or None where nobody looked.
+Known = datetime.datetime | Fault | None
 
 
 class RecordFiles:
@@ -101,14 +104,16 @@ class RecordFiles:
         """Return the record of that file, or what is wrong with it."""
         return read_record(path, self.matrix, self.name(path))
 
-    def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
-        """Return what is wrong in the store, after reading all of it.
+    def damaged(
+        self, now: datetime.datetime, known: Callable[[Path], Known] = lambda path: None
+    ) -> tuple[Fault, ...]:
+        """Return what is wrong in the store: no sound record, a stray file, or a future date.
 
-        That is no sound record, a stray file, or a future date.
-
-        Files with a fault are left where they are; `records` goes by without them.
+        `known` tells of a record's file when its run started, or what is wrong with it; a file of
+        which it knows nothing is read. Files with a fault are left where they are; `records` goes
+        by without them.
         """
-        return tuple(self._damage(now))
+        return tuple(self._damage(now, known))
 
     def sweep(self, now: datetime.datetime) -> int:
         """Remove temporary files that a killed writer left; return how many.
@@ -131,10 +136,11 @@ class RecordFiles:
         """Return the path from `matrices/` on, for messages: nothing of this machine."""
         return "/".join(("matrices", self.matrix, "records", *path.relative_to(self.folder).parts))
 
-    def _damage(self, now: datetime.datetime) -> Iterator[Fault]:
+    def _damage(self, now: datetime.datetime, known: Callable[[Path], Known]) -> Iterator[Fault]:
         folders = self._folders()
+        cells = {folder.name for folder in folders}
         for entry in _entries(self.folder):
-            if Path(entry.path) not in folders and not entry.name.startswith("."):
+            if entry.name not in cells and not entry.name.startswith("."):
                 yield _fault(self.name(Path(entry.path)), "is not a directory of a cell")
         for folder in (self.folder, *folders):
             if reason := _unlisted(folder):
@@ -142,21 +148,22 @@ class RecordFiles:
         for folder in folders:
             for entry in _entries(folder):
                 if not entry.name.startswith("."):
-                    yield from self._faults(Path(entry.path), now)
+                    yield from self._faults(Path(entry.path), now, known)
 
-    def _faults(self, path: Path, now: datetime.datetime) -> Iterator[Fault]:
-        answer = (
-            self.read(path)
-            if _NAME.fullmatch(path.name)
-            else _fault(self.name(path), "is not a valid record")
-        )
+    def _faults(
+        self, path: Path, now: datetime.datetime, known: Callable[[Path], Known]
+    ) -> Iterator[Fault]:
+        if not _NAME.fullmatch(path.name):
+            yield _fault(self.name(path), "is not a valid record")
+            return
+        answer = known(path) or self.read(path)
         if isinstance(answer, Fault):
             yield answer
-        elif answer.started > now:
-            yield _fault(
-                self.name(path),
-                f"says that it started in the future, at {answer.started.isoformat()}",
-            )
+            return
+        started = answer.started if isinstance(answer, Record) else answer
+        if started > now:
+            because = f"says that it started in the future, at {started.isoformat()}"
+            yield _fault(self.name(path), because)
 
     def _folders(self) -> list[Path]:
         entries = (entry for entry in _entries(self.folder) if entry.is_dir(follow_symlinks=False))

@@ -3,22 +3,25 @@ proposals alike.
 """
 
 import datetime
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
 import msgspec
+from packaging.version import Version
 
 from compat.declare.load import Declared
 from compat.declare.matrix import KnownIssue
-from compat.errors import UsageError
 from compat.index.release import Catalogue
-from compat.plan.cell import Cell, parse_cell
+from compat.plan.cell import Cell, readable_cell
 from compat.plan.feasible import Feasibility
+from compat.plan.kept_plan import PlannedFates
 from compat.plan.obstacle import Obstacle
+from compat.plan.plain_cells import PlainQuestion, plain_questions
 from compat.plan.plan import Fate, Infeasible
 from compat.results.attribution import Attribution, holds
 from compat.results.plain_answers import KnownRefusal, PlainAnswer
+from compat.results.planned_entries import EntriesById, PlannedEntries
 from compat.results.record import Capability, Ran
 from compat.results.verdict import Counted, EvaluationContext, History, Verdict, verdict_of
 from compat.run.outcome import Failed, brief
@@ -78,18 +81,60 @@ class Snapshot:
         self.catalogue = catalogue
         self.present = present
         self.plain = dict(plain or {})
-        self.entries = tuple(entries)
+        self.entries: Sequence[Entry] = (
+            entries if isinstance(entries, PlannedEntries) else tuple(entries)
+        )
         self._derived: dict[Hashable, Any] = {}
 
     @cached_property
-    def by_id(self) -> dict[str, Entry]:
+    def by_id(self) -> Mapping[str, Entry]:
         """Each entry by the id of its cell."""
+        if isinstance(self.entries, PlannedEntries):
+            return EntriesById(self.entries)
         return {entry.cell.id: entry for entry in self.entries}
 
     @cached_property
     def known(self) -> tuple[Entry, ...]:
         """The entries that have a lock or a run, in the order of the plan."""
+        if isinstance(self.entries, PlannedEntries):
+            return self.entries.known
         return tuple(entry for entry in self.entries if entry.runs or entry.lock_digest is not None)
+
+    def limited_to(self, cells: Iterable[str]) -> "Snapshot":
+        """Return the same of these cells, and of what is known outside the plan, alone."""
+        entries = [entry for cell in cells if (entry := self.by_id.get(cell)) and entry.planned]
+        entries += [entry for entry in self.known if not entry.planned]
+        return Snapshot(self.ask, self.catalogue, entries, self.present, self.plain)
+
+    @cached_property
+    def untouched(self) -> tuple[int, int]:
+        """How many planned cells without a lock or a run the plan rules out, and how many not."""
+        planned = [entry for entry in self.known if entry.planned]
+        ruled_out = sum(entry.obstacle is not None for entry in planned)
+        if isinstance(self.entries, PlannedEntries):
+            fates = self.entries.fates
+            every, infeasible = len(fates), fates.infeasible
+        else:
+            every = sum(entry.planned for entry in self.entries)
+            infeasible = sum(e.planned and e.obstacle is not None for e in self.entries)
+        return infeasible - ruled_out, every - len(planned) - (infeasible - ruled_out)
+
+    def having(self, versions: Mapping[str, Collection[Version]]) -> Iterator[Entry]:
+        """Yield those entries, in their order, that have on each named axis one of the versions."""
+        if isinstance(self.entries, PlannedEntries):
+            return self.entries.having(versions)
+        return (
+            entry
+            for entry in self.entries
+            if all(entry.cell.on(axis).version in versions[axis] for axis in versions)
+        )
+
+    @cached_property
+    def plain_questions(self) -> tuple[PlainQuestion, ...]:
+        """The plain installs that the matrix asks about, oldest release first."""
+        if isinstance(self.entries, PlannedEntries):
+            return self.entries.fates.questions
+        return plain_questions(self.feasibility)
 
     @cached_property
     def feasibility(self) -> Feasibility:
@@ -100,7 +145,7 @@ class Snapshot:
     def attribution(self) -> Attribution:
         """Whose fault it is that capabilities fail, by all cells of each release."""
         return Attribution(
-            self.matrix, ((entry.cell, entry.verdict) for entry in self.entries if entry.runs)
+            self.matrix, ((entry.cell, entry.verdict) for entry in self.known if entry.runs)
         )
 
     def once(self, key: Hashable, derive: Callable[[], T]) -> T:
@@ -153,31 +198,48 @@ def snapshot(
 
     A run of a cell whose id the matrix cannot read is left out: its axes have changed.
     """
-    planned = {fate.cell.id: fate for fate in fates}
-    entries = [
-        entry_of(
+
+    def make(fate: Fate) -> Entry:
+        return entry_of(
             fate.cell,
             runs.get(fate.cell.id, ()),
             present,
             lock_digest=locks.get(fate.cell.id),
             obstacle=fate.obstacle if isinstance(fate, Infeasible) else None,
         )
-        for fate in planned.values()
-    ]
-    for cell_id in sorted({*runs, *locks} - planned.keys()):
-        try:
-            cell = parse_cell(cell_id, ask.matrix)
-        except UsageError:
-            continue
-        cell_runs, lock_digest = runs.get(cell_id, ()), locks.get(cell_id)
-        entries.append(entry_of(cell, cell_runs, present, lock_digest=lock_digest, planned=False))
+
+    def outside(planned: Collection[str]) -> Iterator[Entry]:
+        for cell_id in sorted({*runs, *locks} - set(planned)):
+            cell = readable_cell(cell_id, ask.matrix)
+            if cell is not None:
+                cell_runs, lock_digest = runs.get(cell_id, ()), locks.get(cell_id)
+                yield entry_of(cell, cell_runs, present, lock_digest=lock_digest, planned=False)
+
+    if isinstance(fates, PlannedFates):
+        numbers = {cell_id: _number(cell_id, fates) for cell_id in {*runs, *locks}}
+        inside = {cell_id: number for cell_id, number in numbers.items() if number is not None}
+        known = {number: make(fates.fate(number)) for number in inside.values()}
+        lazily = PlannedEntries(fates, known, outside(inside), make)
+        alone = Snapshot(ask, catalogue, lazily, present)
+        attribution = alone.attribution
+        attributed = lazily.mapped(lambda entry: _attributed(entry, attribution, present))
+        return Snapshot(ask, catalogue, attributed, present)
+    planned = {fate.cell.id: fate for fate in fates}
+    entries = (*map(make, planned.values()), *outside(planned))
     alone = Snapshot(ask, catalogue, entries, present)
-    attributed = (_attributed(entry, alone.attribution, present) for entry in alone.entries)
-    return Snapshot(ask, catalogue, attributed, present)
+    every = (_attributed(entry, alone.attribution, present) for entry in alone.entries)
+    return Snapshot(ask, catalogue, every, present)
+
+
+def _number(cell_id: str, fates: PlannedFates) -> int | None:
+    cell = readable_cell(cell_id, fates.matrix)
+    return None if cell is None else fates.number(cell)
 
 
 def _attributed(entry: Entry, attribution: Attribution, present: EvaluationContext) -> Entry:
     """The entry with its verdict beside the other cells of its release."""
+    if not entry.counted:
+        return entry
     statuses = {c.status for counted in entry.counted for c in counted.run.capabilities}
     if "no" not in statuses:
         return entry
@@ -200,7 +262,7 @@ def entry_of(
     In a whole snapshot the other cells of its release say whose fault a failure is. `runs` are
     those of the cell.
     """
-    history = History.of(runs, present.day)
+    history = History.of(runs, present.day) if runs else History()
     return Entry(
         cell=cell,
         verdict=verdict_of(cell.id, history, present, lock_digest, obstacle),

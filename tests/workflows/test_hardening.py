@@ -10,9 +10,8 @@ import yaml
 from actions import ACTIONS, HERE, OWN, WORKFLOWS, called_by, read
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from typer.main import get_command
 
-from compat.cli.app import app
+from compat.cli.command_table import COMMANDS, loaded
 
 try:
     import tomllib
@@ -161,7 +160,7 @@ def test_each_step_is_a_command_that_a_person_can_run() -> None:
 
 
 def test_each_command_and_session_in_a_workflow_exists() -> None:
-    commands = get_command(app).commands  # type: ignore[attr-defined]
+    commands = {name: loaded(name) for name in COMMANDS}
     sessions = set(
         re.findall(
             r"^def (\w+)\(session", (HERE / "noxfile.py").read_text(encoding="utf-8"), re.MULTILINE

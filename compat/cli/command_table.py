@@ -1,0 +1,104 @@
+"""The commands of `compat` by name: each with the module that holds it and the sentence that
+`compat --help` says of it, so that help and completion import none of them.
+"""
+
+import importlib
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+# The function of command NAME is NAME_command of its module. Its sentence is the first of the
+# function's docstring; tests/cli/test_imports.py holds the two together.
+COMMANDS = {
+    "check": (
+        "declarations",
+        "Check declarations and their suites, and hold what [[known]] says against the records.",
+    ),
+    "schema": (
+        "declarations",
+        "Show how the JSON schemas of the declarations would change; write them with --write.",
+    ),
+    "discover": (
+        "discover",
+        "Show the coordinates that the index gives each axis, and what is new since the kept "
+        "catalogue.",
+    ),
+    "plan": ("plan", "Give every cell of a matrix its fate: feasible, or its first obstacle."),
+    "lock": ("lock", "Write the hash-pinned lock of each cell into the matrix's folder locks/."),
+    "learn": (
+        "learn",
+        "Ask a resolver about cells without an answer, and keep the smallest reason of each"
+        " refusal: it answers every other cell that contains it.",
+    ),
+    "explore": ("explore", "Answer as many cells as can be in the time given."),
+    "floor": (
+        "floor",
+        "Find the lowest version on an axis that works, by running as few cells as it takes.",
+    ),
+    "repair": (
+        "repair",
+        "Find the smallest changes of requirements with which a cell can be locked.",
+    ),
+    "run": ("run", "Install cells, run the suite in each, judge the results, and record them."),
+    "show": (
+        "show",
+        "Show the stored verdicts as a grid, or one cell's test results and how to reproduce "
+        "them by hand.",
+    ),
+    "advise": ("advise", "Tell which proven combination to install, and how."),
+    "propose": (
+        "propose",
+        "Propose floor moves: what policy, releases and records allow, and what speaks "
+        "against the rest.",
+    ),
+    "schedule": (
+        "schedule",
+        "Show the coming moves of every floor for three years, and the minimum versions from "
+        "each date on.",
+    ),
+    "record": (
+        "record",
+        "Judge evidence that this machine has kept again, or take records that other machines "
+        "made with this checkout.",
+    ),
+    "health": ("health", "Tell how old the verdicts are."),
+    "keep": (
+        "upkeep",
+        "Commit a matrix's catalogue, locks and records, and push them; nothing else is committed.",
+    ),
+    "watchdog": ("upkeep", "Look whether a scheduled workflow of GitHub Actions still runs."),
+    "publish": ("publish", "Write the site of matrices as static files."),
+    "serve": (
+        "publish",
+        "Publish into a folder, show it on this machine's loopback, and publish again "
+        "whenever something changes.",
+    ),
+    "verify": (
+        "verify",
+        "Tell whether a published site is one edition and whole, by the digests in its own list.",
+    ),
+}
+
+
+class LazyGroup(TyperGroup):
+    """A group whose commands are stand-ins, with a name and a sentence, until one is called."""
+
+    def __init__(self, **attributes: Any) -> None:
+        """Take what typer gives a group, and put a stand-in in it for each command of the table."""
+        super().__init__(**attributes)
+        for name, (_, sentence) in COMMANDS.items():
+            self.add_command(TyperCommand(name=name, callback=None, help=sentence))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the words name, itself, with its name and the words left over."""
+        name, command, words = super().resolve_command(ctx, args)
+        return name, None if command is None else loaded(str(command.name)), words
+
+
+def loaded(name: str) -> Any:
+    """Return the command of that name, its module imported; KeyError where there is none."""
+    module = importlib.import_module(f"compat.cli.{COMMANDS[name][0]}")
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    alone.command(name=name)(getattr(module, f"{name}_command"))
+    return typer.main.get_command(alone)

@@ -1,0 +1,195 @@
+"""The plan of a kept catalogue, kept in the cache under the digest of what it was made from.
+
+A whole plan takes a second and follows from two files and this code alone. Nothing is lost with
+the folder, and nothing is believed of it that does not bear its own digest.
+"""
+
+import array
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import product as combinations
+
+import msgspec
+from packaging.version import Version
+
+from compat.plan.cell import RECIPES, Cell, Coordinate
+from compat.plan.feasible import Feasibility
+from compat.plan.obstacle import Obstacle
+from compat.plan.plain_cells import PlainQuestion, plain_questions
+from compat.plan.plan import Fate, Feasible, Infeasible, plan
+from compat.plan.product import axis_coordinates, product
+from compat.value import Value
+
+# What a slot says of a cell; a higher number is an obstacle's, counted from here.
+_NO_CELL, _FEASIBLE, _FIRST_OBSTACLE = range(3)
+# The rooms whose code a plan follows from.
+PLAN_ROOMS = ("declare", "index", "plan")
+
+
+class KeptPlan(Value, frozen=True, kw_only=True):
+    """The fates of all cells in little room: `slots` has a number for each place and recipe, in
+    the order of the plan, and the obstacles stand once.
+
+    `questions` are those of `plain_questions`: the release, the Python, and the numbers of the
+    cell's slot and of the obstacle, -1 where there is none.
+    """
+
+    slots: bytes
+    obstacles: tuple[Obstacle, ...]
+    questions: tuple[tuple[str, str, int, int], ...]
+
+
+class PlannedFates:
+    """The fate of every cell of a plan, in the order of the plan; each is made when it is asked
+    for, by the number of its slot.
+    """
+
+    def __init__(self, facts: Feasibility, kept: Callable[[], KeptPlan]) -> None:
+        """Take the facts, and what gives their plan; it is asked for when it is first needed."""
+        matrix, catalogue = facts.matrix, facts.catalogue
+        self.matrix = matrix
+        self._load = kept
+        self._axes = [axis_coordinates(axis, catalogue) for axis in matrix.axes]
+        self._places = [
+            {coordinate: index for index, coordinate in enumerate(coordinates)}
+            for coordinates in self._axes
+        ]
+
+    @cached_property
+    def _kept(self) -> KeptPlan:
+        return self._load()
+
+    @cached_property
+    def _slots(self) -> "array.array[int]":
+        return array.array("I", self._kept.slots)
+
+    def __iter__(self) -> Iterator[Fate]:
+        """Yield every fate."""
+        return (fate for _, fate in self.numbered())
+
+    def __len__(self) -> int:
+        """Return how many cells there are."""
+        return len(self._slots) - self._slots.count(_NO_CELL)
+
+    def numbered(
+        self, versions: Mapping[str, Collection[Version]] | None = None
+    ) -> Iterator[tuple[int, Fate]]:
+        """Yield every fate with the number of its slot; with `versions`, by axis, those alone that
+        have one of them on each axis that is named.
+        """
+        admitted = [
+            [
+                (index, coordinate)
+                for index, coordinate in enumerate(coordinates)
+                if versions is None
+                or axis.name not in versions
+                or coordinate.version in versions[axis.name]
+            ]
+            for axis, coordinates in zip(self.matrix.axes, self._axes, strict=True)
+        ]
+        for numbered_place in combinations(*admitted):
+            place = tuple(coordinate for _, coordinate in numbered_place)
+            first = self._first_slot(index for index, _ in numbered_place)
+            for offset, recipe in enumerate(RECIPES):
+                slot = self._slots[first + offset]
+                if slot != _NO_CELL:
+                    cell = Cell(matrix=self.matrix.name, coordinates=place, recipe=recipe)
+                    yield first + offset, self._fate(cell, slot)
+
+    def number(self, cell: Cell) -> int | None:
+        """Return the number of a cell's slot; None for a cell outside the plan."""
+        indices = [
+            index.get(coordinate)
+            for index, coordinate in zip(self._places, cell.coordinates, strict=True)
+        ]
+        known = [index for index in indices if index is not None]
+        if len(known) < len(indices):
+            return None
+        number = self._first_slot(known) + RECIPES.index(cell.recipe)
+        # 2.14 equals 2.14.0, and yet only one of them stands in an id.
+        is_there = self._slots[number] != _NO_CELL and self.fate(number).cell.id == cell.id
+        return number if is_there else None
+
+    def fate(self, number: int) -> Fate:
+        """Return the fate of the cell in a slot that has one."""
+        rest, offset = divmod(number, len(RECIPES))
+        place: list[Coordinate] = []
+        for coordinates in reversed(self._axes):
+            rest, index = divmod(rest, len(coordinates))
+            place.append(coordinates[index])
+        cell = Cell(matrix=self.matrix.name, coordinates=tuple(place[::-1]), recipe=RECIPES[offset])
+        return self._fate(cell, self._slots[number])
+
+    @property
+    def infeasible(self) -> int:
+        """How many cells have an obstacle."""
+        return len(self) - self._slots.count(_FEASIBLE)
+
+    @cached_property
+    def questions(self) -> tuple[PlainQuestion, ...]:
+        """What `plain_questions` returns of the same facts."""
+        return tuple(
+            PlainQuestion(
+                release=Version(release),
+                python=Version(python),
+                cell=None if cell < 0 else self.fate(cell).cell,
+                obstacle=None if obstacle < 0 else self._kept.obstacles[obstacle],
+            )
+            for release, python, cell, obstacle in self._kept.questions
+        )
+
+    def _first_slot(self, indices: Iterable[int]) -> int:
+        number = 0
+        for index, coordinates in zip(indices, self._axes, strict=True):
+            number = number * len(coordinates) + index
+        return number * len(RECIPES)
+
+    def _fate(self, cell: Cell, slot: int) -> Fate:
+        if slot == _FEASIBLE:
+            return Feasible(cell=cell)
+        return Infeasible(cell=cell, obstacle=self._kept.obstacles[slot - _FIRST_OBSTACLE])
+
+
+_decoded = msgspec.msgpack.Decoder(KeptPlan)
+
+
+def planned_fates(facts: Feasibility, kept: Callable[[Callable[[], bytes]], bytes]) -> PlannedFates:
+    """Return the fates of all cells. `kept` returns what the function that it is given would, from
+    where it is kept.
+    """
+
+    def encoded() -> bytes:
+        return msgspec.msgpack.encode(_made(facts))
+
+    return PlannedFates(facts, lambda: _decoded.decode(kept(encoded)))
+
+
+def _made(facts: Feasibility) -> KeptPlan:
+    fates = iter(plan(facts.matrix, facts.catalogue).fates)
+    fate = next(fates, None)
+    obstacles: dict[Obstacle, int] = {}
+    numbers: dict[Cell, int] = {}
+    slots = array.array("I")
+    for place, recipe in combinations(product(facts.matrix, facts.catalogue), RECIPES):
+        if fate is None or (fate.cell.recipe, fate.cell.coordinates) != (recipe, place):
+            slots.append(_NO_CELL)
+            continue
+        numbers[fate.cell] = len(slots)
+        if isinstance(fate, Infeasible):
+            number = obstacles.setdefault(fate.obstacle, len(obstacles))
+            slots.append(_FIRST_OBSTACLE + number)
+        else:
+            slots.append(_FEASIBLE)
+        fate = next(fates, None)
+    questions = tuple(
+        (
+            str(question.release),
+            str(question.python),
+            -1 if question.cell is None else numbers[question.cell],
+            -1
+            if question.obstacle is None
+            else obstacles.setdefault(question.obstacle, len(obstacles)),
+        )
+        for question in plain_questions(facts)
+    )
+    return KeptPlan(slots=slots.tobytes(), obstacles=tuple(obstacles), questions=questions)
