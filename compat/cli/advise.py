@@ -12,6 +12,7 @@ from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.plain import advised_plain
 from compat.cli.verdicts import verdict_words
+from compat.site.lock_facts import LockFacts, lock_facts
 from compat.site.wording import failing_words, listed
 from compat.workspace import Workspace
 
@@ -61,18 +62,18 @@ def advise_command(
     asked = request_of(words or (), workspace.matrix, _capabilities(workspace), need or (), goal)
     answer = advisor_of(workspace).answer(asked)
     lacking = _lacking(workspace, answer) if isinstance(answer, Recommended) else ""
+    lines = advised_plain(workspace, asked)
     if as_json:
-        envelope(_payload(workspace, answer))
+        envelope(_payload(workspace, answer) | {"plain": lines})
     elif isinstance(answer, Recommended):
         _recommend(workspace, answer)
     else:
         _explain(workspace, answer)
-    lines = () if as_json else advised_plain(workspace, asked)
-    if lines:
+    if lines and not as_json:
         say()
         say("a plain install of that release:")
-    for line in lines:
-        say(f"  {line}")
+        for line in lines:
+            say(f"  {line}")
     if lacking:
         note(f"compat: {lacking}")
     raise typer.Exit(0 if isinstance(answer, Recommended) and not lacking else 1)
@@ -147,6 +148,7 @@ def _say_card(workspace: Workspace, card: Card) -> None:
     if card.proof.cell.recipe != "fresh":
         say(f"  as published: {card.published.command}")
         say(f"    {card.published.sentence}")
+    say(f"  {'; '.join(_facts(workspace, card).words)}")
     lines = commands(card.lock, _whereabouts(workspace, card), workspace.matrix)
     for tool, steps in (("uv", lines.uv), ("pip", lines.pip)):
         say(f"  with {tool}:")
@@ -228,5 +230,10 @@ def _card(workspace: Workspace, card: Card) -> dict[str, Any]:
             for requirement in card.lifted
         ],
         "as_published": card.published,
+        "facts": _facts(workspace, card),
         "commands": lines,
     }
+
+
+def _facts(workspace: Workspace, card: Card) -> LockFacts:
+    return lock_facts(card.lock, workspace.records(card.proof.id))

@@ -31,6 +31,7 @@ from compat.lock.lockfile import Lock, Refusal
 from compat.plan.cell import Cell
 from compat.plan.named import named_cells
 from compat.plan.plan import Infeasible, every_cell
+from compat.site.lock_facts import LockFacts, lock_facts
 from compat.site.wording import count
 from compat.value import Value
 from compat.workspace import Workspace
@@ -51,6 +52,7 @@ class LockLine(Value, frozen=True, kw_only=True):
     relaxed: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     builds: tuple[str, ...] = ()
+    facts: LockFacts | None = None
 
 
 Check = Annotated[
@@ -192,12 +194,15 @@ def _kept(workspace: Workspace, cell: Cell, lock: Lock, check: bool) -> LockLine
             pin.name for pin in lock.pins if pin.name in offered and pin.name not in changed
         ),
         builds=lock.builds,
+        facts=lock_facts(lock, workspace.records(cell.id)),
     )
 
 
 def _print(line: LockLine) -> None:
     tail = f": {line.because}" if line.because else f" ({count(line.pins, 'pin')})"
     say(f"{line.id}  {line.outcome}{tail}")
+    if line.facts is not None:
+        say(f"    {'; '.join(line.facts.words)}")
     for sentence in line.relaxed:
         say(f"    relaxed: {sentence}")
     if line.builds:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from compat.lock.builders import own_error
 from compat.results.involved import involved, involved_in_refusal
 from compat.results.log_excerpt import around_first_error
-from compat.results.record import Attempt, Capability, Record, StepSeconds, decisive
+from compat.results.record import INSTALLED, Attempt, Capability, Record, StepSeconds, decisive
 from compat.results.redact import redacted
 from compat.results.verdict import EvaluationContext
 from compat.run.classify import classify
@@ -177,6 +177,10 @@ def _metrics(evidence: Evidence) -> tuple[Metric, ...]:
                 unit="s",
                 better="lower",
             )
+        )
+    if evidence.installed_mb is not None:
+        measured.append(
+            Metric(name=INSTALLED, value=evidence.installed_mb, unit="MiB", better="lower")
         )
     peak = max(
         (step.ended.peak_memory_mb for step in evidence.steps if step.name == "suite"), default=0

@@ -32,6 +32,7 @@ MOST_BYTES = 2 * 1024 * 1024
 MOST_LOG_BYTES = 4096
 LONGEST_TEXT = 1000
 FIRST_YEAR = 2000
+INSTALLED = "installed_size"  # the metric of what a cell's installed files take
 # File systems elsewhere take these for devices, with any ending.
 RESERVED = frozenset(
     ["con", "prn", "aux", "nul", *(f"{kind}{n}" for kind in ("com", "lpt") for n in range(10))]

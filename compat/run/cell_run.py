@@ -13,6 +13,7 @@ from compat.declare.parsing import minor_series
 from compat.files import remove_tree
 from compat.run import incell
 from compat.run.bytecode import BytecodeStore
+from compat.run.disk import MIB
 from compat.run.events import EVENTS, LARGEST, SuiteReport, read_modules, read_probe, read_report
 from compat.run.evidence import Evidence, Installed, Raised
 from compat.run.foreign import read_bytes
@@ -131,6 +132,8 @@ class CellRun:
             return facts
         facts = msgspec.structs.replace(facts, lent=self._lend())
         self._prepare()
+        size = round(self.environment.installed_bytes() / MIB, 1)
+        facts = msgspec.structs.replace(facts, installed_mb=size)
         seconds, raised = self._import()
         facts = msgspec.structs.replace(
             facts,

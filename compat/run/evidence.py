@@ -108,17 +108,17 @@ class Evidence(Value, frozen=True):
 
     `started_test` is the test that had started and not ended when the suite stopped: the killer
     of a crashed cell. `finished` says that the suite's own last event came: without it nothing
-    that ran counts as complete. `lent` is how many modules found their bytecode made before:
-    without any, an import takes several times as long. `modified_files` names files of the
-    environment, the suite or the plugin that the run changed. `misrecorded` names files that
-    are not what the RECORD of their freshly downloaded wheel says, and `startup` those that the
-    interpreter runs at its start, each as `package: file`. `uncollected` are tests that the
-    suite has and that pytest was not seen to collect. `pytest_exit` is the exit code that
-    pytest announced, and `report_fault` what cannot be in a report. `module` is what was to be
-    imported, and `modules` are those that the subject's distribution has at its top. `owners`
-    has the package of each top-level module that is not called like its package; only where
-    something failed. `tier` is how much of the suite was asked for; of the core alone `unasked`
-    are tests that ran and are none of it.
+    that ran counts as complete. `installed_mb` is what the installed files take, in MiB. `lent`
+    is how many modules found their bytecode made before: without any, an import takes several
+    times as long. `modified_files` names files of the environment, the suite or the plugin that
+    the run changed. `misrecorded` names files that are not what the RECORD of their freshly
+    downloaded wheel says, and `startup` those that the interpreter runs at its start, each as
+    `package: file`. `uncollected` are tests that the suite has and that pytest was not seen to
+    collect. `pytest_exit` is the exit code that pytest announced, and `report_fault` what
+    cannot be in a report. `module` is what was to be imported, and `modules` are those that the
+    subject's distribution has at its top. `owners` has the package of each top-level module
+    that is not called like its package; only where something failed. `tier` is how much of the
+    suite was asked for; of the core alone `unasked` are tests that ran and are none of it.
     """
 
     cell: str
@@ -136,6 +136,7 @@ class Evidence(Value, frozen=True):
     installed_after: tuple[Installed, ...] = ()
     module: str = ""
     modules: tuple[str, ...] = ()
+    installed_mb: float | None = None
     lent: int = 0
     modified_files: tuple[str, ...] = ()
     misrecorded: tuple[str, ...] = ()

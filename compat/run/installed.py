@@ -140,6 +140,14 @@ class Environment:
         """Take what is in these folders of the cell now for what code may find and must leave."""
         self._states = _states(self.cell, folders)
 
+    def installed_bytes(self) -> int:
+        """Return the size of the environment's files at `settle`, without lent bytecode."""
+        return sum(
+            state.size
+            for path, state in self._states.items()
+            if path.startswith("venv/") and not _is_cached(path)
+        )
+
     def changed(self, *folders: str) -> tuple[str, ...]:
         """Return what differs since `settle`: files that were changed or removed, and new ones that
         hold code.

@@ -9,6 +9,8 @@ from support.known import DAY, Shelf, lock_of, proven, ran, repository, statuses
 from support.ran import Ran
 
 from compat.cli import app
+from compat.results.record import StepSeconds
+from compat.run.evidence import Metric
 
 NEW, OLD, RELAXED = "py3.9-dep2-demo2.0", "py3.8-dep1-demo1.0", "py3.8-dep2-demo2.0+relaxed"
 Advise = Callable[..., Ran]
@@ -154,6 +156,32 @@ def test_machines_read_the_same_keys_whatever_the_answer(
         "changes",
         "best",
         "alternatives",
+        "plain",
     ]
     assert told["proven"] is is_proven
     assert (told["best"] is None) is not is_proven
+
+
+def test_machines_read_the_lines_about_a_plain_install_too(advise: Advise) -> None:
+    shelf = proven(NEW)
+    told = advise(shelf, "demo==2.0", "--json").json["data"]["plain"]
+    assert told
+    printed = advise(shelf, "demo==2.0").out
+    assert all(f"\n  {line}\n" in printed for line in told)
+    assert advise(shelf, "--json").json["data"]["plain"] == []
+
+
+def test_what_an_installation_takes_is_told_as_far_as_it_was_measured(advise: Advise) -> None:
+    lock = lock_of(NEW)
+    found = advise(proven(NEW))
+    assert "not measured: time, size on disk and size of the download" in found.out
+    size = Metric(name="installed_size", value=2200.0, unit="MiB", better="lower")
+    measured = ran(lock, metrics=(size,), step_seconds=StepSeconds(install=61.0))
+    found = advise(Shelf([measured], [lock]))
+    assert (
+        "  Linux x86-64, glibc 2.28 or newer; 3 packages, each checked by its hash; 2.3 GB on disk;"
+        " installed in 61 s by our newest run, files partly cached; not measured: size of the"
+        " download\n"
+    ) in found.out
+    told = advise(Shelf([measured], [lock]), "--json").json["data"]["best"]["facts"]
+    assert (told["installed_mb"], told["install_seconds"]) == (2200.0, 61.0)

@@ -138,6 +138,7 @@ def test_lock_writes_the_lock_and_then_finds_it_current(run: Run, root: Path) ->
     first = run("lock", "demo", CELL)
     assert first.code == 0
     assert f"{CELL}  locked (4 pins)" in first.out
+    assert "not measured: time, size on disk and size of the download" in first.out
     path = root / "matrices" / "demo" / "locks" / f"{CELL}.txt"
     text = path.read_text()
     assert "dep==1.1" in text

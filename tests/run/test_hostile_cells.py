@@ -13,6 +13,15 @@ from support.hostile import allowed
 from support.lair import Lair
 from support.zoo import pytest_and_its_needs
 
+<<<<<<< HEAD
+=======
+from compat.declare.matrix import Suite
+from compat.index.settings import IndexSettings
+from compat.lock.lockfile import Inputs, Lock, Pin
+from compat.results.judged import judged, record_of
+from compat.results.record import INSTALLED
+from compat.run.cell_run import CellRun
+>>>>>>> 10309e1 (Measure what installed files take, and say what an installation takes everywhere)
 from compat.run.classify import classify
 from compat.run.evidence import Evidence, Isolation
 
@@ -81,6 +90,16 @@ for folder in sys.path:
         except OSError as error:
             print("could not write:", error)
 """
+
+
+def test_what_the_files_of_a_cell_take_is_measured(lair: Lair) -> None:
+    small = lair.run({}, {"test_a.py": GREEN})
+    large = lair.run({"food.py": "#" * 3_000_000}, {"test_a.py": GREEN})
+    assert small.installed_mb is not None
+    assert large.installed_mb is not None
+    assert 2.5 < large.installed_mb - small.installed_mb < 3.5
+    (size,) = (m for m in record_of([judged(large)], "uv").metrics if m.name == INSTALLED)
+    assert (size.value, size.unit) == (large.installed_mb, "MiB")
 
 
 class TestOneCellAndTheNext:

@@ -63,3 +63,4 @@ def test_one_form_of_the_commands_is_open_and_the_others_are_one_step_away(cell:
     assert len(re.findall(r'<details name="commands"', box)) == 5
     assert len(re.findall(r'<details name="commands" open', box)) == 1
     assert "Linux x86-64" in box
+    assert "not measured: time, size on disk and size of the download" in box

@@ -4,9 +4,9 @@ from compat.advise.commands import Commands, commands
 from compat.lock.lockfile import Lock
 from compat.site.edition import Edition, MatrixReport
 from compat.site.exports.lock_files import whereabouts
+from compat.site.lock_facts import lock_facts
 from compat.site.pages.place_view import View
 from compat.site.paths import lock_file
-from compat.site.wording import count, seconds
 
 
 class CommandBlock(View, frozen=True):
@@ -25,8 +25,8 @@ class CommandForm(View, frozen=True):
 
 
 class CommandBox(View, frozen=True):
-    """All ways to install a lock. `facts` are the platform, the size and the time, as far as they
-    are known.
+    """All ways to install a lock. `facts` are the platform, the size and the time, and what of
+    these is not measured.
     """
 
     lock_path: str
@@ -35,19 +35,11 @@ class CommandBox(View, frozen=True):
 
 
 def command_box(edition: Edition, report: MatrixReport, lock: Lock) -> CommandBox:
-    """Return the box of a lock; reads the records of its cell for the time that it took."""
+    """Return the box of a lock; reads the records of its cell for time and size."""
     lines = commands(lock, whereabouts(edition, report, lock), report.snapshot.matrix)
     return CommandBox(
         lock_path=lock_file(report.name, lock.inputs.cell),
-        facts=tuple(
-            fact
-            for fact in (
-                lines.platform,
-                f"{count(len(lock.pins), 'package')}, each checked by its hash",
-                _duration(report, lock),
-            )
-            if fact
-        ),
+        facts=lock_facts(lock, report.parts.records(lock.inputs.cell)).words,
         forms=tuple(form for form in _forms(lines) if form.blocks),
     )
 
@@ -77,12 +69,3 @@ def _forms(lines: Commands) -> tuple[CommandForm, ...]:
             name="Docker", blocks=(CommandBlock(label="as a Dockerfile", lines=lines.docker),)
         ),
     )
-
-
-def _duration(report: MatrixReport, lock: Lock) -> str:
-    """How long the newest run of these files took to install them."""
-    for record in reversed(report.parts.records(lock.inputs.cell)):
-        spent = record.step_seconds.install
-        if spent is not None and record.lock_digest == lock.digest:
-            return f"installed in {seconds(spent)} by our newest run, files partly cached"
-    return ""

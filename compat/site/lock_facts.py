@@ -1,0 +1,63 @@
+"""The `site` room's facts about installing a lock: where it installs, how much, how long, as its
+newest run measured it. Pages, data and the command line say them in the same words.
+"""
+
+from collections.abc import Iterable
+
+from compat.advise.commands import platform_words
+from compat.lock.lockfile import Lock
+from compat.results.record import INSTALLED, Record
+from compat.site.wording import count, listed, seconds
+from compat.value import Value
+
+
+class LockFacts(Value, frozen=True, kw_only=True):
+    """What is known of installing a lock; None for what no run of these files measured.
+
+    `install_seconds` are those of the newest run, which takes part of the files from a cache.
+    `installed_mb` is what the files of the environment take, in MiB. How much is downloaded is
+    measured nowhere: package indexes need not state the sizes of files (PEP 700), and a run does
+    not ask.
+    """
+
+    platform: str
+    packages: int
+    install_seconds: float | None
+    installed_mb: float | None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The facts as people read them, what is not measured last."""
+        known = [self.platform, f"{count(self.packages, 'package')}, each checked by its hash"]
+        unknown = ["size of the download"]
+        if self.installed_mb is None:
+            unknown.insert(0, "size on disk")
+        else:
+            known.append(f"{size_words(self.installed_mb)} on disk")
+        if self.install_seconds is None:
+            unknown.insert(0, "time")
+        else:
+            spent = seconds(self.install_seconds)
+            known.append(f"installed in {spent} by our newest run, files partly cached")
+        return (*known, f"not measured: {listed(unknown)}")
+
+
+def lock_facts(lock: Lock, records: Iterable[Record]) -> LockFacts:
+    """Return what is known of a lock; `records` are those of its cell, oldest first."""
+    ran = [record for record in records if record.lock_digest == lock.digest]
+    spent = [s for record in ran if (s := record.step_seconds.install) is not None]
+    sizes = [m.value for record in ran for m in record.metrics if m.name == INSTALLED]
+    return LockFacts(
+        platform=platform_words(lock),
+        packages=len(lock.pins),
+        install_seconds=spent[-1] if spent else None,
+        installed_mb=sizes[-1] if sizes else None,
+    )
+
+
+def size_words(mebibytes: float) -> str:
+    """Return a size as disks are sold and measured: `24 MB`, `2.3 GB`, of a million bytes each."""
+    megabytes = mebibytes * 2**20 / 1e6
+    if megabytes < 999.5:
+        return f"{megabytes:.0f} MB" if megabytes >= 9.95 else f"{megabytes:.1f} MB"
+    return f"{megabytes / 1e3:.1f} GB"
