@@ -1,9 +1,10 @@
 """The `policy` room's evidence: what the runs of a cell say about a floor, and what is missing.
 
-A cell supports a floor when its verdict is `works`, or `partial` where each failing capability has
-a declared explanation; tested, not stale, not flaky. Such runs count as witnesses when they were of
-today's lock and suite, one a day, isolated and of the tier that the policy asks for. A cell without
-such a run moves no floor, whether it works or is broken.
+A cell supports a floor when its verdict is `works`; tested, not stale, not flaky. What fails in
+every combination of a release takes nothing from that; a failure of the combination does, though it
+is declared why: an explanation is no remedy for users of the floor. Such runs count as witnesses
+when they were of today's lock and suite, one a day, isolated and of the tier that the policy asks
+for. A cell without such a run moves no floor, whether it works or is broken.
 """
 
 import datetime
@@ -71,28 +72,23 @@ def merged(
 def cell_evidence(entry: Entry, snapshot: Snapshot, policy: Policy) -> CellEvidence:
     """Return what is known of one cell, and whether it supports the floor that needs it."""
     verdict = _without_trouble(entry, snapshot)
-    unexplained = [
-        capability.id
-        for capability in verdict.capabilities
-        if capability.status == "no" and not snapshot.explained(entry, capability)
-    ]
-    fits = verdict.kind == "works" or (verdict.kind == "partial" and not unexplained)
     known = snapshot.explained(entry)
     because = "; ".join(
         (*verdict.reasons, *([] if known is None else [f"it is known: {known.because}"]))
     )
-    if verdict.kind == "partial" and unexplained:
-        because = f"no explanation is declared of why these fail: {', '.join(unexplained)}"
+    if verdict.kind == "partial" and (failing := verdict.failing("combination", "unexplained")):
+        because = f"in this combination these fail: {', '.join(failing)}; {because}"
     days = _isolated_days(entry, policy)
+    is_sound = verdict.kind == "works" and _is_enough(verdict.evidence, policy)
     return CellEvidence(
         cell=entry.cell.id,
-        recipe=entry.cell.recipe,
+        recipe=entry.recipe,
         verdict=verdict.kind,
         evidence=verdict.evidence,
         outcome="" if verdict.outcome is None else str(verdict.outcome),
         latest=verdict.latest,
         days=days,
-        supports=fits and _is_enough(verdict.evidence, policy) and not verdict.stale and bool(days),
+        supports=is_sound and not verdict.stale and bool(days),
         stale=verdict.stale,
         because=because,
     )

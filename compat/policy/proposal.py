@@ -177,20 +177,13 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
 
     @property
     def _caveat(self) -> str:
-        """What `works` leaves out: places where only changed pins work, and explained failures."""
+        """What `works` leaves out: places where only changed pins work."""
         working = [cell for cell in self.evidence if cell.supports and cell.verdict != "broken"]
         published = {cell.place for cell in working if cell.recipe != "relaxed"}
         changed = {cell.place for cell in working} - published
         extent = "in part only" if published else "only"
-        parts = [
-            *([f"{extent} with changed dependency pins"] if changed else []),
-            *(
-                ["but for failures that are explained"]
-                if any(cell.verdict == "partial" for cell in working)
-                else []
-            ),
-        ]
-        return "".join(f", {part}" for part in parts) if self.is_supported else ""
+        is_said = self.is_supported and bool(changed)
+        return f", {extent} with changed dependency pins" if is_said else ""
 
     def _digest(self) -> str:
         lines = [self.id, self.release]
