@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from compat.loopback import Loopback
+from compat.site.paths import NOT_FOUND
 
 FileStates = frozenset[tuple[str, int, int]]
 _OWN_NAMES = frozenset(("127.0.0.1", "localhost"))
@@ -87,6 +88,20 @@ class _Answer(SimpleHTTPRequestHandler):
             return super().send_head()
         self.send_error(HTTPStatus.NOT_FOUND)
         return None
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer what is not there with the site's own page, as its host will."""
+        page = Path(self.directory, NOT_FOUND)
+        if code != HTTPStatus.NOT_FOUND or page.is_symlink() or not page.is_file():
+            super().send_error(code, message, explain)
+            return
+        content = page.read_bytes()
+        self.send_response(HTTPStatus.NOT_FOUND)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
         """Log nothing."""

@@ -65,6 +65,19 @@ def test_no_link_leads_out_of_the_folder(preview: Preview, link: str, tmp_path: 
     assert (status, b"secret" in body) == (404, False)
 
 
+def test_what_is_not_there_is_answered_with_the_sites_own_page(
+    preview: Preview, tmp_path: Path
+) -> None:
+    assert b"own page" not in get(preview, "/gone/")[1]
+    (tmp_path / "public" / "404.html").write_text("the site's own page")
+    for path in ("/gone/", "/gone.txt", "/sub/gone.svg?x=1"):
+        assert get(preview, path) == (404, b"the site's own page")
+    assert get(preview, "/gone", host="evil.example")[0] == 421
+    (tmp_path / "public" / "404.html").unlink()
+    (tmp_path / "public" / "404.html").symlink_to(tmp_path / "secret.txt")
+    assert b"secret" not in get(preview, "/gone/")[1]
+
+
 def test_a_link_inside_the_folder_is_followed(preview: Preview, tmp_path: Path) -> None:
     (tmp_path / "public" / "other.html").symlink_to("index.html")
     assert get(preview, "/other.html") == (200, b"hello")
