@@ -6,7 +6,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +20,7 @@ from compat.cli.output import note
 from compat.errors import one_line
 from compat.results.durations import seconds_left
 from compat.results.judged import JudgedRun
+from compat.results.record import StepSeconds
 from compat.run.events import SuiteProgress, SuiteWatch
 from compat.run.job import Job
 from compat.run.steps import Activity
@@ -30,6 +31,15 @@ MINUTE = 60.0
 _WIDE = 115
 _BARRED = 60
 _BAR = 20
+# The steps whose seconds records have, in their order, and which of them an activity belongs to.
+_STEPS = ("install", "import_", "suite", "overhead")
+_STEP_OF: dict[str, str] = {
+    "environment": "install",
+    "install": "install",
+    "import": "import_",
+    "suite": "suite",
+    "check": "overhead",
+}
 
 
 @dataclass
@@ -38,9 +48,20 @@ class _Running:
 
     cell: str
     since: float
+    entered: float
     activity: Activity | Literal["lock", "starting"]
     watch: SuiteWatch | None = None
     suite: SuiteProgress | None = None
+
+
+@dataclass(frozen=True)
+class RunHistory:
+    """What earlier runs say of cells that run: how long each step takes, where that is known, and
+    in which words a run is told.
+    """
+
+    steps: Mapping[str, StepSeconds] = field(default_factory=dict)
+    words: Callable[[JudgedRun], str] = lambda attempt: str(attempt.outcome)
 
 
 class Progress:
@@ -51,15 +72,18 @@ class Progress:
         expected: Mapping[str, float | None],
         workers: int,
         *,
+        known: RunHistory | None = None,
         console: Console | None = None,
         clock: Callable[[], float] = time.monotonic,
         minute: float = MINUTE,
     ) -> None:
         """Take the cells, and how many seconds each takes by its history, None where there is none.
 
-        `minute` is how often a line is printed where there is no terminal.
+        `known` is what else is known of them. `minute` is how often a line is printed where there
+        is no terminal.
         """
         self._expected = expected
+        self._known = known or RunHistory()
         self._workers = workers
         self._clock = clock
         self._minute = minute
@@ -98,7 +122,8 @@ class Progress:
     def locking(self, cell: str) -> None:
         """The resolver is asked about a cell."""
         with self._lock:
-            self._locking[cell] = _Running(cell, self._clock(), "lock")
+            now = self._clock()
+            self._locking[cell] = _Running(cell, now, now, "lock")
 
     def locked(self, cell: str) -> None:
         """The resolver has answered."""
@@ -109,12 +134,15 @@ class Progress:
         """A cell began."""
         with self._lock:
             self._waiting.discard(job.cell)
-            self._running[worker] = _Running(job.cell, self._clock(), "starting")
+            now = self._clock()
+            self._running[worker] = _Running(job.cell, now, now, "starting")
 
     def entered(self, worker: int, job: Job, activity: Activity, cell: Path) -> None:
         """A cell began something else."""
         with self._lock:
             running = self._running[worker]
+            if _STEP_OF.get(activity) != _STEP_OF.get(running.activity):
+                running.entered = self._clock()
             running.activity, running.suite = activity, None
             running.watch = SuiteWatch(cell) if activity == "suite" else None
 
@@ -122,7 +150,7 @@ class Progress:
         """A cell ended."""
         seconds = sum(attempt.evidence.seconds for attempt in attempts)
         self._taken.append(seconds)
-        self._end(worker, job.cell, f"{attempts[-1].outcome}  {seconds:.0f} s")
+        self._end(worker, job.cell, f"{self._known.words(attempts[-1])}  {seconds:.0f} s")
 
     def faulted(self, worker: int, job: Job, why: str) -> None:
         """A cell has no result, as compat itself failed with it."""
@@ -221,7 +249,11 @@ class Progress:
         expected = self._seconds_of(running.cell)
         if expected is None or running.activity == "lock":
             return None
-        return expected - (self._clock() - running.since)
+        steps, step = self._known.steps.get(running.cell), _STEP_OF.get(running.activity)
+        if steps is None or step is None:
+            return expected - (self._clock() - running.since)
+        seconds = [getattr(steps, name) or 0.0 for name in _STEPS[_STEPS.index(step) :]]
+        return max(0.0, seconds[0] - (self._clock() - running.entered)) + sum(seconds[1:])
 
     def _left(self) -> float | None:
         running = [self._left_of(running) for running in self._running.values()]

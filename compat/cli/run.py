@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -36,8 +36,8 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import about, envelope, note, prose, say
-from compat.cli.progress import Progress
-from compat.cli.verdicts import print_failures, print_verdicts, verdict_row
+from compat.cli.progress import Progress, RunHistory
+from compat.cli.verdicts import RunWords, print_failures, print_verdicts, verdict_row
 from compat.declare.suite_table import Tier
 from compat.errors import DeclarationError, UsageError
 from compat.fleet.batch import BatchResult, RunOptions
@@ -45,7 +45,8 @@ from compat.fleet.choices import CellsToRun, CellToRun, outside
 from compat.lock.locker import Locker
 from compat.lock.lockfile import Lock
 from compat.plan.cell import parse_cell
-from compat.results.record import Record
+from compat.results.durations import by_step
+from compat.results.record import Record, StepSeconds
 from compat.run.evidence import Isolation
 from compat.run.job import Bench, Job
 from compat.site.wording import count
@@ -203,7 +204,10 @@ def _run(
     cells = [choice.cell for choice in chosen]
     machine = ThisMachine(workspace, level)
     note(f"{_workload(workspace, cells, options)}; isolation {level}")
-    with Progress(_expected(workspace, cells, options), options.workers) as progress:
+    expected = _expected(workspace, cells, options)
+    steps = _steps(workspace, expected, options.tier) if options.attempts == 1 else {}
+    known = RunHistory(steps=steps, words=RunWords(workspace, cells).of_attempt)
+    with Progress(expected, options.workers, known=known) as progress:
         result = pipeline.run(workspace, cells, machine, options, interruption.cancel, progress)
     workspace.refresh()
     if as_json:
@@ -213,12 +217,22 @@ def _run(
         envelope({"cells": rows})
     else:
         print_verdicts(workspace, cells)
-        print_failures(result.outcomes)
+        # What fails in a cell that works fails in every combination of its release: its score says
+        # so.
+        print_failures(_not_working(workspace, result.outcomes))
         _print_times(result.records)
         for line in (*learnt(workspace, result.outcomes), next_step(workspace, result.outcomes)):
             prose(line)
     _print_troubles(result, options.keep)
     return 128 + interruption.signal if interruption.signal else _exit_code(workspace, result)
+
+
+def _not_working(workspace: Workspace, outcomes: Mapping[str, str]) -> dict[str, str]:
+    return {
+        cell: outcome
+        for cell, outcome in outcomes.items()
+        if workspace.verdict(cell).kind != "works"
+    }
 
 
 def _exit_code(workspace: Workspace, result: BatchResult) -> int:
@@ -303,6 +317,29 @@ def _expected(
         cell: None if expected is None else expected * options.attempts
         for cell, expected in seconds.items()
     }
+
+
+def _steps(
+    workspace: Workspace, expected: Mapping[str, float | None], tier: Tier
+) -> dict[str, StepSeconds]:
+    """Return how many seconds each step of a cell takes, shared out as in its own newest run of the
+    tier, else as in that of the matrix.
+    """
+    whole = {
+        cell: rows[-1]
+        for cell, rows in workspace.runs.items()
+        if rows and rows[-1].capabilities and rows[-1].tier == tier
+    }
+    newest = max(whole, key=lambda cell: whole[cell].started, default=None)
+    steps: dict[str, StepSeconds] = {}
+    for cell, seconds in expected.items():
+        like = cell if cell in whole else newest
+        if seconds is None or like is None:
+            continue
+        shared = by_step(seconds, workspace.records(like)[-1].step_seconds)
+        if shared is not None:
+            steps[cell] = shared
+    return steps
 
 
 def _seconds(workspace: Workspace, cells: Sequence[str], options: RunOptions) -> float | None:

@@ -11,7 +11,7 @@ from compat.cli.machine import now
 from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.plain import show_plain
-from compat.cli.verdicts import print_table, print_verdicts, verdict_row, verdict_words
+from compat.cli.verdicts import RunWords, print_table, print_verdicts, verdict_row, verdict_words
 from compat.declare.capabilities import with_table
 from compat.errors import UsageError
 from compat.results.plain_installs import plain_by_cell
@@ -128,9 +128,9 @@ def _print_results(workspace: Workspace, cell: str) -> None:
         say("  of the suite's own helpers, which say nothing about the library:")
     for capability in verdict.helpers:
         say(f"    {_answer(capability)}")
-    records = workspace.records(cell)
+    records, run_words = workspace.records(cell), RunWords(workspace, [cell])
     for record in records:
-        result = f"{record.outcome}, {record.seconds:.0f} s"
+        result = f"{run_words.of_record(record)}, {record.seconds:.0f} s"
         if record.tier == "smoke":
             result = f"{result}, the core of the suite alone"
         say(f"  run of {record.started:%Y-%m-%d %H:%M} UTC at {record.isolation}: {result}")

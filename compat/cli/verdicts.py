@@ -4,21 +4,25 @@ programs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from compat.cli.output import console
 from compat.errors import one_line
 from compat.results.representative import beside
+from compat.results.score import EXCUSED, Blame
 from compat.results.snapshot import Entry
 from compat.results.state_words import STATE_WORDS, by_evidence
-from compat.run.outcome import Failed, parse_outcome
+from compat.run.outcome import Failed, Outcome, parse_outcome
 from compat.site.status import style_of
 from compat.site.wording import cause_sentence, count, listed
 from compat.workspace import Workspace
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+    from compat.results.judged import JudgedRun
+    from compat.results.record import Record
 
 # Up to so many cells a line each says more than a grid.
 FEW = 6
@@ -93,6 +97,63 @@ def print_table(workspace: Workspace, cells: Sequence[str]) -> None:
     console().print(table)
 
 
+class RunWords:
+    """Says what runs of cells came to, with what fails in every combination of a release apart from
+    what fails in this one.
+    """
+
+    def __init__(self, workspace: Workspace, cells: Iterable[str]) -> None:
+        """Take the cells; what is known of their releases now is what counts."""
+        known, self._titles = (
+            workspace.known_places,
+            {capability.id: capability.title for capability in workspace.described},
+        )
+        self._excused = {
+            cell: {
+                fault.id: fault.fault
+                for fault in known.attribution.context(entry.cell, known.present).faults
+                if fault.fault in EXCUSED
+            }
+            for cell in cells
+            if (entry := known.by_id.get(cell)) is not None
+        }
+
+    def of(self, cell: str, outcome: Outcome, failing: Collection[str]) -> str:
+        """Return what a run came to: `passed but for FedProx, which fails in every combination of
+        this release` where nothing else failed, else the outcome as it is stored.
+        """
+        excused = self._excused.get(cell, {})
+        if not isinstance(outcome, Failed) or outcome.stage != "test":
+            return str(outcome)
+        if not failing or not excused.keys() >= {*failing, outcome.subject}:
+            return str(outcome)
+        return f"passed but for {self._apart({name: excused[name] for name in failing})}"
+
+    def of_record(self, record: Record) -> str:
+        """Return what a stored run came to."""
+        failing = [c.id for c in record.capabilities if c.status == "no"]
+        return self.of(record.cell, record.outcome, failing)
+
+    def of_attempt(self, attempt: JudgedRun) -> str:
+        """Return what a run came to that has just ended."""
+        tests = attempt.evidence.tests
+        failing = {trial.capability or trial.test for trial in tests if trial.status == "failed"}
+        return self.of(attempt.evidence.cell, attempt.outcome, failing)
+
+    def _apart(self, faults: Mapping[str, Blame]) -> str:
+        """Each fault with what it takes: `a and b, which fail in every combination of ...`."""
+        clauses = []
+        for blame in EXCUSED:
+            names = sorted(name for name in faults if faults[name] == blame)
+            titles = [self._titles.get(name, name) for name in names]
+            if titles:
+                verb = "fail" if titles[1:] else "fails"
+                why = {"release": f"which {verb} in every combination of this release"}
+                gone = f"which {'are' if titles[1:] else 'is'} not to be had today"
+                clauses.append(f"{listed(titles)}, {why.get(blame, gone)}")
+        return "; and ".join(clauses)
+
+
 def print_failures(outcomes: Mapping[str, str]) -> None:
     """Print in words why cells did not pass, by cell, equal causes once."""
     from rich.text import Text
@@ -117,7 +178,8 @@ def _columns(workspace: Workspace, cell: str) -> dict[str, Text]:
     last = _last_outcome(workspace, cell)
     outcome = f"last run: {last}" if last else ""
     if verdict.outcome is not None:
-        outcome = str(verdict.outcome)
+        failing = [c.id for c in verdict.capabilities if c.status == "no"]
+        outcome = RunWords(workspace, [cell]).of(cell, verdict.outcome, failing)
     latest = f"{verdict.latest}{' (stale)' if verdict.stale else ''}" if verdict.latest else "never"
     return {
         "cell": Text(cell, overflow="fold"),

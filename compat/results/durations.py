@@ -9,6 +9,7 @@ from compat.declare.matrix import Matrix
 from compat.declare.suite_table import TIERS, Tier
 from compat.plan.cell import Cell, readable_cell
 from compat.results.index import RunRow
+from compat.results.record import StepSeconds
 
 
 class Timed(Protocol):
@@ -56,6 +57,17 @@ class Durations:
             return None
         each = [seconds for cell in cells if (seconds := self.of(cell)) is not None]
         return max(sum(each) / workers, max(each, default=0.0))
+
+
+def by_step(seconds: float, like: StepSeconds) -> StepSeconds | None:
+    """Return how many seconds each step takes of a run of so many, shared out as in another run;
+    None where that one did not reach every step.
+    """
+    parts = (like.install, like.import_, like.suite, like.overhead)
+    if None in parts or not (whole := sum(part or 0.0 for part in parts)):
+        return None
+    install, import_, suite, overhead = ((part or 0.0) * seconds / whole for part in parts)
+    return StepSeconds(install=install, import_=import_, suite=suite, overhead=overhead)
 
 
 def seconds_left(

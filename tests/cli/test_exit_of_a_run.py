@@ -8,7 +8,8 @@ from support.ran import Run
 
 from compat.cli.machine import now
 from compat.cli.options import workspace_of
-from compat.cli.run import _exit_code
+from compat.cli.run import _exit_code, _not_working
+from compat.cli.verdicts import RunWords
 from compat.fleet.batch import BatchResult
 from compat.results.record import Record
 from compat.run.outcome import parse_outcome
@@ -76,3 +77,27 @@ def test_another_failure_beside_it_is(declared: Path) -> None:
 def test_a_crash_is_never_excused(declared: Path) -> None:
     outcome = "test-fail:segfault(sum)"
     assert result(declared, outcome, **{"import": "yes", "sum": "no"}) == 1
+
+
+def test_a_run_of_a_cell_that_works_is_told_apart_from_what_its_release_cannot_do(
+    declared: Path, run: Run
+) -> None:
+    result(declared, **{"import": "yes", "sum": "no"})
+    told = "passed but for sum, which fails in every combination of this release"
+    shown = run("show", "demo", CELL).out
+    assert f"at L0: {told}, 1 s" in " ".join(shown.split())
+    listed = " ".join(run("show", "demo", "--cells").out.replace("│", " ").split())
+    assert "test-fail" not in shown + listed
+    workspace = workspace_of("demo", declared)
+    assert _not_working(workspace, {CELL: FAILED}) == {}
+    words = RunWords(workspace, [CELL])
+    assert words.of(CELL, parse_outcome(FAILED), ["sum"]) == told
+    assert words.of(CELL, parse_outcome(FAILED), ["sum", "mean"]) == FAILED
+    assert words.of(CELL, parse_outcome("test-fail:segfault(mean)"), ["sum"]).startswith("test-")
+
+
+def test_a_failure_of_the_combination_is_printed_with_its_cause(declared: Path, run: Run) -> None:
+    result(declared, "test-fail:assertion(mean)", **{"import": "yes", "sum": "no", "mean": "no"})
+    assert "at L0: test-fail:assertion(mean), 1 s" in run("show", "demo", CELL).out
+    failed = {CELL: "test-fail:assertion(mean)"}
+    assert _not_working(workspace_of("demo", declared), failed) == failed

@@ -11,10 +11,12 @@ import pytest
 from packaging.version import Version
 from rich.console import Console
 
-from compat.cli.progress import Progress
+from compat.cli.progress import Progress, RunHistory
 from compat.declare.suite_table import Suite
 from compat.lock.lockfile import Inputs, Lock
+from compat.results.durations import by_step
 from compat.results.judged import JudgedRun
+from compat.results.record import StepSeconds
 from compat.run.evidence import Evidence
 from compat.run.job import Job
 from compat.run.outcome import Passed
@@ -46,11 +48,16 @@ def job(cell: str) -> Job:
 class Watched:
     """A display of cells, and what it shows."""
 
-    def __init__(self, expected: dict[str, float | None], workers: int = 1) -> None:
+    def __init__(
+        self,
+        expected: dict[str, float | None],
+        workers: int = 1,
+        known: RunHistory | None = None,
+    ) -> None:
         self.clock = Clock()
         # Not a terminal, so that no thread draws: the tests do.
         console = Console(file=io.StringIO(), force_terminal=False)
-        self.progress = Progress(expected, workers, console=console, clock=self.clock)
+        self.progress = Progress(expected, workers, known=known, console=console, clock=self.clock)
 
     def shown(self, width: int = 120) -> str:
         """Return what the display looks like now on a terminal of that width."""
@@ -100,6 +107,35 @@ def test_without_a_measured_run_only_the_elapsed_time_is_said(tmp_path: Path, wi
     assert "environment" in shown
     assert "75 s" in shown
     assert "left" not in shown
+
+
+def test_what_is_left_goes_by_step_where_the_steps_of_earlier_runs_are_known(
+    tmp_path: Path,
+) -> None:
+    steps = by_step(400.0, StepSeconds(install=10, import_=10, suite=75, overhead=5))
+    assert steps == StepSeconds(install=40, import_=40, suite=300, overhead=20)
+    watched = Watched({CELL: 400.0}, known=RunHistory(steps={CELL: steps}))
+    watched.progress.began(0, job(CELL))
+    watched.progress.entered(0, job(CELL), "environment", tmp_path)
+    watched.clock.now = 30.0
+    watched.progress.entered(0, job(CELL), "install", tmp_path)
+    assert "about 6 min left" in watched.shown()
+    # A slow install takes nothing off the suite that is to come.
+    watched.clock.now = 300.0
+    assert "about 6 min left" in watched.shown()
+    watched.progress.entered(0, job(CELL), "suite", tmp_path)
+    watched.clock.now = 550.0
+    assert "about 70 s left" in watched.shown()
+    assert by_step(400.0, StepSeconds(install=10)) is None
+
+
+def test_a_run_that_ended_is_told_in_the_words_of_its_history(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    watched = Watched({CELL: None}, known=RunHistory(words=lambda attempt: "passed but for sum"))
+    watched.progress.began(0, job(CELL))
+    watched.progress.ended(0, job(CELL), (_judged(1.0),))
+    assert f"[1/1] {CELL}  passed but for sum" in capsys.readouterr().err
 
 
 def test_a_cell_that_takes_longer_than_ever_has_no_time_left_that_anybody_knows() -> None:

@@ -13,15 +13,8 @@ from support.hostile import allowed
 from support.lair import Lair
 from support.zoo import pytest_and_its_needs
 
-<<<<<<< HEAD
-=======
-from compat.declare.matrix import Suite
-from compat.index.settings import IndexSettings
-from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.results.judged import judged, record_of
 from compat.results.record import INSTALLED
-from compat.run.cell_run import CellRun
->>>>>>> 10309e1 (Measure what installed files take, and say what an installation takes everywhere)
 from compat.run.classify import classify
 from compat.run.evidence import Evidence, Isolation
 
