@@ -13,7 +13,6 @@ from compat.declare.parsing import minor_series
 from compat.files import remove_tree
 from compat.run import incell
 from compat.run.bytecode import BytecodeStore
-from compat.run.disk import MIB
 from compat.run.events import EVENTS, LARGEST, SuiteReport, read_modules, read_probe, read_report
 from compat.run.evidence import Evidence, Installed, Raised
 from compat.run.foreign import read_bytes
@@ -132,8 +131,6 @@ class CellRun:
             return facts
         facts = msgspec.structs.replace(facts, lent=self._lend())
         self._prepare()
-        size = round(self.environment.installed_bytes() / MIB, 1)
-        facts = msgspec.structs.replace(facts, installed_mb=size)
         seconds, raised = self._import()
         facts = msgspec.structs.replace(
             facts,
@@ -161,9 +158,10 @@ class CellRun:
         return self._after(facts)
 
     def _after(self, facts: Evidence) -> Evidence:
-        """Look again at what is installed when it was changed, and name the tests that were not
-        collected.
+        """Say how much is installed, look again at it when it was changed, and name the tests that
+        were not collected.
         """
+        facts = msgspec.structs.replace(facts, installed_mb=self.environment.installed_mb())
         if facts.modified_files:
             self.environment.compare()
             facts = msgspec.structs.replace(

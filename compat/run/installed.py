@@ -21,6 +21,7 @@ from typing import NamedTuple
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from compat.run.disk import MIB
 from compat.run.evidence import Installed
 from compat.run.foreign import open_plain, read_bytes
 
@@ -140,13 +141,14 @@ class Environment:
         """Take what is in these folders of the cell now for what code may find and must leave."""
         self._states = _states(self.cell, folders)
 
-    def installed_bytes(self) -> int:
-        """Return the size of the environment's files at `settle`, without lent bytecode."""
-        return sum(
+    def installed_mb(self) -> float:
+        """Return the MiB of the environment's files at `settle`, without lent bytecode."""
+        sizes = (
             state.size
             for path, state in self._states.items()
             if path.startswith("venv/") and not _is_cached(path)
         )
+        return round(sum(sizes) / MIB, 1)
 
     def changed(self, *folders: str) -> tuple[str, ...]:
         """Return what differs since `settle`: files that were changed or removed, and new ones that
