@@ -1,12 +1,18 @@
 """One vocabulary: whatever a published file says of a cell's state are the words of that state."""
 
 import csv
+import datetime
+import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from html import unescape
+from xml.etree import ElementTree
 
 import pytest
-from support.editions import edition
+from icalendar import Calendar
+from support.editions import EARLY, MOVING, POLICY, edition
+from support.known import Shelf
 from support.printed import every_state, whole
 
 from compat.results.snapshot import Entry
@@ -15,6 +21,7 @@ from compat.site.edition import Edition, place_of
 from compat.site.exports.badges import matrix_badges
 from compat.site.paths import address, cell_page
 from compat.site.status import style_of, style_then
+from compat.site.wording import month, plain_dates
 
 REFUSED = "py3.8-dep1-demo1.0"
 # A word is looked for where it is said of a state: behind a colon, in a chip or as a table's cell.
@@ -33,6 +40,13 @@ def of() -> Edition:
 @pytest.fixture(scope="module")
 def content(of: Edition) -> dict[str, str]:
     return {path: text.decode("utf-8", "replace") for path, text in whole(of).items()}
+
+
+@pytest.fixture(scope="module")
+def moving() -> dict[str, str]:
+    """The files of an edition whose floors are to move."""
+    found = whole(edition(Shelf(policy=POLICY), EARLY, MOVING))
+    return {path: text.decode("utf-8", "replace") for path, text in found.items()}
 
 
 def allowed(of: Edition, entry: Entry) -> set[str]:
@@ -105,3 +119,86 @@ def test_a_badge_says_the_word_or_its_short_form(of: Edition) -> None:
 def test_the_script_has_no_words_of_states(content: dict[str, str]) -> None:
     for word in ("partly works", "does not install", "changed dependency pins", "ruled out"):
         assert word not in content["static/script.js"]
+
+
+ISO = re.compile(r"(?<![\w./+-])\d{4}-\d\d-\d\d(?![\w/+-]|\.\w)")
+MONTHS = "|".join(month(datetime.date(2026, number, 1)) for number in range(1, 13))
+WORDED = re.compile(rf"\b\d{{1,2}} (?:{MONTHS}) \d{{4}}\b")
+DATA = re.compile(r"<(pre|code|script|textarea|option)\b.*?</\1>", re.DOTALL)
+
+
+def spoken(content: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Each text that people read, by the path of its file: of pages, feeds and calendars."""
+    for path, text in content.items():
+        if path.endswith(".html") and not path.startswith("about/"):
+            yield path, unescape(TAG.sub(" ", DATA.sub(" ", text)))
+        elif path.endswith(".atom"):
+            for element in ElementTree.fromstring(text).iter():
+                if element.tag.rpartition("}")[2] in ("title", "content"):
+                    yield path, element.text or ""
+        elif path.endswith(".ics"):
+            for event in Calendar.from_ical(text).walk("VEVENT"):
+                yield path, f"{event['summary']} {event['description']}"
+
+
+def sentences(found: object) -> Iterator[str]:
+    """Every text of a document that is a sentence."""
+    if isinstance(found, dict):
+        for value in found.values():
+            yield from sentences(value)
+    elif isinstance(found, list):
+        for value in found:
+            yield from sentences(value)
+    elif isinstance(found, str) and " " in found:
+        yield found
+
+
+def test_people_read_dates_in_words_and_programs_in_iso(
+    content: dict[str, str], moving: dict[str, str]
+) -> None:
+    kinds = Counter[str]()
+    for path, text in (*spoken(content), *spoken(moving)):
+        assert not ISO.findall(text), f"{path}: {text}"
+        kinds[path.rpartition(".")[2]] += len(WORDED.findall(text))
+    assert min(kinds[kind] for kind in ("html", "atom", "ics")) > 5
+    told = 0
+    for path, text in (*content.items(), *moving.items()):
+        if path.startswith("api/") and path.endswith(".json"):
+            for sentence in sentences(json.loads(text)):
+                assert not WORDED.findall(sentence), f"{path}: {sentence}"
+                told += len(ISO.findall(sentence))
+    assert told > 5
+
+
+def test_calendar_schedule_and_data_say_the_same_of_a_move(moving: dict[str, str]) -> None:
+    """Each sentence of the data about a move stands in the calendar, its day on the page too."""
+    moves = json.loads(moving["api/v1/demo/schedule.json"])["moves"]
+    assert moves
+    page = " ".join(unescape(TAG.sub(" ", moving["demo/schedule/index.html"])).split())
+    events = {
+        str(event["uid"]): " ".join(str(event["description"]).split())
+        for event in Calendar.from_ical(moving["cal/demo/all.ics"]).walk("VEVENT")
+    }
+    assert len(events) == len(moves)
+    for move in moves:
+        description = events[f"demo-{move['id']}@compat"]
+        for key in ("wording", "rule", "source", "proof"):
+            assert plain_dates(move[key]) in description
+        assert f"{move['package']} {move['before']} to {move['to']}" in description
+        assert plain_dates(move["on"]) in page
+
+
+def test_data_call_a_state_by_its_word_too(of: Edition, content: dict[str, str]) -> None:
+    (report,) = of.reports
+    table = json.loads(content["api/v1/demo/advise.json"])["advice"]
+    looked_at = 0
+    for row in table["rows"]:
+        entry = report.snapshot.by_id[row["id"]]
+        style = style_of(entry, report.places[place_of(entry.cell)])
+        assert table["sentences"][row["words"]] == style.word
+        looked_at += 1
+    assert looked_at
+    for path, text in content.items():
+        if path.startswith("api/") and path.endswith(".json"):
+            for sentence in sentences(json.loads(text)):
+                assert "broken" not in sentence or REFUSED not in sentence, f"{path}: {sentence}"

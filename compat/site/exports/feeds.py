@@ -18,7 +18,7 @@ from compat.site.encode import fit, moment, written
 from compat.site.history import Event
 from compat.site.paths import cell_page, feed_entry_id, feed_path, page, segment
 from compat.site.status import style_then
-from compat.site.wording import cause_sentence, day, listed, place_words
+from compat.site.wording import cause_sentence, day, listed, place_words, plain_dates
 from compat.value import Value
 
 ATOM = "http://www.w3.org/2005/Atom"
@@ -141,7 +141,7 @@ def _change(report: MatrixReport, event: Event) -> FeedEntry:
         name=f"cell-{cell.id}-{_stamp(event.moment)}-{_short(change.kind, str(outcome))}",
         moment=event.moment,
         title=f"{_word(report, event, event.verdict)}{before}: {place} ({cell.recipe})",
-        text=" ".join(line for line in lines if line),
+        text=plain_dates(" ".join(line for line in lines if line)),
         path=cell_page(cell),
     )
 
@@ -190,7 +190,7 @@ def _proposal(report: MatrixReport, proposal: Proposal) -> FeedEntry:
             f"proposed: {proposal.package} {proposal.proposed} as the minimum instead of"
             f" {proposal.current}"
         ),
-        text=f"{proposal.because}. {' '.join(proposal.grounds)}",
+        text=plain_dates(f"{proposal.because}. {' '.join(proposal.grounds)}"),
         path=page(report.name, "proposals"),
     )
 

@@ -17,6 +17,8 @@ from compat.policy.calendar import MinimumVersions, Schedule, ScheduledMove
 from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import moment
 from compat.site.paths import calendar_path
+from compat.site.wording import day as in_words
+from compat.site.wording import plain_dates
 from compat.value import Value
 
 # Days before an event.
@@ -121,7 +123,7 @@ def _move(schedule: Schedule, move: ScheduledMove) -> DayEvent:
         stamped=move.released,
         day=move.on,
         summary=f"{plain(schedule.title)}: {change}",
-        description="\n".join(plain(line, limit=1000) for line in lines),
+        description="\n".join(plain(plain_dates(line), limit=1000) for line in lines),
         reminder=change,
     )
 
@@ -135,7 +137,8 @@ def _minimum(schedule: Schedule, labels: Mapping[str, str], minimum: MinimumVers
         day=minimum.on,
         summary=plain(f"{schedule.title}: the minimum may be {versions}", limit=300),
         description=plain(
-            f"With the first release after {minimum.on} the minimum may be {versions}.", limit=1000
+            f"With the first release after {in_words(minimum.on)} the minimum may be {versions}.",
+            limit=1000,
         ),
         reminder=plain(f"the minimum may be {versions}", limit=300),
     )
