@@ -49,7 +49,7 @@ def test_the_page_of_a_release_answers_whether_a_plain_install_works() -> None:
     assert "pip install demo==1.0" in said
     assert "⊗ refused" in said
     assert "the package index has no gone==4.1" in said
-    assert "asked 20 November 2026" in said
+    assert "Asked 20 November 2026" in said
 
 
 def test_a_refused_release_names_the_tested_combination_and_its_shortest_command() -> None:
@@ -79,6 +79,32 @@ def test_the_page_of_all_releases_has_each_cause_once_and_each_release_on_each_p
     assert {(one["release"], one["python"]) for one in document(of)["installs"]} == {
         (str(cell.on("demo").version), str(cell.on("python").version)) for cell in CELLS
     }
+
+
+def test_each_sentence_and_the_command_stand_once_in_the_data() -> None:
+    of = edition(Shelf(plain=[answered(CELL), answered("py3.9-dep2-demo2.0", "locked")]))
+    made, (report,) = document(of), of.reports
+    sentences = made["sentences"]
+    assert len(set(sentences)) == len(sentences)
+    assert made["command"] == "pip install demo==RELEASE"
+    assert [sentences[row["because"]] for row in made["installs"]] == [
+        install.because for install in plain_installs(report.snapshot)
+    ]
+
+
+def test_a_release_opens_with_what_was_tested_and_folds_what_is_long() -> None:
+    lock = lock_of("py3.8-dep2-demo1.0+relaxed")
+    of = edition(Shelf([ran(lock)], [lock], plain=[answered(CELL)]))
+    html = page(of, "demo/release/1.0/index.html")
+    before = text(html.partition('id="plain"')[0])
+    assert "✓+ works with changed dependency pins With dep 2.0 on Python 3.8" in before
+    assert "How to install it" in before
+    bare = re.sub(r"<details(?! open).*?</details>", "", html, flags=re.DOTALL)
+    assert 'class="obstacle"' in html
+    assert 'class="obstacle"' not in bare
+    assert "No tested combination of this release works." in text(
+        page(of, "demo/release/2.0/index.html")
+    )
 
 
 @given(shelf=shelves())

@@ -74,7 +74,8 @@ HISTORY = (
         1,
         (
             "New document `plain-installs.json`: what a plain install of each release on each"
-            " Python comes to today, by a resolver or by a run, and each cause once.",
+            " Python comes to today, by a resolver or by a run, and each cause once. Before its"
+            " release: each sentence and the command stand there once.",
             "`evidence` of a cell may be `asked`: a resolver refused it, and nothing was run. Where"
             " another cell with the same conflict was refused it is `inferred`.",
             "`evidence` of a cell may be `smoke`: only the core of the suite was run, which"

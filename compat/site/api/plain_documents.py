@@ -1,10 +1,14 @@
 """The `site` room's API about plain installs: each release on each Python, and each cause once."""
 
+import datetime
+
 from msgspec.structs import asdict
 
 from compat.results.plain_installs import (
     PlainCause,
+    PlainGround,
     PlainInstall,
+    PlainState,
     plain_causes,
     plain_installs,
 )
@@ -24,12 +28,22 @@ class WorksInstead(Value, frozen=True, kw_only=True):
     lock: SitePath
 
 
-class PlainInstallRow(PlainInstall, frozen=True, kw_only=True):
-    """A plain install: its command, what it comes to, and what works instead, null where nothing
+class PlainInstallRow(Value, frozen=True, kw_only=True):
+    """A plain install on one Python: what it comes to, and what works instead, null where nothing
     was tested.
+
+    `because` is the number of its sentence in `sentences`; the rest is as the command line has it.
     """
 
-    command: str
+    release: str
+    python: str
+    cell: str
+    state: PlainState
+    outcome: str
+    because: int
+    on: datetime.date | None
+    ground: PlainGround
+    witness: str
     instead: WorksInstead | None
 
 
@@ -38,10 +52,13 @@ class PlainInstalls(Document, frozen=True, kw_only=True):
     cause once.
 
     `resolves` means that a resolver finds packages, not that they work; `on` is the day of a row's
-    run or answer.
+    run or answer. `command` asks it, with the release in the place of `RELEASE`. `sentences` has
+    each sentence once.
     """
 
     package: str
+    command: str
+    sentences: tuple[str, ...]
     installs: tuple[PlainInstallRow, ...]
     causes: tuple[PlainCause, ...]
 
@@ -49,13 +66,18 @@ class PlainInstalls(Document, frozen=True, kw_only=True):
 def plain_document(report: MatrixReport) -> PlainInstalls:
     """Return what is known of plain installs."""
     package, installs = report.snapshot.matrix.subject_axis.package, plain_installs(report.snapshot)
+    numbers = {
+        text: number
+        for number, text in enumerate(dict.fromkeys(install.because for install in installs))
+    }
     return PlainInstalls(
         **head(report),
         package=package,
+        command=plain_command(package, "RELEASE"),
+        sentences=tuple(numbers),
         installs=tuple(
             PlainInstallRow(
-                **asdict(install),
-                command=plain_command(package, install.release),
+                **asdict(install) | {"because": numbers[install.because]},
                 instead=_instead(report, install),
             )
             for install in installs

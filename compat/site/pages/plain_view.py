@@ -6,8 +6,14 @@ from collections.abc import Sequence
 from packaging.version import Version
 
 from compat.advise.commands import commands
-from compat.results.plain_installs import PlainCause, PlainInstall, plain_causes, plain_installs
-from compat.site.edition import Edition, MatrixReport
+from compat.results.plain_installs import (
+    PLAIN_STATES,
+    PlainCause,
+    PlainInstall,
+    plain_causes,
+    plain_installs,
+)
+from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.exports.lock_files import whereabouts
 from compat.site.pages.place_view import View
 from compat.site.paths import api_path, cell_page, page
@@ -34,20 +40,21 @@ class PlainInstead(View, frozen=True):
 
 
 class PlainRow(View, frozen=True):
-    """A plain install on one Python; `said` is what the resolver said, where that is more."""
+    """A plain install that comes to the same on all these Pythons, as ranges; `instead` are the
+    combinations that were tested instead, each with its Python, the newest first.
+    """
 
-    python: str
+    pythons: str
     style: PlainStyle
     reason: str
-    said: str
     on: datetime.date | None
     is_run: bool
     witness: str
-    instead: PlainInstead | None
+    instead: tuple[tuple[str, PlainInstead], ...]
 
 
 class PlainSection(View, frozen=True):
-    """The section of a release's page: the command, and its answers by Python, newest first."""
+    """The section of a release's page: the command, and each answer once, the best first."""
 
     command: str
     rows: tuple[PlainRow, ...]
@@ -102,9 +109,15 @@ def plain_section(edition: Edition, report: MatrixReport, version: Version) -> P
     """Return the section of a release's page."""
     installs = [i for i in plain_installs(report.snapshot) if i.release == str(version)]
     installs.sort(key=lambda install: Version(install.python), reverse=True)
+    pythons = [install.python for install in reversed(installs)]
+    alike: dict[tuple[object, ...], list[PlainInstall]] = {}
+    for install in installs:
+        key = (install.state, _reason(install), install.on, install.ground, install.witness)
+        alike.setdefault(key, []).append(install)
+    groups = sorted(alike.values(), key=lambda group: PLAIN_STATES.index(group[0].state))
     return PlainSection(
         command=plain_command(report.snapshot.matrix.subject_axis.package, str(version)),
-        rows=tuple(_row(edition, report, install) for install in installs),
+        rows=tuple(_row(edition, report, group, pythons) for group in groups),
         path=page(report.name, "plain"),
     )
 
@@ -129,17 +142,25 @@ def plain_page(report: MatrixReport) -> PlainPage:
     )
 
 
-def _row(edition: Edition, report: MatrixReport, install: PlainInstall) -> PlainRow:
+def _row(
+    edition: Edition, report: MatrixReport, alike: Sequence[PlainInstall], pythons: Sequence[str]
+) -> PlainRow:
+    install = alike[0]
+    others = ((same.python, _instead(edition, report, same)) for same in alike)
     return PlainRow(
-        python=install.python,
+        pythons=ranges((same.python for same in alike), pythons),
         style=PLAIN_STYLES[install.state],
-        reason=plain_reason(install),
-        said=install.because if install.state in ("refused", "needs-build") else "",
+        reason=_reason(install),
         on=install.on,
         is_run=install.ground == "run",
         witness=install.witness,
-        instead=_instead(edition, report, install),
+        instead=tuple((python, other) for python, other in others if other is not None),
     )
+
+
+def _reason(install: PlainInstall) -> str:
+    """Why, without the Python where that alone differs: it is named beside it."""
+    return plain_reason(install).removesuffix(f", not {install.python}")
 
 
 def _instead(edition: Edition, report: MatrixReport, install: PlainInstall) -> PlainInstead | None:
@@ -150,7 +171,7 @@ def _instead(edition: Edition, report: MatrixReport, install: PlainInstall) -> P
     lines = commands(lock, whereabouts(edition, report, lock), report.snapshot.matrix)
     return PlainInstead(
         path=cell_page(proof.cell),
-        style=style_of(report.snapshot.by_id[proof.id]),
+        style=style_of(report.snapshot.by_id[proof.id], report.places[place_of(proof.cell)]),
         command=lines.pip[1].removeprefix(f"{lines.folder}/bin/"),
     )
 

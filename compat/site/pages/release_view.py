@@ -7,8 +7,15 @@ from packaging.version import Version
 
 from compat.results.snapshot import Entry
 from compat.site.edition import Edition, MatrixReport, place_of
+from compat.site.pages.advice_view import CardView, best
 from compat.site.pages.grid_view import answers, label_of
-from compat.site.pages.place_view import AnswerPart, View, cell_symbol, entry_page
+from compat.site.pages.place_view import (
+    AnswerPart,
+    View,
+    cell_symbol,
+    entry_page,
+    recipe_words,
+)
 from compat.site.pages.plain_view import PlainSection, plain_section
 from compat.site.paths import grid_path, page
 from compat.site.status import StatusStyle, is_admitted
@@ -42,7 +49,7 @@ class KnownCell(View, frozen=True):
 
 
 class ReleaseView(View, frozen=True):
-    """A release, as its page shows it."""
+    """A release, as its page shows it; `best` is its best tested combination."""
 
     package: str
     version: str
@@ -50,6 +57,7 @@ class ReleaseView(View, frozen=True):
     yanked: bool
     requires_python: str
     requires: tuple[str, ...]
+    best: CardView | None
     plain: PlainSection
     pythons: tuple[OnPython, ...]
     cells: tuple[KnownCell, ...]
@@ -88,6 +96,7 @@ def release_view(edition: Edition, report: MatrixReport, version: Version) -> Re
         yanked=bool(releases) and newest is None,
         requires_python="" if published is None else str(published.requires_python or ""),
         requires=() if published is None else published.requires_dist,
+        best=best(edition, report, {axis.name: version}),
         plain=plain_section(edition, report, version),
         pythons=tuple(_on_python(report, python, version) for python in reversed(report.board)),
         cells=tuple(_cell(report, entry) for entry in known),
@@ -151,7 +160,7 @@ def _cell(report: MatrixReport, entry: Entry) -> KnownCell:
     symbol, style = cell_symbol(entry, report.places[place_of(entry.cell)])
     return KnownCell(
         place=place_words(entry.cell, report.snapshot.matrix),
-        recipe=entry.cell.recipe,
+        recipe="" if entry.cell.recipe == "fresh" else recipe_words(entry),
         style=style,
         symbol=symbol,
         score=entry.verdict.score.words,
