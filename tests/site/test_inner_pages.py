@@ -4,11 +4,13 @@ that are folded but there.
 
 import re
 
+import msgspec
 import pytest
 from support.editions import EARLY, MOVING, POLICY, edition
-from support.known import Shelf
+from support.known import MATRIX, Shelf, lock_of, ran, statuses
 from support.printed import Addresses, every_state, printed
 
+from compat.declare.matrix import KnownIssue
 from compat.site.edition import Edition
 
 
@@ -54,6 +56,24 @@ def test_a_cell_begins_with_what_fails_and_folds_what_passes(cell: str) -> None:
     folded = cell.partition('id="can"')[2].partition("</section>")[0]
     assert "<details><summary>" in folded
     assert "<details open" not in folded
+
+
+def test_a_cell_that_works_begins_with_its_commands_and_ends_with_what_its_release_cannot_do() -> (
+    None
+):
+    known = (KnownIssue(because="it was never promised", capability="mean", fault="release"),)
+    lock = lock_of("py3.9-dep2-demo2.0")
+    found = statuses(sum="yes", mean="no")
+    shelf = Shelf([ran(lock, "test-fail:assertion(mean)", capabilities=found, log="E x")], [lock])
+    matrix = msgspec.structs.replace(MATRIX, known=known)
+    html = printed(edition(shelf, matrix=matrix))["demo/cell/py3.9-dep2-demo2.0/index.html"]
+    heads = re.findall(r'<h2 id="([^"]*)"', html)
+    assert heads.index("install") < heads.index("why") < heads.index("can")
+    why = words(html.partition('id="why"')[2].partition("</section>")[0])
+    assert "What this release cannot do" in why
+    assert "fails in every combination of this release" in why
+    assert "What fails" not in why
+    assert "Result:" not in why
 
 
 def test_one_form_of_the_commands_is_open_and_the_others_are_one_step_away(cell: str) -> None:
