@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from packaging.utils import canonicalize_name
 
+from compat.advise.lifted import with_locks
 from compat.declare.capabilities import Described, helper_ids, kept_described
 from compat.declare.load import Declared, load
 from compat.declare.matrix import Matrix
@@ -339,7 +340,7 @@ class Workspace:
             self.runs,
             msgspec.structs.replace(self.context, day=day),
         )
-        return with_answers(known, self.asked, self.clauses)
+        return with_locks(with_answers(known, self.asked, self.clauses), self.lock)
 
     def _plan_of(self, catalogue: Catalogue) -> Iterable[Fate]:
         """The fate of every cell; that of the kept catalogue is kept, too."""

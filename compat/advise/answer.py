@@ -8,7 +8,7 @@ from functools import cached_property
 from compat.advise.compared import alternatives, trade_off
 from compat.advise.lifted import Lifted
 from compat.advise.obstruction import obstructions
-from compat.advise.proof import Ranks, TestedCombination, is_recipe_admitted, matching, proofs
+from compat.advise.proof import Ranks, TestedCombination, is_goal_met, matching, proofs
 from compat.advise.published import AsPublished, as_published
 from compat.advise.request import Request, Want, label, wanted_coordinates
 from compat.lock.lockfile import Lock
@@ -125,7 +125,7 @@ class Advisor:
         )
 
     def _changes(self, proof: TestedCombination, request: Request) -> Iterator[str]:
-        if not is_recipe_admitted(proof.cell, request):
+        if not is_goal_met(proof, request):
             yield "with changed dependency pins"
         for want in proof.unmet(request):
             version = proof.version(want.axis.name)

@@ -2,20 +2,50 @@
 keep, and why.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
+from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import NOTHING, Rule
 from compat.declare.parsing import minor_series
+from compat.errors import DeclarationError
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.requirements import Asked, named
+from compat.results.snapshot import Entry, Snapshot
 from compat.value import Value
+
+
+def with_locks(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> Snapshot:
+    """Return the snapshot with the relaxed cells marked whose lock keeps every published
+    requirement; a lock that cannot be read marks none.
+    """
+
+    def is_unchanged(entry: Entry) -> bool:
+        is_asked = entry.cell.recipe == "relaxed" and entry.planned
+        if not is_asked or entry.lock_digest is None:
+            return False
+        try:
+            lock = lock_of(entry.cell.id)
+        except DeclarationError:
+            return False
+        if lock is None or lock.inputs.injected_pin is None:
+            return False
+        return not lifted(known.feasibility, entry.cell, lock)
+
+    unchanged = {entry.cell.id for entry in known.known if is_unchanged(entry)}
+    if not unchanged:
+        return known
+    entries = (
+        replace(entry, is_unchanged=True) if entry.cell.id in unchanged else entry
+        for entry in known.entries
+    )
+    return Snapshot(known.ask, known.catalogue, entries, known.present, known.plain)
 
 
 class Lifted(Value, frozen=True):

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from packaging.version import Version
 
-from compat.advise.proof import TestedCombination, is_current, is_recipe_admitted, positions
+from compat.advise.proof import TestedCombination, is_current, is_goal_met, positions
 from compat.advise.request import Request, label, wanted_coordinates
 from compat.plan.cell import Cell
 from compat.plan.obstacle import Obstacle
@@ -81,7 +81,7 @@ def _failure(
             return "worked, but has no lock that could be installed"
         if proof is None or not is_current(entry):
             return "worked on another lock than it has now, and was not run since"
-        pins = () if is_recipe_admitted(proof.cell, request) else ("with changed dependency pins",)
+        pins = () if is_goal_met(proof, request) else ("with changed dependency pins",)
         differs = (*pins, *_lacking(verdict, request), *_other_versions(proof, request))
         return f"{verdict_clause(verdict)}, but {', '.join(differs)}"
     issue = snapshot.explained(entry)
@@ -137,7 +137,7 @@ def _of_nobody(matching: Sequence[Entry], request: Request) -> Iterator[str]:
         for entry in matching
         if entry.verdict.kind == "unknown"
         and not entry.counted
-        and is_recipe_admitted(entry.cell, request)
+        and (request.goal != "published" or entry.cell.recipe != "relaxed")
     ]
     if untested:
         many = (

@@ -80,8 +80,8 @@ class TestedCombination(Value, frozen=True):
 
     @property
     def is_published(self) -> bool:
-        """Whether nothing was lifted: the recipe asks as published."""
-        return self.cell.recipe != "relaxed"
+        """Whether nothing was lifted: all that the release publishes is kept."""
+        return not self.lifted
 
     def version(self, axis: str) -> Version:
         """Return what the lock installs on an axis."""
@@ -195,7 +195,7 @@ class Ranks:
         unmet = proof.unmet(request)
         steps = sum(self._steps(proof, want.axis.name, asked[want.axis.name]) for want in unmet)
         return (
-            int(not is_recipe_admitted(proof.cell, request)),
+            int(not is_goal_met(proof, request)),
             len(proof.lacking(request)),
             len(unmet),
             steps,
@@ -277,9 +277,7 @@ def _proofs(snapshot: Snapshot, locks: Mapping[str, Lock]) -> Iterator[TestedCom
 def matching(proofs: Iterable[TestedCombination], request: Request) -> list[TestedCombination]:
     """Return the proofs that meet a request; each pair of versions is held against a want once."""
     tested_combinations = [
-        proof
-        for proof in proofs
-        if is_recipe_admitted(proof.cell, request) and not proof.lacking(request)
+        proof for proof in proofs if is_goal_met(proof, request) and not proof.lacking(request)
     ]
     for want in request.wants:
         met = cache(partial(_meets, want))
@@ -291,9 +289,11 @@ def matching(proofs: Iterable[TestedCombination], request: Request) -> list[Test
     return tested_combinations
 
 
-def is_recipe_admitted(cell: Cell, request: Request) -> bool:
-    """Return whether the goal of a request admits the recipe of a cell."""
-    return request.goal != "published" or cell.recipe != "relaxed"
+def is_goal_met(proof: TestedCombination, request: Request) -> bool:
+    """Return whether the goal of a request admits a combination: `published` takes none whose lock
+    changes what is published.
+    """
+    return request.goal != "published" or proof.is_published
 
 
 def is_current(entry: Entry) -> bool:

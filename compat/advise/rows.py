@@ -2,11 +2,11 @@
 would.
 
 A request that names coordinates and capabilities is answered so: keep the rows whose `at` is as
-asked and whose `lacks` names no needed capability; for the goal `published` only those whose recipe
-is not `relaxed`. Of these take the first by (`tier`, or 0 where a capability was needed or the goal
+asked and whose `lacks` names no needed capability; for the goal `published` only those whose
+`changed` is 0. Of these take the first by (`tier`, or 0 where a capability was needed or the goal
 is `closest`; `rank` of the goal). Where no row is left, the nearest is the first by (1 where
-`published` admits no such recipe; needs lacking; axes not as asked; coordinates off, all axes
-together; that order).
+`published` does not admit it; needs lacking; axes not as asked; coordinates off, all axes together;
+that order).
 """
 
 import datetime

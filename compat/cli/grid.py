@@ -20,6 +20,7 @@ from compat.site.wording import count
 # What stands for a sign where the terminal's encoding does not have it, by its name in the table.
 _ASCII: dict[str, str] = {
     "works": "+",
+    "dated": "+d",
     "decayed": "d",
     "relaxed": "+c",
     "partial": "%",

@@ -16,7 +16,7 @@ from compat.run.outcome import (
     is_suite_fault,
     parse_outcome,
 )
-from compat.site.wording import listed, place_words, reason_words
+from compat.site.wording import UNCHANGED_WORDS, listed, place_words, reason_words
 from compat.workspace import Workspace
 
 # Up to so many places have a sentence each; more are counted.
@@ -102,7 +102,7 @@ class _Answers:
         facts = self.workspace.known_places.feasibility
         packages = [name for change in lifted(facts, entry.cell, lock) for name in change.packages]
         if not packages:
-            return "with changed dependency pins"
+            return UNCHANGED_WORDS
         return f"when the requirements on {listed(list(dict.fromkeys(packages)), 4)} are changed"
 
 

@@ -74,7 +74,7 @@ def _preference(entry: Entry) -> tuple[int, int, int, int, int, tuple[Version, .
         -_KIND_RANK[kind],
         int(entry.verdict.evidence != "smoke"),
         0 if kind == "works" else working,
-        -_RECIPE_RANK[entry.cell.recipe],
+        -_RECIPE_RANK[entry.recipe],
         working,
         newest_versions(entry),
     )

@@ -13,7 +13,7 @@ from packaging.version import Version
 from compat.declare.load import Declared
 from compat.declare.matrix import KnownIssue
 from compat.index.release import Catalogue
-from compat.plan.cell import Cell, readable_cell
+from compat.plan.cell import Cell, Recipe, readable_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.kept_plan import PlannedFates
 from compat.plan.obstacle import Obstacle
@@ -36,8 +36,8 @@ class Entry(StrictValue, frozen=True, kw_only=True):
     `lock_digest` is None when it has no lock now.
 
     `history` is what they come to on the snapshot's day. `refusal` is what a resolver says against
-    a fresh cell. `planned` is false for a cell that has
-    records but no longer stands in the plan.
+    a fresh cell. `planned` is false for a cell that has records but no longer stands in the plan.
+    `is_unchanged` says of a relaxed cell that its lock keeps every published requirement.
     """
 
     cell: Cell
@@ -48,6 +48,14 @@ class Entry(StrictValue, frozen=True, kw_only=True):
     history: History = History()
     refusal: KnownRefusal | None = None
     planned: bool = True
+    is_unchanged: bool = False
+
+    @property
+    def recipe(self) -> Recipe:
+        """How its packages came to be chosen: a relaxed cell in which nothing had to give way is a
+        dated one.
+        """
+        return "dated" if self.is_unchanged else self.cell.recipe
 
     @property
     def counted(self) -> tuple[Counted, ...]:

@@ -5,11 +5,12 @@ line have no others.
 from compat.results.verdict import Verdict
 from compat.run.outcome import Failed
 
-# Names tell some states more exactly than the verdict does: nothing could be installed; a package
-# that was not asked about is in the way of an answer; the release's own metadata admits what nobody
-# tested.
+# Names tell some states more exactly than the verdict does: a plain install of today is not known
+# to work beside packages of the release's time; nothing could be installed; a package that was not
+# asked about is in the way of an answer; the release's own metadata admits what nobody tested.
 _WORDS = {
     "works": "works",
+    "dated": "works with packages of its time",
     "decayed": "works only with packages of its time",
     "relaxed": "works with changed dependency pins",
     "partial": "partly works",
@@ -22,9 +23,13 @@ _WORDS = {
     "infeasible": "ruled out",
 }
 # What is too long for a badge, in short.
-_BRIEF = {"decayed": "works, old packages", "relaxed": "works, pins changed"}
+_BRIEF = {
+    "dated": "works as of its time",
+    "decayed": "works, old packages",
+    "relaxed": "works, pins changed",
+}
 # States that a run of the suite's core alone can show; their words say so wherever they stand.
-SMOKE_STATES = ("works", "decayed", "relaxed", "partial", "flaky", "broken", "refused")
+SMOKE_STATES = ("works", "dated", "decayed", "relaxed", "partial", "flaky", "broken", "refused")
 STATE_WORDS = _WORDS | {f"{name}-smoke": f"{_WORDS[name]} (smoke)" for name in SMOKE_STATES}
 BRIEF_WORDS = _BRIEF | {f"{name}-smoke": f"{word} (smoke)" for name, word in _BRIEF.items()}
 

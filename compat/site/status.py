@@ -38,6 +38,9 @@ class StatusStyle(Value, frozen=True, kw_only=True):
 _TABLE: tuple[tuple[str, State, str, str], ...] = (
     ("works", "works", "✓",
      "work together as published: a plain install does all that this release can do"),
+    ("dated", "works", "✓†",
+     "work together as published, with packages of their time; a plain install of today is not"
+     " known to work"),
     ("decayed", "decayed", "†",
      "work only with packages of their time; a plain install of today does not"),
     ("relaxed", "relaxed", "✓+",
@@ -62,6 +65,7 @@ _TABLE: tuple[tuple[str, State, str, str], ...] = (
 # The same where only the core of the suite was run, in the same order, each after its own.
 _SMOKE: dict[str, tuple[str, str]] = {
     "works": ("✓°", "install and import as published, and the core of the suite passes"),
+    "dated": ("✓†°", "pass the core of the suite as published, with packages of their time"),
     "decayed": ("†°", "pass the core of the suite, and only with packages of their time"),
     "relaxed": (
         "+°",
@@ -114,9 +118,9 @@ def cell_state(entry: Entry, siblings: Sequence[Entry] = ()) -> State:
     """Return the state of one cell; `siblings` are the entries of its place, by which a dated one
     is decayed.
     """
-    if entry.verdict.kind == "works" and entry.cell.recipe == "relaxed":
+    if entry.verdict.kind == "works" and entry.recipe == "relaxed":
         return "relaxed"
-    if entry.verdict.kind == "works" and entry.cell.recipe == "dated":
+    if entry.verdict.kind == "works" and entry.recipe == "dated":
         fresh = _fresh(siblings)
         return (
             "decayed"
@@ -129,6 +133,8 @@ def cell_state(entry: Entry, siblings: Sequence[Entry] = ()) -> State:
 def style_of(entry: Entry, siblings: Sequence[Entry] = ()) -> StatusStyle:
     """Return how one cell is shown."""
     state = cell_state(entry, siblings)
+    if state == "works" and entry.recipe == "dated" and not _is_proven_today(siblings):
+        return STYLES[by_evidence("dated", entry.verdict)]
     if state == "broken" and is_refused(entry.verdict):
         return STYLES[by_evidence("refused", entry.verdict)]
     if state == "unknown" and entry.verdict.latest is not None:
@@ -159,6 +165,11 @@ def is_admitted(entries: Iterable[Entry]) -> bool:
         and (entry.refusal is None or is_spurious(entry.refusal.outcome))
         for entry in entries
     )
+
+
+def _is_proven_today(siblings: Iterable[Entry]) -> bool:
+    fresh = _fresh(siblings)
+    return fresh is not None and fresh.verdict.kind == "works"
 
 
 def _fresh(entries: Iterable[Entry]) -> Entry | None:

@@ -53,6 +53,6 @@ def _token(entry: Entry) -> str:
         for run in entry.runs
     ]
     content = msgspec.msgpack.encode(
-        (entry.lock_digest, entry.verdict, entry.obstacle, runs), enc_hook=str
+        (entry.lock_digest, entry.recipe, entry.verdict, entry.obstacle, runs), enc_hook=str
     )
     return hashlib.sha256(content).hexdigest()

@@ -21,6 +21,7 @@ RECIPE_WORDS: dict[Recipe, str] = {
     "dated": "as published, when it was new",
     "relaxed": "with changed dependency pins",
 }
+UNCHANGED_WORDS = "as published: no dependency pin had to change"
 _STAGES: dict[Stage, str] = {
     "plan": "It is ruled out before anything runs",
     "lock": "No set of packages satisfies it",

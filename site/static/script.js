@@ -133,7 +133,7 @@
     return 0;
   };
   const order = (row, asked) => [asked.need.length === 0 && asked.goal !== "closest" ? row.tier : 0, row.rank[asked.goal]];
-  const admitted = (row, asked) => asked.goal !== "published" || row.recipe !== "relaxed";
+  const admitted = (row, asked) => asked.goal !== "published" || row.changed === 0;
   const lacking = (row, asked, table) => asked.need.filter((need) => {
     const number = table.capabilities.indexOf(need);
     return number < 0 || row.lacks.includes(number);

@@ -447,7 +447,7 @@ def _by_table(table: AdviceTable, request: Request) -> str | None:
         )
         lacking = sum(need in lacks or need not in table.capabilities for need in request.needs)
         partly = 0 if request.needs or request.goal == "closest" else row.tier
-        refused = request.goal == "published" and row.recipe == "relaxed"
+        refused = request.goal == "published" and row.changed > 0
         return int(refused), lacking, len(off), steps, partly, getattr(row.rank, request.goal)
 
     return min(table.rows, key=order).id if table.rows else None

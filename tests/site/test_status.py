@@ -4,7 +4,8 @@ from support.editions import edition
 from support.known import Shelf, lock_of, ran
 from support.printed import every_state
 
-from compat.site.status import STATES, STYLES, StatusStyle, place_style
+from compat.site.pages.place_view import recipe_words
+from compat.site.status import STATES, STYLES, StatusStyle, place_style, style_of
 
 PLACE = "py3.8-dep1-demo1.0"
 
@@ -29,8 +30,23 @@ def test_what_worked_when_new_and_is_refused_today_works_with_packages_of_its_ti
     assert style(ran(lock_of(f"{PLACE}+dated")), refused) == STYLES["decayed"]
 
 
-def test_what_worked_when_new_and_was_not_tried_today_works() -> None:
-    assert style(ran(lock_of(f"{PLACE}+dated"))) == STYLES["works"]
+def test_what_worked_when_new_and_was_not_tried_today_claims_nothing_of_today() -> None:
+    assert style(ran(lock_of(f"{PLACE}+dated"))) == STYLES["dated"]
+    assert "a plain install of today is not known to work" in STYLES["dated"].sentence
+
+
+def test_a_relaxed_cell_in_which_nothing_gave_way_is_not_called_changed() -> None:
+    place = "py3.8-dep2-demo1.0"
+    kept = lock_of(f"{place}+relaxed", dep="1.0")
+    (report,) = edition(Shelf([ran(kept)], [kept])).reports
+    (entry,) = [entry for entry in report.snapshot.known if entry.is_tested]
+    assert entry.is_unchanged
+    assert style_of(entry, report.places[place]) == STYLES["decayed"]
+    assert style_of(entry) == STYLES["dated"]
+    assert "pin had to change" in recipe_words(entry)
+    lifted = lock_of("py3.8-dep2-demo2.0+relaxed", install_as_python="3.9.18")
+    (report,) = edition(Shelf([ran(lifted)], [lifted])).reports
+    assert place_style(report.places["py3.8-dep2-demo2.0"]) == STYLES["relaxed"]
 
 
 def test_only_the_relaxed_recipe_works() -> None:

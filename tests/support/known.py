@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from packaging.version import Version
 
 from compat import files
+from compat.advise.lifted import with_locks
 from compat.declare.load import Declared
 from compat.declare.policy import Policy
 from compat.index.kept import encode_catalogue
@@ -100,7 +101,7 @@ class Shelf:
         present = EvaluationContext(suite_digest=SUITE, day=day, helpers=self.helpers)
         declared = Declared(matrix=matrix, policy=self.policy)
         known = snapshot(declared, CATALOGUE, FATES, digests, self._records, present)
-        return with_answers(known, self.plain)
+        return with_locks(with_answers(known, self.plain), self.locks.get)
 
 
 def lock_of(cell: str, install_as_python: str = "", **pins: str) -> Lock:

@@ -28,7 +28,9 @@ def every_state() -> Shelf:
         "broken": "py3.8-dep2-demo2.0+relaxed",
     }
     locks = {state: lock_of(cell) for state, cell in names.items()}
-    locks["broken"] = lock_of(names["broken"], pytest="7.1", spare="1.0")
+    locks["broken"] = lock_of(
+        names["broken"], install_as_python="3.9.18", pytest="7.1", spare="1.0"
+    )
     failed = "test-fail:assertion(mean)"
     records = [
         ran(locks["works"]),

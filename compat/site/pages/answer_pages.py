@@ -15,11 +15,12 @@ from compat.site.pages.advice_view import (
     version_links,
 )
 from compat.site.pages.page import Page
+from compat.site.pages.place_view import recipe_words
 from compat.site.pages.question_view import QuestionForm, question
 from compat.site.pages.version_view import version_axes, version_page
 from compat.site.paths import cell_page, page
 from compat.site.tokens import Tokens
-from compat.site.wording import RECIPE_WORDS, place_words
+from compat.site.wording import place_words
 
 
 def answer_pages(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
@@ -55,11 +56,12 @@ def answer_pages(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iter
             view=partial(answer_page, edition, report, pair),
         )
     for combination in report.advisor.proofs:
+        entry = report.snapshot.by_id[combination.id]
         words = place_words(combination.cell, report.snapshot.matrix)
         yield of(
             path=page(report.name, "advise", combination.cell.id),
             title=f"Install {words}",
-            about=f"The commands that install {words}, {RECIPE_WORDS[combination.cell.recipe]}.",
+            about=f"The commands that install {words}, {recipe_words(entry)}.",
             view=partial(tested_page, edition, report, combination),
             canonical=cell_page(combination.cell),
         )

@@ -133,7 +133,7 @@ def cell_view(
     return CellView(
         id=cell.id,
         place=place_words(cell, matrix),
-        recipe="" if style.state in NAMES_RECIPE else recipe_words(cell),
+        recipe="" if style.state in NAMES_RECIPE else recipe_words(entry),
         style=style,
         symbol=symbol,
         stale=verdict.stale,
@@ -263,7 +263,7 @@ def _failure(
 def _named(entry: Entry, words: str) -> NeighbourLink:
     symbol, style = cell_symbol(entry)
     return NeighbourLink(
-        label=f"{words}, {recipe_words(entry.cell)}",
+        label=f"{words}, {recipe_words(entry)}",
         style=style,
         symbol=symbol,
         path=entry_page(entry),
@@ -275,7 +275,7 @@ def _beside(entry: Entry, siblings: tuple[Entry, ...]) -> NeighbourLink:
     if style.state == "unknown":
         style = STYLES["unknown"]
     return NeighbourLink(
-        label=recipe_words(entry.cell),
+        label=recipe_words(entry),
         style=style,
         symbol=cell_symbol(entry, siblings)[0],
         path=entry_page(entry),

@@ -128,7 +128,7 @@ def _news(report: MatrixReport, event: Event) -> News:
         style=style,
         before=before.word if event.before.kind not in ("unknown", kind) else "",
         place=place_words(cell, report.snapshot.matrix),
-        recipe="" if style.state in NAMES_RECIPE else recipe_words(cell),
+        recipe="" if style.state in NAMES_RECIPE else recipe_words(event.entry),
         path=cell_page(cell),
         why=why,
         moment=event.moment,

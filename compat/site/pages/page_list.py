@@ -285,7 +285,7 @@ def _cell(
     return Page(
         path=cell_page(cell),
         template="cell.html",
-        title=f"{place}: {style_of(entry).word}",
+        title=f"{place}: {style_of(entry, report.places[place_of(cell)]).word}",
         about=(
             f"Does {place} work? What was installed, what passed, what failed, and how to"
             " reproduce it."

@@ -174,7 +174,7 @@ class Pairs:
             version=version,
             release_path=page(self.report.name, "release", version),
             place=", ".join(
-                (place_words(entry.cell, self.report.snapshot.matrix), recipe_words(entry.cell))
+                (place_words(entry.cell, self.report.snapshot.matrix), recipe_words(entry))
             ),
             path=cell_page(entry.cell),
         )

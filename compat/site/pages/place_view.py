@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 
 from compat.declare.matrix import Matrix
-from compat.plan.cell import Cell
 from compat.results.representative import representative
 from compat.results.snapshot import Entry
 from compat.site.paths import cell_page
 from compat.site.status import STALE, StatusStyle, place_style, style_of
-from compat.site.wording import RECIPE_WORDS, day, listed, place_words, python_of
+from compat.site.wording import RECIPE_WORDS, UNCHANGED_WORDS, day, listed, place_words, python_of
 from compat.value import Value
 
 
@@ -74,9 +73,9 @@ def cell_symbol(entry: Entry, siblings: Sequence[Entry] = ()) -> tuple[str, Stat
     return style.symbol + (STALE[0] if entry.verdict.stale else ""), style
 
 
-def recipe_words(cell: Cell) -> str:
-    """Return what a cell's recipe is called."""
-    return RECIPE_WORDS[cell.recipe]
+def recipe_words(entry: Entry) -> str:
+    """Return what a cell's recipe is called, and where it had nothing to change that it had not."""
+    return UNCHANGED_WORDS if entry.is_unchanged else RECIPE_WORDS[entry.cell.recipe]
 
 
 def _sentence(spoken: Entry, style: StatusStyle, matrix: Matrix, pythons: Sequence[str]) -> str:
@@ -85,8 +84,6 @@ def _sentence(spoken: Entry, style: StatusStyle, matrix: Matrix, pythons: Sequen
         where = where.removesuffix(str(python_of(spoken.cell, matrix))) + listed(pythons)
     verdict = spoken.verdict
     tested = f", tested {day(verdict.latest)}" if verdict.latest is not None else ""
-    recipe = (
-        f", {recipe_words(spoken.cell)}" if style.state in ("partial", "broken", "flaky") else ""
-    )
+    recipe = f", {recipe_words(spoken)}" if style.state in ("partial", "broken", "flaky") else ""
     old = f" ({STALE[1]})" if verdict.stale else ""
     return f"{where}: {style.word}{recipe}{tested}{old}"
