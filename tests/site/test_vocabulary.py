@@ -19,6 +19,7 @@ from compat.results.snapshot import Entry
 from compat.results.state_words import BRIEF_WORDS, STATE_WORDS
 from compat.site.edition import Edition, place_of
 from compat.site.exports.badges import matrix_badges
+from compat.site.pages.page import LONGEST_TITLE, titled
 from compat.site.paths import address, cell_page
 from compat.site.status import style_of, style_then
 from compat.site.wording import month, plain_dates
@@ -202,3 +203,17 @@ def test_data_call_a_state_by_its_word_too(of: Edition, content: dict[str, str])
         if path.startswith("api/") and path.endswith(".json"):
             for sentence in sentences(json.loads(text)):
                 assert "broken" not in sentence or REFUSED not in sentence, f"{path}: {sentence}"
+
+
+def test_titles_are_shown_whole_and_no_line_ends_in_spaces(
+    content: dict[str, str], moving: dict[str, str]
+) -> None:
+    for path, text in (*content.items(), *moving.items()):
+        if path.endswith(".html"):
+            assert not re.findall(r"[ \t]+$", text, re.MULTILINE), path
+            title = re.search(r"<title>(.*?)</title>", text)
+            assert title is None or len(unescape(title[1])) <= LONGEST_TITLE
+    place = "a library of a long name 0.87.0 with another 2.1 on Python 3.11"
+    assert titled(f"{place}: works", place) == f"{place}: works"
+    assert titled(f"{place}: no answer yet", place) == place
+    assert titled("x" * 99) == "x" * 69 + "…"

@@ -14,7 +14,7 @@ from compat.site.pages.advice_view import (
     tested_page,
     version_links,
 )
-from compat.site.pages.page import Page
+from compat.site.pages.page import Page, titled
 from compat.site.pages.place_view import recipe_words
 from compat.site.pages.question_view import QuestionForm, question
 from compat.site.pages.version_view import version_axes, version_page
@@ -51,7 +51,7 @@ def answer_pages(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iter
         words = " and ".join(words for words, _ in version_links(report, pair))
         yield of(
             path=answer_path(report, pair),
-            title=f"What to install for {title} with {words}",
+            title=titled(f"What to install for {title} with {words}", f"{title} with {words}"),
             about=f"What works with {words}, with the commands.",
             view=partial(answer_page, edition, report, pair),
         )
@@ -60,7 +60,7 @@ def answer_pages(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iter
         words = place_words(combination.cell, report.snapshot.matrix)
         yield of(
             path=page(report.name, "advise", combination.cell.id),
-            title=f"Install {words}",
+            title=titled(f"Install {words}", words),
             about=f"The commands that install {words}, {recipe_words(entry)}.",
             view=partial(tested_page, edition, report, combination),
             canonical=cell_page(combination.cell),

@@ -5,7 +5,11 @@ from typing import Any
 
 from compat.site.pages.problem_report import ProblemReport
 from compat.site.tokens import digest
+from compat.site.wording import cut_text
 from compat.value import Value
+
+# Longer ones are cut in lists of results; html-validate's rule long-title asks for the same.
+LONGEST_TITLE = 70
 
 
 class Page(Value, frozen=True, kw_only=True):
@@ -28,6 +32,13 @@ class Page(Value, frozen=True, kw_only=True):
     section: str = ""
     canonical: str = ""
     problem: ProblemReport | None = None
+
+
+def titled(*forms: str) -> str:
+    """Return the first form that a tab or a list of results shows whole, else the last one, cut."""
+    return next(
+        (form for form in forms if len(form) <= LONGEST_TITLE), cut_text(forms[-1], LONGEST_TITLE)
+    )
 
 
 def alias(path: str, target: str) -> Page:

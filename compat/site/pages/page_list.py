@@ -23,7 +23,7 @@ from compat.site.pages.charts_view import charts
 from compat.site.pages.grid_view import choices, grid, main_python
 from compat.site.pages.home_view import home
 from compat.site.pages.neighbours import Neighbours
-from compat.site.pages.page import Page, alias
+from compat.site.pages.page import Page, alias, titled
 from compat.site.pages.pair_view import Pairs
 from compat.site.pages.plain_view import plain_page
 from compat.site.pages.policy_view import (
@@ -178,7 +178,7 @@ def _capabilities(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
         yield Page(
             path=page(report.name, "cap", name),
             template="capability.html",
-            title=f"{words}: since when, in {title}",
+            title=titled(f"{words}: since when, in {title}", f"{words}: since when"),
             about=f"In which releases of {title} this works: {words}.",
             view=partial(capability_view, report, name, pairs.links(name)),
             inputs=tokens.all,
@@ -194,10 +194,11 @@ def _capabilities(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
 def _pairs(report: MatrixReport, pairs: Pairs, tokens: Tokens) -> Iterator[Page]:
     title = report.snapshot.matrix.title
     for first, second in pairs.all:
+        both = f"“{pairs.title(first)}” and “{pairs.title(second)}”"
         yield Page(
             path=pairs.path(first, second),
             template="pair.html",
-            title=f"“{pairs.title(first)}” and “{pairs.title(second)}”: do both work?",
+            title=titled(f"{both}: do both work?", both),
             about=f"In which releases of {title} both work, only one of them, or none.",
             view=partial(pairs.view, first, second),
             inputs=digest(tokens.of(), pairs.inputs(first, second)),
@@ -282,10 +283,11 @@ def _cell(
         neighbours.greener(entry) if entry.verdict.kind in ("broken", "partial", "flaky") else None
     )
     place = place_words(cell, report.snapshot.matrix)
+    style = style_of(entry, report.places[place_of(cell)])
     return Page(
         path=cell_page(cell),
         template="cell.html",
-        title=f"{place}: {style_of(entry, report.places[place_of(cell)]).word}",
+        title=titled(f"{place}: {style.word}", f"{place}: {style.brief}", place),
         about=(
             f"Does {place} work? What was installed, what passed, what failed, and how to"
             " reproduce it."

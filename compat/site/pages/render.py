@@ -18,7 +18,7 @@ from markupsafe import Markup
 from compat.site import paths, status, wording
 from compat.site.edition import Edition, Made, SiteFile
 from compat.site.pages.menu import menu_of
-from compat.site.pages.page import Page
+from compat.site.pages.page import Page, titled
 from compat.site.pages.page_list import pages
 from compat.site.pages.problem_report import problem_link
 from compat.site.tokens import digest
@@ -224,9 +224,16 @@ def _day(value: datetime.date | datetime.datetime) -> str:
     return wording.day(value.date() if isinstance(value, datetime.datetime) else value)
 
 
+def _lines(text: str) -> str:
+    """The text of a `pre`, without spaces at the ends of its lines: nobody sees them."""
+    return "\n".join(line.rstrip() for line in text.split("\n"))
+
+
 _FILTERS = {
     "to": _to,
     "dates": wording.plain_dates,
+    "titled": titled,
+    "lines": _lines,
     "day": _day,
     "seconds": wording.seconds,
     "count": wording.count,
