@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from support.one_truth import differences
 from support.printed import broken_links
 
 from compat.cli import publish
@@ -42,6 +43,13 @@ def test_no_link_is_broken(site: Path) -> None:
         if path.is_file()
     }
     assert broken_links(content, [path for path in content if path.endswith(".html")]) == []
+
+
+@pytest.mark.parametrize(("matrix", "least"), [("tff", 2000), ("pip-tools", 200)])
+def test_no_two_files_of_a_matrix_disagree(site: Path, matrix: str, least: int) -> None:
+    compared, different = differences(site / "public", matrix)
+    assert different == []
+    assert compared > least
 
 
 def test_search_engines_are_told_of_every_canonical_address_and_no_other(site: Path) -> None:

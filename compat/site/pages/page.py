@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from markupsafe import escape
+
 from compat.site.pages.problem_report import ProblemReport
 from compat.site.tokens import digest
 from compat.site.wording import cut_text
@@ -36,9 +38,12 @@ class Page(Value, frozen=True, kw_only=True):
 
 def titled(*forms: str) -> str:
     """Return the first form that a tab or a list of results shows whole, else the last one, cut."""
-    return next(
-        (form for form in forms if len(form) <= LONGEST_TITLE), cut_text(forms[-1], LONGEST_TITLE)
-    )
+    whole = next((form for form in forms if len(escape(form)) <= LONGEST_TITLE), None)
+    if whole is not None:
+        return whole
+    # An apostrophe is five characters of HTML, and those are what is counted.
+    spare = len(escape(forms[-1])) - len(forms[-1])
+    return cut_text(forms[-1], LONGEST_TITLE - spare)
 
 
 def alias(path: str, target: str) -> Page:

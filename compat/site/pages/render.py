@@ -138,11 +138,11 @@ def printable(value: Any) -> Any:
 def html_of_markdown(text: str) -> Markup:
     """Return a text of ours as HTML; what styles like HTML in it stays text."""
     rendered = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
-    first, *rest = rendered.replace("</table>", "</table></div>").split("<table>")
+    first, *rest = rendered.replace("</table>", "</table></section>").split("<table>")
     # Each region of a page needs a name of its own.
     # https://dequeuniversity.com/rules/axe/4.10/landmark-unique
     tables = (
-        f'<div class="scroll" role="region" aria-label="Table {number}" tabindex="0"><table>{part}'
+        f'<section class="scroll" aria-label="Table {number}" tabindex="0"><table>{part}'
         for number, part in enumerate(rest, start=1)
     )
     return Markup("".join((first, *tables)))
@@ -159,7 +159,8 @@ def documentation_html(text: str, path: str) -> Markup:
 
     # Long lines scroll inside their block, and what scrolls must be reachable by keyboard.
     # https://dequeuniversity.com/rules/axe/4.10/scrollable-region-focusable
-    rendered = html_of_markdown(text).replace("<pre>", '<pre tabindex="0">')
+    # A Markup would escape what is put in.
+    rendered = str(html_of_markdown(text)).replace("<pre>", '<pre tabindex="0">')
     return Markup(_BETWEEN_FILES.sub(address, rendered))
 
 

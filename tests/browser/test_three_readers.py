@@ -1,0 +1,96 @@
+"""A student, an engineer and a reader of a release on a phone: how many clicks and words it takes
+until they have their answer. The maintainer's are in test_maintainer.py.
+"""
+
+import pytest
+from conftest import Open
+from playwright.sync_api import Page
+
+PHONE = {"width": 360, "height": 740}
+MOST_CLICKS, MOST_WORDS = 2, 150
+
+
+class Reader:
+    """Counts what is clicked or chosen, and the words from the heading to the end of an answer."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.clicks = 0
+
+    def choose(self, name: str, value: str) -> None:
+        """Choose from a list, which is answered in place."""
+        self.clicks += 1
+        self.page.locator(f"select[name={name}]").select_option(value)
+        self.page.locator("[data-spoken]:not(:empty)").wait_for()
+
+    def follow(self, name: str) -> None:
+        """Follow a link."""
+        self.clicks += 1
+        self.page.get_by_role("link", name=name, exact=True).first.click()
+
+    def words(self, last: str) -> int:
+        """How many words there are from the first of the content to the end of an element."""
+        read = self.page.evaluate(
+            """(last) => {
+              const range = document.createRange();
+              range.setStartBefore(document.querySelector("main h1"));
+              range.setEndAfter(document.querySelector(last));
+              const seen = document.createElement("div");
+              const unread = "[hidden], select, details:not([open]) > :not(summary), .unseen";
+              seen.append(range.cloneContents());
+              seen.querySelectorAll(unread).forEach((part) => part.remove());
+              return seen.textContent;
+            }""",
+            last,
+        )
+        return len(read.split())
+
+
+@pytest.mark.parametrize(
+    ("choices", "command"),
+    [
+        ({"python": "3.10"}, "uv venv --python 3.10"),
+        ({"tf": "2.9"}, "uv pip install"),
+        ({"python": "3.9", "tf": "2.10"}, "uv venv --python 3.9"),
+    ],
+)
+def test_a_command_is_reached_within_two_choices_and_150_words(
+    window: Open, real: str, choices: dict[str, str], command: str
+) -> None:
+    page = window(real, viewport=PHONE).visit("")
+    reader = Reader(page)
+    for name, value in choices.items():
+        reader.choose(name, value)
+    shown = page.locator("[data-answer] pre.command").first
+    assert command in shown.inner_text()
+    assert reader.clicks <= MOST_CLICKS
+    words = reader.words("[data-answer] pre.command")
+    print(choices, reader.clicks, "clicks", words, "words")
+    assert words <= MOST_WORDS
+
+
+def test_the_failed_command_is_answered_within_two_clicks_and_150_words(
+    window: Open, real: str
+) -> None:
+    page = window(real, viewport=PHONE).visit("tff/")
+    reader = Reader(page)
+    reader.follow("Plain install")
+    page.wait_for_url("**/tff/plain/")
+    reader.follow("0.87.0 to 0.64.0") if page.get_by_role(
+        "link", name="0.87.0 to 0.64.0", exact=True
+    ).count() else reader.follow("0.64.0 to 0.87.0")
+    page.wait_for_url("**/tff/release/**")
+    told = page.locator("section[aria-labelledby=plain] li").first
+    assert "refused" in told.inner_text()
+    assert reader.clicks <= MOST_CLICKS
+    words = reader.words("section[aria-labelledby=plain] li")
+    print("plain install", reader.clicks, "clicks", words, "words")
+    assert words <= MOST_WORDS
+
+
+def test_a_release_fits_a_phone_and_opens_with_its_answer(window: Open, real: str) -> None:
+    page = window(real, viewport=PHONE).visit("tff/release/0.61.0/")
+    assert page.evaluate("document.documentElement.scrollHeight") <= 4000
+    answer = page.get_by_role("link", name="How to install it").bounding_box()
+    assert answer is not None
+    assert answer["y"] + answer["height"] <= PHONE["height"]
