@@ -78,6 +78,8 @@ def test_a_cell_that_works_begins_with_its_commands_and_ends_with_what_its_relea
 
 def test_one_form_of_the_commands_is_open_and_the_others_are_one_step_away(cell: str) -> None:
     box = cell.partition('class="commands"')[2].partition("</section>")[0]
+    # The command comes first, and then what it takes.
+    assert box.index("uv venv") < box.index("Linux x86-64")
     names = re.findall(r"<summary>([^<]*)</summary>", box)
     assert names == ["uv", "pip", "Your project", "Colab", "Docker"]
     assert len(re.findall(r'<details name="commands"', box)) == 5
