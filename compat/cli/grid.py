@@ -32,6 +32,7 @@ _ASCII: dict[str, str] = {
     "unknown": "?",
     "infeasible": "-",
     "works-smoke": "+s",
+    "dated-smoke": "+ds",
     "decayed-smoke": "ds",
     "relaxed-smoke": "cs",
     "partial-smoke": "%s",
