@@ -1,12 +1,17 @@
 """What lies between two locks: the packages that differ, and locks with some of them exchanged."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 
 import msgspec
 from packaging.version import Version
 
+from compat.errors import NoPage
+from compat.index.release import Artifact, Release
+from compat.index.source import ReleaseSource
 from compat.lock.lockfile import Inputs, Lock, Pin
-from compat.plan.requirements import Asked
+from compat.plan.platform import accepted_tags, admits, marker_values
+from compat.plan.requirements import Asked, active
 from compat.value import Value
 
 # The interpreter can differ as well; no package may be called so.
@@ -14,7 +19,7 @@ INTERPRETER = "python"
 Asks = Callable[[str, Version], tuple[Asked, ...]]
 
 
-class Move(Value, frozen=True, kw_only=True):
+class Exchange(Value, frozen=True, kw_only=True):
     """A package that differs between two locks: its version in each, None where it is missing.
 
     `brings` names the packages that only one of the locks has, and that come or go with this one.
@@ -31,8 +36,8 @@ class Move(Value, frozen=True, kw_only=True):
         return (self.package, *self.brings)
 
 
-def moves_between(good: Lock, bad: Lock, asks: Asks) -> tuple[Move, ...]:
-    """Return what differs, by name. What comes or goes is part of the move of the package that
+def exchanges_between(good: Lock, bad: Lock, asks: Asks) -> tuple[Exchange, ...]:
+    """Return what differs, by name. What comes or goes is part of the exchange of the package that
     asks for it, where one does.
     """
     before, after = _versions(good), _versions(bad)
@@ -49,7 +54,7 @@ def moves_between(good: Lock, bad: Lock, asks: Asks) -> tuple[Move, ...]:
                     carrier[asked.name] = carrier.get(name, name)
                     waiting.append(asked.name)
     return tuple(
-        Move(
+        Exchange(
             package=name,
             good=before.get(name),
             bad=after.get(name),
@@ -89,6 +94,39 @@ def repinned(base: Lock, pins: Mapping[str, Pin | None], name: str) -> Lock:
         cutoffs=(),
     )
     return msgspec.structs.replace(base, inputs=inputs, pins=listed)
+
+
+def published_asks(source: ReleaseSource, python: Version, platform: str) -> Asks:
+    """Return what tells the requirements of a release; nothing is known of one without a wheel."""
+
+    @cache
+    def asks(name: str, version: Version) -> tuple[Asked, ...]:
+        try:
+            releases = source.package(name).releases
+        except NoPage:
+            return ()
+        release = next((r for r in releases if r.version == version), None)
+        wheel = None if release is None else usable_wheel(release, python, platform)
+        if wheel is None:
+            return ()
+        return active(source.published(wheel), marker_values(python, platform))
+
+    return asks
+
+
+def usable_wheel(release: Release, python: Version, platform: str) -> Artifact | None:
+    """Return a wheel of the release that the interpreter can install; None when it has none."""
+    tags = accepted_tags(_series(python), platform)
+    return next(
+        (
+            artifact
+            for artifact in release.artifacts
+            if not tags.isdisjoint(artifact.tags)
+            and not artifact.set_aside
+            and admits(artifact.requires_python, python)
+        ),
+        None,
+    )
 
 
 def refused_by_metadata(lock: Lock, ends: Sequence[Lock], asks: Asks) -> str:

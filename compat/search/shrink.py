@@ -59,7 +59,9 @@ def culprits(
     if trials.of([]) != "works":
         because = "without any change it does not work"
         return Unblamed(because=because, trials=trials.count)
-    smallest = next((list(suspected) for suspected in first if trials.of(suspected) == "fails"), None)
+    smallest = next(
+        (list(suspected) for suspected in first if trials.of(suspected) == "fails"), None
+    )
     if smallest is None:
         suspects = list(dict.fromkeys(change for suspected in first for change in suspected))
         smallest = _bisected(suspects, [c for c in changes if c not in suspects], trials)

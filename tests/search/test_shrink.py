@@ -19,7 +19,12 @@ def breaking(*cause: str) -> Callable[[frozenset[str]], Trial]:
 
 @pytest.mark.parametrize(
     ("cause", "most"),
-    [(("p7",), 10), (("p3", "p31"), 18), (("p0", "p20", "p39"), 27), (("p1", "p2", "p3", "p4"), 32)],
+    [
+        (("p7",), 10),
+        (("p3", "p31"), 18),
+        (("p0", "p20", "p39"), 27),
+        (("p1", "p2", "p3", "p4"), 32),
+    ],
 )
 def test_the_smallest_set_is_found_and_verified_both_ways(
     cause: tuple[str, ...], most: int
@@ -89,9 +94,7 @@ def test_mixes_that_say_nothing_hide_no_culprit(seed: int) -> None:
 
 
 def test_two_causes_of_the_same_failure_are_not_called_verified() -> None:
-    blamed = culprits(
-        PACKAGES[:8], lambda changes: "fails" if changes & {"p1", "p6"} else "works"
-    )
+    blamed = culprits(PACKAGES[:8], lambda changes: "fails" if changes & {"p1", "p6"} else "works")
     assert isinstance(blamed, Culprits)
     assert blamed.changes in (("p1",), ("p6",))
     assert not blamed.is_verified
