@@ -22,7 +22,7 @@ MOST_CAUSES = 4
 
 
 class BlamedCause(Value, frozen=True, kw_only=True):
-    """Packages that bring a failure about together: mostly one.
+    """Packages that bring a failure about together: mostly one. `message` is what was raised.
 
     `is_minimal` says that without any of them the failure was seen to be gone. `is_forward` says
     that the good end with these alone exchanged fails in the same way; `is_near` that this was
@@ -31,6 +31,7 @@ class BlamedCause(Value, frozen=True, kw_only=True):
     """
 
     failure: Failed
+    message: str
     packages: tuple[BlamedPackage, ...]
     is_minimal: bool
     is_forward: bool
@@ -125,6 +126,7 @@ class _CauseSearch:
         is_whole = self._is_forward(whole, packages)
         return BlamedCause(
             failure=failure,
+            message=self.trials.message,
             packages=packages,
             is_minimal=answer.is_minimal or len(packages) == 1,
             is_forward=is_whole or self._is_forward(pair, packages),

@@ -9,6 +9,7 @@ from compat.results.record import Record
 from compat.run.outcome import PLACED, STAGES, Failed, is_spurious
 from compat.search.shrink import Trial
 
+_RAISED = re.compile(r"[\w.]+: ")
 _LINE = re.compile(r":\d+$")
 
 
@@ -21,6 +22,15 @@ def symptoms(record: Record) -> tuple[Failed, ...]:
     capabilities = (c.failed for c in record.capabilities)
     failed = (record.outcome, *(failure for failure in capabilities if failure is not None))
     return tuple(dict.fromkeys(map(_placeless, failed)))
+
+
+def message_of(record: Record, target: Failed) -> str:
+    """Return what was raised, in its own words: `Type: message`; empty where nothing was."""
+    for capability in record.capabilities:
+        if capability.failed is not None and _placeless(capability.failed) == target:
+            return capability.subject
+    first = next(iter(record.log.splitlines()), "")
+    return first if _RAISED.match(first) else ""
 
 
 def trial_of(record: Record, target: Failed, usual: Iterable[Failed]) -> Trial:

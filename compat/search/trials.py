@@ -10,7 +10,7 @@ from compat.results.record import Record
 from compat.run.outcome import Failed
 from compat.search.repetition import FIRST_RUNS, MORE_RUNS, PATIENCE, FailureRates, may_be_chance
 from compat.search.shrink import Trial
-from compat.search.symptoms import symptoms, trial_of
+from compat.search.symptoms import message_of, symptoms, trial_of
 
 # An environment that was run so often and still says now this, now that, says nothing.
 MOST_RUNS = 40
@@ -81,6 +81,15 @@ class Trials:
         if own := _own(goods, bads):
             self.target = own[0]
             self._measure(self.target)
+
+    @property
+    def message(self) -> str:
+        """What the bad end raised, in its own words; empty where nobody knows."""
+        bad, _ = self._ends[1]
+        texts = [
+            message_of(run, self.target) for run in self._laboratory.results(bad) if self.target
+        ]
+        return next((text for text in texts if text), "")
 
     def of(self, lock: Lock, what: str) -> Trial:
         """Return what a lock says of the failure; it is run as often as it takes to know."""

@@ -1,4 +1,4 @@
-"""A world of packages without files, for searches: what fails is known, and every run is counted."""
+"""A world of packages without files, for searches: what fails is known, each run is counted."""
 
 import datetime
 import random
