@@ -46,6 +46,9 @@ def api_change(old: str, new: str, modules: tuple[str, ...], text: str) -> ApiCh
     if called is not None:
         return next(_changed_calls(old, new, modules, called["name"]), None)
     for name in _candidates(text, modules):
+        # What cannot be read has lost nothing that anybody knows of.
+        if _loaded(new, name.partition(".")[0], is_whole=False) is None:
+            continue
         before = _found(old, name)
         if before is not None and _found(new, name) is None:
             return ApiChange(name=name, kind="removed", file=_file(before, old))
@@ -67,18 +70,13 @@ def _found(folder: str, name: str) -> _Found | None:
     """The object of that dotted name, found as an import would find it; None where there is
     none.
     """
-    parts = name.split(".")
-    # The module that is named deepest is read alone: whole packages take many seconds.
-    for length in range(len(parts), 0, -1):
-        module = _loaded(folder, ".".join(parts[:length]), is_whole=False)
-        if module is None:
-            continue
-        rest = parts[length:]
-        member = _member(module, rest)
-        if member is None and rest and _has_wildcard(module):
-            whole = _loaded(folder, parts[0], is_whole=True)
-            member = None if whole is None else _member(whole, parts[1:])
-        return member
+    top, *path = name.split(".")
+    # A whole package takes many seconds, and its first module often tells.
+    for is_whole in (False, True):
+        module = _loaded(folder, top, is_whole)
+        member = None if module is None else _member(module, path)
+        if member is not None:
+            return member
     return None
 
 
@@ -106,10 +104,6 @@ def _member(parent: _Found, path: list[str]) -> _Found | None:
 def _step(parent: _Found, name: str) -> _Found | None:
     member: _Found | None = parent.members.get(name)
     return member
-
-
-def _has_wildcard(module: _Found) -> bool:
-    return any(name.endswith("/*") for name in module.members)
 
 
 def _changed_calls(
@@ -157,7 +151,10 @@ def _parameters(function: griffe.Function) -> str:
 
 
 def _file(found_object: _Found, folder: str) -> str:
-    path = _guarded(lambda: str(found_object.filepath))
+    # What a module imports from another is told by the module that offers it.
+    path = _guarded(lambda: str(found_object.filepath)) or _guarded(
+        lambda: str(found_object.parent and found_object.parent.filepath)
+    )
     return "" if path is None else path.removeprefix(f"{folder}/")
 
 

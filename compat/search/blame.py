@@ -109,9 +109,10 @@ class _CauseSearch:
         """Return the packages that bring the failure about, or why they cannot be told."""
         pair = whole = LockPair(self._good, self._bad, self._laboratory, self.trials)
         first, days = [[name] for name in self._suspects(whole)], None
-        if self._is_dated(whole) and "fails" not in [whole.run(frozenset(n)) for n in first]:
+        if self._is_dated(whole) and "fails" not in map(whole.run_anyway, map(frozenset, first)):
             good, bad = self._near_days()
-            near = LockPair(good.lock, bad.lock, self._laboratory, self.trials)
+            names = f"what resolved on {good.on:%Y-%m-%d}", f"what resolved on {bad.on:%Y-%m-%d}"
+            near = LockPair(good.lock, bad.lock, self._laboratory, self.trials, names)
             answer = near.culprits([])
             if isinstance(answer, Culprits):
                 days = (good.on.date(), bad.on.date())

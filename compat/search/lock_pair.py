@@ -43,9 +43,19 @@ class BlamedPackage(Value, frozen=True, kw_only=True):
 class LockPair:
     """Two locks and the failure that the second has; asks the laboratory for what is between."""
 
-    def __init__(self, good: Lock, bad: Lock, laboratory: Laboratory, trials: Trials) -> None:
-        """Take the ends, and what says of a lock whether it has the failure."""
+    def __init__(
+        self,
+        good: Lock,
+        bad: Lock,
+        laboratory: Laboratory,
+        trials: Trials,
+        names: tuple[str, str] = ("GOOD", "BAD"),
+    ) -> None:
+        """Take the ends, what says of a lock whether it has the failure, and how the ends are
+        called.
+        """
         self.good, self.bad = good, bad
+        self._good_name, self._bad_name = names
         self._laboratory, self._trials = laboratory, trials
         exchanges = exchanges_between(good, bad, laboratory.asks)
         self.exchanges = {exchange.package: exchange for exchange in exchanges}
@@ -59,14 +69,19 @@ class LockPair:
     def run(self, changes: frozenset[str]) -> Trial:
         """Return what the good lock says with these packages as the bad one has them.
 
-        What the packages' own metadata forbids is not run: it would fail of that.
+        What the packages' own metadata forbids is not run: it would mostly fail of that.
         """
         lock = self._mixed(changes)
-        asks = self._laboratory.asks
-        if changes and refused_by_metadata(lock, (self.good, self.bad), asks):
+        ends = self.good, self.bad
+        is_known = bool(self._laboratory.results(lock))
+        if changes and not is_known and refused_by_metadata(lock, ends, self._laboratory.asks):
             self._refused.add(changes)
             return "unresolved"
-        return self._trials.of(lock, self._described(changes))
+        return self.run_anyway(changes)
+
+    def run_anyway(self, changes: frozenset[str]) -> Trial:
+        """Return the same, whatever the metadata says: it may forbid what would run."""
+        return self._trials.of(self._mixed(changes), self._described(changes))
 
     def culprits(self, first: Sequence[Sequence[str]]) -> Culprits | Unblamed:
         """Return the packages that are to blame; those in `first` are under suspicion."""
@@ -74,11 +89,8 @@ class LockPair:
         if isinstance(answer, Unblamed) or answer.is_minimal or not self._refused:
             return answer
 
-        # The metadata may forbid what would run: few are left, so the code is asked.
-        def run_anyway(changes: frozenset[str]) -> Trial:
-            return self._trials.of(self._mixed(changes), self._described(changes))
-
-        return culprits(answer.changes, run_anyway)
+        # Few are left, so the code is asked where the metadata said no.
+        return culprits(answer.changes, self.run_anyway)
 
     def broken_in(self, changes: Sequence[str], name: str) -> BlamedPackage:
         """Return between which releases a package broke, while the others of `changes` are as the
@@ -116,11 +128,11 @@ class LockPair:
     def _release_trial(self, changes: Sequence[str], name: str, version: Version) -> Probe:
         pins = {name: self.pin(name, version)}
         for base, end in (
-            (self._mixed(frozenset(changes)), "GOOD"),
+            (self._mixed(frozenset(changes)), self._good_name),
             # Where the good world cannot live with a release, the bad one may.
-            (self.bad, "BAD"),
+            (self.bad, self._bad_name),
         ):
-            others = [other for other in changes if other != name and end == "GOOD"]
+            others = [other for other in changes if other != name and base is not self.bad]
             what = f"{end} with {', '.join([f'{name} {version}', *others])}"
             trial = self._trials.of(repinned(base, pins, "blame"), what)
             if trial != "unresolved":
@@ -142,12 +154,12 @@ class LockPair:
 
     def _described(self, changes: frozenset[str]) -> str:
         if len(changes) == len(self.exchanges):
-            return "BAD"
+            return self._bad_name
         left = len(self.exchanges) - len(changes)
         if len(changes) > 1 and left <= 3:
             moved_back = [name for name in self.exchanges if name not in changes]
-            return f"BAD with {_versions(moved_back, self.exchanges, 'good')}"
-        return f"GOOD with {_versions(sorted(changes), self.exchanges, 'bad')}"
+            return f"{self._bad_name} with {_versions(moved_back, self.exchanges, 'good')}"
+        return f"{self._good_name} with {_versions(sorted(changes), self.exchanges, 'bad')}"
 
 
 def _versions(names: Sequence[str], exchanges: Mapping[str, Exchange], side: str) -> str:

@@ -15,7 +15,7 @@ from compat.value import Value
 # limit may be chance.
 STEADY: frozenset[Cause] = frozenset(
     (
-        *("missing-module", "missing-attribute", "syntax", "version-guard"),
+        *("missing-module", "missing-attribute", "syntax", "type-error", "version-guard"),
         *("binary-incompatible", "requires-python", "no-artifact", "hash-mismatch"),
     )
 )
