@@ -68,6 +68,8 @@ def blame_command(
     py3.9-tf2.8-tff0.20.0 --budget 90m; compat blame tff old.txt new.txt
     """
     seconds = float(seconds_of(budget)) if budget else None
+    if seconds == 0:
+        raise UsageError.of(f"--budget {budget!r} is not a time such as 90m or 1h30m")
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
     trouble = workspace.suite_faults()
     if trouble:

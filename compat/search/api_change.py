@@ -14,6 +14,7 @@ from compat.value import Value
 _CALLED = re.compile(
     r"(?P<name>[\w.]+)\(\) (?:got an unexpected|got multiple|missing \d|takes |got some positional)"
 )
+_QUOTED = re.compile(r"'(\w+)'")
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
 
@@ -44,7 +45,8 @@ def api_change(old: str, new: str, modules: tuple[str, ...], text: str) -> ApiCh
     """
     called = _CALLED.search(text)
     if called is not None:
-        return next(_changed_calls(old, new, modules, called["name"]), None)
+        changed = _changed_calls(old, new, modules, called["name"])
+        return next((change for change in changed if _explains(change, text)), None)
     for name in _candidates(text, modules):
         # What cannot be read has lost nothing that anybody knows of.
         if _loaded(new, name.partition(".")[0], is_whole=False) is None:
@@ -53,6 +55,14 @@ def api_change(old: str, new: str, modules: tuple[str, ...], text: str) -> ApiCh
         if before is not None and _found(new, name) is None:
             return ApiChange(name=name, kind="removed", file=_file(before, old))
     return None
+
+
+def _explains(change: ApiChange, text: str) -> bool:
+    """Whether a changed signature is the one that a TypeError speaks of, by its parameters."""
+    named = set(_QUOTED.findall(text))
+    if "unexpected keyword" in text:
+        return bool(named & set(change.lost))
+    return bool(named & set(change.new)) if "missing" in text else bool(change.lost)
 
 
 def _candidates(text: str, modules: tuple[str, ...]) -> Iterator[str]:

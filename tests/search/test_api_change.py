@@ -79,7 +79,11 @@ def test_a_changed_signature_is_named(
 
 
 @pytest.mark.parametrize(
-    "text", ["", "thing.inner.call", "other.name", "KeyError: 'x'", "thing.never.was"]
+    "text",
+    [
+        *("", "thing.inner.call", "other.name", "KeyError: 'x'", "thing.never.was"),
+        "TypeError: __init__() got an unexpected keyword argument 'other'",
+    ],
 )
 def test_what_did_not_change_or_never_was_is_not_named(
     releases: tuple[str, str], text: str
