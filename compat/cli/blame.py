@@ -8,7 +8,7 @@ import msgspec
 import typer
 
 from compat import pipeline
-from compat.cli.blame_words import Spent, closing, payload, sentences
+from compat.cli.blame_words import Changes, Spent, closing, payload, sentences
 from compat.cli.machine import cache_folder, install_variables, level_of
 from compat.cli.options import (
     ExtraIndexUrl,
@@ -67,9 +67,6 @@ def blame_command(
     Examples: compat blame tff py3.9-tf2.8-tff0.20.0+dated py3.9-tf2.8-tff0.20.0; compat blame tff
     py3.9-tf2.8-tff0.20.0 --budget 90m; compat blame tff old.txt new.txt
     """
-    seconds = float(seconds_of(budget)) if budget else None
-    if seconds == 0:
-        raise UsageError.of(f"--budget {budget!r} is not a time such as 90m or 1h30m")
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
     trouble = workspace.suite_faults()
     if trouble:
@@ -99,16 +96,11 @@ def blame_command(
         tell=note,
     )
     folder = cache_folder() / "blame" / workspace.name
-    laboratory = LockLaboratory(workspace, folder, steps, seconds)
+    laboratory = LockLaboratory(workspace, folder, steps, _seconds(budget))
     answer = pipeline.blamed(laboratory, *ends)
     changes = pipeline.changed_apis(laboratory, answer, install_variables(workspace.index))
     spent = Spent(runs=laboratory.runs, seconds=time.monotonic() - began)
-    if as_json:
-        envelope(payload(answer, changes, spent))
-    else:
-        for line in sentences(answer, changes):
-            say(line)
-        note(closing(answer, spent))
+    _print(answer, changes, spent, as_json)
     raise typer.Exit(128 + interruption.signal if interruption.signal else _exit_code(answer))
 
 
@@ -125,6 +117,22 @@ def _ends(workspace: Workspace, good: str, bad: str) -> tuple[str, str]:
                 f"{' '.join(cells)} names {count(len(named), 'cell')}", hint=named[0].id
             )
     return good, bad
+
+
+def _seconds(budget: str) -> float | None:
+    """The seconds of `--budget`; None without one."""
+    if budget and not seconds_of(budget):
+        raise UsageError.of(f"--budget {budget!r} is not a time such as 90m or 1h30m")
+    return float(seconds_of(budget)) if budget else None
+
+
+def _print(answer: Blame, changes: Changes, spent: Spent, as_json: bool) -> None:
+    if as_json:
+        envelope(payload(answer, changes, spent))
+        return
+    for line in sentences(answer, changes):
+        say(line)
+    note(closing(answer, spent))
 
 
 def _exit_code(answer: Blame) -> int:
