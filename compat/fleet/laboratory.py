@@ -130,6 +130,7 @@ class LockLaboratory:
             for record in records
             if record.lock_digest == lock.digest
             and record.suite_digest == digest
+            and record.tier == "full"
             and not is_spurious(record.outcome)
         ]
 
