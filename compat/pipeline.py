@@ -35,6 +35,7 @@ from compat.workspace import Workspace
 if TYPE_CHECKING:
     from compat.fleet.batch import BatchReporter, BatchResult, LockResult, Machine, RunOptions
     from compat.fleet.choices import CellsToRun
+    from compat.fleet.laboratory import LockLaboratory
     from compat.fleet.run_plan import PlanOptions, RunPlan
     from compat.github.pull_request import RepositoryFile
     from compat.index.source import ReleaseSource
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from compat.policy.proposal import Proposal
     from compat.results.judged import JudgedRun
     from compat.run.job import Job
+    from compat.search.api_change import ApiChange
+    from compat.search.blame import Blame
     from compat.search.learning import Lesson, RefusalLearner
     from compat.search.repair import Repairs
     from compat.site.edition import Edition
@@ -139,6 +142,33 @@ def repaired(workspace: Workspace, cell: Cell, locker: Locker, with_rules: bool)
         matrix = msgspec.structs.replace(facts.matrix, rules=())
         facts = Feasibility(matrix, facts.catalogue)
     return repairs(facts, cell, locker, workspace.source.package)
+
+
+def blamed(laboratory: LockLaboratory, good: str, bad: str) -> Blame:
+    """Run: find what makes one cell or lock fail where another works."""
+    from compat.search.blame import Blame, blame
+    from compat.search.trials import SearchStopped
+
+    try:
+        ends = laboratory.end(good), laboratory.end(bad)
+    except SearchStopped as stopped:
+        return Blame(causes=(), is_backward=False, because=str(stopped), is_finished=False)
+    laboratory.compare(*ends)
+    return blame(*ends, laboratory)
+
+
+def changed_apis(
+    laboratory: LockLaboratory, answer: Blame, variables: Iterable[tuple[str, str]]
+) -> dict[str, ApiChange]:
+    """Run: say of each package that is to blame what its sources tell of the failure, by name."""
+    changes: dict[str, ApiChange] = {}
+    for cause in answer.causes:
+        text = f"{cause.failure.thing} {cause.message}"
+        for package in cause.packages:
+            change = laboratory.api_change(package, text, dict(variables))
+            if change is not None:
+                changes[package.package] = change
+    return changes
 
 
 def asked_plain(

@@ -36,6 +36,10 @@ COMMANDS = {
         "floor",
         "Find the lowest version on an axis that works, by running as few cells as it takes.",
     ),
+    "blame": (
+        "blame",
+        "Find the package, and the release of it, that makes BAD fail where GOOD works.",
+    ),
     "repair": (
         "repair",
         "Find the smallest changes of requirements with which a cell can be locked.",

@@ -148,11 +148,15 @@ class Batch:
         self._unlocked = 0
         self._suite_faults = 0
 
-    def run(self, cells: Sequence[str]) -> BatchResult:
-        """Run the cells and return what they came to; every record is stored as it comes."""
+    def run(self, cells: Sequence[str], locks: Mapping[str, Lock] | None = None) -> BatchResult:
+        """Run the cells and return what they came to; every record is stored as it comes.
+
+        `locks` are locks under names that are no cells of the matrix.
+        """
         self._workspace.store.sweep(self._machine.clock())
         # All locks are read before anything runs, so that a damaged one stops the command at once.
-        locks = {cell: lock for cell in cells if (lock := self._workspace.lock(cell)) is not None}
+        own = {cell: lock for cell in cells if (lock := self._workspace.lock(cell)) is not None}
+        locks = own if locks is None else {**own, **locks}
         folder = self._machine.cells()
         if dead := remove_dead_folders(folder):
             self._reporter.tell(f"compat: removed {count(dead, 'folder')} of runs that were killed")

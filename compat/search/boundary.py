@@ -234,9 +234,7 @@ class _Posterior:
             merged[position + 1] += merged[position]
             merged[position] = 0.0
         logs = [
-            math.log(weight)
-            + _log_marginal(FAILS_BELOW, *below)
-            + _log_marginal(FAILS_FROM, *above)
+            math.log(weight) + log_marginal(FAILS_BELOW, *below) + log_marginal(FAILS_FROM, *above)
             if weight > 0
             else -math.inf
             for weight, below, above in zip(merged, self._below, self._from, strict=True)
@@ -260,8 +258,8 @@ class _Posterior:
         return _weighted_entropy(fail_masses) + _weighted_entropy(work_masses)
 
 
-def _log_marginal(prior: tuple[float, float], fails: int, works: int) -> float:
-    """The logarithm of the chance of a series of results whose rate has that Beta prior."""
+def log_marginal(prior: tuple[float, float], fails: int, works: int) -> float:
+    """Return the logarithm of the chance of a series of results whose rate has that Beta prior."""
     return _log_beta(prior[0] + fails, prior[1] + works) - _log_beta(*prior)
 
 

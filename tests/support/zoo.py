@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import distribution
 from pathlib import Path
@@ -168,8 +169,15 @@ def open_gates(
     return f"py{SERIES}-a1.0"
 
 
-def serve(index: FakeIndex, name: str, releases: list[tuple[str, bytes, str]]) -> None:
-    """Serve the wheels of a package: version, content and tag of each."""
+def serve(
+    index: FakeIndex,
+    name: str,
+    releases: list[tuple[str, bytes, str]],
+    days: Mapping[str, str] | None = None,
+) -> None:
+    """Serve the wheels of a package: version, content and tag of each; `days` has the day on which
+    a version came out.
+    """
     files: list[File] = []
     for version, content, tag in releases:
         filename = f"{name}-{version}-{tag}.whl"
@@ -181,7 +189,8 @@ def serve(index: FakeIndex, name: str, releases: list[tuple[str, bytes, str]]) -
         metadata = metadata.replace(b"Version: 2.0\n", f"Version: {version}\n".encode())
         index.answers(f"/files/{filename}.metadata", body(metadata, "application/octet-stream"))
         digest = hashlib.sha256(content).hexdigest()
-        files.append(File(filename, "", digest, None, "2024-01-01T00:00:00Z", metadata=True))
+        uploaded = f"{(days or {}).get(version, '2024-01-01')}T00:00:00Z"
+        files.append(File(filename, "", digest, None, uploaded, metadata=True))
     index.page(name.replace("_", "-"), in_json(files))
 
 

@@ -1,0 +1,240 @@
+"""Runs the locks of a search for blame like every other cell, and keeps what each came to."""
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+import msgspec
+from packaging.version import Version
+
+from compat.errors import NoPage, UsageError
+from compat.files import read
+from compat.fleet.batch import BatchResult, BatchSteps
+from compat.lock.lock_text import decode_lock
+from compat.lock.locker import Locker
+from compat.lock.lockfile import Lock, Pin
+from compat.lock.mixed import Asks, published_asks, usable_wheel
+from compat.results.judged import JudgedRun, record_of
+from compat.results.record import Record
+from compat.results.record_files import RecordFiles
+from compat.run.job import Job
+from compat.run.outcome import is_spurious
+from compat.run.unpacked import unpacked
+from compat.search.api_change import ApiChange, api_change
+from compat.search.lock_pair import BlamedPackage
+from compat.search.trials import SearchStopped
+from compat.workspace import Workspace
+
+# How often a lock is run anew after the network or the machine was at fault.
+RETRIES = 2
+
+
+class LabSteps(NamedTuple):
+    """What a laboratory has done elsewhere.
+
+    `run_cell` runs a cell of the matrix and records it; `run_batch` runs locks under names that are
+    no cells. `redacted` is how a record loses what is private to the machine, `clock` returns the
+    seconds since the search began, `is_stopped` says that it was interrupted, and `tell` hears what
+    is run next.
+    """
+
+    run_cell: Callable[[str], BatchResult]
+    run_batch: Callable[[BatchSteps, Mapping[str, Lock]], BatchResult]
+    locker: Callable[[], Locker]
+    redacted: Callable[[str], str]
+    clock: Callable[[], float]
+    is_stopped: Callable[[], bool]
+    tell: Callable[[str], None]
+
+
+class LockLaboratory:
+    """A Laboratory over the cells of a workspace.
+
+    A lock that is a cell's own is run and recorded as that cell; any other is kept in `folder`, by
+    its digest, with the suite that it was run with: the same search finds it there.
+    """
+
+    def __init__(
+        self, workspace: Workspace, folder: Path, steps: LabSteps, budget: float | None
+    ) -> None:
+        """Take where the probes are kept, and the seconds after which no further run begins."""
+        self._workspace = workspace
+        self._steps = steps
+        self._budget = budget
+        folder.mkdir(parents=True, exist_ok=True)
+        self._store = RecordFiles(folder)
+        self._cells: dict[str, str] = {}
+        self._releases: dict[str, tuple[Pin, ...]] = {}
+        self._asks: Asks | None = None
+        self._ends: tuple[Lock, Lock] | None = None
+        self.runs = 0
+
+    # The ends.
+
+    def end(self, name: str) -> Lock:
+        """Return the lock of a file, or of a cell, which is locked and run where it has none.
+
+        Raises UsageError for a name that is neither, and for a cell that has no lock.
+        """
+        if name.endswith(".txt"):
+            return decode_lock(read(Path(name)).decode(errors="replace"), name)
+        lock = self._workspace.lock(name)
+        if lock is None:
+            result = self._ran(lambda: self._steps.run_cell(name), name)
+            lock = self._workspace.lock(name)
+            if lock is None:
+                hint = f"compat repair {self._workspace.name} {name} says what is in the way"
+                outcome = result.outcomes.get(name, "it could not be locked")
+                raise UsageError.of(f"{name} has no lock: {outcome}", hint=hint)
+        self._cells[_key(lock)] = name
+        return lock
+
+    def compare(self, good: Lock, bad: Lock) -> None:
+        """Take both ends. Raises UsageError where no search could tell what differs."""
+        if good.digest == bad.digest and good.inputs.python == bad.inputs.python:
+            raise UsageError.of("GOOD and BAD install the same files: nothing differs")
+        if good.inputs.platform != bad.inputs.platform:
+            raise UsageError.of("GOOD and BAD are of different platforms")
+        self._ends = good, bad
+        self._asks = published_asks(self._workspace.source, bad.inputs.python, bad.inputs.platform)
+
+    # What a search asks for.
+
+    @property
+    def asks(self) -> Asks:
+        """What tells the requirements of a release."""
+        assert self._asks is not None
+        return self._asks
+
+    @property
+    def dates(self) -> tuple[datetime.datetime, datetime.datetime] | None:
+        """The moments of both ends, where the date is all that their questions differ by."""
+        assert self._ends is not None
+        good, bad = (lock.inputs for lock in self._ends)
+        since, until = good.as_of, bad.as_of or self._today()
+        alike = msgspec.structs.replace(good, cell=bad.cell, as_of=bad.as_of)
+        if since is None or since >= until or alike != bad or good.cutoffs:
+            return None
+        return since, until
+
+    def results(self, lock: Lock) -> Sequence[Record]:
+        """Return the earlier runs of a lock with the suite as it is now; none that was lost."""
+        name = self._cells.get(_key(lock))
+        records = (
+            self._store.records(_name(lock)) if name is None else self._workspace.records(name)
+        )
+        digest = self._workspace.context.suite_digest
+        return [
+            record
+            for record in records
+            if record.lock_digest == lock.digest
+            and record.suite_digest == digest
+            and record.tier == "full"
+            and not is_spurious(record.outcome)
+        ]
+
+    def run(self, lock: Lock, what: str) -> Record:
+        """Run a lock once. Raises SearchStopped where the budget is spent or no answer came."""
+        before = len(self.results(lock))
+        cell = self._cells.get(_key(lock))
+        for _ in range(1 + RETRIES):
+            self._steps.tell(f"run {self.runs + 1}: {what}")
+            if cell is None:
+                self._ran(lambda: self._run_lock(lock), what)
+            else:
+                self._ran(lambda: self._steps.run_cell(str(cell)), what)
+            records = self.results(lock)
+            if len(records) > before:
+                return records[-1]
+        raise SearchStopped(f"{what} got no answer: the network, the disk or the sandbox failed")
+
+    def lock_at(self, moment: datetime.datetime) -> Lock | None:
+        """Return the lock of the ends' question as of a moment; None where it has none."""
+        assert self._ends is not None
+        inputs = self._ends[1].inputs
+        asked = msgspec.structs.replace(inputs, as_of=moment, cell=f"{inputs.cell}-{moment:%Y%m%d}")
+        answer = self._steps.locker().lock(asked)
+        return answer if isinstance(answer, Lock) else None
+
+    def releases(self, package: str) -> Sequence[Pin]:
+        """Return the final releases of a package that can be installed here, oldest first."""
+        if package not in self._releases:
+            assert self._ends is not None
+            inputs = self._ends[1].inputs
+            try:
+                releases = self._workspace.source.package(package).releases
+            except NoPage:
+                releases = ()
+            self._releases[package] = tuple(
+                Pin(
+                    package,
+                    release.version,
+                    tuple(sorted({a.sha256 for a in release.artifacts if a.sha256})),
+                )
+                for release in releases
+                if not (release.version.is_prerelease or release.yanked)
+                and usable_wheel(release, inputs.python, inputs.platform) is not None
+            )
+        return self._releases[package]
+
+    def api_change(
+        self, package: BlamedPackage, text: str, variables: Mapping[str, str]
+    ) -> ApiChange | None:
+        """Return what a release took away that the text of a failure names, by its sources."""
+        pins = {pin.version: pin for pin in self.releases(package.package)}
+        for lock in self._ends or ():
+            pins |= {pin.version: pin for pin in lock.pins if pin.name == package.package}
+        sides = [pins[v] for v in (package.last_good, package.first_bad) if v in pins]
+        if len(sides) < 2 or self._ends is None:
+            return None
+        index, inputs = self._workspace.index, self._ends[1].inputs
+        with unpacked(sides, inputs, index, variables) as releases:
+            if len(releases) < len(sides):
+                return None
+            old, new = releases
+            return api_change(old.folder, new.folder, old.modules, text)
+
+    def _run_lock(self, lock: Lock) -> BatchResult:
+        def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
+            probe = record_of(attempts, tool=lock.tool, redacted=self._steps.redacted)
+            self._store.add(probe)
+            return probe
+
+        def never(*_: object) -> NoReturn:
+            raise AssertionError("what has a lock is not locked")
+
+        steps = BatchSteps(locking=never, record=record, record_refusal=never)
+        return self._steps.run_batch(steps, {_name(lock): lock})
+
+    def _ran(self, run: Callable[[], BatchResult], what: str) -> BatchResult:
+        if self._budget is not None and self._steps.clock() >= self._budget:
+            raise SearchStopped(f"the budget is spent before {what}")
+        result = run()
+        if self._steps.is_stopped():
+            raise SearchStopped("it was interrupted")
+        self.runs += 1
+        if result.suite_faults:
+            raise SearchStopped(f"{what} has no answer: the suite or its declaration is at fault")
+        if result.unlocked or result.lost_workers:
+            reasons = "; ".join(result.lost_workers.values()) or "it could not be run here"
+            raise SearchStopped(f"{what} has no answer: {reasons}")
+        self._workspace.refresh()
+        return result
+
+    def _today(self) -> datetime.datetime:
+        day = self._workspace.day + datetime.timedelta(days=1)
+        return datetime.datetime(day.year, day.month, day.day, tzinfo=datetime.timezone.utc)
+
+
+def _key(lock: Lock) -> str:
+    return f"{_series(lock.inputs.python)}-{lock.digest}"
+
+
+def _name(lock: Lock) -> str:
+    """The name under which the runs of a lock are kept."""
+    return f"blame-py{_series(lock.inputs.python)}-{lock.digest[:16]}"
+
+
+def _series(python: Version) -> str:
+    return f"{python.major}.{python.minor}"

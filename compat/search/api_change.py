@@ -1,0 +1,176 @@
+"""Which object of a package a release took away or changed, as its sources tell: nothing is run."""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Literal, TypeVar
+
+import griffe
+
+from compat.value import Value
+
+# `f() got an unexpected keyword argument 'x'`, `f() missing 1 required positional argument: 'x'`,
+# `f() takes 2 positional arguments but 3 were given`, with a class before the name or not.
+_CALLED = re.compile(
+    r"(?P<name>[\w.]+)\(\) (?:got an unexpected|got multiple|missing \d|takes |got some positional)"
+)
+_QUOTED = re.compile(r"'(\w+)'")
+_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+
+
+T = TypeVar("T")
+_Found = griffe.Object | griffe.Alias
+
+
+class ApiChange(Value, frozen=True, kw_only=True):
+    """An object of the older release and what became of it in the newer one.
+
+    Of what takes other parameters now, `lost` are those that it takes no more and `new` the added
+    ones. `file` is where the older release has it, below the environment's packages.
+    """
+
+    name: str
+    kind: Literal["removed", "signature"]
+    file: str
+    lost: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+
+
+def api_change(old: str, new: str, modules: tuple[str, ...], text: str) -> ApiChange | None:
+    """Return the object that the text of a failure names, if the newer release has it no more or
+    with other parameters; None where the sources do not tell.
+
+    `old` and `new` are folders that hold the two releases, `modules` the top-level modules of the
+    older one. Both are read, and never imported.
+    """
+    called = _CALLED.search(text)
+    if called is not None:
+        changed = _changed_calls(old, new, modules, called["name"])
+        return next((change for change in changed if _explains(change, text)), None)
+    for name in _candidates(text, modules):
+        # What cannot be read has lost nothing that anybody knows of.
+        if _loaded(new, name.partition(".")[0], is_whole=False) is None:
+            continue
+        before = _found(old, name)
+        if before is not None and _found(new, name) is None:
+            return ApiChange(name=name, kind="removed", file=_file(before, old))
+    return None
+
+
+def _explains(change: ApiChange, text: str) -> bool:
+    """Whether a changed signature is the one that a TypeError speaks of, by its parameters."""
+    named = set(_QUOTED.findall(text))
+    if "unexpected keyword" in text:
+        return bool(named & set(change.lost))
+    return bool(named & set(change.new)) if "missing" in text else bool(change.lost)
+
+
+def _candidates(text: str, modules: tuple[str, ...]) -> Iterator[str]:
+    """The dotted names in a text, as they are and below each top-level module in the place of an
+    alias such as `np`.
+    """
+    names = dict.fromkeys(_NAME.findall(text))
+    yield from (name for name in names if name.partition(".")[0] in modules)
+    for name in names:
+        _, dot, rest = name.partition(".")
+        yield from (f"{module}.{rest}" for module in modules if dot)
+
+
+def _found(folder: str, name: str) -> _Found | None:
+    """The object of that dotted name, found as an import would find it; None where there is
+    none.
+    """
+    top, *path = name.split(".")
+    # A whole package takes many seconds, and its first module often tells.
+    for is_whole in (False, True):
+        module = _loaded(folder, top, is_whole)
+        member = None if module is None else _member(module, path)
+        if member is not None:
+            return member
+    return None
+
+
+def _loaded(folder: str, name: str, is_whole: bool) -> _Found | None:
+    """A module and, where it is a whole package, all below it; None where it cannot be read."""
+    loader = griffe.GriffeLoader(search_paths=[folder], allow_inspection=False)
+
+    def load() -> _Found:
+        loaded = loader.load(name, submodules=is_whole, try_relative_path=False)
+        if is_whole:
+            loader.resolve_aliases(implicit=True, external=False)
+        return loaded
+
+    return _guarded(load)
+
+
+def _member(parent: _Found, path: list[str]) -> _Found | None:
+    reached: _Found | None = parent
+    for name in path:
+        if reached is not None:
+            reached = _guarded(partial(_step, reached, name))
+    return reached
+
+
+def _step(parent: _Found, name: str) -> _Found | None:
+    member: _Found | None = parent.members.get(name)
+    return member
+
+
+def _changed_calls(
+    old: str, new: str, modules: tuple[str, ...], called: str
+) -> Iterator[ApiChange]:
+    """The functions of that name whose parameters differ."""
+    wanted = called.removesuffix(".__init__").rpartition(".")[2]
+    for module in modules:
+        before = _loaded(old, module, is_whole=True)
+        after = _loaded(new, module, is_whole=True)
+        if before is None or after is None:
+            continue
+        now = {function.path: function for function in _functions(after, wanted)}
+        for function in _functions(before, wanted):
+            later = now.get(function.path)
+            if later is not None and _parameters(function) != _parameters(later):
+                takes, took = ([p.name for p in f.parameters] for f in (later, function))
+                yield ApiChange(
+                    name=function.path,
+                    kind="signature",
+                    file=_file(function, old),
+                    lost=tuple(name for name in took if name not in takes),
+                    new=tuple(name for name in takes if name not in took),
+                )
+
+
+def _functions(parent: _Found, wanted: str) -> Iterator[griffe.Function]:
+    """The functions of that name below an object, and the constructors of classes of that name."""
+    for name, member in parent.members.items():
+        if isinstance(member, griffe.Alias):
+            continue
+        if isinstance(member, griffe.Function):
+            is_constructor = name == "__init__" and parent.name == wanted
+            if name == wanted or is_constructor:
+                yield member
+        else:
+            yield from _functions(member, wanted)
+
+
+def _parameters(function: griffe.Function) -> str:
+    return ", ".join(
+        parameter.name if parameter.default is None else f"{parameter.name}=..."
+        for parameter in function.parameters
+    )
+
+
+def _file(found_object: _Found, folder: str) -> str:
+    # What a module imports from another is told by the module that offers it.
+    path = _guarded(lambda: str(found_object.filepath)) or _guarded(
+        lambda: str(found_object.parent and found_object.parent.filepath)
+    )
+    return "" if path is None else path.removeprefix(f"{folder}/")
+
+
+def _guarded(load: Callable[[], T]) -> T | None:
+    """What is loaded; None where sources that somebody else wrote cannot be read."""
+    try:
+        return load()
+    except Exception:
+        return None

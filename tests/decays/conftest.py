@@ -1,0 +1,3 @@
+"""The suites below matrices/ run in cells, not here."""
+
+collect_ignore = ["matrices"]
