@@ -30,7 +30,7 @@ from compat.cli.output import envelope, note, say
 from compat.declare.matrix import InterpreterAxis
 from compat.errors import NothingToDo, UsageError, reason
 from compat.lock.lock_text import read_pins
-from compat.results.snapshot import Entry
+from compat.results.snapshot import Entry, snapshot
 from compat.results.state_words import verdict_clause
 from compat.site.wording import cause_sentence, count, listed
 from compat.workspace import Workspace
@@ -103,7 +103,7 @@ def doctor_command(
     asked = _asked(python, freeze, message)
     workspaces = _workspaces(matrix, asked, root)
     answers = [
-        (workspace, diagnosis(_facts(workspace), asked.packages, asked.message))
+        (workspace, diagnosis(known_facts(workspace), asked.packages, asked.message))
         for workspace in workspaces
     ]
     if as_json:
@@ -201,9 +201,17 @@ def _workspaces(matrix: str, asked: _Asked, root: Path | None) -> list[Workspace
     return touched
 
 
-def _facts(workspace: Workspace) -> KnownFacts:
-    known = workspace.known
-    texts = {cell: workspace.lock_text(cell) for cell in workspace.lock_digests}
+def known_facts(workspace: Workspace) -> KnownFacts:
+    """Return what is known of a matrix, without its plan: what cells could be is not asked, which
+    halves the time. Raises UsageError for a matrix without a kept catalogue.
+    """
+    catalogue = workspace.kept_catalogue
+    if catalogue is None:
+        hint = f"compat discover {workspace.name} --write keeps one"
+        raise UsageError.of(f"matrix {workspace.name!r} has no kept catalogue", hint=hint)
+    digests, context = workspace.lock_digests, workspace.context
+    known = snapshot(workspace.declared, catalogue, (), digests, workspace.runs, context)
+    texts = {cell: workspace.lock_text(cell) for cell in digests}
     return KnownFacts(
         snapshot=known,
         pins={cell: read_pins(text) for cell, text in texts.items() if text is not None},

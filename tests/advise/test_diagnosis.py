@@ -17,9 +17,8 @@ from compat.advise.diagnosis import Diagnosis, diagnosis, touches
 from compat.advise.message import read_message
 from compat.advise.package_list import PackageList, listed_versions, read_list
 from compat.advise.problem import KnownFacts
-from compat.lock.lock_text import read_pins
+from compat.cli.doctor import known_facts
 from compat.run.outcome import CAUSES
-from compat.site.wording import cause_sentence
 from compat.workspace import Workspace
 
 if sys.version_info >= (3, 11):
@@ -58,10 +57,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> dict[str, KnownFacts]:
 
 
 def facts(folder: Path, cache: Path) -> KnownFacts:
-    workspace = Workspace(folder, DAY, lambda: cache)
-    texts = {cell: workspace.lock_text(cell) or "" for cell in workspace.lock_digests}
-    pins = {cell: read_pins(text) for cell, text in texts.items()}
-    return KnownFacts(snapshot=workspace.known, pins=pins, words=cause_sentence)
+    return known_facts(Workspace(folder, DAY, lambda: cache))
 
 
 def answered(known: dict[str, KnownFacts], case: dict[str, Any]) -> Diagnosis | None:
