@@ -105,6 +105,8 @@ EDGES = {
     "compat/cli/app.py": {"os"},
     "compat/cli/explore.py": {"pathlib", "time"},
     "compat/cli/blame.py": {"time"},
+    "compat/cli/doctor.py": {"os", "pathlib"},
+    "compat/cli/environment.py": {"os", "pathlib"},
     "compat/cli/lock_intake.py": {"os", "pathlib"},
     "compat/cli/shard_intake.py": {"pathlib"},
     "compat/cli/plain.py": {"pathlib"},

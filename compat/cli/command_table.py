@@ -51,6 +51,10 @@ COMMANDS = {
         "them by hand.",
     ),
     "advise": ("advise", "Tell which proven combination to install, and how."),
+    "doctor": (
+        "doctor",
+        "Say whether an environment is proven, unproven or broken, why, and what to change.",
+    ),
     "propose": (
         "propose",
         "Propose floor moves: what policy, releases and records allow, and what speaks "

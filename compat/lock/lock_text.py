@@ -21,6 +21,7 @@ _PLAIN = re.compile(r"\s*([a-z0-9](?:-?[a-z0-9])*)==([0-9]+(?:\.[0-9]+)*)\s*")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 _BODY = re.compile(r"^(?!#)", re.MULTILINE)
 _BREAK = " \\\n    --hash=sha256:"
+_PINNED = re.compile(r"^([a-z0-9](?:-?[a-z0-9])*)==([^\s\\]+)", re.MULTILINE)
 _LINE = re.compile(r"([a-z0-9](?:-?[a-z0-9])*)==(\S+)((?: [0-9a-f]{64})+)")
 
 
@@ -55,6 +56,13 @@ def read_digest(text: str) -> str:
     """
     match = re.search(r"^# digest: ([0-9a-f]{64})$", text[:20_000], re.MULTILINE)
     return match[1] if match else ""
+
+
+def read_pins(text: str) -> dict[str, Version]:
+    """Return the version of each pin of a lock that we wrote, by name, without its head and its
+    hashes.
+    """
+    return {name: _version(version) for name, version in _PINNED.findall(text)}
 
 
 def decode_pins(text: str) -> list[Pin]:

@@ -173,31 +173,31 @@
   const plain = (name) => name.toLowerCase().replace(/[-_.]+/g, "-");
   const named = (form, name) => all("select[data-names]", form).find((field) => field.dataset.names.split(" ").map(plain).includes(plain(name)));
 
-  // What a pasted text tells: versions of Python and of packages, and which published causes it shows.
-  const flat = (text) => text.toLowerCase().replace(/["'`\u2018\u2019\u201c\u201d]/g, "").replace(/_/g, "-").replace(/\s+/g, " ");
-  const pythons = [
-    /requires a different python: (\d+\.\d+[\d.]*) not in/i, /current python version \(?(\d+\.\d+[\d.]*)/i,
-    /\bpython[ =]{1,3}(\d+\.\d+[\d.]*)/i, /\bpython[/\\ -]?(3\.\d+)/i, /\bcp(3)(\d{1,2})\b/i, /\bpython(3)(\d{1,2})\b/i,
-  ];
-  const pythonOf = (text) => {
-    for (const pattern of pythons) {
-      const match = pattern.exec(text);
+  // What a pasted text tells: versions of Python and of packages, and which published causes it shows. The patterns come
+  // with the causes and are those of `compat doctor`: advise/message_rules.py; `legible` and `flat` are as in advise/message.py.
+  const legible = (text) => text.replace(/\x1b\[[0-9;?]{0,20}[A-Za-z]/g, "").replace(/[\u2500-\u257f\u25b6\u00d7\u276f"'`\u2018\u2019\u201c\u201d]/g, "").replace(/\s+/g, " ").trim();
+  const flat = (text) => legible(text).toLowerCase().replace(/_/g, "-");
+  const pythonOf = (text, patterns) => {
+    for (const pattern of patterns) {
+      const match = new RegExp(pattern, "i").exec(text);
       if (match) return (match[2] ? `${match[1]}.${match[2]}` : match[1]).replace(/\.$/, "");
     }
     return "";
   };
-  const versionsOf = (text) => {
+  const versionsOf = (text, pattern) => {
     const versions = new Map();
-    for (const [, name, version] of text.matchAll(/(?<![\w.-])([A-Za-z][\w.-]*?)(?:\[[^\]]{0,80}\])?(?:==| +|-)v?(\d+(?:\.\d+)+[\w.+]*?)(?=[\s,;)'"\]]|-py|-cp|\.tar|\.whl|\.\s|$)/g)) {
+    for (const [, name, version] of text.matchAll(new RegExp(pattern, "gi"))) {
       if (!versions.has(plain(name))) versions.set(plain(name), version);
     }
     return versions;
   };
-  const refusals = [
-    [/requires a different python: (\S+) not in ([^\n]+)/i, (own, wanted) => `The package requires Python ${wanted}, and yours is ${own}.`],
-    [/current python version \(([^)]+)\) does not satisfy python ?([^\s]+)/i, (own, wanted) => `The package requires Python ${wanted}, and yours is ${own}.`],
-    [/different python version[^\n]*?requires-python ([^\s;]+)/i, (wanted) => `pip left out releases that require Python ${wanted}.`],
-  ];
+  const meaningOf = (text, rules) => {
+    for (const { pattern, sentence } of rules) {
+      const match = new RegExp(pattern, "i").exec(text);
+      if (match) return sentence.replace(/\$(\d)/g, (_, group) => match[group] || "").replace(/ +/g, " ");
+    }
+    return "";
+  };
   const causesIn = (text, libraries) => {
     const whole = flat(text);
     const escaped = (part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
@@ -273,11 +273,11 @@
     const findings = paste.querySelector("[data-findings]");
     const area = paste.querySelector("textarea");
     const read = async () => {
-      const text = area.value.slice(-50000);
       findings.replaceChildren();
-      if (!text.trim()) return;
-      const { libraries } = await json(paste.dataset.paste);
-      const versions = versionsOf(text);
+      if (!area.value.trim()) return;
+      const { libraries, most, pythons, rules, versions: pattern } = await json(paste.dataset.paste);
+      const text = legible(area.value.slice(-most));
+      const versions = versionsOf(text, pattern);
       const tell = (words, path) => {
         const item = make("li", "");
         item.append(path ? make("a", words, { href: form.dataset.site + path }) : words);
@@ -285,11 +285,9 @@
       };
       const causes = causesIn(text, libraries);
       causes.slice(0, 3).forEach((cause) => tell(cause.sentence, cause.path));
-      for (const [pattern, words] of refusals) {
-        const match = pattern.exec(text);
-        if (match) tell(words(...match.slice(1).map((part) => part.replace(/["']/g, "").trim())));
-      }
-      const python = pythonOf(text);
+      const meaning = meaningOf(text, rules);
+      if (meaning) tell(meaning);
+      const python = pythonOf(text, pythons);
       const values = fields.flatMap((field) => {
         const value = field.name === fields[0].name ? python : field.dataset.names.split(" ").map((name) => versions.get(plain(name))).find(Boolean);
         return value ? [[field, value]] : [];

@@ -14,10 +14,11 @@ from support.editions import edition
 from support.known import MATRIX, Shelf, proven
 from support.printed import Addresses, every_state, printed, whole
 
+from compat.advise.message import flat, signs
 from compat.run.outcome import Failed, parse_outcome
 from compat.site.edition import Edition
 from compat.site.exports.card import HEIGHT, WIDTH
-from compat.site.signs import flat, signs, vanished
+from compat.site.signs import vanished
 
 TAG = re.compile(r"<[^>]+>")
 

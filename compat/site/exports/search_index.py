@@ -1,10 +1,17 @@
-"""The `site` room's index of search, and the signs by which a pasted text is recognised; both are
-read by the site's own script alone, and are no part of the API.
+"""The `site` room's index of search, and the signs and rules by which a pasted text is recognised;
+both are read by the site's own script alone, and are no part of the API.
 """
 
 from collections.abc import Iterator
 from functools import partial
 
+from compat.advise.message import Sign, flat, signs
+from compat.advise.message_rules import (
+    MESSAGE_RULES,
+    MOST_READ,
+    PYTHON_PATTERNS,
+    VERSION_PATTERN,
+)
 from compat.run.outcome import Failed, parse_outcome
 from compat.site.edition import Edition, Made, MatrixReport
 from compat.site.encode import json
@@ -12,7 +19,7 @@ from compat.site.pages.causes_view import causes
 from compat.site.pages.release_view import subject_versions
 from compat.site.pages.search_view import search_entries
 from compat.site.paths import ENTRIES, SIGNS, address, page
-from compat.site.signs import Sign, flat, signs, vanished
+from compat.site.signs import vanished
 from compat.site.tokens import digest
 from compat.value import Value
 
@@ -23,6 +30,15 @@ class RecognisedCause(Value, frozen=True, kw_only=True):
     sentence: str
     path: str
     signs: tuple[Sign, ...]
+
+
+class ReadingRule(Value, frozen=True, kw_only=True):
+    """A rule of `advise/message_rules.py`: what a text shows that has the pattern, with `$1` for
+    its first group.
+    """
+
+    pattern: str
+    sentence: str
 
 
 class Library(Value, frozen=True, kw_only=True):
@@ -50,7 +66,17 @@ def _entries(edition: Edition) -> bytes:
 
 
 def _signs(edition: Edition) -> bytes:
-    return json({"libraries": [library(report) for report in edition.reports]})
+    return json(
+        {
+            "libraries": [library(report) for report in edition.reports],
+            "most": MOST_READ,
+            "pythons": PYTHON_PATTERNS,
+            "rules": [
+                ReadingRule(pattern=rule.pattern, sentence=rule.sentence) for rule in MESSAGE_RULES
+            ],
+            "versions": VERSION_PATTERN,
+        }
+    )
 
 
 def library(report: MatrixReport) -> Library:

@@ -1,0 +1,246 @@
+"""The `advise` room's reading of package lists: what pip, uv, conda and poetry print or keep, as
+versions by name.
+
+Read are `pip freeze` and `uv pip freeze`, requirements files with or without hashes (pip-tools,
+poetry export), `pip list` and `uv pip list` as columns or JSON, `conda list`, and the lock files
+of poetry, uv and pipenv. What is not understood is kept as it stands, never guessed.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from packaging.markers import Marker
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import InvalidVersion, Version
+
+from compat.errors import UsageError
+from compat.index.release import Published
+from compat.plan.platform import marker_values
+from compat.value import Value
+
+# The longest list read. The largest freeze in our cases has 12 kB; a lock with hashes of 200
+# packages 800 kB. Chosen on 2026-11-23.
+MOST_CHARACTERS = 4_000_000
+_LONGEST_LINE = 2_000
+_UNREAD_KEPT = 20
+_NAME = r"[A-Za-z0-9](?:[\w.-]{0,98}[A-Za-z0-9])?"
+_VERSION = r"v?\d[\w.+!-]{0,80}"
+# `name  1.2.3` of pip, uv and conda; a third column is a folder, a build or a channel.
+_COLUMNS = re.compile(rf"({_NAME})\s+\(?({_VERSION})\)?(?:\s+\S.{{0,300}})?")
+_TWO_BLANKS = re.compile(r"\S(?: {2,}|\t+)\S")
+_CONDA = re.compile(rf"({_NAME})=({_VERSION})(?:=[\w.+-]{{1,80}})?")
+_PYTHON = re.compile(
+    r"^(?:# python: |.{0,200}\bwith python |.{0,200}--python-version[= ]"
+    r"|python(?: version)?(?::| is|==?| )\s{0,20})v?(3\.\d{1,2}(?:\.\d{1,2})?)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+# A line that says how to install, or what a tool says around its list.
+_OPTION = re.compile(
+    r"-{1,2}(?:i|index-url|extra-index-url|f|find-links|hash|no-binary"
+    r"|only-binary|prefer-binary|pre|trusted-host|require-hashes|no-index)\b"
+)
+_RULE = re.compile(r"[-=─ ]{3,}")
+_HEADING = re.compile(r"(?:package|name)\s+version\b", re.IGNORECASE)
+_LOCKED = re.compile(r"^\[\[package\]\]\s*$", re.MULTILINE)
+_KEY = re.compile(r'^(name|version) = "([^"\n]{1,120})"', re.MULTILINE)
+
+
+class PackageList(Value, frozen=True):
+    """The packages of an environment or a list: versions by normalised name (PEP 503).
+
+    `metadata` is what each installed package asks for, where it could be read; then the list is
+    `is_whole`: what it lacks is not there. `unread` are the first lines that were not understood,
+    `unread_count` is how many there are.
+    """
+
+    versions: dict[str, Version]
+    python: Version | None = None
+    metadata: dict[str, Published] = msgspec.field(default_factory=dict)
+    is_whole: bool = False
+    unread: tuple[str, ...] = ()
+    unread_count: int = 0
+
+
+def read_list(text: str, python: Version | None = None) -> PackageList:
+    """Return the packages that a list names. `python` decides markers; without it the list's own
+    word is taken.
+
+    Raises UsageError for a text that is too long for a list.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise UsageError.of(
+            f"is no list of packages: longer than {MOST_CHARACTERS // 1_000_000} million characters"
+        )
+    python = python or stated_python(text)
+    pairs, unread = _pairs(text, python)
+    versions: dict[str, Version] = {}
+    for name, version in pairs:
+        if name == "python":
+            python = python or version
+        else:
+            versions.setdefault(name, version)
+    return PackageList(
+        versions=versions,
+        python=python,
+        unread=tuple(unread[:_UNREAD_KEPT]),
+        unread_count=len(unread),
+    )
+
+
+def stated_python(text: str) -> Version | None:
+    """Return the Python that a list or a message names, if it names one."""
+    match = _PYTHON.search(text[:200_000])
+    return None if match is None else Version(match[1])
+
+
+def listed_versions(text: str) -> dict[str, Version]:
+    """Return the versions that stand in lines of a list inside another text, such as a question
+    with a traceback: exact pins, and columns with two blanks between.
+    """
+    versions: dict[str, Version] = {}
+    for line in text.splitlines():
+        stripped = line.strip().removeprefix("+ ")
+        if re.search(r"\w==\d", stripped) or _TWO_BLANKS.search(stripped):
+            for name, version in _pair(stripped, None) or ():
+                versions.setdefault(name, version)
+    return versions
+
+
+def _pairs(text: str, python: Version | None) -> tuple[list[tuple[str, Version]], list[str]]:
+    structured = _json(text) if text.lstrip()[:1] in ("[", "{") else None
+    if structured is not None:
+        return structured, []
+    if _LOCKED.search(text):
+        return list(_locked(text)), []
+    pairs: list[tuple[str, Version]] = []
+    unread: list[str] = []
+    for line in _joined(text):
+        if _is_furniture(line):
+            continue
+        pair = _pair(line, python)
+        if pair is None:
+            unread.append(line)
+        else:
+            pairs += pair
+    return pairs, unread
+
+
+def _joined(text: str) -> Iterator[str]:
+    """Each line without its comment, and with the lines that a backslash continues."""
+    held = ""
+    for line in text.splitlines():
+        held = f"{held} {line.strip()}".strip()
+        if held.endswith("\\") and len(held) <= _LONGEST_LINE * 100:
+            held = held[:-1].rstrip()
+            continue
+        yield re.sub(r"(?:^|\s)#.*", "", held).strip()
+        held = ""
+    if held:
+        yield held
+
+
+def _is_furniture(line: str) -> bool:
+    return (
+        not line
+        or _RULE.fullmatch(line) is not None
+        or _HEADING.match(line) is not None
+        or _OPTION.match(line) is not None
+        or re.fullmatch(r"python(?: version)?:? ?v?3[\d.]*", line, re.IGNORECASE) is not None
+    )
+
+
+def _pair(line: str, python: Version | None) -> list[tuple[str, Version]] | None:
+    """The package of a line, none where a marker leaves it out; None for what is not understood."""
+    line = re.sub(r"\s--hash=.*", "", line)
+    if len(line) > _LONGEST_LINE:
+        return None
+    requirement = _requirement(line)
+    if requirement is not None:
+        return _required_pair(requirement, python)
+    # Of more than three words with single blanks between nobody knows which are columns.
+    is_prose = len(line.split()) > 3 and not _TWO_BLANKS.search(line)
+    match = _CONDA.fullmatch(line) or (None if is_prose else _COLUMNS.fullmatch(line))
+    version = None if match is None else _version(match[2])
+    return None if match is None or version is None else [(canonicalize_name(match[1]), version)]
+
+
+def _requirement(line: str) -> Requirement | None:
+    try:
+        return Requirement(line)
+    except InvalidRequirement:
+        return None
+
+
+def _required_pair(
+    requirement: Requirement, python: Version | None
+) -> list[tuple[str, Version]] | None:
+    if requirement.marker is not None and not _holds(requirement.marker, python):
+        return []
+    if requirement.url:
+        version = _version_of_file(requirement.url)
+    else:
+        clauses = list(requirement.specifier)
+        exact = [c for c in clauses if c.operator in ("==", "===") and "*" not in c.version]
+        version = _version(exact[0].version) if len(clauses) == len(exact) == 1 else None
+    return None if version is None else [(canonicalize_name(requirement.name), version)]
+
+
+def _holds(marker: Marker, python: Version | None) -> bool:
+    """Whether a marker admits the Python; where that is not known, every marker does."""
+    if python is None:
+        return True
+    return marker.evaluate(marker_values(python, "x86_64-manylinux_2_31"))
+
+
+def _version(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
+
+
+def _version_of_file(url: str) -> Version | None:
+    """The version of a wheel that was installed from a file or an address (PEP 610)."""
+    try:
+        return parse_wheel_filename(url.partition("#")[0].rpartition("/")[2])[1]
+    except (InvalidWheelFilename, InvalidVersion):
+        return None
+
+
+def _json(text: str) -> list[tuple[str, Version]] | None:
+    """The packages of `pip list --format=json`, `conda list --json`, or a Pipfile.lock."""
+    try:
+        content: Any = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if isinstance(content, dict):
+        default = content.get("default")
+        content = (
+            [{"name": name, **entry} for name, entry in default.items() if isinstance(entry, dict)]
+            if isinstance(default, dict)
+            else []
+        )
+    if not isinstance(content, list):
+        return None
+    pairs: list[tuple[str, Version]] = []
+    for entry in content:
+        name, version = (
+            (entry.get("name"), entry.get("version")) if isinstance(entry, dict) else (None, None)
+        )
+        if isinstance(name, str) and isinstance(version, str):
+            parsed = _version(version.removeprefix("=="))
+            if parsed is not None and re.fullmatch(_NAME, name):
+                pairs.append((canonicalize_name(name), parsed))
+    return pairs
+
+
+def _locked(text: str) -> Iterator[tuple[str, Version]]:
+    """The packages of a poetry.lock or a uv.lock."""
+    for section in _LOCKED.split(text)[1:]:
+        keys = dict(reversed(_KEY.findall(section.partition("\n[")[0])))
+        version = _version(keys.get("version", ""))
+        if "name" in keys and version is not None:
+            yield canonicalize_name(keys["name"]), version

@@ -1,0 +1,264 @@
+"""The `advise` room's problems of an environment: what runs, published metadata, an index or a
+message say against it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from compat.advise.message import Complaint, Message, signs
+from compat.advise.package_list import PackageList
+from compat.advise.tested_set import TestedSet, differing_pins, fails_alike
+from compat.advise.violation import Fallback, PublishedRules, Violation, series_of
+from compat.declare.matrix import Matrix
+from compat.results.involved import PYTHON, involved
+from compat.results.snapshot import Entry, Snapshot
+from compat.run.outcome import Cause, Failed, Outcome
+from compat.value import Value
+
+# Where a problem is known from: a run, published metadata, a release that only a resolver chooses
+# that finds no other, the index as it is now, or a message that was pasted.
+Ground = Literal["run", "metadata", "fallback", "index", "message"]
+# Causes that one other version of the package at fault mends; of the others a resolver, an
+# interpreter or code is in the way.
+_MENDED_BY_VERSION: frozenset[Cause] = frozenset(
+    ("conflict", "version-guard", "binary-incompatible", "missing-module")
+)
+
+
+class Problem(Value, frozen=True):
+    """Something that is known against an environment.
+
+    `packages` are at fault, the first most, by normalised name, `python` for the interpreter.
+    `because` and `link` are the declared explanation, where there is one. `needs` is a requirement
+    that would mend it; empty where none is known.
+    """
+
+    cause: Cause
+    packages: tuple[str, ...]
+    sentence: str
+    ground: Ground
+    because: str = ""
+    link: str = ""
+    needs: str = ""
+    is_mended_by_version: bool = False
+
+
+class KnownFacts(Value, frozen=True):
+    """What is known of a matrix: its snapshot, and the pins of each lock, by cell. `words` says
+    what an outcome means.
+    """
+
+    snapshot: Snapshot
+    pins: Mapping[str, dict[str, Version]]
+    words: Callable[[Outcome], str]
+
+
+def problems_of_runs(
+    known: KnownFacts, sets: Sequence[TestedSet], packages: PackageList
+) -> Iterator[Problem]:
+    """What failed where it was run with the same Python and the same packages in question."""
+    matrix = known.snapshot.matrix
+    red = [tested_set for tested_set in sets if fails_alike(tested_set, packages, matrix)]
+    if red:
+        entry = min(red, key=lambda alike: len(differing_pins(alike, packages))).entry
+        yield _recorded(known, entry, f"tested as {entry.cell.id} on {entry.verdict.latest}: ")
+
+
+def _recorded(known: KnownFacts, entry: Entry, where: str) -> Problem:
+    outcome = entry.verdict.outcome
+    assert isinstance(outcome, Failed), "what is red has failed"
+    issue = known.snapshot.explained(entry)
+    spoken_of = involved(outcome, known.pins.get(entry.cell.id, {}), {})
+    needs = ""
+    if issue is not None:
+        python = known.snapshot.matrix.interpreters.name
+        conditions = dict(issue.when.as_table())
+        # An explanation that holds below a version tells what mends it.
+        needs = f"python{_opposite(conditions.get(python, ''))}".removesuffix(PYTHON)
+    return Problem(
+        cause=outcome.cause,
+        packages=(PYTHON, *spoken_of) if needs else spoken_of,
+        sentence=f"{where}{known.words(outcome)}",
+        ground="run",
+        because="" if issue is None else issue.because,
+        link="" if issue is None else issue.link or "",
+        needs=needs,
+    )
+
+
+def _opposite(condition: str) -> str:
+    """The specifier that excludes all of a simple one: `>=3.9` for `<3.9`."""
+    for operator, other in (("<=", ">"), (">=", "<"), ("<", ">="), (">", "<=")):
+        if condition.startswith(operator) and "," not in condition:
+            return f"{other}{condition.removeprefix(operator)}"
+    return ""
+
+
+def problems_of_fallbacks(fallbacks: Sequence[Fallback]) -> Iterator[Problem]:
+    """Yield the releases that a resolver went back to, as no later one takes what is installed."""
+    for fallback in fallbacks:
+        if fallback.refusal:
+            yield Problem(
+                cause="conflict",
+                packages=(canonicalize_name(fallback.package),),
+                sentence=(
+                    f"pip or uv went back to {fallback.package} {fallback.version} without a word,"
+                    f" a release from before {fallback.first}: no later one takes what is installed"
+                    f" beside it; {fallback.refusal}."
+                ),
+                ground="fallback",
+                needs=f"{fallback.package}>={fallback.first}",
+            )
+
+
+def problems_of_message(
+    known: KnownFacts, message: Message, rules: PublishedRules
+) -> Iterator[Problem]:
+    """Published causes whose signs the message shows, then what the rules find in it."""
+    shown: dict[str, Entry] = {}
+    for entry in known.snapshot.known:
+        outcome = entry.verdict.outcome
+        if isinstance(outcome, Failed) and message.shows(signs(outcome)):
+            shown.setdefault(str(msgspec.structs.replace(outcome, at="")), entry)
+    for entry in list(shown.values())[:2]:
+        yield _recorded(known, entry, f"known from a run of {entry.cell.id}: ")
+    names = _names(known)
+    subject = known.snapshot.matrix.subject_axis
+    speaks = any(map(message.names, (subject.package, known.snapshot.matrix.suite.module or "-")))
+    for complaint in message.complaints:
+        if not complaint.is_fault:
+            continue
+        if complaint.of in names if complaint.of else complaint.package in names or speaks:
+            yield _complained(complaint, known.snapshot.matrix, rules)
+
+
+def _names(known: KnownFacts) -> frozenset[str]:
+    """The packages that a matrix knows, and Python."""
+    pinned = {name for pins in known.pins.values() for name in pins}
+    catalogue = known.snapshot.catalogue
+    required = {required.package.name for required in catalogue.required}
+    return frozenset({PYTHON, *pinned, *required, *(p.name for p in catalogue.packages)})
+
+
+def _complained(complaint: Complaint, matrix: Matrix, rules: PublishedRules) -> Problem:
+    subject = str(matrix.subject_axis.normalised_name)
+    # The subject's module may have another name than its package.
+    modules: dict[str, str] = {canonicalize_name(matrix.suite.module or subject): subject}
+    package = modules.get(complaint.package, complaint.package)
+    sentence = complaint.sentence
+    gone = _gone(complaint, rules) if complaint.cause == "no-artifact" else ""
+    return Problem(
+        cause=complaint.cause,
+        packages=tuple(filter(None, (package, complaint.of))),
+        sentence=f"{sentence} {gone}".strip(),
+        ground="index" if gone else "message",
+        # What cannot be had is no need: a set without it is looked for.
+        needs="" if complaint.cause in ("no-artifact", "build") else complaint.needs,
+        is_mended_by_version=bool(complaint.needs)
+        and package not in (PYTHON, subject)
+        and complaint.cause not in ("no-artifact", "build"),
+    )
+
+
+def _gone(complaint: Complaint, rules: PublishedRules) -> str:
+    """What the catalogue knows of a requirement that cannot be had."""
+    need = requirement_of(complaint.needs)
+    if need is None or not rules.covers(need):
+        return ""
+    fitting = [
+        release
+        for version, release in rules.releases[need.name].items()
+        if need.specifier.contains(version, prereleases=True)
+    ]
+    if not fitting:
+        return f"The index has no {complaint.needs} any more."
+    if rules.python is not None and rules.has_file(fitting[-1]):
+        return (
+            f"The index has it for {rules.platform} on this Python: this machine is of another"
+            " platform, or its pip is too old."
+        )
+    return ""
+
+
+def problems_of_metadata(
+    rules: PublishedRules, sets: Sequence[TestedSet], packages: PackageList, matrix: Matrix
+) -> Iterator[Problem]:
+    """Published requirements that are not met, but for those that a tested set with the same
+    coordinates breaks alike and works.
+    """
+    for violation in rules.violations():
+        if any(
+            tested_set.is_proof and _breaks_alike(tested_set, violation, packages, matrix)
+            for tested_set in sets
+        ):
+            continue
+        needs = (
+            "" if violation.cause == "no-artifact" else violation.package + violation.requirement
+        )
+        yield Problem(
+            cause=violation.cause,
+            packages=(violation.package, violation.of),
+            sentence=violation.sentence,
+            ground="metadata",
+            needs=needs,
+            is_mended_by_version=violation.cause in _MENDED_BY_VERSION,
+        )
+
+
+def _breaks_alike(
+    tested_set: TestedSet, violation: Violation, packages: PackageList, matrix: Matrix
+) -> bool:
+    cell = tested_set.entry.cell
+    if tested_set.pins.get(violation.of) != violation.version or any(
+        (version := packages.versions.get(axis.normalised_name)) is not None
+        and axis.select.coordinate(version) != cell.on(axis.name).version
+        for axis in matrix.packages
+    ):
+        return False
+    if violation.package == PYTHON:
+        series = cell.on(matrix.interpreters.name).version
+        return packages.python is not None and series_of(packages.python) == series
+    return tested_set.pins.get(violation.package) == violation.installed
+
+
+def tried_versions(message: Message, rules: PublishedRules, matrix: Matrix) -> dict[str, Version]:
+    """The versions of the axes' packages that a message mentions; of a subject that it names
+    without a version, the newest that asks what pip was getting for it.
+    """
+    names = {axis.normalised_name for axis in matrix.packages}
+    mentioned = {name: v for name, v in message.versions.items() if name in names}
+    subject = matrix.subject_axis.normalised_name
+    asked = {
+        (complaint.package, need.specifier)
+        for complaint in message.complaints
+        if complaint.of == subject and (need := requirement_of(complaint.needs)) is not None
+    }
+    if subject not in mentioned and asked:
+        fitting = [
+            version
+            for version, release in rules.releases.get(subject, {}).items()
+            if release.published is not None
+            and asked
+            <= {
+                (canonicalize_name(need.name), need.specifier)
+                for text in release.published.requires_dist
+                if (need := requirement_of(text)) is not None
+            }
+        ]
+        mentioned |= {subject: fitting[-1]} if fitting else {}
+    return mentioned
+
+
+def requirement_of(text: str) -> Requirement | None:
+    """Return the requirement, its name normalised; None for a text that is not one."""
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement:
+        return None
+    requirement.name = canonicalize_name(requirement.name)
+    return requirement

@@ -1,0 +1,209 @@
+"""The `advise` room's tested sets: what was installed where a combination ran, and how far an
+environment is from it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from compat.advise.package_list import PackageList
+from compat.advise.proof import is_current
+from compat.advise.violation import series_of
+from compat.declare.matrix import Axis, InterpreterAxis, Matrix
+from compat.plan.cell import RECIPES
+from compat.results.involved import PYTHON, involved
+from compat.results.snapshot import Entry, Snapshot
+from compat.run.outcome import Failed
+from compat.value import Value
+
+# What `pip freeze` leaves out: https://pip.pypa.io/en/stable/cli/pip_freeze/ (--all), 2026-11-23.
+_NOT_IN_FREEZE = frozenset(("pip", "setuptools", "wheel", "distribute"))
+# What pytest brings, of which a user of the library needs nothing; by its metadata, of all releases
+# from 6 to 9, read on 2026-11-23.
+_OF_PYTEST = frozenset(
+    (
+        *("pytest", "iniconfig", "pluggy", "packaging", "exceptiongroup", "tomli", "py", "toml"),
+        *("attrs", "importlib-metadata", "zipp", "typing-extensions", "pygments", "colorama"),
+    )
+)
+
+
+class TestedSet(Value, frozen=True):
+    """What a cell's lock installs, by normalised name, and what is known of the cell."""
+
+    entry: Entry
+    pins: dict[str, Version]
+
+    @property
+    def id(self) -> str:
+        """The id of the cell."""
+        return self.entry.cell.id
+
+    @property
+    def is_proof(self) -> bool:
+        """Whether it works, wholly or in part."""
+        return self.entry.verdict.kind in ("works", "partial")
+
+
+class DifferingPin(Value, frozen=True):
+    """A package that an environment has in another version than a tested set, or not at all."""
+
+    package: str
+    installed: Version | None
+    tested: Version
+
+
+def tested_sets(snapshot: Snapshot, pins: Mapping[str, dict[str, Version]]) -> list[TestedSet]:
+    """Return the sets whose newest run was on the lock that the cell has now; `pins` are those of
+    each lock, by cell.
+    """
+    return [
+        TestedSet(entry=entry, pins=pins[entry.cell.id])
+        for entry in snapshot.known
+        if entry.cell.id in pins and is_current(entry)
+    ]
+
+
+def differing_pins(tested_set: TestedSet, packages: PackageList) -> list[DifferingPin]:
+    """Return what an environment has otherwise than a tested set, sorted by name.
+
+    What the set has and the environment lacks counts, but for what only the suite needed, and in a
+    list for what `pip freeze` leaves out.
+    """
+    return [
+        DifferingPin(package=name, installed=installed, tested=version)
+        for name, version in sorted(tested_set.pins.items())
+        if (installed := packages.versions.get(name)) != version
+        and (installed is not None or not _may_lack(name, packages))
+    ]
+
+
+def is_same(tested_set: TestedSet, packages: PackageList, matrix: Matrix) -> bool:
+    """Return whether an environment is a tested set: the same Python series, and each package in
+    the same version.
+    """
+    return (
+        packages.python is not None
+        and series_of(packages.python) == _series(tested_set, matrix)
+        and matrix.subject_axis.normalised_name in packages.versions
+        and not differing_pins(tested_set, packages)
+        and all(axis.normalised_name in packages.versions for axis in matrix.packages)
+    )
+
+
+def fails_alike(tested_set: TestedSet, packages: PackageList, matrix: Matrix) -> bool:
+    """Return whether an environment has the Python and each package that a red set's failure
+    speaks of, in the same versions, and the subject.
+    """
+    outcome = tested_set.entry.verdict.outcome
+    if tested_set.entry.verdict.kind != "broken" or not isinstance(outcome, Failed):
+        return False
+    if outcome.stage not in ("import", "collect", "test") or packages.python is None:
+        return False
+    names = {*involved(outcome, tested_set.pins, {}), matrix.subject_axis.normalised_name}
+    return series_of(packages.python) == _series(tested_set, matrix) and all(
+        packages.versions.get(name) == tested_set.pins.get(name) for name in names - {PYTHON}
+    )
+
+
+def nearest_set(
+    sets: Sequence[TestedSet],
+    packages: PackageList,
+    snapshot: Snapshot,
+    needs: Sequence[Requirement],
+) -> TestedSet | None:
+    """Return the set that works and is nearest to an environment: it meets what would mend it, has
+    the same Python, then the fewest and nearest other coordinates, then the fewest packages that
+    differ, then works wholly, then has the fewest rules that change it, then is the newest.
+    """
+    matrix = snapshot.matrix
+    proven = [tested_set for tested_set in sets if tested_set.is_proof]
+    if not proven:
+        return None
+    places = _places(proven, matrix)
+
+    def distance(tested_set: TestedSet) -> tuple[object, ...]:
+        off = list(_steps(tested_set, packages, matrix, places))
+        return (
+            sum(not _meets_need(tested_set, need, matrix) for need in needs),
+            off[0] if packages.python is not None else 0,
+            sum(bool(step) for step in off[1:]),
+            sum(off[1:]),
+            *_counts(differing_pins(tested_set, packages) if packages.versions else []),
+            tested_set.entry.verdict.kind != "works",
+            RECIPES.index(tested_set.entry.cell.recipe),
+            len(snapshot.feasibility.rules.relaxing(tested_set.entry.cell)),
+            [
+                -places[axis.name][tested_set.entry.cell.on(axis.name).version]
+                for axis in _by_weight(matrix)
+            ],
+        )
+
+    return min(proven, key=distance)
+
+
+def _counts(differ: Sequence[DifferingPin]) -> tuple[int, int]:
+    """How many packages are there in another version, and how many are not there."""
+    lacking = sum(difference.installed is None for difference in differ)
+    return len(differ) - lacking, lacking
+
+
+def _may_lack(name: str, packages: PackageList) -> bool:
+    return name in _OF_PYTEST or (name in _NOT_IN_FREEZE and not packages.is_whole)
+
+
+def _series(tested_set: TestedSet, matrix: Matrix) -> Version:
+    return tested_set.entry.cell.on(matrix.interpreters.name).version
+
+
+def _by_weight(matrix: Matrix) -> list[Axis]:
+    """The axes, the subject first."""
+    return sorted(matrix.axes, key=lambda axis: axis.name != matrix.subject)
+
+
+def _places(sets: Sequence[TestedSet], matrix: Matrix) -> dict[str, dict[Version, int]]:
+    """The number of each coordinate that a set has, oldest first, by axis."""
+    return {
+        axis.name: {
+            version: number
+            for number, version in enumerate(
+                sorted({tested_set.entry.cell.on(axis.name).version for tested_set in sets})
+            )
+        }
+        for axis in matrix.axes
+    }
+
+
+def _steps(
+    tested_set: TestedSet,
+    packages: PackageList,
+    matrix: Matrix,
+    places: Mapping[str, Mapping[Version, int]],
+) -> Iterator[int]:
+    """How many coordinates lie between, the Python first; what is not known is no distance."""
+    axes: tuple[Axis, ...] = (matrix.interpreters, *matrix.packages)
+    for axis in axes:
+        own = tested_set.entry.cell.on(axis.name).version
+        if isinstance(axis, InterpreterAxis):
+            wanted = None if packages.python is None else series_of(packages.python)
+        else:
+            version = packages.versions.get(axis.normalised_name)
+            wanted = None if version is None else axis.select.coordinate(version)
+        between = [
+            version
+            for version in places[axis.name]
+            if wanted is not None and min(own, wanted) <= version <= max(own, wanted)
+        ]
+        yield 0 if wanted is None or wanted == own else max(1, len(between) - 1)
+
+
+def _meets_need(tested_set: TestedSet, need: Requirement, matrix: Matrix) -> bool:
+    if need.name == PYTHON:
+        # Any patch of the series will do for a need that names patches.
+        series = _series(tested_set, matrix)
+        return any(
+            need.specifier.contains(Version(f"{series}.{patch}")) for patch in (0, 1, 5, 10, 20)
+        )
+    version = tested_set.pins.get(need.name)
+    return version is None or need.specifier.contains(version, prereleases=True)

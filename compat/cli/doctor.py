@@ -1,0 +1,364 @@
+"""The command that says what is wrong with an environment: doctor."""
+
+import os
+import re
+import stat
+import sys
+from pathlib import Path
+from shlex import quote
+from typing import Annotated, Any
+
+import typer
+from packaging.version import Version
+
+from compat.advise.commands import Whereabouts, commands
+from compat.advise.diagnosis import Diagnosis, diagnosis, touches
+from compat.advise.message import Message, read_message
+from compat.advise.message_rules import MOST_READ
+from compat.advise.package_list import (
+    MOST_CHARACTERS,
+    PackageList,
+    listed_versions,
+    read_list,
+)
+from compat.advise.problem import KnownFacts, Problem
+from compat.advise.request import label
+from compat.advise.tested_set import DifferingPin
+from compat.cli.environment import environment_beside, own_packages, packages_of, with_python
+from compat.cli.options import Json, Root, matrices_folder, matrix_names, workspace_of
+from compat.cli.output import envelope, note, say
+from compat.declare.matrix import InterpreterAxis
+from compat.errors import NothingToDo, UsageError, reason
+from compat.lock.lock_text import read_pins
+from compat.results.snapshot import Entry, snapshot
+from compat.results.state_words import verdict_clause
+from compat.site.wording import cause_sentence, count, listed
+from compat.workspace import Workspace
+
+OneMatrix = Annotated[
+    str,
+    typer.Argument(
+        metavar="[MATRIX]", help="A folder of matrices/; else each whose subject is there."
+    ),
+]
+PythonOption = Annotated[
+    str,
+    typer.Option(
+        "--python",
+        metavar="PATH",
+        help="Another interpreter or virtual environment; beside --freeze or --message also a"
+        " version such as 3.9.",
+    ),
+]
+FreezeOption = Annotated[
+    str,
+    typer.Option(
+        "--freeze",
+        metavar="FILE",
+        help="A list instead: pip freeze, pip list, requirements, a lock of uv or poetry; - is the"
+        " standard input.",
+    ),
+]
+MessageOption = Annotated[
+    str,
+    typer.Option(
+        "--message",
+        metavar="FILE",
+        help="What pip, uv or Python said; - is the standard input, which is read without this"
+        " option, too, where something is piped in.",
+    ),
+]
+# So many lines of each kind fit on a screen.
+_PROBLEMS, _DIFFERENCES, _NOTES = 4, 6, 3
+# More pins than this are no line that people paste; then a new environment is the smaller change.
+_MOST_PINS = 8
+
+
+class _Asked:
+    """What the user has: a list of packages, a message, or both, and how packages are installed."""
+
+    def __init__(self, packages: PackageList, message: Message | None, installer: str) -> None:
+        self.packages, self.message, self.installer = packages, message, installer
+
+
+def doctor_command(
+    matrix: OneMatrix = "",
+    python: PythonOption = "",
+    freeze: FreezeOption = "",
+    message: MessageOption = "",
+    as_json: Json = False,
+    root: Root = None,
+) -> None:
+    """Say whether an environment is proven, unproven or broken, why, and what to change.
+
+    Looked at is the environment of this command, or what an option names. It is answered from runs,
+    published metadata and known messages: no index is asked, nothing is run or imported.
+
+    Ends with 0 when a run of exactly this combination works; with 1 when it works in part, is
+    broken or unproven, or when no matrix knows it.
+
+    Examples: compat doctor; compat doctor tff --freeze requirements.txt --python 3.9; pip install
+    demo 2>&1 | compat doctor
+    """
+    asked = _asked(python, freeze, message)
+    workspaces = _workspaces(matrix, asked, root)
+    answers = [
+        (workspace, diagnosis(known_facts(workspace), asked.packages, asked.message))
+        for workspace in workspaces
+    ]
+    if as_json:
+        envelope(_payload(asked, answers))
+    else:
+        _print(asked, answers)
+    raise typer.Exit(0 if all(_works(answer) for _, answer in answers) else 1)
+
+
+def _asked(python: str, freeze: str, message: str) -> _Asked:
+    named_version = re.fullmatch(r"3\.\d{1,2}(?:\.\d{1,2})?", python)
+    if named_version and not (freeze or message or _is_piped()):
+        raise UsageError.of(
+            "a version needs a list beside it", path="--python", hint="--freeze FILE, or a path"
+        )
+    if freeze == message == "-":
+        raise UsageError.of("--freeze and --message cannot both be the standard input")
+    if not (message or freeze or (python and not named_version)) and _is_piped():
+        message = "-"
+    text = _text(message, MOST_READ) if message else ""
+    if message and not text.strip():
+        message = ""
+    pasted = read_message(text) if message else None
+    version = Version(python) if named_version else None
+    installer = "python -m pip install"
+    if freeze:
+        packages = read_list(_text(freeze, MOST_CHARACTERS), version)
+        if not packages.versions:
+            raise UsageError.of(
+                "names no package with its version",
+                path=freeze,
+                hint="`pip freeze` or `uv pip freeze` prints such a list",
+            )
+        installer = "pip install"
+    elif python and not named_version:
+        packages = packages_of(Path(python))
+        executable = f"{python}/bin/python" if Path(python).is_dir() else python
+        has_pip = "pip" in packages.versions
+        installer = (
+            f"{quote(executable)} -m pip install"
+            if has_pip
+            else f"uv pip install --python {quote(executable)}"
+        )
+    elif pasted is not None:
+        packages = PackageList(versions=listed_versions(text), python=pasted.python)
+        installer = "uv pip install" if "No solution found" in pasted.text else "pip install"
+    else:
+        packages = own_packages()
+    return _Asked(with_python(packages, version), pasted, installer)
+
+
+def _is_piped() -> bool:
+    """Whether somebody gives us a text: a pipe or a file; an empty device or a terminal is none."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (OSError, ValueError, AttributeError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
+
+
+def _text(place: str, most: int) -> str:
+    """The text of a file or of the standard input; of a longer message the end is taken, and of a
+    list all that a reader must refuse.
+    """
+    if place == "-":
+        data = sys.stdin.buffer.read(8 * MOST_CHARACTERS)
+    else:
+        try:
+            with Path(place).open("rb") as file:
+                data = file.read(8 * MOST_CHARACTERS)
+        except OSError as fault:
+            raise UsageError.of(f"cannot be read: {reason(fault)}", path=place) from None
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    text = data.decode(encoding, errors="replace")
+    return text if most == MOST_CHARACTERS else text[-most:]
+
+
+def _workspaces(matrix: str, asked: _Asked, root: Path | None) -> list[Workspace]:
+    if matrix:
+        return [workspace_of(matrix, root)]
+    names = matrix_names(matrices_folder(root))
+    declared = [workspace_of(name, root) for name in names]
+    touched = [
+        workspace
+        for workspace in declared
+        if touches(workspace.matrix, asked.packages, asked.message)
+    ]
+    if not touched:
+        subjects = listed([workspace.matrix.subject_axis.package for workspace in declared])
+        read = count(len(asked.packages.versions), "package")
+        raise NothingToDo.of(
+            f"{read} read, and no declared matrix is about any of them: {subjects or 'none'}",
+            hint=f"compat doctor {names[0]} asks one all the same" if names else "",
+        )
+    return touched
+
+
+def known_facts(workspace: Workspace) -> KnownFacts:
+    """Return what is known of a matrix, without its plan: what cells could be is not asked, which
+    halves the time. Raises UsageError for a matrix without a kept catalogue.
+    """
+    catalogue = workspace.kept_catalogue
+    if catalogue is None:
+        hint = f"compat discover {workspace.name} --write keeps one"
+        raise UsageError.of(f"matrix {workspace.name!r} has no kept catalogue", hint=hint)
+    digests, context = workspace.lock_digests, workspace.context
+    known = snapshot(workspace.declared, catalogue, (), digests, workspace.runs, context)
+    texts = {cell: workspace.lock_text(cell) for cell in digests}
+    return KnownFacts(
+        snapshot=known,
+        pins={cell: read_pins(text) for cell, text in texts.items() if text is not None},
+        words=cause_sentence,
+    )
+
+
+def _works(answer: Diagnosis) -> bool:
+    return (
+        answer.state == "proven"
+        and answer.proof is not None
+        and answer.proof.verdict.kind == "works"
+    )
+
+
+def _print(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> None:
+    packages = asked.packages
+    if asked.message is None and packages.is_whole and (beside := environment_beside()):
+        note(f"compat: looked at its own environment; --python {beside} looks at the active one")
+    if packages.unread_count:
+        lines = count(packages.unread_count, "line")
+        note(f"compat: {lines} not understood, such as {packages.unread[0][:80]!r}")
+    for number, (workspace, answer) in enumerate(answers):
+        if number:
+            say()
+        _print_answer(workspace, asked, answer)
+
+
+def _print_answer(workspace: Workspace, asked: _Asked, answer: Diagnosis) -> None:
+    say(f"{workspace.matrix.title}: {answer.state}")
+    say(f"  {_place(workspace, asked)}")
+    if answer.proof is not None:
+        say(f"  {_proof_words(answer.proof)}")
+    elif answer.state == "unproven":
+        say("  Nothing is known against it, and exactly this was never run.")
+    for problem in answer.problems[:_PROBLEMS]:
+        say(f"  {problem.sentence}")
+        if problem.because:
+            say(f"    {' '.join(problem.because.split())}")
+    more = len(answer.problems) - _PROBLEMS
+    if more > 0:
+        say(f"  and {count(more, 'more problem')}: --json has all")
+    for line in answer.notes[:_NOTES]:
+        say(f"  Note: {line}")
+    if not _works(answer):
+        _print_change(workspace, asked, answer)
+
+
+def _place(workspace: Workspace, asked: _Asked) -> str:
+    """What is looked at, by axis: `Python 3.9.7, dep 2.1, demo 1.0; 41 packages read`."""
+    packages = asked.packages
+    parts = []
+    for axis in workspace.matrix.axes:
+        version = (
+            packages.python
+            if isinstance(axis, InterpreterAxis)
+            else packages.versions.get(axis.normalised_name)
+        )
+        parts.append(f"{label(axis)} {version or 'unknown'}")
+    if not packages.versions:
+        return f"{', '.join(parts)}; from a message alone"
+    return f"{', '.join(parts)}; {count(len(packages.versions), 'package')} read"
+
+
+def _proof_words(entry: Entry) -> str:
+    verdict = entry.verdict
+    score = f": {verdict.score.words}" if verdict.score.words else ""
+    return f"{entry.cell.id} {verdict_clause(verdict)}{score}; tested on {verdict.latest}"
+
+
+def _print_change(workspace: Workspace, asked: _Asked, answer: Diagnosis) -> None:
+    neighbour = answer.neighbour
+    if neighbour is None:
+        say("  Nothing of this matrix is proven so far.")
+        return
+    if answer.pins:
+        say("  Smallest change, by what is known; the result was not run:")
+        say(f"    {_pip(asked, answer.pins)}")
+    differ = neighbour.differences if asked.packages.versions else ()
+    say(f"  Nearest tested set: {_proof_words(neighbour.entry)}")
+    if asked.packages.versions:
+        say(f"    {_difference_words(neighbour.is_other_python, differ)}")
+    pins = [(difference.package, difference.tested) for difference in differ]
+    if pins and len(pins) <= _MOST_PINS and not neighbour.is_other_python:
+        say("    to get it:")
+        say(f"    {_pip(asked, pins, '--no-deps ')}")
+        return
+    lock = workspace.lock(neighbour.entry.cell.id)
+    if lock is not None and (pins or neighbour.is_other_python or not asked.packages.versions):
+        say("    to get it in a new environment:")
+        place = Whereabouts(lock=f"matrices/{workspace.name}/locks/{lock.inputs.cell}.txt")
+        for line in commands(lock, place, workspace.matrix).uv:
+            say(f"    {line}")
+
+
+def _difference_words(is_other_python: bool, differ: tuple[DifferingPin, ...]) -> str:
+    changed = [difference for difference in differ if difference.installed is not None]
+    shown = [f"{d.package} {d.tested} instead of {d.installed}" for d in changed[:_DIFFERENCES]]
+    more = len(changed) - _DIFFERENCES
+    lacking = len(differ) - len(changed)
+    parts = (
+        "on another Python" if is_other_python else "",
+        ", ".join(shown) + (f" and {more} more" if more > 0 else ""),
+        count(lacking, "further package") if lacking else "",
+    )
+    return "; ".join(filter(None, parts)) or "the same packages"
+
+
+def _pip(asked: _Asked, pins: Any, options: str = "") -> str:
+    return f"{asked.installer} {options}{' '.join(quote(f'{name}=={v}') for name, v in pins)}"
+
+
+def _payload(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> dict[str, Any]:
+    packages = asked.packages
+    return {
+        "python": packages.python,
+        "packages": len(packages.versions),
+        "unread": packages.unread,
+        "answers": [
+            {
+                "matrix": workspace.name,
+                "state": answer.state,
+                "works": _works(answer),
+                "proof": None if answer.proof is None else answer.proof.cell.id,
+                "problems": [_problem(problem) for problem in answer.problems],
+                "notes": answer.notes,
+                "pins": dict(answer.pins),
+                "command": _pip(asked, answer.pins) if answer.pins else "",
+                "nearest": None
+                if answer.neighbour is None
+                else {
+                    "cell": answer.neighbour.entry.cell.id,
+                    "is_other_python": answer.neighbour.is_other_python,
+                    "differences": answer.neighbour.differences,
+                },
+            }
+            for workspace, answer in answers
+        ],
+    }
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    return {
+        "cause": problem.cause,
+        "packages": problem.packages,
+        "sentence": problem.sentence,
+        "ground": problem.ground,
+        "because": problem.because,
+        "link": problem.link,
+    }

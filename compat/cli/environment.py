@@ -1,0 +1,154 @@
+"""The packages of an environment on this machine, read from its files: nothing of it is imported
+or started.
+"""
+
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from email.parser import HeaderParser
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+
+import msgspec
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from compat.advise.package_list import PackageList
+from compat.errors import UsageError
+from compat.index.release import Published
+
+# Metadata stands before the description; the longest head in an environment of 90 packages has
+# 14 kB (2026-11-23).
+_MOST_HEAD = 200_000
+_MOST_DISTRIBUTIONS = 5_000
+_SERIES = re.compile(r"python(3\.\d{1,2})t?$")
+
+
+def own_packages() -> PackageList:
+    """Return the packages of the interpreter that runs this."""
+    return _packages([path for path in sys.path if path], Version(platform.python_version()))
+
+
+def packages_of(path: Path) -> PackageList:
+    """Return the packages of another interpreter, or of a virtual environment.
+
+    Raises UsageError for what is neither.
+    """
+    prefix = _prefix(path)
+    folders = list(_site_folders(prefix))
+    config = _config(prefix)
+    if config.get("include-system-site-packages", "").lower() == "true" and "home" in config:
+        folders += _site_folders(Path(config["home"]).parent)
+    if not folders:
+        raise UsageError.of(
+            "is neither a Python interpreter nor a virtual environment",
+            path=str(path),
+            hint="name a folder that `python -m venv` made, or its bin/python",
+        )
+    return _packages(map(str, folders), _python(prefix, config, folders))
+
+
+def environment_beside() -> str:
+    """Return the folder of a virtual environment that is active but not that of this interpreter;
+    else nothing.
+    """
+    active = os.environ.get("VIRTUAL_ENV", "")
+    return active if active and Path(active).resolve() != Path(sys.prefix).resolve() else ""
+
+
+def _prefix(path: Path) -> Path:
+    if path.is_dir():
+        return path
+    if not path.exists():
+        raise UsageError.of("no such file or folder", path=str(path))
+    # A virtual environment's python is a link: its own folder has the packages.
+    beside = path.parent.parent
+    return beside if (beside / "pyvenv.cfg").exists() else path.resolve().parent.parent
+
+
+def _site_folders(prefix: Path) -> Iterator[Path]:
+    patterns = (
+        *("lib/python3.*/site-packages", "lib64/python3.*/site-packages", "Lib/site-packages"),
+        *("local/lib/python3.*/dist-packages", "lib/python3/dist-packages"),
+    )
+    known: set[Path] = set()
+    for pattern in patterns:
+        for folder in sorted(prefix.glob(pattern)):
+            if folder.is_dir() and folder.resolve() not in known:
+                known.add(folder.resolve())
+                yield folder
+
+
+def _config(prefix: Path) -> dict[str, str]:
+    """The lines of pyvenv.cfg: https://docs.python.org/3/library/venv.html"""
+    try:
+        text = (prefix / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace")[:_MOST_HEAD]
+    except OSError:
+        return {}
+    pairs = (line.partition("=") for line in text.splitlines())
+    return {key.strip().lower(): value.strip() for key, _, value in pairs}
+
+
+def _python(prefix: Path, config: dict[str, str], folders: Iterable[Path]) -> Version | None:
+    """The version that the environment names; else the series that its folders are named after."""
+    for key in ("version_info", "version"):
+        match = re.match(r"\d+\.\d+(?:\.\d+)?", config.get(key, ""))
+        if match is not None:
+            return Version(match[0])
+    names = (folder.parent.name for folder in folders)
+    links = (link.resolve().name for link in prefix.glob("bin/python3"))
+    matches = (_SERIES.search(name) for name in (*names, *links))
+    return next((Version(match[1]) for match in matches if match is not None), None)
+
+
+def _packages(folders: Iterable[str], python: Version | None) -> PackageList:
+    versions: dict[str, Version] = {}
+    metadata: dict[str, Published] = {}
+    unread: list[str] = []
+    for number, distribution in enumerate(distributions(path=list(folders))):
+        if number == _MOST_DISTRIBUTIONS:
+            break
+        package = _package(distribution)
+        if package is None:
+            unread.append(str(getattr(distribution, "_path", "a package")).rpartition("/")[2])
+        elif package[0] not in versions:
+            name, version, published = package
+            versions[name], metadata[name] = version, published
+    return PackageList(
+        versions=versions,
+        python=python,
+        metadata=metadata,
+        is_whole=True,
+        unread=tuple(unread[:20]),
+        unread_count=len(unread),
+    )
+
+
+def _package(distribution: Distribution) -> tuple[str, Version, Published] | None:
+    """The name, the version and the requirements of a distribution; None where its metadata cannot
+    be read.
+    """
+    try:
+        text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+    except (OSError, UnicodeDecodeError):
+        return None
+    # The description behind the first empty line is long and not needed.
+    head = HeaderParser().parsestr(re.split(r"\r?\n\r?\n", text[:_MOST_HEAD], maxsplit=1)[0])
+    try:
+        name, version = canonicalize_name(head["Name"] or ""), Version(head["Version"] or "")
+        asked = head["Requires-Python"]
+        requires_python = None if asked is None else SpecifierSet(asked)
+    except (InvalidVersion, InvalidSpecifier):
+        return None
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,100}", name):
+        return None
+    requires = tuple(text for text in head.get_all("Requires-Dist") or () if len(text) < 500)
+    return name, version, Published(requires_python=requires_python, requires_dist=requires)
+
+
+def with_python(packages: PackageList, python: Version | None) -> PackageList:
+    """Return the packages as those of a Python; without one as they are."""
+    return packages if python is None else msgspec.structs.replace(packages, python=python)
