@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from compat.fleet.batch import BatchReporter, BatchResult, LockResult, Machine, RunOptions
     from compat.fleet.choices import CellsToRun
     from compat.fleet.laboratory import LockLaboratory
+    from compat.fleet.mending import MendedCell, RefusedCells
     from compat.fleet.run_plan import PlanOptions, RunPlan
     from compat.github.pull_request import RepositoryFile
     from compat.index.source import ReleaseSource
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from compat.search.api_change import ApiChange
     from compat.search.blame import Blame
     from compat.search.learning import Lesson, RefusalLearner
-    from compat.search.repair import Repairs
+    from compat.search.repair import RepairOptions, Repairs
     from compat.site.edition import Edition
     from compat.site.writer import Written
 
@@ -133,15 +134,64 @@ def locked(facts: Feasibility, cell: Cell, locker: Locker, source: ReleaseSource
     )
 
 
-def repaired(workspace: Workspace, cell: Cell, locker: Locker, with_rules: bool) -> Repairs:
+def repaired(
+    workspace: Workspace,
+    cell: Cell,
+    locker: Locker,
+    with_rules: bool,
+    options: RepairOptions | None = None,
+) -> Repairs:
     """Lock: find the smallest changes of requirements with which a cell can be locked."""
     from compat.search.repair import repairs
 
+    facts = _facts(workspace, with_rules)
+    return repairs(facts, cell, locker, workspace.source.package, options)
+
+
+def refused_places(workspace: Workspace, with_rules: bool) -> RefusedCells:
+    """Plan: find the cells that are known to be refused, as far as requirements refuse them."""
+    from compat.fleet.mending import refused_cells
+
+    return refused_cells(workspace, _facts(workspace, with_rules))
+
+
+def mended(
+    workspace: Workspace,
+    cells: Sequence[Cell],
+    locker: Locker,
+    effort: tuple[bool, int],
+    known: Sequence[MendedCell],
+) -> Iterator[MendedCell]:
+    """Lock: find for each refused cell the smallest change that mends it, one after the other.
+
+    `effort` says whether our rules hold, and how many resolutions a cell may take.
+    """
+    from compat.fleet.mending import mended_cells
+
+    with_rules, most_locks = effort
+    facts = _facts(workspace, with_rules)
+    return mended_cells(facts, cells, locker, workspace, known, most_locks)
+
+
+def imported(
+    workspace: Workspace,
+    cell: str,
+    lock: Lock,
+    machine: Machine,
+    cancel: threading.Event,
+    reporter: BatchReporter,
+) -> JudgedRun | None:
+    """Run: install a lock that is not the matrix's own and import the subject, without a record."""
+    from compat.fleet.mending import imported_lock
+
+    return imported_lock(workspace, cell, lock, machine, cancel, reporter)
+
+
+def _facts(workspace: Workspace, with_rules: bool) -> Feasibility:
     facts = workspace.feasibility
-    if not with_rules:
-        matrix = msgspec.structs.replace(facts.matrix, rules=())
-        facts = Feasibility(matrix, facts.catalogue)
-    return repairs(facts, cell, locker, workspace.source.package)
+    if with_rules:
+        return facts
+    return Feasibility(msgspec.structs.replace(facts.matrix, rules=()), facts.catalogue)
 
 
 def blamed(laboratory: LockLaboratory, good: str, bad: str) -> Blame:

@@ -18,13 +18,14 @@ from compat.cli.machine import interpreter, level_of, without_places
 from compat.cli.options import (
     ExtraIndexUrl,
     IndexUrl,
+    IsolationLevel,
     Json,
     MatrixName,
     Root,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
-from compat.cli.run import Interruption, IsolationLevel, ThisMachine
+from compat.cli.run import Interruption, ThisMachine
 from compat.declare.suite_table import Tier
 from compat.errors import DeclarationError, UsageError
 from compat.fleet.batch import RunOptions

@@ -11,6 +11,7 @@ from compat.cli.machine import level_of
 from compat.cli.options import (
     ExtraIndexUrl,
     IndexUrl,
+    IsolationLevel,
     Json,
     MatrixName,
     Root,
@@ -18,7 +19,7 @@ from compat.cli.options import (
 )
 from compat.cli.output import envelope, note, say
 from compat.cli.progress import Progress
-from compat.cli.run import Interruption, IsolationLevel, ThisMachine
+from compat.cli.run import Interruption, ThisMachine
 from compat.declare.parsing import parse_version
 from compat.errors import DeclarationError, UsageError
 from compat.fleet.batch import RunOptions
@@ -75,12 +76,12 @@ def floor_command(
         needs=tuple(need or ()),
     )
     interruption = Interruption()
-    machine = ThisMachine(workspace, level_of(isolation))
+    machine, options = ThisMachine(workspace, level_of(isolation)), RunOptions(is_search=True)
 
     def run_cell(cell: str) -> Mapping[str, str]:
         with Progress({cell: None}, 1) as progress:
             result = pipeline.run(
-                workspace, [cell], machine, RunOptions(), interruption.cancel, progress
+                workspace, [cell], machine, options, interruption.cancel, progress
             )
         if result.suite_faults:
             message = f"{cell} has no record, the suite or its declaration is at fault"

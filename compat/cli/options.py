@@ -37,6 +37,9 @@ ExtraIndexUrl = Annotated[
 Refresh = Annotated[
     bool, typer.Option("--refresh", help="Ask the index again, whatever the cache holds.")
 ]
+IsolationLevel = Annotated[
+    str, typer.Option("--isolation", help="L3, L2, L1 or L0; else the highest allowed.")
+]
 PolicyDay = Annotated[
     str,
     typer.Option("--today", metavar="DATE", help="Another day than this one, such as 2027-04-01."),

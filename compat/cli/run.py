@@ -30,6 +30,7 @@ from compat.cli.options import (
     CellNames,
     ExtraIndexUrl,
     IndexUrl,
+    IsolationLevel,
     Json,
     MatrixName,
     Root,
@@ -60,9 +61,6 @@ Jobs = Annotated[
     int, typer.Option("--jobs", "-j", min=1, help="Cells at once, as memory and disk allow.")
 ]
 Attempts = Annotated[int, typer.Option("--attempts", min=1, max=100, help="Attempts per cell.")]
-IsolationLevel = Annotated[
-    str, typer.Option("--isolation", help="L3, L2, L1 or L0; else the highest allowed.")
-]
 Keep = Annotated[bool, typer.Option("--keep", help="Leave the cells' folders in place.")]
 TierName = Annotated[
     Tier,

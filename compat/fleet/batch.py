@@ -78,12 +78,15 @@ class BatchReporter(Reporter, Protocol):
 class RunOptions(Value, frozen=True, kw_only=True):
     """How many workers there are, how often each cell is run, how much of the suite is asked for,
     and whether the cell's folder is kept.
+
+    `is_search` says that the runs serve a search: one that was cancelled is then no record.
     """
 
     workers: int = 1
     tier: Tier = "full"
     attempts: int = 1
     keep: bool = False
+    is_search: bool = False
 
 
 class BatchSteps(Value, frozen=True, kw_only=True):
@@ -253,7 +256,7 @@ class Batch:
         return canary(self._scratch.folder / "canary", job.lock.inputs.python)
 
     def _store(self, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
-        """Record a cell that ended, unless its suite is at fault: that says nothing about it."""
+        """Record a cell that ended, unless that says nothing about it, as a fault of its suite."""
         fault = next(
             (attempt.outcome for attempt in attempts if is_suite_fault(attempt.outcome)), None
         )
@@ -263,6 +266,10 @@ class Batch:
                 f"compat: {job.cell} has no record, the suite or its declaration is at fault:"
                 f" {fault}"
             )
+            return
+        last = attempts[-1].outcome
+        if self._options.is_search and isinstance(last, Failed) and last.cause == "cancelled":
+            self._unanswered.append(job.cell)
             return
         record = self._steps.record(job, attempts)
         self._records.append(record)

@@ -15,7 +15,7 @@ from compat.plan.cell import Cell, Coordinate, Recipe
 from compat.plan.plan import Infeasible, fate_of
 from compat.plan.product import axis_coordinates
 from compat.results.verdict import Verdict
-from compat.run.outcome import Failed, Outcome, is_spurious
+from compat.run.outcome import Failed, is_spurious, parse_outcome
 from compat.search.boundary import Boundary, BoundarySearch, Probe
 from compat.site.wording import count
 from compat.value import Value
@@ -176,10 +176,9 @@ def _tried(
     workspace: Workspace, cell: Cell, question: FloorQuestion, outcomes: Mapping[str, str]
 ) -> tuple[Probe, str]:
     """What the newest run of a cell says to a question."""
-    rows = workspace.runs.get(cell.id, ())
-    if cell.id not in outcomes or not rows:
+    if cell.id not in outcomes:
         return "unanswered", "it could not be run"
-    newest: Outcome = rows[-1].outcomes[-1]
+    newest = parse_outcome(outcomes[cell.id])
     if is_spurious(newest):
         return "unanswered", str(newest)
     verdict = workspace.verdict(cell.id)

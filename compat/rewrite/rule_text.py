@@ -6,12 +6,14 @@ from tomlkit.items import InlineTable
 from compat.declare.matrix import Relaxation, Rule
 
 
-def rule_text(rule: Rule) -> str:
-    """Return a rule as an entry `[[rules]]`, ready to stand at the end of a matrix.toml."""
+def rule_text(rule: Rule, evidence: str = "") -> str:
+    """Return a rule as an entry `[[rules]]`, ready to stand at the end of a matrix.toml; its reason
+    ends with the evidence.
+    """
     table = tomlkit.table()
     table["name"] = rule.name
     table["effect"] = rule.effect
-    table["because"] = rule.because
+    table["because"] = f"{rule.because}{evidence}"
     if rule.when.conditions:
         when = tomlkit.inline_table()
         when.update({axis: str(condition) for axis, condition in rule.when.conditions})

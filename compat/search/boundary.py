@@ -21,6 +21,8 @@ Probe = Literal["works", "fails", "untestable", "unanswered"]
 FAILS_BELOW = (1.9, 0.1)
 FAILS_FROM = (0.05, 1.95)
 CONFIDENCE = 0.99
+# Simulated on 2026-11-23, see tests/benchmarks: with 0.99 too many flaky searches end wrong.
+FLAKY_CONFIDENCE = 0.995
 # A version that says the same thing so often, and each time against the boundary, is an exception
 # to it: support need not be monotone. By chance this happens once in 1,000 at a rate of 10 %.
 INSISTENCE = 3
@@ -55,18 +57,9 @@ class Boundary(Value, frozen=True, kw_only=True):
 class BoundarySearch:
     """The state of one search: ask `next` for a position, try it, tell `observe`, until None."""
 
-    def __init__(
-        self, count: int, weights: Sequence[float] = (), confidence: float = CONFIDENCE
-    ) -> None:
-        """Take how many positions there are, and how likely each is to be the first that works.
-
-        `weights` has `count + 1` numbers, the last for "none works"; without them all are alike.
-        """
+    def __init__(self, count: int) -> None:
+        """Take how many positions there are; before the first run each boundary is as likely."""
         self.count = count
-        self._weights = tuple(weights) or (1.0,) * (count + 1)
-        self._confidence = confidence
-        # Simulated on 2026-11-23, see tests/search: with 0.99 too many flaky searches end wrong.
-        self._flaky_confidence = 1 - (1 - confidence) / 2
         self._results: list[list[bool]] = [[] for _ in range(count)]
         self._faults = [0] * count
         self._untestable: set[int] = set()
@@ -147,7 +140,7 @@ class BoundarySearch:
         far its results can be trusted, so that its probability hardly grows.
         """
         view = self._view
-        needed = self._flaky_confidence if self.flaky else self._confidence
+        needed = FLAKY_CONFIDENCE if self.flaky else CONFIDENCE
         if view.confidence >= needed or not self._open:
             return True
         if all(set(self._results[i]) == {i >= view.first} for i in self._open):
@@ -193,7 +186,7 @@ class BoundarySearch:
         """
         exceptions: frozenset[int] = frozenset()
         while True:
-            view = _Posterior(self._results, self._untestable, exceptions, self._weights)
+            view = _Posterior(self._results, self._untestable, exceptions)
             insistent = frozenset(
                 i
                 for i, results in enumerate(self._results)
@@ -216,7 +209,6 @@ class _Posterior:
         results: Sequence[Sequence[bool]],
         untestable: set[int],
         exceptions: frozenset[int],
-        weights: Sequence[float],
     ) -> None:
         self.exceptions = exceptions
         counted = [() if i in exceptions else position for i, position in enumerate(results)]
@@ -228,8 +220,8 @@ class _Posterior:
         self._below = list(zip(fails_below, works_below, strict=True))
         self._from = [(fails_below[-1] - f, works_below[-1] - w) for f, w in self._below]
         # Boundaries with only untestable positions between them are one: no run can tell them
-        # apart. The weight stands at the first of them that can be tried.
-        merged = list(weights)
+        # apart. Their weight stands at the first of them that can be tried.
+        merged = [1.0] * (len(results) + 1)
         for position in sorted(untestable):
             merged[position + 1] += merged[position]
             merged[position] = 0.0

@@ -42,20 +42,23 @@ def corrections(
     requirements: Sequence[str],
     resolve: Callable[[frozenset[str]], Resolution],
     *,
-    most_trials: int = 200,
-    largest: int = LARGEST,
+    enough: int = 100,
 ) -> Corrections:
     """Return the smallest sets of requirements without which the resolver finds a way.
 
     `requirements` stand in the order in which they should rather give way; `resolve` is asked what
-    comes of it when a set of them has given way, once for each set.
+    comes of it when a set of them has given way, once for each set; it raises `Spent` to end the
+    search. So many sets are `enough`.
     """
-    oracle = _Oracle(resolve, most_trials)
+    oracle = _Oracle(resolve)
     conflicts: list[frozenset[str]] = []
     mended: list[frozenset[str]] = []
     is_complete = True
     try:
-        while (candidate := _untried(requirements, conflicts, mended, largest)) is not None:
+        while (candidate := _untried(requirements, conflicts, mended)) is not None:
+            if len(mended) >= enough:
+                is_complete = False
+                break
             if oracle.of(candidate).is_possible:
                 mended.append(candidate)
                 continue
@@ -63,7 +66,7 @@ def corrections(
             conflicts.append(conflict)
             if not conflict:
                 break
-    except _Spent:
+    except Spent:
         is_complete = False
     rank = {requirement: place for place, requirement in enumerate(requirements)}
     return Corrections(
@@ -74,16 +77,15 @@ def corrections(
     )
 
 
-class _Spent(Exception):
+class Spent(Exception):
     """No more trials are allowed."""
 
 
 class _Oracle:
-    """The resolver, asked once for each set and not more often than allowed."""
+    """The resolver, asked once for each set."""
 
-    def __init__(self, resolve: Callable[[frozenset[str]], Resolution], most: int) -> None:
+    def __init__(self, resolve: Callable[[frozenset[str]], Resolution]) -> None:
         self._resolve = resolve
-        self._most = most
         self._answers: dict[frozenset[str], Resolution] = {}
 
     @property
@@ -92,8 +94,6 @@ class _Oracle:
 
     def of(self, relaxed: frozenset[str]) -> Resolution:
         if relaxed not in self._answers:
-            if len(self._answers) >= self._most:
-                raise _Spent
             self._answers[relaxed] = self._resolve(relaxed)
         return self._answers[relaxed]
 
@@ -102,11 +102,10 @@ def _untried(
     requirements: Sequence[str],
     conflicts: Sequence[frozenset[str]],
     mended: Sequence[frozenset[str]],
-    largest: int,
 ) -> frozenset[str] | None:
     """The smallest set that hits every conflict and holds no correction that is known."""
     involved = [name for name in requirements if any(name in conflict for conflict in conflicts)]
-    for size in range(min(largest, len(involved)) + 1):
+    for size in range(min(LARGEST, len(involved)) + 1):
         for names in combinations(involved, size):
             candidate = frozenset(names)
             if any(correction <= candidate for correction in mended):

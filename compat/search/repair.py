@@ -1,39 +1,46 @@
 """The smallest change of requirements with which a cell can be locked, as a rule of matrix.toml."""
 
-import datetime
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-import msgspec
-from packaging.specifiers import SpecifierSet
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.matrix import ANY, PackageAxis, Relaxation, Rule, When
+from compat.declare.matrix import ANY, Rule
 from compat.index.release import Package
 from compat.lock.locker import Locker
 from compat.lock.lockfile import Lock, Refusal
-from compat.lock.recipe import inputs_of, lock_cell
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
-from compat.plan.obstacle import Obstacle
-from compat.plan.platform import admits
-from compat.plan.requirements import named
-from compat.search.corrections import Resolution, corrections
+from compat.search.companions import companions
+from compat.search.corrections import Resolution, Spent, corrections
+from compat.search.nearest import distances, nearest_possible
+from compat.search.relaxed import Changes, RelaxedCell, demands
 from compat.value import Value
 
 RULE_NAME = "repaired"
-# How many releases near the published pin are tried before the resolver's own choice stands: a
-# resolution takes seconds. Chosen on 2026-11-23.
-NEAREST = 12
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*[A-Za-z0-9]|[A-Za-z0-9]")
+# What a refusal speaks of beside packages.
+_NO_PACKAGES = frozenset(("python", "manylinux", "cpython"))
+
+
+class RepairOptions(Value, frozen=True, kw_only=True):
+    """How far a search goes: resolutions of a cell, and changes after which it is content.
+
+    A resolution takes seconds. `hints` are changes that mended other cells: each costs one.
+    """
+
+    most_locks: int = 100
+    enough: int = 3
+    hints: tuple[Mapping[str, str], ...] = ()
 
 
 class MovedPackage(Value, frozen=True, kw_only=True):
     """A package whose requirement gave way: what was asked of it, and what the lock installs.
 
-    `published` is empty where not the subject but another package asks for it. `releases` says how
-    many releases the installed version lies from the nearest one that was asked for; None where
+    `published` is empty where not the subject but another package asks for it. `releases` and
+    `days` say how far the installed version lies from the nearest that was asked for; None where
     that cannot be told.
     """
 
@@ -41,6 +48,7 @@ class MovedPackage(Value, frozen=True, kw_only=True):
     published: str
     version: Version | None
     releases: int | None
+    days: int | None = None
 
 
 class Repair(Value, frozen=True, kw_only=True):
@@ -54,13 +62,15 @@ class Repair(Value, frozen=True, kw_only=True):
 class Repairs(Value, frozen=True, kw_only=True):
     """The smallest changes, the one that moves least first; none where nothing of that size helps.
 
-    `refusal` is what stands in the way as asked, empty when nothing does. `conflicts` are sets of
+    `refusal` is what stands in the way as asked, empty when nothing does; `remains` what does when
+    every requirement has given way, empty where something helps. `conflicts` are sets of
     requirements that cannot hold together. `is_complete` says that no other change as small is
     left to try. `locks` is how many resolutions that took.
     """
 
     cell: str
     refusal: str
+    remains: str
     repairs: tuple[Repair, ...]
     conflicts: tuple[tuple[str, ...], ...]
     is_complete: bool
@@ -72,227 +82,238 @@ def repairs(
     cell: Cell,
     locker: Locker,
     package_of: Callable[[str], Package],
-    most_locks: int = 200,
+    options: RepairOptions | None = None,
 ) -> Repairs:
     """Return the smallest changes of requirements with which a cell can be locked.
 
     The cell's coordinates stay, and the rules of `facts` hold; each published requirement of the
-    subject, and each package that a refusal names, may give way. Raises IndexUnreachable and
-    ToolFailed as the locker does.
+    subject, and each package that a refusal names, may give way. Packages that are released
+    together give way as one, and to one version. Raises IndexUnreachable and ToolFailed as the
+    locker does.
     """
-    trials = _Trials(facts, cell, locker, package_of)
-    answer = corrections(trials.direct, trials.resolve, most_trials=most_locks)
-    if not answer.sets and trials.deep:
+    options = options or RepairOptions()
+    relaxed = RelaxedCell(facts, cell, locker, package_of, options.most_locks)
+    return _Search(relaxed, options).repairs()
+
+
+class _Search:
+    """The search for the changes of one cell. Packages that move together go by the first's
+    name.
+    """
+
+    def __init__(self, relaxed: RelaxedCell, options: RepairOptions) -> None:
+        self._relaxed = relaxed
+        self._options = options
+        groups = companions([relaxed.package(name) for name in relaxed.direct])
+        self._members = {group[0]: group for group in groups}
+        self._demands: dict[str, dict[str, SpecifierSet]] = {}
+        self._deep: tuple[str, ...] = ()
+        self._refusal = ""
+
+    def repairs(self) -> Repairs:
+        direct = tuple(self._members)
+        enough = self._options.enough
+        hinted = self._hinted()
+        if hinted is not None:
+            return self._answer([hinted], (), is_complete=False)
+        answer = corrections(direct, self._resolve, enough=enough)
+        asked: tuple[str, ...] = ()
         # What other packages ask may give way, too: only now, as it moves more.
-        every = (*trials.direct, *trials.deep)
-        left = max(most_locks - answer.trials, 1)
-        answer = corrections(every, trials.resolve, most_trials=left)
-    every_repair = (trials.repair(frozenset(names)) for names in answer.sets)
-    return Repairs(
-        cell=cell.id,
-        refusal=trials.refusal,
-        repairs=tuple(sorted((r for r in every_repair if r is not None), key=_distance)),
-        conflicts=answer.conflicts,
-        is_complete=answer.is_complete,
-        locks=trials.locks,
-    )
-
-
-class _Trials:
-    """The cell with some requirements given way, asked of plan and resolver; each set once."""
-
-    def __init__(
-        self,
-        facts: Feasibility,
-        cell: Cell,
-        locker: Locker,
-        package_of: Callable[[str], Package],
-    ) -> None:
-        matrix = facts.matrix
-        self._matrix = matrix
-        self._catalogue = facts.catalogue
-        self._facts = facts
-        self._cell = cell
-        self._locker = locker
-        self._package_of = package_of
-        self._answers: dict[frozenset[str], Lock | Refusal | Obstacle] = {}
-        self._release = facts.subject_releases(cell.on(matrix.subject).version)[-1]
-        python = cell.on(matrix.interpreters.name).version
-        self._asked = facts.requirements(self._release.version, python)
-        self._axes = {axis.normalised_name: axis for axis in matrix.packages}
-        self._late = max(matrix.packages, key=self._came_out).name
-        self.direct = tuple(
-            dict.fromkeys(asked.name for asked in self._asked if asked.name not in self._axes)
+        while not answer.sets and self._deep != asked:
+            asked = self._deep
+            self._members |= {name: (name,) for name in asked}
+            answer = corrections((*direct, *asked), self._resolve, enough=enough)
+        mended = [self._repair(frozenset(names)) for names in answer.sets]
+        conflicts = tuple(
+            tuple(name for label in conflict for name in self._members[label])
+            for conflict in answer.conflicts
         )
-        self.deep: tuple[str, ...] = ()
-        self.refusal = ""
-        self.locks = 0
+        return self._answer(mended, conflicts, answer.is_complete)
 
-    def resolve(self, relaxed: frozenset[str]) -> Resolution:
+    def _answer(
+        self,
+        mended: Sequence[Repair],
+        conflicts: tuple[tuple[str, ...], ...],
+        is_complete: bool,
+    ) -> Repairs:
+        return Repairs(
+            cell=self._relaxed.cell.id,
+            refusal=self._refusal,
+            remains="" if mended else self._remaining(),
+            repairs=tuple(sorted(mended, key=_distance)),
+            conflicts=conflicts,
+            is_complete=is_complete,
+            locks=self._relaxed.locks,
+        )
+
+    def _remaining(self) -> str:
+        """What is in the way when all has given way; empty where nothing is, or nobody may ask."""
+        every = sorted(name for names in self._members.values() for name in names)
+        try:
+            answer = self._relaxed.answer(dict.fromkeys(every, ANY))
+        except Spent:
+            return ""
+        return "" if isinstance(answer, Lock) else answer.because
+
+    def _hinted(self) -> Repair | None:
+        """The repair by a change that mended another cell, where this one needs one, too."""
+        if not self._options.hints or self._resolve(frozenset()).is_possible:
+            return None
+        for hint in self._options.hints:
+            lock = self._lock(hint)
+            if lock is not None:
+                return self._made(hint, lock)
+        return None
+
+    def _resolve(self, labels: frozenset[str]) -> Resolution:
         """Return whether the cell can be locked once these have given way, and what is named."""
-        answer = self._answer(relaxed)
+        names = sorted(name for label in labels for name in self._members[label])
+        answer = self._relaxed.answer(dict.fromkeys(names, ANY))
         if isinstance(answer, Lock):
             return Resolution(is_possible=True)
-        if not relaxed:
-            self.refusal = answer.because
-        because = f"{answer.because} {' '.join(_subjects(answer))}"
-        names = {canonicalize_name(name) for name in _NAME.findall(because)}
-        known = {*self.direct, *self.deep, *self._axes}
+        if not labels:
+            self._refusal = answer.because
+        subjects = (answer.subject,) if isinstance(answer, Refusal) else answer.between
+        text = f"{answer.because} {' '.join(subjects)}"
         if isinstance(answer, Refusal):
-            # A sentence has other words, too: only what the refusal asks for is a package.
-            others = {canonicalize_name(name) for name in _requirements(because)} - known
-            self.deep = (*self.deep, *sorted(others))
-        return Resolution(is_possible=False, named=frozenset(names & {*self.direct, *self.deep}))
+            self._learn(text)
+        spoken = {canonicalize_name(name) for name in _NAME.findall(text)}
+        named = (label for label, names in self._members.items() if spoken.intersection(names))
+        return Resolution(is_possible=False, named=frozenset(named))
 
-    def repair(self, relaxed: frozenset[str]) -> Repair | None:
-        """Return the repair that a set of requirements makes; None where it has no lock."""
-        lock = self._answer(relaxed)
-        if not isinstance(lock, Lock):
-            return None
-        pins = dict.fromkeys(sorted(relaxed), ANY)
-        # Of which the index has least, that has least choice: the others follow it.
-        for name in sorted(pins, key=lambda name: (len(self._finals(name)), name)):
-            for version in self._nearest(name, lock):
-                nearer = self._tried(pins | {name: f"=={version}"})
-                if isinstance(nearer, Lock):
-                    pins[name], lock = f"=={version}", nearer
-                    break
-        versions = {pin.name: pin.version for pin in lock.pins}
+    def _learn(self, text: str) -> None:
+        """Keep which packages deeper in the tree a refusal speaks of, and what is asked of them."""
+        known = {*self._relaxed.direct, *self._relaxed.axes, *_NO_PACKAGES}
+        for word, specifier in demands(text):
+            name = canonicalize_name(word)
+            if name in known:
+                continue
+            try:
+                self._demands.setdefault(name, {})[specifier] = SpecifierSet(specifier)
+            except InvalidSpecifier:
+                continue
+        self._deep = tuple(sorted(self._demands))
+
+    def _repair(self, labels: frozenset[str]) -> Repair:
+        """The repair that a set of requirements makes, each moved no further than it must be."""
+        changes = dict.fromkeys(
+            sorted(name for label in labels for name in self._members[label]), ANY
+        )
+        lock = self._relaxed.answer(changes)
+        assert isinstance(lock, Lock), "it was found because it has one"
+        try:
+            # Of which the index has least, that has least choice: the others follow it.
+            for label in sorted(labels, key=lambda label: (len(self._choices(label)), label)):
+                changes, lock = self._pulled(label, changes, lock)
+            lock = self._lock(changes) or lock
+        except Spent:
+            changes |= {name: f"=={v}" for name, v in _versions(lock).items() if name in changes}
+        return self._made(changes, lock)
+
+    def _pulled(
+        self, label: str, changes: dict[str, str], lock: Lock
+    ) -> tuple[dict[str, str], Lock]:
+        """The changes with one group brought as near to what was asked as can be."""
+        members = self._members[label]
+        apart = self._apart(label)
+
+        def within(specifier: SpecifierSet) -> Lock | None:
+            return self._lock(changes | dict.fromkeys(members, str(specifier)))
+
+        near = nearest_possible(apart, within) or lock
+        versions = {name: v for name, v in _versions(near).items() if name in members}
+        # Of packages that are released together each has the same version, where that can be; and
+        # of two as near the newer, whose needs the cell's date may hide until it is asked for.
+        chosen = set(versions.values())
+        least = max((apart.get(version, 10**6) for version in chosen), default=0)
+        newer = {v for v, far in apart.items() if far == least and v > max(chosen)}
+        newest_first = sorted(chosen | newer, reverse=True)
+        for version in sorted(newest_first, key=lambda v: apart.get(v, 10**6)):
+            exact = changes | dict.fromkeys(members, f"=={version}")
+            if chosen == {version}:
+                return exact, near
+            if version in apart and (locked := self._lock(exact)) is not None:
+                return exact, locked
+        return changes | {name: f"=={v}" for name, v in versions.items()}, near
+
+    def _lock(self, changes: Changes) -> Lock | None:
+        answer = self._relaxed.answer(changes)
+        return answer if isinstance(answer, Lock) else None
+
+    def _choices(self, label: str) -> list[Version]:
+        """The versions that every package of a group has."""
+        finals = [set(self._relaxed.finals(name)) for name in self._members[label]]
+        return sorted(set.intersection(*finals))
+
+    def _apart(self, label: str) -> dict[Version, int]:
+        """How many releases each version of a group lies from what was asked of its packages."""
+        members, choices = self._members[label], self._choices(label)
+        if label in self._demands:
+            return self._deep_apart(label, choices)
+        each = [distances(choices, self._relaxed.specifiers(name)) for name in members]
+        return {v: sum(steps[v] for steps in each if steps) for v in choices if any(each)}
+
+    def _deep_apart(self, name: str, choices: list[Version]) -> dict[Version, int]:
+        """The same for a package that others ask for: of demands that cannot all be met the newest
+        is, and as near to the others as can be.
+        """
+        asked = sorted(self._demands[name].values(), key=_newest)
+        others = [distances(choices, [demand]) for demand in asked[:-1] or asked]
+        admitted = [v for v in choices if asked[-1].contains(v)] if len(asked) > 1 else choices
+        return {
+            v: min(steps[v] for steps in others if steps)
+            for v in admitted or choices
+            if any(others)
+        }
+
+    def _made(self, changes: Changes, lock: Lock) -> Repair:
+        versions = _versions(lock)
+        pins = ", ".join(f"{name} {versions[name]}" for name in changes if name in versions)
+        because = f"compat repair: {self._refusal or 'the published pins forbid it'}"
+        proof = f"; with {pins} it can be locked" if pins else ""
         return Repair(
-            rule=self._rule(pins),
-            moved=tuple(self._moved(name, versions.get(name)) for name in pins),
+            rule=self._relaxed.rule(changes, f"{because[: 590 - len(proof)]}{proof}", RULE_NAME),
+            moved=tuple(self._moved(name, versions.get(name)) for name in changes),
             lock=lock,
         )
 
-    def _nearest(self, name: str, lock: Lock) -> list[Version]:
-        """The releases that lie nearer to what was asked than what the lock has, nearest first."""
-        asked = self._specifiers(name)
-        releases = self._finals(name)
-        locked = next((pin.version for pin in lock.pins if pin.name == name), None)
-        if not asked or locked not in releases:
-            return []
-        apart = {version: self._steps(releases, asked, version) for version in releases}
-        limit = apart[locked]
-        nearer = [
-            version
-            for version, steps in apart.items()
-            if steps is not None and steps < (limit or 0)
-        ]
-        return sorted(nearer, key=lambda version: (apart[version] or 0, version))[:NEAREST]
-
-    def _answer(self, relaxed: frozenset[str]) -> Lock | Refusal | Obstacle:
-        if relaxed not in self._answers:
-            self._answers[relaxed] = self._tried(dict.fromkeys(sorted(relaxed), ANY))
-        return self._answers[relaxed]
-
-    def _tried(self, pins: Mapping[str, str]) -> Lock | Refusal | Obstacle:
-        """What comes of it when these packages are asked for in that way instead."""
-        rule = self._rule(pins)
-        rules = self._matrix.rules if rule is None else (*self._matrix.rules, rule)
-        facts = Feasibility(msgspec.structs.replace(self._matrix, rules=rules), self._catalogue)
-        cell = msgspec.structs.replace(self._cell, recipe="relaxed" if rules else "dated")
-        obstacle = facts.obstacle(cell)
-        if obstacle is not None:
-            return obstacle
-        self.locks += 1
-        inputs = inputs_of(facts, cell)
-        return lock_cell(self._locker, inputs, self._package_of, self._matrix.margin_days)
-
-    def _rule(self, pins: Mapping[str, str]) -> Rule | None:
-        """The rule that lets these give way, in this one place; None when nothing has to."""
-        relaxations = (*self._forced(), *(self._relaxation(*pin) for pin in pins.items()))
-        if not relaxations:
-            return None
-        places = tuple(
-            (coordinate.axis, SpecifierSet(self._place(coordinate.axis, coordinate.version)))
-            for coordinate in self._cell.coordinates
-        )
-        return Rule(
-            name=RULE_NAME,
-            effect="relax",
-            because=f"compat repair: without it, {self.refusal or 'the published pins forbid it'}",
-            when=When(places),
-            relaxations=relaxations,
-        )
-
-    def _forced(self) -> Iterator[Relaxation]:
-        """What the cell's coordinates make give way in any case."""
-        for axis in self._matrix.packages:
-            if axis.name != self._matrix.subject and self._facts.moved(self._cell, axis.name):
-                yield Relaxation(package=axis.package, to=ANY)
-        published = self._release.published
-        needed = None if published is None else published.requires_python
-        if not admits(needed, self._facts.patch(self._cell)):
-            subject = self._matrix.subject_axis.package
-            yield Relaxation(package=subject, ignore_requires_python=True)
-
-    def _relaxation(self, name: str, to: str) -> Relaxation:
-        # As of the newest coordinate, and later only as far as the lock needs it: so a package
-        # moves no further than it must.
-        everywhere = name not in self.direct
-        return Relaxation(package=name, to=to, as_of=self._late, everywhere=everywhere)
-
-    def _place(self, axis: str, version: Version) -> str:
-        kinds = {other.name: other for other in self._matrix.packages}
-        is_exact = axis in kinds and kinds[axis].select.keep == "each"
-        return f"=={version}" if is_exact else f"=={version}.*"
-
-    def _came_out(self, axis: PackageAxis) -> datetime.datetime:
-        earliest = datetime.datetime.min.replace(tzinfo=datetime.timezone.utc)
-        releases = self._facts.releases(self._cell, axis)
-        return min((r.uploaded for r in releases if r.uploaded is not None), default=earliest)
-
-    def _specifiers(self, name: str) -> list[SpecifierSet]:
-        return [requirement.specifier for requirement in named(self._asked, name)]
-
-    def _finals(self, name: str) -> list[Version]:
-        releases = self._package_of(name).releases
-        return [release.version for release in releases if not release.version.is_prerelease]
-
     def _moved(self, name: str, version: Version | None) -> MovedPackage:
-        asked = self._specifiers(name)
-        finals = self._finals(name) if version is not None else []
-        steps = None if version is None else self._steps(finals, asked, version)
+        asked = self._relaxed.specifiers(name)
+        finals = self._relaxed.finals(name)
+        steps = distances(list(finals), asked)
+        uploaded = None if version is None else finals.get(version)
+        wanted = [d for v, d in finals.items() if d is not None and steps.get(v) == 0]
+        days = None
+        if uploaded is not None and wanted:
+            days = min(abs(uploaded - date).days for date in wanted)
         return MovedPackage(
             package=name,
             published=",".join(str(specifier) for specifier in asked if str(specifier)),
             version=version,
-            releases=steps,
+            releases=None if version is None else steps.get(version),
+            days=days,
         )
 
-    def _steps(
-        self, releases: Sequence[Version], asked: Sequence[SpecifierSet], version: Version
-    ) -> int | None:
-        """How many releases a version lies from the nearest that is asked for, counting one that
-        the index has lost; None where nothing says which that is.
-        """
-        exact = {
-            Version(clause.version)
-            for specifier in asked
-            for clause in specifier
-            if clause.operator == "==" and not clause.version.endswith(".*")
-        }
-        every = sorted({*releases, *exact})
-        admitted = [v for v in every if all(specifier.contains(v) for specifier in asked)]
-        if version not in every or not admitted:
-            return None
-        place = every.index(version)
-        return min(abs(every.index(other) - place) for other in admitted)
+
+def _versions(lock: Lock) -> dict[str, Version]:
+    return {pin.name: pin.version for pin in lock.pins}
 
 
-def _subjects(answer: Refusal | Obstacle) -> tuple[str, ...]:
-    return (answer.subject,) if isinstance(answer, Refusal) else answer.between
+def _newest(demand: SpecifierSet) -> Version:
+    """The highest version that a demand speaks of as its lower end; of an upper end, the least."""
+    lower = [
+        Version(clause.version.removesuffix(".*"))
+        for clause in demand
+        if clause.operator in (">=", ">", "==", "~=")
+    ]
+    return max(lower, default=Version("0"))
 
 
-def _requirements(text: str) -> list[str]:
-    """The names in a text that a version follows, such as `numpy>=1.21`."""
-    return re.findall(r"([A-Za-z0-9][\w.-]*?)\s*(?:\[[\w,-]*\])?\s*(?:[<>=!~]=|[<>])\s*\d", text)
-
-
-def _distance(repair: Repair) -> tuple[int, int]:
-    """How much a repair moves: packages, then releases; what is unknown is far."""
+def _distance(repair: Repair) -> tuple[int, int, int]:
+    """How much a repair moves: packages, then releases, then days; what is unknown is far."""
     far = 10**6
     return (
         len(repair.moved),
         sum(far if moved.releases is None else moved.releases for moved in repair.moved),
+        sum(moved.days or 0 for moved in repair.moved),
     )

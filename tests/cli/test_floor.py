@@ -52,6 +52,26 @@ class TestFromTheRecords:
         assert "no version of python works" in ran.out
 
 
+def test_versions_that_cannot_be_installed_are_told_as_a_range(
+    run: Run, root: Path, remember: Remember
+) -> None:
+    matrix = root / "matrices" / "demo" / "matrix.toml"
+    text = matrix.read_text(encoding="utf-8")
+    text = text.replace('"3.8.18", ', '"3.8.18", "3.9.18", "3.10.13", ')
+    excluded = """rules = [
+  { name = "no", effect = "exclude", because = "no wheel there", when = { python = "<3.11,>3.8" } },
+"""
+    matrix.write_text(text.replace("rules = [\n", excluded), encoding="utf-8")
+    run("discover", "demo", "--write")
+    assert run("lock", "demo", *CELLS).code == 0
+    remember(CELLS[0], outcome="import-fail:missing-module(demo)")
+    remember(CELLS[1])
+    ran = run("floor", "demo", *ASKED)
+    assert ran.code == 0, ran.err
+    assert "python 3.11 is the lowest that works" in ran.out
+    assert "  3.9 to 3.10 could not be installed: no wheel there" in ran.out
+
+
 @pytest.mark.usefixtures("locked")
 class TestByRunning:
     def answer(
@@ -81,6 +101,27 @@ class TestByRunning:
         assert answer.boundary.is_decided
         assert set(self.tried) == set(CELLS)
         assert len(workspace_of("demo", root).runs) == 2
+
+    def test_the_budget_is_told_and_raised_aloud_when_an_end_is_flaky(
+        self, root: Path, remember: Remember
+    ) -> None:
+        broken = "import-fail:missing-module(demo)"
+        self.answer(root, remember, {CELLS[0]: ["pass"], CELLS[1]: [broken, "pass"] * 20})
+        first, raised = self.said
+        assert first == "2 cells; at most 10 runs"
+        assert raised.startswith(f"{CELLS[1]} works and fails by turns, or against the others")
+        assert raised.endswith("up to 100 runs now")
+
+    @pytest.mark.parametrize(
+        "outcome", ["install-fail:network(dep)", "test-fail:cancelled", "nothing"]
+    )
+    def test_what_says_nothing_of_a_version_moves_no_floor(
+        self, root: Path, remember: Remember, outcome: str
+    ) -> None:
+        answer = self.answer(root, remember, {CELLS[0]: [outcome, "pass"], CELLS[1]: ["pass"]})
+        assert answer.boundary.works == 0
+        assert answer.boundary.fails is None
+        assert answer.boundary.unanswered == ()
 
     def test_a_network_that_fails_moves_no_floor(self, root: Path, remember: Remember) -> None:
         answer = self.answer(

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support.fake_index import FakeIndex
-from support.zoo import Animal, Repository, pytest_and_its_needs
+from support.zoo import SERIES, Animal, Repository, pytest_and_its_needs
 
 GOOD = Animal(name="good", story="It works.", outcome="pass")
 SLOW = Animal(
@@ -145,6 +145,20 @@ def test_an_interruption_keeps_what_ran_and_leaves_no_process(
     assert "cancelled" in err
     assert slow.alive() == []
     assert slow.run("run", "zoo", "--due", "--dry-run")[1].startswith(f"{slow.cell}  spurious-last")
+
+
+def test_an_interrupted_search_for_a_floor_leaves_no_record(slow: Repository) -> None:
+    words = ("--axis", "animal", "--at", f"python={SERIES}", "--recipe", "fresh")
+    process = slow.start("floor", "zoo", *words)
+    deadline = time.monotonic() + 60
+    while not slow.alive() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=180)
+    assert process.returncode == 130, err
+    assert slow.alive() == []
+    assert slow.records() == []
 
 
 def test_a_second_signal_ends_compat_at_once_even_when_a_worker_hangs(slow: Repository) -> None:

@@ -2,22 +2,15 @@
 
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import mean
 
 import pytest
+from support.versions import KINDS, Kind, searched, searches
 
 from compat.search.boundary import Boundary, BoundarySearch, Probe
 
 WORLDS = int(os.environ.get("COMPAT_EXAMPLES", "40"))
-
-
-def searched(count: int, run: Callable[[int], Probe]) -> Boundary:
-    """What a search comes to that tries positions with `run`."""
-    search = BoundarySearch(count)
-    while (position := search.next()) is not None:
-        search.observe(position, run(position))
-    return search.result
 
 
 def answer(works: bool) -> Probe:
@@ -40,27 +33,17 @@ def test_it_takes_few_runs() -> None:
     assert mean(runs) <= 12.6 * 1.2
 
 
-# Of the same table, for 71 versions: the chance that a run from the boundary on fails, that one
-# below it passes, and the runs with both ends.
-@pytest.mark.parametrize(
-    ("fails", "passes", "runs"), [(0.05, 0.0, 14.9), (0.0, 0.5, 46.6), (0.1, 0.2, 41.3)]
-)
-def test_flaky_runs_do_not_mislead_it(fails: float, passes: float, runs: float) -> None:
-    chance = random.Random(20261123)
-    right, spent = 0, []
-    for _ in range(WORLDS):
-        first = chance.randrange(72)
+@pytest.mark.parametrize("kind", [k for k in KINDS if k.is_flaky], ids=lambda kind: kind.name)
+def test_flaky_runs_do_not_mislead_it(kind: Kind) -> None:
+    answers = list(searches(kind, WORLDS, seed=20261123))
+    assert sum(axis.is_right(boundary) for axis, boundary in answers) >= 0.9 * WORLDS
+    if kind.runs is not None:
+        assert mean(boundary.runs for _, boundary in answers) <= kind.runs * 1.3
 
-        def run(position: int, first: int = first) -> Probe:
-            works = position >= first
-            lies = chance.random() < (fails if works else passes)
-            return answer(works is not lies)
 
-        boundary = searched(71, run)
-        right += boundary.works == (first if first < 71 else None)
-        spent.append(boundary.runs)
-    assert right >= 0.9 * WORLDS
-    assert mean(spent) <= runs * 1.3
+@pytest.mark.parametrize("kind", [k for k in KINDS if not k.is_flaky], ids=lambda kind: kind.name)
+def test_where_no_run_misleads_it_is_always_right(kind: Kind) -> None:
+    assert all(axis.is_right(boundary) for axis, boundary in searches(kind, WORLDS, seed=7))
 
 
 def verified(boundary: Boundary, truth: Sequence[bool], tested: Sequence[int]) -> bool:
@@ -125,10 +108,3 @@ def test_the_budget_is_raised_when_a_version_turns_out_flaky() -> None:
     search.observe(10, "fails")
     assert search.flaky == (10,)
     assert search.budget > before
-
-
-def test_a_likely_boundary_is_tried_first() -> None:
-    weights = [1.0] * 72
-    weights[40] = 1000.0
-    search = BoundarySearch(71, weights)
-    assert search.next() in (39, 40)

@@ -6,7 +6,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compat.search.corrections import Corrections, Resolution, corrections
+from compat.search.corrections import Corrections, Resolution, Spent, corrections
 
 NAMES = [f"r{number}" for number in range(20)]
 
@@ -74,9 +74,23 @@ def test_what_needs_more_than_three_is_proven_so() -> None:
 
 
 def test_it_says_when_its_trials_ran_out() -> None:
-    found = corrections(NAMES, resolver([["r0", "r1", "r2"], ["r5", "r6"]]), most_trials=6)
+    resolve, asked = resolver([["r0", "r1", "r2"], ["r5", "r6"]]), []
+
+    def limited(relaxed: frozenset[str]) -> Resolution:
+        if len(asked) >= 6:
+            raise Spent
+        asked.append(relaxed)
+        return resolve(relaxed)
+
+    found = corrections(NAMES, limited)
     assert not found.is_complete
     assert found.trials == 6
+
+
+def test_it_ends_when_it_has_enough() -> None:
+    found = corrections(NAMES, resolver([["r1", "r2"], ["r2", "r3"]]), enough=1)
+    assert found.sets == (("r2",),)
+    assert not found.is_complete
 
 
 @given(
@@ -89,7 +103,7 @@ def test_it_finds_what_trying_all_finds(
     conflicts: list[frozenset[str]], is_talkative: bool
 ) -> None:
     names = [*NAMES[:9], "r19"]
-    found = corrections(names, resolver(conflicts, is_talkative), most_trials=5000)
+    found = corrections(names, resolver(conflicts, is_talkative))
     assert sets_of(found) == by_trying_all(names, conflicts)
     sizes = [len(correction) for correction in found.sets]
     assert sizes == sorted(sizes)
