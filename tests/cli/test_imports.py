@@ -95,21 +95,13 @@ def test_completion_of_a_command_imports_none(tmp_path: Path) -> None:
         ("show", "tff", "--plain", "--json"),
         ("advise", "tff", "--need", "import"),
         ("plan", "tff", "--explain", CELL),
-        ("lock", "--help"),
-        ("run", "--help"),
     ],
     ids=" ".join,
 )
 def test_a_question_imports_nothing_that_runs_cells_or_writes_pages(
     words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    heavy = imported(tmp_path, *words) & HEAVY
-    if words[0] == "run":
-        heavy -= {"compat.fleet.batch", "compat.fleet.local", "compat.run.supervise", "psutil"}
-        heavy -= {"compat.run.keeper", "compat.lock.uv"}
-    if words[0] == "lock":
-        heavy.discard("compat.lock.uv")
-    assert not heavy
+    assert not imported(tmp_path, *words) & HEAVY
 
 
 @pytest.mark.parametrize("name", COMMANDS)
