@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from compat.cli.command_table import COMMANDS, loaded
+from compat.cli.command_table import COMMANDS, command_named
 
 ROOT = Path(__file__).parents[2]
 CELL = "py3.11-tf2.14-tff0.87.0"
@@ -106,7 +106,7 @@ def test_a_question_imports_nothing_that_runs_cells_or_writes_pages(
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_table_says_of_a_command_what_it_says_itself(name: str) -> None:
-    command = loaded(name)
+    command = command_named(name)
     assert command.name == name
     (first, *_) = inspect.cleandoc(command.help).split("\n\n")
     words = first.split()
