@@ -86,16 +86,16 @@ class DerivedFiles:
             return make()
         path = folder / hashlib.sha256(b"".join(map(_sha256, sources))).hexdigest()
         with contextlib.suppress(CompatError, OSError):
-            kept = read_if_there(path)
-            if kept is not None and kept[:_DIGEST] == _sha256(kept[_DIGEST:]):
-                return kept[_DIGEST:]
-        made = make()
+            stored = read_if_there(path)
+            if stored is not None and stored[:_DIGEST] == _sha256(stored[_DIGEST:]):
+                return stored[_DIGEST:]
+        body = make()
         with contextlib.suppress(CompatError, OSError):
-            write(path, _sha256(made) + made)
+            write(path, _sha256(body) + body)
             newest = sorted(folder.iterdir(), key=lambda other: other.stat().st_mtime, reverse=True)
             for old in newest[MOST_DERIVED:]:
                 old.unlink(missing_ok=True)
-        return made
+        return body
 
 
 @cache

@@ -120,8 +120,8 @@ class Workspace:
     @cached_property
     def described(self) -> tuple[Described, ...]:
         """What the suite says of its capabilities."""
-        kept = partial(self._derived.of, "described")
-        return kept_described(self.suite_texts, code_of("declare"), kept)
+        keep = partial(self._derived.of, "described")
+        return kept_described(self.suite_texts, code_of("declare"), keep)
 
     def suite_faults(self) -> tuple[Fault, ...]:
         """Return what is wrong with the suite, as far as it can be known without a cell."""
@@ -347,8 +347,8 @@ class Workspace:
         text = self._catalogue_text
         if text is None or catalogue is not self.kept_catalogue:
             return plan(self.matrix, catalogue).fates
-        kept = partial(self._derived.of, "plans", (self._matrix_text, text, code_of(*PLAN_ROOMS)))
-        return planned_fates(self.facts_of(catalogue), kept)
+        keep = partial(self._derived.of, "plans", (self._matrix_text, text, code_of(*PLAN_ROOMS)))
+        return planned_fates(self.facts_of(catalogue), keep)
 
     @cached_property
     def known(self) -> Snapshot:

@@ -14,7 +14,7 @@ import pytest
 from packaging.version import Version
 
 from compat.cli.command_table import COMMANDS as TABLE
-from compat.cli.command_table import loaded
+from compat.cli.command_table import command_named
 from compat.cli.machine import interpreter
 from compat.results.run_group import KINDS
 from compat.run.outcome import CAUSES
@@ -24,7 +24,7 @@ from compat.site.paths import about_path
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
-COMMANDS = {name: loaded(name) for name in TABLE}
+COMMANDS = {name: command_named(name) for name in TABLE}
 # Commands that operations.md describes before they are there; delete a name when its command is.
 COMING = {"keep", "watchdog"} - COMMANDS.keys()
 FENCE = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -30,7 +30,7 @@ def test_runs_of_cells_that_the_matrix_cannot_read_say_nothing_about_time(tmp_pa
         (rows,) = demo.runs.values()
         demo.runs["py3.9-demo3.0"] = rows
         (cell,) = [entry.cell for entry in demo.snapshot.known]
-        assert demo.durations.of(cell) == rows[0].seconds
+        assert demo.durations["full"].of(cell) == rows[0].seconds
         assert demo.verdict("py3.9-demo3.0").kind == "unknown"
 
 

@@ -101,10 +101,10 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the words name, itself, with its name and the words left over."""
         name, command, words = super().resolve_command(ctx, args)
-        return name, None if command is None else loaded(str(command.name)), words
+        return name, None if command is None else command_named(str(command.name)), words
 
 
-def loaded(name: str) -> Any:
+def command_named(name: str) -> Any:
     """Return the command of that name, its module imported; KeyError where there is none."""
     module = importlib.import_module(f"compat.cli.{COMMANDS[name][0]}")
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)

@@ -15,7 +15,6 @@ from packaging.utils import canonicalize_name
 
 from compat.declare.matrix import NOTHING, Matrix
 from compat.errors import IndexUnreachable, NoPage
-from compat.index.metadata import DAMAGED
 from compat.index.release import Artifact, Package, Published, Release, Required
 from compat.index.source import ReleaseSource
 from compat.value import Value
@@ -133,6 +132,8 @@ def _with_metadata(release: Release, asked: frozenset[str], source: ReleaseSourc
     try:
         published = source.published(wheel)
     except IndexUnreachable as trouble:
+        from compat.index.metadata import DAMAGED
+
         # A wheel that cannot be read is nothing known of this release; an index that is down is
         # trouble.
         if isinstance(trouble.__cause__, DAMAGED):

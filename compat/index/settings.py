@@ -4,7 +4,6 @@ public one.
 
 import ast
 import re
-import subprocess
 import sys
 from collections.abc import Sequence
 from urllib.parse import urlsplit
@@ -134,6 +133,8 @@ def _pip_config_list() -> str:
     """Return what pip says about its configuration; `-I` keeps a folder `pip` of the working
     directory out.
     """
+    import subprocess
+
     command = [sys.executable, "-I", "-m", "pip", "config", "list"]
     try:
         done = subprocess.run(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from compat.cli.command_table import COMMANDS, loaded
+from compat.cli.command_table import COMMANDS, command_named
 
 ROOT = Path(__file__).parents[2]
 CELL = "py3.11-tf2.14-tff0.87.0"
@@ -30,7 +30,7 @@ print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
 HEAVY = {
     *("requests", "requests_cache", "urllib3", "pypi_simple", "remotezip", "bs4"),
     *("jinja2", "markdown_it", "icalendar", "PIL", "tomlkit", "jsonschema", "psutil"),
-    *("python_discovery", "subprocess", "compat.fleet.batch", "compat.fleet.local"),
+    *("python_discovery", "compat.fleet.batch", "compat.fleet.local"),
     *("compat.site.edition", "compat.site.pages.render", "compat.github.rest", "compat.lock.uv"),
     *("compat.run.supervise", "compat.run.keeper", "compat.index.pypi"),
 }
@@ -95,26 +95,18 @@ def test_completion_of_a_command_imports_none(tmp_path: Path) -> None:
         ("show", "tff", "--plain", "--json"),
         ("advise", "tff", "--need", "import"),
         ("plan", "tff", "--explain", CELL),
-        ("lock", "--help"),
-        ("run", "--help"),
     ],
     ids=" ".join,
 )
 def test_a_question_imports_nothing_that_runs_cells_or_writes_pages(
     words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    heavy = imported(tmp_path, *words) & HEAVY
-    if words[0] == "run":
-        heavy -= {"compat.fleet.batch", "compat.fleet.local", "compat.run.supervise", "psutil"}
-        heavy -= {"compat.run.keeper", "subprocess", "compat.lock.uv"}
-    if words[0] == "lock":
-        heavy -= {"subprocess", "compat.lock.uv"}
-    assert not heavy
+    assert not imported(tmp_path, *words) & HEAVY
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_table_says_of_a_command_what_it_says_itself(name: str) -> None:
-    command = loaded(name)
+    command = command_named(name)
     assert command.name == name
     (first, *_) = inspect.cleandoc(command.help).split("\n\n")
     words = first.split()

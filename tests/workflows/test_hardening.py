@@ -11,7 +11,7 @@ from actions import ACTIONS, HERE, OWN, WORKFLOWS, called_by, read
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from compat.cli.command_table import COMMANDS, loaded
+from compat.cli.command_table import COMMANDS, command_named
 
 try:
     import tomllib
@@ -160,7 +160,7 @@ def test_each_step_is_a_command_that_a_person_can_run() -> None:
 
 
 def test_each_command_and_session_in_a_workflow_exists() -> None:
-    commands = {name: loaded(name) for name in COMMANDS}
+    commands = {name: command_named(name) for name in COMMANDS}
     sessions = set(
         re.findall(
             r"^def (\w+)\(session", (HERE / "noxfile.py").read_text(encoding="utf-8"), re.MULTILINE
