@@ -102,6 +102,7 @@ EDGES = {
     "compat/site/verify.py": {"os", "pathlib"},
     "compat/cli/app.py": {"os"},
     "compat/cli/explore.py": {"pathlib", "time"},
+    "compat/cli/learnt_intake.py": {"pathlib"},
     "compat/cli/lock_intake.py": {"os", "pathlib"},
     "compat/cli/shard_intake.py": {"pathlib"},
     "compat/cli/plain.py": {"pathlib"},
