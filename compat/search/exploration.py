@@ -64,6 +64,7 @@ class Exploration:
         self._open: Counter[Group] = Counter()
         self._tried: Counter[Group] = Counter()
         self._refused: Counter[Group] = Counter()
+        self._all_tried = self._all_refused = 0
         # How many refusals came, and how many of them answered cells that differ in these axes.
         self._refusals = 0
         self._reach: Counter[frozenset[str]] = Counter()
@@ -100,6 +101,8 @@ class Exploration:
         """Take what became of a cell that was locked, by whom or when ever."""
         groups = self._groups(cell)
         self._tried.update(groups)
+        self._all_tried += 1
+        self._all_refused += is_refused
         if is_refused:
             self._refused.update(groups)
 
@@ -196,8 +199,12 @@ class Exploration:
         return answers / seconds
 
     def _worth_refused(self, cell: Cell) -> float:
-        """How many cells a lock is expected to answer a second by being refused."""
-        return self._chance(cell) * self._reached(cell) / self._seconds(cell, "lock")
+        """How many cells a lock is expected to answer a second by being refused, where it is no
+        likelier than refusals were so far.
+        """
+        often = (1 + self._all_refused) / (2 + self._all_tried)
+        chance = min(self._chance(cell), often)
+        return chance * self._reached(cell) / self._seconds(cell, "lock")
 
     def _chance(self, cell: Cell) -> float:
         """How likely a cell is refused, by what became of those that share facts with it; one in
