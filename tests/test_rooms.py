@@ -107,6 +107,7 @@ EDGES = {
     "compat/cli/blame.py": {"time"},
     "compat/cli/doctor.py": {"os", "pathlib"},
     "compat/cli/environment.py": {"os", "pathlib"},
+    "compat/cli/learnt_intake.py": {"pathlib"},
     "compat/cli/lock_intake.py": {"os", "pathlib"},
     "compat/cli/shard_intake.py": {"pathlib"},
     "compat/cli/plain.py": {"pathlib"},

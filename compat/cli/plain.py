@@ -172,7 +172,7 @@ def take_plain(workspace: Workspace, path: Path, as_json: bool) -> int:
             place = f"{path.name}: {answer.cell}"
             faults.append(Fault(code=DeclarationError.code, path=place, message=why))
         else:
-            taken.append(_republished(answer))
+            taken.append(republished(answer))
     if taken:
         workspace.keep_plain(taken)
     if as_json:
@@ -198,7 +198,7 @@ def _unsound(
     return ""
 
 
-def _republished(answer: PlainAnswer) -> PlainAnswer:
+def republished(answer: PlainAnswer) -> PlainAnswer:
     """An answer of another machine, its words redacted here once more."""
     refusal = answer.refusal
     if refusal is None:

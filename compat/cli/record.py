@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from compat import pipeline
+from compat.cli.learnt_intake import take_learnt
 from compat.cli.lock_intake import take_locks
 from compat.cli.machine import without_places
 from compat.cli.options import Json, MatrixName, Root, workspace_of
@@ -37,6 +38,12 @@ PlainFile = Annotated[
 ]
 
 
+LearntFolder = Annotated[
+    Path | None,
+    typer.Option("--learnt", help="Take the sound clauses and probes of this folder."),
+]
+
+
 def record_command(
     matrix: MatrixName,
     rejudge: Rejudge = False,
@@ -45,6 +52,7 @@ def record_command(
     made_by: MadeBy = "",
     locks: LocksFolder = None,
     plain: PlainFile = None,
+    learnt: LearntFolder = None,
     as_json: Json = False,
     root: Root = None,
 ) -> None:
@@ -56,18 +64,19 @@ def record_command(
     since that plan was made, of a cell that the plan gives to the shard in whose folder,
     records-SHARD, it lies; without, it is at most 7 days old. Where no run is named, it names none.
     A lock is taken when this checkout asks for it and the index lists each of its hashes; an answer
-    about a plain install when it is of the last days and newer than the one here. The others are
-    named and refused (exit 1).
+    about a plain install when it is of the last days and newer than the one here; a clause when its
+    cell has its facts here. The others are named and refused (exit 1).
 
     Examples: compat record tff --rejudge; compat record tff --from handed --plan plan.json;
     compat record tff --locks planned/locks; compat record tff --plain planned/plain.json
     """
-    if sum((rejudge, *(way is not None for way in (source, locks, plain)))) != 1:
+    if sum((rejudge, *(way is not None for way in (source, locks, plain, learnt)))) != 1:
         ways = (
             "--rejudge judges the kept evidence again, --from FOLDER takes records, --locks FOLDER"
-            " takes locks, --plain FILE takes answers about plain installs"
+            " takes locks, --plain FILE takes answers about plain installs, --learnt FOLDER takes"
+            " clauses"
         )
-        raise UsageError.of(f"{ways}: one of the four")
+        raise UsageError.of(f"{ways}: one of the five")
     if source is None and (plan is not None or made_by):
         raise UsageError.of("--plan and --run-url need --from FOLDER, whose records they are about")
     if locks is not None:
@@ -75,6 +84,8 @@ def record_command(
     workspace = workspace_of(matrix, root)
     if plain is not None:
         raise typer.Exit(take_plain(workspace, plain, as_json))
+    if learnt is not None:
+        raise typer.Exit(take_learnt(workspace, learnt, as_json))
     if source is not None:
         raise typer.Exit(take(workspace, source, as_json, plan, made_by))
     result = pipeline.rejudged(workspace, without_places)

@@ -17,6 +17,9 @@ from packaging.version import Version
 from compat.plan.cell import Cell
 from compat.value import Value
 
+# So many cells that can be locked wait for a run before locks are made for their refusals alone:
+# while one runs, the next are there. Chosen on 2026-11-23.
+_ENOUGH = 4
 ProbeKind = Literal["lock", "smoke", "suite"]
 # The axes in which its cells differ, and its number.
 Group = tuple[frozenset[str], int]
@@ -61,6 +64,7 @@ class Exploration:
         self._open: Counter[Group] = Counter()
         self._tried: Counter[Group] = Counter()
         self._refused: Counter[Group] = Counter()
+        self._all_tried = self._all_refused = 0
         # How many refusals came, and how many of them answered cells that differ in these axes.
         self._refusals = 0
         self._reach: Counter[frozenset[str]] = Counter()
@@ -97,6 +101,8 @@ class Exploration:
         """Take what became of a cell that was locked, by whom or when ever."""
         groups = self._groups(cell)
         self._tried.update(groups)
+        self._all_tried += 1
+        self._all_refused += is_refused
         if is_refused:
             self._refused.update(groups)
 
@@ -161,7 +167,13 @@ class Exploration:
         if "lock" not in self._kinds or not self._unlocked:
             return None
         probes = (ExploreProbe(cell, "lock") for cell in self._unlocked.values())
-        return max(probes, key=self._worth)
+        run = self.run_kind
+        if run is None or len(self._locked) < _ENOUGH:
+            return max(probes, key=self._worth)
+        # Enough cells wait to be run: another lock pays only by what its refusal would answer.
+        best = max(probes, key=lambda probe: self._worth_refused(probe.cell))
+        least = 1 / self._seconds(best.cell, run)
+        return best if self._worth_refused(best.cell) >= least else None
 
     def _best_run(self) -> ExploreProbe | None:
         kind = self.run_kind
@@ -185,6 +197,14 @@ class Exploration:
             answers += 1 - chance
             seconds += (1 - chance) * self._seconds(cell, run)
         return answers / seconds
+
+    def _worth_refused(self, cell: Cell) -> float:
+        """How many cells a lock is expected to answer a second by being refused, where it is no
+        likelier than refusals were so far.
+        """
+        often = (1 + self._all_refused) / (2 + self._all_tried)
+        chance = min(self._chance(cell), often)
+        return chance * self._reached(cell) / self._seconds(cell, "lock")
 
     def _chance(self, cell: Cell) -> float:
         """How likely a cell is refused, by what became of those that share facts with it; one in

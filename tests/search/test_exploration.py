@@ -161,3 +161,16 @@ def test_what_came_to_nothing_is_not_tried_again() -> None:
     assert probe is not None
     exploration.set_aside([probe.cell])
     assert exploration.next() is None
+
+
+def test_while_enough_cells_wait_for_a_run_none_is_locked_that_is_hardly_refused() -> None:
+    cells = [cell(python, dep, 1) for python in range(5) for dep in range(8)]
+    exploration = Exploration(cells, (), (), lambda _, kind: SECONDS[kind])
+    locks = 0
+    while (probe := exploration.next_lock()) is not None:
+        exploration.locked(probe.cell)
+        locks += 1
+    assert 4 <= locks < len(cells)
+    run = exploration.next_run()
+    assert run is not None
+    assert run.kind == "smoke"

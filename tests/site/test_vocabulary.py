@@ -27,7 +27,9 @@ from compat.site.wording import month, plain_dates
 REFUSED = "py3.8-dep1-demo1.0"
 # A word is looked for where it is said of a state: behind a colon, in a chip or as a table's cell.
 SAID = re.compile(
-    r"(?:: |was: |now: |is )(" + "|".join(sorted(STATE_WORDS.values(), key=len, reverse=True)) + ")"
+    r"(?:: |was: |now: |is )("
+    + "|".join(map(re.escape, sorted(STATE_WORDS.values(), key=len, reverse=True)))
+    + ")"
 )
 ITEM = re.compile(r"<(li|tr|entry|h1)\b.*?</\1>", re.DOTALL)
 TAG = re.compile(r"<[^>]+>")

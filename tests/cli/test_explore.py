@@ -1,0 +1,165 @@
+"""`compat explore`: what it tries, what it keeps, and what it says of how far it came."""
+
+import json
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.ran import Run
+
+from compat import pipeline
+from compat.cli import explore
+from compat.cli.options import workspace_of
+from compat.fleet.batch import BatchResult
+
+SMOKE, FULL = ("smoke", "full")
+MARKED = """\
+import pytest
+
+
+@pytest.mark.capability("import")
+def test_demo():
+    import demo
+"""
+
+
+@pytest.fixture
+def runs(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Run no cell: each passes at once, and is kept as a record. What ran, by cell and tier."""
+    suite = root / "matrices" / "demo" / "suite" / "test_demo.py"
+    suite.write_text(MARKED, encoding="utf-8")
+    began: list[tuple[str, str]] = []
+
+    def passing(
+        workspace: Any, cells: Any, machine: Any, options: Any, cancel: Any, reporter: Any
+    ) -> BatchResult:
+        (cell,) = cells
+        began.append((cell, options.tier))
+        workspace.store.add(passed(workspace, cell, options.tier))
+        return BatchResult(
+            outcomes={cell: "pass"},
+            records=(),
+            unanswered=(),
+            unrun=0,
+            unlocked=0,
+            suite_faults=0,
+            lost_workers={},
+            folder=root,
+        )
+
+    monkeypatch.setattr(pipeline, "run", passing)
+    monkeypatch.setattr(explore._Session, "_can_run", lambda self, cell: True)
+    return began
+
+
+def passed(workspace: Any, cell: str, tier: Any) -> Any:
+    from compat.cli.machine import now
+    from compat.results.record import Capability, Record
+    from compat.run.outcome import Passed
+
+    return Record(
+        cell=cell,
+        matrix="demo",
+        outcome=Passed(),
+        lock_digest="1" * 64,
+        suite_digest=workspace.context.suite_digest,
+        started=now(),
+        seconds=1.0,
+        host="linux-x86_64-2cpu-24gb",
+        isolation="L0",
+        tier=tier,
+        capabilities=(Capability(id="import", status="yes"),),
+    )
+
+
+def with_core(root: Path) -> None:
+    path = root / "matrices" / "demo" / "matrix.toml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(
+        text.replace('path = "suite",', 'path = "suite", core = ["import"],'), encoding="utf-8"
+    )
+
+
+def explored(run: Run, *words: str) -> Any:
+    answer = run("explore", "demo", "--budget", "20m", "--json", *words)
+    assert answer.code == 0, answer.err
+    return answer.json["data"]
+
+
+def test_every_cell_gets_an_answer_first_by_the_core_then_by_the_whole_suite(
+    run: Run, root: Path, runs: list[tuple[str, str]]
+) -> None:
+    with_core(root)
+    data = explored(run)
+    assert data["after"]["answered"] == data["after"]["cells"] > data["before"]["answered"]
+    tiers = [tier for _, tier in runs]
+    assert tiers == sorted(tiers, key=[SMOKE, FULL].index)
+    assert {cell for cell, tier in runs if tier == SMOKE} == {
+        cell for cell, tier in runs if tier == FULL
+    }
+    assert data["after"]["evidence"]["tested"] == len(runs) / 2
+    assert data["probes"]["lock"] >= len(runs) / 2
+    assert data["failed"] == []
+
+
+def test_without_a_core_a_cell_runs_the_whole_suite(run: Run, runs: list[tuple[str, str]]) -> None:
+    explored(run)
+    assert {tier for _, tier in runs} == {FULL}
+
+
+def test_without_workers_the_resolver_alone_is_asked_and_refusals_answer(
+    run: Run, root: Path, runs: list[tuple[str, str]]
+) -> None:
+    data = explored(run, "--jobs", "0")
+    assert runs == []
+    assert data["probes"]["smoke"] == data["probes"]["suite"] == 0
+    assert data["probes"]["lock"] > 0
+    known = workspace_of("demo", root).asked
+    assert {answer.outcome for answer in known.values()} >= {"locked"}
+
+
+def test_a_second_session_goes_on_where_the_first_ended(
+    run: Run, root: Path, runs: list[tuple[str, str]]
+) -> None:
+    first = explored(run, "--jobs", "0")
+    second = explored(run, "--jobs", "0")
+    assert second["before"] == first["after"]
+    assert second["probes"]["lock"] == 0
+
+
+def test_an_interruption_keeps_what_was_learnt(
+    run: Run, root: Path, runs: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = threading.Event()
+    ask = explore._Session._ask
+
+    def once(self: Any, cell: Any) -> Any:
+        answer = ask(self, cell)
+        if not asked.is_set():
+            asked.set()
+            signal.raise_signal(signal.SIGINT)
+        return answer
+
+    monkeypatch.setattr(explore._Session, "_ask", once)
+    answer = run("explore", "demo", "--budget", "20m", "--jobs", "0", "--lockers", "1")
+    assert answer.code == 130
+    assert "after:" in answer.out
+    folder = root / "matrices" / "demo"
+    assert json.loads((folder / "probes.json").read_text())["answers"]
+
+
+def test_the_summary_says_the_shares_and_the_seconds(run: Run, runs: list[tuple[str, str]]) -> None:
+    answer = run("explore", "demo", "--budget", "20m")
+    assert answer.out.startswith("before: ")
+    assert "combinations (100.0 %)" in answer.out
+    assert "by evidence: " in answer.out
+    assert "runs of the suite: " in answer.out
+
+
+@pytest.mark.parametrize("budget", ["", "soon", "0m"])
+def test_what_is_no_time_is_told_in_one_line(run: Run, budget: str) -> None:
+    answer = run("explore", "demo", "--budget", budget)
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert "is not a time such as 90m" in answer.err
