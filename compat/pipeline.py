@@ -183,8 +183,7 @@ def taught(
 def audited(
     workspace: Workspace, cell: Cell, locker: Locker, learner: RefusalLearner
 ) -> tuple[AuditedCell, PlainAnswer]:
-    """Lock: ask in earnest about a cell that clauses say cannot be locked, and say whether it
-    agrees. Keeps nothing.
+    """Lock: ask in earnest about a cell that clauses say cannot be locked. Keeps nothing.
 
     Where the resolver speaks of a missing build first, the clauses' own facts are asked about.
     """
@@ -223,10 +222,7 @@ def files_learnt(workspace: Workspace) -> tuple[FileClause, ...]:
 
 
 def settled(workspace: Workspace) -> tuple[tuple[Disproof, ...], tuple[str, ...]]:
-    """Record: remove the clauses that a lock or a run has disproved.
-
-    Returns them, and the cells that have no answer any more.
-    """
+    """Record: remove what a lock or a run has disproved; return it, and which cells fell."""
     from compat.results.clause_file import keep_clauses
 
     disproofs = workspace.snapshot.disproofs
