@@ -23,10 +23,12 @@ from compat.lock.lockfile import Lock, Refusal
 from compat.plan.cell import Cell, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import Infeasible, Plan, fate_of, plan
+from compat.results.clauses import Disproof, FileClause
+from compat.results.known_answers import fallen
 from compat.results.plain_answers import PlainAnswer, answer_of
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot
-from compat.run.outcome import Failed, is_suite_fault
+from compat.run.outcome import Failed, is_spurious, is_suite_fault
 from compat.value import Value
 from compat.workspace import Workspace
 
@@ -39,10 +41,12 @@ if TYPE_CHECKING:
     from compat.fleet.mending import MendedCell, RefusedCells
     from compat.fleet.run_plan import PlanOptions, RunPlan
     from compat.github.pull_request import RepositoryFile
+    from compat.index.release import Artifact
     from compat.index.source import ReleaseSource
     from compat.lock.locker import Locker
     from compat.plan.budget import Budget
     from compat.policy.proposal import Proposal
+    from compat.results.audits import AuditedCell, Finding
     from compat.results.judged import JudgedRun
     from compat.run.job import Job
     from compat.search.api_change import ApiChange
@@ -254,6 +258,60 @@ def taught(
     if answer is None:
         return lesson, None
     return lesson, answer_of(cell.id, answer, workspace.day, learner.redacted)
+
+
+def audited(
+    workspace: Workspace, cell: Cell, locker: Locker, learner: RefusalLearner
+) -> tuple[AuditedCell, PlainAnswer]:
+    """Lock: ask in earnest about a cell that clauses say cannot be locked. Keeps nothing.
+
+    Where the resolver speaks of a missing build first, the clauses' own facts are asked about.
+    """
+    from compat.lock.recipe import inputs_of, lock_cell
+    from compat.results.audits import AuditedCell
+
+    facts = workspace.facts_of(workspace.kept_or_asked)
+    clauses = learner.answer(cell)
+    package_of, margin = workspace.source.package, facts.matrix.margin_days
+    result = lock_cell(locker, inputs_of(facts, cell), package_of, margin)
+    answer = answer_of(cell.id, result, workspace.day, learner.redacted)
+    finding: Finding = "wrong" if answer.refusal is None else "agrees"
+    if answer.refusal is not None and is_spurious(answer.refusal):
+        agrees = all(learner.is_refused(clause, cell) for clause in clauses)
+        finding = "agrees" if agrees else "no-answer"
+    inferred = clauses[0].outcome if clauses else ""
+    audited_cell = AuditedCell(
+        cell=cell.id, inferred=inferred, outcome=answer.outcome, finding=finding
+    )
+    return audited_cell, answer
+
+
+def files_learnt(workspace: Workspace) -> tuple[FileClause, ...]:
+    """Record: find which releases have the very files in which a run failed at import."""
+    from compat.search.same_files import file_clauses
+
+    package = workspace.source.package(workspace.matrix.subject_axis.normalised_name)
+    # The kept catalogue has no addresses.
+    listed = {wheel.filename: wheel for release in package.releases for wheel in release.artifacts}
+
+    def contents(artifact: Artifact) -> dict[str, str]:
+        wheel = listed.get(artifact.filename)
+        return {} if wheel is None else workspace.source.contents(wheel)
+
+    return file_clauses(workspace.snapshot, contents)
+
+
+def settled(workspace: Workspace) -> tuple[tuple[Disproof, ...], tuple[str, ...]]:
+    """Record: remove what a lock or a run has disproved; return it, and which cells fell."""
+    from compat.results.clause_file import keep_clauses
+
+    disproofs = workspace.snapshot.disproofs
+    if not disproofs:
+        return (), ()
+    fell = fallen(workspace.snapshot, workspace.clauses)
+    keep_clauses(workspace.folder, workspace.matrix, workspace.clauses.without(disproofs))
+    workspace.refresh()
+    return disproofs, fell
 
 
 def run(

@@ -32,7 +32,7 @@ from compat.plan.feasible import Feasibility
 from compat.plan.kept_plan import PLAN_ROOMS, planned_fates
 from compat.plan.plan import Fate, plan
 from compat.results.clause_file import kept_clauses, kept_probes, newest_answers
-from compat.results.clauses import Clause
+from compat.results.clauses import KeptClauses
 from compat.results.durations import Durations, durations_by_tier
 from compat.results.index import RecordIndex, RunRow
 from compat.results.known_answers import with_answers
@@ -277,7 +277,7 @@ class Workspace:
         self.refresh()
 
     @cached_property
-    def clauses(self) -> tuple[Clause, ...]:
+    def clauses(self) -> KeptClauses:
         """What refusals taught: sets of facts that cannot be locked together."""
         return kept_clauses(self.folder, self.matrix)
 
@@ -376,7 +376,7 @@ class Workspace:
     def verdict(self, cell: str) -> Verdict:
         """Return what is known of a cell; of one that the matrix cannot read, what its runs say."""
         entry = self.known.by_id.get(cell)
-        if entry is None and (cell in self.asked or self.clauses):
+        if entry is None and (cell in self.asked or self.clauses != KeptClauses()):
             entry = self.snapshot.by_id.get(cell)
         if entry is not None:
             return entry.verdict

@@ -34,6 +34,7 @@ def obstructions(
     return (
         *_of_runs(snapshot, matching, request, by_id),
         *_of_metadata(snapshot, matching, request),
+        *_of_others(matching, request),
         *_of_nobody(matching, request),
     )
 
@@ -129,6 +130,23 @@ def _axis_of(cell: Cell, text: str) -> str | None:
     return next(
         (coordinate.axis for coordinate in cell.coordinates if coordinate.text == text), None
     )
+
+
+def _of_others(matching: Sequence[Entry], request: Request) -> Iterator[str]:
+    """What is inferred of cells that were not run, or what a resolver said: the newest one, and how
+    many more.
+    """
+    refused = [
+        entry
+        for entry in matching
+        if entry.verdict.kind == "broken"
+        and not entry.is_tested
+        and is_recipe_admitted(entry.cell, request)
+    ]
+    if refused:
+        verdict = refused[0].verdict
+        more = f"; {len(refused) - 1:,} more are refused, too" if refused[1:] else ""
+        yield f"{verdict.cell} {verdict_clause(verdict)}: {'; '.join(verdict.reasons)}{more}"
 
 
 def _of_nobody(matching: Sequence[Entry], request: Request) -> Iterator[str]:

@@ -26,6 +26,11 @@ COMMANDS = {
     ),
     "plan": ("plan", "Give every cell of a matrix its fate: feasible, or its first obstacle."),
     "lock": ("lock", "Write the hash-pinned lock of each cell into the matrix's folder locks/."),
+    "audit": (
+        "audit",
+        "Ask in earnest about a random sample of what is inferred, and say how many of the inferred"
+        " answers may be wrong.",
+    ),
     "learn": (
         "learn",
         "Ask a resolver about cells without an answer, and keep the smallest reason of each"

@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from compat import pipeline
-from compat.cli.lockers import locker_of
+from compat.cli.lockers import locker_of, refusing_locker
 from compat.cli.machine import interpreter, level_of, without_places
 from compat.cli.options import (
     ExtraIndexUrl,
@@ -39,6 +39,7 @@ from compat.fleet.explore import (
 from compat.fleet.run_plan import seconds_of
 from compat.plan.cell import Cell
 from compat.results.clause_file import keep_clauses, keep_probes
+from compat.results.clauses import KeptClauses
 from compat.results.coverage import Coverage, coverage
 from compat.results.plain_answers import PlainAnswer
 from compat.results.run_group import Kind
@@ -141,7 +142,11 @@ class _Session:
         facts = workspace.facts_of(workspace.kept_or_asked)
         self._locker = locker_of(workspace, "uv")
         self._learner = RefusalLearner(
-            facts, self._locker.lock, workspace.clauses, workspace.day, without_places
+            facts,
+            refusing_locker(workspace).lock,
+            workspace.clauses.conflicts,
+            workspace.day,
+            without_places,
         )
         self._guard = threading.Lock()
         self._answers: list[PlainAnswer] = []
@@ -158,7 +163,9 @@ class _Session:
     def keep(self) -> None:
         """Write what resolvers said, and what it taught."""
         with self._guard:
-            keep_clauses(self._workspace.folder, self._matrix, self._learner.clauses)
+            files = self._workspace.clauses.files
+            clauses = KeptClauses(conflicts=self._learner.clauses, files=files)
+            keep_clauses(self._workspace.folder, self._matrix, clauses)
             keep_probes(self._workspace.folder, self._answers)
             self._unkept = 0
 

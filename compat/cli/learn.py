@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from compat import pipeline
+from compat.cli.audit import tell_disproofs
 from compat.cli.lock import Jobs
-from compat.cli.lockers import locker_of
+from compat.cli.lockers import refusing_locker
 from compat.cli.machine import now, without_places
 from compat.cli.options import (
     CellNames,
@@ -26,7 +27,8 @@ from compat.fleet.inquiry import Inquired, inquire
 from compat.plan.cell import Cell, parse_cell
 from compat.plan.named import named_cells
 from compat.results.clause_file import keep_clauses, keep_probes
-from compat.results.plain_answers import PlainAnswer
+from compat.results.clauses import KeptClauses
+from compat.results.plain_answers import PlainAnswer, answer_of
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed, is_spurious
 from compat.search.learning import RefusalLearner
@@ -70,7 +72,8 @@ def learn_command(
         session.ask(named, jobs)
     else:
         session.ask(_refused(workspace), jobs)
-        session.ask((cell for cell in open_cells(workspace.snapshot)), jobs)
+        session.ask(open_cells(workspace.snapshot), jobs)
+        session.learn_files()
     session.keep()
     after = answers_by_evidence(workspace.snapshot)
     if as_json:
@@ -89,7 +92,7 @@ def open_cells(snapshot: Snapshot) -> tuple[Cell, ...]:
         entry.cell
         for entry in snapshot.entries
         if entry.planned
-        and entry.verdict.evidence == "none"
+        and (entry.verdict.evidence == "none" or entry.verdict.expected is not None)
         and entry.obstacle is None
         and entry.refusal is None
         and entry.cell.id not in snapshot.plain
@@ -125,11 +128,11 @@ class _Session:
         self._is_quiet = is_quiet
         self._start, self._seconds = now(), minutes * 60
         facts = workspace.facts_of(workspace.kept_or_asked)
-        self._locker = locker_of(workspace, "uv")
-        self._known = workspace.clauses
+        self._known = workspace.clauses.conflicts
+        self._files = workspace.clauses.files
         self._known_answers = workspace.asked
         self._learner = RefusalLearner(
-            facts, self._locker.lock, self._known, workspace.day, without_places
+            facts, refusing_locker(workspace).lock, self._known, workspace.day, without_places
         )
         self._guard = threading.Lock()
         self._answers: list[PlainAnswer] = []
@@ -144,16 +147,26 @@ class _Session:
     def ask(self, cells: Iterable[Cell], jobs: int) -> None:
         waiting = OpenCells(cells, self._workspace.matrix.subject)
         waiting.close(lambda cell: bool(self._learner.answer(cell)))
+        inquire(waiting, self._learner, jobs, self._is_over, self._heard)
 
-        def asked(cell: Cell) -> Any:
-            return pipeline.taught(self._workspace, cell, self._learner, self._locker)
-
-        inquire(waiting, self._learner, asked, jobs, self._is_over, self._heard)
+    def learn_files(self) -> None:
+        try:
+            self._files = pipeline.files_learnt(self._workspace)
+        except CompatError as error:
+            self._errors.append(error)
+            report(error.faults)
 
     def keep(self) -> None:
-        keep_clauses(self._workspace.folder, self._workspace.matrix, self._learner.clauses)
-        keep_probes(self._workspace.folder, self._answers)
+        self._keep()
+        disproofs, fell = pipeline.settled(self._workspace)
         self._workspace.refresh()
+        if not self._is_quiet:
+            tell_disproofs(disproofs, fell)
+
+    def _keep(self) -> None:
+        clauses = KeptClauses(conflicts=self._learner.clauses, files=self._files)
+        keep_clauses(self._workspace.folder, self._workspace.matrix, clauses)
+        keep_probes(self._workspace.folder, self._answers)
 
     def payload(self) -> dict[str, Any]:
         return {
@@ -161,6 +174,7 @@ class _Session:
             "questions": self._questions,
             "seconds": (now() - self._start).total_seconds(),
             "clauses": self._learner.clauses,
+            "files": self._files,
             "learnt": len(self._learner.clauses) - len(self._known),
             "answers": self._answers,
         }
@@ -171,7 +185,8 @@ class _Session:
         note(
             f"{count(self._cells, 'cell')} asked about in {count(self._questions, 'question')} and"
             f" {seconds:.0f} s; {count(learnt, 'new clause')}, {len(self._learner.clauses)} in all;"
-            f" {self._inferred:,} more open cells answered"
+            f" {self._inferred:,} more open cells answered; {count(len(self._files), 'file')} that"
+            " cannot be imported"
         )
 
     def _is_over(self) -> bool:
@@ -187,14 +202,15 @@ class _Session:
             self._questions += result.lesson.questions
             self._inferred += result.answered
             self._unkept += 1
-            if result.answer is not None and result.answer.cell not in self._known_answers:
-                self._answers.append(result.answer)
+            refusal, cell = result.lesson.refusal, result.lesson.cell.id
+            if refusal is not None and cell not in self._known_answers:
+                day = self._workspace.day
+                self._answers.append(answer_of(cell, refusal, day, without_places))
             if not self._is_quiet:
                 say(_line(result))
             if self._unkept == _KEEP_EVERY:
                 self._unkept = 0
-                keep_clauses(self._workspace.folder, self._workspace.matrix, self._learner.clauses)
-                keep_probes(self._workspace.folder, self._answers)
+                self._keep()
 
 
 def _line(result: Inquired) -> str:
@@ -203,4 +219,4 @@ def _line(result: Inquired) -> str:
         facts = " and ".join(lesson.clauses[0].facts)
         more = f"; {count(result.answered, 'more cell')} answered" if result.answered else ""
         return f"{cell}  {lesson.clauses[0].outcome}: {facts}{more}"
-    return f"{cell}  {'no answer' if result.answer is None else result.answer.outcome}"
+    return f"{cell}  nothing is known against it"

@@ -15,9 +15,10 @@ from compat.cli.machine import (
 from compat.cli.options import LockerName
 from compat.declare.parsing import minor_series, parse_release
 from compat.errors import ToolFailed
+from compat.index.release import Published
 from compat.lock.locker import Locker
 from compat.lock.piptools import PipToolsLocker
-from compat.lock.sources import NamedBuilds
+from compat.lock.sources import Build, NamedBuilds
 from compat.lock.uv import UvLocker
 from compat.run.builds import BUILD_SECONDS, Builder, Workshop
 from compat.run.evidence import Isolation, Limits
@@ -32,12 +33,23 @@ def locker_of(workspace: Workspace, name: LockerName, level: Isolation | None = 
         return PipToolsLocker(
             workspace.index, workspace.source, environ(), interpreter, cache_folder()
         )
+    builder = Builder(lambda python: _workshop(workspace, python, level or level_of("")))
+    return _uv(workspace, builder)
+
+
+def refusing_locker(workspace: Workspace) -> Locker:
+    """Return a locker that builds nothing: what a build would have to tell it takes for nothing.
+
+    So its refusals hold whatever the builds would tell; its locks are none to install.
+    """
+    return _uv(workspace, lambda inputs, pin: Published(requires_python=None, requires_dist=()))
+
+
+def _uv(workspace: Workspace, build: Build) -> Locker:
     environment = {"UV_CACHE_DIR": str(sandbox_folder() / "uv"), **environ()}
     named = tuple(map(parse_release, workspace.matrix.builds))
-    builder = Builder(lambda python: _workshop(workspace, python, level or level_of("")))
-    return UvLocker(
-        workspace.index, environment, interpreter, NamedBuilds(named, workspace.source, builder)
-    )
+    builds = NamedBuilds(named, workspace.source, build)
+    return UvLocker(workspace.index, environment, interpreter, builds)
 
 
 def _workshop(workspace: Workspace, patch: Version, level: Isolation) -> Workshop:

@@ -1,5 +1,6 @@
 """The command that says what could work, and what to run now: plan."""
 
+from collections import Counter
 from typing import Annotated, Any
 
 import typer
@@ -28,7 +29,8 @@ from compat.plan.named import named_cells
 from compat.plan.obstacle import Obstacle
 from compat.plan.plan import Fate, Infeasible, Plan, counts, unneeded_faults
 from compat.plan.product import axis_coordinates
-from compat.site.wording import count
+from compat.results.clause_file import kept_audit
+from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
 Explained = Annotated[
@@ -116,13 +118,21 @@ def _series_here(workspace: Workspace) -> frozenset[Version]:
 def _explain(workspace: Workspace, cell_id: str, as_json: bool) -> None:
     facts = workspace.facts_of(workspace.kept_or_asked)
     (cell,) = named_cells(facts, [cell_id])
-    lines = explain(facts, cell)
+    lines = (*explain(facts, cell), *_known_without_run(workspace, cell.id))
     if as_json:
         envelope({"matrix": workspace.matrix.name, "id": cell.id, "explanation": lines})
         return
     say(cell.id)
     for line in lines:
         say(f"  {line}")
+
+
+def _known_without_run(workspace: Workspace, cell: str) -> tuple[str, ...]:
+    """What a resolver or what is known of other cells says of a cell that was not run."""
+    verdict = workspace.verdict(cell)
+    if verdict.evidence not in ("asked", "inferred"):
+        return ()
+    return tuple(f"known without a run ({verdict.evidence}): {why}" for why in verdict.reasons)
 
 
 def _row(fate: Fate) -> dict[str, Any]:
@@ -152,11 +162,28 @@ def _summary(workspace: Workspace, plan: Plan) -> None:
         f" installed, {len(plan.fates) - feasible:,} cannot"
     )
     console().print(table)
+    _say_evidence(workspace)
     name = workspace.name
     note(
         f"Next: compat plan {name} --explain CELL for the arithmetic of one; compat lock {name}"
         " CELL for exact pins."
     )
+
+
+def _say_evidence(workspace: Workspace) -> None:
+    """Print how many of the cells that can be installed are answered, by evidence."""
+    if workspace.kept_catalogue is None:
+        return
+    tally = Counter(
+        entry.verdict.evidence
+        for entry in workspace.snapshot.entries
+        if entry.planned and entry.obstacle is None
+    )
+    parts = [f"{number:,} {evidence}" for evidence, number in sorted(tally.items())]
+    say(f"Of those that can be installed, by evidence: {listed(parts)}")
+    audit = kept_audit(workspace.folder)
+    if audit is not None:
+        say(f"Audit of what is inferred: {audit.sentence}")
 
 
 def _example(plan: Plan, kind: str) -> str:

@@ -57,7 +57,8 @@ def show_command(
     if table or write is not None:
         raise typer.Exit(_capabilities(workspace, write))
     cells = workspace.known_ids()
-    if cell and cell not in cells and cell not in workspace.plain_answers:
+    is_known = not cell or cell in cells or cell in workspace.plain_answers
+    if not is_known and workspace.verdict(cell).evidence not in ("asked", "inferred"):
         raise UsageError.of(
             f"nothing is known of cell {cell!r}", hint=f"compat run {matrix} {cell} finds out"
         )

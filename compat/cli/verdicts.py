@@ -46,6 +46,8 @@ def verdict_row(workspace: Workspace, cell: str) -> dict[str, Any]:
         "capabilities": {capability.id: capability.status for capability in verdict.capabilities},
         "faults": {fault.id: fault.fault for fault in verdict.faults},
         "helpers": {capability.id: capability.status for capability in verdict.helpers},
+        "expected": verdict.expected,
+        "reasons": verdict.reasons,
     }
 
 
@@ -53,6 +55,9 @@ def verdict_words(workspace: Workspace, cell: str) -> str:
     """Return what pages call a cell's verdict."""
     known = workspace.known_places
     entry = known.by_id.get(cell)
+    if entry is None and workspace.verdict(cell).evidence == "inferred":
+        known = workspace.snapshot
+        entry = known.by_id.get(cell)
     if entry is None:
         verdict = workspace.verdict(cell)
         return STATE_WORDS[by_evidence(verdict.kind, verdict)]

@@ -4,29 +4,21 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from compat.errors import CompatError
-from compat.plan.cell import Cell
-from compat.results.plain_answers import PlainAnswer
 from compat.search.learning import Lesson, RefusalLearner
 from compat.search.open_cells import OpenCells
 from compat.value import Value
 
-AskCell = Callable[[Cell], tuple[Lesson, PlainAnswer | None]]
-
 
 class Inquired(Value, frozen=True, kw_only=True):
-    """One cell that was asked about: the lesson, what the resolver said of the cell itself, and how
-    many other open cells were answered by it.
-    """
+    """One cell that was asked about: the lesson, and how many other open cells it answered."""
 
     lesson: Lesson
-    answer: PlainAnswer | None
     answered: int
 
 
 def inquire(
     cells: OpenCells,
     learner: RefusalLearner,
-    ask: AskCell,
     jobs: int,
     is_over: Callable[[], bool],
     report: Callable[[Inquired | CompatError], None],
@@ -40,14 +32,14 @@ def inquire(
     def work() -> None:
         while not is_over() and (cell := cells.next()) is not None:
             try:
-                lesson, answer = ask(cell)
+                lesson = learner.learn(cell)
             except CompatError as error:
                 report(error)
                 continue
             closed = (
                 cells.close(lambda other: bool(learner.answer(other))) if lesson.clauses else ()
             )
-            report(Inquired(lesson=lesson, answer=answer, answered=len(closed)))
+            report(Inquired(lesson=lesson, answered=len(closed)))
 
     with ThreadPoolExecutor(jobs, thread_name_prefix="resolver") as pool:
         for future in [pool.submit(work) for _ in range(jobs)]:

@@ -3,6 +3,7 @@ the whole wheel.
 """
 
 import contextlib
+import csv
 import hashlib
 import shutil
 import struct
@@ -95,6 +96,28 @@ class MetadataReader:
             requires_python=_specifier(saved_metadata.requires_python),
             requires_dist=saved_metadata.requires_dist,
         )
+
+    def contents(self, artifact: Artifact) -> dict[str, str]:
+        """Return the sha256 of each file of a wheel, by its path in it, as its RECORD says.
+
+        It is read by range requests; empty where the index does not answer them, and for an sdist.
+        """
+        if not artifact.is_wheel:
+            return {}
+        try:
+            with RemoteZip(artifact.url, session=self._web) as wheel:
+                members = [info for info in wheel.infolist() if _is_record(info.filename)]
+                if len(members) != 1 or members[0].file_size > self._limits.max_metadata_bytes:
+                    return {}
+                return _recorded(wheel.read(members[0]))
+        except RemoteZipError as error:
+            if isinstance(error.__context__, requests.RequestException):
+                raise unreachable(error, f"the list of files of {artifact.filename}") from error
+            return {}
+        except (*NETWORK, OSError) as error:
+            raise unreachable(error, f"the list of files of {artifact.filename}") from error
+        except DAMAGED:
+            return {}
 
     def close(self) -> None:
         """Close the connections."""
@@ -234,6 +257,21 @@ def _metadata_member(wheel: zipfile.ZipFile, filename: str, limits: ResponseLimi
 def _is_metadata(member: str) -> bool:
     folder, _, name = member.partition("/")
     return folder.endswith(".dist-info") and name == "METADATA"
+
+
+def _is_record(member: str) -> bool:
+    folder, _, name = member.partition("/")
+    return folder.endswith(".dist-info") and name == "RECORD"
+
+
+def _recorded(text: bytes) -> dict[str, str]:
+    """The digests of a RECORD, which is CSV: path, algorithm and digest, size (PEP 376)."""
+    rows = csv.reader(text.decode("utf-8", errors="replace").splitlines())
+    return {
+        row[0]: row[1].removeprefix("sha256=")
+        for row in rows
+        if len(row) > 1 and row[1].startswith("sha256=")
+    }
 
 
 def _parsed(text: bytes, filename: str) -> SavedMetadata:

@@ -118,6 +118,12 @@ class PyPISource:
         """Return what the wheel's METADATA asks for; None for an sdist. Raises IndexUnreachable."""
         return self._metadata.published(artifact)
 
+    def contents(self, artifact: Artifact) -> dict[str, str]:
+        """Return the sha256 of each file of a wheel by its path, without fetching the wheel; empty
+        where its index tells none. Raises IndexUnreachable.
+        """
+        return self._metadata.contents(artifact)
+
     def close(self) -> None:
         """Close connections and files."""
         self._web.close()

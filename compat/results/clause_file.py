@@ -5,21 +5,25 @@ from pathlib import Path
 
 from compat.declare.matrix import Matrix
 from compat.files import read_if_there, write
-from compat.results.clauses import Clause, decode_clauses, encode_clauses
+from compat.results.audits import Audit, decode_audit, encode_audit
+from compat.results.clauses import KeptClauses, decode_clauses, encode_clauses
 from compat.results.plain_answers import PlainAnswer, decode_answers, encode_answers
 
 CLAUSES = "clauses.json"
 PROBES = "probes.json"
+AUDIT = "audit.json"
 
 
-def kept_clauses(folder: Path, matrix: Matrix) -> tuple[Clause, ...]:
+def kept_clauses(folder: Path, matrix: Matrix) -> KeptClauses:
     """Return the clauses of the matrix in that folder; raise DeclarationError for damage."""
     text = read_if_there(folder / CLAUSES)
     source = f"matrices/{folder.name}/{CLAUSES}"
-    return () if text is None else decode_clauses(text.decode(errors="replace"), source, matrix)
+    if text is None:
+        return KeptClauses()
+    return decode_clauses(text.decode(errors="replace"), source, matrix)
 
 
-def keep_clauses(folder: Path, matrix: Matrix, clauses: Iterable[Clause]) -> None:
+def keep_clauses(folder: Path, matrix: Matrix, clauses: KeptClauses) -> None:
     """Write the clauses in the place of those that are kept."""
     write(folder / CLAUSES, encode_clauses(clauses, matrix))
 
@@ -45,3 +49,15 @@ def newest_answers(
     """Return what a resolver last said of each cell, whoever asked."""
     newer = {c: probe for c, probe in probes.items() if c not in plain or plain[c].on <= probe.on}
     return {**plain, **newer}
+
+
+def kept_audit(folder: Path) -> Audit | None:
+    """Return the newest audit of what is inferred; None when there was none."""
+    text = read_if_there(folder / AUDIT)
+    source = f"matrices/{folder.name}/{AUDIT}"
+    return None if text is None else decode_audit(text.decode(errors="replace"), source)
+
+
+def keep_audit(folder: Path, audit: Audit) -> None:
+    """Write an audit in the place of the one before."""
+    write(folder / AUDIT, encode_audit(audit))

@@ -7,17 +7,18 @@ on Computers 48, 1999), each answers every cell that contains it, whatever else 
 
 import datetime
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import msgspec
+from packaging.version import Version
 
 from compat.declare.matrix import Matrix
 from compat.errors import DeclarationError
 from compat.lock.demands import Facts, is_fact
 from compat.results.record import is_cell_id
 from compat.run.outcome import Failed, is_spurious, parse_outcome
-from compat.value import StrictValue
+from compat.value import StrictValue, encode
 
 CLAUSES_FORMAT = 1
 
@@ -45,19 +46,54 @@ class Clause(StrictValue, frozen=True, kw_only=True):
     @property
     def failed(self) -> Failed:
         """The outcome, as a value."""
-        outcome = parse_outcome(self.outcome)
-        assert isinstance(outcome, Failed), "a clause is of a refusal"
-        return outcome
+        return _failed(self.outcome)
+
+
+class FileClause(StrictValue, frozen=True, kw_only=True):
+    """A line of a file that fails at import on these Python series, in every release of the subject
+    whose wheel holds the same file.
+
+    `sha256` is the file's digest as a wheel's RECORD writes it; `releases` are those that hold it.
+    `cell` came to `outcome`, and `works`, which differs from it in a newer Python alone, got past
+    the import.
+    """
+
+    path: _Words
+    sha256: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{43}$")]
+    releases: Annotated[tuple[_Words, ...], msgspec.Meta(min_length=1, max_length=1000)]
+    pythons: _Pythons
+    outcome: _Words
+    cell: str
+    works: str
+    on: datetime.date
 
     @property
-    def sentence(self) -> str:
-        """From what is known that a cell cannot be locked, in one sentence."""
-        facts = " and ".join(self.facts)
-        asked = "requires what cannot be had" if len(self.facts) == 1 else "cannot all be had"
-        return (
-            f"{asked} on Python {', '.join(self.pythons)}: {facts}; a resolver said so of"
-            f" {self.cell} on {self.on}: {self.because}"
+    def failed(self) -> Failed:
+        """The outcome, as a value."""
+        return _failed(self.outcome)
+
+
+class KeptClauses(StrictValue, frozen=True, kw_only=True):
+    """All clauses of a matrix: sets of facts that cannot be locked, and files that fail."""
+
+    conflicts: tuple[Clause, ...] = ()
+    files: tuple[FileClause, ...] = ()
+
+    def without(self, disproofs: Iterable["Disproof"]) -> "KeptClauses":
+        """Return those that are not disproved."""
+        gone = {disproof.clause for disproof in disproofs}
+        return KeptClauses(
+            conflicts=tuple(clause for clause in self.conflicts if clause not in gone),
+            files=tuple(clause for clause in self.files if clause not in gone),
         )
+
+
+class Disproof(StrictValue, frozen=True, kw_only=True):
+    """A clause, and the cell that contains it and did not fail by it, on a later day."""
+
+    clause: Clause | FileClause
+    cell: str
+    on: datetime.date
 
 
 class ClauseBook:
@@ -81,18 +117,30 @@ class ClauseBook:
         clauses = tuple(clause for clause in answers if clause is not None)
         return clauses if len(clauses) == len(answers) else ()
 
+    def contained(self, sets: Iterable[Facts], python: str) -> frozenset[Clause]:
+        """Return every clause that each of these sets of facts contains."""
+        each = [frozenset(self._all_of(facts, python)) for facts in sets]
+        return frozenset.intersection(*each) if each else frozenset()
+
+    def without(self, gone: Iterable[Clause]) -> "ClauseBook":
+        """Return a book without these clauses."""
+        left_out = frozenset(gone)
+        if not left_out:
+            return self
+        return ClauseBook(clause for clause in self.clauses if clause not in left_out)
+
+    def _all_of(self, facts: Facts, python: str) -> Iterator[Clause]:
+        for fact in facts & self._by_rarest.keys():
+            for needed, clause in self._by_rarest[fact]:
+                if python in clause.pythons and needed <= facts:
+                    yield clause
+
     def _of(self, facts: Facts, python: str) -> Clause | None:
         """The clause with the fewest facts that these contain, the first by their order; one for
         want of a build only where there is no other.
         """
-        contained = [
-            clause
-            for fact in facts & self._by_rarest.keys()
-            for needed, clause in self._by_rarest[fact]
-            if python in clause.pythons and needed <= facts
-        ]
         return min(
-            contained,
+            self._all_of(facts, python),
             key=lambda clause: (is_spurious(clause.failed), len(clause.facts), clause.facts),
             default=None,
         )
@@ -119,55 +167,99 @@ def _series(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(".")))
 
 
-class _KeptClauses(StrictValue, frozen=True, kw_only=True):
+class _KeptText(StrictValue, frozen=True, kw_only=True):
     """What they hold for: on another platform, or with more builds, more can be locked."""
 
     format: Annotated[int, msgspec.Meta(ge=CLAUSES_FORMAT, le=CLAUSES_FORMAT)]
     platform: str
     builds: tuple[str, ...]
     clauses: tuple[Clause, ...]
+    files: tuple[FileClause, ...] = ()
 
 
-def encode_clauses(clauses: Iterable[Clause], matrix: Matrix) -> str:
-    """Return the text of the clauses of a matrix: one a line, sorted by their facts."""
-    lines = ",\n".join(msgspec.json.encode(clause).decode() for clause in united(clauses))
-    builds = msgspec.json.encode(sorted(matrix.builds)).decode()
-    platform = msgspec.json.encode(matrix.platform).decode()
-    head = f'{{"format": {CLAUSES_FORMAT}, "platform": {platform},\n"builds": {builds},\n'
-    return f'{head}"clauses": [\n{lines}\n]}}\n'
+def encode_clauses(clauses: KeptClauses, matrix: Matrix) -> str:
+    """Return the text of the clauses of a matrix: one a line, sorted by their facts, and by file
+    and digest.
+    """
+    files = sorted(clauses.files, key=_file_key)
+    head = {
+        "format": CLAUSES_FORMAT,
+        "platform": matrix.platform,
+        "builds": sorted(matrix.builds),
+    }
+    conflicts = ",\n".join(encode(clause).decode() for clause in united(clauses.conflicts))
+    of_files = ",\n".join(encode(clause).decode() for clause in files)
+    begin = encode(head).decode().removesuffix("}")
+    return f'{begin},\n"clauses": [\n{conflicts}\n],\n"files": [\n{of_files}\n]}}\n'
 
 
-def decode_clauses(text: str, source: str, matrix: Matrix) -> tuple[Clause, ...]:
-    """Return the clauses of the text; none where they were learnt for another platform, or with
-    fewer builds from source.
+def decode_clauses(text: str, source: str, matrix: Matrix) -> KeptClauses:
+    """Return the clauses of the text; without conflicts where they were learnt for another
+    platform, or with fewer builds from source.
 
     Raises DeclarationError, naming `source`, when the text has something else.
     """
     try:
-        document = msgspec.json.decode(text, type=_KeptClauses)
+        document = msgspec.json.decode(text, type=_KeptText)
         for clause in document.clauses:
             _refuse_unsound_clause(clause)
+        for file in document.files:
+            _refuse_unsound_file(file)
         keys = [(clause.facts, clause.outcome) for clause in document.clauses]
-        if keys != sorted(set(keys)):
-            raise ValueError("clauses must stand in the order of their facts, each once")
+        file_keys = [_file_key(file) for file in document.files]
+        if keys != sorted(set(keys)) or file_keys != sorted(set(file_keys)):
+            raise ValueError("clauses must stand in order, each once")
     except (ValueError, RecursionError) as fault:
         hint = "compat learn MATRIX makes it anew once it is deleted"
         raise DeclarationError.of(f"has no clauses: {fault}", path=source, hint=hint) from None
     is_same = document.platform == matrix.platform and set(matrix.builds) <= set(document.builds)
-    return document.clauses if is_same else ()
+    return KeptClauses(conflicts=document.clauses if is_same else (), files=document.files)
+
+
+def _failed(text: str) -> Failed:
+    outcome = parse_outcome(text)
+    assert isinstance(outcome, Failed), "a clause is of a failure"
+    return outcome
+
+
+def _file_key(clause: FileClause) -> tuple[str, str]:
+    return clause.path, clause.sha256
 
 
 def _refuse_unsound_clause(clause: Clause) -> None:
     """Raise ValueError for what the types cannot say."""
-    if not is_cell_id(clause.cell):
-        raise ValueError(f"{clause.cell[:80]!r} is not the id of a cell")
+    _refuse_other_ids(clause.cell)
     wrong = next((fact for fact in clause.facts if not is_fact(fact)), None)
     if wrong is not None:
         raise ValueError(f"{clause.cell}: {wrong[:80]!r} is not a fact")
     if list(clause.facts) != sorted(set(clause.facts)):
         raise ValueError(f"{clause.cell}: facts must be sorted, each once")
-    if list(clause.pythons) != sorted(set(clause.pythons), key=_series):
-        raise ValueError(f"{clause.cell}: Pythons must be sorted, each once")
+    _refuse_other_pythons(clause)
     outcome = parse_outcome(clause.outcome)
     if not isinstance(outcome, Failed) or outcome.stage != "lock":
         raise ValueError(f"{clause.cell}: no resolver comes to {clause.outcome[:80]}")
+
+
+def _refuse_unsound_file(clause: FileClause) -> None:
+    """Raise ValueError for what the types cannot say."""
+    _refuse_other_ids(clause.cell, clause.works)
+    _refuse_other_pythons(clause)
+    outcome = parse_outcome(clause.outcome)
+    if not isinstance(outcome, Failed) or outcome.stage != "import":
+        raise ValueError(f"{clause.cell}: no import comes to {clause.outcome[:80]}")
+    if outcome.place.rpartition(":")[0] != clause.path:
+        raise ValueError(f"{clause.cell}: {clause.outcome[:80]} is not in {clause.path[:80]}")
+    releases = list(map(Version, clause.releases))
+    if releases != sorted(set(releases)):
+        raise ValueError(f"{clause.cell}: releases must be sorted, each once")
+
+
+def _refuse_other_ids(*cells: str) -> None:
+    wrong = next((cell for cell in cells if not is_cell_id(cell)), None)
+    if wrong is not None:
+        raise ValueError(f"{wrong[:80]!r} is not the id of a cell")
+
+
+def _refuse_other_pythons(clause: Clause | FileClause) -> None:
+    if list(clause.pythons) != sorted(set(clause.pythons), key=_series):
+        raise ValueError(f"{clause.cell}: Pythons must be sorted, each once")

@@ -1,43 +1,124 @@
-"""Which cells are known to be refused though nothing of them ran: those that a resolver refused,
-and those that contain a clause.
+"""What is known of cells of which nothing ran: what a resolver said of them, and what follows from
+the clauses that they contain.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from compat.lock.demands import Demands
-from compat.results.clauses import Clause, ClauseBook
-from compat.results.plain_answers import KnownRefusal, PlainAnswer
-from compat.results.planned_entries import PlannedEntries
+from compat.lock.demands import Demands, Facts
+from compat.plan.cell import Cell
+from compat.plan.feasible import Feasibility
+from compat.results.clauses import Clause, ClauseBook, Disproof, FileClause, KeptClauses
+from compat.results.intervals import with_expectations
+from compat.results.plain_answers import LOCKED, KnownRefusal, PlainAnswer
 from compat.results.snapshot import Entry, Snapshot
 from compat.results.verdict import verdict_of
-from compat.run.outcome import is_spurious
+from compat.run.outcome import STAGES, Failed, Outcome, is_spurious
+
+_NOTHING = KeptClauses()
 
 
 def with_answers(
-    known: Snapshot, answers: Mapping[str, PlainAnswer], clauses: Iterable[Clause] = ()
+    known: Snapshot, answers: Mapping[str, PlainAnswer], clauses: KeptClauses = _NOTHING
 ) -> Snapshot:
     """Return the snapshot with what resolvers had said by its day, by cell, and what follows from
-    the clauses that were known then.
+    the clauses that were known then and that nothing has disproved since, or from tested
+    neighbours that agree.
     """
     on_day = {cell: answer for cell, answer in answers.items() if answer.on <= known.day}
-    book = ClauseBook(clause for clause in clauses if clause.on <= known.day)
-    if not on_day and not book.clauses:
-        return known
-    refusal_of = refusals(known, on_day, book)
-
-    def refused(entry: Entry) -> Entry:
-        return _refused(known, entry, refusal_of(entry))
-
-    entries = known.entries
-    changed = (
-        entries.mapped(refused) if isinstance(entries, PlannedEntries) else map(refused, entries)
+    consequences = Consequences(
+        known.feasibility,
+        KeptClauses(
+            conflicts=tuple(clause for clause in clauses.conflicts if clause.on <= known.day),
+            files=tuple(clause for clause in clauses.files if clause.on <= known.day),
+        ),
     )
-    return Snapshot(known.ask, known.catalogue, changed, known.present, on_day)
+    if not on_day and not consequences:
+        return with_expectations(known)
+    disproofs = tuple(_disproofs(known, on_day, consequences))
+    standing = consequences.without(disproofs)
+
+    def answered(entry: Entry) -> Entry:
+        return _answered(known, entry, on_day, standing)
+
+    return with_expectations(known.mapped(answered, on_day, disproofs))
 
 
-def _refused(known: Snapshot, entry: Entry, refusal: KnownRefusal | None) -> Entry:
+class Consequences:
+    """What clauses say of cells: of many, each fact is worked out once."""
+
+    def __init__(self, facts: Feasibility, clauses: KeptClauses) -> None:
+        """Take what the plan knows of the matrix, and its clauses."""
+        self._facts = facts
+        self._clauses = clauses
+        self._book = ClauseBook(clauses.conflicts)
+        self._demands = Demands(facts)
+        self._interpreters = facts.matrix.interpreters.name
+
+    def __bool__(self) -> bool:
+        """Whether there is any clause."""
+        return bool(self._book.clauses or self._clauses.files)
+
+    def without(self, disproofs: tuple[Disproof, ...]) -> "Consequences":
+        """Return the consequences of the clauses that are not disproved."""
+        return Consequences(self._facts, self._clauses.without(disproofs)) if disproofs else self
+
+    def of(self, cell: Cell) -> KnownRefusal | None:
+        """Return what follows for a cell that the plan leaves open."""
+        clauses = self._book.answer(self._sets(cell), self._python(cell))
+        if clauses and not is_spurious(clauses[0].failed):
+            return _by_clause(clauses[0])
+        # A file that fails says more than the want of a build, and less than a refusal.
+        for file in self._clauses.files:
+            if self._holds(file, cell):
+                return _by_file(file)
+        return _by_clause(clauses[0]) if clauses else None
+
+    def against(self, cell: Cell, stage: int) -> Iterator[Clause | FileClause]:
+        """Yield the clauses that are wrong where the cell got past that stage: the number of the
+        first in which it failed, or of none.
+        """
+        if stage > STAGES.index("lock"):
+            yield from self._book.contained(self._sets(cell), self._python(cell))
+        if stage > STAGES.index("import"):
+            yield from (file for file in self._clauses.files if self._holds(file, cell))
+
+    def _sets(self, cell: Cell) -> tuple[Facts, ...]:
+        return self._demands.of(cell) if self._book.clauses else ()
+
+    def _python(self, cell: Cell) -> str:
+        return str(cell.on(self._interpreters).version)
+
+    def _holds(self, file: FileClause, cell: Cell) -> bool:
+        if self._python(cell) not in file.pythons:
+            return False
+        usable = self._facts.usable(cell, self._facts.matrix.subject_axis)
+        return bool(usable) and all(str(release.version) in file.releases for release in usable)
+
+
+def fallen(known: Snapshot, clauses: KeptClauses) -> tuple[str, ...]:
+    """Return the cells that have no answer any more because clauses of these are disproved,
+    sorted.
+    """
+    every = Consequences(known.feasibility, clauses)
+    standing = every.without(known.disproofs)
+    return tuple(
+        sorted(
+            entry.cell.id
+            for entry in known.entries
+            if entry.verdict.evidence == "none"
+            and _is_open(entry)
+            and every.of(entry.cell) is not None
+            and standing.of(entry.cell) is None
+        )
+    )
+
+
+def _answered(
+    known: Snapshot, entry: Entry, answers: Mapping[str, PlainAnswer], standing: Consequences
+) -> Entry:
+    refusal = _known(entry, answers.get(entry.cell.id), standing)
     if refusal is None:
         return entry
     cell, lock_digest = entry.cell.id, entry.lock_digest
@@ -46,36 +127,63 @@ def _refused(known: Snapshot, entry: Entry, refusal: KnownRefusal | None) -> Ent
     return msgspec.structs.replace(entry, refusal=refusal, verdict=verdict)
 
 
-def refusals(
-    known: Snapshot, answers: Mapping[str, PlainAnswer], book: ClauseBook
-) -> Callable[[Entry], KnownRefusal | None]:
-    """Return what tells of an entry what is known against its cell.
+def _known(entry: Entry, answer: PlainAnswer | None, standing: Consequences) -> KnownRefusal | None:
+    """What is known of a cell: what a resolver said of it, else what follows.
 
     A refusal that says something about our builds alone, such as one for want of a build, is none.
-    A clause speaks only of cells that the plan leaves open, that nobody asked about, and of which
-    no run counts.
     """
-    asked = {cell: refusal for cell, answer in answers.items() if (refusal := _of(answer))}
-    interpreters = known.matrix.interpreters.name
-    demands = Demands(known.feasibility) if book.clauses else None
-
-    def refusal_of(entry: Entry) -> KnownRefusal | None:
-        cell = entry.cell
-        if demands is None or cell.id in asked:
-            return asked.get(cell.id)
-        if not entry.planned or entry.obstacle is not None or entry.is_tested:
-            return None
-        answer = answers.get(cell.id)
-        if answer is not None and answer.refusal is None:
-            return None
-        clauses = book.answer(demands.of(cell), str(cell.on(interpreters).version))
-        return refusal_by(clauses[0]) if clauses else None
-
-    return refusal_of
+    asked = None if answer is None else answer.refusal
+    if answer is not None and asked is not None and not is_spurious(asked):
+        return KnownRefusal(
+            outcome=asked,
+            because=answer.because,
+            on=answer.on,
+            ground="asked",
+            witness=answer.cell,
+        )
+    return standing.of(entry.cell) if standing and _is_open(entry) else None
 
 
-def refusal_by(clause: Clause) -> KnownRefusal:
-    """Return what a clause says against each cell that contains it."""
+def _is_open(entry: Entry) -> bool:
+    """Whether neither the plan nor a run answers the cell."""
+    return entry.planned and entry.obstacle is None and not entry.is_tested
+
+
+def _disproofs(
+    known: Snapshot, answers: Mapping[str, PlainAnswer], consequences: Consequences
+) -> Iterator[Disproof]:
+    """The clauses that a cell contradicts by what it came to since they were learnt."""
+    if not consequences:
+        return
+    seen: set[Clause | FileClause] = set()
+    locked = (known.by_id.get(cell) for cell, said in answers.items() if said.outcome == LOCKED)
+    entries = {entry.cell.id: entry for entry in (*known.known, *locked) if entry is not None}
+    for entry in entries.values():
+        answer = answers.get(entry.cell.id)
+        reached = [
+            (counted.run.started.date(), max(map(_stage, counted.outcomes)))
+            for counted in entry.counted
+            if counted.run.lock_digest
+        ]
+        if answer is not None and answer.outcome == LOCKED:
+            reached.append((answer.on, STAGES.index("install")))
+        if not reached or not entry.planned:
+            continue
+        for day, stage in reached:
+            for clause in sorted(consequences.against(entry.cell, stage), key=str):
+                if clause.on <= day and clause not in seen:
+                    seen.add(clause)
+                    yield Disproof(clause=clause, cell=entry.cell.id, on=day)
+
+
+def _stage(outcome: Outcome) -> int:
+    """The number of the stage in which a run failed; of one that passed, one more than there
+    are.
+    """
+    return STAGES.index(outcome.stage) if isinstance(outcome, Failed) else len(STAGES)
+
+
+def _by_clause(clause: Clause) -> KnownRefusal:
     return KnownRefusal(
         outcome=clause.failed,
         because=clause.because,
@@ -86,14 +194,12 @@ def refusal_by(clause: Clause) -> KnownRefusal:
     )
 
 
-def _of(answer: PlainAnswer) -> KnownRefusal | None:
-    refusal = answer.refusal
-    if refusal is None or is_spurious(refusal):
-        return None
+def _by_file(clause: FileClause) -> KnownRefusal:
     return KnownRefusal(
-        outcome=refusal,
-        because=answer.because,
-        on=answer.on,
-        ground="asked",
-        witness=answer.cell,
+        outcome=clause.failed,
+        because=f"it works in {clause.works}",
+        on=clause.on,
+        ground="file",
+        witness=clause.cell,
+        facts=(clause.path,),
     )

@@ -55,14 +55,15 @@ def answer_of(
 class KnownRefusal(StrictValue, frozen=True, kw_only=True):
     """That a cell cannot be installed, though nothing of it ran, and from what that is known.
 
-    `ground` is `asked` where a resolver refused this cell, and `clause` where it refused another
-    one, the `witness`, by `facts` that hold in this cell, too.
+    `ground` is `asked` where a resolver refused this cell, `clause` where it refused another one,
+    the `witness`, by `facts` that hold in this cell, too, and `file` where the witness failed by a
+    file that this cell has, too: its path is the only one of `facts`.
     """
 
     outcome: Failed
     because: str
     on: datetime.date
-    ground: Literal["asked", "clause"]
+    ground: Literal["asked", "clause", "file"]
     witness: str
     facts: tuple[str, ...] = ()
 
@@ -71,6 +72,11 @@ class KnownRefusal(StrictValue, frozen=True, kw_only=True):
         """What is known, in one sentence."""
         if self.ground == "asked":
             return f"a resolver refused it on {self.on}: {self.because}"
+        if self.ground == "file":
+            return (
+                f"inferred: its wheel holds the same {self.facts[0]} that fails in {self.witness}"
+                f" at import, on this Python or a newer one, run on {self.on}: {self.outcome}"
+            )
         together = "" if len(self.facts) == 1 else " together"
         return (
             f"inferred: it asks for {' and '.join(self.facts)}, for which{together} a resolver"

@@ -143,7 +143,7 @@ def _install(snapshot: Snapshot, question: PlainQuestion) -> PlainInstall:
     is_open = answer is not None and answer.refusal is not None and is_spurious(answer.refusal)
     if answer is not None and not (is_open and obstacle is not None):
         return _of_answer(install, answer)
-    if entry is not None and entry.refusal is not None:
+    if entry is not None and entry.refusal is not None and entry.refusal.ground != "file":
         return _of_refusal(install, entry.refusal)
     return install if obstacle is None else _of_metadata(install, "ruled-out", obstacle)
 

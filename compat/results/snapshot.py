@@ -20,6 +20,7 @@ from compat.plan.obstacle import Obstacle
 from compat.plan.plain_cells import PlainQuestion, plain_questions
 from compat.plan.plan import Fate, Infeasible
 from compat.results.attribution import Attribution, holds
+from compat.results.clauses import Disproof
 from compat.results.plain_answers import KnownRefusal, PlainAnswer
 from compat.results.planned_entries import EntriesById, PlannedEntries
 from compat.results.record import Capability, Ran
@@ -80,15 +81,18 @@ class Snapshot:
         entries: Iterable[Entry],
         present: EvaluationContext,
         plain: Mapping[str, PlainAnswer] | None = None,
+        disproofs: Sequence[Disproof] = (),
     ) -> None:
         """Take what was declared, what existed, and what is known; `snapshot` makes one from a plan
-        and records. `plain` is what resolvers said of plain installs, by cell; see `with_answers`.
+        and records. `plain` is what resolvers said of cells, by their ids, and `disproofs` name the
+        clauses that do not hold; see `with_answers`.
         """
         self.ask = ask
         self.matrix = ask.matrix
         self.catalogue = catalogue
         self.present = present
         self.plain = dict(plain or {})
+        self.disproofs = tuple(disproofs)
         self.entries: Sequence[Entry] = (
             entries if isinstance(entries, PlannedEntries) else tuple(entries)
         )
@@ -112,7 +116,21 @@ class Snapshot:
         """Return the same of these cells, and of what is known outside the plan, alone."""
         entries = [entry for cell in cells if (entry := self.by_id.get(cell)) and entry.planned]
         entries += [entry for entry in self.known if not entry.planned]
-        return Snapshot(self.ask, self.catalogue, entries, self.present, self.plain)
+        said = (self.plain, self.disproofs)
+        return Snapshot(self.ask, self.catalogue, entries, self.present, *said)
+
+    def mapped(
+        self,
+        change: Callable[[Entry], Entry],
+        plain: Mapping[str, PlainAnswer],
+        disproofs: Sequence[Disproof],
+    ) -> "Snapshot":
+        """Return the same with each entry as the function changes it, made when it is asked for."""
+        entries = self.entries
+        changed = (
+            entries.mapped(change) if isinstance(entries, PlannedEntries) else map(change, entries)
+        )
+        return Snapshot(self.ask, self.catalogue, changed, self.present, plain, disproofs)
 
     @cached_property
     def untouched(self) -> tuple[int, int]:

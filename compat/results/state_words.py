@@ -7,7 +7,8 @@ from compat.run.outcome import Failed
 
 # Names tell some states more exactly than the verdict does: a plain install of today is not known
 # to work beside packages of the release's time; nothing could be installed; a package that was not
-# asked about is in the way of an answer; the release's own metadata admits what nobody tested.
+# asked about is in the way of an answer; the release's own metadata admits what nobody tested;
+# tested neighbours on both sides agree.
 _WORDS = {
     "works": "works",
     "dated": "works with packages of its time",
@@ -18,6 +19,7 @@ _WORDS = {
     "broken": "broken",
     "refused": "does not install",
     "blocked": "no answer yet",
+    "expected": "not tested, neighbours agree",
     "declared": "declared",
     "unknown": "not tested",
     "infeasible": "ruled out",
@@ -25,16 +27,19 @@ _WORDS = {
 # What is too long for a badge, in short.
 _BRIEF = {
     "dated": "works as of its time",
+    "expected": "expected",
     "decayed": "works, old packages",
     "relaxed": "works, pins changed",
 }
 # States that a run of the suite's core alone can show; their words say so wherever they stand.
 SMOKE_STATES = ("works", "dated", "decayed", "relaxed", "partial", "flaky", "broken", "refused")
 STATE_WORDS = _WORDS | {f"{name}-smoke": f"{_WORDS[name]} (smoke)" for name in SMOKE_STATES}
-BRIEF_WORDS = _BRIEF | {f"{name}-smoke": f"{word} (smoke)" for name, word in _BRIEF.items()}
+BRIEF_WORDS = _BRIEF | {
+    f"{name}-smoke": f"{_BRIEF[name]} (smoke)" for name in _BRIEF if name in SMOKE_STATES
+}
 
 # Those that need a verb where they follow the name of a cell.
-_ADJECTIVES = frozenset(("flaky", "broken", "declared", "unknown", "infeasible"))
+_ADJECTIVES = frozenset(("expected", "flaky", "broken", "declared", "unknown", "infeasible"))
 
 
 def verdict_clause(verdict: Verdict) -> str:

@@ -49,7 +49,9 @@ class Verdict(StrictValue, frozen=True, kw_only=True):
     """What is known of a cell, and from what.
 
     `evidence` is `tested` where a run of the whole suite counts, `smoke` where only runs of its
-    core do, else `asked` where a resolver refused it. `since` is
+    core do, `asked` where a resolver refused the cell, `inferred` where that follows from what is
+    known of others, `declared` where the plan rules it out. `expected` is what tested neighbours
+    let expect of a cell that is `unknown`. `since` is
     the day since when the kind holds without interruption, `latest` that of the newest run that
     counts. `outcome` is what the newest run that counts came to; of a flaky cell, the newest
     failure. `faults` says of each capability that fails whose fault that is, `changing` which came
@@ -70,6 +72,7 @@ class Verdict(StrictValue, frozen=True, kw_only=True):
     score: Score = Score()
     helpers: tuple[Capability, ...] = ()
     reasons: tuple[str, ...] = ()
+    expected: Kind | None = None
 
     def failing(self, *faults: Blame) -> tuple[str, ...]:
         """Return the ids of the capabilities that fail by one of these faults, sorted."""

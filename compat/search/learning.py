@@ -82,9 +82,8 @@ class RefusalLearner:
 
     def forget(self, clauses: Iterable[Clause]) -> None:
         """Remove clauses that were disproved."""
-        gone = set(clauses)
         with self._guard:
-            self._book = ClauseBook(c for c in self._book.clauses if c not in gone)
+            self._book = self._book.without(clauses)
 
     def answer(self, cell: Cell) -> tuple[Clause, ...]:
         """Return the clauses that answer a cell; none where nothing is known. Asks nobody."""
@@ -115,11 +114,11 @@ class RefusalLearner:
             clauses += known
         return Lesson(cell=cell, clauses=tuple(clauses), refusal=refusal, questions=questions.count)
 
-    def verify(self, clause: Clause, cell: Cell) -> Refusal | None:
-        """Ask about the facts of a clause alone, on the cell's Python; None when they can be
-        locked.
+    def is_refused(self, clause: Clause, cell: Cell) -> bool:
+        """Ask whether the facts of a clause alone are still refused on the cell's Python, for a
+        reason that says something about the versions.
         """
-        return self.ask(cell, frozenset(clause.facts))
+        return _is_hard(self.ask(cell, frozenset(clause.facts)))
 
     def ask(self, cell: Cell, held: Facts) -> Refusal | None:
         """Ask whether these facts can be locked, each set once; None when they can."""

@@ -55,6 +55,8 @@ _TABLE: tuple[tuple[str, State, str, str], ...] = (
      "cannot be installed together"),
     ("blocked", "unknown", "⊝",
      "have no answer yet: a package that was not asked about is in the way"),
+    ("expected", "unknown", "≃",
+     "were not tested; tested neighbours on both sides came to the same"),
     ("declared", "unknown", "○",
      "are admitted by the release's metadata, and were not tested yet"),
     ("unknown", "unknown", "?",
@@ -139,6 +141,8 @@ def style_of(entry: Entry, siblings: Sequence[Entry] = ()) -> StatusStyle:
         return STYLES[by_evidence("refused", entry.verdict)]
     if state == "unknown" and entry.verdict.latest is not None:
         return STYLES["blocked"]
+    if state == "unknown" and entry.verdict.expected is not None:
+        return STYLES["expected"]
     if state == "unknown" and is_admitted((entry, *siblings)):
         return STYLES["declared"]
     return STYLES[by_evidence(state, entry.verdict)]

@@ -10,7 +10,7 @@ from support.world import catalogue_of, matrix_of, world
 from compat.declare.load import Declared
 from compat.errors import DeclarationError
 from compat.plan.plan import plan
-from compat.results.clauses import Clause
+from compat.results.clauses import Clause, KeptClauses
 from compat.results.known_answers import with_answers
 from compat.results.plain_answers import PlainAnswer, decode_answers, encode_answers
 from compat.results.plain_installs import PlainInstall, plain_causes, plain_installs
@@ -135,7 +135,9 @@ def pinned(second: str, clause: Clause, asked: tuple[PlainAnswer, ...] = ()) -> 
     present = EvaluationContext(suite_digest="a" * 64, day=DAY)
     fates = plan(matrix, known).fates
     of = snapshot(Declared(matrix=matrix), known, fates, {}, {}, present)
-    return with_answers(of, {answer.cell: answer for answer in asked}, [clause])
+    return with_answers(
+        of, {answer.cell: answer for answer in asked}, KeptClauses(conflicts=(clause,))
+    )
 
 
 ASKED, OTHER = "py3.9-dep2-demo1.0", "py3.9-dep2-demo2.0"

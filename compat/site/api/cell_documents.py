@@ -78,11 +78,13 @@ class CellRow(CellSummary, frozen=True, kw_only=True):
 
 class Code(Value, frozen=True, kw_only=True):
     """What a letter of `verdicts` stands for; `obstacle` is its kind where the plan rules the cell
-    out.
+    out, and `expected` what tested neighbours let expect of a cell that is `unknown`.
     """
 
     verdict: Kind
     obstacle: str | None
+    evidence: EvidenceKind
+    expected: Kind | None
 
 
 class Cells(Dated, frozen=True, kw_only=True):
@@ -296,16 +298,19 @@ def _row(report: MatrixReport, entry: Entry) -> CellRow:
 
 
 def _coded(report: MatrixReport) -> tuple[dict[str, Code], str]:
-    """The letters that stand for a verdict and an obstacle's kind, and the letter of each planned
-    cell.
-    """
-    planned = [entry for entry in report.snapshot.entries if entry.planned]
-    kinds = [(e.verdict.kind, None if e.obstacle is None else e.obstacle.kind) for e in planned]
+    """The letters that stand for what is known of a cell, and the letter of each planned one."""
+    kinds = [
+        Code(
+            verdict=entry.verdict.kind,
+            obstacle=None if entry.obstacle is None else entry.obstacle.kind,
+            evidence=entry.verdict.evidence,
+            expected=entry.verdict.expected,
+        )
+        for entry in report.snapshot.entries
+        if entry.planned
+    ]
     letters = dict(zip(dict.fromkeys(kinds), _CODES, strict=False))
-    codes = {
-        letter: Code(verdict=kind, obstacle=obstacle)
-        for (kind, obstacle), letter in letters.items()
-    }
+    codes = {letter: code for code, letter in letters.items()}
     return codes, "".join(letters[kind] for kind in kinds)
 
 

@@ -77,7 +77,9 @@ HISTORY = (
             " Python comes to today, by a resolver or by a run, and each cause once. Before its"
             " release: each sentence and the command stand there once.",
             "`evidence` of a cell may be `asked`: a resolver refused it, and nothing was run. Where"
-            " another cell with the same conflict was refused it is `inferred`.",
+            " another cell with the same conflict was refused it is `inferred`, and so it is where"
+            " tested neighbours on both sides agree: then `expected` says what they came to.",
+            "A code of `verdicts` has `evidence` and `expected`.",
             "`evidence` of a cell may be `smoke`: only the core of the suite was run, which"
             " `core` of the matrix names. A run has `tier`, `full` or `smoke`; the cells of a"
             " proposal have `evidence`; a plain install may be `works-smoke`.",

@@ -49,10 +49,18 @@ class RuledOut(View, frozen=True):
     common: tuple[tuple[str, int], ...]
 
 
+class InferredGround(View, frozen=True):
+    """From what cells are known that nobody tried, as a sentence, and how many they are."""
+
+    sentence: str
+    count: int
+
+
 class Causes(View, frozen=True):
     """All causes, the most common first."""
 
     red: tuple[Cause, ...]
+    inferred: tuple[InferredGround, ...]
     ruled_out: tuple[RuledOut, ...]
     indeterminate: tuple[Cause, ...]
     planned: int
@@ -83,10 +91,21 @@ def causes(report: MatrixReport) -> Causes:
             indeterminate.setdefault(str(entry.runs[-1].outcomes[-1]), []).append(entry)
     return Causes(
         red=_folded(report, red),
+        inferred=_grounds(report),
         ruled_out=_obstacles(report),
         indeterminate=_folded(report, indeterminate, "undecided-"),
         planned=len(report.snapshot.entries),
     )
+
+
+def _grounds(report: MatrixReport) -> tuple[InferredGround, ...]:
+    """What cells that nobody tried are known by, each ground once, the most common first."""
+    grounds: Counter[str] = Counter()
+    for entry in report.snapshot.entries:
+        if entry.planned and entry.verdict.evidence == "inferred":
+            grounds["; ".join(entry.verdict.reasons)] += 1
+    ordered = sorted(grounds.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(InferredGround(sentence=sentence, count=count) for sentence, count in ordered)
 
 
 def _folded(

@@ -1,0 +1,177 @@
+"""The command that asks in earnest about a random sample of what was inferred."""
+
+import secrets
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated
+
+import typer
+
+from compat import pipeline
+from compat.cli.lock import Jobs
+from compat.cli.lockers import locker_of, refusing_locker
+from compat.cli.machine import level_of, without_places
+from compat.cli.options import (
+    ExtraIndexUrl,
+    IndexUrl,
+    Json,
+    MatrixName,
+    Root,
+    workspace_of,
+)
+from compat.cli.output import envelope, note, report, say
+from compat.cli.progress import Progress
+from compat.cli.run import Interruption, IsolationLevel, ThisMachine
+from compat.errors import CompatError, NothingToDo
+from compat.fleet.batch import RunOptions
+from compat.plan.cell import Cell
+from compat.results.audits import Audit, AuditedCell, audited_run, sampled
+from compat.results.clause_file import keep_audit, keep_probes
+from compat.results.clauses import Disproof, FileClause
+from compat.results.plain_answers import PlainAnswer
+from compat.results.snapshot import Entry
+from compat.search.learning import RefusalLearner
+from compat.site.wording import count
+from compat.workspace import Workspace
+
+# With none wrong of 59 at most 5 % are wrong: 1 - 0.05 ** (1 / 59) = 0.0495.
+_SAMPLE = 59
+Sample = Annotated[int, typer.Option("--sample", min=1, max=10_000, help="Number of cells.")]
+LocksOnly = Annotated[
+    bool, typer.Option("--locks-only", help="Sample only what a lock can tell; run nothing.")
+]
+Seed = Annotated[
+    int | None, typer.Option("--seed", min=0, help="Which cells; else a new number, printed.")
+]
+
+
+def audit_command(
+    matrix: MatrixName,
+    sample: Sample = _SAMPLE,
+    seed: Seed = None,
+    locks_only: LocksOnly = False,
+    isolation: IsolationLevel = "",
+    jobs: Jobs = 1,
+    as_json: Json = False,
+    root: Root = None,
+    index_url: IndexUrl = None,
+    extra_index_url: ExtraIndexUrl = None,
+) -> None:
+    """Ask in earnest about a random sample of what is inferred, and say how many of the inferred
+    answers may be wrong.
+
+    A cell that is inferred not to install is locked, any other is run. The answers are kept in
+    probes.json and audit.json, runs as records. A clause that is disproved is removed, with every
+    answer that rested on it.
+
+    Ends with 0 when none is wrong, with 1 when one was disproved or nothing is inferred, with 3
+    when some questions got no answer.
+
+    Examples: compat audit tff --sample 59 --seed 7; compat audit tff --locks-only --jobs 2
+    """
+    workspace = workspace_of(matrix, root, index_url, extra_index_url)
+    inferred = {
+        entry.cell.id: entry
+        for entry in workspace.snapshot.entries
+        if entry.planned
+        and entry.verdict.evidence == "inferred"
+        and (is_lock_enough(entry) or not locks_only)
+    }
+    if not inferred:
+        hint = f"compat learn {matrix} asks a resolver"
+        raise NothingToDo.of(f"matrix {matrix!r} has no inferred answers to audit", hint=hint)
+    number = secrets.randbelow(1_000_000) if seed is None else seed
+    chosen = [inferred[name] for name in sampled(inferred, sample, number)]
+    cells = [entry.cell for entry in chosen if is_lock_enough(entry)]
+    findings, answers, errors = _asked(workspace, cells, jobs, as_json)
+    keep_probes(workspace.folder, answers)
+    findings += _run(workspace, [e for e in chosen if not is_lock_enough(e)], isolation, as_json)
+    audit = Audit(on=workspace.day, seed=number, inferred=len(inferred), cells=tuple(findings))
+    keep_audit(workspace.folder, audit)
+    workspace.refresh()
+    disproofs, fell = pipeline.settled(workspace)
+    faults = [fault for error in errors for fault in error.faults]
+    if as_json:
+        payload = {"audit": audit, "bound": audit.bound, "disproved": disproofs, "fell": fell}
+        envelope(payload, faults)
+    else:
+        _print(audit, disproofs, fell)
+    wrong = audit.number("wrong") > 0
+    raise typer.Exit(3 if errors and not wrong else int(wrong))
+
+
+def _asked(
+    workspace: Workspace, cells: Sequence[Cell], jobs: int, is_quiet: bool
+) -> tuple[list[AuditedCell], list[PlainAnswer], list[CompatError]]:
+    facts, locker = workspace.facts_of(workspace.kept_or_asked), locker_of(workspace, "uv")
+    resolve = refusing_locker(workspace).lock
+    learner = RefusalLearner(
+        facts, resolve, workspace.clauses.conflicts, workspace.day, without_places
+    )
+
+    def asked(cell: Cell) -> tuple[AuditedCell, PlainAnswer] | CompatError:
+        try:
+            return pipeline.audited(workspace, cell, locker, learner)
+        except CompatError as error:
+            return error
+
+    findings: list[AuditedCell] = []
+    answers: list[PlainAnswer] = []
+    errors: list[CompatError] = []
+    with ThreadPoolExecutor(jobs, thread_name_prefix="locker") as pool:
+        for result in pool.map(asked, cells):
+            if isinstance(result, CompatError):
+                errors.append(result)
+                report(result.faults)
+                continue
+            findings.append(result[0])
+            answers.append(result[1])
+            if not is_quiet:
+                say(f"{result[0].cell}  {result[0].finding}: {result[0].outcome}")
+    return findings, answers, errors
+
+
+def is_lock_enough(entry: Entry) -> bool:
+    """Return whether a lock alone tells if what is inferred of a cell is right."""
+    return entry.refusal is not None and entry.refusal.outcome.stage == "lock"
+
+
+def _run(
+    workspace: Workspace, entries: Sequence[Entry], isolation: str, is_quiet: bool
+) -> list[AuditedCell]:
+    """Run each, and hold what it came to against what was inferred."""
+    if not entries:
+        return []
+    interruption = Interruption()
+    machine = ThisMachine(workspace, level_of(isolation))
+    with Progress({entry.cell.id: None for entry in entries}, 1) as progress:
+        names = [entry.cell.id for entry in entries]
+        pipeline.run(workspace, names, machine, RunOptions(), interruption.cancel, progress)
+    workspace.refresh()
+    findings = [audited_run(entry, workspace.verdict(entry.cell.id)) for entry in entries]
+    if not is_quiet:
+        for finding in findings:
+            say(f"{finding.cell}  {finding.finding}: {finding.outcome}")
+    if interruption.signal:
+        raise typer.Exit(128 + interruption.signal)
+    return findings
+
+
+def _print(audit: Audit, disproofs: Sequence[Disproof], fell: Sequence[str]) -> None:
+    say(f"{audit.sentence} (seed {audit.seed}, {audit.inferred:,} inferred)")
+    without = audit.number("no-answer")
+    if without:
+        note(f"{count(without, 'cell')} got no answer that decides")
+    tell_disproofs(disproofs, fell)
+
+
+def tell_disproofs(disproofs: Sequence[Disproof], fell: Sequence[str]) -> None:
+    """Print the clauses that were removed, and the cells that have no answer any more."""
+    for disproof in disproofs:
+        clause = disproof.clause
+        about = clause.path if isinstance(clause, FileClause) else " and ".join(clause.facts)
+        say(f"disproved by {disproof.cell} on {disproof.on}, and removed: {about}")
+    if disproofs:
+        say(f"{count(len(fell), 'cell')} without an answer now{': ' if fell else ''}")
+        for cell in fell:
+            say(f"  {cell}")

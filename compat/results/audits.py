@@ -1,0 +1,134 @@
+"""An audit of what was inferred: a random sample of cells asked in earnest, and how sure that makes
+the others; as a value and as text.
+"""
+
+import datetime
+import math
+import random
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+import msgspec
+
+from compat.errors import DeclarationError
+from compat.results.record import is_cell_id
+from compat.results.snapshot import Entry
+from compat.results.verdict import Verdict
+from compat.value import StrictValue, encode
+
+AUDIT_FORMAT = 1
+CONFIDENCE = 0.95
+
+Finding = Literal["agrees", "wrong", "no-answer"]
+_Words = Annotated[str, msgspec.Meta(max_length=500)]
+
+
+class AuditedCell(StrictValue, frozen=True, kw_only=True):
+    """An inferred cell that was asked in earnest: what was inferred, and what it came to."""
+
+    cell: str
+    inferred: _Words
+    outcome: _Words
+    finding: Finding
+
+
+class Audit(StrictValue, frozen=True, kw_only=True):
+    """The audit of a day: which cells `seed` chose of all that were inferred, and their findings.
+
+    `inferred` is how many there were to choose from.
+    """
+
+    on: datetime.date
+    seed: int
+    inferred: Annotated[int, msgspec.Meta(ge=0)]
+    cells: tuple[AuditedCell, ...]
+
+    def number(self, finding: Finding) -> int:
+        """Return how many of the cells came to that finding."""
+        return sum(cell.finding == finding for cell in self.cells)
+
+    @property
+    def bound(self) -> float:
+        """Up to which share of the inferred answers may be wrong, at 95 %; 1 where none was
+        answered.
+        """
+        wrong = self.number("wrong")
+        return upper_bound(wrong, wrong + self.number("agrees"))
+
+    @property
+    def sentence(self) -> str:
+        """The findings and the bound, in one sentence."""
+        wrong, agrees = self.number("wrong"), self.number("agrees")
+        asked = f"of {wrong + agrees} inferred cells asked on {self.on}, {agrees} agree"
+        return f"{asked}; at 95 % at most {math.ceil(self.bound * 1000) / 10:.1f} % are wrong"
+
+
+def audited_run(entry: Entry, verdict: Verdict) -> AuditedCell:
+    """Return the finding of a cell that was run: `entry` is what was inferred, `verdict` what is
+    known of it now.
+    """
+    expected = entry.verdict.expected or entry.verdict.kind
+    outcome = "" if verdict.outcome is None else str(verdict.outcome)
+    finding: Finding = "agrees" if verdict.kind == expected else "wrong"
+    if verdict.evidence != "tested":
+        finding = "no-answer"
+    inferred = expected if entry.verdict.outcome is None else str(entry.verdict.outcome)
+    return AuditedCell(
+        cell=entry.cell.id, inferred=inferred, outcome=outcome or verdict.kind, finding=finding
+    )
+
+
+def sampled(cells: Iterable[str], size: int, seed: int) -> tuple[str, ...]:
+    """Return a random sample of the cells, the same for a seed; all where there are fewer."""
+    ordered = sorted(cells)
+    return tuple(random.Random(seed).sample(ordered, min(size, len(ordered))))
+
+
+def upper_bound(wrong: int, asked: int, confidence: float = CONFIDENCE) -> float:
+    """Return the one-sided upper bound of the share that is wrong, when so many of a sample were.
+
+    Exact for a sample from many: the share at which at most as many would be seen with probability
+    1 - confidence (Clopper and Pearson, Biometrika 26, 1934). With none wrong that is
+    1 - (1 - confidence) ** (1 / asked). A sample of few makes it smaller still.
+    """
+    if asked <= 0 or wrong >= asked:
+        return 1.0
+    if wrong == 0:
+        return float(1 - (1 - confidence) ** (1 / asked))
+    low, high = wrong / asked, 1.0
+    for _ in range(60):
+        share = (low + high) / 2
+        at_most = sum(
+            math.comb(asked, k) * share**k * (1 - share) ** (asked - k) for k in range(wrong + 1)
+        )
+        low, high = (share, high) if at_most > 1 - confidence else (low, share)
+    return high
+
+
+class _KeptAudit(StrictValue, frozen=True, kw_only=True):
+    format: Annotated[int, msgspec.Meta(ge=AUDIT_FORMAT, le=AUDIT_FORMAT)]
+    audit: Audit
+
+
+def encode_audit(audit: Audit) -> str:
+    """Return the text of an audit: one cell a line, in the order in which they were drawn."""
+    head = encode(msgspec.structs.replace(audit, cells=())).decode().removesuffix("[]}")
+    lines = ",\n".join(encode(cell).decode() for cell in audit.cells)
+    return f'{{"format": {AUDIT_FORMAT}, "audit":\n{head}[\n{lines}\n]}}}}\n'
+
+
+def decode_audit(text: str, source: str) -> Audit:
+    """Return the audit of the text; raise DeclarationError, naming `source`, when it has something
+    else.
+    """
+    try:
+        audit = msgspec.json.decode(text, type=_KeptAudit).audit
+        ids = [cell.cell for cell in audit.cells]
+        if not all(map(is_cell_id, ids)) or len(set(ids)) < len(ids):
+            raise ValueError("its cells must be ids, each once")
+        if len(ids) > audit.inferred:
+            raise ValueError("it has more cells than there were to choose from")
+    except (ValueError, RecursionError) as fault:
+        hint = "compat audit MATRIX makes it anew once it is deleted"
+        raise DeclarationError.of(f"has no audit: {fault}", path=source, hint=hint) from None
+    return audit

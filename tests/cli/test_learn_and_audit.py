@@ -1,0 +1,136 @@
+"""`compat learn` asks a resolver and keeps what refusals teach; `compat audit` asks in earnest."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.fake_index import FakeIndex
+from support.local_index import DEMO, fill
+from support.ran import Run
+
+# Whatever asks for `low` cannot be locked: it asks for a `deep` that the index does not have.
+WORLD = {
+    **DEMO,
+    "demo": [
+        (f"1.{number}", 1 + number, None, ["dep~=1.0", "low"] if number else ["dep~=1.0"])
+        for number in range(4)
+    ],
+    "low": [("1.0", 1, None, ["deep==9"])],
+}
+REFUSED = {f"py{python}-dep1-demo1.{number}" for python in ("3.8", "3.11") for number in (1, 2, 3)}
+
+
+@pytest.fixture(autouse=True)
+def world(demo_index: FakeIndex) -> None:
+    """An index with a dead end that no release of the subject names."""
+    fill(demo_index, WORLD)
+
+
+def kept(root: Path, name: str) -> dict[str, Any]:
+    text = (root / "matrices" / "demo" / f"{name}.json").read_text(encoding="utf-8")
+    document: dict[str, Any] = json.loads(text)
+    return document
+
+
+@pytest.fixture
+def learnt(run: Run) -> Run:
+    """The command line after the first lesson."""
+    assert run("discover", "demo", "--write").code in (0, 1)
+    ran = run("learn", "demo", "--minutes", "5")
+    assert ran.code == 0, ran.err
+    return run
+
+
+def test_the_reason_of_a_refusal_answers_the_cells_that_have_it(learnt: Run, root: Path) -> None:
+    (clause,) = kept(root, "clauses")["clauses"]
+    assert clause["facts"] == ["low"]
+    assert clause["pythons"] == ["3.8", "3.11"]
+    assert "deep==9" in clause["outcome"]
+    rows = [learnt("show", "demo", cell, "--json").json["data"]["cells"][0] for cell in REFUSED]
+    assert {row["verdict"] for row in rows} == {"broken"}
+    assert {row["evidence"] for row in rows} == {"asked", "inferred"}
+
+
+def test_what_was_asked_is_kept_and_names_no_index_and_no_folder(
+    learnt: Run, root: Path, demo_index: FakeIndex
+) -> None:
+    asked = {answer["cell"] for answer in kept(root, "probes")["answers"]}
+    assert asked
+    assert asked < {f"{cell}{recipe}" for cell in REFUSED for recipe in ("", "+dated")}
+    for name in ("clauses", "probes"):
+        text = (root / "matrices" / "demo" / f"{name}.json").read_text(encoding="utf-8")
+        assert demo_index.url.split("/")[2] not in text
+        assert str(root) not in text
+
+
+def test_an_inferred_answer_names_its_ground(learnt: Run, root: Path) -> None:
+    asked = {answer["cell"] for answer in kept(root, "probes")["answers"]}
+    cell = min(REFUSED - asked)
+    shown = learnt("show", "demo", cell)
+    assert f"{cell}: does not install, inferred" in shown.out
+    assert "it asks for low, for which a resolver refused" in shown.out
+    explained = learnt("plan", "demo", "--explain", cell)
+    assert "known without a run (inferred): inferred: it asks for low" in explained.out
+    advised = learnt("advise", "demo", "demo==1.3")
+    assert "low" in advised.out + advised.err
+    assert "inferred" in learnt("plan", "demo").out
+
+
+def test_learning_again_asks_nothing(learnt: Run, root: Path) -> None:
+    before = kept(root, "clauses")
+    again = learnt("learn", "demo", "--json").json["data"]
+    assert again["learnt"] == 0
+    assert kept(root, "clauses") == before
+
+
+def test_an_audit_that_agrees_says_how_sure_that_makes(learnt: Run, root: Path) -> None:
+    ran = learnt("audit", "demo", "--sample", "3", "--seed", "1", "--locks-only")
+    assert ran.code == 0, ran.err
+    assert "of 3 inferred cells asked on" in ran.out
+    assert "3 agree; at 95 % at most 63.2 % are wrong (seed 1" in ran.out
+    assert [cell["finding"] for cell in kept(root, "audit")["audit"]["cells"]] == ["agrees"] * 3
+
+
+def test_the_same_seed_asks_about_the_same_cells(learnt: Run, root: Path) -> None:
+    probes = (root / "matrices" / "demo" / "probes.json").read_text(encoding="utf-8")
+    first = learnt("audit", "demo", "--sample", "2", "--seed", "4", "--json").json["data"]
+    (root / "matrices" / "demo" / "probes.json").write_text(probes, encoding="utf-8")
+    second = learnt("audit", "demo", "--sample", "2", "--seed", "4", "--json").json["data"]
+    assert first["audit"] == second["audit"]
+    assert first["bound"] == second["bound"]
+
+
+def test_a_disproof_removes_the_clause_and_says_what_fell(
+    learnt: Run, root: Path, demo_index: FakeIndex
+) -> None:
+    fill(demo_index, {"low": [("1.0", 1, None, ["deep==9"]), ("1.1", 1, None, [])]})
+    ran = learnt("audit", "demo", "--sample", "2", "--seed", "1")
+    assert ran.code == 1, ran.err
+    assert "and removed: low" in ran.out
+    assert "without an answer now:" in ran.out
+    assert kept(root, "clauses")["clauses"] == []
+    cell = kept(root, "audit")["audit"]["cells"][0]["cell"]
+    assert kept(root, "audit")["audit"]["cells"][0]["finding"] == "wrong"
+    shown = learnt("show", "demo", cell)
+    assert "inferred" not in shown.out
+    assert learnt("audit", "demo").code == 1
+
+
+def test_without_anything_inferred_there_is_nothing_to_audit(run: Run) -> None:
+    run("discover", "demo", "--write")
+    ran = run("audit", "demo")
+    assert ran.code == 1
+    assert "has no inferred answers to audit" in ran.err
+    assert "compat learn demo" in ran.err
+
+
+@pytest.mark.parametrize("name", ["clauses", "probes"])
+def test_a_damaged_file_is_one_line_with_its_place(learnt: Run, root: Path, name: str) -> None:
+    path = root / "matrices" / "demo" / f"{name}.json"
+    path.write_text(path.read_text(encoding="utf-8").replace('"cell"', '"sell"'), encoding="utf-8")
+    ran = learnt("show", "demo", min(REFUSED))
+    assert ran.code == 2
+    assert len(ran.err.strip().splitlines()) == 1
+    assert f"matrices/demo/{name}.json" in ran.err
+    assert "compat learn MATRIX makes it anew" in ran.err

@@ -1,0 +1,248 @@
+"""What follows for cells that nobody tried: from clauses, from files, and from neighbours."""
+
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from support.known import DAY, SUITE, ran
+from support.world import catalogue_of, matrix_of
+
+from compat.declare.load import Declared
+from compat.index.release import Catalogue
+from compat.plan.plan import plan
+from compat.results.clauses import Clause, FileClause, KeptClauses
+from compat.results.known_answers import fallen, with_answers
+from compat.results.plain_answers import PlainAnswer
+from compat.results.record import Record
+from compat.results.snapshot import Snapshot, snapshot
+from compat.results.verdict import EvaluationContext
+
+DIGEST = "d" * 64
+FRAMES = range(1, 6)
+WORLD: dict[str, Any] = {
+    "matrix": """
+name = "demo"
+title = "Demo"
+subject = "demo"
+platform = "x86_64-manylinux_2_28"
+margin_days = 10
+suite = { path = "suite" }
+axes = [
+  { kind = "interpreter", name = "python", short = "py", releases = ["3.8.18", "3.9.18"] },
+  { kind = "package", name = "frame", short = "fr", package = "frame", select = {keep = "major"} },
+  { kind = "package", name = "demo", short = "demo", package = "demo" },
+]
+""",
+    "packages": [
+        {
+            "name": "frame",
+            "releases": [
+                {"version": f"{number}.0", "files": [f"frame-{number}.0-py3-none-any.whl"]}
+                for number in FRAMES
+            ],
+        },
+        {
+            "name": "demo",
+            "releases": [
+                {
+                    "version": f"{number}.0",
+                    "files": [f"demo-{number}.0-py3-none-any.whl"],
+                    "requires": ["ant==1"] if number < 3 else ["ant==2"],
+                }
+                for number in (1, 2, 3)
+            ],
+        },
+    ],
+}
+CLAUSE = Clause(
+    facts=("ant==1", "frame==2.*"),
+    pythons=("3.9",),
+    outcome="lock-fail:conflict(ant==1)",
+    because="frame 2.0 depends on ant==2",
+    cell="py3.9-fr2-demo1.0",
+    on=DAY,
+)
+FILE = FileClause(
+    path="demo/core.py",
+    sha256="p" * 43,
+    releases=("1.0", "2.0"),
+    pythons=("3.8",),
+    outcome="import-fail:type-error(demo/core.py:12)",
+    cell="py3.8-fr1-demo1.0",
+    works="py3.9-fr1-demo1.0",
+    on=DAY,
+)
+
+
+def record(cell: str, *outcomes: str, days_ago: int = 0, **more: Any) -> Record:
+    return ran(cell, *outcomes, days_ago=days_ago, lock_digest=DIGEST, suite_digest=SUITE, **more)
+
+
+def picture(
+    *records: Record,
+    conflicts: Sequence[Clause] = (),
+    files: Sequence[FileClause] = (),
+    answers: Mapping[str, str] | None = None,
+) -> Snapshot:
+    matrix = matrix_of(WORLD)
+    # Of `ant` the plan knows nothing: that is for the resolver to say.
+    catalogue = Catalogue(packages=catalogue_of(WORLD).packages)
+    runs: dict[str, list[Record]] = {}
+    for run in records:
+        runs.setdefault(run.cell, []).append(run)
+    present = EvaluationContext(suite_digest=SUITE, day=DAY)
+    known = snapshot(
+        Declared(matrix=matrix),
+        catalogue,
+        plan(matrix, catalogue).fates,
+        dict.fromkeys(runs, DIGEST),
+        runs,
+        present,
+    )
+    asked = {
+        cell: PlainAnswer(cell=cell, on=DAY, outcome=outcome)
+        for cell, outcome in (answers or {}).items()
+    }
+    return with_answers(known, asked, KeptClauses(conflicts=tuple(conflicts), files=tuple(files)))
+
+
+def inferred(of: Snapshot) -> set[str]:
+    return {entry.cell.id for entry in of.entries if entry.verdict.evidence == "inferred"}
+
+
+def test_a_clause_answers_under_every_recipe_what_contains_it() -> None:
+    of = picture(conflicts=[CLAUSE])
+    assert inferred(of) == {
+        f"py3.9-fr2-demo{release}{recipe}"
+        for release in ("1.0", "2.0")
+        for recipe in ("", "+dated")
+    }
+    verdict = of.by_id["py3.9-fr2-demo2.0+dated"].verdict
+    assert (verdict.kind, str(verdict.outcome)) == ("broken", CLAUSE.outcome)
+    assert "ant==1 and frame==2.*" in verdict.reasons[0]
+    assert CLAUSE.cell in verdict.reasons[0]
+
+
+def test_a_tested_cell_is_never_answered_by_a_clause() -> None:
+    of = picture(record("py3.9-fr2-demo2.0", days_ago=1), conflicts=[CLAUSE])
+    assert of.by_id["py3.9-fr2-demo2.0"].verdict.evidence == "tested"
+    # It was locked the day before, so it contradicts nothing.
+    assert of.disproofs == ()
+    assert "py3.9-fr2-demo1.0" in inferred(of)
+
+
+@pytest.mark.parametrize("by", ["run", "lock"])
+def test_a_later_lock_removes_the_clause_and_all_that_rested_on_it(by: str) -> None:
+    cell = "py3.9-fr2-demo2.0"
+    of = (
+        picture(record(cell, "test-fail:assertion(x)"), conflicts=[CLAUSE])
+        if by == "run"
+        else picture(conflicts=[CLAUSE], answers={cell: "locked"})
+    )
+    assert [(disproof.clause, disproof.cell) for disproof in of.disproofs] == [(CLAUSE, cell)]
+    assert inferred(of) == set()
+    fell = fallen(of, KeptClauses(conflicts=(CLAUSE,)))
+    assert set(fell) >= {"py3.9-fr2-demo1.0", "py3.9-fr2-demo1.0+dated"}
+    assert all("fr2" in name for name in fell)
+
+
+def test_what_another_clause_answers_does_not_fall() -> None:
+    other = replace(CLAUSE, facts=("ant==1",), cell="py3.9-fr1-demo1.0")
+    disproved = replace(CLAUSE, facts=("frame==2.*",))
+    of = picture(conflicts=[disproved, other], answers={"py3.9-fr2-demo3.0": "locked"})
+    fell = fallen(of, KeptClauses(conflicts=(disproved, other)))
+    # The locked cell itself was answered by the clause until then.
+    assert fell == ("py3.9-fr2-demo3.0", "py3.9-fr2-demo3.0+dated")
+
+
+def test_a_refusal_disproves_nothing() -> None:
+    of = picture(conflicts=[CLAUSE], answers={"py3.9-fr2-demo2.0": "lock-fail:build(x)"})
+    assert of.disproofs == ()
+    assert of.by_id["py3.9-fr2-demo2.0"].verdict.evidence == "asked"
+
+
+def test_a_file_answers_the_releases_that_have_it_on_the_pythons_up_to_its_own() -> None:
+    of = picture(files=[FILE])
+    assert inferred(of) == {
+        f"py3.8-fr{frame}-demo{release}{recipe}"
+        for frame in FRAMES
+        for release in ("1.0", "2.0")
+        for recipe in ("", "+dated")
+    }
+    verdict = of.by_id["py3.8-fr2-demo2.0"].verdict
+    assert (verdict.kind, str(verdict.outcome)) == ("broken", FILE.outcome)
+    assert "demo/core.py" in verdict.reasons[0]
+
+
+def test_a_run_that_gets_past_the_import_removes_the_file() -> None:
+    of = picture(record("py3.8-fr1-demo2.0"), files=[FILE])
+    assert [disproof.clause for disproof in of.disproofs] == [FILE]
+    assert inferred(of) == set()
+    again = picture(record("py3.8-fr1-demo2.0", "import-fail:error(x:1)"), files=[FILE])
+    assert again.disproofs == ()
+
+
+def test_a_refusal_is_told_before_a_file() -> None:
+    clause = replace(CLAUSE, pythons=("3.8",))
+    of = picture(conflicts=[clause], files=[FILE])
+    assert str(of.by_id["py3.8-fr2-demo1.0"].verdict.outcome) == CLAUSE.outcome
+    soft = replace(clause, outcome="lock-fail:source-only(ant==1)")
+    of = picture(conflicts=[soft], files=[FILE])
+    assert str(of.by_id["py3.8-fr2-demo1.0"].verdict.outcome) == FILE.outcome
+
+
+BETWEEN = {f"py3.9-fr{frame}-demo1.0" for frame in (2, 3, 4)}
+
+
+def test_between_tested_neighbours_that_agree_the_same_is_expected() -> None:
+    of = picture(record("py3.9-fr1-demo1.0"), record("py3.9-fr5-demo1.0"))
+    assert inferred(of) == BETWEEN
+    verdict = of.by_id["py3.9-fr3-demo1.0"].verdict
+    assert (verdict.kind, verdict.expected) == ("unknown", "works")
+    assert "py3.9-fr1-demo1.0 and py3.9-fr5-demo1.0 both work" in verdict.reasons[0]
+
+
+def test_equal_failures_are_expected_between_them_and_different_ones_are_not() -> None:
+    ends = ("py3.9-fr1-demo1.0", "py3.9-fr5-demo1.0")
+    failure = "import-fail:missing-module(x)"
+    assert inferred(picture(*(record(end, failure) for end in ends))) == BETWEEN
+    other = record(ends[1], "import-fail:missing-module(y)")
+    assert inferred(picture(record(ends[0], failure), other)) == set()
+    assert inferred(picture(record(ends[0], failure), record(ends[1]))) == set()
+
+
+@pytest.mark.parametrize("against", ["refusal", "run", "clause"])
+def test_an_answer_of_its_own_between_them_ends_the_expectation(against: str) -> None:
+    ends = [record("py3.9-fr1-demo1.0"), record("py3.9-fr5-demo1.0")]
+    middle = "py3.9-fr3-demo1.0"
+    match against:
+        case "refusal":
+            of = picture(*ends, answers={middle: "lock-fail:conflict(x)"})
+        case "run":
+            of = picture(*ends, record(middle, "import-fail:missing-module(x)"))
+        case _:
+            of = picture(*ends, conflicts=[replace(CLAUSE, facts=("ant==1", "frame==3.*"))])
+    assert not inferred(of) & {"py3.9-fr2-demo1.0", "py3.9-fr4-demo1.0"}
+
+
+def test_what_axes_expect_differently_is_not_expected() -> None:
+    failure = "import-fail:missing-module(x)"
+    of = picture(
+        record("py3.9-fr1-demo2.0"),
+        record("py3.9-fr3-demo2.0"),
+        record("py3.9-fr2-demo1.0", failure),
+        record("py3.9-fr2-demo3.0", failure),
+    )
+    assert of.by_id["py3.9-fr2-demo2.0"].verdict.expected is None
+
+
+def test_old_neighbours_make_an_old_expectation() -> None:
+    of = picture(record("py3.9-fr1-demo1.0", days_ago=200), record("py3.9-fr3-demo1.0"))
+    assert of.by_id["py3.9-fr2-demo1.0"].verdict.stale
+
+
+def test_what_is_learnt_later_is_not_known_yet() -> None:
+    later = replace(CLAUSE, on=DAY + datetime.timedelta(days=1))
+    assert inferred(picture(conflicts=[later])) == set()
