@@ -92,6 +92,8 @@ EDGES = {
     "compat/run/canary.py": {"pathlib"},
     "compat/run/events.py": {"pathlib"},
     "compat/run/interpreter.py": {"subprocess"},
+    "compat/run/postpone.py": {"pathlib"},
+    "compat/search/needs.py": {"pathlib"},
     "compat/run/scratch.py": {"os", "pathlib", "tempfile"},
     "compat/run/cell_run.py": {"pathlib", "shutil", "time"},
     "compat/run/installation.py": {"pathlib", "shutil"},

@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
+import msgspec
 from packaging.version import Version
 
 from compat.declare.suite_table import Tier
@@ -78,12 +79,15 @@ class BatchReporter(Reporter, Protocol):
 class RunOptions(Value, frozen=True, kw_only=True):
     """How many workers there are, how often each cell is run, how much of the suite is asked for,
     and whether the cell's folder is kept.
+
+    Files of the subject that are `postponed` run with their annotations postponed.
     """
 
     workers: int = 1
     tier: Tier = "full"
     attempts: int = 1
     keep: bool = False
+    postponed: tuple[str, ...] = ()
 
 
 class BatchSteps(Value, frozen=True, kw_only=True):
@@ -185,7 +189,8 @@ class Batch:
         for cell, lock in chain(locks.items(), self._locked(unlocked)):
             missing = self._machine.missing_interpreter(lock)
             if missing is None:
-                yield job_of(self._workspace, cell, lock, self._options.tier)
+                job = job_of(self._workspace, cell, lock, self._options.tier)
+                yield msgspec.structs.replace(job, postponed=self._options.postponed)
             else:
                 self._unlocked += 1
                 remedy = f"`uv python install {missing}` gets one"
