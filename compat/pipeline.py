@@ -17,6 +17,7 @@ from packaging.version import Version
 
 from compat.declare.matrix import InterpreterAxis, Matrix
 from compat.declare.suite_table import Tier
+from compat.errors import RecordError
 from compat.files import read, read_if_there, write
 from compat.index.kept import encode_catalogue
 from compat.lock.lockfile import Lock, Refusal
@@ -325,26 +326,63 @@ def run(
     """Run: lock each cell that has no lock, run it, and record what it came to, side by side."""
     from compat.fleet.batch import Batch, BatchSteps
 
-    def locking() -> Callable[[str], LockResult]:
-        facts, locker = workspace.feasibility, machine.locker()
-        return lambda cell: locked(facts, parse_cell(cell, facts.matrix), locker, workspace.source)
-
     def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
         return recorded(workspace, attempts, job.lock.tool, machine)
 
     def record_refusal(cell: str, refusal: Refusal) -> Record:
         return recorded_refusal(workspace, cell, refusal, machine)
 
-    steps = BatchSteps(locking=locking, record=record, record_refusal=record_refusal)
+    steps = BatchSteps(
+        locking=lambda: _locking(workspace, machine), record=record, record_refusal=record_refusal
+    )
     return Batch(workspace, machine, steps, options, cancel, reporter).run(cells)
+
+
+def run_postponed(
+    workspace: Workspace,
+    cell: str,
+    files: tuple[str, ...],
+    machine: Machine,
+    cancel: threading.Event,
+    reporter: BatchReporter,
+) -> BatchResult:
+    """Run: run a cell with the annotations of these files of the subject postponed.
+
+    Nothing of it is stored: its record is that of a changed copy and says nothing of the release.
+    """
+    from compat.fleet.batch import Batch, BatchSteps, RunOptions
+    from compat.results.judged import record_of
+
+    def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
+        return record_of(attempts, tool=job.lock.tool, redacted=machine.redacted)
+
+    def record_refusal(cell: str, refusal: Refusal) -> Record:
+        return recorded_refusal(workspace, cell, refusal, machine)
+
+    steps = BatchSteps(
+        locking=lambda: _locking(workspace, machine), record=record, record_refusal=record_refusal
+    )
+    options = RunOptions(postponed=files)
+    return Batch(workspace, machine, steps, options, cancel, reporter).run([cell])
+
+
+def _locking(workspace: Workspace, machine: Machine) -> Callable[[str], LockResult]:
+    """What locks a cell of a batch; the index is asked only when it is made."""
+    facts, locker = workspace.feasibility, machine.locker()
+    return lambda cell: locked(facts, parse_cell(cell, facts.matrix), locker, workspace.source)
 
 
 def recorded(
     workspace: Workspace, attempts: Sequence[JudgedRun], tool: str, machine: Machine
 ) -> Record:
-    """Record: make one record of what the attempts at a cell came to, and store it."""
+    """Record: make one record of what the attempts at a cell came to, and store it.
+
+    Raises RecordError for a changed copy: it says nothing of the release.
+    """
     from compat.results.judged import record_of
 
+    if any(attempt.evidence.postponed for attempt in attempts):
+        raise RecordError.of("a run of a changed copy is not a record of its release")
     record = record_of(attempts, tool=tool, run_url=machine.run_url, redacted=machine.redacted)
     workspace.store.add(record)
     return record
@@ -374,6 +412,8 @@ def rejudged(workspace: Workspace, redacted: Callable[[str], str]) -> RejudgedRe
     suite_faults: list[Record] = []
     for path in workspace.evidence_paths():
         evidence = decode_evidence(read(path))
+        if evidence.postponed:
+            continue
         record = record_of([judged(evidence)], tool="rejudged", redacted=redacted)
         if is_suite_fault(record.outcome):
             suite_faults.append(record)
@@ -430,10 +470,17 @@ def edition_of(
     workspaces: Iterable[Workspace], base_url: str, day: datetime.date, repository: str = ""
 ) -> Edition:
     """Publish: gather everything that a site tells of these matrices."""
+    from compat.search.needs import kept_needs
     from compat.site.edition import Edition, MatrixReport
 
     reports = [
-        MatrixReport(workspace.snapshot, workspace, workspace.suite_texts, workspace.described)
+        MatrixReport(
+            workspace.snapshot,
+            workspace,
+            workspace.suite_texts,
+            workspace.described,
+            kept_needs(workspace.folder),
+        )
         for workspace in workspaces
     ]
     return Edition(reports, base_url, day, repository)

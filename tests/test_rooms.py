@@ -94,6 +94,8 @@ EDGES = {
     "compat/run/events.py": {"pathlib"},
     "compat/run/interpreter.py": {"subprocess"},
     "compat/run/unpacked.py": {"pathlib", "tempfile"},
+    "compat/run/postpone.py": {"pathlib"},
+    "compat/search/needs.py": {"pathlib"},
     "compat/run/scratch.py": {"os", "pathlib", "tempfile"},
     "compat/run/cell_run.py": {"pathlib", "shutil", "time"},
     "compat/run/installation.py": {"pathlib", "shutil"},

@@ -49,6 +49,10 @@ COMMANDS = {
         "repair",
         "Find the smallest changes of requirements with which a cell can be locked.",
     ),
+    "why": (
+        "why",
+        "Tell what keeps the lowest version of an axis where it is, for one release or for all.",
+    ),
     "run": ("run", "Install cells, run the suite in each, judge the results, and record them."),
     "show": (
         "show",

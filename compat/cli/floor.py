@@ -70,7 +70,7 @@ def floor_command(
         raise DeclarationError(*trouble)
     question = FloorQuestion(
         axis=axis,
-        others=dict(map(_kept, at or ())),
+        others=dict(map(kept_version, at or ())),
         recipe=_recipe(recipe),
         end="highest" if highest else "lowest",
         needs=tuple(need or ()),
@@ -99,7 +99,8 @@ def floor_command(
     raise typer.Exit(_exit_code(answer))
 
 
-def _kept(text: str) -> tuple[str, Version]:
+def kept_version(text: str) -> tuple[str, Version]:
+    """Return the axis and the version of an `--at`; raise UsageError for anything else."""
     name, sign, version = text.partition("=")
     if not sign or not name:
         raise UsageError.of(f"{text!r} is not AXIS=VERSION", path="--at", hint="--at python=3.9")

@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
+import msgspec
 from packaging.version import Version
 
 from compat.declare.suite_table import Tier
@@ -80,6 +81,7 @@ class RunOptions(Value, frozen=True, kw_only=True):
     and whether the cell's folder is kept.
 
     `is_search` says that the runs serve a search: one that was cancelled is then no record.
+    Files of the subject that are `postponed` run with their annotations postponed.
     """
 
     workers: int = 1
@@ -87,6 +89,7 @@ class RunOptions(Value, frozen=True, kw_only=True):
     attempts: int = 1
     keep: bool = False
     is_search: bool = False
+    postponed: tuple[str, ...] = ()
 
 
 class BatchSteps(Value, frozen=True, kw_only=True):
@@ -192,7 +195,8 @@ class Batch:
         for cell, lock in chain(locks.items(), self._locked(unlocked)):
             missing = self._machine.missing_interpreter(lock)
             if missing is None:
-                yield job_of(self._workspace, cell, lock, self._options.tier)
+                job = job_of(self._workspace, cell, lock, self._options.tier)
+                yield msgspec.structs.replace(job, postponed=self._options.postponed)
             else:
                 self._unlocked += 1
                 remedy = f"`uv python install {missing}` gets one"

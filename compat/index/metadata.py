@@ -10,6 +10,7 @@ import struct
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -183,16 +184,7 @@ class MetadataReader:
             return None
 
     def _from_whole_wheel(self, artifact: Artifact) -> bytes:
-        response = self._wheels.get(artifact.url, stream=True)
-        with tempfile.TemporaryFile() as file:
-            shutil.copyfileobj(response.raw, file)
-            if artifact.sha256 is not None and _sha256(file) != artifact.sha256:
-                # A transfer that went wrong does the same, so this says nothing of the file.
-                reason = "its hash is not the one that the index states"
-                trouble = IndexUnreachable.of(
-                    f"{artifact.filename}: {reason}", hint="do not trust this file"
-                )
-                raise trouble from NotMetadata(reason)
+        with whole_wheel(self._wheels, artifact) as file:
             try:
                 with zipfile.ZipFile(file) as wheel:
                     return _metadata_member(wheel, artifact.filename, self._limits)
@@ -222,6 +214,25 @@ class MetadataReader:
                 self._folder / f"{artifact.sha256}.json",
                 msgspec.json.encode(saved_metadata).decode() + "\n",
             )
+
+
+@contextlib.contextmanager
+def whole_wheel(web: Web, artifact: Artifact) -> Iterator[IO[bytes]]:
+    """Give a downloaded wheel as a file that is gone afterwards.
+
+    Raises IndexUnreachable when it is not what the index states, and what `web` raises.
+    """
+    response = web.get(artifact.url, stream=True)
+    with tempfile.TemporaryFile() as file:
+        shutil.copyfileobj(response.raw, file)
+        if artifact.sha256 is not None and _sha256(file) != artifact.sha256:
+            # A transfer that went wrong does the same, so this says nothing of the file.
+            reason = "its hash is not the one that the index states"
+            trouble = IndexUnreachable.of(
+                f"{artifact.filename}: {reason}", hint="do not trust this file"
+            )
+            raise trouble from NotMetadata(reason)
+        yield file
 
 
 def published_in(wheel: Path) -> Published:

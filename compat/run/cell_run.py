@@ -19,6 +19,7 @@ from compat.run.foreign import read_bytes
 from compat.run.installation import Installation
 from compat.run.installed import Environment, Wrong, installed, renamed_modules, top_modules
 from compat.run.job import Bench, Job
+from compat.run.postpone import postpone_in
 from compat.run.steps import Enter, StepRunner
 from compat.run.suitefiles import SuiteCore, suite_core, suite_digest, suite_tests
 
@@ -129,7 +130,7 @@ class CellRun:
         )
         if set(facts.installed) != set(expected):
             return facts
-        facts = msgspec.structs.replace(facts, lent=self._lend())
+        facts = msgspec.structs.replace(facts, postponed=self._postpone(), lent=self._lend())
         self._prepare()
         seconds, raised = self._import()
         facts = msgspec.structs.replace(
@@ -219,6 +220,10 @@ class CellRun:
         used = read_modules(self.cell, f"home/{report}.modules")
         python, distributions = Path(self.bench.python), self.environment.distributions
         return self.bytecode.harvest(self.site, distributions, used, python) > 0
+
+    def _postpone(self) -> tuple[str, ...]:
+        """Change the files that the job names, and return which were changed."""
+        return postpone_in(self.cell, self.environment.site, self.job.postponed)
 
     def _lend(self) -> int:
         """Lend the cell the bytecode of its sources; the time counts as part of the install."""

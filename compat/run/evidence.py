@@ -119,6 +119,8 @@ class Evidence(Value, frozen=True):
     subject's distribution has at its top. `owners` has the package of each top-level module
     that is not called like its package; only where something failed. `tier` is how much of the
     suite was asked for; of the core alone `unasked` are tests that ran and are none of it.
+    `postponed` names the files of the subject that were changed before the import: with any,
+    this is evidence of a changed copy.
     """
 
     cell: str
@@ -141,6 +143,7 @@ class Evidence(Value, frozen=True):
     modified_files: tuple[str, ...] = ()
     misrecorded: tuple[str, ...] = ()
     startup: tuple[str, ...] = ()
+    postponed: tuple[str, ...] = ()
     uncollected: tuple[str, ...] = ()
     owners: tuple[tuple[str, str], ...] = ()
     imported: Raised | None = None

@@ -13,7 +13,10 @@ class Job(Value, frozen=True, kw_only=True):
 
     Without a suite folder the run ends after the import. With `links`, a folder of wheels, no index
     is asked. Of `builds`, each `name==version`, the source distribution is built where the lock
-    says so; all else comes as wheels. Of tier `smoke`, only the suite's core capabilities run.
+    says so; all else comes as wheels. Of tier `smoke`, only the suite's core capabilities run. Of
+    the subject's files, those of `postponed`, paths below site-packages, are changed before
+    anything is imported, see `run/postpone.py`: what comes of that says nothing about the release
+    as it is.
     """
 
     matrix: str
@@ -26,6 +29,7 @@ class Job(Value, frozen=True, kw_only=True):
     links: str = ""
     builds: tuple[str, ...] = ()
     tier: Tier = "full"
+    postponed: tuple[str, ...] = ()
 
 
 class Bench(Value, frozen=True, kw_only=True):

@@ -27,6 +27,8 @@ from compat.policy.propose import proposals
 from compat.results.record import Capability, Record, Status
 from compat.results.snapshot import Entry, Snapshot
 from compat.results.table import ReleaseColumn, columns
+from compat.search.needs import Needs
+from compat.search.why import PythonFloor, python_floor, subject_coordinates
 from compat.site.history import Event, events
 from compat.site.paths import address
 from compat.site.tokens import Tokens
@@ -100,12 +102,16 @@ class MatrixReport:
         parts: PartSource,
         suite: Mapping[str, str],
         capabilities: Iterable[Described],
+        needs: Needs | None = None,
     ) -> None:
-        """Take what is known of every cell, where whole records are read, and the suite."""
+        """Take what is known of every cell, where whole records are read, the suite, and what the
+        releases need of Python.
+        """
         self.snapshot = snapshot
         self.parts = parts
         self.suite = dict(suite)
         self.capabilities = tuple(capabilities)
+        self.needs = needs or Needs()
         self._answers: dict[Request, Recommended | Unproven] = {}
         self._ordered: dict[Goal, list[TestedCombination]] = {}
         self._released: dict[tuple[str, Version], datetime.date | None] = {}
@@ -126,6 +132,12 @@ class MatrixReport:
             came_out = self.snapshot.catalogue.came_out(package, version)
             self._released[axis, version] = None if came_out is None else came_out.date()
         return self._released[axis, version]
+
+    @cached_property
+    def python_floors(self) -> dict[Version, PythonFloor]:
+        """What keeps each release from an older Python, by its coordinate, oldest first."""
+        versions = subject_coordinates(self.snapshot)
+        return {v: python_floor(self.snapshot, self.needs, v) for v in versions}
 
     @cached_property
     def titles(self) -> dict[str, Described]:
@@ -332,7 +344,8 @@ class Edition:
         """Return what the files about a report depend on, as digests."""
         if report.name not in self._tokens:
             titles = [(report.name, report.snapshot.matrix.title) for report in self.reports]
-            parts = (self.base_url, self.repository, titles, sorted(report.suite.items()))
+            suite = sorted(report.suite.items())
+            parts = (self.base_url, self.repository, titles, suite, report.needs)
             self._tokens[report.name] = Tokens(report.snapshot, self.day, *parts)
         return self._tokens[report.name]
 

@@ -21,6 +21,7 @@ from compat.site.api.policy_documents import (
     proposals_document,
     schedule_document,
 )
+from compat.site.api.why_documents import floors_document
 from compat.site.edition import (
     DigestListing,
     Edition,
@@ -86,6 +87,7 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile | Made 
         "advise": Advise(**dated(report), advice=advice),
         "changes": changes_document(report),
         "plain-installs": plain_document(report),
+        "floors": floors_document(report),
     }
     for document, content in documents.items():
         yield SiteFile(path=api_path(name, document), content=json(content))

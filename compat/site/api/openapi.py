@@ -16,6 +16,7 @@ from compat.site.api.envelope import SCHEMA_VERSION, FolderListing
 from compat.site.api.index_documents import Advise, MatrixIndex, Root
 from compat.site.api.plain_documents import PlainInstalls
 from compat.site.api.policy_documents import MinimumDocument, Proposals, ScheduleDocument
+from compat.site.api.why_documents import FloorsDocument
 from compat.site.encode import json
 from compat.site.paths import schema_path
 from compat.value import Value, schema_hook
@@ -39,6 +40,7 @@ DOCUMENTS: dict[str, type[Value]] = {
     "advise": Advise,
     "changes": ChangesDocument,
     "plain-installs": PlainInstalls,
+    "floors": FloorsDocument,
 }
 # Where each document is; `{...}` are parts that change, as `api_path` writes them.
 PATHS: dict[str, str] = {
@@ -56,6 +58,7 @@ PATHS: dict[str, str] = {
     "/api/v1/{matrix}/advise.json": "advise",
     "/api/v1/{matrix}/changes.json": "changes",
     "/api/v1/{matrix}/plain-installs.json": "plain-installs",
+    "/api/v1/{matrix}/floors.json": "floors",
 }
 PROMISE = """\
 Static JSON, made anew with each edition of the site. Within `v1` keys and values of enumerations
@@ -76,6 +79,8 @@ HISTORY = (
             "New document `plain-installs.json`: what a plain install of each release on each"
             " Python comes to today, by a resolver or by a run, and each cause once. Before its"
             " release: each sentence and the command stand there once.",
+            "New document `floors.json`: what keeps each release from an older Python, and from"
+            " older versions of other packages.",
             "`evidence` of a cell may be `asked`: a resolver refused it, and nothing was run. Where"
             " another cell with the same conflict was refused it is `inferred`, and so it is where"
             " tested neighbours on both sides agree: then `expected` says what they came to.",

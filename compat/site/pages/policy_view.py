@@ -15,6 +15,7 @@ from compat.site.pages.charts import Chart, Span, Table, timeline
 from compat.site.pages.place_view import View, entry_page
 from compat.site.pages.quarter_view import QuarterLink, quarter_links
 from compat.site.paths import api_path, calendar_path, page
+from compat.site.why_words import keeper_sentence
 from compat.site.wording import count, day
 
 _VERBS: dict[Kind, str] = {"raise": "Raise", "lower": "Lower", "early": "Raise early"}
@@ -40,6 +41,7 @@ class ScheduleView(View, frozen=True):
     quarters: tuple[QuarterLink, ...]
     axes: tuple[str, ...]
     outlooks: tuple[Outlook, ...]
+    why: str
     calendar_path: str
 
 
@@ -68,6 +70,7 @@ class FloorView(View, frozen=True):
     lost: tuple[str, ...]
     proposals: tuple[ProposalLine, ...]
     arithmetic: tuple[str, ...]
+    why: str
     calendar_path: str
 
 
@@ -141,14 +144,25 @@ def schedule_view(report: MatrixReport) -> ScheduleView:
         quarters=quarter_links(report),
         axes=tuple(names[axis] for axis in {bar.axis: None for bar in schedule.bars}),
         outlooks=report.outlooks,
+        why=_why_python(report),
         calendar_path=calendar_path(report.name, "all"),
     )
+
+
+def _why_python(report: MatrixReport) -> str:
+    """What keeps the newest release from an older Python; empty where its sources were not read."""
+    floor = next(reversed(report.python_floors.values()), None)
+    if floor is None or floor.needs is None:
+        return ""
+    package = report.snapshot.matrix.subject_axis.package
+    return f"{package} {floor.release}: {keeper_sentence(floor)}"
 
 
 def proposal_list(report: MatrixReport) -> ProposalList:
     """Return the list of proposals."""
     snapshot = report.snapshot
     arithmetic = {floor.axis: floor.arithmetic for floor in floors(snapshot, snapshot.day)}
+    python = snapshot.matrix.interpreters.name
     return ProposalList(
         has_policy=snapshot.ask.policy is not None,
         floors=tuple(
@@ -163,6 +177,7 @@ def proposal_list(report: MatrixReport) -> ProposalList:
                     if proposal.axis == outlook.axis
                 ),
                 arithmetic=arithmetic[outlook.axis],
+                why=_why_python(report) if outlook.axis == python else "",
                 calendar_path=calendar_path(report.name, outlook.axis),
             )
             for outlook in report.outlooks

@@ -17,8 +17,16 @@ from compat.site.pages.place_view import (
     recipe_words,
 )
 from compat.site.pages.plain_view import PlainSection, plain_section
-from compat.site.paths import grid_path, page
+from compat.site.paths import api_path, grid_path, page
 from compat.site.status import StatusStyle, is_admitted
+from compat.site.why_words import (
+    BLIND_SPOTS,
+    below_sentence,
+    changed_sentence,
+    keeper_sentence,
+    place_lines,
+    unreached_sentence,
+)
 from compat.site.wording import place_words, ranges
 
 _MOST_OBSTACLES = 6
@@ -48,6 +56,21 @@ class KnownCell(View, frozen=True):
     latest: datetime.date | None
 
 
+class WhySection(View, frozen=True):
+    """What keeps the release from an older Python: one sentence, the places, and what came of the
+    cells below and of changed copies.
+    """
+
+    sentence: str
+    places: tuple[str, ...]
+    unreached: str
+    below: tuple[str, ...]
+    changed: tuple[str, ...]
+    read_by: str
+    limits: str
+    api_path: str
+
+
 class ReleaseView(View, frozen=True):
     """A release, as its page shows it; `best` is its best tested combination."""
 
@@ -59,6 +82,7 @@ class ReleaseView(View, frozen=True):
     requires: tuple[str, ...]
     best: CardView | None
     plain: PlainSection
+    why: WhySection | None
     pythons: tuple[OnPython, ...]
     cells: tuple[KnownCell, ...]
     older: tuple[str, str] | None
@@ -98,10 +122,28 @@ def release_view(edition: Edition, report: MatrixReport, version: Version) -> Re
         requires=() if published is None else published.requires_dist,
         best=best(edition, report, {axis.name: version}),
         plain=plain_section(edition, report, version),
+        why=_why(report, version),
         pythons=tuple(_on_python(report, python, version) for python in reversed(report.board)),
         cells=tuple(_cell(report, entry) for entry in known),
         older=_link(report, versions[number - 1]) if number else None,
         newer=_link(report, versions[number + 1]) if number + 1 < len(versions) else None,
+    )
+
+
+def _why(report: MatrixReport, version: Version) -> WhySection | None:
+    """What keeps its Python; nothing for a release whose sources were not read."""
+    floor = report.python_floors.get(version)
+    if floor is None or floor.needs is None:
+        return None
+    return WhySection(
+        sentence=keeper_sentence(floor),
+        places=place_lines(floor) if floor.keepers else (),
+        unreached=unreached_sentence(floor),
+        below=tuple(below_sentence(cell, "Python") for cell in floor.below),
+        changed=tuple(changed_sentence(floor, run) for run in floor.changed),
+        read_by=report.needs.read_by,
+        limits=BLIND_SPOTS,
+        api_path=api_path(report.name, "floors"),
     )
 
 

@@ -1,0 +1,303 @@
+"""`compat why`: what keeps the lowest version of an axis where it is, from what is kept beside the
+matrix.
+"""
+
+from typing import Annotated, Any
+
+import typer
+from packaging.version import Version
+
+from compat import pipeline
+from compat.cli.floor import At, kept_version
+from compat.cli.machine import level_of
+from compat.cli.options import ExtraIndexUrl, IndexUrl, Json, MatrixName, Root, workspace_of
+from compat.cli.output import envelope, note, prose, say
+from compat.cli.progress import Progress
+from compat.cli.run import Interruption, IsolationLevel, ThisMachine
+from compat.declare.faults import choice
+from compat.declare.matrix import InterpreterAxis, PackageAxis
+from compat.errors import DeclarationError, NothingToDo, UsageError
+from compat.fleet.wheel_needs import (
+    WheelNeeds,
+    keep_needs,
+    reader_name,
+    releases_to_read,
+    try_postponed,
+)
+from compat.plan.cell import Cell
+from compat.results.record import Record
+from compat.search.needs import Needs, kept_needs
+from compat.search.why import (
+    Keeper,
+    PackageFloor,
+    PythonFloor,
+    package_floor,
+    python_floor,
+    subject_coordinates,
+)
+from compat.site.api.why_documents import package_document, python_document
+from compat.site.why_words import (
+    BLIND_SPOTS,
+    below_sentence,
+    below_words,
+    changed_sentence,
+    keeper_sentence,
+    package_sentence,
+    place_lines,
+    short_answer,
+    tried_words,
+    unreached_sentence,
+)
+from compat.site.wording import count
+from compat.workspace import Workspace
+
+_OWN: tuple[Keeper, ...] = ("code", "type", "annotation")
+AxisName = Annotated[str, typer.Argument(metavar="AXIS", help="The axis, for example python.")]
+Write = Annotated[
+    bool,
+    typer.Option(
+        "--write", help="Read the wheels that were not read yet, and keep what they need."
+    ),
+]
+Try = Annotated[
+    bool,
+    typer.Option("--try", help="Run a cell below with annotations postponed in a changed copy."),
+]
+
+
+def why_command(
+    matrix: MatrixName,
+    axis: AxisName,
+    at: At = None,
+    write: Write = False,
+    try_it: Try = False,
+    isolation: IsolationLevel = "",
+    as_json: Json = False,
+    root: Root = None,
+    index_url: IndexUrl = None,
+    extra_index_url: ExtraIndexUrl = None,
+) -> None:
+    """Tell what keeps the lowest version of an axis where it is, for one release or for all.
+
+    For python: whether it is declared only, or needed by annotations, by types that run or by code,
+    at which lines, and what came of the cells below. For a package: the requirement, and what fails
+    below it. What vermin reads in the wheels is kept in needs.json; it detects and does not prove.
+
+    With --try a cell below is run in which the release's annotations are postponed. That is kept as
+    evidence about a changed copy, never as a result of the release.
+
+    Examples: compat why tff python --at tff=0.36.0
+    """
+    workspace = workspace_of(matrix, root, index_url, extra_index_url)
+    versions = dict(map(kept_version, at or ()))
+    chosen = _axis(workspace, axis, versions)
+    release = _release(workspace, versions)
+    if isinstance(chosen, PackageAxis):
+        if write or try_it:
+            raise UsageError.of("--write and --try are for the Python axis", path=f"--at {axis}")
+        _tell_package(workspace, chosen, release, as_json)
+        return
+    needs = kept_needs(workspace.folder)
+    if write:
+        needs = _read(workspace, needs, release)
+    if try_it:
+        needs = _tried(workspace, needs, versions, level_of(isolation))
+    _tell_python(workspace, needs, release, as_json)
+
+
+def _axis(
+    workspace: Workspace, name: str, versions: dict[str, Version]
+) -> InterpreterAxis | PackageAxis:
+    axes = {axis.name: axis for axis in workspace.matrix.axes}
+    for named in (name, *versions):
+        if named not in axes:
+            message = f"matrix {workspace.name!r} has no axis {named!r}"
+            raise UsageError.of(message, hint=choice(named, list(axes)))
+    chosen = axes[name]
+    if chosen == workspace.matrix.subject_axis:
+        raise UsageError.of(
+            f"{name!r} is the release that is asked about, so ask for another axis",
+            hint=f"compat why {workspace.name} python --at {name}=VERSION",
+        )
+    return chosen
+
+
+def _release(workspace: Workspace, versions: dict[str, Version]) -> Version | None:
+    """The coordinate of the subject that is asked for; None for all."""
+    axis = workspace.matrix.subject_axis
+    asked = versions.get(axis.name)
+    if asked is None:
+        return None
+    coordinates = subject_coordinates(workspace.known)
+    if asked not in coordinates:
+        ends = f"it has {coordinates[0]} to {coordinates[-1]}" if coordinates else ""
+        raise UsageError.of(f"axis {axis.name!r} has no version {asked}", hint=ends)
+    return asked
+
+
+def _read(workspace: Workspace, needs: Needs, release: Version | None) -> Needs:
+    versions = releases_to_read(workspace, needs, release)
+    read = WheelNeeds(workspace).read(versions, note)
+    if read:
+        needs = kept_needs(workspace.folder).with_releases(read, reader_name())
+        keep_needs(workspace, needs)
+    note(f"{count(len(read), 'release')} read and kept")
+    return needs
+
+
+def _tried(workspace: Workspace, needs: Needs, versions: dict[str, Version], level: Any) -> Needs:
+    trouble = workspace.suite_faults()
+    if trouble:
+        raise DeclarationError(*trouble)
+    cell = _cell_to_try(workspace, needs, versions)
+    interruption = Interruption()
+    machine = ThisMachine(workspace, level)
+
+    def run_cell(files: tuple[str, ...]) -> Record | None:
+        with Progress({cell.id: None}, 1) as progress:
+            result = pipeline.run_postponed(
+                workspace, cell.id, files, machine, interruption.cancel, progress
+            )
+        is_answer = cell.id not in result.unanswered and not result.suite_faults
+        return next(iter(result.records), None) if is_answer else None
+
+    run = try_postponed(workspace, cell, run_cell, note)
+    if interruption.signal:
+        raise typer.Exit(128 + interruption.signal)
+    if run is None:
+        note(f"{cell.id} could not be run, so nothing was learnt")
+        raise typer.Exit(3)
+    # Minutes have passed, in which another command may have kept something.
+    needs = kept_needs(workspace.folder).with_changed(run)
+    keep_needs(workspace, needs)
+    return needs
+
+
+def _cell_to_try(workspace: Workspace, needs: Needs, versions: dict[str, Version]) -> Cell:
+    """The tested cell below the floor of the release that fits the versions; the newest Python."""
+    subject = workspace.matrix.subject
+    if subject not in versions:
+        raise UsageError.of("--try needs one release", hint=f"--at {subject}=VERSION")
+    floor = python_floor(workspace.known, needs, versions[subject])
+    python = workspace.matrix.interpreters.name
+    cells = [
+        entry.cell
+        for entry in workspace.known.entries
+        if entry.cell.on(python).version < Version(floor.series)
+        and all(entry.cell.on(axis).version == version for axis, version in versions.items())
+    ]
+    locked = [cell for cell in cells if cell.id in workspace.lock_digests]
+    if not locked:
+        raise NothingToDo.of(
+            f"no locked cell of {subject} {versions[subject]} lies below Python {floor.series}",
+            hint="compat lock MATRIX CELL makes one, with recipe relaxed below requires-python",
+        )
+    return max(locked, key=lambda cell: cell.versions)
+
+
+def _tell_python(
+    workspace: Workspace, needs: Needs, release: Version | None, as_json: bool
+) -> None:
+    snapshot = workspace.known
+    coordinates = subject_coordinates(snapshot) if release is None else (release,)
+    floors = [python_floor(snapshot, needs, version) for version in coordinates]
+    if as_json:
+        documents = [python_document(floor) for floor in floors]
+        envelope({"read_by": needs.read_by, "releases": documents, "limits": BLIND_SPOTS})
+        return
+    if release is None:
+        _print_table(floors)
+    else:
+        _print_python(floors[0], workspace)
+    unread = sum(floor.needs is None for floor in floors)
+    if unread:
+        prose(
+            f"{count(unread, 'release')} not read yet; `compat why {workspace.name} python"
+            " --write` reads the wheels"
+        )
+    elif needs.read_by:
+        prose(f"Detected by {needs.read_by}. {BLIND_SPOTS}")
+
+
+def _print_python(floor: PythonFloor, workspace: Workspace) -> None:
+    subject = workspace.matrix.subject_axis.package
+    declared = floor.requires_python or "nothing"
+    say(f"{subject} {floor.release}: requires-python says {declared}")
+    say(keeper_sentence(floor))
+    for line in place_lines(floor) if floor.keepers else ():
+        say(f"  {line}")
+    if floor.unreached:
+        say(unreached_sentence(floor))
+    for cell in floor.below:
+        say(below_sentence(cell, "Python"))
+    if not floor.below:
+        say("No cell on an older Python has run.")
+    for run in floor.changed:
+        say(changed_sentence(floor, run))
+
+
+def _print_table(floors: list[PythonFloor]) -> None:
+    rows: list[tuple[str, ...]] = [
+        (
+            "release",
+            "declared",
+            "code",
+            "types",
+            "annotations (places/files)",
+            "kept by",
+            "works on",
+            "below",
+            "postponed, below",
+        )
+    ]
+    rows += [_row(floor) for floor in floors]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _row(floor: PythonFloor) -> tuple[str, ...]:
+    return (
+        floor.release,
+        floor.bounds.get("declared", "none"),
+        *(_need(floor, kind) for kind in _OWN),
+        short_answer(floor),
+        floor.works_on,
+        below_words(floor),
+        tried_words(floor),
+    )
+
+
+def _need(floor: PythonFloor, kind: Keeper) -> str:
+    """The series that a kind needs, with its places and files: `3.9 (7/6)`."""
+    if floor.needs is None:
+        return "?"
+    series = floor.bounds.get(kind, "-")
+    groups = [g for g in floor.needs.needs if g.kind == kind and g.series == series]
+    return f"{series} ({groups[0].places}/{groups[0].files})" if groups else series
+
+
+def _tell_package(
+    workspace: Workspace, axis: PackageAxis, release: Version | None, as_json: bool
+) -> None:
+    snapshot = workspace.known
+    coordinates = subject_coordinates(snapshot) if release is None else (release,)
+    floors = [package_floor(snapshot, axis, version) for version in coordinates]
+    if as_json:
+        envelope({"releases": [package_document(floor) for floor in floors]})
+        return
+    for floor in floors:
+        say(package_sentence(floor))
+        if release is not None:
+            _print_below(floor, axis)
+
+
+def _print_below(floor: PackageFloor, axis: PackageAxis) -> None:
+    for cell in floor.below:
+        say(f"  {below_sentence(cell, axis.package)}")
+    if not floor.below:
+        say(
+            f"  No cell below {axis.package} {floor.lower} has run."
+            if floor.lower
+            else "  No lower bound, so no cell lies below it."
+        )

@@ -1,0 +1,147 @@
+"""Reads what releases need from their wheels, and runs a cell with postponed annotations: what
+`compat why` keeps beside the matrix.
+"""
+
+import platform
+from collections.abc import Callable, Iterable, Mapping
+from importlib.metadata import version as installed_version
+from typing import Literal
+
+from packaging.version import Version
+
+from compat.errors import CompatError, NothingToDo, UsageError
+from compat.files import write
+from compat.index.release import Release
+from compat.index.wheel_sources import SourceReader, wheel_to_read
+from compat.plan.cell import Cell
+from compat.results.record import Record
+from compat.run.outcome import Failed
+from compat.search.needs import (
+    NEEDS,
+    ChangedRun,
+    Needs,
+    NeedsReader,
+    ReleaseNeeds,
+    changed_run,
+    encode_needs,
+)
+from compat.search.source_needs import is_annotated
+from compat.search.why import subject_coordinates, subject_release
+from compat.workspace import Workspace
+
+_OLDEST_WITH_IMPORT = Version("3.7")  # PEP 563
+
+
+class WheelNeeds:
+    """What releases of a matrix's subject need of Python, read from their wheels."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        """Ask nothing yet."""
+        self._workspace = workspace
+        self._reader = NeedsReader()
+        self._sources = SourceReader(workspace.index)
+
+    def read(
+        self, releases: Iterable[Version], tell: Callable[[str], None]
+    ) -> tuple[ReleaseNeeds, ...]:
+        """Return what the releases need. `tell` hears of those that have no wheel, or whose wheel
+        cannot be read.
+        """
+        needs = []
+        for version in releases:
+            try:
+                modules, wheel = self._modules(version)
+            except CompatError as trouble:
+                tell(f"{version} was not read: {trouble}")
+                continue
+            needs.append(self._reader.release_needs(version, wheel, modules))
+            tell(f"{version}: {needs[-1].modules} modules")
+        return tuple(needs)
+
+    def files_to_postpone(self, release: Version, python: Version) -> tuple[str, ...]:
+        """Return the modules of a release whose annotations need a newer Python than that."""
+        modules, _ = self._modules(release)
+        return self._reader.files_to_postpone(modules, python)
+
+    def annotated_files(self, release: Version) -> tuple[str, ...]:
+        """Return all modules of a release that have annotations which are evaluated."""
+        modules, _ = self._modules(release)
+        return tuple(sorted(path for path, source in modules.items() if is_annotated(source)))
+
+    def _modules(self, version: Version) -> tuple[Mapping[str, bytes], str]:
+        release = self._listed(version)
+        wheel = None if release is None else wheel_to_read(release)
+        if wheel is None:
+            raise NothingToDo.of(f"the index has no wheel of {version}")
+        sources = self._sources.sources(wheel)
+        return sources.modules, sources.wheel
+
+    def _listed(self, version: Version) -> Release | None:
+        """The release as the index lists it: the kept catalogue does not say where files lie."""
+        package = self._workspace.source.package(self._workspace.matrix.subject_axis.package)
+        return next((r for r in package.releases if r.version == version), None)
+
+
+def reader_name() -> str:
+    """Return what reads sources here; its Python bounds the syntax that can be read."""
+    series = ".".join(platform.python_version_tuple()[:2])
+    return f"vermin {installed_version('vermin')} on Python {series}"
+
+
+def releases_to_read(workspace: Workspace, needs: Needs, asked: Version | None) -> list[Version]:
+    """Return the release that is asked for, or those of the matrix that were not read yet."""
+    snapshot = workspace.known
+    if asked is not None:
+        release = subject_release(snapshot, asked)
+        return [] if release is None else [release.version]
+    every = (subject_release(snapshot, version) for version in subject_coordinates(snapshot))
+    versions = [release.version for release in every if release is not None]
+    return [version for version in versions if needs.of(version) is None]
+
+
+def keep_needs(workspace: Workspace, needs: Needs) -> None:
+    """Write what is known of the releases' needs beside the matrix."""
+    write(workspace.folder / NEEDS, encode_needs(needs))
+
+
+def try_postponed(
+    workspace: Workspace,
+    cell: Cell,
+    run_cell: Callable[[tuple[str, ...]], Record | None],
+    tell: Callable[[str], None],
+) -> ChangedRun | None:
+    """Return what comes of a cell with annotations postponed; None when it could not be run.
+
+    First the modules are changed whose annotations vermin found to need a newer Python. Where the
+    import still fails, all modules are, because vermin does not find everything.
+    """
+    python = cell.on(workspace.matrix.interpreters.name).version
+    if python < _OLDEST_WITH_IMPORT:
+        raise UsageError.of(f"Python {python} cannot postpone annotations; 3.7 is the first")
+    version = cell.on(workspace.matrix.subject).version
+    release = subject_release(workspace.known, version)
+    if release is None:
+        raise NothingToDo.of(f"no release {version} that is not withdrawn")
+    wheels = WheelNeeds(workspace)
+    files = wheels.files_to_postpone(release.version, python)
+    if files:
+        tell(f"{cell.id}, with annotations postponed in {len(files)} files")
+        record = run_cell(files)
+        if record is None or not _failed_at_import(record):
+            return _answer(record, release.version, "needed", len(files))
+        tell(f"{record.outcome}; now with annotations postponed in all files")
+    else:
+        tell(f"no annotation was found to need more than Python {python}; postponing all")
+    files = wheels.annotated_files(release.version)
+    record = run_cell(files)
+    return _answer(record, release.version, "all", len(files))
+
+
+def _answer(
+    record: Record | None, release: Version, scope: Literal["needed", "all"], files: int
+) -> ChangedRun | None:
+    return None if record is None else changed_run(record, release, scope, files)
+
+
+def _failed_at_import(record: Record) -> bool:
+    return isinstance(record.outcome, Failed) and record.outcome.stage == "import"

@@ -1,0 +1,249 @@
+"""What keeps the lowest version of an axis where it is, release by release: what the metadata
+declares, what the code needs, and what came of the cells below.
+"""
+
+from collections.abc import Iterable
+from typing import Literal, get_args
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from compat.declare.matrix import PackageAxis
+from compat.index.release import Release
+from compat.index.wheel_sources import lowest_python
+from compat.plan.requirements import parsed
+from compat.results.record import Capability
+from compat.results.representative import representative
+from compat.results.run_group import Kind
+from compat.results.snapshot import Entry, Snapshot
+from compat.run.outcome import Failed, brief, parse_outcome
+from compat.search.needs import ChangedRun, Needs, ReleaseNeeds, SeriesNeeds
+from compat.value import Value
+
+# Hardest to do without first: a wheel for another Python has to be built, code to be rewritten,
+# a type to be spelled as `typing` spells it, an annotation to be postponed, a declaration changed.
+# A dependency comes last because it is known from runs alone.
+Keeper = Literal["wheel", "code", "type", "annotation", "declared", "dependency"]
+KEEPERS: tuple[Keeper, ...] = get_args(Keeper)
+_ANY = Version("3.0")
+_LOWER = (">=", "~=", "==", ">")
+
+
+class CellBelow(Value, frozen=True, kw_only=True):
+    """What a cell came to whose version on the axis is below what keeps it.
+
+    `failing` are the capabilities that fail by the combination.
+    """
+
+    cell: str
+    version: str
+    kind: Kind
+    outcome: str
+    failing: tuple[Capability, ...] = ()
+
+
+class PythonFloor(Value, frozen=True, kw_only=True):
+    """What keeps a release from an older Python.
+
+    `series` is the lowest series that nothing known rules out, and `keepers` what rules out the one
+    below, hardest to do without first: none where nothing asks for more than the oldest Python of
+    the matrix. `bounds` has the series of each. `works_on` is the lowest Python on which a tested
+    cell works, in part at least; `above` is the best such cell. What was found to need more than
+    that is `unreached`: no capability of the suite came upon it. `below` has the best cell on each
+    Python below both, the newest first; `needs` is None where the sources were not read.
+    `newly_failing` are the capabilities that fail in the newest changed copy, and in no tested cell
+    of the release that works.
+    """
+
+    release: str
+    requires_python: str
+    series: str
+    keepers: tuple[Keeper, ...]
+    bounds: dict[Keeper, str]
+    unreached: tuple[SeriesNeeds, ...]
+    works_on: str
+    above: str
+    below: tuple[CellBelow, ...]
+    needs: ReleaseNeeds | None
+    changed: tuple[ChangedRun, ...]
+    newly_failing: tuple[str, ...] = ()
+
+
+class PackageFloor(Value, frozen=True, kw_only=True):
+    """What keeps a release from an older version of another package of the matrix.
+
+    `requirements` are the lines of its metadata that name the package, and `lower` the lowest
+    version that they admit. `works_on` is the lowest version with which a tested cell works, in
+    part at least; `below` the best tested cell of each version below `lower`, newest first.
+    """
+
+    release: str
+    package: str
+    requirements: tuple[str, ...]
+    lower: str
+    works_on: str
+    below: tuple[CellBelow, ...]
+
+
+def subject_release(snapshot: Snapshot, version: Version) -> Release | None:
+    """Return the release that stands for a coordinate of the subject: its newest not withdrawn."""
+    members = snapshot.catalogue.members(snapshot.matrix.subject_axis, version)
+    return next((r for r in reversed(members) if not r.yanked), None)
+
+
+def subject_coordinates(snapshot: Snapshot) -> tuple[Version, ...]:
+    """Return the coordinates of the subject, oldest first."""
+    axis = snapshot.matrix.subject_axis
+    return snapshot.catalogue.of(axis).coordinates(axis.select)
+
+
+def python_floor(snapshot: Snapshot, needs: Needs, version: Version) -> PythonFloor:
+    """Return what keeps a release of the subject from an older Python."""
+    matrix = snapshot.matrix
+    release = subject_release(snapshot, version)
+    published = None if release is None else release.published
+    requires = None if published is None else published.requires_python
+    read = None if release is None else needs.of(release.version)
+    oldest = min((_series(v) for v in matrix.interpreters.patches), default=_ANY)
+    axis = matrix.interpreters.name
+    entries = _tested(snapshot, version)
+    working = [e for e in entries if e.verdict.kind in ("works", "partial")]
+    works_on = min((e.cell.on(axis).version for e in working), default=None)
+    bounds = _bounds(release, requires, read, works_on)
+    floor = max([oldest, *bounds.values(), *([] if works_on is None else [works_on])])
+    below = _below(entries, axis, floor)
+    if works_on == floor and below and _is_of_dependency(below[0]):
+        bounds["dependency"] = floor
+    highest = max(bounds.values(), default=_ANY)
+    keepers = tuple(k for k in KEEPERS if bounds.get(k) == highest) if highest > oldest else ()
+    changed = () if release is None else needs.changed_runs(release.version)
+    above = [e for e in working if e.cell.on(axis).version >= floor]
+    return PythonFloor(
+        release=str(version if release is None else release.version),
+        requires_python=str(requires or ""),
+        series=str(max(highest, oldest)),
+        keepers=keepers,
+        bounds={keeper: str(bounds[keeper]) for keeper in KEEPERS if keeper in bounds},
+        unreached=() if read is None or works_on is None else read.above(works_on),
+        works_on=str(works_on or ""),
+        above=representative(above).cell.id if above else "",
+        below=below,
+        needs=read,
+        changed=changed,
+        newly_failing=_newly_failing(changed, above),
+    )
+
+
+def package_floor(snapshot: Snapshot, axis: PackageAxis, version: Version) -> PackageFloor:
+    """Return what keeps a release of the subject from an older version of another axis."""
+    release = subject_release(snapshot, version)
+    published = None if release is None else release.published
+    texts = () if published is None else published.requires_dist
+    lines = [
+        (text, requirement)
+        for text in texts
+        if (requirement := parsed(text)) is not None
+        and canonicalize_name(requirement.name) == axis.normalised_name
+        and "extra" not in str(requirement.marker)
+    ]
+    lower = max(
+        (bound for _, line in lines if (bound := _lower_of(line)) is not None), default=None
+    )
+    entries = _tested(snapshot, version)
+    working = [
+        e.cell.on(axis.name).version for e in entries if e.verdict.kind in ("works", "partial")
+    ]
+    # A series stands for its releases: 2.9 is not below 2.9.1.
+    floor = None if lower is None else axis.select.coordinate(lower)
+    return PackageFloor(
+        release=str(version if release is None else release.version),
+        package=axis.package,
+        requirements=tuple(text for text, _ in lines),
+        lower=str(lower or ""),
+        works_on=str(min(working, default="")),
+        below=() if floor is None else _below(entries, axis.name, floor),
+    )
+
+
+def _bounds(
+    release: Release | None,
+    requires: SpecifierSet | None,
+    read: ReleaseNeeds | None,
+    works_on: Version | None,
+) -> dict[Keeper, Version]:
+    bounds: dict[Keeper, Version] = {}
+    wheel = None if release is None else lowest_python(release)
+    if wheel is not None:
+        bounds["wheel"] = wheel
+    kinds: tuple[Literal["code", "type", "annotation"], ...] = ("code", "type", "annotation")
+    for kind in kinds if read is not None else ():
+        lowest = None if read is None else read.lowest(kind, works_on)
+        if lowest is not None:
+            bounds[kind] = lowest
+    declared = None if requires is None else _lower(requires)
+    if declared is not None:
+        bounds["declared"] = _series(declared)
+    return bounds
+
+
+def _lower(specifiers: SpecifierSet) -> Version | None:
+    versions = [Version(s.version.removesuffix(".*")) for s in specifiers if s.operator in _LOWER]
+    return max(versions, default=None)
+
+
+def _lower_of(requirement: Requirement) -> Version | None:
+    return _lower(requirement.specifier)
+
+
+def _series(version: Version) -> Version:
+    return Version(f"{version.major}.{version.minor}")
+
+
+def _tested(snapshot: Snapshot, version: Version) -> list[Entry]:
+    subject = snapshot.matrix.subject
+    return [
+        entry
+        for entry in snapshot.entries
+        if entry.runs and entry.cell.on(subject).version == version
+    ]
+
+
+def _below(entries: Iterable[Entry], axis: str, floor: Version) -> tuple[CellBelow, ...]:
+    by_version: dict[Version, list[Entry]] = {}
+    for entry in entries:
+        version = entry.cell.on(axis).version
+        if version < floor:
+            by_version.setdefault(version, []).append(entry)
+    return tuple(
+        _cell_below(representative(by_version[version]), version)
+        for version in sorted(by_version, reverse=True)
+    )
+
+
+def _cell_below(entry: Entry, version: Version) -> CellBelow:
+    verdict = entry.verdict
+    failing = verdict.failing("combination", "unexplained")
+    return CellBelow(
+        cell=entry.cell.id,
+        version=str(version),
+        kind=verdict.kind,
+        outcome="" if verdict.outcome is None else str(brief(verdict.outcome)),
+        failing=tuple(c for c in verdict.capabilities if c.id in failing),
+    )
+
+
+def _is_of_dependency(cell: CellBelow) -> bool:
+    """Whether a cell came to nothing because its packages could not be had together."""
+    outcome = parse_outcome(cell.outcome) if cell.outcome else None
+    return isinstance(outcome, Failed) and outcome.stage in ("lock", "install")
+
+
+def _newly_failing(changed: tuple[ChangedRun, ...], above: list[Entry]) -> tuple[str, ...]:
+    """What fails in the newest run of a changed copy, and in no cell that works above."""
+    if not changed or not above:
+        return ()
+    known = {c.id for e in above for c in e.verdict.capabilities if c.status == "no"}
+    newest = max(changed, key=lambda run: run.on)
+    return tuple(sorted(c.id for c in newest.failing if c.id not in known))

@@ -1,0 +1,222 @@
+"""What keeps a floor where it is, in sentences; the page, the API and the command say the same."""
+
+from packaging.version import Version
+
+from compat.run.outcome import Failed, parse_outcome
+from compat.search.needs import ChangedRun, ReleaseNeeds, SeriesNeeds
+from compat.search.source_needs import NeedKind
+from compat.search.why import CellBelow, Keeper, PackageFloor, PythonFloor
+from compat.site.wording import cause_sentence, count, cut_text, listed
+
+# What a reader must know to trust the rest; docs/limitations.md has it at length.
+BLIND_SPOTS = (
+    "vermin reads the sources and runs nothing: it does not see what a dependency needs, arguments"
+    " that only a newer `typing` takes, or `X | Y` outside annotations; what stands below a look at"
+    " the version or beside a fallback is not counted; and annotations that something evaluates"
+    " (dataclass readers, get_type_hints) need their Python even when they are postponed."
+)
+_KINDS: dict[NeedKind, tuple[str, str]] = {
+    "annotation": ("annotation", "annotations"),
+    "type": ("type that runs", "types that run"),
+    "code": ("place in the code", "places in the code"),
+}
+
+
+def keeper_sentence(floor: PythonFloor) -> str:
+    """Return what keeps a release from an older Python, in one sentence."""
+    series, read = floor.series, floor.needs
+    if not floor.keepers:
+        if read is None:
+            return f"It declares no more than Python {series}; its sources were not read."
+        return f"Nothing in its code or its metadata asks for more than Python {series}."
+    hardest = floor.keepers[0]
+    if hardest == "dependency":
+        outcome = cause_sentence(parse_outcome(floor.below[0].outcome)).removesuffix(".")
+        return (
+            f"A dependency keeps Python {series}, none of its own code does. On Python"
+            f" {floor.below[0].version}: {outcome[:1].lower()}{outcome[1:]}."
+        )
+    if hardest == "wheel":
+        return f"Its wheels are for Python {series} and newer: there is no wheel below."
+    if hardest == "declared":
+        if read is None:
+            return f"Python {series} is declared; whether its code needs it was not read."
+        own: tuple[Keeper, ...] = ("code", "type", "annotation")
+        bounds = [b for keeper in own if (b := _bound(floor, keeper)) is not None]
+        most = max(bounds, default=Version("3.6"))
+        return (
+            f"Python {series} is declared only: nothing that was found in its"
+            f" {count(read.modules, 'module')} needs more than Python {most}."
+        )
+    return f"{_needed_by(floor, hardest)}{_declared(floor)}"
+
+
+def place_lines(floor: PythonFloor) -> tuple[str, ...]:
+    """Return the places that need the Python that keeps a release, `file:line: feature`, those
+    that are hardest to do without first.
+    """
+    if floor.needs is None:
+        return ()
+    lines = []
+    for kind in ("code", "type", "annotation"):
+        for group in floor.needs.needs:
+            if group.kind == kind and group.series == floor.series:
+                lines += [f"{p.file}:{p.line}: {p.feature}" for p in group.first]
+                if group.places > len(group.first):
+                    more = count(
+                        group.places - len(group.first),
+                        f"more {_KINDS[kind][0]}",
+                        f"more {_KINDS[kind][1]}",
+                    )
+                    lines.append(f"and {more}")
+    return tuple(lines)
+
+
+def unreached_sentence(floor: PythonFloor) -> str:
+    """Return what was found to need more than a Python on which the release works; else nothing."""
+    if not floor.unreached:
+        return ""
+    newest = max(floor.unreached, key=lambda group: Version(group.series))
+    first = newest.first[0]
+    return (
+        f"{count(newest.places, *_KINDS[newest.kind])} in {count(newest.files, 'file')} would need"
+        f" Python {newest.series} ({first.file}:{first.line}: {first.feature}), but what the suite"
+        f" tries works on Python {floor.works_on}."
+    )
+
+
+def below_sentence(cell: CellBelow, axis: str) -> str:
+    """Return what a cell below came to, and the first that fails there."""
+    where = f"With {axis} {cell.version} ({cell.cell})"
+    outcome = parse_outcome(cell.outcome) if cell.outcome else None
+    if cell.kind == "works":
+        return f"{where} it works."
+    if cell.kind == "partial":
+        first, others = cell.failing[0] if cell.failing else None, len(cell.failing) - 1
+        if first is None:
+            return f"{where} it works in part."
+        more = f", and {others} more" if others > 0 else ""
+        return f"{where} it works but for {first.id} ({cut_text(first.subject)}){more}."
+    if outcome is None:
+        return f"{where} there is no answer."
+    return f"{where}: {cause_sentence(outcome)}"
+
+
+def changed_sentence(floor: PythonFloor, run: ChangedRun) -> str:
+    """Return what came of a changed copy: it says nothing of the release as it is."""
+    files = count(run.files, "file")
+    scope = f"postponed in {files}" if run.scope == "needed" else f"postponed in all {files}"
+    if not run.imports:
+        outcome = parse_outcome(run.outcome)
+        return (
+            f"In a changed copy with annotations {scope} ({run.cell}, {run.on}):"
+            f" {cause_sentence(outcome)}"
+        )
+    every = run.works + len(run.failing)
+    head = (
+        f"In a changed copy with annotations {scope} it imports ({run.cell}, {run.on}), and"
+        f" {run.works} of {every} capabilities work"
+    )
+    if not run.failing:
+        return f"{head}."
+    newer = [c for c in run.failing if c.id in floor.newly_failing]
+    if not newer:
+        return f"{head}; the other {len(run.failing)} fail on Python {floor.series}, too."
+    words = listed([f"{c.id} ({cut_text(c.subject, 120)})" for c in newer], most=4)
+    return f"{head}; of the others, these work on Python {floor.series}: {words}."
+
+
+def package_sentence(floor: PackageFloor) -> str:
+    """Return which requirement keeps a release from an older version of a package."""
+    if not floor.requirements:
+        return f"{floor.release} does not require {floor.package}."
+    lines = listed([f"`{line}`" for line in floor.requirements])
+    if not floor.lower:
+        return f"{floor.release} requires {lines}, which has no lower bound."
+    return f"{floor.release} requires {lines}: {floor.package} {floor.lower} or newer."
+
+
+def api_gone(cell: CellBelow) -> tuple[str, ...]:
+    """Return what of a dependency's API a cell's failures name, as what it lacks."""
+    names = [c.failed.by for c in cell.failing if c.failed is not None and c.failed.by]
+    outcome = parse_outcome(cell.outcome) if cell.outcome else None
+    is_missing = isinstance(outcome, Failed) and outcome.cause.startswith("missing-")
+    if is_missing and isinstance(outcome, Failed):
+        names.append(outcome.by or outcome.subject)
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def short_answer(floor: PythonFloor) -> str:
+    """Return what keeps a release in a few words, for a table."""
+    if not floor.keepers:
+        return "nothing"
+    words: dict[Keeper, str] = {
+        "wheel": "no wheel below",
+        "code": "code",
+        "type": "types that run",
+        "annotation": "annotations only",
+        "declared": "declared only",
+        "dependency": "a dependency",
+    }
+    return words[floor.keepers[0]]
+
+
+def below_words(floor: PythonFloor) -> str:
+    """Return in a few words what the newest Python below came to: `3.8: no (type-error)`; empty
+    where none was tried.
+    """
+    if not floor.below:
+        return ""
+    cell = floor.below[0]
+    outcome = parse_outcome(cell.outcome) if cell.outcome else None
+    if cell.kind in ("works", "partial") or not isinstance(outcome, Failed):
+        return f"{cell.version}: {cell.kind}"
+    return f"{cell.version}: no ({outcome.cause})"
+
+
+def tried_words(floor: PythonFloor) -> str:
+    """Return in a few words whether a changed copy ran below: `yes`, `no (type-error)`."""
+    if not floor.changed:
+        return ""
+    run = max(floor.changed, key=lambda run: run.on)
+    if not run.imports:
+        outcome = parse_outcome(run.outcome)
+        return f"no ({outcome.cause})" if isinstance(outcome, Failed) else "no"
+    if floor.newly_failing:
+        return f"imports, {len(floor.newly_failing)} of {run.works + len(run.failing)} fail"
+    return "yes"
+
+
+def _needed_by(floor: PythonFloor, hardest: Keeper) -> str:
+    read = floor.needs
+    assert read is not None, "only what was read needs anything"
+    groups = {g.kind: g for g in read.needs if g.series == floor.series}
+    words = [_group(groups[kind]) for kind in ("code", "type", "annotation") if kind in groups]
+    sentence = f"Python {floor.series} is needed by {listed(words)}"
+    if hardest == "annotation":
+        return f"Python {floor.series} is needed by annotations only: {words[0]}"
+    if hardest == "type":
+        return f"{sentence}; `typing` spells these types for older Pythons"
+    return sentence
+
+
+def _group(group: SeriesNeeds) -> str:
+    return f"{count(group.places, *_KINDS[group.kind])} in {count(group.files, 'file')}"
+
+
+def _declared(floor: PythonFloor) -> str:
+    declared = _bound(floor, "declared")
+    if declared is None:
+        return "; its metadata declares no minimum."
+    if declared < Version(floor.series):
+        return f"; its metadata admits Python {declared} all the same."
+    return "."
+
+
+def _bound(floor: PythonFloor, keeper: Keeper) -> Version | None:
+    return Version(floor.bounds[keeper]) if keeper in floor.bounds else None
+
+
+def unread_words(read: ReleaseNeeds) -> str:
+    """Return how many modules could not be read; empty where all could."""
+    return f"{count(read.unread, 'module')} could not be read" if read.unread else ""

@@ -1,0 +1,88 @@
+"""What keeps a Python, on pages and in the API: the same sentence, hostile names escaped."""
+
+import datetime
+import json
+
+import pytest
+from packaging.version import Version
+from support.editions import EARLY, MOVING, POLICY, TOLD, URL, files
+from support.known import DAY, MATRIX, Shelf
+
+from compat.search.needs import ChangedRun, Needs, NeedsReader
+from compat.site.api.documents import api
+from compat.site.edition import Edition, MatrixReport
+from compat.site.pages.page_list import pages
+from compat.site.pages.render import Printer, assets
+
+HOSTILE = "demo/<script>alert(1)</script>.py"
+SENTENCE = "Python 3.9 is needed by annotations only: 1 annotation in 1 file"
+
+
+def needs() -> Needs:
+    reader, source = NeedsReader(), b"def f(x: list[int]): ...\n"
+    read = [
+        reader.release_needs(Version(version), "demo.whl", {HOSTILE: source})
+        for version in ("1.0", "2.0")
+    ]
+    changed = ChangedRun(
+        release="1.0",
+        cell="py3.8-dep1-demo1.0",
+        on=datetime.date(2026, 11, 23),
+        host="linux-x86_64-2cpu-24gb",
+        scope="needed",
+        files=1,
+        outcome="import-fail:type-error(demo.py:1)",
+    )
+    return Needs().with_releases(read, "vermin 1 on Python 3.11").with_changed(changed)
+
+
+def edition(kept: Needs, matrix: object = MATRIX, day: datetime.date = DAY) -> Edition:
+    shelf = Shelf(policy=POLICY)
+    report = MatrixReport(shelf.picture(day, matrix), shelf, {}, TOLD, kept)
+    return Edition([report], URL, day)
+
+
+def page(of: Edition, path: str) -> str:
+    [found] = [candidate for candidate in pages(of) if candidate.path == path]
+    return Printer(of, assets()).html(found).decode()
+
+
+def test_the_page_of_a_release_says_it_and_escapes_names() -> None:
+    markup = page(edition(needs()), "demo/release/1.0/index.html")
+    assert "What keeps its lowest Python" in markup
+    assert SENTENCE in markup
+    assert "<script>alert" not in markup
+    assert "In a changed copy with annotations postponed in 1 file" in markup
+    assert "23 November 2026" in markup
+    assert "vermin 1 on Python 3.11" in markup
+
+
+def test_a_release_that_was_not_read_has_no_section() -> None:
+    assert "What keeps its lowest Python" not in page(
+        edition(Needs()), "demo/release/1.0/index.html"
+    )
+
+
+@pytest.mark.parametrize("path", ["demo/schedule/index.html", "demo/proposals/index.html"])
+def test_schedule_and_proposals_say_it_of_the_newest_release(path: str) -> None:
+    assert SENTENCE in page(edition(needs(), MOVING, EARLY), path)
+    assert "annotations only" not in page(edition(Needs(), MOVING, EARLY), path)
+
+
+def test_the_api_says_it_of_every_release() -> None:
+    document = json.loads(files(edition(needs()), api)["api/v1/demo/floors.json"])
+    assert [row["release"] for row in document["python"]] == ["1.0", "2.0"]
+    assert document["python"][0]["sentence"].startswith(SENTENCE)
+    assert document["python"][0]["keepers"] == ["annotation"]
+    assert document["python"][0]["changed"][0]["files"] == 1
+    assert document["packages"][0]["requirements"]
+    assert "runs nothing" in document["limits"]
+
+
+def test_a_page_is_made_anew_when_what_is_known_of_needs_changes() -> None:
+    def token(kept: Needs) -> str:
+        of = edition(kept)
+        return of.tokens(of.reports[0]).all
+
+    assert token(needs()) == token(needs())
+    assert token(needs()) != token(Needs())
