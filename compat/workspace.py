@@ -332,14 +332,9 @@ class Workspace:
     def snapshot_on(self, day: datetime.date) -> Snapshot:
         """Return what is known of every cell of the plan on that day."""
         catalogue = self.kept_or_asked
-        known = snapshot(
-            self.declared,
-            catalogue,
-            self._plan_of(catalogue),
-            self.lock_digests,
-            self.runs,
-            msgspec.structs.replace(self.context, day=day),
-        )
+        present = msgspec.structs.replace(self.context, day=day)
+        fates, locks = self._plan_of(catalogue), self.lock_digests
+        known = snapshot(self.declared, catalogue, fates, locks, self.runs, present)
         return with_locks(with_answers(known, self.asked, self.clauses), self.lock)
 
     def _plan_of(self, catalogue: Catalogue) -> Iterable[Fate]:

@@ -17,6 +17,7 @@ from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.requirements import Asked, named
+from compat.results.planned_entries import PlannedEntries
 from compat.results.snapshot import Entry, Snapshot
 from compat.value import Value
 
@@ -41,11 +42,15 @@ def with_locks(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> Snapsh
     unchanged = {entry.cell.id for entry in known.known if is_unchanged(entry)}
     if not unchanged:
         return known
-    entries = (
-        replace(entry, is_unchanged=True) if entry.cell.id in unchanged else entry
-        for entry in known.entries
+
+    def marked(entry: Entry) -> Entry:
+        return replace(entry, is_unchanged=True) if entry.cell.id in unchanged else entry
+
+    entries = known.entries
+    changed = (
+        entries.mapped(marked) if isinstance(entries, PlannedEntries) else map(marked, entries)
     )
-    return Snapshot(known.ask, known.catalogue, entries, known.present, known.plain)
+    return Snapshot(known.ask, known.catalogue, changed, known.present, known.plain)
 
 
 class Lifted(Value, frozen=True):
