@@ -43,8 +43,8 @@ def take_learnt(workspace: Workspace, folder: Path, as_json: bool) -> int:
     if as_json:
         envelope({"clauses": clauses, "probes": probes}, intake.faults)
     report(intake.faults)
-    kept = f"{count(len(clauses), 'clause')} and {count(len(probes), 'probe')} kept"
-    note(f"{kept}, {len(intake.faults)} refused")
+    tally = f"{count(len(clauses), 'clause')} and {count(len(probes), 'probe')} kept"
+    note(f"{tally}, {len(intake.faults)} refused")
     return 1 if intake.faults else 0
 
 

@@ -204,16 +204,16 @@ class Explorer:
             if self._limits.workers and not self._steps.can_run(cell):
                 self._exploration.set_aside([cell])
             return
-        said = self._inferred(self._exploration.open_cells) if result.is_lesson else {}
-        refused = [other for other, is_refused in said.items() if is_refused]
+        answers = self._inferred(self._exploration.open_cells) if result.is_lesson else {}
+        refused = [other for other, is_refused in answers.items() if is_refused]
         self._exploration.refused(cell, refused)
-        self._exploration.set_aside(said)
+        self._exploration.set_aside(answers)
         self._count.answer([cell, *refused], "broken")
 
     def _inferred(self, cells: Sequence[Cell]) -> dict[Cell, bool]:
         """Of each cell that what was learnt speaks of, whether it is refused by that."""
-        said = ((cell, self._steps.inferred(cell)) for cell in cells)
-        return {cell: is_refused for cell, is_refused in said if is_refused is not None}
+        answers = ((cell, self._steps.inferred(cell)) for cell in cells)
+        return {cell: is_refused for cell, is_refused in answers if is_refused is not None}
 
     def _expected(self, cell: Cell, kind: ProbeKind) -> float:
         """How many seconds a probe takes: the mean of this session's and of a first guess."""

@@ -243,11 +243,11 @@ class Exploration:
         axes = [coordinate.axis for coordinate in cell.coordinates]
         for size in range(1, len(axes)):
             for free in itertools.combinations(axes, size):
-                kept = tuple(
+                held = tuple(
                     None if coordinate.axis in free else coordinate.version
                     for coordinate in cell.coordinates
                 )
-                number = self._numbers.setdefault((kept, cell.recipe), len(self._numbers))
+                number = self._numbers.setdefault((held, cell.recipe), len(self._numbers))
                 yield frozenset(free), number
 
 
