@@ -116,8 +116,8 @@ class Snapshot:
         """Return the same of these cells, and of what is known outside the plan, alone."""
         entries = [entry for cell in cells if (entry := self.by_id.get(cell)) and entry.planned]
         entries += [entry for entry in self.known if not entry.planned]
-        said = (self.plain, self.disproofs)
-        return Snapshot(self.ask, self.catalogue, entries, self.present, *said)
+        answers = (self.plain, self.disproofs)
+        return Snapshot(self.ask, self.catalogue, entries, self.present, *answers)
 
     def mapped(
         self,
