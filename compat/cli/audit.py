@@ -14,6 +14,7 @@ from compat.cli.machine import level_of, without_places
 from compat.cli.options import (
     ExtraIndexUrl,
     IndexUrl,
+    IsolationLevel,
     Json,
     MatrixName,
     Root,
@@ -21,7 +22,7 @@ from compat.cli.options import (
 )
 from compat.cli.output import envelope, note, report, say
 from compat.cli.progress import Progress
-from compat.cli.run import Interruption, IsolationLevel, ThisMachine
+from compat.cli.run import Interruption, ThisMachine
 from compat.errors import CompatError, NothingToDo
 from compat.fleet.batch import RunOptions
 from compat.plan.cell import Cell

@@ -13,6 +13,7 @@ from compat.cli.machine import cache_folder, install_variables, level_of
 from compat.cli.options import (
     ExtraIndexUrl,
     IndexUrl,
+    IsolationLevel,
     Json,
     MatrixName,
     Root,
@@ -20,7 +21,7 @@ from compat.cli.options import (
 )
 from compat.cli.output import envelope, note, say
 from compat.cli.progress import Progress
-from compat.cli.run import Interruption, IsolationLevel, ThisMachine
+from compat.cli.run import Interruption, ThisMachine
 from compat.errors import DeclarationError, UsageError
 from compat.fleet.batch import Batch, BatchResult, BatchSteps, RunOptions
 from compat.fleet.laboratory import LabSteps, LockLaboratory

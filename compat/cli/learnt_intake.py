@@ -31,13 +31,16 @@ def take_learnt(workspace: Workspace, folder: Path, as_json: bool) -> int:
     code.
 
     A clause is sound when its facts are among those that its own cell has here, on a Python that
-    the clause names, and it is of the last days. Raises DeclarationError for a damaged file.
+    the clause names, and it is of the last days. Clauses about files are not taken: they rest on a
+    run, whose record is what another machine hands in. Raises DeclarationError for a damaged file.
     """
     intake = _LearntIntake(workspace)
-    clauses = tuple(intake.sound_clauses(kept_clauses(folder, workspace.matrix)))
+    clauses = tuple(intake.sound_clauses(kept_clauses(folder, workspace.matrix).conflicts))
     probes = tuple(intake.sound_probes(kept_probes(folder).values()))
     if clauses:
-        keep_clauses(workspace.folder, workspace.matrix, (*workspace.clauses, *clauses))
+        before = workspace.clauses
+        both = msgspec.structs.replace(before, conflicts=(*before.conflicts, *clauses))
+        keep_clauses(workspace.folder, workspace.matrix, both)
     if probes:
         keep_probes(workspace.folder, probes)
     if as_json:
@@ -60,7 +63,7 @@ class _LearntIntake:
 
     def sound_clauses(self, clauses: Iterable[Clause]) -> Iterable[Clause]:
         """Yield those that are new and sound, their words redacted once more."""
-        known = set(self._workspace.clauses)
+        known = set(self._workspace.clauses.conflicts)
         for clause in clauses:
             if clause not in known and not self._refused(CLAUSES, clause, self._unfit(clause)):
                 because = without_places(clause.because)

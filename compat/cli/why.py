@@ -10,10 +10,18 @@ from packaging.version import Version
 from compat import pipeline
 from compat.cli.floor import At, kept_version
 from compat.cli.machine import level_of
-from compat.cli.options import ExtraIndexUrl, IndexUrl, Json, MatrixName, Root, workspace_of
+from compat.cli.options import (
+    ExtraIndexUrl,
+    IndexUrl,
+    IsolationLevel,
+    Json,
+    MatrixName,
+    Root,
+    workspace_of,
+)
 from compat.cli.output import envelope, note, prose, say
 from compat.cli.progress import Progress
-from compat.cli.run import Interruption, IsolationLevel, ThisMachine
+from compat.cli.run import Interruption, ThisMachine
 from compat.declare.faults import choice
 from compat.declare.matrix import InterpreterAxis, PackageAxis
 from compat.errors import DeclarationError, NothingToDo, UsageError

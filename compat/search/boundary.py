@@ -57,9 +57,13 @@ class Boundary(Value, frozen=True, kw_only=True):
 class BoundarySearch:
     """The state of one search: ask `next` for a position, try it, tell `observe`, until None."""
 
-    def __init__(self, count: int) -> None:
-        """Take how many positions there are; before the first run each boundary is as likely."""
+    def __init__(self, count: int, weights: Sequence[float] = ()) -> None:
+        """Take how many positions there are, and how likely each is to be the first that works.
+
+        `weights` has `count + 1` numbers, the last for "none works"; without them all are alike.
+        """
         self.count = count
+        self._weights = tuple(weights) or (1.0,) * (count + 1)
         self._results: list[list[bool]] = [[] for _ in range(count)]
         self._faults = [0] * count
         self._untestable: set[int] = set()
@@ -186,7 +190,7 @@ class BoundarySearch:
         """
         exceptions: frozenset[int] = frozenset()
         while True:
-            view = _Posterior(self._results, self._untestable, exceptions)
+            view = _Posterior(self._results, self._untestable, exceptions, self._weights)
             insistent = frozenset(
                 i
                 for i, results in enumerate(self._results)
@@ -209,6 +213,7 @@ class _Posterior:
         results: Sequence[Sequence[bool]],
         untestable: set[int],
         exceptions: frozenset[int],
+        weights: Sequence[float],
     ) -> None:
         self.exceptions = exceptions
         counted = [() if i in exceptions else position for i, position in enumerate(results)]
@@ -220,8 +225,8 @@ class _Posterior:
         self._below = list(zip(fails_below, works_below, strict=True))
         self._from = [(fails_below[-1] - f, works_below[-1] - w) for f, w in self._below]
         # Boundaries with only untestable positions between them are one: no run can tell them
-        # apart. Their weight stands at the first of them that can be tried.
-        merged = [1.0] * (len(results) + 1)
+        # apart. The weight stands at the first of them that can be tried.
+        merged = list(weights)
         for position in sorted(untestable):
             merged[position + 1] += merged[position]
             merged[position] = 0.0
