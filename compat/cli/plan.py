@@ -116,7 +116,9 @@ def _series_here(workspace: Workspace) -> frozenset[Version]:
 
 
 def _explain(workspace: Workspace, cell_id: str, as_json: bool) -> None:
-    facts = workspace.facts_of(workspace.kept_or_asked)
+    # Without a word about which catalogue it is: the answer is one cell's, not the matrix's.
+    catalogue = workspace.kept_catalogue
+    facts = workspace.facts_of(workspace.catalogue if catalogue is None else catalogue)
     (cell,) = named_cells(facts, [cell_id])
     lines = (*explain(facts, cell), *_known_without_run(workspace, cell.id))
     if as_json:
