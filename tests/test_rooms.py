@@ -23,6 +23,7 @@ ROOMS = (
         "workspace",
         "fleet",
         "pipeline",
+        "questions",
         "cli",
     ),
     "__main__",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from compat import pipeline
+from compat import pipeline, questions
 from compat.cli.lock import Jobs
 from compat.cli.lockers import locker_of, refusing_locker
 from compat.cli.machine import level_of, without_places
@@ -90,7 +90,7 @@ def audit_command(
     audit = Audit(on=workspace.day, seed=number, inferred=len(inferred), cells=tuple(findings))
     keep_audit(workspace.folder, audit)
     workspace.refresh()
-    disproofs, fell = pipeline.settled(workspace)
+    disproofs, fell = questions.settled(workspace)
     faults = [fault for error in errors for fault in error.faults]
     if as_json:
         payload = {"audit": audit, "bound": audit.bound, "disproved": disproofs, "fell": fell}
@@ -112,7 +112,7 @@ def _asked(
 
     def asked(cell: Cell) -> tuple[AuditedCell, PlainAnswer] | CompatError:
         try:
-            return pipeline.audited(workspace, cell, locker, learner)
+            return questions.audited(workspace, cell, locker, learner)
         except CompatError as error:
             return error
 

@@ -7,8 +7,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from compat import pipeline
-from compat.cli.blame_words import Changes, Spent, closing, payload, sentences
+from compat import pipeline, questions
+from compat.cli.blame_words import Changes, SearchCost, closing, payload, sentences
 from compat.cli.machine import cache_folder, install_variables, level_of
 from compat.cli.options import (
     ExtraIndexUrl,
@@ -98,9 +98,9 @@ def blame_command(
     )
     folder = cache_folder() / "blame" / workspace.name
     laboratory = LockLaboratory(workspace, folder, steps, _seconds(budget))
-    answer = pipeline.blamed(laboratory, *ends)
-    changes = pipeline.changed_apis(laboratory, answer, install_variables(workspace.index))
-    spent = Spent(runs=laboratory.runs, seconds=time.monotonic() - began)
+    answer = questions.blamed(laboratory, *ends)
+    changes = questions.changed_apis(laboratory, answer, install_variables(workspace.index))
+    spent = SearchCost(runs=laboratory.runs, seconds=time.monotonic() - began)
     _print(answer, changes, spent, as_json)
     raise typer.Exit(128 + interruption.signal if interruption.signal else _exit_code(answer))
 
@@ -127,7 +127,7 @@ def _seconds(budget: str) -> float | None:
     return float(seconds_of(budget)) if budget else None
 
 
-def _print(answer: Blame, changes: Changes, spent: Spent, as_json: bool) -> None:
+def _print(answer: Blame, changes: Changes, spent: SearchCost, as_json: bool) -> None:
     if as_json:
         envelope(payload(answer, changes, spent))
         return

@@ -14,7 +14,7 @@ MOST_NAMED = 3
 Changes = Mapping[str, ApiChange]
 
 
-class Spent(Value, frozen=True, kw_only=True):
+class SearchCost(Value, frozen=True, kw_only=True):
     """What a search took: the runs of this time, and seconds."""
 
     runs: int
@@ -44,13 +44,13 @@ def sentences(answer: Blame, changes: Changes) -> Iterator[str]:
         yield f"  {_works(answer)}"
 
 
-def closing(answer: Blame, spent: Spent) -> str:
+def closing(answer: Blame, spent: SearchCost) -> str:
     """Return the sentence that ends it: how much was run, and whether it was seen both ways."""
     time = f"{spent.seconds:.0f} s" if spent.seconds < 120 else f"{spent.seconds / 60:.1f} min"
     return f"{count(spent.runs, 'run')}, {time}. {_verified(answer)}"
 
 
-def payload(answer: Blame, changes: Changes, spent: Spent) -> dict[str, Any]:
+def payload(answer: Blame, changes: Changes, spent: SearchCost) -> dict[str, Any]:
     """Return the answer as `--json` prints it."""
     causes = [
         {

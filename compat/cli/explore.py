@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from compat import pipeline
+from compat import pipeline, questions
 from compat.cli.lockers import locker_of, refusing_locker
 from compat.cli.machine import interpreter, level_of, without_places
 from compat.cli.options import (
@@ -171,7 +171,7 @@ class _Session:
 
     def _ask(self, cell: Cell) -> LockAnswer:
         known = len(self._learner.clauses)
-        lesson, answer = pipeline.taught(self._workspace, cell, self._learner, self._locker)
+        lesson, answer = questions.taught(self._workspace, cell, self._learner, self._locker)
         with self._guard:
             if answer is not None:
                 self._answers.append(answer)

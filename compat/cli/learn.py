@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from compat import pipeline
+from compat import questions
 from compat.cli.audit import tell_disproofs
 from compat.cli.lock import Jobs
 from compat.cli.lockers import refusing_locker
@@ -151,14 +151,14 @@ class _Session:
 
     def learn_files(self) -> None:
         try:
-            self._files = pipeline.files_learnt(self._workspace)
+            self._files = questions.files_learnt(self._workspace)
         except CompatError as error:
             self._errors.append(error)
             report(error.faults)
 
     def keep(self) -> None:
         self._keep()
-        disproofs, fell = pipeline.settled(self._workspace)
+        disproofs, fell = questions.settled(self._workspace)
         self._workspace.refresh()
         if not self._is_quiet:
             tell_disproofs(disproofs, fell)

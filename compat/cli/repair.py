@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import tomlkit
 import typer
 
-from compat import pipeline
+from compat import questions
 from compat.cli.lockers import locker_of
 from compat.cli.machine import level_of
 from compat.cli.options import (
@@ -101,7 +101,7 @@ def repair_command(
         raise UsageError.of(f"{cell!r} names {count(len(cells), 'cell')}, not one", hint=hint)
     options = RepairOptions(most_locks=locks)
     locker = locker_of(workspace, "uv")
-    answer = pipeline.repaired(workspace, cells[0], locker, not without_rules, options)
+    answer = questions.repaired(workspace, cells[0], locker, not without_rules, options)
     verifying = verify and bool(answer.repairs) and bool(answer.refusal)
     runs = _verified(workspace, answer, isolation) if verifying else {}
     if as_json:
@@ -124,7 +124,7 @@ def _verified(workspace: Workspace, answer: Repairs, isolation: str) -> dict[str
             note(f"not imported: `uv python install {missing}` gets the Python that it needs")
             return {}
         with Progress({answer.cell: None}, 1) as progress:
-            run = pipeline.imported(
+            run = questions.imported(
                 workspace, answer.cell, repair.lock, machine, interruption.cancel, progress
             )
         if interruption.signal:

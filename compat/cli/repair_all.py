@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from compat import pipeline
+from compat import questions
 from compat.cli.lockers import locker_of
 from compat.cli.machine import cache_folder, now
 from compat.cli.output import envelope, note, say
@@ -14,11 +14,12 @@ from compat.cli.run import Interruption
 from compat.declare.matrix import decode_custom
 from compat.errors import CompatError, ToolFailed
 from compat.files import read_if_there, write
-from compat.fleet.mending import MendedCell, MendedFate, sampled
+from compat.fleet.mending import MendedCell, MendedFate
 from compat.fleet.run_plan import budget_of
 from compat.lock.locker import Locker
 from compat.lock.lockfile import Inputs, Lock, Refusal
 from compat.plan.cell import Cell
+from compat.results.audits import sampled
 from compat.search.corrections import LARGEST
 from compat.site.wording import count, listed
 from compat.value import encode
@@ -40,10 +41,11 @@ def repair_all(workspace: Workspace, with_rules: bool, choice: Choice, as_json: 
     """Search the refused cells of a matrix and print what becomes of them; return the exit code."""
     sample, seed, budget, most_locks = choice
     seconds = budget_of(budget, 1).seconds if budget else None
-    refused = pipeline.refused_places(workspace, with_rules)
+    refused = questions.refused_places(workspace, with_rules)
     cells = refused.cells
     if sample is not None:
-        cells = sampled(cells, sample, seed)
+        by_id = {cell.id: cell for cell in cells}
+        cells = tuple(by_id[name] for name in sampled(by_id, sample, seed))
         note(f"{count(len(cells), 'cell')} of {len(refused.cells):,}, seed {seed}")
     note(
         f"{count(refused.without_files, 'other cell')} cannot be mended by requirements: a"
@@ -74,7 +76,7 @@ def _answers(
     yield from (store.answers[cell.id] for cell in cells if cell.id in store.answers)
     known = tuple(store.answers.values())
     locker = _Stoppable(locker_of(workspace, "uv"), interruption)
-    search = pipeline.mended(workspace, wanted, locker, (with_rules, most_locks), known)
+    search = questions.mended(workspace, wanted, locker, (with_rules, most_locks), known)
     for number in range(1, len(wanted) + 1):
         if interruption.signal or (
             seconds is not None and (now() - begun).total_seconds() >= seconds

@@ -1,6 +1,5 @@
 """Cells that are known to be refused, mended by search: many share one reason and one repair."""
 
-import random
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
@@ -87,11 +86,6 @@ def refused_cells(workspace: Workspace, facts: Feasibility) -> RefusedCells:
         else:
             cells.append(cell)
     return RefusedCells(cells=tuple(cells), without_files=without_files)
-
-
-def sampled(cells: Sequence[Cell], number: int, seed: int) -> tuple[Cell, ...]:
-    """Return so many of the cells by chance, the same for the same seed."""
-    return tuple(random.Random(seed).sample(list(cells), min(number, len(cells))))
 
 
 def mended_cells(

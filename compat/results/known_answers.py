@@ -155,8 +155,8 @@ def _disproofs(
     """The clauses that a cell contradicts by what it came to since they were learnt."""
     if not consequences:
         return
-    seen: set[Clause | FileClause] = set()
-    locked = (known.by_id.get(cell) for cell, said in answers.items() if said.outcome == LOCKED)
+    disproved: set[Clause | FileClause] = set()
+    locked = (known.by_id.get(cell) for cell, answer in answers.items() if answer.outcome == LOCKED)
     entries = {entry.cell.id: entry for entry in (*known.known, *locked) if entry is not None}
     for entry in entries.values():
         answer = answers.get(entry.cell.id)
@@ -171,8 +171,8 @@ def _disproofs(
             continue
         for day, stage in reached:
             for clause in sorted(consequences.against(entry.cell, stage), key=str):
-                if clause.on <= day and clause not in seen:
-                    seen.add(clause)
+                if clause.on <= day and clause not in disproved:
+                    disproved.add(clause)
                     yield Disproof(clause=clause, cell=entry.cell.id, on=day)
 
 

@@ -8,7 +8,7 @@ import pytest
 import tomllib
 from support.ran import Run
 
-from compat import pipeline
+from compat import questions
 from compat.run.outcome import parse_outcome
 
 # demo 2.0 asks for gone 4.1, which the local index does not have.
@@ -55,7 +55,7 @@ def test_what_locks_and_does_not_import_is_told_and_is_no_repair(
 ) -> None:
     outcome = parse_outcome("import-fail:version-guard(dep)")
     failed = SimpleNamespace(outcome=outcome)
-    monkeypatch.setattr(pipeline, "imported", lambda *_: failed)
+    monkeypatch.setattr(questions, "imported", lambda *_: failed)
     ran = run("repair", "demo", CELL, "--without-rules")
     assert ran.code == 1, ran.err
     assert f"but {outcome}" in ran.out

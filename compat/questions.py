@@ -1,0 +1,201 @@
+"""The searches beside the journey: repair, blame, learn, audit.
+
+Each takes the workspace of a matrix and what it needs from outside, and returns a value; what they
+try goes through the steps of `pipeline`. Nothing is printed here, and neither clock nor environment
+is read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from compat.lock.lockfile import Lock, Refusal
+from compat.plan.cell import Cell
+from compat.plan.feasible import Feasibility
+from compat.results.clauses import Disproof, FileClause
+from compat.results.known_answers import fallen
+from compat.results.plain_answers import PlainAnswer, answer_of
+from compat.run.outcome import is_spurious
+from compat.workspace import Workspace
+
+# A step imports the rooms that it alone needs when it is taken: whoever looks something up must
+# not load what runs cells, writes pages or asks the index.
+if TYPE_CHECKING:
+    from compat.fleet.batch import BatchReporter, Machine
+    from compat.fleet.laboratory import LockLaboratory
+    from compat.fleet.mending import MendedCell, RefusedCells
+    from compat.index.release import Artifact
+    from compat.lock.locker import Locker
+    from compat.results.audits import AuditedCell, Finding
+    from compat.results.judged import JudgedRun
+    from compat.search.api_change import ApiChange
+    from compat.search.blame import Blame
+    from compat.search.learning import Lesson, RefusalLearner
+    from compat.search.repair import RepairOptions, Repairs
+
+
+def repaired(
+    workspace: Workspace,
+    cell: Cell,
+    locker: Locker,
+    with_rules: bool,
+    options: RepairOptions | None = None,
+) -> Repairs:
+    """Lock: find the smallest changes of requirements with which a cell can be locked."""
+    from compat.search.repair import repairs
+
+    facts = _facts(workspace, with_rules)
+    return repairs(facts, cell, locker, workspace.source.package, options)
+
+
+def refused_places(workspace: Workspace, with_rules: bool) -> RefusedCells:
+    """Plan: find the cells that are known to be refused, as far as requirements refuse them."""
+    from compat.fleet.mending import refused_cells
+
+    return refused_cells(workspace, _facts(workspace, with_rules))
+
+
+def mended(
+    workspace: Workspace,
+    cells: Sequence[Cell],
+    locker: Locker,
+    effort: tuple[bool, int],
+    known: Sequence[MendedCell],
+) -> Iterator[MendedCell]:
+    """Lock: find for each refused cell the smallest change that mends it, one after the other.
+
+    `effort` says whether our rules hold, and how many resolutions a cell may take.
+    """
+    from compat.fleet.mending import mended_cells
+
+    with_rules, most_locks = effort
+    facts = _facts(workspace, with_rules)
+    return mended_cells(facts, cells, locker, workspace, known, most_locks)
+
+
+def imported(
+    workspace: Workspace,
+    cell: str,
+    lock: Lock,
+    machine: Machine,
+    cancel: threading.Event,
+    reporter: BatchReporter,
+) -> JudgedRun | None:
+    """Run: install a lock that is not the matrix's own and import the subject, without a record."""
+    from compat.fleet.mending import imported_lock
+
+    return imported_lock(workspace, cell, lock, machine, cancel, reporter)
+
+
+def _facts(workspace: Workspace, with_rules: bool) -> Feasibility:
+    facts = workspace.feasibility
+    if with_rules:
+        return facts
+    return Feasibility(msgspec.structs.replace(facts.matrix, rules=()), facts.catalogue)
+
+
+def blamed(laboratory: LockLaboratory, good: str, bad: str) -> Blame:
+    """Run: find what makes one cell or lock fail where another works."""
+    from compat.search.blame import Blame, blame
+    from compat.search.trials import SearchStopped
+
+    try:
+        ends = laboratory.end(good), laboratory.end(bad)
+    except SearchStopped as stopped:
+        return Blame(causes=(), is_backward=False, because=str(stopped), is_finished=False)
+    laboratory.compare(*ends)
+    return blame(*ends, laboratory)
+
+
+def changed_apis(
+    laboratory: LockLaboratory, answer: Blame, variables: Iterable[tuple[str, str]]
+) -> dict[str, ApiChange]:
+    """Run: say of each package that is to blame what its sources tell of the failure, by name."""
+    changes: dict[str, ApiChange] = {}
+    for cause in answer.causes:
+        text = f"{cause.failure.thing} {cause.message}"
+        for package in cause.packages:
+            change = laboratory.api_change(package, text, dict(variables))
+            if change is not None:
+                changes[package.package] = change
+    return changes
+
+
+def taught(
+    workspace: Workspace, cell: Cell, learner: RefusalLearner, locker: Locker
+) -> tuple[Lesson, PlainAnswer | None]:
+    """Lock: ask about one cell, and what its refusal teaches of others.
+
+    Returns the lesson with what the resolver said of the cell itself; None where a smaller question
+    answered it. Keeps nothing.
+    """
+    from compat.lock.recipe import inputs_of, lock_cell
+
+    lesson = learner.learn(cell)
+    answer: Lock | Refusal | None = lesson.refusal
+    facts = workspace.facts_of(workspace.kept_or_asked)
+    if answer is None and not lesson.clauses and facts.obstacle(cell) is None:
+        # Without dates it can be locked; with its own it is another question.
+        package_of, margin = workspace.source.package, facts.matrix.margin_days
+        answer = lock_cell(locker, inputs_of(facts, cell), package_of, margin)
+    if answer is None:
+        return lesson, None
+    return lesson, answer_of(cell.id, answer, workspace.day, learner.redacted)
+
+
+def audited(
+    workspace: Workspace, cell: Cell, locker: Locker, learner: RefusalLearner
+) -> tuple[AuditedCell, PlainAnswer]:
+    """Lock: ask in earnest about a cell that clauses say cannot be locked. Keeps nothing.
+
+    Where the resolver speaks of a missing build first, the clauses' own facts are asked about.
+    """
+    from compat.lock.recipe import inputs_of, lock_cell
+    from compat.results.audits import AuditedCell
+
+    facts = workspace.facts_of(workspace.kept_or_asked)
+    clauses = learner.answer(cell)
+    package_of, margin = workspace.source.package, facts.matrix.margin_days
+    result = lock_cell(locker, inputs_of(facts, cell), package_of, margin)
+    answer = answer_of(cell.id, result, workspace.day, learner.redacted)
+    finding: Finding = "wrong" if answer.refusal is None else "agrees"
+    if answer.refusal is not None and is_spurious(answer.refusal):
+        agrees = all(learner.is_refused(clause, cell) for clause in clauses)
+        finding = "agrees" if agrees else "no-answer"
+    inferred = clauses[0].outcome if clauses else ""
+    audited_cell = AuditedCell(
+        cell=cell.id, inferred=inferred, outcome=answer.outcome, finding=finding
+    )
+    return audited_cell, answer
+
+
+def files_learnt(workspace: Workspace) -> tuple[FileClause, ...]:
+    """Record: find which releases have the very files in which a run failed at import."""
+    from compat.search.same_files import file_clauses
+
+    package = workspace.source.package(workspace.matrix.subject_axis.normalised_name)
+    # The kept catalogue has no addresses.
+    listed = {wheel.filename: wheel for release in package.releases for wheel in release.artifacts}
+
+    def contents(artifact: Artifact) -> dict[str, str]:
+        wheel = listed.get(artifact.filename)
+        return {} if wheel is None else workspace.source.contents(wheel)
+
+    return file_clauses(workspace.snapshot, contents)
+
+
+def settled(workspace: Workspace) -> tuple[tuple[Disproof, ...], tuple[str, ...]]:
+    """Record: remove what a lock or a run has disproved; return it, and which cells fell."""
+    from compat.results.clause_file import keep_clauses
+
+    disproofs = workspace.snapshot.disproofs
+    if not disproofs:
+        return (), ()
+    fell = fallen(workspace.snapshot, workspace.clauses)
+    keep_clauses(workspace.folder, workspace.matrix, workspace.clauses.without(disproofs))
+    workspace.refresh()
+    return disproofs, fell
