@@ -21,8 +21,7 @@ from compat.index.release import Published
 from compat.plan.platform import marker_values
 from compat.value import Value
 
-# The longest list read. The largest freeze in our cases has 12 kB; a lock with hashes of 200
-# packages 800 kB. Chosen on 2026-11-23.
+# The longest list read: room for a lock with hashes of some hundred packages. A choice.
 MOST_CHARACTERS = 4_000_000
 _LONGEST_LINE = 2_000
 _UNREAD_KEPT = 20

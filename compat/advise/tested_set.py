@@ -19,8 +19,7 @@ from compat.value import Value
 
 # What `pip freeze` leaves out: https://pip.pypa.io/en/stable/cli/pip_freeze/ (--all), 2026-11-23.
 _NOT_IN_FREEZE = frozenset(("pip", "setuptools", "wheel", "distribute"))
-# What pytest brings, of which a user of the library needs nothing; by its metadata, of all releases
-# from 6 to 9, read on 2026-11-23.
+# What releases of pytest bring, of which a user of the library needs nothing.
 _OF_PYTEST = frozenset(
     (
         *("pytest", "iniconfig", "pluggy", "packaging", "exceptiongroup", "tomli", "py", "toml"),

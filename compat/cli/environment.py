@@ -20,8 +20,7 @@ from compat.advise.package_list import PackageList
 from compat.errors import UsageError
 from compat.index.release import Published
 
-# Metadata stands before the description; the longest head in an environment of 90 packages has
-# 14 kB (2026-11-23).
+# Metadata stands before the description, and needs a small part of this.
 _MOST_HEAD = 200_000
 _MOST_DISTRIBUTIONS = 5_000
 _SERIES = re.compile(r"python(3\.\d{1,2})t?$")

@@ -12,12 +12,7 @@ import functools
 import tokenize
 from collections.abc import Iterator
 from io import BytesIO
-from typing import Literal
-
-from vermin import Config, SourceVisitor  # type: ignore[import-untyped]
-from vermin.formats import ParsableFormat  # type: ignore[import-untyped]
-from vermin.parser import Parser  # type: ignore[import-untyped]
-from vermin.utility import InvalidVersionException  # type: ignore[import-untyped]
+from typing import Any, Literal
 
 from compat.run.postpone import has_future_annotations
 from compat.value import StrictValue, Value
@@ -120,7 +115,10 @@ def _needs(text: str) -> tuple[Need, ...]:
 
 
 @functools.cache
-def _config() -> Config:
+def _config() -> Any:
+    from vermin import Config  # type: ignore[import-untyped]
+    from vermin.formats import ParsableFormat  # type: ignore[import-untyped]
+
     config = Config()
     config.set_format(ParsableFormat())
     config.set_eval_annotations(True)
@@ -133,6 +131,11 @@ def _detected(text: str) -> set[tuple[int, Series, str]]:
     """What vermin finds, as line, series and feature. Its parsable lines are
     `path:line:column:python2:python3:feature`.
     """
+    # Its rules take a tenth of a second to load, and kept needs are read without them.
+    from vermin import SourceVisitor
+    from vermin.parser import Parser  # type: ignore[import-untyped]
+    from vermin.utility import InvalidVersionException  # type: ignore[import-untyped]
+
     node, _, _, error = Parser(text, "").detect(_config())
     if node is None:
         raise SyntaxError(error or "vermin cannot read it")
