@@ -79,7 +79,11 @@ def test_a_command_in_a_sentence_has_the_options_it_is_shown_with(page: Path) ->
         if name in COMING:
             continue
         assert name in COMMANDS, f"{page.name}: compat {name}"
-        known = {option for parameter in COMMANDS[name].params for option in parameter.opts}
+        known = {
+            option
+            for parameter in COMMANDS[name].params
+            for option in (*parameter.opts, *parameter.secondary_opts)
+        }
         assert set(OPTION.findall(words)) <= known, f"{page.name}: compat {name}{words}"
 
 
