@@ -361,7 +361,8 @@ class Workspace:
         if self.kept_catalogue is None:
             locks, nothing = self.lock_digests, Catalogue(packages=())
             known = snapshot(self.declared, nothing, (), locks, self.runs, self.context)
-            return with_answers(known, self.asked, self.clauses)
+            # Without requirements nobody knows which clauses a cell contains.
+            return with_answers(known, self.asked)
         return self.snapshot.limited_to(ids)
 
     def known_ids(self) -> tuple[str, ...]:

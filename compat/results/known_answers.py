@@ -27,17 +27,18 @@ def with_answers(
     neighbours that agree.
     """
     on_day = {cell: answer for cell, answer in answers.items() if answer.on <= known.day}
-    consequences = Consequences(
-        known.feasibility,
-        KeptClauses(
-            conflicts=tuple(clause for clause in clauses.conflicts if clause.on <= known.day),
-            files=tuple(clause for clause in clauses.files if clause.on <= known.day),
-        ),
+    before = KeptClauses(
+        conflicts=tuple(clause for clause in clauses.conflicts if clause.on <= known.day),
+        files=tuple(clause for clause in clauses.files if clause.on <= known.day),
     )
-    if not on_day and not consequences:
+    disproofs: tuple[Disproof, ...] = ()
+    standing: Consequences | None = None
+    if before != _NOTHING:
+        consequences = Consequences(known.feasibility, before)
+        disproofs = tuple(_disproofs(known, on_day, consequences))
+        standing = consequences.without(disproofs)
+    if not on_day and standing is None:
         return with_expectations(known)
-    disproofs = tuple(_disproofs(known, on_day, consequences))
-    standing = consequences.without(disproofs)
 
     def answered(entry: Entry) -> Entry:
         return _answered(known, entry, on_day, standing)
@@ -55,10 +56,6 @@ class Consequences:
         self._book = ClauseBook(clauses.conflicts)
         self._demands = Demands(facts)
         self._interpreters = facts.matrix.interpreters.name
-
-    def __bool__(self) -> bool:
-        """Whether there is any clause."""
-        return bool(self._book.clauses or self._clauses.files)
 
     def without(self, disproofs: tuple[Disproof, ...]) -> "Consequences":
         """Return the consequences of the clauses that are not disproved."""
@@ -116,7 +113,7 @@ def fallen(known: Snapshot, clauses: KeptClauses) -> tuple[str, ...]:
 
 
 def _answered(
-    known: Snapshot, entry: Entry, answers: Mapping[str, PlainAnswer], standing: Consequences
+    known: Snapshot, entry: Entry, answers: Mapping[str, PlainAnswer], standing: Consequences | None
 ) -> Entry:
     refusal = _known(entry, answers.get(entry.cell.id), standing)
     if refusal is None:
@@ -127,7 +124,9 @@ def _answered(
     return msgspec.structs.replace(entry, refusal=refusal, verdict=verdict)
 
 
-def _known(entry: Entry, answer: PlainAnswer | None, standing: Consequences) -> KnownRefusal | None:
+def _known(
+    entry: Entry, answer: PlainAnswer | None, standing: Consequences | None
+) -> KnownRefusal | None:
     """What is known of a cell: what a resolver said of it, else what follows.
 
     A refusal that says something about our builds alone, such as one for want of a build, is none.
@@ -141,7 +140,7 @@ def _known(entry: Entry, answer: PlainAnswer | None, standing: Consequences) -> 
             ground="asked",
             witness=answer.cell,
         )
-    return standing.of(entry.cell) if standing and _is_open(entry) else None
+    return standing.of(entry.cell) if standing is not None and _is_open(entry) else None
 
 
 def _is_open(entry: Entry) -> bool:
@@ -153,8 +152,6 @@ def _disproofs(
     known: Snapshot, answers: Mapping[str, PlainAnswer], consequences: Consequences
 ) -> Iterator[Disproof]:
     """The clauses that a cell contradicts by what it came to since they were learnt."""
-    if not consequences:
-        return
     disproved: set[Clause | FileClause] = set()
     locked = (known.by_id.get(cell) for cell, answer in answers.items() if answer.outcome == LOCKED)
     entries = {entry.cell.id: entry for entry in (*known.known, *locked) if entry is not None}

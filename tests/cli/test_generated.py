@@ -19,10 +19,10 @@ from support import floors
 from support.generated import DAY, Repository, digest_of_suite, lock_of, repositories
 from support.ran import Ran
 
-from compat import pipeline
 from compat.cli import app, options, publish
 from compat.index.release import Catalogue, Package
 from compat.plan.cell import parse_cell
+from compat.site import publication
 
 with TemporaryDirectory() as _place:
     REPOSITORIES = repositories(digest_of_suite(Path(_place)))
@@ -53,7 +53,7 @@ def _repository(repository: Repository) -> Iterator[Path]:
         repository.write(root)
         for module in (options, publish):
             patch.setattr(module, "today", lambda: DAY)
-        patch.setattr(pipeline, "kept_urls", lambda _: ())
+        patch.setattr(publication, "kept_urls", lambda _: ())
         patch.setenv("COMPAT_CACHE_DIR", str(Path(place) / "cache"))
         patch.setenv("PIP_CONFIG_FILE", "/dev/null")
         patch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple/")

@@ -11,7 +11,7 @@ from compat.cli.options import workspace_of
 from compat.lock.demands import Demands
 from compat.plan.cell import parse_cell
 from compat.results.clause_file import keep_clauses, keep_probes
-from compat.results.clauses import Clause
+from compat.results.clauses import Clause, KeptClauses
 from compat.results.plain_answers import PlainAnswer
 
 CELL = "py3.11-dep2-demo2.0+relaxed"
@@ -39,7 +39,7 @@ def handed(run: Run, root: Path, *clauses: Clause, probes: tuple[PlainAnswer, ..
     folder = root / "planned"
     folder.mkdir()
     matrix = workspace_of("demo", root).matrix
-    keep_clauses(folder, matrix, clauses)
+    keep_clauses(folder, matrix, KeptClauses(conflicts=clauses))
     if probes:
         keep_probes(folder, probes)
     return run("record", "demo", "--learnt", str(folder))
@@ -50,7 +50,7 @@ def test_a_clause_of_the_cells_own_facts_is_kept_once(run: Run, root: Path, clau
     answer = handed(run, root, clause, probes=(probe,))
     assert answer.code == 0, answer.err
     assert "1 clause and 1 probe kept, 0 refused" in answer.err
-    assert workspace_of("demo", root).clauses == (clause,)
+    assert workspace_of("demo", root).clauses.conflicts == (clause,)
     assert "0 clauses and 0 probes kept" in run("record", "demo", "--learnt", "planned").err
 
 
@@ -69,4 +69,4 @@ def test_a_clause_that_does_not_fit_is_refused_and_named(
     answer = handed(run, root, msgspec.structs.replace(clause, **change))
     assert answer.code == 1
     assert why in answer.err
-    assert workspace_of("demo", root).clauses == ()
+    assert workspace_of("demo", root).clauses.conflicts == ()
