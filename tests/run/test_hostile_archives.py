@@ -47,8 +47,8 @@ KINDS: dict[str, tuple[Entry, ...]] = {
 }
 
 # These are refused whole. What is not here is installed without its hostile entry, or with it as a
-# plain file of the environment. The disk is looked at now and then, so a fast one may take a bomb of
-# this size between two looks.
+# plain file of the environment. The disk is looked at now and then, so a fast one may take a bomb
+# of this size between two looks.
 OUTCOMES = {
     "link-out": ("install-fail:error",),
     "duplicate": ("install-fail:error",),
