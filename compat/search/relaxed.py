@@ -163,8 +163,6 @@ class _Watched:
 def demands(text: str) -> list[tuple[str, str]]:
     """Return each package and specifier that a sentence speaks of, such as `numpy>=1.21`."""
     clause = r"(?:===?|[<>!~]=|[<>])\s*\d[\w.*+!-]*"
-    pairs = re.findall(
-        rf"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:\[[\w,-]*\])?\s*({clause}(?:\s*,\s*{clause})*)",
-        text,
-    )
+    name_and_extras = r"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:\[[\w,-]*\])?"
+    pairs = re.findall(rf"{name_and_extras}\s*({clause}(?:\s*,\s*{clause})*)", text)
     return [(name, re.sub(r"[\s.]+$", "", specifier)) for name, specifier in pairs]

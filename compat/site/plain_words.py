@@ -29,7 +29,9 @@ def _as_run(style: StatusStyle, sentence: str) -> PlainStyle:
 
 # What a resolver says is "asked", what ran is "tested"; neither word stands for the other.
 PLAIN_STYLES: dict[PlainState, PlainStyle] = {
-    "works": _as_run(STYLES["works"], "It installs and passes the suite."),
+    "works": _as_run(
+        STYLES["works"], "It installs, and the suite finds no failure of this combination."
+    ),
     "works-smoke": _as_run(
         STYLES["works-smoke"],
         "It installs, imports and passes the core of the suite; the rest was not run.",
