@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from bs4 import BeautifulSoup
 from support.one_truth import differences
 from support.printed import broken_links
 
@@ -50,6 +51,19 @@ def test_no_two_files_of_a_matrix_disagree(site: Path, matrix: str, least: int) 
     compared, different = differences(site / "public", matrix)
     assert different == []
     assert compared > least
+
+
+def test_names_in_backticks_stand_as_code(site: Path) -> None:
+    folders = ("tff/cap", "tff/release", "tff/schedule")
+    pages = [page for name in folders for page in (site / "public" / name).rglob("index.html")]
+    assert len(pages) > 100
+    raw = [
+        (page.parent.name, str(text)[:80])
+        for page in pages
+        for text in BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")(string=True)
+        if "`" in text and not {parent.name for parent in text.parents} & {"pre", "code"}
+    ]
+    assert raw == []
 
 
 def test_search_engines_are_told_of_every_canonical_address_and_no_other(site: Path) -> None:
