@@ -175,7 +175,7 @@ def _summary(entry: Entry, records: tuple[Record, ...]) -> str:
     counted = [outcome for run in entry.counted for outcome in run.outcomes]
     passes = sum(not isinstance(outcome, Failed) for outcome in counted)
     last = f", the last on {day(entry.verdict.latest)}" if entry.verdict.latest is not None else ""
-    summary = f"{count(len(counted), 'attempt')}, {passes} passed{last}."
+    summary = f"{count(len(counted), 'attempt')}, in {passes} every test passed{last}."
     trouble = len(tries) - len(counted)
     return summary + (
         f" {count(trouble, 'more attempt')} failed without saying anything about the versions."
