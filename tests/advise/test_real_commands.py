@@ -94,7 +94,9 @@ def sh(
     environment = os.environ | {
         "PATH": f"{first}{os.pathsep}{TOOLS}{os.pathsep}{os.environ['PATH']}"
     }
-    environment.pop("VIRTUAL_ENV", None)
+    # nox says by these in which environment its own session runs; a reader's shell has none.
+    for name in ("VIRTUAL_ENV", "UV_PROJECT_ENVIRONMENT", "UV_PYTHON"):
+        environment.pop(name, None)
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", "\n".join(lines)],
         cwd=folder,
