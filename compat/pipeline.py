@@ -33,7 +33,14 @@ from compat.workspace import Workspace
 # A step imports the rooms that it alone needs when it is taken: whoever looks something up must
 # not load what runs cells, writes pages or asks the index.
 if TYPE_CHECKING:
-    from compat.fleet.batch import BatchReporter, BatchResult, LockResult, Machine, RunOptions
+    from compat.fleet.batch import (
+        BatchReporter,
+        BatchResult,
+        BatchSteps,
+        LockResult,
+        Machine,
+        RunOptions,
+    )
     from compat.fleet.choices import CellsToRun
     from compat.fleet.run_plan import PlanOptions, RunPlan
     from compat.github.pull_request import RepositoryFile
@@ -150,17 +157,12 @@ def run(
     reporter: BatchReporter,
 ) -> BatchResult:
     """Run: lock each cell that has no lock, run it, and record what it came to, side by side."""
-    from compat.fleet.batch import Batch, BatchSteps
+    from compat.fleet.batch import Batch
 
     def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
         return recorded(workspace, attempts, job.lock.tool, machine)
 
-    def record_refusal(cell: str, refusal: Refusal) -> Record:
-        return recorded_refusal(workspace, cell, refusal, machine)
-
-    steps = BatchSteps(
-        locking=lambda: _locking(workspace, machine), record=record, record_refusal=record_refusal
-    )
+    steps = _steps_of(workspace, machine, record)
     return Batch(workspace, machine, steps, options, cancel, reporter).run(cells)
 
 
@@ -176,20 +178,28 @@ def run_postponed(
 
     Nothing of it is stored: its record is that of a changed copy and says nothing of the release.
     """
-    from compat.fleet.batch import Batch, BatchSteps, RunOptions
+    from compat.fleet.batch import Batch, RunOptions
     from compat.results.judged import record_of
 
     def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
         return record_of(attempts, tool=job.lock.tool, redacted=machine.redacted)
 
+    steps, options = _steps_of(workspace, machine, record), RunOptions(postponed=files)
+    return Batch(workspace, machine, steps, options, cancel, reporter).run([cell])
+
+
+def _steps_of(
+    workspace: Workspace, machine: Machine, record: Callable[[Job, Sequence[JudgedRun]], Record]
+) -> BatchSteps:
+    """How a batch locks, records what `record` makes of attempts, and records a refusal."""
+    from compat.fleet.batch import BatchSteps
+
     def record_refusal(cell: str, refusal: Refusal) -> Record:
         return recorded_refusal(workspace, cell, refusal, machine)
 
-    steps = BatchSteps(
+    return BatchSteps(
         locking=lambda: _locking(workspace, machine), record=record, record_refusal=record_refusal
     )
-    options = RunOptions(postponed=files)
-    return Batch(workspace, machine, steps, options, cancel, reporter).run([cell])
 
 
 def _locking(workspace: Workspace, machine: Machine) -> Callable[[str], LockResult]:

@@ -4,10 +4,12 @@ is timed.
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
 import requests
+from support import zoo
 from support.fake_index import FakeIndex
 from support.local_index import DEMO, fill
 from support.untested import untested
@@ -62,3 +64,23 @@ def demo_index(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeIndex]:
     fill(fake, DEMO)
     yield fake
     fake.stop()
+
+
+@pytest.fixture
+def index() -> Iterator[FakeIndex]:
+    """An empty index on this machine."""
+    fake = FakeIndex()
+    yield fake
+    fake.stop()
+
+
+@pytest.fixture(scope="session")
+def tools() -> list[tuple[str, str, bytes]]:
+    """Wheels of pytest and all that it needs, for an index that a cell installs from."""
+    return zoo.pytest_and_its_needs()
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache folder that the tests of a module share."""
+    return tmp_path_factory.mktemp("cache")

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from compat import pipeline, questions
+from compat import questions
 from compat.cli.lock import Jobs
 from compat.cli.lockers import locker_of, refusing_locker
-from compat.cli.machine import level_of, without_places
+from compat.cli.machine import without_places
+from compat.cli.machine_search import MachineSearch
 from compat.cli.options import (
     ExtraIndexUrl,
     IndexUrl,
@@ -21,10 +22,7 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, note, report, say
-from compat.cli.progress import Progress
-from compat.cli.run import Interruption, ThisMachine
 from compat.errors import CompatError, NothingToDo
-from compat.fleet.batch import RunOptions
 from compat.plan.cell import Cell
 from compat.results.audits import Audit, AuditedCell, audited_run, sampled
 from compat.results.clause_file import keep_audit, keep_probes
@@ -143,18 +141,14 @@ def _run(
     """Run each, and hold what it came to against what was inferred."""
     if not entries:
         return []
-    interruption = Interruption()
-    machine = ThisMachine(workspace, level_of(isolation))
-    with Progress({entry.cell.id: None for entry in entries}, 1) as progress:
-        names = [entry.cell.id for entry in entries]
-        pipeline.run(workspace, names, machine, RunOptions(), interruption.cancel, progress)
+    search = MachineSearch(workspace, isolation)
+    search.run([entry.cell.id for entry in entries])
     workspace.refresh()
     findings = [audited_run(entry, workspace.verdict(entry.cell.id)) for entry in entries]
     if not is_quiet:
         for finding in findings:
             say(f"{finding.cell}  {finding.finding}: {finding.outcome}")
-    if interruption.signal:
-        raise typer.Exit(128 + interruption.signal)
+    search.exit_if_interrupted()
     return findings
 
 

@@ -7,9 +7,10 @@ from typing import Annotated
 import msgspec
 import typer
 
-from compat import pipeline, questions
+from compat import questions
 from compat.cli.blame_words import Changes, SearchCost, closing, payload, sentences
-from compat.cli.machine import cache_folder, install_variables, level_of
+from compat.cli.machine import cache_folder, install_variables
+from compat.cli.machine_search import MachineSearch
 from compat.cli.options import (
     ExtraIndexUrl,
     IndexUrl,
@@ -20,9 +21,7 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
-from compat.cli.progress import Progress
-from compat.cli.run import Interruption, ThisMachine
-from compat.errors import DeclarationError, UsageError
+from compat.errors import UsageError
 from compat.fleet.batch import Batch, BatchResult, BatchSteps, RunOptions
 from compat.fleet.laboratory import LabSteps, LockLaboratory
 from compat.fleet.run_plan import seconds_of
@@ -69,31 +68,22 @@ def blame_command(
     py3.9-tf2.8-tff0.20.0 --budget 90m; compat blame tff old.txt new.txt
     """
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
-    trouble = workspace.suite_faults()
-    if trouble:
-        raise DeclarationError(*trouble)
     ends = _ends(workspace, good, bad)
-    interruption, began = Interruption(), time.monotonic()
-    machine = ThisMachine(workspace, level_of(isolation))
+    search, began = MachineSearch(workspace, isolation), time.monotonic()
+    machine = search.machine
 
     def run_batch(steps: BatchSteps, locks: Mapping[str, Lock]) -> BatchResult:
-        with Progress(dict.fromkeys(locks), 1) as progress:
-            batch = Batch(workspace, machine, steps, RunOptions(), interruption.cancel, progress)
+        with search.progress(locks) as progress:
+            batch = Batch(workspace, machine, steps, RunOptions(), search.cancel, progress)
             return batch.run([], locks)
 
-    def run_cell(cell: str) -> BatchResult:
-        with Progress({cell: None}, 1) as progress:
-            return pipeline.run(
-                workspace, [cell], machine, RunOptions(), interruption.cancel, progress
-            )
-
     steps = LabSteps(
-        run_cell=run_cell,
+        run_cell=lambda cell: search.run([cell]),
         run_batch=run_batch,
         locker=machine.locker,
         redacted=machine.redacted,
         clock=lambda: time.monotonic() - began,
-        is_stopped=interruption.cancel.is_set,
+        is_stopped=search.cancel.is_set,
         tell=note,
     )
     folder = cache_folder() / "blame" / workspace.name
@@ -102,7 +92,7 @@ def blame_command(
     changes = questions.changed_apis(laboratory, answer, install_variables(workspace.index))
     spent = SearchCost(runs=laboratory.runs, seconds=time.monotonic() - began)
     _print(answer, changes, spent, as_json)
-    raise typer.Exit(128 + interruption.signal if interruption.signal else _exit_code(answer))
+    search.exit(_exit_code(answer))
 
 
 def _ends(workspace: Workspace, good: str, bad: str) -> tuple[str, str]:

@@ -14,7 +14,8 @@ from rich.text import Text
 
 from compat import pipeline, questions
 from compat.cli.lockers import locker_of, refusing_locker
-from compat.cli.machine import interpreter, level_of, without_places
+from compat.cli.machine import interpreter, without_places
+from compat.cli.machine_search import MachineSearch
 from compat.cli.options import (
     ExtraIndexUrl,
     IndexUrl,
@@ -25,9 +26,8 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
-from compat.cli.run import Interruption, ThisMachine
 from compat.declare.suite_table import Tier
-from compat.errors import DeclarationError, UsageError
+from compat.errors import UsageError
 from compat.fleet.batch import RunOptions
 from compat.fleet.explore import (
     ExploreLimits,
@@ -97,21 +97,16 @@ def explore_command(
     if not seconds:
         raise UsageError.of(f"{budget!r} is not a time such as 90m or 1h30m", path="--budget")
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
-    trouble = workspace.suite_faults()
-    if trouble:
-        raise DeclarationError(*trouble)
-    interruption = Interruption()
+    search = MachineSearch(workspace, isolation)
     limits = ExploreLimits(
         seconds=seconds,
         lockers=lockers,
         workers=jobs,
         has_core=bool(workspace.matrix.suite.core),
     )
-    session = _Session(workspace, ThisMachine(workspace, level_of(isolation)), interruption.cancel)
+    session = _Session(workspace, search)
     before = coverage(workspace.snapshot)
-    explorer = Explorer(
-        workspace.snapshot, session.steps, limits, time.monotonic, interruption.cancel
-    )
+    explorer = Explorer(workspace.snapshot, session.steps, limits, time.monotonic, search.cancel)
     try:
         with _GrowthLine(explorer, before, seconds) as line:
             totals = explorer.explore(line.show)
@@ -125,18 +120,15 @@ def explore_command(
         _print(before, after, totals)
     for failed in totals.failed:
         note(f"compat: {failed}")
-    if interruption.signal:
-        raise typer.Exit(128 + interruption.signal)
-    raise typer.Exit(3 if totals.failed else 0)
+    search.exit(3 if totals.failed else 0)
 
 
 class _Session:
     """How the probes of one command are made, and what they left that is to be kept."""
 
-    def __init__(self, workspace: Workspace, machine: ThisMachine, cancel: threading.Event) -> None:
+    def __init__(self, workspace: Workspace, search: MachineSearch) -> None:
         self._workspace = workspace
-        self._machine = machine
-        self._cancel = cancel
+        self._search = search
         # What names them is read once: the threads share it.
         self._context, self._matrix = workspace.context, workspace.matrix
         facts = workspace.facts_of(workspace.kept_or_asked)
@@ -194,11 +186,14 @@ class _Session:
     def _run(self, cell: Cell, tier: Tier) -> Kind | None:
         options = RunOptions(tier=tier)
         result = pipeline.run(
-            self._workspace, [cell.id], self._machine, options, self._cancel, _Unseen()
+            self._workspace,
+            [cell.id],
+            self._search.machine,
+            options,
+            self._search.cancel,
+            _Unseen(),
         )
-        if result.suite_faults:
-            message = f"{cell.id} has no record, the suite or its declaration is at fault"
-            raise DeclarationError.of(message, path=f"matrices/{self._workspace.name}")
+        self._search.refuse_suite_fault(cell.id, result)
         if cell.id not in result.outcomes or result.unanswered:
             return None
         return verdict(cell.id, self._workspace.records(cell.id), self._context).kind

@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 from packaging.version import Version
 
-from compat import pipeline
-from compat.cli.machine import level_of
+from compat.cli.machine_search import MachineSearch
 from compat.cli.options import (
     ExtraIndexUrl,
     IndexUrl,
@@ -18,10 +17,8 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
-from compat.cli.progress import Progress
-from compat.cli.run import Interruption, ThisMachine
 from compat.declare.parsing import parse_version
-from compat.errors import DeclarationError, UsageError
+from compat.errors import UsageError
 from compat.fleet.batch import RunOptions
 from compat.fleet.floor import FloorAnswer, FloorQuestion, boundary_of, refuse_nothing
 from compat.plan.cell import RECIPES, Recipe
@@ -65,9 +62,6 @@ def floor_command(
     Examples: compat floor tff --axis tf --at tff=0.33.0 --at python=3.9
     """
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
-    trouble = workspace.suite_faults()
-    if trouble:
-        raise DeclarationError(*trouble)
     question = FloorQuestion(
         axis=axis,
         others=dict(map(kept_version, at or ())),
@@ -75,22 +69,15 @@ def floor_command(
         end="highest" if highest else "lowest",
         needs=tuple(need or ()),
     )
-    interruption = Interruption()
-    machine, options = ThisMachine(workspace, level_of(isolation)), RunOptions(is_search=True)
+    search = MachineSearch(workspace, isolation)
 
     def run_cell(cell: str) -> Mapping[str, str]:
-        with Progress({cell: None}, 1) as progress:
-            result = pipeline.run(
-                workspace, [cell], machine, options, interruption.cancel, progress
-            )
-        if result.suite_faults:
-            message = f"{cell} has no record, the suite or its declaration is at fault"
-            raise DeclarationError.of(message, path=f"matrices/{matrix}")
+        result = search.run([cell], RunOptions(is_search=True))
+        search.refuse_suite_fault(cell, result)
         return result.outcomes
 
-    answer = boundary_of(workspace, question, run_cell, note, interruption.cancel.is_set)
-    if interruption.signal:
-        raise typer.Exit(128 + interruption.signal)
+    answer = boundary_of(workspace, question, run_cell, note, search.cancel.is_set)
+    search.exit_if_interrupted()
     refuse_nothing(answer)
     if as_json:
         envelope(_payload(answer, question))

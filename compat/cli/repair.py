@@ -7,7 +7,7 @@ import typer
 
 from compat import questions
 from compat.cli.lockers import locker_of
-from compat.cli.machine import level_of
+from compat.cli.machine_search import MachineSearch, refuse_faulty_suite
 from compat.cli.options import (
     ExtraIndexUrl,
     IndexUrl,
@@ -18,9 +18,7 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
-from compat.cli.progress import Progress
 from compat.cli.repair_all import repair_all
-from compat.cli.run import Interruption, ThisMachine
 from compat.errors import DeclarationError, UsageError
 from compat.plan.named import named_cells
 from compat.results.judged import JudgedRun
@@ -99,6 +97,8 @@ def repair_command(
     if len(cells) != 1:
         hint = f"for example {cells[0].id}"
         raise UsageError.of(f"{cell!r} names {count(len(cells), 'cell')}, not one", hint=hint)
+    if verify:
+        refuse_faulty_suite(workspace)  # before the search, whose answer would be lost
     options = RepairOptions(most_locks=locks)
     locker = locker_of(workspace, "uv")
     answer = questions.repaired(workspace, cells[0], locker, not without_rules, options)
@@ -115,20 +115,18 @@ def _verified(workspace: Workspace, answer: Repairs, isolation: str) -> dict[str
     """Install and import the repairs in their order until one does; what each came to, by the
     digest of its lock.
     """
-    interruption = Interruption()
-    machine = ThisMachine(workspace, level_of(isolation))
+    search = MachineSearch(workspace, isolation)
     runs: dict[str, JudgedRun] = {}
     for repair in answer.repairs:
-        missing = machine.missing_interpreter(repair.lock)
+        missing = search.machine.missing_interpreter(repair.lock)
         if missing is not None:
             note(f"not imported: `uv python install {missing}` gets the Python that it needs")
             return {}
-        with Progress({answer.cell: None}, 1) as progress:
+        with search.progress([answer.cell]) as progress:
             run = questions.imported(
-                workspace, answer.cell, repair.lock, machine, interruption.cancel, progress
+                workspace, answer.cell, repair.lock, search.machine, search.cancel, progress
             )
-        if interruption.signal:
-            raise typer.Exit(128 + interruption.signal)
+        search.exit_if_interrupted()
         if run is not None and is_suite_fault(run.outcome):
             path = f"matrices/{workspace.name}/matrix.toml"
             raise DeclarationError.of(f"the subject cannot be imported: {run.outcome}", path=path)

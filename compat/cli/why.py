@@ -2,14 +2,14 @@
 matrix.
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from packaging.version import Version
 
 from compat import pipeline
 from compat.cli.floor import At, kept_version
-from compat.cli.machine import level_of
+from compat.cli.machine_search import MachineSearch
 from compat.cli.options import (
     ExtraIndexUrl,
     IndexUrl,
@@ -20,11 +20,9 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, note, prose, say
-from compat.cli.progress import Progress
-from compat.cli.run import Interruption, ThisMachine
 from compat.declare.faults import choice
 from compat.declare.matrix import InterpreterAxis, PackageAxis
-from compat.errors import DeclarationError, NothingToDo, UsageError
+from compat.errors import NothingToDo, UsageError
 from compat.fleet.wheel_needs import (
     WheelNeeds,
     keep_needs,
@@ -109,7 +107,7 @@ def why_command(
     if write:
         needs = _read(workspace, needs, release)
     if try_it:
-        needs = _tried(workspace, needs, versions, level_of(isolation))
+        needs = _tried(workspace, needs, versions, isolation)
     _tell_python(workspace, needs, release, as_json)
 
 
@@ -153,25 +151,22 @@ def _read(workspace: Workspace, needs: Needs, release: Version | None) -> Needs:
     return needs
 
 
-def _tried(workspace: Workspace, needs: Needs, versions: dict[str, Version], level: Any) -> Needs:
-    trouble = workspace.suite_faults()
-    if trouble:
-        raise DeclarationError(*trouble)
+def _tried(
+    workspace: Workspace, needs: Needs, versions: dict[str, Version], isolation: str
+) -> Needs:
     cell = _cell_to_try(workspace, needs, versions)
-    interruption = Interruption()
-    machine = ThisMachine(workspace, level)
+    search = MachineSearch(workspace, isolation)
 
     def run_cell(files: tuple[str, ...]) -> Record | None:
-        with Progress({cell.id: None}, 1) as progress:
+        with search.progress([cell.id]) as progress:
             result = pipeline.run_postponed(
-                workspace, cell.id, files, machine, interruption.cancel, progress
+                workspace, cell.id, files, search.machine, search.cancel, progress
             )
         is_answer = cell.id not in result.unanswered and not result.suite_faults
         return next(iter(result.records), None) if is_answer else None
 
     run = try_postponed(workspace, cell, run_cell, note)
-    if interruption.signal:
-        raise typer.Exit(128 + interruption.signal)
+    search.exit_if_interrupted()
     if run is None:
         note(f"{cell.id} could not be run, so nothing was learnt")
         raise typer.Exit(3)

@@ -1,14 +1,13 @@
 """`compat blame` on small real wheels from a local index: dated works, fresh does not."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.fake_index import FakeIndex
 from support.ran import Run
-from support.zoo import Animal, Repository, pytest_and_its_needs, serve, wheel
+from support.zoo import Animal, Repository, serve, wheel
 
 DAYS = {
     "1.0": "2023-11-01",
@@ -20,23 +19,6 @@ DAYS = {
 }
 WITH = "def spoken():\n    return 'old'\n"
 WITHOUT = "def heard():\n    return 'new'\n"
-
-
-@pytest.fixture(scope="module")
-def tools() -> Any:
-    return pytest_and_its_needs()
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture
-def index() -> Iterator[FakeIndex]:
-    fake = FakeIndex()
-    yield fake
-    fake.stop()
 
 
 def repository(

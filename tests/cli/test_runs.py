@@ -6,13 +6,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.fake_index import FakeIndex
-from support.zoo import SERIES, Animal, Repository, pytest_and_its_needs
+from support.zoo import SERIES, Animal, Repository
 
 GOOD = Animal(name="good", story="It works.", outcome="pass")
 SLOW = Animal(
@@ -21,23 +20,6 @@ SLOW = Animal(
     outcome="pass",
     suite="def test_slow():\n    import time\n\n    time.sleep(60)\n",
 )
-
-
-@pytest.fixture(scope="module")
-def tools() -> Any:
-    return pytest_and_its_needs()
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture
-def index() -> Iterator[FakeIndex]:
-    fake = FakeIndex()
-    yield fake
-    fake.stop()
 
 
 @pytest.fixture

@@ -11,13 +11,12 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.fake_index import FakeIndex
-from support.zoo import Animal, Repository, pytest_and_its_needs
+from support.zoo import Animal, Repository
 
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 SUITE = """\
@@ -51,18 +50,6 @@ ACTS = {
         " + '\\x1b]0;owned\\x07' * 1000000)"
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def tools() -> Any:
-    return pytest_and_its_needs()
-
-
-@pytest.fixture
-def index() -> Iterator[FakeIndex]:
-    fake = FakeIndex()
-    yield fake
-    fake.stop()
 
 
 def in_terminal(repository: Repository, *words: str, width: int = 80) -> tuple[int, str]:

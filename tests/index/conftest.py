@@ -16,14 +16,6 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def index() -> Iterator[FakeIndex]:
-    """A fake index of its own for each test."""
-    fake = FakeIndex()
-    yield fake
-    fake.stop()
-
-
-@pytest.fixture
 def other_index() -> Iterator[FakeIndex]:
     """A second fake index."""
     fake = FakeIndex()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from support.known import DAY, SUITE, ran
-from support.world import catalogue_of, matrix_of
+from support.world import FRAME_MATRIX, catalogue_of, matrix_of
 
 from compat.declare.load import Declared
 from compat.index.release import Catalogue
@@ -22,19 +22,7 @@ from compat.results.verdict import EvaluationContext
 DIGEST = "d" * 64
 FRAMES = range(1, 6)
 WORLD: dict[str, Any] = {
-    "matrix": """
-name = "demo"
-title = "Demo"
-subject = "demo"
-platform = "x86_64-manylinux_2_28"
-margin_days = 10
-suite = { path = "suite" }
-axes = [
-  { kind = "interpreter", name = "python", short = "py", releases = ["3.8.18", "3.9.18"] },
-  { kind = "package", name = "frame", short = "fr", package = "frame", select = {keep = "major"} },
-  { kind = "package", name = "demo", short = "demo", package = "demo" },
-]
-""",
+    "matrix": FRAME_MATRIX,
     "packages": [
         {
             "name": "frame",

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from support.hostile import allowed
 from support.lair import Lair
-from support.zoo import pytest_and_its_needs
 
 from compat.results.judged import judged, record_of
 from compat.results.record import INSTALLED
@@ -21,11 +20,6 @@ from compat.run.evidence import Evidence, Isolation
 LEVELS: tuple[Isolation, ...] = ("L3", "L2", "L1")
 RED = "import animal\n\ndef test_red():\n    assert False, 'this is red'\n"
 GREEN = "import animal\n\ndef test_green():\n    assert animal.ALIVE\n"
-
-
-@pytest.fixture(scope="module")
-def tools() -> list[tuple[str, str, bytes]]:
-    return pytest_and_its_needs()
 
 
 @pytest.fixture(params=LEVELS)

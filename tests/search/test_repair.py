@@ -7,7 +7,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 from support.memory_locker import MemoryLocker
-from support.world import catalogue_of, matrix_of, source_of
+from support.world import FRAME_MATRIX, catalogue_of, matrix_of, source_of
 
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.recipe import inputs_of
@@ -17,19 +17,7 @@ from compat.search.repair import Repairs, repairs
 
 HASH = hashlib.sha256(b"").hexdigest()
 WORLD = {
-    "matrix": """
-name = "demo"
-title = "Demo"
-subject = "demo"
-platform = "x86_64-manylinux_2_28"
-margin_days = 10
-suite = { path = "suite" }
-axes = [
-  { kind = "interpreter", name = "python", short = "py", releases = ["3.8.18", "3.9.18"] },
-  { kind = "package", name = "frame", short = "fr", package = "frame", select = {keep = "major"} },
-  { kind = "package", name = "demo", short = "demo", package = "demo" },
-]
-""",
+    "matrix": FRAME_MATRIX,
     "packages": [
         {
             "name": "frame",

@@ -17,6 +17,20 @@ from compat.index.release import Artifact, Catalogue, Package, Published, Releas
 from support.memory_source import MemorySource
 
 WORLDS = Path(__file__).parent.parent / "worlds"
+# Two Pythons, the majors of a framework, and every release of what stands on it.
+FRAME_MATRIX = """
+name = "demo"
+title = "Demo"
+subject = "demo"
+platform = "x86_64-manylinux_2_28"
+margin_days = 10
+suite = { path = "suite" }
+axes = [
+  { kind = "interpreter", name = "python", short = "py", releases = ["3.8.18", "3.9.18"] },
+  { kind = "package", name = "frame", short = "fr", package = "frame", select = {keep = "major"} },
+  { kind = "package", name = "demo", short = "demo", package = "demo" },
+]
+"""
 BEGINNING = datetime.datetime(2020, 1, 1, 12, tzinfo=datetime.timezone.utc)
 
 

@@ -4,12 +4,11 @@ golden outcome.
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.fake_index import FakeIndex
-from support.zoo import Animal, Repository, animals, described, pytest_and_its_needs
+from support.zoo import Animal, Repository, animals, described
 
 # COMPAT_LEVELS="L3 L2 L1" is for the night; without it the highest level that is allowed here.
 LEVELS = os.environ.get("COMPAT_LEVELS", "highest").split()
@@ -19,23 +18,6 @@ FAULTY = [
     if "suite-fault" in animal.outcome or animal.outcome.startswith("check:")
 ]
 ALL = [animal for animal in animals() if animal not in FAULTY]
-
-
-@pytest.fixture(scope="session")
-def tools() -> list[tuple[str, str, bytes]]:
-    return pytest_and_its_needs()
-
-
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("zoo-cache")
-
-
-@pytest.fixture
-def index() -> Iterator[FakeIndex]:
-    fake = FakeIndex()
-    yield fake
-    fake.stop()
 
 
 @pytest.mark.parametrize("animal", FAULTY, ids=lambda animal: animal.name)

@@ -1,0 +1,70 @@
+"""What the commands that search have in common: one machine, one way to run, one way to stop."""
+
+from collections.abc import Iterable, Sequence
+from typing import NoReturn
+
+import typer
+
+from compat import pipeline
+from compat.cli.machine import level_of
+from compat.cli.progress import Progress
+from compat.cli.run import Interruption, ThisMachine
+from compat.errors import DeclarationError
+from compat.fleet.batch import BatchResult, RunOptions
+from compat.workspace import Workspace
+
+
+class MachineSearch:
+    """A search of a matrix that runs cells on this machine, one at a time, until it is stopped.
+
+    Raises DeclarationError where the matrix's suite cannot be run as it is declared.
+    """
+
+    def __init__(self, workspace: Workspace, isolation: str) -> None:
+        """Take the matrix, and the isolation level asked for; empty for the highest."""
+        refuse_faulty_suite(workspace)
+        self._workspace = workspace
+        self._interruption = Interruption()
+        self.machine = ThisMachine(workspace, level_of(isolation))
+        self.cancel = self._interruption.cancel
+
+    def progress(self, cells: Iterable[str]) -> Progress:
+        """Return what shows how far these cells are, whose duration nobody knows."""
+        return Progress(dict.fromkeys(cells), 1)
+
+    def run(self, cells: Sequence[str], options: RunOptions | None = None) -> BatchResult:
+        """Run cells of the plan, and record them."""
+        with self.progress(cells) as progress:
+            return pipeline.run(
+                self._workspace,
+                cells,
+                self.machine,
+                options or RunOptions(),
+                self.cancel,
+                progress,
+            )
+
+    def refuse_suite_fault(self, cell: str, result: BatchResult) -> None:
+        """Raise DeclarationError for a cell that left no record, as its suite is at fault."""
+        if result.suite_faults:
+            raise DeclarationError.of(
+                f"{cell} has no record, the suite or its declaration is at fault",
+                path=f"matrices/{self._workspace.name}",
+            )
+
+    def exit_if_interrupted(self) -> None:
+        """End the command as a signal ends it, when one came."""
+        if self._interruption.signal:
+            raise typer.Exit(128 + self._interruption.signal)
+
+    def exit(self, code: int) -> NoReturn:
+        """End the command with the code, or as the signal ends it that came."""
+        self.exit_if_interrupted()
+        raise typer.Exit(code)
+
+
+def refuse_faulty_suite(workspace: Workspace) -> None:
+    """Raise DeclarationError when the matrix's suite cannot be run as it is declared."""
+    trouble = workspace.suite_faults()
+    if trouble:
+        raise DeclarationError(*trouble)
