@@ -97,6 +97,7 @@ def serve_command(
 
     Examples: compat serve; compat serve tff --port 8080
     """
+    matrices = matrices_folder(root)
 
     def rebuild() -> None:
         began = time.monotonic()
@@ -117,7 +118,7 @@ def serve_command(
         say(f"{preview.url} shows {out}; Ctrl+C ends it")
         # In the repository the pages are a link, which a walk of the folder above it does not
         # follow.
-        watch((matrices_folder(root), assets(), assets() / "pages"), rebuild, _a_second_later)
+        watch((matrices, assets(), assets() / "pages"), rebuild, _a_second_later)
 
 
 def publish_site(

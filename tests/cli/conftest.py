@@ -2,7 +2,12 @@
 to run `compat`.
 """
 
+import os
+import shutil
+import subprocess
 import sys
+import sysconfig
+import venv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +23,51 @@ from compat.results.record import Record
 from compat.run.outcome import parse_outcome
 
 Remember = Callable[..., None]
+HERE = Path(__file__).parent.parent.parent
+# The suite's own folder, the caches of tools, and what versions of other commands leave.
+_NOT_OURS = shutil.ignore_patterns(
+    "*.egg-info", "build", "dist", "__pycache__", ".*", "tests", "matrices", "public"
+)
+
+
+def _ran(*words: str | Path, cwd: Path) -> None:
+    subprocess.run(words, cwd=cwd, check=True, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="session")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist of this checkout and its wheel, and in `unpacked` the wheel that the
+    sdist makes.
+    """
+    place = tmp_path_factory.mktemp("distributions")
+    shutil.copytree(HERE, place / "source", ignore=_NOT_OURS, symlinks=True)
+    build = "import sys, setuptools.build_meta as b; print(getattr(b, sys.argv[1])(sys.argv[2]))"
+    for kind in ("build_sdist", "build_wheel"):
+        _ran(sys.executable, "-c", build, kind, place, cwd=place / "source")
+    [sdist] = place.glob("*.tar.gz")
+    shutil.unpack_archive(sdist, place / "unpacked", filter="data")
+    [unpacked] = (place / "unpacked").iterdir()
+    _ran(sys.executable, "-c", build, "build_wheel", place / "unpacked", cwd=unpacked)
+    shutil.rmtree(unpacked)
+    shutil.rmtree(place / "source")
+    return place
+
+
+@pytest.fixture(scope="session")
+def installed(distributions: Path) -> Path:
+    """The Python of an environment that holds the wheel, and what it needs from the environment of
+    these tests.
+    """
+    [wheel] = distributions.glob("*.whl")
+    environment = distributions / "venv"
+    venv.create(environment, with_pip=False)
+    python = environment / "bin" / "python"
+    install = ("-m", "uv", "pip", "install", "--quiet", "--offline", "--no-deps")
+    _ran(sys.executable, *install, "--python", python, wheel, cwd=distributions)
+    [library] = environment.glob("lib/python3.*/site-packages")
+    # A plain line of a .pth file adds a folder, and follows no editable install that stands there.
+    (library / "needs.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    return python
 
 
 @pytest.fixture

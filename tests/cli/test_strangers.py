@@ -4,12 +4,7 @@ file elsewhere.
 
 import json
 import os
-import shutil
 import subprocess
-import sys
-import sysconfig
-import venv
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -21,10 +16,6 @@ from compat.site.paths import about_path
 
 HERE = Path(__file__).parent.parent.parent
 MOVED = "This page has moved"
-# The suite's own folder, the caches of tools, and what versions of other commands leave.
-_NOT_OURS = shutil.ignore_patterns(
-    "*.egg-info", "build", "dist", "__pycache__", ".*", "tests", "matrices", "public"
-)
 
 
 def files_below(folder: Path) -> dict[str, bytes]:
@@ -92,32 +83,6 @@ def test_a_list_of_addresses_that_is_not_valid_is_named_in_one_line(
     assert refused.err.splitlines()[-1].startswith("compat: ")
     assert "urls.json: '../up/index.html' is not a path of a site" in refused.err
     assert "Traceback" not in refused.err
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The `compat` of an environment that holds its wheel, and what it needs from the environment
-    of these tests.
-    """
-    place = tmp_path_factory.mktemp("installed")
-    shutil.copytree(HERE, place / "source", ignore=_NOT_OURS, symlinks=True)
-    build = "from setuptools.build_meta import build_wheel; print(build_wheel('.'))"
-    subprocess.run(
-        [sys.executable, "-c", build],
-        cwd=place / "source",
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    [wheel] = (place / "source").glob("*.whl")
-    venv.create(place / "venv", with_pip=False)
-    [library] = (place / "venv/lib").glob("python3.*/site-packages")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(library)
-    # A plain line of a .pth file adds a folder, and follows no editable install that stands there.
-    (library / "needs.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
-    shutil.rmtree(place / "source")
-    return place / "venv/bin/python"
 
 
 def test_an_installed_wheel_publishes_a_site_and_writes_nowhere_else(
