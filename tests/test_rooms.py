@@ -120,6 +120,7 @@ EDGES = {
     "compat/cli/publish.py": {"pathlib", "time"},
     "compat/cli/record.py": {"pathlib"},
     "compat/cli/run.py": {"os", "pathlib"},
+    "compat/cli/run_reports.py": {"pathlib"},
     "compat/cli/schedule.py": {"pathlib"},
     "compat/cli/show.py": {"pathlib"},
     "compat/cli/verify.py": {"pathlib"},

@@ -38,6 +38,7 @@ from compat.cli.options import (
 )
 from compat.cli.output import about, envelope, note, prose, say
 from compat.cli.progress import Progress, RunHistory
+from compat.cli.run_reports import JUnitFile, RunReports, SummaryFile
 from compat.cli.verdicts import RunWords, print_failures, print_verdicts, verdict_row
 from compat.declare.suite_table import Tier
 from compat.errors import DeclarationError, UsageError
@@ -82,6 +83,8 @@ def run_command(
     isolation: IsolationLevel = "",
     keep: Keep = False,
     dry_run: DryRun = False,
+    junit: JUnitFile = None,
+    summary: SummaryFile = None,
     as_json: Json = False,
     root: Root = None,
     index_url: IndexUrl = None,
@@ -101,8 +104,11 @@ def run_command(
     not be run, 130 or 143 when it was interrupted.
 
     Examples: compat run tff --quick; compat run tff --due --dry-run; compat run tff
-    'py3.9-*-tff0.33.0+relaxed'
+    'py3.9-*-tff0.33.0+relaxed' --junit junit.xml
     """
+    reports = RunReports(junit=junit, summary=summary)
+    if dry_run and reports.is_asked:
+        raise UsageError.of("--dry-run runs nothing, so there is nothing for --junit and --summary")
     if sum((bool(words), due, quick)) > 1:
         raise UsageError.of("name cells, or --due, or --quick: one of the three")
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
@@ -120,10 +126,12 @@ def run_command(
             attempts=attempts,
             keep=keep,
         )
-        code = _run(workspace, choices.cells, options, level_of(isolation), as_json)
+        code = _run(workspace, choices.cells, options, level_of(isolation), as_json, reports)
         raise typer.Exit(code)
-    elif as_json:
-        envelope({"cells": []})
+    else:
+        reports.write(workspace, (), ())
+        if as_json:
+            envelope({"cells": []})
 
 
 class ThisMachine:
@@ -196,6 +204,7 @@ def _run(
     options: RunOptions,
     level: Isolation,
     as_json: bool,
+    reports: RunReports,
 ) -> int:
     """Run the cells, print what they came to, and return the exit code."""
     interruption = Interruption()
@@ -222,6 +231,7 @@ def _run(
         for line in (*learnt(workspace, result.outcomes), next_step(workspace, result.outcomes)):
             prose(line)
     _print_troubles(result, options.keep)
+    reports.write(workspace, cells, result.records)
     return 128 + interruption.signal if interruption.signal else _exit_code(workspace, result)
 
 

@@ -2,7 +2,6 @@
 to run `compat`.
 """
 
-import os
 import shutil
 import subprocess
 import sys

@@ -36,7 +36,9 @@ def test_the_wheel_holds_the_code_the_pages_and_what_the_site_is_made_of(
     held = contents(wheel)
     assets = "compat/site/assets"
     expected = {
-        name.replace("docs/", f"{assets}/pages/").replace("site/", f"{assets}/", name[:5] == "site/")
+        name.replace("docs/", f"{assets}/pages/").replace(
+            "site/", f"{assets}/", name[:5] == "site/"
+        )
         for name in TRACKED
         if name not in (assets, "site/pages")
     }

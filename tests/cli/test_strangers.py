@@ -7,7 +7,6 @@ import os
 import subprocess
 from pathlib import Path
 
-import pytest
 from support.fake_index import FakeIndex
 from support.ran import Run
 
