@@ -153,8 +153,8 @@ def compat(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_declaration_of_your_library_is_sound(tmp_path: Path) -> None:
-    page = text_of(ROOT / "docs" / "your-library.md")
+def test_the_declaration_that_is_described_is_sound(tmp_path: Path) -> None:
+    page = text_of(ROOT / "docs" / "declaration.md")
     *matrix, policy = blocks(page, "toml")
     [test] = blocks(page, "python")
     folder = tmp_path / "matrices" / "flask"

@@ -189,7 +189,7 @@ def _word(workspace: Workspace, record: Record | None) -> str:
 def _why(record: Record | None, words: RunWords) -> str:
     if record is None:
         return "compat could not run it, or was stopped"
-    said = words.of_record(record)
-    if not isinstance(record.outcome, Failed) or said != str(record.outcome):
-        return inline(said, 500)
+    outcome = words.of_record(record)
+    if not isinstance(record.outcome, Failed) or outcome != str(record.outcome):
+        return inline(outcome, 500)
     return inline(cause_sentence(record.outcome), 500)
