@@ -110,12 +110,18 @@ def planned(workspace: Workspace, here: frozenset[Version] | None = None) -> Pla
 
 
 def chosen(
-    workspace: Workspace, patterns: Sequence[str] = (), quick: bool = False, tier: Tier = "full"
+    workspace: Workspace,
+    patterns: Sequence[str] = (),
+    quick: bool = False,
+    tier: Tier = "full",
+    has_python: Callable[[Version], bool] = lambda series: True,
 ) -> CellsToRun:
-    """Due: choose the cells to run: those that are named, the quick ones, or all that are due."""
+    """Due: choose the cells to run: those that are named, the quick ones, or all that are due; at
+    first those of a Python that `has_python`.
+    """
     from compat.fleet.choices import choose
 
-    return choose(workspace, patterns, quick, tier)
+    return choose(workspace, patterns, quick, tier, has_python)
 
 
 def chosen_within(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunPlan:

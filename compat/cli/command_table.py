@@ -11,6 +11,11 @@ from typer.core import TyperCommand, TyperGroup
 # The function of command NAME is NAME_command of its module. Its sentence is the first of the
 # function's docstring; tests/cli/test_imports.py holds the two together.
 COMMANDS = {
+    "init": (
+        "init",
+        "Propose a first matrix for a library, and write it: axes with their reasons, floors, a"
+        " policy, smoke cells and a suite.",
+    ),
     "check": (
         "declarations",
         "Check declarations and their suites, and hold what [[known]] says against the records.",

@@ -18,6 +18,7 @@ from compat.cli.lockers import locker_of
 from compat.cli.machine import (
     bench_of,
     host_class,
+    interpreter,
     level_of,
     missing_interpreter,
     now,
@@ -41,7 +42,7 @@ from compat.cli.progress import Progress, RunHistory
 from compat.cli.run_reports import JUnitFile, RunReports, SummaryFile
 from compat.cli.verdicts import RunWords, print_failures, print_verdicts, verdict_row
 from compat.declare.suite_table import Tier
-from compat.errors import DeclarationError, UsageError
+from compat.errors import DeclarationError, NothingToDo, UsageError
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.choices import CellsToRun, CellToRun, outside
 from compat.lock.locker import Locker
@@ -69,6 +70,9 @@ TierName = Annotated[
         "--tier", help="smoke: the suite's core capabilities alone; full: the whole suite."
     ),
 ]
+AllowEmpty = Annotated[
+    bool, typer.Option("--allow-empty", help="End with 0 when there is nothing to run.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be run.")]
 
 
@@ -85,6 +89,7 @@ def run_command(
     dry_run: DryRun = False,
     junit: JUnitFile = None,
     summary: SummaryFile = None,
+    allow_empty: AllowEmpty = False,
     as_json: Json = False,
     root: Root = None,
     index_url: IndexUrl = None,
@@ -96,10 +101,10 @@ def run_command(
     (smoke) is less than works, and the whole suite stays due.
 
     Cells without a lock are locked first, while others run. Where nothing is known of a matrix yet,
-    the feasible fresh cells run, if they are few. A glob names cells of the plan; those that are
-    infeasible are left out and counted.
+    the feasible fresh cells run, if they are few, else the smoke cells. A glob names cells of the
+    plan; those that are infeasible are left out and counted.
 
-    Ends with 0 when all work or nothing is due, 1 when some do not or there is no cell to run,
+    Ends with 0 when all work, 1 when some do not or there is no cell to run (0 with --allow-empty),
     2 when the suite or its declaration is at fault (nothing is recorded then), 3 when some could
     not be run, 130 or 143 when it was interrupted.
 
@@ -115,8 +120,15 @@ def run_command(
     trouble = workspace.suite_faults()
     if trouble:
         raise DeclarationError(*trouble)
-    choices = pipeline.chosen(workspace, words or (), quick, tier)
+    choices = pipeline.chosen(
+        workspace, words or (), quick, tier, lambda series: interpreter(series) is not None
+    )
     _print_remarks(choices)
+    if not choices.cells and not dry_run:
+        reports.write(workspace, (), ())
+    if not choices.cells and not allow_empty:
+        hint = f"compat run {matrix} 'GLOB' runs cells again; --allow-empty makes this end with 0"
+        raise NothingToDo.of(f"there is no cell of {matrix} to run", hint=hint)
     if dry_run:
         _print_dry_run(workspace, choices.cells, jobs, tier, as_json)
     elif choices.cells:
@@ -128,10 +140,8 @@ def run_command(
         )
         code = _run(workspace, choices.cells, options, level_of(isolation), as_json, reports)
         raise typer.Exit(code)
-    else:
-        reports.write(workspace, (), ())
-        if as_json:
-            envelope({"cells": []})
+    elif as_json:
+        envelope({"cells": []})
 
 
 class ThisMachine:

@@ -1,6 +1,8 @@
 """Which cells `compat run` is about: those that were named, the quick ones, or the due ones."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from packaging.version import Version
 
 from compat.declare.matrix import Matrix
 from compat.declare.suite_table import Tier
@@ -35,9 +37,15 @@ class CellsToRun(Value, frozen=True, kw_only=True):
 
 
 def choose(
-    workspace: Workspace, words: Sequence[str], quick: bool, tier: Tier = "full"
+    workspace: Workspace,
+    words: Sequence[str],
+    quick: bool,
+    tier: Tier = "full",
+    has_python: Callable[[Version], bool] = lambda series: True,
 ) -> CellsToRun:
     """Return what a run is about: the quick cells, or those that words name, or the due ones.
+
+    Of a matrix of which nothing is known, only cells of a Python that `has_python` are chosen.
 
     Raises UsageError for what is not in the matrix, and for a tier of a suite without a core;
     NothingToDo where no cell could be run.
@@ -48,7 +56,9 @@ def choose(
         return _quick(workspace)
     if words:
         return _named(workspace, words)
-    return _due(workspace, tier) if workspace.lock_digests or workspace.runs else _first(workspace)
+    if workspace.lock_digests or workspace.runs:
+        return _due(workspace, tier)
+    return _first(workspace, has_python)
 
 
 def refuse_without_core(matrix: Matrix) -> None:
@@ -153,9 +163,9 @@ def _newer_than_kept(
     return late, list(infeasible), [e.cell for e in unplanned if e.cell not in by_id]
 
 
-def _first(workspace: Workspace) -> CellsToRun:
-    """Of a matrix of which nothing is known: all that a plain install could give, if it is
-    little.
+def _first(workspace: Workspace, has_python: Callable[[Version], bool]) -> CellsToRun:
+    """Of a matrix of which nothing is known: all that a plain install could give, if it is little;
+    else its quick cells.
     """
     name, matrix = workspace.name, workspace.matrix
     facts = workspace.facts_of(workspace.kept_or_asked)
@@ -165,19 +175,35 @@ def _first(workspace: Workspace) -> CellsToRun:
         obstacle = f"{infeasible[0].cell.id}: {infeasible[0].obstacle.because}"
         message = f"none of {count(len(fresh), 'cell')} is feasible as published; {obstacle}"
         raise NothingToDo.of(message, hint=f"compat plan {name} counts the obstacles")
+    quick = _quick(workspace).cells if matrix.quick else ()
     if len(feasible) <= MOST_UNASKED:
-        quick = _quick(workspace).cells if matrix.quick else ()
-        others = (cell.id for cell in feasible if cell.id not in matrix.quick)
-        return CellsToRun(
-            cells=(*quick, *(CellToRun(cell=cell, reason="never-run") for cell in others))
-        )
+        here, missing = _with_python(feasible, matrix, has_python)
+        others = (cell.id for cell in here if cell.id not in matrix.quick)
+        cells = (*quick, *(CellToRun(cell=cell, reason="never-run") for cell in others))
+        if not cells:
+            raise NothingToDo.of(missing[0], hint=f"compat plan {name} --here counts the obstacles")
+        return CellsToRun(cells=cells, remarks=missing)
     glob, matching = _newest_of(feasible, matrix)
-    ways = [f"compat run {name} {glob!r} runs {count(matching, 'cell')}"]
-    if matrix.quick:
-        ways.insert(0, f"compat run {name} --quick runs {count(len(matrix.quick), 'smoke cell')}")
-    raise NothingToDo.of(
-        f"{len(feasible):,} cells of {name} are feasible and none is locked", hint="; ".join(ways)
-    )
+    message = f"{len(feasible):,} cells of {name} are feasible and none is locked"
+    way = f"compat run {name} {glob!r} runs {count(matching, 'cell')}"
+    if not quick:
+        raise NothingToDo.of(message, hint=way)
+    return CellsToRun(cells=quick, remarks=(f"{message}: the smoke cells run first; {way}",))
+
+
+def _with_python(
+    cells: Sequence[Cell], matrix: Matrix, has_python: Callable[[Version], bool]
+) -> tuple[list[Cell], tuple[str, ...]]:
+    """The cells whose Python is at hand, and what is to be said of the others."""
+    series = {cell: cell.on(matrix.interpreters.name).version for cell in cells}
+    missing = sorted(version for version in set(series.values()) if not has_python(version))
+    here = [cell for cell in cells if series[cell] not in missing]
+    if not missing:
+        return here, ()
+    names = " ".join(map(str, missing))
+    which = count(len(cells) - len(here), "cell needs", "cells need")
+    because = f"this machine does not have; `uv python install {names}` gets it"
+    return here, (f"left out: {which} Python {names.replace(' ', ' or ')}, which {because}",)
 
 
 def _never_locked(workspace: Workspace) -> list[str]:

@@ -62,7 +62,28 @@ class TestNothingIsKnownYet:
             " 'py*-dep*-demo1.0' runs 2 cells)"
         )
         quick(root, CELL)
-        assert "compat run demo --quick runs 1 smoke cell;" in run("run", "demo").err
+        assert planned(run) == [CELL]
+        said = run("run", "demo", "--dry-run").err
+        assert (
+            "2 cells of demo are feasible and none is locked: the smoke cells run first; compat run"
+            " demo 'py*-dep*-demo1.0' runs 2 cells" in said
+        )
+
+    def test_cells_of_a_python_that_is_not_here_are_left_out_and_counted(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(
+            "compat.cli.run.interpreter", lambda series: "x" if str(series) == "3.8" else None
+        )
+        assert planned(run) == [OLD]
+        assert (
+            "left out: 1 cell needs Python 3.11, which this machine does not have;"
+            " `uv python install 3.11` gets it" in run("run", "demo", "--dry-run").err
+        )
+        monkeypatch.setattr("compat.cli.run.interpreter", lambda series: None)
+        found = run("run", "demo")
+        assert found.code == 1
+        assert "2 cells need Python 3.8 or 3.11" in found.err
         assert planned(run, "py*-dep*-demo1.0") == FRESH
 
     def test_where_no_cell_is_feasible_the_first_obstacle_is_said(
@@ -196,13 +217,17 @@ class TestDue:
         run("lock", "demo", OLD)
         remember()
         found = run("run", "demo", "--due")
-        assert (found.code, found.out) == (0, "")
+        assert (found.code, found.out) == (1, "")
         assert found.err.splitlines() == [
             "compat: no kept catalogue, asking the index; compat discover demo --write keeps one",
             "nothing is due: the locked cell has a fresh result",
             (
                 "1 more cell is feasible and never locked: compat run demo 'py*-dep*-demo1.0' runs"
                 " the newest"
+            ),
+            (
+                "compat: there is no cell of demo to run (compat run demo 'GLOB' runs cells again;"
+                " --allow-empty makes this end with 0)"
             ),
         ]
         remember(CELL, outcome="lock-fail:conflict(deep<2)")
@@ -212,7 +237,9 @@ class TestDue:
             " a lock" in said
         )
         assert "never locked" not in said
-        assert run("run", "demo", "--json").json["data"] == {"cells": []}
+        assert run("run", "demo", "--json").json["errors"][0]["code"] == "nothing-to-do"
+        allowed = run("run", "demo", "--json", "--allow-empty")
+        assert (allowed.code, allowed.json["data"]) == (0, {"cells": []})
 
     def test_what_is_known_of_a_cell_that_left_the_matrix_is_no_reason_to_run_it(
         self, run: Run, root: Path, remember: Remember

@@ -41,10 +41,11 @@ def test_what_ran_is_due_no_more_until_something_changes(
     assert code == 0, err
     assert f"[1/1] {good.cell}  pass" in err
     index.stop()
-    code, out, _ = good.run("run", "zoo", "--due", "--dry-run", "--json")
+    code, out, _ = good.run("run", "zoo", "--due", "--dry-run", "--json", "--allow-empty")
     assert (code, json.loads(out)["data"]["cells"]) == (0, [])
+    assert good.run("run", "zoo", "--due", "--allow-empty")[0] == 0
     code, _, err = good.run("run", "zoo", "--due")
-    assert code == 0
+    assert code == 1
     assert "nothing is due: the locked cell has a fresh result" in err
     suite = good.root / "matrices" / "zoo" / "suite" / "test_animal.py"
     suite.write_text(suite.read_text() + "\n\ndef test_more():\n    pass\n")

@@ -1,0 +1,119 @@
+"""The command that proposes a first matrix: init."""
+
+import platform
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from packaging.utils import canonicalize_name
+
+from compat import files
+from compat.cli.machine import cache_folder, interpreter, today
+from compat.cli.options import ExtraIndexUrl, IndexUrl, Json
+from compat.cli.output import envelope, note, prose, say
+from compat.declare.project import PYPROJECT, Project, project_of
+from compat.draft.draft import Draft, DraftRequest, draft_of
+from compat.draft.library import library_of
+from compat.draft.naming import axis_name
+from compat.draft.suite_draft import SuiteDraft, import_suite
+from compat.errors import UsageError
+from compat.index.pypi import PyPISource
+from compat.index.settings import settings
+from compat.policy.eol import PYTHONS
+from compat.site.wording import count
+
+Folder = Annotated[
+    Path | None,
+    typer.Option("--root", help="The repository, or an empty folder; else the current one."),
+]
+
+
+def init_command(
+    package: Annotated[
+        str,
+        typer.Argument(
+            metavar="[PACKAGE]", help="A package of the index; else that of pyproject.toml."
+        ),
+    ] = "",
+    as_json: Json = False,
+    root: Folder = None,
+    index_url: IndexUrl = None,
+    extra_index_url: ExtraIndexUrl = None,
+) -> None:
+    """Propose a first matrix for a library, and write it: axes with their reasons, floors, a
+    policy, smoke cells and a suite.
+
+    In a repository, what its pyproject.toml declares counts; elsewhere, the newest release on the
+    index. Of the dependencies those become axes that are most likely to break the library: with an
+    upper bound, several major versions, or compiled files. Nothing that is there is overwritten.
+
+    Ends with 0 when the matrix was written; 2 when there is one already, or no such package.
+
+    Examples: compat init; compat init attrs; compat init attrs --root /tmp/attrs-matrix
+    """
+    folder = Path.cwd() if root is None else root
+    if not folder.is_dir():
+        raise UsageError.of("is not a directory", path=str(folder))
+    checkout = _project(folder)
+    package = package or ("" if checkout is None else checkout.name)
+    if not package:
+        message = f"name a package: there is no {PYPROJECT} with a project's name here"
+        raise UsageError.of(message, hint="such as compat init attrs")
+    own = checkout if checkout and _same(checkout.name, package) else None
+    matrix = folder / "matrices" / axis_name(package)
+    if matrix.exists():
+        message = "is there already, and nothing of it was changed"
+        hint = f"compat check {matrix.name} looks at it"
+        raise UsageError.of(message, path=f"matrices/{matrix.name}", hint=hint)
+    with_index = settings(index_url=index_url, extra_index_urls=tuple(extra_index_url or ()))
+    source = PyPISource(with_index, cache_folder())
+    library = library_of(package, own, source)
+    suite = _suite(library.module or package.replace("-", "_"), package)
+    here = frozenset(s.version for s in PYTHONS if interpreter(s.version) is not None)
+    request = DraftRequest(machine=_architecture(), here=here, day=today())
+    draft = draft_of(library, request, suite, source)
+    for name, text in draft.texts.items():
+        files.write(matrix / name, text)
+    _print(draft, as_json)
+
+
+def _project(folder: Path) -> Project | None:
+    content = files.read_if_there(folder / PYPROJECT)
+    return None if content is None else project_of(content)
+
+
+def _same(name: str, package: str) -> bool:
+    return canonicalize_name(name) == canonicalize_name(package)
+
+
+def _suite(module: str, package: str) -> SuiteDraft:
+    because = "Suite: an import test, as there are no tests of the project here"
+    return import_suite(module, package, because)
+
+
+def _architecture() -> str:
+    return "aarch64" if platform.machine() in ("aarch64", "arm64") else "x86_64"
+
+
+def _print(draft: Draft, as_json: bool) -> None:
+    paths = [f"matrices/{draft.name}/{path}" for path in draft.texts]
+    following = f"compat run {draft.name} --quick"
+    if not draft.quick:
+        following = f"compat plan {draft.name}"
+    if as_json:
+        reasons = {"reasons": draft.reasons, "left_out": draft.left_out}
+        cells = {"cells": draft.cells, "quick": draft.quick}
+        envelope({"matrix": draft.name, "files": paths, **reasons, **cells, "next": following})
+        return
+    for path in paths:
+        say(f"wrote {path}")
+    for reason in draft.reasons:
+        say(f"  {reason}.")
+    if draft.left_out:
+        say("  No axis of its own:")
+    for line in draft.left_out:
+        say(f"    {line}")
+    say(f"  {count(draft.cells, 'cell')} can be installed as published.")
+    if not draft.quick:
+        note("compat: no cell of this matrix can be installed as published")
+    prose(f"Next: {following}")

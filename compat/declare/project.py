@@ -1,0 +1,106 @@
+"""The `declare` room's reading of a project's own pyproject.toml: what it says of its dependencies
+and of its tests.
+
+https://packaging.python.org/en/latest/specifications/pyproject-toml/
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from packaging.dependency_groups import resolve_dependency_groups
+from packaging.errors import ExceptionGroup
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from compat.declare.faults import choice, fault_place
+from compat.declare.parsing import parse_specifier
+from compat.declare.toml import toml_document
+from compat.errors import DeclarationError
+from compat.value import Value
+
+PYPROJECT = "pyproject.toml"
+
+
+class Project(Value, frozen=True, kw_only=True):
+    """What a pyproject.toml says of a project.
+
+    `dependencies` is None where the file leaves them to the build backend (`dynamic`), or has no
+    table `[project]`; `requires_python` is None where it says nothing. `extras` are requirements as
+    they are written; `groups` is the table `[dependency-groups]`.
+    """
+
+    name: str = ""
+    requires_python: SpecifierSet | None = None
+    dependencies: tuple[str, ...] | None = None
+    extras: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    groups: Mapping[str, Any] = msgspec.field(default_factory=dict)
+
+    def of_group(self, name: str) -> tuple[str, ...]:
+        """Return the requirements of a dependency group, with those of what it includes (PEP 735).
+
+        Raises ValueError for a group that is not there, or that cannot be read.
+        """
+        if canonicalize_name(name) not in map(canonicalize_name, self.groups):
+            message = f"{PYPROJECT} has no dependency group {name!r}"
+            raise ValueError(f"{message}; {choice(name, self.groups)}")
+        try:
+            return tuple(resolve_dependency_groups(self.groups, name))
+        except (ValueError, TypeError, LookupError, ExceptionGroup) as error:
+            first = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
+            raise ValueError(f"dependency group {name!r} cannot be read: {first}") from None
+
+    def of_extra(self, name: str) -> tuple[str, ...]:
+        """Return the requirements of an extra; raise ValueError for one that is not there."""
+        for extra, texts in self.extras.items():
+            if canonicalize_name(extra) == canonicalize_name(name):
+                return texts
+        raise ValueError(f"{PYPROJECT} has no extra {name!r}; {choice(name, self.extras)}")
+
+
+def project_of(content: bytes, source: str = PYPROJECT) -> Project:
+    """Return what a pyproject.toml says; raise DeclarationError where it cannot be read.
+
+    Of what a tool keeps in a table of its own (`[tool.poetry]`) nothing is known.
+    """
+    document = toml_document(content, source)
+    table = _table(document, "project", source)
+    dependencies = table.get("dependencies")
+    if dependencies is None and table and "dependencies" not in table.get("dynamic", ()):
+        dependencies = []
+    extras = _table(table, "optional-dependencies", source)
+    try:
+        python = table.get("requires-python")
+        return Project(
+            name=_text(table.get("name", ""), "project.name"),
+            requires_python=python and parse_specifier(_text(python, "project.requires-python")),
+            dependencies=None
+            if dependencies is None
+            else _texts(dependencies, "project.dependencies"),
+            extras={
+                name: _texts(texts, f"project.optional-dependencies.{name}")
+                for name, texts in extras.items()
+            },
+            groups=_table(document, "dependency-groups", source),
+        )
+    except ValueError as error:
+        raise DeclarationError.of(str(error), path=source) from None
+
+
+def _table(document: Mapping[str, Any], key: str, source: str) -> dict[str, Any]:
+    table = document.get(key, {})
+    if not isinstance(table, dict):
+        raise DeclarationError.of("is not a table", path=fault_place(source, (key,)))
+    return table
+
+
+def _text(value: object, key: str) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{key} is not a string")
+    return value
+
+
+def _texts(value: object, key: str) -> tuple[str, ...]:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise ValueError(f"{key} is not an array of strings")
+    return tuple(_text(text, key) for text in value)

@@ -1,0 +1,241 @@
+"""`compat init`: from a project or a name to a matrix that can be run, and nothing overwritten."""
+
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+from support.fake_index import FakeIndex
+from support.local_index import fill
+from support.ran import Run
+
+from compat.cli.options import workspace_of
+from compat.draft.naming import axis_name, module_of, short_name
+from compat.draft.weighed import minor_series_from, newest_series, weighed
+from compat.index.release import Artifact, Package, Release
+
+LIBRARY = {
+    "my-lib": [
+        *((f"0.{minor}", minor, ">=3.9", ["dep>=1,<2", "deep"]) for minor in range(1, 6)),
+        (
+            "1.0",
+            9,
+            ">=3.9",
+            ["dep>=1,<2", "deep>=1", "late; python_version<'3.8'", "tool; extra == 'x'", "pin==1"],
+        ),
+        ("1.1rc1", 10, ">=3.9", []),
+    ],
+    "dep": [("1.0", 1, None, []), ("1.1", 5, None, []), ("2.0", 15, None, [])],
+    "pin": [("1", 1, None, []), ("2", 2, None, [])],
+    "deep": [("1.0", 2, None, [])],
+    "late": [("1.0", 29, None, [])],
+    "pytest": [("8.0", 1, None, [])],
+}
+
+
+@pytest.fixture
+def empty(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, demo_index: FakeIndex) -> Path:
+    """A folder with nothing in it, in which commands run; the index has `my-lib`."""
+    spelt = {name.replace("-", "_"): releases for name, releases in LIBRARY.items()}
+    fill(demo_index, spelt)
+    demo_index.replies["/simple/my-lib/"] = demo_index.replies["/simple/my_lib/"]
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_in_an_empty_folder_a_name_is_enough(run: Run, empty: Path) -> None:
+    drafted = run("init", "my-lib")
+    assert drafted.code == 0, drafted.err
+    assert drafted.err.splitlines()[-1] == "Next: compat run my-lib --quick"
+    assert drafted.out.splitlines()[:4] == [
+        "wrote matrices/my-lib/matrix.toml",
+        "wrote matrices/my-lib/policy.toml",
+        "wrote matrices/my-lib/suite/test_import.py",
+        "wrote matrices/my-lib/catalogue.json",
+    ]
+    for sentence in (
+        "my-lib 1.0 requires Python >=3.9.",
+        "dep: 2.0 is shut out by what is declared, 2 major versions since 1.0.",
+        "my-lib: its newest series, 0.4 to 1.0.",
+        "deep: only one series of it meets what is declared",
+        'late: it is asked for not where python_version < "3.8"',
+        "pin: it is pinned to one version",
+    ):
+        assert sentence in drafted.out
+    assert "tool" not in drafted.out
+    assert run("check").out == "sound: my-lib\n"
+    matrix = workspace_of("my-lib", None).matrix
+    assert [axis.short for axis in matrix.axes] == ["py", "dep", "mylib"]
+    assert [(floor.axis, str(floor.at)) for floor in matrix.floors] == [
+        ("python", "3.9"),
+        ("dep", "1.0"),
+    ]
+    assert [rule.name for rule in matrix.rules] == ["newer-dep"]
+    assert run("plan", "my-lib").code == 0
+    assert [
+        c["id"]
+        for c in run("run", "my-lib", "--dry-run", "--json", "--quick").json["data"]["cells"]
+    ]
+
+
+def test_a_checkout_says_more_than_its_newest_release(run: Run, empty: Path) -> None:
+    (empty / "pyproject.toml").write_text(
+        '[project]\nname = "My_Lib"\nrequires-python = ">=3.11"\ndependencies = ["dep>=1.1"]\n'
+    )
+    drafted = run("init")
+    assert drafted.code == 0, drafted.err
+    assert "pyproject.toml requires Python >=3.11." in drafted.out
+    matrix = workspace_of("my-lib", None).matrix
+    assert str(matrix.interpreters.releases[0]) == "3.11"
+    dep = next(axis for axis in matrix.packages if axis.name == "dep")
+    assert str(dep.select.specifier) == ">=1.1"
+    assert not matrix.rules
+
+
+def test_a_checkout_of_another_package_has_no_say(run: Run, empty: Path) -> None:
+    (empty / "pyproject.toml").write_text('[project]\nname = "other"\nrequires-python = ">=3.13"\n')
+    assert "my-lib 1.0 requires Python >=3.9." in run("init", "my-lib").out
+
+
+def test_what_is_left_to_the_build_backend_is_asked_of_the_index(run: Run, empty: Path) -> None:
+    (empty / "pyproject.toml").write_text(
+        '[project]\nname = "my-lib"\ndynamic = ["dependencies"]\n'
+    )
+    assert "dep: 2.0 is shut out by what is declared" in run("init").out
+
+
+def test_nothing_is_overwritten(run: Run, empty: Path) -> None:
+    assert run("init", "my-lib").code == 0
+    path = empty / "matrices" / "my-lib" / "matrix.toml"
+    path.write_text("mine = 1\n")
+    again = run("init", "my-lib")
+    assert again.code == 2
+    assert again.err == (
+        "compat: matrices/my-lib: is there already, and nothing of it was changed"
+        " (compat check my-lib looks at it)\n"
+    )
+    assert path.read_text() == "mine = 1\n"
+
+
+def test_what_is_drafted_is_told_to_programs(run: Run, empty: Path) -> None:
+    data = run("init", "my-lib", "--json").json["data"]
+    assert data["matrix"] == "my-lib"
+    assert data["next"] == "compat run my-lib --quick"
+    assert data["quick"]
+    assert data["files"][0] == "matrices/my-lib/matrix.toml"
+
+
+@pytest.mark.parametrize(
+    ("words", "pyproject", "said"),
+    [
+        ((), None, "name a package: there is no pyproject.toml with a project's name here"),
+        ((), "[tool.x]\n", "name a package: there is no pyproject.toml with a project's name here"),
+        (("no-such",), None, "the package index has no package 'no-such' (check the name;"),
+        (("my-lib", "--root", "gone"), None, "compat: gone: is not a directory"),
+        ((), "[project\n", "pyproject.toml: is not TOML: "),
+        ((), "project = 1\n", "pyproject.toml: project: is not a table"),
+        ((), "[project]\nname = 1\n", "pyproject.toml: project.name is not a string"),
+        (
+            (),
+            '[project]\nname = "my-lib"\nrequires-python = "3.9+"\n',
+            "pyproject.toml: '3.9+' is not a version specifier such as '>=2.3,<3'",
+        ),
+        (
+            (),
+            '[project]\nname = "my-lib"\ndependencies = "dep"\n',
+            "pyproject.toml: project.dependencies is not an array of strings",
+        ),
+        (
+            (),
+            '[project]\nname = "my-lib"\nrequires-python = "<3"\n',
+            "pyproject.toml requires Python <3, and no series of today is that",
+        ),
+    ],
+)
+def test_what_cannot_be_drafted_is_one_line_and_leaves_nothing(
+    run: Run, empty: Path, words: tuple[str, ...], pyproject: str | None, said: str
+) -> None:
+    if pyproject is not None:
+        (empty / "pyproject.toml").write_text(pyproject)
+    refused = run("init", *words)
+    assert refused.code == 2
+    (line,) = refused.err.splitlines()
+    assert said in line
+    assert not (empty / "matrices").exists()
+
+
+# Choices
+
+
+def package(*versions: str, compiled: bool = False) -> Package:
+    def release(version: str) -> Release:
+        from packaging.tags import Tag
+
+        tag = (
+            Tag("cp311", "cp311", "manylinux_2_17_x86_64")
+            if compiled
+            else Tag("py3", "none", "any")
+        )
+        artifact = Artifact(filename="x.whl", url="", tags=frozenset([tag]))
+        return Release(version=Version(version), artifacts=(artifact,))
+
+    return Package(name="dep", releases=tuple(map(release, versions)))
+
+
+@pytest.mark.parametrize(
+    ("versions", "selected"),
+    [
+        (("1.0", "1.1", "2.0"), (">=1.0", "minor", ["1.0", "1.1", "2.0"])),
+        (("1.0", "1.1", "1.2", "2.0", "2.1"), (">=1", "major", ["1", "2"])),
+        (tuple(f"1.{n}" for n in range(9)), (">=1.5", "minor", ["1.5", "1.6", "1.7", "1.8"])),
+        (tuple(f"{n}.0" for n in range(1, 9)), (">=5", "major", ["5", "6", "7", "8"])),
+    ],
+)
+def test_a_few_series_are_asked_about(
+    versions: tuple[str, ...], selected: tuple[str, str, list[str]]
+) -> None:
+    chosen = newest_series([Version(text) for text in versions])
+    kept = {chosen.coordinate(v) for v in map(Version, versions) if chosen.keeps(v)}
+    assert (str(chosen.specifier), chosen.keep, [str(v) for v in sorted(kept)]) == selected
+
+
+def test_what_may_break_a_library_weighs_more() -> None:
+    def weight(text: str, *versions: str, compiled: bool = False) -> int:
+        return weighed(Requirement(text), package(*versions, compiled=compiled)).weight
+
+    bounded = weight("dep<2", "1.0", "2.0")
+    majors, compiled = weight("dep", "1.0", "2.0"), weight("dep", "1.0", "1.1", compiled=True)
+    assert bounded > majors > compiled > weight("dep", "1.0", "1.1") > 0
+    assert weighed(Requirement("dep"), None).left_out == "the package index does not have it"
+    assert weighed(Requirement("dep @ https://a.example/b.whl"), None).left_out
+
+
+def test_the_subject_is_asked_about_in_its_newest_series() -> None:
+    versions = [Version(text) for text in ("0.9", "1.0", "1.1", "1.1.1", "1.2")]
+    assert str(minor_series_from(versions, 2).specifier) == ">=1.1"
+
+
+def test_names_fit_what_a_matrix_takes() -> None:
+    assert axis_name("2captcha.Python") == "p2captcha-python"
+    assert axis_name("demo", {"demo"}) == "demo-2"
+    assert short_name("jsonschema", set()) == "jsonschema"
+    assert short_name("py", {"py"}) == "pyx"
+    assert short_name("py", {"py", "pyx"}) == "pyxx"
+    assert short_name("7", set()) == "dep"
+
+
+@pytest.mark.parametrize(
+    ("paths", "module"),
+    [
+        (["yaml/__init__.py", "_yaml/__init__.py", "x-1.dist-info/RECORD"], "yaml"),
+        (["attr/__init__.py", "attrs/__init__.py"], "attr"),
+        (["six.py", "six-1.dist-info/METADATA"], "six"),
+        (["my_lib/__init__.py", "a/__init__.py"], "my_lib"),
+        (["_x.cpython-311.so"], ""),
+        ([], ""),
+    ],
+)
+def test_the_module_is_that_of_the_wheel(paths: list[str], module: str) -> None:
+    assert module_of("My-Lib", paths) == module
