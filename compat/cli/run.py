@@ -117,18 +117,12 @@ def run_command(
     if sum((bool(words), due, quick)) > 1:
         raise UsageError.of("name cells, or --due, or --quick: one of the three")
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
-    trouble = workspace.suite_faults()
-    if trouble:
+    if trouble := workspace.suite_faults():
         raise DeclarationError(*trouble)
-    choices = pipeline.chosen(
-        workspace, words or (), quick, tier, lambda series: interpreter(series) is not None
-    )
+    choices = pipeline.chosen(workspace, words or (), quick, tier, _has_python)
     _print_remarks(choices)
-    if not choices.cells and not dry_run:
-        reports.write(workspace, (), ())
-    if not choices.cells and not allow_empty:
-        hint = f"compat run {matrix} 'GLOB' runs cells again; --allow-empty makes this end with 0"
-        raise NothingToDo.of(f"there is no cell of {matrix} to run", hint=hint)
+    if not choices.cells:
+        _end_empty(workspace, None if dry_run else reports, allow_empty)
     if dry_run:
         _print_dry_run(workspace, choices.cells, jobs, tier, as_json)
     elif choices.cells:
@@ -142,6 +136,20 @@ def run_command(
         raise typer.Exit(code)
     elif as_json:
         envelope({"cells": []})
+
+
+def _has_python(series: Version) -> bool:
+    return interpreter(series) is not None
+
+
+def _end_empty(workspace: Workspace, reports: RunReports | None, allow_empty: bool) -> None:
+    """Leave the reports of a run of nothing, and say what to type, unless it may be empty."""
+    if reports is not None:
+        reports.write(workspace, (), ())
+    if not allow_empty:
+        name = workspace.name
+        hint = f"compat run {name} 'GLOB' runs cells again; --allow-empty makes this end with 0"
+        raise NothingToDo.of(f"there is no cell of {name} to run", hint=hint)
 
 
 class ThisMachine:
