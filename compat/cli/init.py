@@ -69,8 +69,8 @@ def init_command(
     source = PyPISource(with_index, cache_folder())
     library = library_of(package, own, source)
     suite = _suite(library.module or package.replace("-", "_"), package)
-    here = frozenset(s.version for s in PYTHONS if interpreter(s.version) is not None)
-    request = DraftRequest(machine=_architecture(), here=here, day=today())
+    series = frozenset(s.version for s in PYTHONS if interpreter(s.version) is not None)
+    request = DraftRequest(machine=_architecture(), here=series, day=today())
     draft = draft_of(library, request, suite, source)
     for name, text in draft.texts.items():
         files.write(matrix / name, text)

@@ -15,7 +15,7 @@ from compat.declare.load import load
 from compat.declare.matrix import Matrix
 from compat.declare.patches import patch_of
 from compat.draft.declaration_text import DraftAxis, DraftMatrix, matrix_text, policy_text
-from compat.draft.library import Library, pythons
+from compat.draft.library import KnownLibrary, pythons
 from compat.draft.naming import axis_name, short_name
 from compat.draft.smoke_cells import smoke_cells
 from compat.draft.suite_draft import SuiteDraft
@@ -63,7 +63,7 @@ class Draft(Value, frozen=True, kw_only=True):
 
 
 def draft_of(
-    library: Library, request: DraftRequest, suite: SuiteDraft, source: ReleaseSource
+    library: KnownLibrary, request: DraftRequest, suite: SuiteDraft, source: ReleaseSource
 ) -> Draft:
     """Return the draft of a library's matrix.
 
@@ -112,7 +112,7 @@ def draft_of(
 
 
 def _weights(
-    library: Library, source: ReleaseSource, series: Sequence[Version]
+    library: KnownLibrary, source: ReleaseSource, series: Sequence[Version]
 ) -> Iterator[Weighed]:
     """Weigh each dependency; of one that no declared Python asks for it is said."""
 
@@ -164,7 +164,7 @@ def _chosen(weights: Sequence[Weighed], cells: int) -> list[Weighed]:
     return chosen
 
 
-def _axes(library: Library, chosen: Sequence[Weighed], series: int) -> Iterator[DraftAxis]:
+def _axes(library: KnownLibrary, chosen: Sequence[Weighed], series: int) -> Iterator[DraftAxis]:
     """The package axes, the subject last."""
     names, shorts = {"python", axis_name(library.name)}, {"py"}
     for dependency in chosen:
@@ -185,8 +185,8 @@ def _axes(library: Library, chosen: Sequence[Weighed], series: int) -> Iterator[
         )
     versions = [release.version for release in library.releases]
     selector = minor_series_from(versions, series)
-    kept = sorted({selector.coordinate(v) for v in versions if selector.keeps(v)})
-    which = f"{kept[0]}" if len(kept) == 1 else f"{kept[0]} to {kept[-1]}"
+    series_of = sorted({selector.coordinate(v) for v in versions if selector.keeps(v)})
+    which = f"{series_of[0]}" if len(series_of) == 1 else f"{series_of[0]} to {series_of[-1]}"
     yield DraftAxis(
         name=axis_name(library.name),
         short=short_name(library.name, shorts),

@@ -23,7 +23,7 @@ from compat.value import Value
 _OLDEST_PYTHON = Version("3.8")  # the oldest that machines and tools still have in 2026
 
 
-class Library(Value, frozen=True, kw_only=True):
+class KnownLibrary(Value, frozen=True, kw_only=True):
     """A library on the index.
 
     `releases` are its final ones, oldest first. `requires_python` and `requirements` are what its
@@ -39,7 +39,7 @@ class Library(Value, frozen=True, kw_only=True):
     module: str
 
 
-def library_of(package: str, project: Project | None, source: PyPISource) -> Library:
+def library_of(package: str, project: Project | None, source: PyPISource) -> KnownLibrary:
     """Return what is known of a package; raise UsageError where the index has no final release of
     it that can be installed.
     """
@@ -62,7 +62,7 @@ def library_of(package: str, project: Project | None, source: PyPISource) -> Lib
         texts, whose = project.dependencies, PYPROJECT
     if project is not None and project.requires_python is not None:
         python = project.requires_python
-    return Library(
+    return KnownLibrary(
         name=package,
         releases=releases,
         requires_python=python,
@@ -72,7 +72,7 @@ def library_of(package: str, project: Project | None, source: PyPISource) -> Lib
     )
 
 
-def pythons(library: Library, day: datetime.date) -> tuple[tuple[Version, ...], str]:
+def pythons(library: KnownLibrary, day: datetime.date) -> tuple[tuple[Version, ...], str]:
     """Return the series of Python that a library admits and that are out, and the reason."""
     admitted = library.requires_python
     out = [s.version for s in PYTHONS if s.released <= day and s.version >= _OLDEST_PYTHON]

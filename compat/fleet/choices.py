@@ -177,8 +177,8 @@ def _first(workspace: Workspace, has_python: Callable[[Version], bool]) -> Cells
         raise NothingToDo.of(message, hint=f"compat plan {name} counts the obstacles")
     quick = _quick(workspace).cells if matrix.quick else ()
     if len(feasible) <= MOST_UNASKED:
-        here, missing = _with_python(feasible, matrix, has_python)
-        others = (cell.id for cell in here if cell.id not in matrix.quick)
+        at_hand, missing = _with_python(feasible, matrix, has_python)
+        others = (cell.id for cell in at_hand if cell.id not in matrix.quick)
         cells = (*quick, *(CellToRun(cell=cell, reason="never-run") for cell in others))
         if not cells:
             raise NothingToDo.of(missing[0], hint=f"compat plan {name} --here counts the obstacles")
@@ -197,13 +197,13 @@ def _with_python(
     """The cells whose Python is at hand, and what is to be said of the others."""
     series = {cell: cell.on(matrix.interpreters.name).version for cell in cells}
     missing = sorted(version for version in set(series.values()) if not has_python(version))
-    here = [cell for cell in cells if series[cell] not in missing]
+    at_hand = [cell for cell in cells if series[cell] not in missing]
     if not missing:
-        return here, ()
+        return at_hand, ()
     names = " ".join(map(str, missing))
-    which = count(len(cells) - len(here), "cell needs", "cells need")
+    which = count(len(cells) - len(at_hand), "cell needs", "cells need")
     because = f"this machine does not have; `uv python install {names}` gets it"
-    return here, (f"left out: {which} Python {names.replace(' ', ' or ')}, which {because}",)
+    return at_hand, (f"left out: {which} Python {names.replace(' ', ' or ')}, which {because}",)
 
 
 def _never_locked(workspace: Workspace) -> list[str]:
