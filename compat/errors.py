@@ -109,6 +109,13 @@ class ToolFailed(CompatError):
     code = "tool-failed"
 
 
+class BuildFailed(CompatError):
+    """The project's own build back end made no wheel of its source: nothing of it can be run."""
+
+    exit_code = 1
+    code = "build-failed"
+
+
 class AuthenticationError(CompatError):
     """A service needs a token, refuses the one that it got, or the token may not do what was
     asked.

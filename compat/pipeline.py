@@ -204,7 +204,10 @@ def _steps_of(
         return recorded_refusal(workspace, cell, refusal, machine)
 
     return BatchSteps(
-        locking=lambda: _locking(workspace, machine), record=record, record_refusal=record_refusal
+        locking=lambda: _locking(workspace, machine),
+        keep_lock=workspace.keep_lock,
+        record=record,
+        record_refusal=record_refusal,
     )
 
 

@@ -59,6 +59,11 @@ COMMANDS = {
         "Tell what keeps the lowest version of an axis where it is, for one release or for all.",
     ),
     "run": ("run", "Install cells, run the suite in each, judge the results, and record them."),
+    "diff": (
+        "diff",
+        "Say what a checkout breaks and mends beside a release, cell by cell, capability by"
+        " capability.",
+    ),
     "show": (
         "show",
         "Show the stored verdicts as a grid, or one cell's test results and how to reproduce "

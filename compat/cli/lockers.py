@@ -1,5 +1,7 @@
 """The lockers of a matrix: uv, whose named builds are isolated, or pip-tools."""
 
+from collections.abc import Sequence
+
 from packaging.version import Version
 
 from compat.cli.machine import (
@@ -18,23 +20,28 @@ from compat.errors import ToolFailed
 from compat.index.release import Published
 from compat.lock.locker import Locker
 from compat.lock.piptools import PipToolsLocker
-from compat.lock.sources import Build, NamedBuilds
+from compat.lock.sources import Build, NamedBuilds, SourceRelease
 from compat.lock.uv import UvLocker
 from compat.run.builds import BUILD_SECONDS, Builder, Workshop
 from compat.run.evidence import Isolation, Limits
 from compat.workspace import Workspace
 
 
-def locker_of(workspace: Workspace, name: LockerName, level: Isolation | None = None) -> Locker:
+def locker_of(
+    workspace: Workspace,
+    name: LockerName,
+    level: Isolation | None = None,
+    shown: Sequence[SourceRelease] = (),
+) -> Locker:
     """Return the locker of that name; builds run at the isolation level, else at the highest that
-    there is.
+    there is. uv is `shown` releases that no index has.
     """
     if name == "pip-tools":
         return PipToolsLocker(
             workspace.index, workspace.source, environ(), interpreter, cache_folder()
         )
-    builder = Builder(lambda python: _workshop(workspace, python, level or level_of("")))
-    return _uv(workspace, builder)
+    builder = Builder(lambda python: workshop_of(workspace, python, level or level_of("")))
+    return _uv(workspace, builder, shown)
 
 
 def refusing_locker(workspace: Workspace) -> Locker:
@@ -45,14 +52,15 @@ def refusing_locker(workspace: Workspace) -> Locker:
     return _uv(workspace, lambda inputs, pin: Published(requires_python=None, requires_dist=()))
 
 
-def _uv(workspace: Workspace, build: Build) -> Locker:
+def _uv(workspace: Workspace, build: Build, shown: Sequence[SourceRelease] = ()) -> Locker:
     environment = {"UV_CACHE_DIR": str(sandbox_folder() / "uv"), **environ()}
     named = tuple(map(parse_release, workspace.matrix.builds))
     builds = NamedBuilds(named, workspace.source, build)
-    return UvLocker(workspace.index, environment, interpreter, builds)
+    return UvLocker(workspace.index, environment, interpreter, builds, shown)
 
 
-def _workshop(workspace: Workspace, patch: Version, level: Isolation) -> Workshop:
+def workshop_of(workspace: Workspace, patch: Version, level: Isolation) -> Workshop:
+    """Return what a build for a Python gets here; raise ToolFailed where that is missing."""
     python, suite = interpreter(patch), workspace.matrix.suite
     if python is None:
         series = minor_series(patch)

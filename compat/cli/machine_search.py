@@ -7,8 +7,9 @@ import typer
 
 from compat import pipeline
 from compat.cli.machine import level_of
+from compat.cli.options import refuse_faulty_suite
 from compat.cli.progress import Progress
-from compat.cli.run import Interruption, ThisMachine
+from compat.cli.this_machine import Interruption, ThisMachine
 from compat.errors import DeclarationError
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.workspace import Workspace
@@ -61,10 +62,3 @@ class MachineSearch:
         """End the command with the code, or as the signal ends it that came."""
         self.exit_if_interrupted()
         raise typer.Exit(code)
-
-
-def refuse_faulty_suite(workspace: Workspace) -> None:
-    """Raise DeclarationError when the matrix's suite cannot be run as it is declared."""
-    trouble = workspace.suite_faults()
-    if trouble:
-        raise DeclarationError(*trouble)

@@ -9,7 +9,7 @@ import typer
 
 from compat.cli.machine import cache_folder, today
 from compat.cli.output import note
-from compat.errors import UsageError
+from compat.errors import DeclarationError, UsageError
 from compat.index.settings import IndexOptions
 from compat.workspace import Workspace
 
@@ -39,6 +39,10 @@ Refresh = Annotated[
 ]
 IsolationLevel = Annotated[
     str, typer.Option("--isolation", help="L3, L2, L1 or L0; else the highest allowed.")
+]
+KeepRecords = Annotated[
+    bool,
+    typer.Option("--keep-records", help="Keep a checkout's locks and records, under its commit."),
 ]
 PolicyDay = Annotated[
     str,
@@ -98,6 +102,13 @@ def workspace_of(
         index_url=index_url, extra_index_urls=tuple(extra_index_url or ()), refresh=refresh
     )
     return Workspace(matrices / name, today(), cache_folder, day=day, index=index, notify=note)
+
+
+def refuse_faulty_suite(workspace: Workspace) -> None:
+    """Raise DeclarationError when the matrix's suite cannot be run as it is declared."""
+    trouble = workspace.suite_faults()
+    if trouble:
+        raise DeclarationError(*trouble)
 
 
 def policy_day(text: str, workspace: Workspace) -> datetime.date:

@@ -7,7 +7,7 @@ import typer
 
 from compat import questions
 from compat.cli.lockers import locker_of
-from compat.cli.machine_search import MachineSearch, refuse_faulty_suite
+from compat.cli.machine_search import MachineSearch
 from compat.cli.options import (
     ExtraIndexUrl,
     IndexUrl,
@@ -15,6 +15,7 @@ from compat.cli.options import (
     Json,
     MatrixName,
     Root,
+    refuse_faulty_suite,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say

@@ -10,7 +10,7 @@ from compat import questions
 from compat.cli.lockers import locker_of
 from compat.cli.machine import cache_folder, now
 from compat.cli.output import envelope, note, say
-from compat.cli.run import Interruption
+from compat.cli.this_machine import Interruption
 from compat.declare.matrix import decode_custom
 from compat.errors import CompatError, ToolFailed
 from compat.files import read_if_there, write

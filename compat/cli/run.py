@@ -1,12 +1,6 @@
 """The command that runs cells: which, where, and what they came to."""
 
-import datetime
-import os
-import signal
-import sys
-import threading
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,17 +8,9 @@ from packaging.version import Version
 
 from compat import pipeline
 from compat.cli.learnt import learnt, next_step
-from compat.cli.lockers import locker_of
 from compat.cli.machine import (
-    bench_of,
-    host_class,
     interpreter,
     level_of,
-    missing_interpreter,
-    now,
-    run_url,
-    sandbox_folder,
-    without_places,
     workers_that_fit,
 )
 from compat.cli.options import (
@@ -33,25 +19,25 @@ from compat.cli.options import (
     IndexUrl,
     IsolationLevel,
     Json,
+    KeepRecords,
     MatrixName,
     Root,
+    refuse_faulty_suite,
     workspace_of,
 )
 from compat.cli.output import about, envelope, note, prose, say
 from compat.cli.progress import Progress, RunHistory
 from compat.cli.run_reports import JUnitFile, RunReports, SummaryFile
+from compat.cli.this_machine import Interruption, ThisMachine
 from compat.cli.verdicts import RunWords, print_failures, print_verdicts, verdict_row
 from compat.declare.suite_table import Tier
-from compat.errors import DeclarationError, NothingToDo, UsageError
+from compat.errors import NothingToDo, UsageError
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.choices import CellsToRun, CellToRun, outside
-from compat.lock.locker import Locker
-from compat.lock.lockfile import Lock
 from compat.plan.cell import parse_cell
 from compat.results.durations import by_step
 from compat.results.record import Record, StepSeconds
 from compat.run.evidence import Isolation
-from compat.run.job import Bench, Job
 from compat.site.wording import count
 from compat.workspace import Workspace
 
@@ -73,6 +59,14 @@ TierName = Annotated[
 AllowEmpty = Annotated[
     bool, typer.Option("--allow-empty", help="End with 0 when there is nothing to run.")
 ]
+SubjectFrom = Annotated[
+    str,
+    typer.Option(
+        "--subject-from",
+        metavar="SOURCE",
+        help="Run a checkout in place of the releases: a folder, a wheel, or git+https://...",
+    ),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be run.")]
 
 
@@ -84,6 +78,8 @@ def run_command(
     jobs: Jobs = 1,
     attempts: Attempts = 1,
     tier: TierName = "full",
+    subject_from: SubjectFrom = "",
+    keep_records: KeepRecords = False,
     isolation: IsolationLevel = "",
     keep: Keep = False,
     dry_run: DryRun = False,
@@ -109,33 +105,38 @@ def run_command(
     not be run, 130 or 143 when it was interrupted.
 
     Examples: compat run tff --quick; compat run tff --due --dry-run; compat run tff
-    'py3.9-*-tff0.33.0+relaxed' --junit junit.xml
+    'py3.9-*-tff0.33.0+relaxed' --junit junit.xml; compat run tff --quick --subject-from .
     """
     reports = RunReports(junit=junit, summary=summary)
-    if dry_run and reports.is_asked:
-        raise UsageError.of("--dry-run runs nothing, so there is nothing for --junit and --summary")
-    if sum((bool(words), due, quick)) > 1:
-        raise UsageError.of("name cells, or --due, or --quick: one of the three")
+    _refuse_together((bool(words), due, quick), dry_run and reports.is_asked)
+    alone = due or dry_run or keep or allow_empty or reports.is_asked
+    asked = _asked_checkout(subject_from, keep_records, isolation, alone)
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
-    if trouble := workspace.suite_faults():
-        raise DeclarationError(*trouble)
+    refuse_faulty_suite(workspace)
+    workers = workers_that_fit(jobs, workspace.matrix.suite)
+    options = RunOptions(workers=workers, tier=tier, attempts=attempts, keep=keep)
+    if asked is not None:
+        from compat.cli.checkout import run_checkout
+
+        raise typer.Exit(run_checkout(workspace, asked, (words or (), quick), options, as_json))
     choices = pipeline.chosen(workspace, words or (), quick, tier, _has_python)
     _print_remarks(choices)
     if not choices.cells:
         _end_empty(workspace, None if dry_run else reports, allow_empty)
     if dry_run:
-        _print_dry_run(workspace, choices.cells, jobs, tier, as_json)
+        _print_dry_run(workspace, choices.cells, options, as_json)
     elif choices.cells:
-        options = RunOptions(
-            workers=workers_that_fit(jobs, workspace.matrix.suite),
-            tier=tier,
-            attempts=attempts,
-            keep=keep,
-        )
-        code = _run(workspace, choices.cells, options, level_of(isolation), as_json, reports)
-        raise typer.Exit(code)
+        level = level_of(isolation)
+        raise typer.Exit(_run(workspace, choices.cells, options, level, as_json, reports))
     elif as_json:
         envelope({"cells": []})
+
+
+def _refuse_together(choices: tuple[bool, ...], reports_nothing: bool) -> None:
+    if reports_nothing:
+        raise UsageError.of("--dry-run runs nothing, so there is nothing for --junit and --summary")
+    if sum(choices) > 1:
+        raise UsageError.of("name cells, or --due, or --quick: one of the three")
 
 
 def _has_python(series: Version) -> bool:
@@ -152,68 +153,18 @@ def _end_empty(workspace: Workspace, reports: RunReports | None, allow_empty: bo
         raise NothingToDo.of(f"there is no cell of {name} to run", hint=hint)
 
 
-class ThisMachine:
-    """This machine at one isolation level, as a batch needs it."""
-
-    def __init__(self, workspace: Workspace, level: Isolation) -> None:
-        """Take the matrix whose cells run, and how far they are isolated."""
-        self._workspace = workspace
-        self._level = level
-        self.host = host_class()
-        self.run_url = run_url()
-
-    def clock(self) -> datetime.datetime:
-        """Return the moment, in UTC."""
-        return now()
-
-    def cells(self) -> Path:
-        """Return the folder in which cells are made."""
-        return sandbox_folder() / "cells"
-
-    def bench(self, job: Job, worker: str, keep: bool) -> Bench:
-        """Return what a worker runs the job with."""
-        return bench_of(job, worker, self._workspace.index, self._level, keep)
-
-    def missing_interpreter(self, lock: Lock) -> Version | None:
-        """Return the series that the lock needs and this machine lacks; None when it is there."""
-        return missing_interpreter(lock)
-
-    def locker(self) -> Locker:
-        """Return what resolves requirements; what it builds, it builds at the isolation level."""
-        return locker_of(self._workspace, "uv", self._level)
-
-    def redacted(self, text: str) -> str:
-        """Return the text as it may be published from this machine."""
-        return without_places(text)
-
-
-class Interruption:
-    """The order to stop, and the signal that gave it; 0 while there is none."""
-
-    def __init__(self) -> None:
-        """Take SIGINT and SIGTERM as the order."""
-        self.cancel = threading.Event()
-        self.signal = 0
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._stop)
-
-    def _stop(self, number: int, _: object) -> None:
-        """Order the end; the second time end at once: the keepers kill their cells, the next run
-        sweeps the folders.
-
-        Writes past Python's own streams, as the signal may have come while they were being written
-        to.
-        """
-        if self.signal:
-            # The progress on a terminal hides the cursor.
-            os.write(2, b"\x1b[?25h\n" if sys.stderr.isatty() else b"")
-            os._exit(128 + number)
-        self.signal = number
-        self.cancel.set()
-        os.write(
-            2,
-            b"compat: stopping the cells that run; the same signal again ends compat at once\n",
-        )
+def _asked_checkout(
+    source: str, keep_records: bool, isolation: str, alone: bool
+) -> tuple[str, Isolation, bool] | None:
+    """The checkout that is to be run, its isolation level, and whether its records are kept; None
+    for releases. `alone` says that an option was given which only they have.
+    """
+    if keep_records and not source:
+        raise UsageError.of("--keep-records goes with --subject-from; other records are kept")
+    if source and alone:
+        without = "--due, --dry-run, --keep, --allow-empty, --junit and --summary"
+        raise UsageError.of(f"--subject-from goes without {without}")
+    return (source, level_of(isolation), keep_records) if source else None
 
 
 def _run(
@@ -374,10 +325,9 @@ def _seconds(workspace: Workspace, cells: Sequence[str], options: RunOptions) ->
 
 
 def _print_dry_run(
-    workspace: Workspace, chosen: Sequence[CellToRun], jobs: int, tier: Tier, as_json: bool
+    workspace: Workspace, chosen: Sequence[CellToRun], options: RunOptions, as_json: bool
 ) -> None:
-    workers = workers_that_fit(jobs, workspace.matrix.suite)
-    options = RunOptions(workers=workers, tier=tier)
+    workers = options.workers
     cells = [choice.cell for choice in chosen]
     megabytes = min(workers, len(cells)) * workspace.matrix.suite.disk_mb
     if as_json:

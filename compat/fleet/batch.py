@@ -81,7 +81,8 @@ class RunOptions(Value, frozen=True, kw_only=True):
     and whether the cell's folder is kept.
 
     `is_search` says that the runs serve a search: one that was cancelled is then no record.
-    Files of the subject that are `postponed` run with their annotations postponed.
+    Files of the subject that are `postponed` run with their annotations postponed. Of `wheels`, the
+    (sha256, path) of a checkout's, a cell takes the one that its lock pins.
     """
 
     workers: int = 1
@@ -90,16 +91,18 @@ class RunOptions(Value, frozen=True, kw_only=True):
     keep: bool = False
     is_search: bool = False
     postponed: tuple[str, ...] = ()
+    wheels: tuple[tuple[str, str], ...] = ()
 
 
 class BatchSteps(Value, frozen=True, kw_only=True):
-    """The steps of the journey that a batch takes with each cell: lock it, record what it came to,
-    or record that it could not be locked.
+    """The steps of the journey that a batch takes with each cell: lock it and keep the lock, record
+    what it came to, or record that it could not be locked.
 
     `locking` asks the index, so it is called only when a cell has no lock.
     """
 
     locking: Callable[[], Callable[[str], LockResult]]
+    keep_lock: Callable[[str, Lock], None]
     record: Callable[[Job, Sequence[JudgedRun]], Record]
     record_refusal: Callable[[str, Refusal], Record]
 
@@ -196,7 +199,10 @@ class Batch:
             missing = self._machine.missing_interpreter(lock)
             if missing is None:
                 job = job_of(self._workspace, cell, lock, self._options.tier)
-                yield msgspec.structs.replace(job, postponed=self._options.postponed)
+                options = self._options
+                yield msgspec.structs.replace(
+                    job, postponed=options.postponed, wheels=options.wheels
+                )
             else:
                 self._unlocked += 1
                 remedy = f"`uv python install {missing}` gets one"
@@ -237,7 +243,7 @@ class Batch:
             return None
         match answer:
             case Lock() as lock:
-                self._workspace.keep_lock(cell, lock)
+                self._steps.keep_lock(cell, lock)
                 return lock
             case Infeasible(obstacle=obstacle):
                 # Nothing ran, so there is nothing to record: the plan says it each time.

@@ -204,7 +204,7 @@ class LockLaboratory:
         def never(*_: object) -> NoReturn:
             raise AssertionError("what has a lock is not locked")
 
-        steps = BatchSteps(locking=never, record=record, record_refusal=never)
+        steps = BatchSteps(locking=never, keep_lock=never, record=record, record_refusal=never)
         return self._steps.run_batch(steps, {_name(lock): lock})
 
     def _ran(self, run: Callable[[], BatchResult], what: str) -> BatchResult:

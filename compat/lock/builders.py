@@ -41,5 +41,17 @@ def own_error(text: str) -> str:
     none.
     """
     begin = _STEP.search(text)
-    errors = [] if begin is None else [match["error"] for match in _OWN.finditer(text, begin.end())]
+    return "" if begin is None else _last_error(text[begin.end() :])
+
+
+def error_before_failure(text: str) -> str:
+    """Return the last error that the builder told before its caller said that the build failed, as
+    `uv build` prints them; empty when it told none.
+    """
+    end = _STEP.search(text)
+    return _last_error(text if end is None else text[: end.start()].rpartition("\n")[0])
+
+
+def _last_error(text: str) -> str:
+    errors = [match["error"] for match in _OWN.finditer(text)]
     return textwrap.shorten(errors[-1], 300, placeholder=" ...") if errors else ""

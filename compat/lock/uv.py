@@ -23,7 +23,8 @@ from compat.lock.tool import run_resolver
 # Generous: locks take seconds, but an index without metadata files makes uv read every wheel by
 # ranges.
 _SECONDS = 900
-_NETWORK = (
+# What uv says where the index, not the question, is at fault.
+NETWORK_SIGNS = (
     "Failed to fetch",
     "error sending request",
     "dns error",
@@ -55,9 +56,12 @@ class UvLocker:
         environ: Mapping[str, str],
         find_python: FindPython,
         builds: NamedBuilds | None = None,
+        shown: Sequence[SourceRelease] = (),
     ) -> None:
         """Take the index, the caller's environment (only what uv needs of it), the interpreters,
         and named builds.
+
+        `shown` are releases that no index has, with what they require: see `checkout_lock.py`.
         """
         self._settings = settings
         self._environ = {key: environ[key] for key in _KEPT if key in environ}
@@ -65,6 +69,7 @@ class UvLocker:
             self._environ["SSL_CERT_FILE"] = settings.cert
         self._find_python = find_python
         self._builds = builds
+        self._shown = tuple(shown)
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
         """Return the pins that uv resolves, or its refusal.
@@ -80,7 +85,7 @@ class UvLocker:
         )
         unbuilt = set(shelf)
         while True:
-            pins = self._resolved(inputs, list(shelf.values()))
+            pins = self._resolved(inputs, [*self._shown, *shelf.values()])
             if isinstance(pins, Refusal):
                 return pins
             waiting = [pin for pin in _taken(pins, shelf) if pin in unbuilt]
@@ -171,11 +176,11 @@ def refused(subject: str, stderr: str) -> Refusal:
     tell of trouble.
     """
     errors = _errors(stderr)
-    refusal = None if any(sign in errors for sign in _NETWORK) else refusal_of_uv(stderr)
+    refusal = None if any(sign in errors for sign in NETWORK_SIGNS) else refusal_of_uv(stderr)
     if refusal is not None:
         return refusal
     words = cut_reason(tool_message(errors))
-    if any(sign in stderr for sign in _NETWORK):
+    if any(sign in stderr for sign in NETWORK_SIGNS):
         hint = "check the network and the index, then again"
         raise IndexUnreachable.of(f"uv could not lock {subject}: {words}", hint=hint)
     raise ToolFailed.of(f"uv could not lock {subject}: {words}")

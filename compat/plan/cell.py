@@ -17,17 +17,19 @@ RECIPES: tuple[Recipe, ...] = get_args(Recipe)
 class Coordinate(Value, frozen=True, kw_only=True, dict=True):
     """A place on an axis: an exact version, or a series.
 
-    `2.14` stands for `==2.14.*` where the axis keeps series.
+    `2.14` stands for `==2.14.*` where the axis keeps series. With `is_local` it is the wheel of a
+    checkout: no index has it.
     """
 
     axis: str
     short: str
     version: Version
+    is_local: bool = False
 
     @cached_property
     def text(self) -> str:
-        """The coordinate as it stands in a cell id, for example `tf2.14`."""
-        return f"{self.short}{self.version}"
+        """The coordinate as it stands in a cell id, for example `tf2.14`, or `tff-local`."""
+        return f"{self.short}-local" if self.is_local else f"{self.short}{self.version}"
 
 
 class Cell(Value, frozen=True, kw_only=True, dict=True):

@@ -40,9 +40,9 @@ Known = datetime.datetime | Fault | None
 class RecordFiles:
     """The records of one matrix, below its folder: `records/<cell-id>/<started>-<digest>.json`."""
 
-    def __init__(self, folder: Path) -> None:
-        """Take the matrix's folder, `matrices/<name>`."""
-        self.matrix = folder.name
+    def __init__(self, folder: Path, matrix: str = "") -> None:
+        """Take the matrix's folder, `matrices/<name>`; the matrix, where the folder is another."""
+        self.matrix = matrix or folder.name
         self.folder = folder / "records"
 
     def records(self, cell: str) -> tuple[Record, ...]:

@@ -32,15 +32,15 @@ class Installation:
         its own.
         """
         uv, inputs = find_uv_bin(), self.job.lock.inputs
+        local_wheels = self._local_wheels()
         forced = inputs.injected_pin if inputs.install_as_python is not None else None
         sources = self._source_pins()
         self.steps.enter("install")
         wheels = self._build_wheels(sources)
         if len(wheels) < len(sources):
             return False
-        self._write_pins(
-            "pins.txt", [pin for pin in self.job.lock.pins if pin != forced and pin not in sources]
-        )
+        apart = [forced, *sources, *local_wheels]
+        self._write_pins("pins.txt", [pin for pin in self.job.lock.pins if pin not in apart])
         make = [
             *(uv, "venv", "--no-config", "--quiet", "--no-python-downloads"),
             *(f"--python={self.bench.python}", "venv"),
@@ -52,16 +52,18 @@ class Installation:
         ]
         hashed = [*install, "--require-hashes", *self._index_options()]
         commands = [[*hashed, "-r", "pins.txt"]]
-        if forced is not None:
+        if forced is not None and forced not in local_wheels:
             self._write_pins("given.txt", [forced])
             commands.append(
                 [*hashed, f"--python-version={inputs.install_as_python}", "-r", "given.txt"]
             )
-        built = [*install, "--no-index", "--offline", *map(str, wheels)] if wheels else []
+        local = [*install, "--no-index", "--offline"]
+        built = [[*local, *map(str, wheels)]] if wheels else []
+        built += [[*local, *self._write_local(local_wheels)]] if local_wheels else []
         return self._install_checked(make, commands, built)
 
     def _install_checked(
-        self, make: list[str], commands: list[list[str]], built: list[str]
+        self, make: list[str], commands: list[list[str]], built: list[list[str]]
     ) -> bool:
         """Install, and hold each file against its RECORD; what differs is downloaded and installed
         once more.
@@ -91,7 +93,9 @@ class Installation:
             remember(known, self.misrecorded)
         return True
 
-    def _install_once(self, make: list[str], commands: list[list[str]], built: list[str]) -> bool:
+    def _install_once(
+        self, make: list[str], commands: list[list[str]], built: list[list[str]]
+    ) -> bool:
         """Make the environment and install into it.
 
         What a build made never enters the cache that cells share.
@@ -110,8 +114,11 @@ class Installation:
             with self.environment.startup_put_aside():
                 if not self.steps.run("install", command, variables, network=True):
                     return False
-        with self.environment.startup_put_aside():
-            return not built or self.steps.run("install", built, own, network=False)
+        for command in built:
+            with self.environment.startup_put_aside():
+                if not self.steps.run("install", command, own, network=False):
+                    return False
+        return True
 
     def _link_mode(self) -> list[str]:
         """Where code of the cell can write to the environment, its files are copies of the cache's,
@@ -146,6 +153,30 @@ class Installation:
             lambda ended: self.steps.note("install", ended, log),
             self.steps.cancel,
         )
+
+    def _local_wheels(self) -> dict[Pin, Path]:
+        """The pins that come from wheels of this machine."""
+        paths = dict(self.job.wheels)
+        return {
+            pin: Path(paths[digest])
+            for pin in self.job.lock.pins
+            for digest in pin.hashes
+            if digest in paths
+        }
+
+    def _write_local(self, local_wheels: dict[Pin, Path]) -> list[str]:
+        """Write what asks for wheels of this machine, and return the options that install them; a
+        file that is not of the locked hash is refused.
+        """
+        lines = [
+            f"{pin.name} @ {path.as_uri()} --hash=sha256:{digest}\n"
+            for pin, path in local_wheels.items()
+            for digest in pin.hashes
+        ]
+        (self.cell / "local.txt").write_text("".join(lines), encoding="utf-8")
+        python = self.job.lock.inputs.install_as_python
+        as_python = [] if python is None else [f"--python-version={python}"]
+        return ["--require-hashes", *as_python, "-r", "local.txt"]
 
     def _index_options(self) -> list[str]:
         if self.job.links:

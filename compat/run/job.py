@@ -13,10 +13,11 @@ class Job(Value, frozen=True, kw_only=True):
 
     Without a suite folder the run ends after the import. With `links`, a folder of wheels, no index
     is asked. Of `builds`, each `name==version`, the source distribution is built where the lock
-    says so; all else comes as wheels. Of tier `smoke`, only the suite's core capabilities run. Of
-    the subject's files, those of `postponed`, paths below site-packages, are changed before
-    anything is imported, see `run/postpone.py`: what comes of that says nothing about the release
-    as it is.
+    says so; all else comes as wheels. A pin comes from this machine where `wheels`, the (sha256,
+    path) of a checkout's, has a file for one of its hashes. Of tier `smoke`, only the suite's core
+    capabilities run. Of the subject's files, those of `postponed`, paths below site-packages, are
+    changed before anything is imported, see `run/postpone.py`: what comes of that says nothing
+    about the release as it is.
     """
 
     matrix: str
@@ -28,6 +29,7 @@ class Job(Value, frozen=True, kw_only=True):
     suite_folder: str
     links: str = ""
     builds: tuple[str, ...] = ()
+    wheels: tuple[tuple[str, str], ...] = ()
     tier: Tier = "full"
     postponed: tuple[str, ...] = ()
 

@@ -27,7 +27,7 @@ import json, sys, threading
 from compat import pipeline
 from compat.cli.options import workspace_of
 from compat.cli.progress import Progress
-from compat.cli.run import ThisMachine
+from compat.cli.this_machine import ThisMachine
 from compat.errors import RecordError
 from compat.results.judged import judged
 from compat.run.evidence import decode_evidence

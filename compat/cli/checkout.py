@@ -1,0 +1,155 @@
+"""A checkout on the command line: its wheel is built, its cells run, and their verdicts printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from compat.cli.lockers import workshop_of
+from compat.cli.machine import environ, interpreter, now, sandbox_folder
+from compat.cli.output import envelope, note, say
+from compat.cli.progress import Progress
+from compat.cli.this_machine import Interruption, ThisMachine
+from compat.cli.verdicts import print_failures
+from compat.errors import UsageError
+from compat.fleet.batch import BatchResult, RunOptions
+from compat.fleet.checkout_run import CheckoutCells, refuse_no_cells
+from compat.fleet.choices import outside
+from compat.plan.cell import Cell
+from compat.results.state_words import STATE_WORDS
+from compat.results.verdict import Verdict
+from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
+from compat.run.evidence import Isolation
+from compat.run.scratch import Scratch, remove_dead_folders
+from compat.site.wording import count
+from compat.workspace import Workspace
+
+# What a user asks of a checkout: its source, the isolation level, whether its records are kept.
+AskedCheckout = tuple[str, Isolation, bool]
+
+
+@contextmanager
+def cells_of_checkout(workspace: Workspace, asked: AskedCheckout) -> Iterator[CheckoutCells]:
+    """Build the wheel of a checkout and yield its cells; the wheel goes when the context ends."""
+    source, level, keep = asked
+    axis = workspace.matrix.interpreters
+    pythons = [patch for patch in sorted(axis.patches, reverse=True) if interpreter(patch)]
+    if not pythons:
+        hint = f"`uv python install {axis.releases[-1]}` gets one"
+        raise UsageError.of("this machine has no Python of the matrix to build with", hint=hint)
+    order = CheckoutOrder(
+        source=source,
+        package=workspace.matrix.subject_axis.package,
+        pythons=tuple(pythons),
+        platform=workspace.matrix.platform,
+    )
+    folder = sandbox_folder() / "checkouts"
+    remove_dead_folders(folder)
+    scratch = Scratch(folder)
+    try:
+        checkout = built_checkout(
+            order,
+            scratch.folder / "build",
+            lambda python: workshop_of(workspace, python, level),
+            environ(),
+        )
+        yield CheckoutCells(workspace, checkout, now(), keep)
+    finally:
+        scratch.close()
+
+
+def run_checkout(
+    workspace: Workspace,
+    asked: AskedCheckout,
+    meant: tuple[Sequence[str], bool],
+    options: RunOptions,
+    as_json: bool,
+) -> int:
+    """Run the cells of a checkout that are `meant`, words or the quick ones; print what they came
+    to, and return the exit code of `compat run`.
+    """
+    words, quick = meant
+    with cells_of_checkout(workspace, asked) as cells:
+        choice = cells.chosen(words, quick)
+        refuse_no_cells(choice)
+        note(f"{_subject(cells)}: {count(len(choice.cells), 'cell')} to run; isolation {asked[1]}")
+        if choice.infeasible:
+            note(outside(choice.infeasible))
+        interruption = Interruption()
+        pairs = dict.fromkeys((cell.id for cell in choice.cells), "")
+        result = run_pairs(cells, pairs, (options, asked[1]), interruption)
+    verdicts = {cell.id: cells.verdict(cell) for cell in choice.cells}
+    if as_json:
+        rows = [_row(verdict, result.outcomes.get(name)) for name, verdict in verdicts.items()]
+        envelope({"checkout": checkout_row(cells.checkout), "cells": rows})
+    else:
+        _print(choice.cells, verdicts, result)
+    print_unanswered(result)
+    if interruption.signal:
+        return 128 + interruption.signal
+    return _exit_code(verdicts.values(), result)
+
+
+def run_pairs(
+    cells: CheckoutCells,
+    pairs: Mapping[str, str],
+    how: tuple[RunOptions, Isolation],
+    interruption: Interruption,
+) -> BatchResult:
+    """Run cells of a checkout, each beside a release's cell, and show the progress."""
+    options, level = how
+    machine = ThisMachine(cells.workspace, level, (cells.shown,))
+    with Progress(dict.fromkeys(pairs), options.workers) as progress:
+        return cells.run(pairs, machine, options, interruption.cancel, progress)
+
+
+def checkout_row(checkout: BuiltCheckout) -> dict[str, Any]:
+    """Return what was built as machines read it."""
+    return {
+        "source": checkout.source,
+        "version": checkout.version,
+        "commit": checkout.commit,
+        "changed": checkout.is_changed,
+        "name": checkout.name,
+        "wheels": {wheel.path.rpartition("/")[2]: wheel.sha256 for wheel in checkout.wheels},
+    }
+
+
+def print_unanswered(result: BatchResult) -> None:
+    """Say last what has no answer, and why."""
+    for worker, why in result.lost_workers.items():
+        note(f"compat: worker {worker} stopped and took no more cells: {why}")
+    lost = len(result.unanswered) + result.unrun + result.unlocked
+    if lost:
+        note(f"compat: {count(lost, 'cell has', 'cells have')} no answer; run it again")
+
+
+def _subject(cells: CheckoutCells) -> str:
+    return f"{cells.workspace.matrix.subject_axis.package} {cells.checkout.words}"
+
+
+def _row(verdict: Verdict, outcome: str | None) -> dict[str, Any]:
+    return {
+        "id": verdict.cell,
+        "verdict": verdict.kind,
+        "outcome": outcome,
+        "capabilities": {capability.id: capability.status for capability in verdict.capabilities},
+        "reasons": verdict.reasons,
+    }
+
+
+def _print(cells: Sequence[Cell], verdicts: Mapping[str, Verdict], result: BatchResult) -> None:
+    width = max(len(cell.id) for cell in cells)
+    for cell in cells:
+        verdict = verdicts[cell.id]
+        say(f"{cell.id:<{width}}  {STATE_WORDS[verdict.kind]}  {verdict.score.words}".rstrip())
+    print_failures(result.outcomes)
+
+
+def _exit_code(verdicts: Iterable[Verdict], result: BatchResult) -> int:
+    if result.suite_faults:
+        return 2
+    if result.is_incomplete:
+        return 3
+    return 0 if all(verdict.kind == "works" for verdict in verdicts) else 1

@@ -1,0 +1,94 @@
+"""Compares a checkout with a release, place by place: the release's cells that have no result are
+run first, and what breaks in one place alone is run once more before it is called broken.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from packaging.version import Version
+
+from compat.fleet.batch import BatchResult
+from compat.fleet.checkout_run import CheckoutCells, CheckoutChoice
+from compat.plan.plan import Infeasible, fate_of
+from compat.results.checkout_diff import CellDifference
+from compat.value import Value
+
+RunReleased = Callable[[Sequence[str]], BatchResult]
+RunPairs = Callable[[Mapping[str, str]], BatchResult]
+
+
+class Comparison(Value, frozen=True, kw_only=True):
+    """What became of each place, the batches that were run, and how many cells had a result kept
+    from before.
+    """
+
+    differences: tuple[CellDifference, ...]
+    batches: tuple[BatchResult, ...]
+    kept: int
+
+    @property
+    def breaking(self) -> tuple[CellDifference, ...]:
+        """The places that the checkout breaks."""
+        return tuple(known for known in self.differences if known.difference == "breaks")
+
+    @property
+    def has_suite_fault(self) -> bool:
+        """Whether the suite or its declaration was at fault somewhere."""
+        return any(batch.suite_faults for batch in self.batches)
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether a place has no answer."""
+        return any(known.difference == "unknown" for known in self.differences)
+
+
+def compared(
+    cells: CheckoutCells,
+    choice: CheckoutChoice,
+    release: Version,
+    run_released: RunReleased,
+    run_pairs: RunPairs,
+) -> Comparison:
+    """Return what became of the places that are meant.
+
+    A place that the checkout cannot be installed in counts where the release can.
+    """
+    places = [(cell, cells.counterpart(cell, release)) for cell in choice.cells]
+    for fate in choice.infeasible:
+        beside = cells.counterpart(fate.cell, release)
+        if not isinstance(fate_of(cells.released, beside), Infeasible):
+            places.append((fate.cell, beside))
+    due = [beside.id for _, beside in places if cells.is_due(beside)]
+    batches = [run_released(due)] if due else []
+    cells.workspace.refresh()
+    feasible = {cell.id for cell in choice.cells}
+    pairs = {cell.id: beside.id for cell, beside in places if cell.id in feasible}
+    batches.append(run_pairs(pairs))
+    alone = _alone([cells.difference(cell, beside) for cell, beside in places])
+    again = {name: pairs[name] for name in pairs if name in alone and name in cells.locks}
+    batches += [run_pairs(again)] if again else []
+    return Comparison(
+        differences=tuple(cells.difference(cell, beside) for cell, beside in places),
+        batches=tuple(batches),
+        kept=len(places) - len(due),
+    )
+
+
+def _alone(differences: Sequence[CellDifference]) -> set[str]:
+    """The cells of which one run more can tell a failure from chance: those without an answer, and
+    those that break as no other does.
+    """
+    counts = Counter(sign for known in differences for sign in _signs(known))
+    return {
+        known.cell
+        for known in differences
+        if known.after == "unknown" or any(counts[sign] == 1 for sign in _signs(known))
+    }
+
+
+def _signs(known: CellDifference) -> set[str]:
+    """What a place broke by: its capabilities, else what the cell came to."""
+    if known.difference != "breaks":
+        return set()
+    worse = {change.id for change in known.capabilities if change.is_worse}
+    return worse or {known.outcome_after}

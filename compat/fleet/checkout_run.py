@@ -1,0 +1,322 @@
+"""The cells of a checkout in a matrix: which are meant, how they are locked, and their runs."""
+
+import datetime
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+
+import msgspec
+from packaging.version import InvalidVersion, Version
+
+from compat.declare.matrix import Matrix
+from compat.errors import NothingToDo, UsageError
+from compat.files import write
+from compat.fleet.batch import (
+    Batch,
+    BatchReporter,
+    BatchResult,
+    BatchSteps,
+    LockResult,
+    Machine,
+    RunOptions,
+)
+from compat.fleet.choices import MOST_UNASKED, outside
+from compat.index.release import Artifact, Release
+from compat.lock.checkout_lock import (
+    CheckoutLocker,
+    exchanged_subject,
+    moved_besides,
+    shown_release,
+)
+from compat.lock.lock_text import encode_lock
+from compat.lock.lockfile import Lock, Pin, Refusal
+from compat.lock.recipe import locked_cell
+from compat.lock.sources import SourceRelease
+from compat.plan.cell import Cell, Recipe, parse_cell
+from compat.plan.checkout_cells import checkout_cells, facts_of_checkout, released_cell
+from compat.plan.plan import Infeasible, fate_of
+from compat.plan.platform import accepted_tags
+from compat.plan.product import axis_coordinates
+from compat.results.checkout_diff import CellDifference, cell_difference
+from compat.results.judged import JudgedRun, RefusedCell, record_of, record_of_refusal
+from compat.results.record import Record
+from compat.results.record_files import RecordFiles
+from compat.results.verdict import Verdict, verdict
+from compat.run.checkout import BuiltCheckout, CheckoutWheel
+from compat.run.job import Job
+from compat.run.outcome import Failed
+from compat.value import Value
+from compat.workspace import Workspace
+
+NEWEST = "newest"
+FOLDER = "checkouts"
+
+
+class CheckoutChoice(Value, frozen=True, kw_only=True):
+    """The cells of a checkout that are meant: those that can run, and those that cannot."""
+
+    cells: tuple[Cell, ...]
+    infeasible: tuple[Infeasible, ...]
+
+
+class CheckoutCells:
+    """The cells of a matrix with a checkout in the place of the subject's releases, and what their
+    runs came to.
+    """
+
+    def __init__(
+        self, workspace: Workspace, checkout: BuiltCheckout, moment: datetime.datetime, keep: bool
+    ) -> None:
+        """Take the checkout, and the moment at which it counts as released; with `keep`, locks and
+        records are kept in the matrix's folder `checkouts/`, under the checkout's name.
+        """
+        catalogue = workspace.kept_or_asked
+        self.workspace = workspace
+        self.checkout = checkout
+        self.released = workspace.facts_of(catalogue)
+        self.facts = facts_of_checkout(workspace.matrix, catalogue, _release(checkout, moment))
+        self.records: dict[str, list[Record]] = {}
+        self.locks: dict[str, Lock] = {}
+        self._keep = keep
+        self._folder = workspace.folder / FOLDER / checkout.name
+        self._store = RecordFiles(self._folder, workspace.name)
+
+    @property
+    def shown(self) -> SourceRelease:
+        """The checkout as a resolver is to be shown it."""
+        wheel = self.checkout.wheels[0]
+        return shown_release(self._pin(wheel), wheel.published)
+
+    def chosen(self, words: Sequence[str], quick: bool) -> CheckoutChoice:
+        """Return the cells that words name, the places of the quick cells, or all that a plain
+        install of the checkout could give.
+
+        Raises UsageError for words that name no cell, NothingToDo where there is none to run, or
+        more than anybody asked for.
+        """
+        every = {cell.id: cell for cell in checkout_cells(self.facts)}
+        if quick:
+            meant = [every[name] for name in self._quick() if name in every]
+        elif words:
+            meant = [cell for cell in every.values() if _is_named(cell.id, words)]
+        else:
+            meant = [cell for cell in every.values() if cell.recipe == "fresh"]
+        if words and not meant:
+            form = next(iter(every), "")
+            hint = f"ids have the form {form}" if form else ""
+            raise UsageError.of(f"no cell of the checkout is {words[0]!r}", hint=hint)
+        fates = [fate_of(self.facts, cell) for cell in meant]
+        infeasible = tuple(fate for fate in fates if isinstance(fate, Infeasible))
+        ruled_out = {fate.cell.id for fate in infeasible}
+        cells = tuple(cell for cell in meant if cell.id not in ruled_out)
+        if not words and not quick and len(cells) > MOST_UNASKED:
+            self._refuse_many(cells)
+        return CheckoutChoice(cells=cells, infeasible=infeasible)
+
+    def _quick(self) -> list[str]:
+        """The ids of the checkout at the places of the matrix's quick cells."""
+        matrix, subject = self.workspace.matrix, self.workspace.matrix.subject
+        if not matrix.quick:
+            hint = f"'GLOB' names cells, such as '*-{matrix.subject_axis.short}-local'"
+            raise NothingToDo.of(f"matrix {matrix.name!r} names no quick cells", hint=hint)
+        names: dict[str, None] = {}
+        for text in matrix.quick:
+            cell = parse_cell(text, matrix)
+            place = tuple(
+                msgspec.structs.replace(coordinate, is_local=coordinate.axis == subject)
+                for coordinate in cell.coordinates
+            )
+            recipe: Recipe = "relaxed" if cell.recipe == "relaxed" else "fresh"
+            names[msgspec.structs.replace(cell, coordinates=place, recipe=recipe).id] = None
+        return list(names)
+
+    def _refuse_many(self, cells: Sequence[Cell]) -> None:
+        ways = [f"'{_newest_places(cells, self.workspace.matrix)}' names the newest"]
+        if self.workspace.matrix.quick:
+            ways.insert(0, "--quick takes the places of the smoke cells")
+        raise NothingToDo.of(
+            f"{len(cells):,} cells of the checkout are feasible, and at most {MOST_UNASKED} are"
+            " run unasked",
+            hint="; ".join(ways),
+        )
+
+    def against(self, text: str) -> Version:
+        """Return the coordinate of the release to compare with: of that version, or the newest that
+        is neither yanked nor a pre-release. Raises UsageError where there is none.
+        """
+        matrix = self.workspace.matrix
+        axis, catalogue = matrix.subject_axis, self.released.catalogue
+        versions = [coordinate.version for coordinate in axis_coordinates(axis, catalogue)]
+        if text != NEWEST:
+            known = [version for version in versions if str(version) == _normal(text)]
+            if not known:
+                newest = ", ".join(map(str, versions[-5:])) or "none"
+                hint = f"'newest', or one that the matrix has, such as {newest}"
+                raise UsageError.of(f"{text!r} is no release of the matrix", hint=hint)
+            return known[0]
+        for version in reversed(versions):
+            members = catalogue.members(axis, version)
+            if any(not (r.yanked or r.version.is_prerelease) for r in members):
+                return version
+        raise UsageError.of(f"the index has no release of {axis.package} to compare with")
+
+    def counterpart(self, cell: Cell, against: Version) -> Cell:
+        """Return the cell of a release at the place of a checkout's cell."""
+        return released_cell(cell, self.workspace.matrix.subject, against)
+
+    def run(
+        self,
+        pairs: Mapping[str, str],
+        machine: Machine,
+        options: RunOptions,
+        cancel: threading.Event,
+        reporter: BatchReporter,
+    ) -> BatchResult:
+        """Run cells of the checkout; each is locked like the release's cell that stands beside it,
+        where that has a lock which fits. An empty id stands for none.
+        """
+        wheels = tuple((wheel.sha256, wheel.path) for wheel in self.checkout.wheels)
+        options = msgspec.structs.replace(options, wheels=wheels)
+        steps = BatchSteps(
+            locking=lambda: self._locking(pairs, machine),
+            keep_lock=self._keep_lock,
+            record=lambda job, attempts: self._record(job, attempts, machine),
+            record_refusal=lambda cell, refusal: self._refused(cell, refusal, machine),
+        )
+        batch = Batch(self.workspace, machine, steps, options, cancel, reporter)
+        known = {cell: self.locks[cell] for cell in pairs if cell in self.locks}
+        return batch.run(list(pairs), known)
+
+    def verdict(self, cell: Cell) -> Verdict:
+        """Return what the runs of a cell of the checkout add up to, without regard to others."""
+        lock = self.locks.get(cell.id)
+        return verdict(
+            cell.id,
+            self.records.get(cell.id, ()),
+            self.workspace.context,
+            lock_digest=None if lock is None else lock.digest,
+            obstacle=self.facts.obstacle(cell),
+        )
+
+    def released_verdict(self, cell: Cell) -> Verdict:
+        """Return what the runs of a release's cell add up to, without regard to others."""
+        return verdict(
+            cell.id,
+            self.workspace.runs.get(cell.id, ()),
+            self.workspace.context,
+            lock_digest=self.workspace.lock_digests.get(cell.id),
+            obstacle=self.released.obstacle(cell),
+        )
+
+    def is_due(self, cell: Cell) -> bool:
+        """Return whether a release's cell has no result of the whole suite that holds today."""
+        known = self.released_verdict(cell)
+        return known.kind != "infeasible" and (known.stale or known.evidence != "tested")
+
+    def difference(self, cell: Cell, beside: Cell) -> CellDifference:
+        """Return what the checkout makes of a place where a release's cell stands beside it."""
+        own, released = self.locks.get(cell.id), self.workspace.lock(beside.id)
+        subject = self.workspace.matrix.subject_axis.normalised_name
+        moved = () if own is None or released is None else moved_besides(released, own, subject)
+        obstacle = self.facts.obstacle(cell)
+        because = "" if obstacle is None else obstacle.because
+        return cell_difference(self.released_verdict(beside), self.verdict(cell), moved, because)
+
+    def _locking(self, pairs: Mapping[str, str], machine: Machine) -> Callable[[str], LockResult]:
+        locker, source = machine.locker(), self.workspace.source
+        every = {cell.id: cell for cell in checkout_cells(self.facts)}
+
+        def lock(name: str) -> LockResult:
+            cell = every[name]
+            fate = fate_of(self.facts, cell)
+            if isinstance(fate, Infeasible):
+                return fate
+            pin = self._pin(self._wheel(cell))
+            released = self.workspace.lock(pairs[name]) if pairs[name] else None
+            alike = (
+                None
+                if released is None
+                else exchanged_subject(released, self.released, self.facts, cell, pin)
+            )
+            if alike is not None:
+                return alike
+            return locked_cell(self.facts, cell, CheckoutLocker(locker, pin), source.package)
+
+        return lock
+
+    def _wheel(self, cell: Cell) -> CheckoutWheel:
+        matrix = self.workspace.matrix
+        tags = accepted_tags(cell.on(matrix.interpreters.name).version, matrix.platform)
+        fitting = (wheel for wheel in self.checkout.wheels if not tags.isdisjoint(wheel.tags))
+        return next(fitting, self.checkout.wheels[0])
+
+    def _pin(self, wheel: CheckoutWheel) -> Pin:
+        name = self.workspace.matrix.subject_axis.normalised_name
+        return Pin(name=name, version=wheel.version, hashes=(wheel.sha256,))
+
+    def _keep_lock(self, cell: str, lock: Lock) -> None:
+        self.locks[cell] = lock
+        if self._keep:
+            write(self._folder / "locks" / f"{cell}.txt", encode_lock(lock))
+
+    def _record(self, job: Job, attempts: Sequence[JudgedRun], machine: Machine) -> Record:
+        tool, url = job.lock.tool, machine.run_url
+        return self._added(record_of(attempts, tool=tool, run_url=url, redacted=machine.redacted))
+
+    def _refused(self, cell: str, refusal: Refusal, machine: Machine) -> Record:
+        failed = Failed(stage="lock", cause=refusal.cause, subject=refusal.subject)
+        because, moment = machine.redacted(refusal.because), machine.clock()
+        refused = RefusedCell(outcome=failed, because=because, at=moment)
+        name, present = self.workspace.name, self.workspace.context
+        return self._added(
+            record_of_refusal(cell, name, refused, present, machine.host, machine.run_url)
+        )
+
+    def _added(self, record: Record) -> Record:
+        self.records.setdefault(record.cell, []).append(record)
+        if self._keep:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._store.add(record)
+        return record
+
+
+def refuse_no_cells(choice: CheckoutChoice) -> None:
+    """Raise NothingToDo where no cell of the checkout can run."""
+    if not choice.cells:
+        why = outside(choice.infeasible) if choice.infeasible else "the matrix has no such places"
+        raise NothingToDo.of(f"no cell of the checkout is left to run; {why}")
+
+
+def _release(checkout: BuiltCheckout, moment: datetime.datetime) -> Release:
+    """The checkout as a release of this moment; no index takes a local version."""
+    artifacts = tuple(
+        Artifact(
+            filename=wheel.path.rpartition("/")[2],
+            url="",
+            tags=wheel.tags,
+            requires_python=wheel.published.requires_python,
+            uploaded=moment,
+            sha256=wheel.sha256,
+        )
+        for wheel in checkout.wheels
+    )
+    version = Version(checkout.version.public)
+    return Release(version=version, artifacts=artifacts, published=checkout.wheels[0].published)
+
+
+def _is_named(cell: str, words: Iterable[str]) -> bool:
+    return any(cell == word or fnmatchcase(cell, word) for word in words)
+
+
+def _newest_places(cells: Sequence[Cell], matrix: Matrix) -> str:
+    """A glob for the cells on the newest coordinate of the first axis."""
+    first = matrix.axes[0].name
+    newest = max((cell.on(first) for cell in cells), key=lambda place: place.version)
+    return f"{newest.text}-*" if first != matrix.subject else "*-" + cells[-1].coordinates[-1].text
+
+
+def _normal(text: str) -> str:
+    try:
+        return str(Version(text))
+    except InvalidVersion:
+        return ""

@@ -1,0 +1,172 @@
+"""A project's source as a build may have it: a copy of the files that git knows or would take, with
+the history that version tools ask about, and none of the repository's settings or hooks.
+"""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from compat.errors import ToolFailed, UsageError
+from compat.index.settings import without_credentials
+from compat.value import Value
+
+# A clone of a large repository takes minutes; one that hangs must not hold a job for hours.
+_GIT_SECONDS = 900
+_URL = re.compile(
+    r"git\+(?P<url>(?:https?|ssh|file)://[^@#\s]*(?:@[^@#/\s]*/[^@#\s]*)?)"
+    r"(?:@(?P<revision>[A-Za-z0-9_][^@#\s]*))?(?:#subdirectory=(?P<folder>[^#\s]+))?"
+)
+_PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")
+_LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "node_modules")
+_ARCHIVES = (".tar.gz", ".zip")
+
+
+class SourceCopy(Value, frozen=True, kw_only=True):
+    """The copy of a source: the folder or file to build, and what git says of it.
+
+    `commit` is empty outside of git; `is_changed` says that the files differ from it. `readable`
+    are folders that git needs beside the copy, as it borrows the history.
+    """
+
+    path: Path
+    commit: str = ""
+    is_changed: bool = False
+    readable: tuple[Path, ...] = ()
+
+
+def copied_source(source: str, place: Path, environ: Mapping[str, str]) -> SourceCopy:
+    """Copy a source into a folder that does not exist yet: a project's folder, a wheel, a source
+    distribution, or `git+https://HOST/REPOSITORY@REVISION#subdirectory=FOLDER`.
+
+    Raises UsageError for what is none of these, ToolFailed where git cannot fetch it.
+    """
+    if source.startswith("git+"):
+        return _cloned(source, place, environ)
+    path = Path(source)
+    if path.is_file() and path.name.endswith((".whl", *_ARCHIVES)):
+        place.mkdir(parents=True)
+        return SourceCopy(path=Path(shutil.copyfile(path, place / path.name)))
+    if not path.is_dir():
+        hint = "a project's folder, a wheel, a .tar.gz, or git+https://..."
+        raise UsageError.of("there is no such source to build", path=source, hint=hint)
+    _refuse_without_project(path, source)
+    return _in_git(path.resolve(), place, environ) or _plain(path, place)
+
+
+def _refuse_without_project(folder: Path, source: str) -> None:
+    if not any((folder / name).is_file() for name in _PROJECT):
+        raise UsageError.of(
+            "holds no project that can be built: neither pyproject.toml nor setup.py",
+            path=without_credentials(source),
+            hint="--subject-from FOLDER names the project's own folder",
+        )
+
+
+def _plain(folder: Path, place: Path) -> SourceCopy:
+    shutil.copytree(folder, place, symlinks=True, ignore=_LEFT_OUT)
+    return SourceCopy(path=place)
+
+
+def _in_git(folder: Path, place: Path, environ: Mapping[str, str]) -> SourceCopy | None:
+    """Copy what git knows of the repository around a folder; None where there is no such."""
+    top_text = _answer(folder, environ, "rev-parse", "--show-toplevel")
+    if not top_text or not _files(folder, environ):
+        return None
+    top = Path(top_text)
+    commit = _answer(folder, environ, "rev-parse", "--verify", "--quiet", "HEAD")
+    readable: tuple[Path, ...] = ()
+    if commit:
+        # A shared clone borrows the objects: it takes no time, and cannot write to them. What
+        # stands in the repository's settings (tokens, commands) stays there.
+        _git(top, environ, "clone", "--quiet", "--shared", "--no-checkout", "--", top, place)
+        # Version tools compare the files with the index.
+        _git(place, environ, "read-tree", "HEAD")
+        common = _answer(top, environ, "rev-parse", "--git-common-dir")
+        readable = ((top / common).resolve() / "objects",)
+    _copy_files(top, place, environ)
+    # What compat itself writes there is no change of the project.
+    own = ":(top,exclude)matrices"
+    is_changed = bool(_answer(folder, environ, "status", "--porcelain", "--", ".", own))
+    inside = folder.relative_to(top.resolve())
+    return SourceCopy(path=place / inside, commit=commit, is_changed=is_changed, readable=readable)
+
+
+def _files(folder: Path, environ: Mapping[str, str]) -> list[str]:
+    """The files below a folder that git tracks, and those that it would."""
+    listed = _answer(
+        folder, environ, "ls-files", "-z", "--cached", "--others", "--exclude-standard"
+    )
+    return sorted({name for name in listed.split("\0") if name})
+
+
+def _copy_files(top: Path, place: Path, environ: Mapping[str, str]) -> None:
+    for name in _files(top, environ):
+        source, target = top / name, place / name
+        if source.is_dir() and not source.is_symlink():
+            if _answer(source, environ, "rev-parse", "--show-prefix") == "":
+                _copy_files(source, target, environ)  # a submodule
+        elif source.is_symlink() or source.is_file():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _cloned(source: str, place: Path, environ: Mapping[str, str]) -> SourceCopy:
+    shown, match = without_credentials(source), _URL.fullmatch(source)
+    if match is None:
+        hint = "git+https://HOST/REPOSITORY@REVISION#subdirectory=FOLDER"
+        raise UsageError.of("is not an address that git can clone here", path=shown, hint=hint)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    _git(place.parent, environ, "clone", "--quiet", "--", match["url"], place)
+    if match["revision"]:
+        _git(place, environ, "checkout", "--quiet", "--detach", match["revision"])
+    folder = (place / (match["folder"] or ".")).resolve()
+    if not folder.is_relative_to(place.resolve()):
+        raise UsageError.of("its subdirectory lies outside of the repository", path=shown)
+    _refuse_without_project(folder, source)
+    return SourceCopy(path=folder, commit=_answer(place, environ, "rev-parse", "HEAD"))
+
+
+def _answer(folder: Path, environ: Mapping[str, str], *words: str) -> str:
+    """What git says, empty where it says no or is not there."""
+    try:
+        done = _run(folder, environ, *words)
+    except ToolFailed:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _git(folder: Path, environ: Mapping[str, str], *words: str | Path) -> None:
+    done = _run(folder, environ, *map(str, words))
+    if done.returncode:
+        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        why = re.sub(r"//[^/\s]*@", "//", lines[-1]) if lines else f"code {done.returncode}"
+        raise ToolFailed.of(f"git {words[0]} failed: {why}")
+
+
+def _run(
+    folder: Path, environ: Mapping[str, str], *words: str
+) -> "subprocess.CompletedProcess[str]":
+    # Where it would ask for a password there is nobody to answer.
+    own = {
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_ALLOW_PROTOCOL": "http:https:ssh:file",
+    }
+    try:
+        return subprocess.run(
+            ["git", *words],
+            cwd=folder,
+            env={**environ, **own},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="surrogateescape",
+            timeout=_GIT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ToolFailed.of(f"git {words[0]} did not end within {_GIT_SECONDS} seconds") from None
+    except OSError:
+        raise ToolFailed.of("git cannot be started", hint="install git") from None
