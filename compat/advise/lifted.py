@@ -17,7 +17,6 @@ from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.requirements import Asked, named
-from compat.results.planned_entries import PlannedEntries
 from compat.results.snapshot import Entry, Snapshot
 from compat.value import Value
 
@@ -46,11 +45,7 @@ def with_locks(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> Snapsh
     def marked(entry: Entry) -> Entry:
         return replace(entry, is_unchanged=True) if entry.cell.id in unchanged else entry
 
-    entries = known.entries
-    changed = (
-        entries.mapped(marked) if isinstance(entries, PlannedEntries) else map(marked, entries)
-    )
-    return Snapshot(known.ask, known.catalogue, changed, known.present, known.plain)
+    return known.mapped(marked, known.plain, known.disproofs)
 
 
 class Lifted(Value, frozen=True):

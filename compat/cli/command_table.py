@@ -64,6 +64,10 @@ COMMANDS = {
         "Say what a checkout breaks and mends beside a release, cell by cell, capability by"
         " capability.",
     ),
+    "lanes": (
+        "lanes",
+        "Show what the lanes of a matrix came to, each cell held against an ordinary one.",
+    ),
     "show": (
         "show",
         "Show the stored verdicts as a grid, or one cell's test results and how to reproduce "

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from compat.advise.lifted import lifted
-from compat.plan.cell import Coordinate
+from compat.plan.cell import LANES, Coordinate
 from compat.results.representative import representative
 from compat.results.snapshot import Entry
 from compat.run.outcome import (
@@ -35,7 +35,12 @@ class _Answers:
             outcome, entry = parse_outcome(text), known.get(cell)
             # A doubtful outcome that no second run came to is no answer.
             is_answer = not is_spurious(outcome) and not is_suite_fault(outcome)
-            if entry is None or not is_answer or not _counts(outcome, entry):
+            if (
+                entry is None
+                or entry.cell.is_in_lane
+                or not is_answer
+                or not _counts(outcome, entry)
+            ):
                 continue
             self.outcomes[cell] = outcome
             places.setdefault(entry.cell.coordinates, []).append(entry)
@@ -133,6 +138,8 @@ def next_step(workspace: Workspace, outcomes: Mapping[str, str]) -> str:
     answers, name = _Answers(workspace, outcomes), workspace.name
     cells = [entries[0] for entries in answers.places]
     cell = cells[0].cell.id if cells else "CELL"
+    if not cells and any(text.partition("+")[2] in LANES for text in outcomes):
+        return f"Next: compat lanes {name} holds them against the ordinary cells."
     results = f"compat show {name} {cell} shows its test results and how to reproduce them"
     if any(map(answers.works, cells)):
         return f"Next: compat advise {name} says what to install; {results}."

@@ -29,8 +29,9 @@ from compat.lock.drift import drift
 from compat.lock.locker import Locker
 from compat.lock.lockfile import Lock, Refusal
 from compat.plan.cell import Cell
+from compat.plan.lanes import lockable_cells
 from compat.plan.named import named_cells
-from compat.plan.plan import Infeasible, every_cell
+from compat.plan.plan import Infeasible
 from compat.site.lock_facts import LockFacts, lock_facts
 from compat.site.wording import count
 from compat.value import Value
@@ -146,7 +147,7 @@ def _lock_all(
 
 def _locked(workspace: Workspace) -> tuple[Cell, ...]:
     """Return the planned cells that have a lock; a lock of another cell is told and left alone."""
-    planned = {cell.id: cell for cell in every_cell(workspace.feasibility)}
+    planned = {cell.id: cell for cell in lockable_cells(workspace.feasibility)}
     names = [cell_id for cell_id, _ in workspace.lock_paths()]
     for name in names:
         if name not in planned:

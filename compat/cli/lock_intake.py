@@ -11,7 +11,7 @@ from compat import files
 from compat.cli.output import envelope, note, report, say
 from compat.errors import DeclarationError, Fault, UsageError
 from compat.lock.received import handed_lock
-from compat.plan.plan import every_cell
+from compat.plan.lanes import lockable_cells
 from compat.site.wording import count
 from compat.workspace import Workspace
 
@@ -29,7 +29,7 @@ def take_locks(workspace: Workspace, folder: Path, as_json: bool) -> int:
             path=str(folder),
             hint="--locks takes the folder that holds the locks",
         )
-    planned = {cell.id: cell for cell in every_cell(workspace.feasibility)}
+    planned = {cell.id: cell for cell in lockable_cells(workspace.feasibility)}
     taken: list[str] = []
     current: list[str] = []
     faults: list[Fault] = []

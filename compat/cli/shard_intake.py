@@ -13,7 +13,7 @@ from compat.cli.output import envelope, note, report, say
 from compat.declare.capabilities import suite_ids
 from compat.errors import CompatError, Fault, UsageError, reason
 from compat.files import read
-from compat.plan.plan import every_cell
+from compat.plan.lanes import lockable_cells
 from compat.results.intake import OLDEST, Checkout, handed
 from compat.site.wording import count
 from compat.value import Value
@@ -91,7 +91,7 @@ def _checkout(workspace: Workspace, made_by: str, plan: Shards | None) -> Checko
     return Checkout(
         matrix=workspace.name,
         cells=frozenset(
-            cell.id for cell in every_cell(workspace.facts_of(workspace.kept_or_asked))
+            cell.id for cell in lockable_cells(workspace.facts_of(workspace.kept_or_asked))
         ),
         locks={cell: kept_lock(path) for cell, path in workspace.lock_paths()},
         suite_digest=workspace.context.suite_digest,

@@ -67,15 +67,17 @@ def verdict_words(workspace: Workspace, cell: str) -> str:
 def print_verdicts(workspace: Workspace, cells: Sequence[str], few: int = FEW) -> None:
     """Print the verdicts of cells: as lines if they are few, else as grids.
 
-    A cell that the matrix cannot read any more has no place in a grid, so it has a line.
+    A cell that the matrix cannot read any more, or of a lane, has no place in a grid, so it has a
+    line.
     """
     from rich.table import Table
 
     from compat.cli.grid import print_grid
 
     out, known = console(), workspace.known_places
-    shown = [known.by_id[cell] for cell in cells if cell in known.by_id]
-    lost = [cell for cell in cells if cell not in known.by_id]
+    entries = {cell: known.by_id[cell] for cell in cells if cell in known.by_id}
+    shown = [entry for entry in entries.values() if not entry.cell.is_in_lane]
+    lost = [cell for cell in cells if cell not in entries or entries[cell].cell.is_in_lane]
     if len(cells) > few:
         if shown:
             print_grid(out, known, shown)

@@ -255,9 +255,10 @@ class Matrix(StrictValue, frozen=True):
 
     `builds` names the releases, each as `name==version`, whose source distribution may be built
     where no wheel fits; of everything else only wheels are taken, because a build runs other
-    people's code. `indexes` says what holds where several package indexes are configured: of each
-    package only the `first` index that has it is asked, extra indexes before the main one, or `all`
-    are, and the newest version of any of them wins.
+    people's code. `lowest` asks for cells that install the lowest versions that the subject
+    declares of its dependencies. `indexes` says what holds where several package indexes are
+    configured: of each package only the `first` index that has it is asked, extra indexes before
+    the main one, or `all` are, and the newest version of any of them wins.
     """
 
     name: Name
@@ -271,6 +272,7 @@ class Matrix(StrictValue, frozen=True):
     rules: Annotated[tuple[Rule, ...], msgspec.Meta(max_length=500)] = ()
     requirements: Requirements = ()
     builds: Builds = ()
+    lowest: bool = False
     indexes: Literal["first", "all"] = "first"
     quick: Annotated[tuple[CellText, ...], msgspec.Meta(max_length=50)] = ()
     known: Annotated[tuple[KnownIssue, ...], msgspec.Meta(max_length=500)] = ()

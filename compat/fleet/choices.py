@@ -9,6 +9,7 @@ from compat.declare.suite_table import Tier
 from compat.errors import NothingToDo, UsageError
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
+from compat.plan.lanes import lockable_cells
 from compat.plan.named import cells_of, named_cells
 from compat.plan.plan import Feasible, Infeasible, fate_of
 from compat.results.due import Due, agenda
@@ -155,7 +156,7 @@ def _newer_than_kept(
     if workspace.kept_catalogue is None:
         return [], [], [entry.cell for entry in unplanned]
     facts = workspace.feasibility
-    by_id = {cell.id: cell for cell in cells_of(facts)}
+    by_id = {cell.id: cell for cell in lockable_cells(facts)}
     planned = [by_id[entry.cell] for entry in unplanned if entry.cell in by_id]
     wanted, infeasible = _sifted(facts, planned, workspace.lock_digests.keys())
     ids = {cell.id for cell in wanted}

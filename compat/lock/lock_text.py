@@ -142,6 +142,7 @@ def _head(lock: Lock) -> list[str]:
         *(("final", name) for name in inputs.no_prereleases),
         *(("override", override) for override in inputs.overrides),
         *(("exclude", exclude) for exclude in inputs.excludes),
+        *(("floor", floor) for floor in inputs.floors),
         *([("given", inputs.injected_pin.name)] if inputs.injected_pin is not None else []),
         *(
             [("given-python", str(inputs.install_as_python))]
@@ -180,6 +181,7 @@ def _inputs(head: dict[str, list[str]], pins: tuple[Pin, ...]) -> Inputs:
         no_prereleases=tuple(head.get("final", ())),
         overrides=tuple(head.get("override", ())),
         excludes=tuple(head.get("exclude", ())),
+        floors=tuple(head.get("floor", ())),
         as_of=_parse_moment(head["as-of"][0]),
         cutoffs=tuple(
             Cutoff(package=key.partition(" ")[2], until=_parse_moment(values[0]))

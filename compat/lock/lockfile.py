@@ -54,7 +54,8 @@ class Inputs(Value, frozen=True):
     `cutoffs` are the exemptions from it. `injected_pin` joins the answer without being resolved:
     the subject, when its own requirements stand among the roots in its place. `install_as_python`
     is a Python that it admits, when it does not admit the cell's: an installer must be told that
-    one to install it at all.
+    one to install it at all. `floors` are requirements each of whose packages is to be the lowest
+    that the others and the tree let in.
     """
 
     cell: str
@@ -68,6 +69,7 @@ class Inputs(Value, frozen=True):
     cutoffs: tuple[Cutoff, ...] = ()
     injected_pin: Pin | None = None
     install_as_python: Version | None = None
+    floors: tuple[str, ...] = ()
 
     def cutoff(self, package: str) -> datetime.datetime | None:
         """Return the moment up to which releases of the package are seen; None: all of them."""

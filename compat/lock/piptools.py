@@ -30,7 +30,8 @@ _SECONDS = 3600
 _KEPT = ("PATH", "HOME", "TMPDIR", "LANG", "SSL_CERT_FILE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 _VERSION = "from importlib.metadata import version; print(version('pip-tools'))"
 _UNSUPPORTED = (
-    "pip-tools cannot change what packages deep in the tree ask for ({}); the locker uv can"
+    "pip-tools cannot change what packages deep in the tree ask for, nor take the lowest version"
+    " ({}); the locker uv can"
 )
 
 
@@ -66,7 +67,7 @@ class PipToolsLocker:
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
         """Return the pins that pip-compile resolves, or the resolver's refusal."""
-        deep = ", ".join((*inputs.overrides, *inputs.excludes))
+        deep = ", ".join((*inputs.overrides, *inputs.excludes, *inputs.floors))
         if deep:
             return Refusal(cause="unsupported", subject=deep, because=_UNSUPPORTED.format(deep))
         with self._preparing:

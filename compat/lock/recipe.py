@@ -12,6 +12,7 @@ from packaging.version import Version
 
 from compat.declare.matrix import NOTHING, PackageAxis, Relaxation
 from compat.index.release import Package, Release
+from compat.lock.floors import floor_lines
 from compat.lock.locker import Locker
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, Refusal
 from compat.plan.cell import Cell
@@ -28,10 +29,11 @@ _ROUNDS = 20
 def inputs_of(facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset()) -> Inputs:
     """Return the resolver's inputs for a cell that the plan finds feasible.
 
-    `fresh` and `dated` ask for the subject's release as published. `relaxed` puts the release's own
-    requirements, as the rules change them, among the roots: so no resolver needs to be told to
-    disbelieve the metadata. Packages in `kept` (normalised names) stay as published although a rule
-    relaxes them.
+    `fresh` and `dated` ask for the subject's release as published, and so does `lowest`, of the
+    newest release that fits, with what it declares as lowest as floors. `relaxed` puts the
+    release's own requirements, as the rules change them, among the roots: so no resolver needs to
+    be told to disbelieve the metadata. Packages in `kept` (normalised names) stay as published
+    although a rule relaxes them.
     """
     matrix = facts.matrix
     common = common_lines(facts)
@@ -44,8 +46,10 @@ def inputs_of(facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset()
         no_prereleases=tuple(
             sorted(a.normalised_name for a in matrix.packages if not a.select.prereleases)
         ),
-        as_of=None if cell.recipe == "fresh" else _as_of(facts, cell),
+        as_of=_as_of(facts, cell) if cell.is_dated else None,
     )
+    if cell.recipe == "lowest":
+        return _lowest(facts, cell, base, [*pins, *common])
     if cell.recipe != "relaxed":
         return base
     relaxations = facts.rules.relaxations(cell)
@@ -148,6 +152,19 @@ def _withdrawals(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[frozens
     if len(unused) > 1:
         yield unused
     yield from (frozenset((name,)) for name in open_offers)
+
+
+def _lowest(facts: Feasibility, cell: Cell, base: Inputs, others: list[str]) -> Inputs:
+    """The inputs of a cell of the lane `lowest`: one release of the subject, and as floors what it
+    declares a lowest version of.
+    """
+    release, python = _subject(facts, cell, base), cell.on(facts.matrix.interpreters.name).version
+    subject = f"{facts.matrix.subject_axis.package}=={release.version}"
+    return msgspec.structs.replace(
+        base,
+        requirements=tuple(sorted({subject, *others})),
+        floors=floor_lines(facts.requirements(release.version, python)),
+    )
 
 
 def _relaxed(

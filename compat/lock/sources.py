@@ -7,7 +7,7 @@ wheel requires is what an isolated build of the release told.
 """
 
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -80,7 +80,7 @@ class NamedBuilds:
         return next((release for release in releases if release.version == version), None)
 
 
-def shelved(releases: list[SourceRelease], folder: Path) -> None:
+def shelved(releases: Sequence[SourceRelease], folder: Path) -> None:
     """Write a wheel without contents into the folder for each release; its METADATA says what is
     known of it.
     """

@@ -9,6 +9,8 @@ from importlib.metadata import version as installed
 from pathlib import Path
 
 import msgspec
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 from uv import find_uv_bin
 
@@ -78,6 +80,9 @@ class UvLocker:
         it, it is built and shown as what it is: so only what is chosen is built, and what is
         refused then is refused whatever it requires.
         """
+        roots = self._with_floors(inputs)
+        if isinstance(roots, Refusal):
+            return roots
         shelf = (
             {}
             if self._builds is None
@@ -85,7 +90,7 @@ class UvLocker:
         )
         unbuilt = set(shelf)
         while True:
-            pins = self._resolved(inputs, [*self._shown, *shelf.values()])
+            pins = self._resolved(roots, [*self._shown, *shelf.values()])
             if isinstance(pins, Refusal):
                 return pins
             waiting = [pin for pin in _taken(pins, shelf) if pin in unbuilt]
@@ -99,9 +104,31 @@ class UvLocker:
                 shelf[pin] = msgspec.structs.replace(shelf[pin], asks=asks)
                 unbuilt.remove(pin)
 
-    def _resolved(self, inputs: Inputs, releases: list[SourceRelease]) -> Sequence[Pin] | Refusal:
+    def _with_floors(self, inputs: Inputs) -> Inputs | Refusal:
+        """The inputs with each package of their floors pinned to the lowest version that all of
+        them let in together.
+
+        What the matrix and its suite ask for beside exact pins has no say: the floors are those of
+        the subject, and a test tool without a lower bound would be taken at its first release.
+        """
+        if not inputs.floors:
+            return inputs
+        exact = (text for text in inputs.requirements if "==" in text)
+        alone = msgspec.structs.replace(inputs, requirements=(*exact, *inputs.floors))
+        pins = self._resolved(alone, self._shown, "--resolution=lowest-direct")
+        if isinstance(pins, Refusal):
+            return pins
+        names = {canonicalize_name(Requirement(text).name) for text in inputs.floors}
+        lowest = (f"{pin.name}=={pin.version}" for pin in pins if pin.name in names)
+        return msgspec.structs.replace(
+            inputs, requirements=(*inputs.requirements, *inputs.floors, *lowest)
+        )
+
+    def _resolved(
+        self, inputs: Inputs, releases: Sequence[SourceRelease], *options: str
+    ) -> Sequence[Pin] | Refusal:
         with tempfile.TemporaryDirectory(prefix="compat-lock-") as folder:
-            arguments = self._arguments(inputs, Path(folder))
+            arguments = [*self._arguments(inputs, Path(folder)), *options]
             if releases:
                 shelf = Path(folder) / "shelf"
                 shelf.mkdir()

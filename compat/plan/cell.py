@@ -2,7 +2,7 @@
 
 import difflib
 from functools import cached_property, lru_cache
-from typing import Literal, get_args
+from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
@@ -10,8 +10,11 @@ from compat.declare.matrix import Axis, Matrix
 from compat.errors import UsageError
 from compat.value import Value
 
-Recipe = Literal["fresh", "dated", "relaxed"]
-RECIPES: tuple[Recipe, ...] = get_args(Recipe)
+Recipe = Literal["fresh", "dated", "relaxed", "lowest", "prerelease"]
+# The recipes whose cells a place is shown by and a floor rests on.
+RECIPES: tuple[Recipe, ...] = ("fresh", "dated", "relaxed")
+# Those of the lanes beside them: what is asked there colours no grid and moves no floor.
+LANES: tuple[Recipe, ...] = ("lowest", "prerelease")
 
 
 class Coordinate(Value, frozen=True, kw_only=True, dict=True):
@@ -57,6 +60,16 @@ class Cell(Value, frozen=True, kw_only=True, dict=True):
         """The versions of the coordinates, in axis order."""
         return tuple(coordinate.version for coordinate in self.coordinates)
 
+    @property
+    def is_in_lane(self) -> bool:
+        """Whether the cell stands in a lane of its own, beside the grid."""
+        return self.recipe in LANES
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether it is locked as of the time of its coordinates, and not as of now."""
+        return self.recipe in ("dated", "relaxed")
+
     def on(self, axis: str) -> Coordinate:
         """Return the coordinate on that axis; KeyError when the matrix has no such axis."""
         for coordinate in self.coordinates:
@@ -71,11 +84,12 @@ def parse_cell(text: str, matrix: Matrix) -> Cell:
     Raises UsageError naming the part of the id that does not fit the matrix.
     """
     place, plus, recipe = text.partition("+")
-    if plus and recipe not in RECIPES[1:]:
-        near = difflib.get_close_matches(recipe, RECIPES, n=1)
+    suffixes = (*RECIPES[1:], *LANES)
+    if plus and recipe not in suffixes:
+        near = difflib.get_close_matches(recipe, (*RECIPES, *LANES), n=1)
         hint = f"did you mean '{near[0]}'?" if near else ""
         raise UsageError.of(
-            f"cell {text!r}: recipe {recipe!r} is none of dated, relaxed", hint=hint
+            f"cell {text!r}: recipe {recipe!r} is none of {', '.join(suffixes)}", hint=hint
         )
     parts = place.split("-")
     if len(parts) != len(matrix.axes):
@@ -120,4 +134,4 @@ def _normal_version(text: str) -> Version | None:
 
 
 def _recipe(text: str) -> Recipe:
-    return next((recipe for recipe in RECIPES if recipe == text), "fresh")
+    return next((recipe for recipe in (*RECIPES, *LANES) if recipe == text), "fresh")

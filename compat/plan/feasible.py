@@ -100,7 +100,7 @@ class Feasibility:
 
     def undated(self, cell: Cell) -> Obstacle | None:
         """Return the obstacle of a recipe that needs a date which the index does not give."""
-        if cell.recipe == "fresh" or self.came_out(cell) is not None:
+        if not cell.is_dated or self.came_out(cell) is not None:
             return None
         unknown = (a for a in self.matrix.packages if earliest_upload(self.usable(cell, a)) is None)
         axis = next(unknown, self._subject)

@@ -98,6 +98,8 @@ class PlannedFates:
 
     def number(self, cell: Cell) -> int | None:
         """Return the number of a cell's slot; None for a cell outside the plan."""
+        if cell.is_in_lane:
+            return None
         indices = [
             index.get(coordinate)
             for index, coordinate in zip(self._places, cell.coordinates, strict=True)

@@ -11,6 +11,7 @@ from compat.errors import NothingToDo, UsageError
 from compat.index.release import Catalogue
 from compat.plan.cell import Cell, form, parse_cell, readable_cell
 from compat.plan.feasible import Feasibility
+from compat.plan.lanes import is_lane_cell, lane_cells
 from compat.plan.plan import every_cell
 from compat.plan.product import axis_coordinates
 
@@ -33,7 +34,8 @@ def refuse_empty(matrix: Matrix, catalogue: Catalogue) -> None:
 def named_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]:
     """Return the cells that ids and globs name, each once.
 
-    They stand in the order of the patterns, then of the plan.
+    They stand in the order of the patterns, then of the plan. A glob names cells of lanes only
+    where it has a `+`.
 
     Raises UsageError for an id outside the product, and for a glob that matches nothing;
     NothingToDo when the matrix has no cells at all.
@@ -46,6 +48,7 @@ def named_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]
             named[pattern] = cell
             continue
         every = every or {cell.id: cell for cell in every_cell(facts)}
+        every |= {cell.id: cell for cell in lane_cells(facts) if "+" in pattern}
         matching = [cell_id for cell_id in every if fnmatchcase(cell_id, pattern)]
         if not matching:
             raise _no_cell(facts.matrix, every, pattern)
@@ -56,6 +59,8 @@ def named_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]
 def planned_cell(facts: Feasibility, cell_id: str) -> Cell | None:
     """Return the cell of an id if it stands in the plan; no other cell is looked at."""
     cell = readable_cell(cell_id, facts.matrix)
+    if cell is not None and cell.is_in_lane:
+        return cell if cell.id == cell_id and is_lane_cell(facts, cell) else None
     # 2.14 equals 2.14.0, and yet only one of them stands in an id.
     if cell is None or any(
         coordinate.text not in {known.text for known in axis_coordinates(axis, facts.catalogue)}

@@ -99,15 +99,20 @@ class Agenda(StrictValue, frozen=True, kw_only=True):
 def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
     """Return the agenda of a matrix.
 
-    It looks at the cells with locks or runs, the quick ones, and the untested ones near a floor or
-    of a new release.
+    It looks at the cells with locks or runs, the quick ones, and the untested ones near a floor, of
+    a new release, or in a lane of the newest release.
 
     `proposed` are cells for which proposals wait. A cell with a lock is never ruled out: that it
     was locked shows more than the plan knows.
     """
     where = dict(_places(snapshot)) | dict.fromkeys(proposed, "proposal")
-    known = {entry.cell.id: entry.lock_digest for entry in snapshot.known}
-    runs = [run for entry in snapshot.known for run in entry.runs]
+    every = (*snapshot.known, *snapshot.lanes)
+    known = {
+        entry.cell.id: entry.lock_digest
+        for entry in every
+        if entry.runs or entry.lock_digest is not None
+    }
+    runs = [run for entry in every for run in entry.runs]
     candidates = dict.fromkeys([*snapshot.matrix.quick, *where]) | known
     cells: list[Due] = []
     infeasible: list[Infeasible] = []
@@ -166,6 +171,13 @@ def _places(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
     feasible = [entry for entry in snapshot.entries if entry.planned and entry.obstacle is None]
     arrived = _new_releases(snapshot)
     newest = _newest(snapshot)
+    for entry in snapshot.lanes:
+        if (
+            entry.planned
+            and not entry.runs
+            and entry.cell.on(snapshot.matrix.subject).version == newest
+        ):
+            yield entry.cell.id, "new-release"
     for entry in feasible:
         if _asks_about(arrived, newest, entry, snapshot.matrix.subject):
             yield entry.cell.id, "new-release"

@@ -103,20 +103,22 @@ class PlannedEntries(Sequence["Entry"]):
 
 
 class EntriesById(Mapping[str, "Entry"]):
-    """The entries of a plan by the ids of their cells."""
+    """The entries of a plan and of lanes by the ids of their cells."""
 
-    def __init__(self, entries: PlannedEntries) -> None:
-        """Take the entries."""
+    def __init__(self, entries: PlannedEntries, lanes: Mapping[str, Entry]) -> None:
+        """Take the entries, and those of lanes by their ids."""
         self._entries = entries
+        self._lanes = lanes
 
     def __getitem__(self, cell_id: str) -> Entry:
         """Return the entry of a cell, made now if need be."""
-        return self._entries.of_cell(cell_id)
+        return self._lanes[cell_id] if cell_id in self._lanes else self._entries.of_cell(cell_id)
 
     def __iter__(self) -> Iterator[str]:
         """Yield every id; all entries are made."""
-        return (entry.cell.id for entry in self._entries)
+        yield from (entry.cell.id for entry in self._entries)
+        yield from self._lanes
 
     def __len__(self) -> int:
         """Return how many entries there are."""
-        return len(self._entries)
+        return len(self._entries) + len(self._lanes)

@@ -13,12 +13,13 @@ from packaging.version import Version
 from compat.declare.load import Declared
 from compat.declare.matrix import KnownIssue
 from compat.index.release import Catalogue
-from compat.plan.cell import Cell, Recipe, readable_cell
+from compat.plan.cell import LANES, Cell, Recipe, readable_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.kept_plan import PlannedFates
+from compat.plan.lanes import lane_cells
 from compat.plan.obstacle import Obstacle
 from compat.plan.plain_cells import PlainQuestion, plain_questions
-from compat.plan.plan import Fate, Infeasible
+from compat.plan.plan import Fate, Infeasible, fate_of
 from compat.results.attribution import Attribution, holds
 from compat.results.clauses import Disproof
 from compat.results.plain_answers import KnownRefusal, PlainAnswer
@@ -69,9 +70,14 @@ class Entry(StrictValue, frozen=True, kw_only=True):
         return self.verdict.evidence in ("tested", "smoke")
 
 
+LanesOf = Callable[["Snapshot"], tuple[Entry, ...]]
+
+
 class Snapshot:
     """Every cell of a matrix, once, in the order of the plan, with its verdict on the day of
     `present`.
+
+    The cells of lanes stand apart, in `lanes`: no grid, floor or advice is made of them.
     """
 
     def __init__(
@@ -97,13 +103,25 @@ class Snapshot:
             entries if isinstance(entries, PlannedEntries) else tuple(entries)
         )
         self._derived: dict[Hashable, Any] = {}
+        self._lanes: LanesOf | None = None
+
+    def with_lanes(self, lanes: "LanesOf | None") -> "Snapshot":
+        """Return the same snapshot, with the entries of lanes as the function makes them."""
+        self._lanes = lanes
+        return self
+
+    @cached_property
+    def lanes(self) -> tuple[Entry, ...]:
+        """The entries of the lanes that the matrix declares, and of others that have a run."""
+        return () if self._lanes is None else self._lanes(self)
 
     @cached_property
     def by_id(self) -> Mapping[str, Entry]:
-        """Each entry by the id of its cell."""
+        """Each entry by the id of its cell, those of lanes included."""
+        beside = {entry.cell.id: entry for entry in self.lanes}
         if isinstance(self.entries, PlannedEntries):
-            return EntriesById(self.entries)
-        return {entry.cell.id: entry for entry in self.entries}
+            return EntriesById(self.entries, beside)
+        return beside | {entry.cell.id: entry for entry in self.entries}
 
     @cached_property
     def known(self) -> tuple[Entry, ...]:
@@ -114,10 +132,12 @@ class Snapshot:
 
     def limited_to(self, cells: Iterable[str]) -> "Snapshot":
         """Return the same of these cells, and of what is known outside the plan, alone."""
-        entries = [entry for cell in cells if (entry := self.by_id.get(cell)) and entry.planned]
+        named = [entry for cell in cells if (entry := self.by_id.get(cell)) and entry.planned]
+        entries = [entry for entry in named if not entry.cell.is_in_lane]
         entries += [entry for entry in self.known if not entry.planned]
         answers = (self.plain, self.disproofs)
-        return Snapshot(self.ask, self.catalogue, entries, self.present, *answers)
+        limited = Snapshot(self.ask, self.catalogue, entries, self.present, *answers)
+        return limited.with_lanes(self._lanes and (lambda _: self.lanes))
 
     def mapped(
         self,
@@ -130,7 +150,8 @@ class Snapshot:
         changed = (
             entries.mapped(change) if isinstance(entries, PlannedEntries) else map(change, entries)
         )
-        return Snapshot(self.ask, self.catalogue, changed, self.present, plain, disproofs)
+        mapped = Snapshot(self.ask, self.catalogue, changed, self.present, plain, disproofs)
+        return mapped.with_lanes(self._lanes and (lambda _: self.lanes))
 
     @cached_property
     def untouched(self) -> tuple[int, int]:
@@ -237,9 +258,21 @@ def snapshot(
     def outside(planned: Collection[str]) -> Iterator[Entry]:
         for cell_id in sorted({*runs, *locks} - set(planned)):
             cell = readable_cell(cell_id, ask.matrix)
-            if cell is not None:
-                cell_runs, lock_digest = runs.get(cell_id, ()), locks.get(cell_id)
-                yield entry_of(cell, cell_runs, present, lock_digest=lock_digest, planned=False)
+            if cell is not None and not cell.is_in_lane:
+                yield unplanned(cell)
+
+    def unplanned(cell: Cell) -> Entry:
+        cell_runs, lock_digest = runs.get(cell.id, ()), locks.get(cell.id)
+        return entry_of(cell, cell_runs, present, lock_digest=lock_digest, planned=False)
+
+    def lanes_of(known: Snapshot) -> tuple[Entry, ...]:
+        every = lane_cells(known.feasibility) if catalogue.packages else ()
+        planned = {cell.id: make(fate_of(known.feasibility, cell)) for cell in every}
+        cells = (readable_cell(cell_id, ask.matrix) for cell_id in sorted(beside - set(planned)))
+        return (*planned.values(), *(unplanned(cell) for cell in cells if cell is not None))
+
+    beside = {cell_id for cell_id in {*runs, *locks} if cell_id.partition("+")[2] in LANES}
+    lanes = lanes_of if beside or ask.matrix.lowest else None
 
     if isinstance(fates, PlannedFates):
         numbers = {cell_id: _number(cell_id, fates) for cell_id in {*runs, *locks}}
@@ -249,12 +282,12 @@ def snapshot(
         alone = Snapshot(ask, catalogue, lazily, present)
         attribution = alone.attribution
         attributed = lazily.mapped(lambda entry: _attributed(entry, attribution, present))
-        return Snapshot(ask, catalogue, attributed, present)
+        return Snapshot(ask, catalogue, attributed, present).with_lanes(lanes)
     planned = {fate.cell.id: fate for fate in fates}
     entries = (*map(make, planned.values()), *outside(planned))
     alone = Snapshot(ask, catalogue, entries, present)
     every = (_attributed(entry, alone.attribution, present) for entry in alone.entries)
-    return Snapshot(ask, catalogue, every, present)
+    return Snapshot(ask, catalogue, every, present).with_lanes(lanes)
 
 
 def _number(cell_id: str, fates: PlannedFates) -> int | None:

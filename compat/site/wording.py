@@ -20,6 +20,8 @@ RECIPE_WORDS: dict[Recipe, str] = {
     "fresh": "as published, today",
     "dated": "as published, when it was new",
     "relaxed": "with changed dependency pins",
+    "lowest": "with the lowest declared versions, today",
+    "prerelease": "with a pre-release, today",
 }
 UNCHANGED_WORDS = "as published: no dependency pin had to change"
 _STAGES: dict[Stage, str] = {

@@ -4,7 +4,7 @@ about them are known.
 Flask 2.0 and 2.1 import `url_quote`, which Werkzeug 3.0 has not; Flask 2.2 reads
 `werkzeug.__version__` in its test client, which Werkzeug 3.1 has not; pandas before 2.2.2 was
 compiled for NumPy 1; FastAPI before 0.100 is written for pydantic 1; Jinja2 2.11 imports
-`soft_unicode`, which MarkupSafe 2.1 has not.
+`soft_unicode`, which MarkupSafe 2.1 has not. A fifth, SQLModel, declares a floor that is false.
 """
 
 import json
@@ -78,6 +78,27 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         HERE / "matrices", root / "matrices", ignore=shutil.ignore_patterns("__pycache__")
     )
     return root
+
+
+def test_a_declared_floor_that_is_false_to_the_patch_is_found(root: Path) -> None:
+    # https://github.com/fastapi/sqlmodel/releases/tag/0.0.19 raises it to 2.0.14.
+    place = "py3.11-sa2.0-sqlmodel0.0"
+    cells = [f"{place}.{patch}{lane}" for patch in (18, 19) for lane in ("", "+lowest")]
+    ended = compat(root, "run", "sqlmodel", *cells, "--jobs", "2")
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    ended = compat(root, "lanes", "sqlmodel", "--json")
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    data = json.loads(ended.stdout)["data"]
+    (alert,) = data["alerts"]
+    assert (alert["broken"], alert["compared"], alert["cells"]) == (1, 2, [f"{place}.18+lowest"])
+    by_id = {cell["cell"]: cell for cell in data["cells"]}
+    broken = by_id[f"{place}.18+lowest"]
+    assert broken["outcome"].startswith(
+        "import-fail:missing-attribute(sqlalchemy.sql.elements.TryCast"
+    )
+    installed = {floor["package"]: floor["installed"] for floor in broken["floors"]}
+    assert installed == {"pydantic": "1.10.13", "sqlalchemy": "2.0.0"}
+    assert by_id[f"{place}.19+lowest"]["verdict"] == "works"
 
 
 def compat(root: Path, *words: str) -> "subprocess.CompletedProcess[str]":

@@ -1,0 +1,59 @@
+"""The command that shows the lanes of a matrix: what the lowest declared versions come to."""
+
+import typer
+
+from compat.cli.options import Json, MatrixName, Root, workspace_of
+from compat.cli.output import envelope, note, say
+from compat.lock.floors import LockedFloor
+from compat.results.lane_report import LaneCell, lane_report
+from compat.workspace import Workspace
+
+
+def lanes_command(matrix: MatrixName, as_json: Json = False, root: Root = None) -> None:
+    """Show what the lanes of a matrix came to, each cell held against an ordinary one.
+
+    A lane asks beside the grid, colours no cell of it and moves no floor: `lowest`, whether the
+    lowest versions that a release declares are true. Asks no index.
+
+    Ends with 0 when nothing is broken, with 1 when a lane breaks a cell that works otherwise or
+    the matrix declares no lane.
+
+    Examples: compat lanes tools; compat run tools '*+lowest'; compat lanes tools --json
+    """
+    workspace = workspace_of(matrix, root)
+    lanes = lane_report(workspace.snapshot, workspace.lock)
+    if as_json:
+        envelope({"matrix": matrix, "cells": lanes.cells, "alerts": lanes.alerts})
+    else:
+        for cell in lanes.cells:
+            _print(workspace, cell)
+        for alert in lanes.alerts:
+            say(alert.sentence)
+    if not lanes.cells:
+        note(f"{matrix} has no lane; `lowest = true` in its matrix.toml declares one")
+    elif all(cell.verdict in ("unknown", "infeasible") for cell in lanes.cells):
+        note(f"nothing is known of the lanes yet; compat run {matrix} '*+lowest' finds out")
+    raise typer.Exit(1 if lanes.alerts or not lanes.cells else 0)
+
+
+def _print(workspace: Workspace, cell: LaneCell) -> None:
+    tail = cell.outcome or cell.because
+    say(f"{cell.cell}: {cell.verdict}{f', {tail}' if tail else ''}")
+    for floor in cell.floors:
+        say(f"  {_floor(floor)}")
+    if cell.is_broken:
+        say(f"  works: {cell.against}")
+        say(f"  what makes it fail: compat blame {workspace.name} {cell.against} {cell.cell}")
+    elif cell.verdict == "broken" and not cell.against:
+        say("  nothing to hold it against: no cell of this release and Python works as published")
+
+
+def _floor(floor: LockedFloor) -> str:
+    if floor.is_exact:
+        return f"{floor.declared}: {floor.installed} installed"
+    if floor.installed is None:
+        return f"{floor.declared}: nothing installed"
+    return (
+        f"{floor.declared}: {floor.installed} installed, the lowest that can be had here;"
+        f" {floor.lowest} is not tested"
+    )

@@ -1,0 +1,79 @@
+"""The lanes of a matrix: cells beside its grid, which colour no place and move no floor.
+
+`lowest` asks whether what a release declares as the lowest of its dependencies is true.
+"""
+
+from collections.abc import Iterator
+
+from compat.plan.cell import Cell, Coordinate
+from compat.plan.feasible import Feasibility
+from compat.plan.plan import every_cell
+from compat.plan.product import axis_coordinates
+
+
+def lane_cells(facts: Feasibility) -> Iterator[Cell]:
+    """Yield every cell of the lanes that the matrix declares, in the order of its axes."""
+    if facts.matrix.lowest:
+        yield from _lowest(facts)
+
+
+def lockable_cells(facts: Feasibility) -> Iterator[Cell]:
+    """Yield every cell of the plan, then those of the lanes: what may have a lock and records."""
+    yield from every_cell(facts)
+    yield from lane_cells(facts)
+
+
+def is_lane_cell(facts: Feasibility, cell: Cell) -> bool:
+    """Return whether the cell stands in a lane that the matrix declares."""
+    return any(cell.id == known.id for known in lane_cells(facts))
+
+
+def _lowest(facts: Feasibility) -> Iterator[Cell]:
+    """For each Python and release of the subject, the place of the lowest other coordinates that
+    it admits and that the Python can install.
+    """
+    matrix, catalogue = facts.matrix, facts.catalogue
+    first = {
+        axis.name: coordinates
+        for axis in matrix.axes
+        if (coordinates := axis_coordinates(axis, catalogue))
+    }
+    if len(first) < len(matrix.axes):
+        return
+    for python in first[matrix.interpreters.name]:
+        for subject in first[matrix.subject]:
+            place = {name: coordinates[0] for name, coordinates in first.items()}
+            place |= {python.axis: python, subject.axis: subject}
+            lowest = _lowest_place(facts, place)
+            if lowest is not None:
+                yield lowest
+
+
+def _lowest_place(facts: Feasibility, place: dict[str, Coordinate]) -> Cell | None:
+    """The lowest cell with the Python and the subject of the place; None where the subject cannot
+    be installed, or nothing of some axis can.
+    """
+    matrix = facts.matrix
+
+    def cell_at(chosen: dict[str, Coordinate]) -> Cell:
+        coordinates = tuple(chosen[axis.name] for axis in matrix.axes)
+        return Cell(matrix=matrix.name, coordinates=coordinates, recipe="lowest")
+
+    subject = matrix.subject_axis
+    releases = facts.usable(cell_at(place), subject)
+    if not releases:
+        return None
+    release = next((r for r in reversed(releases) if not r.version.is_prerelease), releases[-1])
+    chosen = dict(place)
+    for axis in matrix.packages:
+        if axis is subject:
+            continue
+        for coordinate in axis_coordinates(axis, facts.catalogue):
+            trial = cell_at(chosen | {axis.name: coordinate})
+            refused = {refusing.axis.name for refusing in facts.refused(trial, release)}
+            if axis.name not in refused and facts.usable(trial, axis):
+                chosen[axis.name] = coordinate
+                break
+        else:
+            return None
+    return cell_at(chosen)

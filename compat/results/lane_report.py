@@ -1,0 +1,135 @@
+"""The `results` room's reading of lanes: each cell held against an ordinary one, and one alert for
+all that it breaks.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from packaging.version import Version
+
+from compat.lock.floors import LockedFloor, locked_floors
+from compat.lock.lockfile import Lock
+from compat.plan.cell import Cell, Recipe
+from compat.results.run_group import Kind
+from compat.results.snapshot import Entry, Snapshot
+from compat.run.outcome import Failed
+from compat.value import StrictValue
+
+_WORKING: tuple[Kind, ...] = ("works", "partial")
+
+
+class LaneCell(StrictValue, frozen=True, kw_only=True):
+    """A cell of a lane, what it came to, and the ordinary cell that it is held against.
+
+    `against` is empty where no ordinary cell of the same release and Python works: then nothing
+    shows that the lane is at fault. `is_broken` says that something fails here that works there,
+    once the packages are installed. `floors` are those of a lowest cell, as its lock has them.
+    """
+
+    cell: str
+    lane: Recipe
+    verdict: Kind
+    outcome: str = ""
+    because: str = ""
+    against: str = ""
+    is_broken: bool = False
+    floors: tuple[LockedFloor, ...] = ()
+
+
+class LaneAlert(StrictValue, frozen=True, kw_only=True):
+    """What a lane breaks: so many of so many cells that work otherwise; the sentence says it."""
+
+    lane: Recipe
+    what: str
+    broken: int
+    compared: int
+    cells: tuple[str, ...]
+    sentence: str
+
+
+class LaneReport(StrictValue, frozen=True, kw_only=True):
+    """The cells of every lane of a matrix, in the order of the plan, and one alert for each thing
+    that breaks some.
+    """
+
+    cells: tuple[LaneCell, ...]
+    alerts: tuple[LaneAlert, ...]
+
+
+def lane_report(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> LaneReport:
+    """Return what is known of the lanes of a matrix; `lock_of` gives the lock of a cell."""
+    pairs = [(entry, _lane_cell(known, entry, lock_of)) for entry in known.lanes]
+    return LaneReport(
+        cells=tuple(cell for _, cell in pairs), alerts=tuple(_alerts(cell for _, cell in pairs))
+    )
+
+
+def _lane_cell(known: Snapshot, entry: Entry, lock_of: Callable[[str], Lock | None]) -> LaneCell:
+    against, verdict = _ordinary(known, entry.cell), entry.verdict
+    lock = None if entry.lock_digest is None else lock_of(entry.cell.id)
+    return LaneCell(
+        cell=entry.cell.id,
+        lane=entry.cell.recipe,
+        verdict=verdict.kind,
+        outcome="" if verdict.outcome is None else str(verdict.outcome),
+        because="" if entry.obstacle is None else entry.obstacle.because,
+        against="" if against is None else against.cell.id,
+        is_broken=against is not None and _breaks(entry, against),
+        floors=() if lock is None else locked_floors(lock),
+    )
+
+
+def _ordinary(known: Snapshot, cell: Cell) -> Entry | None:
+    """The ordinary cell to hold it against: with the same release on the same Python, as published
+    today, the one at the same place first, then the newest that works.
+    """
+    matrix = known.matrix
+    axes = (matrix.interpreters.name, matrix.subject)
+
+    def closeness(entry: Entry) -> tuple[bool, bool, tuple[Version, ...]]:
+        same = entry.cell.coordinates == cell.coordinates
+        return entry.verdict.kind == "works", same, entry.cell.versions[::-1]
+
+    candidates = (
+        entry
+        for entry in known.known
+        if entry.cell.recipe == "fresh"
+        and entry.is_tested
+        and entry.verdict.kind in _WORKING
+        and all(entry.cell.on(axis).version == cell.on(axis).version for axis in axes)
+    )
+    return max(candidates, key=closeness, default=None)
+
+
+def _breaks(entry: Entry, against: Entry) -> bool:
+    """Whether something fails in a cell that works in the other, for another reason than that its
+    packages cannot be installed together.
+    """
+    if not entry.is_tested or entry.verdict.kind == "works":
+        return False
+    outcome = entry.verdict.outcome
+    if isinstance(outcome, Failed) and outcome.stage in ("plan", "lock", "install"):
+        return False
+    failing = {c.id for c in entry.verdict.capabilities if c.status == "no"}
+    failing_otherwise = {c.id for c in against.verdict.capabilities if c.status == "no"}
+    return bool(failing - failing_otherwise) or entry.verdict.kind == "broken"
+
+
+def _alerts(cells: Iterable[LaneCell]) -> Iterator[LaneAlert]:
+    compared = [cell for cell in cells if cell.lane == "lowest" and cell.against]
+    tried = [cell for cell in compared if cell.verdict != "unknown"]
+    broken = tuple(cell.cell for cell in tried if cell.is_broken)
+    if broken:
+        what = "the lowest declared versions"
+        yield LaneAlert(
+            lane="lowest",
+            what=what,
+            broken=len(broken),
+            compared=len(tried),
+            cells=broken,
+            sentence=f"{what} break {len(broken)} of {_cells(len(tried))}"
+            f" that {'works' if len(tried) == 1 else 'work'} with newer ones",
+        )
+
+
+def _cells(number: int) -> str:
+    return f"{number} cell{'' if number == 1 else 's'}"

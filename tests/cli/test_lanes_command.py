@@ -1,0 +1,96 @@
+"""`compat lanes`: what is asked beside the grid, and what `run` and `lock` make of it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.ran import Run
+
+FRESH = "py3.11-dep1-demo1.0"
+LOWEST = f"{FRESH}+lowest"
+Remember = Callable[..., None]
+
+
+@pytest.fixture
+def with_lowest(root: Path) -> Path:
+    path = root / "matrices" / "demo" / "matrix.toml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("margin_days", "lowest = true\nmargin_days"), encoding="utf-8")
+    return path
+
+
+def test_without_a_lane_it_says_how_to_declare_one(run: Run) -> None:
+    ended = run("lanes", "demo")
+    assert (ended.code, ended.out) == (1, "")
+    assert "demo has no lane; `lowest = true` in its matrix.toml declares one" in ended.err
+
+
+def test_before_any_run_it_says_what_to_type(run: Run, with_lowest: Path) -> None:
+    ended = run("lanes", "demo")
+    assert ended.code == 0
+    assert f"{LOWEST}: unknown" in ended.out
+    assert "compat run demo '*+lowest'" in ended.err
+
+
+def test_a_lowest_cell_is_locked_to_what_its_release_declares(run: Run, with_lowest: Path) -> None:
+    ended = run("lock", "demo", LOWEST)
+    assert ended.code == 0, ended.err
+    lock = (with_lowest.parent / "locks" / f"{LOWEST}.txt").read_text(encoding="utf-8")
+    assert "# floor: dep~=1.0\n" in lock
+    assert "\ndep==1.0 " in lock
+    assert "\npytest==8.0 " in lock
+    assert run("lock", "demo", "--check").code == 0
+
+
+def test_what_the_floors_break_is_an_alert_and_exit_1(
+    run: Run, with_lowest: Path, remember: Remember
+) -> None:
+    assert run("lock", "demo", FRESH, LOWEST).code == 0
+    remember(FRESH)
+    remember(LOWEST, outcome="import-fail:missing-attribute(dep.new)")
+    ended = run("lanes", "demo")
+    assert ended.code == 1
+    lines = ended.out.splitlines()
+    assert f"{LOWEST}: broken, import-fail:missing-attribute(dep.new)" in lines
+    assert "  dep~=1.0: 1.0 installed" in lines
+    assert f"  what makes it fail: compat blame demo {FRESH} {LOWEST}" in lines
+    assert lines[-1] == "the lowest declared versions break 1 of 1 cell that works with newer ones"
+    data = run("lanes", "demo", "--json").json["data"]
+    (alert,) = data["alerts"]
+    assert (alert["broken"], alert["compared"], alert["cells"]) == (1, 1, [LOWEST])
+    (cell,) = (cell for cell in data["cells"] if cell["cell"] == LOWEST)
+    assert cell["floors"] == [
+        {"package": "dep", "declared": "dep~=1.0", "lowest": "1.0", "installed": "1.0"}
+    ]
+    # The grid does not show it; a line below it does.
+    grid, line, end = run("show", "demo").out.rpartition("\n✗")
+    assert end.split()[:2] == [LOWEST, "broken"]
+    assert line
+    assert "✗" not in grid
+
+
+def test_the_cells_of_a_lane_are_due_with_the_others(
+    run: Run, with_lowest: Path, remember: Remember
+) -> None:
+    assert run("lock", "demo", FRESH, LOWEST).code == 0
+    ended = run("run", "demo", "--due", "--dry-run")
+    assert f"{LOWEST}  never-run" in ended.out
+    remember(FRESH, LOWEST)
+    assert LOWEST not in run("run", "demo", "--due", "--dry-run").out
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("lowest = 1", "lowest: expected a boolean, got 1"),
+        ('lowest = "true"', "lowest: expected a boolean, got 'true'"),
+        ("lowest_direct = true", "unknown key 'lowest_direct'"),
+    ],
+)
+def test_a_wrong_declaration_is_one_line(run: Run, with_lowest: Path, text: str, told: str) -> None:
+    document = with_lowest.read_text(encoding="utf-8")
+    with_lowest.write_text(document.replace("lowest = true", text), encoding="utf-8")
+    ended = run("check", "demo")
+    assert ended.code == 2
+    assert told in ended.err
+    assert len(ended.err.splitlines()) == 1

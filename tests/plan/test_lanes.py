@@ -1,0 +1,97 @@
+"""Lanes: cells beside the grid, that a matrix has where it declares them."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from support.world import matrix_of, source_of, world
+
+from compat.declare.decode import decode_matrix
+from compat.errors import UsageError
+from compat.index.discover import discover
+from compat.lock.lock_text import decode_lock, encode_lock
+from compat.lock.recipe import inputs_of
+from compat.plan.cell import LANES, RECIPES, parse_cell
+from compat.plan.feasible import Feasibility
+from compat.plan.lanes import lane_cells
+from compat.plan.named import named_cells
+from compat.plan.plan import every_cell, plan
+
+ROOT = Path(__file__).parents[2]
+DOCUMENT = world("patches")
+
+
+def facts(*, lowest: bool = True) -> Feasibility:
+    matrix = msgspec.structs.replace(matrix_of(DOCUMENT), lowest=lowest)
+    return Feasibility(matrix, discover(matrix, source_of(DOCUMENT)))
+
+
+def test_a_matrix_that_declares_no_lane_has_none() -> None:
+    assert not tuple(lane_cells(facts(lowest=False)))
+
+
+def test_no_lane_stands_in_the_plan() -> None:
+    with_lane, without = facts(), facts(lowest=False)
+    assert plan(with_lane.matrix, with_lane.catalogue) == plan(without.matrix, without.catalogue)
+    assert {cell.recipe for cell in every_cell(with_lane)} <= set(RECIPES)
+
+
+def test_each_python_and_release_has_the_lowest_place_that_the_release_admits() -> None:
+    assert [cell.id for cell in lane_cells(facts())] == [
+        # 1.0.3, the newest of its series, asks for dep 2.1.
+        "py3.9-dep2-tool1-demo1.0+lowest",
+        "py3.9-dep1-tool1-demo1.1+lowest",
+        "py3.9-dep1-tool1-demo1.2+lowest",
+        "py3.9-dep1-tool1-demo1.3+lowest",
+        "py3.9-dep1-tool2-demo1.4+lowest",
+        # 1.5.1 needs Python 3.10.
+        "py3.10-dep2-tool1-demo1.0+lowest",
+        "py3.10-dep1-tool1-demo1.1+lowest",
+        "py3.10-dep1-tool1-demo1.2+lowest",
+        "py3.10-dep1-tool1-demo1.3+lowest",
+        "py3.10-dep1-tool2-demo1.4+lowest",
+        "py3.10-dep1-tool1-demo1.5+lowest",
+    ]
+
+
+def test_a_glob_without_a_plus_names_no_cell_of_a_lane() -> None:
+    known = facts()
+    assert not any(cell.is_in_lane for cell in named_cells(known, ["*"]))
+    assert {cell.recipe for cell in named_cells(known, ["*+lowest"])} == {"lowest"}
+
+
+def test_an_id_of_a_lane_that_is_not_declared_is_refused() -> None:
+    cell = next(lane_cells(facts())).id
+    assert [c.id for c in named_cells(facts(), [cell])] == [cell]
+    with pytest.raises(UsageError, match="no cell of matrix"):
+        named_cells(facts(lowest=False), [cell])
+
+
+def test_a_recipe_that_there_is_not_is_named_with_those_that_there_are() -> None:
+    place = next(lane_cells(facts())).place
+    with pytest.raises(UsageError, match=r"none of dated, relaxed, lowest, prerelease"):
+        parse_cell(f"{place}+lower", facts().matrix)
+    assert not set(LANES) & set(RECIPES)
+
+
+def test_the_floors_of_a_lowest_cell_are_what_its_release_declares() -> None:
+    known = facts()
+    cell = parse_cell("py3.9-dep2-tool1-demo1.0+lowest", known.matrix)
+    asked = inputs_of(known, cell)
+    assert asked.as_of is None
+    assert "demo==1.0.3" in asked.requirements
+    assert asked.floors == ("dep>=2.1",)
+
+
+LOCKS = sorted((ROOT / "matrices").glob("*/locks/*.txt"))
+
+
+@pytest.mark.parametrize("name", sorted({path.parts[-3] for path in LOCKS}))
+def test_the_committed_locks_keep_their_ids_and_their_bytes(name: str) -> None:
+    folder = ROOT / "matrices" / name
+    matrix = decode_matrix((folder / "matrix.toml").read_bytes(), name)
+    for path in LOCKS:
+        if path.parts[-3] == name:
+            text = path.read_text(encoding="utf-8")
+            assert parse_cell(path.stem, matrix).id == path.stem
+            assert encode_lock(decode_lock(text, path.name)) == text
