@@ -66,6 +66,15 @@ def write(path: Path, text: str | bytes) -> bool:
     return True
 
 
+def sync_folder(folder: Path) -> None:
+    """Wait until the disk has the names in the folder; raises OSError."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 class DerivedFiles:
     """Bytes that follow from others, kept in the cache folder; nothing is lost with them."""
 

@@ -6,7 +6,7 @@ The clock, the environment and the cache folder are given to it.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,11 +34,12 @@ from compat.plan.plan import Fate, plan
 from compat.results.clause_file import kept_clauses, kept_probes, newest_answers
 from compat.results.clauses import KeptClauses
 from compat.results.durations import Durations, durations_by_tier
-from compat.results.index import RecordIndex, RunRow
+from compat.results.index import RecordIndex
 from compat.results.known_answers import with_answers
 from compat.results.plain_answers import PlainAnswer, decode_answers, encode_answers
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
+from compat.results.run_row import RunRow
 from compat.results.snapshot import Snapshot, snapshot
 from compat.results.verdict import EvaluationContext, Verdict, verdict
 from compat.run.suitefiles import python_texts, settings_texts, suite_digest
@@ -294,21 +295,20 @@ class Workspace:
         return RecordIndex(self._cache() / "records.sqlite")
 
     @cached_property
-    def runs(self) -> dict[str, list[RunRow]]:
+    def runs(self) -> Mapping[str, Sequence[RunRow]]:
         """The runs of each cell, oldest first, without what only the records' files hold."""
         self._record_index.refresh(self.store)
-        rows: dict[str, list[RunRow]] = {}
-        for row in self._record_index.runs(self.store):
-            rows.setdefault(row.cell, []).append(row)
-        return rows
+        return self._record_index.by_cell(self.store)
 
     def records(self, cell: str) -> tuple[Record, ...]:
         """Return the records of a cell, whole, oldest first."""
-        return self.store.records(cell)
+        self._record_index.refresh(self.store)
+        return self.store.records(cell, self._record_index.batches(self.store, cell))
 
     def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
         """Return what is wrong among the records, stray files and future dates included."""
-        return self._record_index.damaged(self.store, self.runs, now)
+        self._record_index.refresh(self.store)
+        return self._record_index.damaged(self.store, now)
 
     def evidence_paths(self) -> list[Path]:
         """Return the evidence that this machine has kept of runs of the matrix, sorted."""

@@ -1,103 +1,43 @@
-"""SQLite over the record files, for reading at scale.
+"""SQLite over the records, for reading at scale.
 
-It holds nothing that they do not, and can be thrown away.
+It holds nothing that they do not, and can be thrown away. A row holds all runs of one cell: a
+question about one cell reads one row, and a new record writes one.
 """
 
 import contextlib
 import datetime
 import hashlib
 import sqlite3
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
-
-from compat.declare.suite_table import Tier
 from compat.errors import Fault, RecordError
-from compat.results.record import Capability, Record
+from compat.results.index_update import IndexUpdate, sound_fact, sound_runs
+from compat.results.record_batches import BATCHES
 from compat.results.record_files import RecordFiles
-from compat.run.evidence import Isolation, Metric
-from compat.run.outcome import Outcome, Passed, parse_outcome
-from compat.value import Value
+from compat.results.run_row import FactTable, KeptRun, RunRow
 
-VERSION = 6
+VERSION = 7
 LOCK_SECONDS = 10.0  # how long another run may hold the index before this one does without
-# `root` stands for a matrix's folder, and `path` is below it: `<cell>/<file>`, which is ASCII
-# whatever the root is.
+# `root` stands for a matrix's folder, and `path` is below its `records/`: `<cell>/<file>`, or that
+# of a batch. `newest` is when the last run of a file started, in seconds since 1970. `totals` says
+# how many cells and runs a matrix must have here.
 _TABLES = """
 CREATE TABLE files (
-    root TEXT NOT NULL, path TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
-    fault TEXT,
-    PRIMARY KEY (root, path)
-) WITHOUT ROWID;
-CREATE TABLE records (
-    id INTEGER PRIMARY KEY, root TEXT NOT NULL, path TEXT NOT NULL, matrix TEXT NOT NULL,
-    cell TEXT NOT NULL,
-    started TEXT NOT NULL, outcome TEXT NOT NULL, stage TEXT NOT NULL, cause TEXT NOT NULL,
-    subject TEXT NOT NULL,
-    seconds REAL NOT NULL, lock_digest TEXT NOT NULL, suite_digest TEXT NOT NULL,
-    attempts TEXT NOT NULL,
-    isolation TEXT NOT NULL, tier TEXT NOT NULL, told BLOB NOT NULL, sum INTEGER NOT NULL,
-    UNIQUE (root, path), FOREIGN KEY (root, path) REFERENCES files (root, path) ON DELETE CASCADE
+    id INTEGER PRIMARY KEY, root TEXT NOT NULL, path TEXT NOT NULL, size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL, newest REAL, fault TEXT, UNIQUE (root, path)
 );
-CREATE TABLE capabilities (
-    record INTEGER NOT NULL REFERENCES records (id) ON DELETE CASCADE, id TEXT NOT NULL,
-    status TEXT NOT NULL,
-    PRIMARY KEY (record, id)
-) WITHOUT ROWID;
-CREATE INDEX by_capability ON capabilities (id, status);
+CREATE TABLE cells (
+    id INTEGER PRIMARY KEY, root TEXT NOT NULL, cell TEXT NOT NULL, runs BLOB NOT NULL,
+    sum INTEGER NOT NULL, UNIQUE (root, cell)
+);
+CREATE TABLE totals (root TEXT PRIMARY KEY, cells INTEGER NOT NULL, runs INTEGER NOT NULL);
+CREATE TABLE facts (id INTEGER PRIMARY KEY, fact BLOB NOT NULL, sum INTEGER NOT NULL);
 """
-_told = msgspec.msgpack.Decoder(tuple[tuple[Capability, ...], tuple[Metric, ...], tuple[str, ...]])
-_attempts = msgspec.json.Decoder(tuple[str, ...])
-# A verdict asks a row several times, and few rows differ: 42 among the 162 that are kept here. The
-# number bounds the memory; 132 capabilities take some 60 kB.
-_decoded = lru_cache(maxsize=1_000)(_told.decode)
 T = TypeVar("T")
-_outcome = lru_cache(maxsize=10_000)(parse_outcome)
-
-
-class RunRow(Value, frozen=True, kw_only=True):
-    """A run as the index has it: enough for a verdict, without its file.
-
-    `told` is decoded when it is asked for.
-
-    `path` is that of the record's file below the matrix's `records/`.
-    """
-
-    path: str
-    cell: str
-    started: datetime.datetime
-    outcome: Outcome
-    seconds: float
-    lock_digest: str
-    suite_digest: str
-    attempts: str
-    isolation: Isolation
-    tier: Tier
-    told: bytes
-
-    @property
-    def outcomes(self) -> tuple[Outcome, ...]:
-        """What each attempt came to."""
-        return tuple(map(_outcome, _attempts.decode(self.attempts)))
-
-    @property
-    def capabilities(self) -> tuple[Capability, ...]:
-        """What each capability came to."""
-        return _decoded(self.told)[0]
-
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """The numbers that it reports."""
-        return _decoded(self.told)[1]
-
-    @property
-    def involved(self) -> tuple[str, ...]:
-        """The packages that its outcome speaks of."""
-        return _decoded(self.told)[2]
+# What a damaged index raises: of its own, or because its texts are none any more.
+_DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 
 
 class RecordIndex:
@@ -112,14 +52,14 @@ class RecordIndex:
         A damaged one, or one of another version, is made anew.
         """
         self._path = path
-        self._connection = _opened(path)
+        self._open(path)
 
     def refresh(self, store: RecordFiles) -> int:
         """Read what changed among the store's files; return how many files that were."""
         for place in (self._path, None):
             try:
                 return self._refresh(store)
-            except sqlite3.Error as fault:  # locked for too long, damaged, or the disk is full
+            except _DAMAGE as fault:  # locked for too long, damaged, or the disk is full
                 self._renew(place, keep="locked" in str(fault))
         return self._refresh(store)
 
@@ -128,12 +68,35 @@ class RecordIndex:
 
         An index that lies about them is made anew.
         """
-        return self._sound(store, lambda: self._rows(store))
+        return tuple(row for rows in self.by_cell(store).values() for row in rows)
 
-    def latest(self, store: RecordFiles) -> tuple[RunRow, ...]:
-        """Return the newest run of each cell, by cell."""
-        newest = {row.cell: row for row in self.runs(store)}
-        return tuple(newest.values())
+    def by_cell(self, store: RecordFiles) -> dict[str, tuple[RunRow, ...]]:
+        """Return all runs of each cell, oldest first, by cell."""
+        return self._sound(store, lambda: self._every_row(store))
+
+    def of_cell(self, store: RecordFiles, cell: str) -> tuple[RunRow, ...]:
+        """Return the runs of one cell, oldest first."""
+        kept = self._sound(store, lambda: self._kept(_root(store), cell))
+        return self._sound(store, lambda: self._row_of(cell, kept))
+
+    def cells(self, store: RecordFiles) -> tuple[str, ...]:
+        """Return the ids of the cells that have runs, sorted."""
+        asked = "SELECT cell FROM cells WHERE root = ? ORDER BY cell"
+        return self._sound(
+            store, lambda: tuple(cell for (cell,) in self._execute(asked, _root(store)))
+        )
+
+    def batches(self, store: RecordFiles, cell: str) -> tuple[Path, ...]:
+        """Return the batches that hold records of a cell."""
+        asked = "SELECT id, path FROM files WHERE root = ? AND path >= ? AND path < ?"
+        root, below = _root(store), (f"{BATCHES}/", f"{BATCHES}0")
+
+        def read() -> tuple[Path, ...]:
+            files = {run.file for run in self._kept(root, cell)}
+            rows = self._execute(asked, root, *below)
+            return tuple(store.folder / path for number, path in rows if number in files)
+
+        return self._sound(store, read)
 
     def faults(self, store: RecordFiles) -> tuple[Fault, ...]:
         """Return what was wrong with unsound records when they were last read."""
@@ -146,18 +109,19 @@ class RecordIndex:
             for path, fault in rows
         )
 
-    def damaged(
-        self, store: RecordFiles, runs: Mapping[str, Iterable[RunRow]], now: datetime.datetime
-    ) -> tuple[Fault, ...]:
+    def damaged(self, store: RecordFiles, now: datetime.datetime) -> tuple[Fault, ...]:
         """Return what is wrong in the store, stray files and future dates included; only a file
-        of which neither the runs nor the index know anything is read.
+        of which the index knows nothing is read.
         """
-        started = {row.path: row.started for rows in runs.values() for row in rows}
-        faults = {fault.path: fault for fault in self.faults(store)}
+        asked = "SELECT path, newest, fault FROM files WHERE root = ?"
+        rows = self._sound(store, lambda: self._execute(asked, _root(store)))
+        newest = {path: (moment, fault) for path, moment, fault in rows}
 
         def known(path: Path) -> datetime.datetime | Fault | None:
-            moment = started.get(f"{path.parent.name}/{path.name}")
-            return moment or faults.get(store.name(path))
+            moment, fault = newest.get(f"{path.parent.name}/{path.name}", (None, None))
+            if fault is not None:
+                return Fault(code=RecordError.code, path=store.name(path), message=fault)
+            return moment and datetime.datetime.fromtimestamp(moment, datetime.timezone.utc)
 
         return store.damaged(now, known)
 
@@ -169,137 +133,89 @@ class RecordIndex:
         self._connection.close()
         if place is not None and not keep:
             _remove(place)
+        self._open(place)
+
+    def _open(self, place: Path | None) -> None:
         self._connection = _opened(place)
+        self._facts = FactTable(self._fact)
 
     def _sound(self, store: RecordFiles, read: Callable[[], T]) -> T:
         for place in (self._path, None):
-            with contextlib.suppress(sqlite3.Error):
+            with contextlib.suppress(*_DAMAGE):
                 return read()
             self._renew(place)
             self.refresh(store)
         return read()
 
-    def _rows(self, store: RecordFiles) -> tuple[RunRow, ...]:
+    def _execute(self, asked: str, *values: str) -> list[tuple[Any, ...]]:
+        return self._connection.execute(asked, values).fetchall()
+
+    def _every_row(self, store: RecordFiles) -> dict[str, tuple[RunRow, ...]]:
         """The rows of the store; raises sqlite3.Error when one is damaged or lacking."""
-        where, values = "root = ?", (_root(store),)
-        asked = (
-            "SELECT path, cell, started, outcome, seconds, lock_digest, suite_digest, attempts,"
-            f" isolation, tier, told, sum FROM records WHERE {where} ORDER BY cell, started, path"
-        )
-        rows = tuple(_row(*columns) for columns in self._connection.execute(asked, values))
-        count = f"SELECT count(*) FROM files WHERE fault IS NULL AND {where}"
-        if self._connection.execute(count, values).fetchone() != (len(rows),):
-            raise sqlite3.DatabaseError("the index lacks records")
+        root = _root(store)
+        asked = "SELECT cell, runs, sum FROM cells WHERE root = ? ORDER BY cell"
+        with _transaction(self._connection, "DEFERRED"):
+            rows = {
+                cell: tuple(self._facts.row(cell, run) for run in sound_runs(cell, data, told_sum))
+                for cell, data, told_sum in self._connection.execute(asked, (root,))
+            }
+            totals = self._execute("SELECT cells, runs FROM totals WHERE root = ?", root)
+        if totals != [(len(rows), sum(map(len, rows.values())))] and (totals or rows):
+            raise sqlite3.DatabaseError("the index lacks runs")
         return rows
+
+    def _row_of(self, cell: str, kept: Iterable[KeptRun]) -> tuple[RunRow, ...]:
+        return tuple(self._facts.row(cell, run) for run in kept)
+
+    def _kept(self, root: str, cell: str) -> list[KeptRun]:
+        """The runs of a cell as they are kept; raises sqlite3.Error when its row is damaged."""
+        asked = "SELECT runs, sum FROM cells WHERE root = ? AND cell = ?"
+        return [run for row in self._execute(asked, root, cell) for run in sound_runs(cell, *row)]
+
+    def _fact(self, number: int) -> bytes:
+        asked = "SELECT fact, sum FROM facts WHERE id = ?"
+        row = self._connection.execute(asked, (number,)).fetchone()
+        if row is None:
+            raise sqlite3.DatabaseError("the index lacks a fact")
+        return sound_fact(*row)
 
     def _refresh(self, store: RecordFiles) -> int:
         root = _root(store)
-        asked = "SELECT path, size, mtime_ns FROM files WHERE root = ?"
-        known = {path: tuple(state) for path, *state in self._connection.execute(asked, (root,))}
-        present = {f"{path.parent.name}/{path.name}": state for path, state in store.states()}
+        asked = "SELECT path, id, size, mtime_ns FROM files WHERE root = ?"
+        rows = self._execute(asked, root)
+        known: dict[str, tuple[int, ...]] = {path: tuple(state) for path, *state in rows}
+        # Before the batches: what is put into one meanwhile is found there.
+        present = {_path(path): state for path, state in store.states()}
+        present |= {_path(path): state for path, state in store.batches.states()}
         gone = known.keys() - present.keys()
-        changed = [path for path, state in present.items() if known.get(path) != state]
+        changed = [path for path, state in present.items() if known.get(path, ())[1:] != state]
         if gone or changed:
             with _transaction(self._connection):
-                self._forget(root, [*gone, *changed])
-                for path in changed:
-                    self._keep(store, path, present[path])
+                spoilt = gone.union(known.keys() & set(changed))
+                if any(path.startswith(BATCHES) for path in spoilt):
+                    # Only a checkout of another state takes one away. What it held may stand
+                    # elsewhere, too, so everything is read again.
+                    self._forget(root)
+                    known, gone, changed = {}, set(), list(present)
+                old = {path: known[path][0] for path in (*gone, *changed) if path in known}
+                IndexUpdate(self._connection, store, root).apply(
+                    old, {path: present[path] for path in changed}
+                )
+            self._facts = FactTable(self._fact)
         return len(gone) + len(changed)
 
-    def _forget(self, root: str, paths: Iterable[str]) -> None:
-        asked = "DELETE FROM files WHERE root = ? AND path = ?"
-        self._connection.executemany(asked, ((root, path) for path in paths))
+    def _forget(self, root: str) -> None:
+        for table in ("files", "cells", "totals"):
+            self._execute(f"DELETE FROM {table} WHERE root = ?", root)
 
-    def _keep(self, store: RecordFiles, path: str, state: tuple[int, int]) -> None:
-        root, read = _root(store), store.read(store.folder / path)
-        fault = read.message if isinstance(read, Fault) else None
-        self._connection.execute(
-            "INSERT INTO files VALUES (?, ?, ?, ?, ?)", (root, path, *state, fault)
-        )
-        if isinstance(read, Record):
-            self._keep_record(root, path, read)
 
-    def _keep_record(self, root: str, path: str, record: Record) -> None:
-        outcome = record.outcome
-        parts = (
-            ("", "", "")
-            if isinstance(outcome, Passed)
-            else (outcome.stage, outcome.cause, outcome.subject)
-        )
-        started = record.started.isoformat(timespec="microseconds")
-        attempts = msgspec.json.encode([str(outcome) for outcome in record.outcomes]).decode()
-        facts = msgspec.msgpack.encode((record.capabilities, record.metrics, record.involved))
-        digests = (record.lock_digest, record.suite_digest)
-        known = (
-            path,
-            record.cell,
-            started,
-            str(outcome),
-            record.seconds,
-            *digests,
-            attempts,
-            record.isolation,
-            record.tier,
-            facts,
-        )
-        cursor = self._connection.execute(
-            "INSERT INTO records VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                root,
-                path,
-                record.matrix,
-                record.cell,
-                started,
-                str(outcome),
-                *parts,
-                record.seconds,
-                *digests,
-                attempts,
-                record.isolation,
-                record.tier,
-                facts,
-                _sum(*known),
-            ),
-        )
-        rows = (
-            (cursor.lastrowid, capability.id, capability.status)
-            for capability in record.capabilities
-        )
-        self._connection.executemany("INSERT INTO capabilities VALUES (?, ?, ?)", rows)
+def _path(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"
 
 
 def _root(store: RecordFiles) -> str:
-    return hashlib.sha256(str(store.folder.absolute()).encode(errors="surrogateescape")).hexdigest()
-
-
-def _row(*columns: Any) -> RunRow:
-    *known, told_sum = columns
-    if _sum(*known) != told_sum:
-        raise sqlite3.DatabaseError("a row of the index is damaged")
-    path, cell, started, outcome, seconds, *digests, attempts, isolation, tier, facts = known
-    lock_digest, suite_digest = digests
-    return RunRow(
-        path=path,
-        cell=cell,
-        started=datetime.datetime.fromisoformat(started),
-        outcome=_outcome(outcome),
-        seconds=float(seconds),
-        lock_digest=lock_digest,
-        suite_digest=suite_digest,
-        attempts=attempts,
-        isolation=isolation,
-        tier=tier,
-        told=facts,
-    )
-
-
-def _sum(*known: object) -> int:
-    """A checksum of what a row says: SQLite's own checks look at its pages' structure, not at
-    what stands in them.
-    """
-    *texts, facts = known
-    plain = "\0".join(map(str, texts)).encode()
-    return zlib.crc32(facts if isinstance(facts, bytes) else b"", zlib.crc32(plain))
+    folder = str(store.folder.absolute()).encode(errors="surrogateescape")
+    return hashlib.sha256(folder).hexdigest()[:16]
 
 
 def _opened(path: Path | None) -> sqlite3.Connection:
@@ -311,7 +227,7 @@ def _opened(path: Path | None) -> sqlite3.Connection:
             return _prepared(path)
         except sqlite3.OperationalError:
             raise
-        except sqlite3.DatabaseError:
+        except (sqlite3.DatabaseError, UnicodeDecodeError):
             _remove(path)
             return _prepared(path)
     except (OSError, sqlite3.Error):
@@ -333,9 +249,6 @@ def _prepared(place: Path | str) -> sqlite3.Connection:
     try:
         if _version(connection) != VERSION:
             _make_anew(connection)
-        if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-            raise sqlite3.DatabaseError("the index is damaged")
-        connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = OFF")
         return connection
     except BaseException:
@@ -362,8 +275,8 @@ def _version(connection: sqlite3.Connection) -> int:
 
 
 @contextlib.contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
+def _transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
+    connection.execute(f"BEGIN {kind}")
     try:
         yield
     except BaseException:

@@ -285,9 +285,7 @@ def decode_record(
             raise ValueError(f"has format {number!r}; this version of compat reads 1 to {newest}")
         if raw.pop("digest", None) != record_digest(text):
             raise ValueError("is not as it was written: its digest differs")
-        record = _record(_upgraded(raw, range(number, newest), upgrades))
-        _refuse_unsound(record)
-        return record
+        return record_of_raw(_upgraded(raw, range(number, newest), upgrades))
     except (ValueError, UnicodeError) as fault:
         raise RecordError(_fault(source, str(fault))) from None
 
@@ -329,7 +327,10 @@ def _upgraded(raw: Raw, steps: Iterable[int], upgrades: Mapping[int, Callable[[R
     return raw
 
 
-def _record(raw: Raw) -> Record:
+def record_of_raw(raw: Raw) -> Record:
+    """Return the record of the newest format's keys; raise ValueError for what is not a sound
+    one.
+    """
     stored = msgspec.convert(raw, _Stored)
     reencoded = msgspec.json.decode(msgspec.json.encode(stored))
     if reencoded != raw:
@@ -337,7 +338,7 @@ def _record(raw: Raw) -> Record:
             key for key in reencoded.keys() | raw.keys() if reencoded.get(key) != raw.get(key)
         )
         raise ValueError(f"says more or less than a record does, in {', '.join(other)}")
-    return Record(
+    record = Record(
         **{field: getattr(stored, field) for field in _Run.__struct_fields__},
         outcome=parse_outcome(stored.outcome),
         attempts=tuple(
@@ -350,6 +351,8 @@ def _record(raw: Raw) -> Record:
             for a in stored.attempts
         ),
     )
+    _refuse_unsound(record)
+    return record
 
 
 def _refuse_unsound(record: Record) -> None:

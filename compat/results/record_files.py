@@ -1,4 +1,4 @@
-"""Records as files, one each, that are only ever added.
+"""Records as files, one each, that are only ever added, until their day is put into a batch.
 
 Each is written to a temporary name, synced, and linked into place.
 """
@@ -9,11 +9,13 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
 from compat.errors import CompatError, Fault, RecordError, reason
+from compat.files import sync_folder
+from compat.results.packing import Batch
 from compat.results.record import (
     MOST_BYTES,
     Record,
@@ -22,9 +24,12 @@ from compat.results.record import (
     is_cell_id,
     record_digest,
 )
+from compat.results.record_batches import BATCHES, RecordBatches
 
 # A writer that was killed leaves its temporary file; no writer takes an hour.
 LEFT_OVER = datetime.timedelta(hours=1)
+# How often a folder may go while a record is put into it.
+_TRIES = 5
 # How much of the digest stands in a name: more only where two records of one second begin alike, or
 # a file is damaged.
 _DIGITS = (8, 16, 32, 64)
@@ -38,22 +43,28 @@ Known = datetime.datetime | Fault | None
 
 
 class RecordFiles:
-    """The records of one matrix, below its folder: `records/<cell-id>/<started>-<digest>.json`."""
+    """The records of one matrix, below its folder: `records/<cell-id>/<started>-<digest>.json`, or
+    in one of its `batches`.
+    """
 
     def __init__(self, folder: Path, matrix: str = "") -> None:
         """Take the matrix's folder, `matrices/<name>`; the matrix, where the folder is another."""
         self.matrix = matrix or folder.name
         self.folder = folder / "records"
+        self.batches = RecordBatches(self.folder, self.matrix)
 
-    def records(self, cell: str) -> tuple[Record, ...]:
-        """Return the sound records of a cell, by when they started.
+    def records(self, cell: str, batches: Iterable[Path] | None = None) -> tuple[Record, ...]:
+        """Return the sound records of a cell, by when they started; those that stand in batches out
+        of these, or out of all.
 
         `damaged` tells of the others.
         """
         if not is_cell_id(cell):
             return ()
-        read = (self.read(path) for path in self._files(self.folder / cell))
-        sound = (record for record in read if isinstance(record, Record))
+        # Before the batches: what is put into one meanwhile is read from there.
+        read = {f"{cell}/{path.name}": self.read(path) for path in self._files(self.folder / cell)}
+        every = read | self.batches.records(cell, batches)
+        sound = (record for record in every.values() if isinstance(record, Record))
         return tuple(sorted(sound, key=lambda record: record.started))
 
     def add(self, record: Record) -> bool:
@@ -69,32 +80,29 @@ class RecordFiles:
             raise RecordError.of(
                 f"a record of matrix {record.matrix!r} has no place among those of {self.matrix!r}"
             )
-        folder = self.folder / record.cell
         try:
-            for parent in (self.folder, folder):
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(parent)
-            added = self._add(folder, record, text.encode())
-            # Each time and for each folder: whoever made it may not have come so far yet.
-            for parent in (folder, self.folder, self.folder.parent):
-                _sync(parent)
+            # Whoever puts a cell's records into a batch removes its empty folder.
+            for _ in range(_TRIES):
+                with contextlib.suppress(FileNotFoundError):
+                    return self._kept(record, text.encode())
+            return self._kept(record, text.encode())
         except OSError as fault:
             raise CompatError.of(
-                f"cannot be written: {_reason(fault)}", path=self.name(folder)
+                f"cannot be written: {_reason(fault)}", path=self.name(self.folder / record.cell)
             ) from None
-        return added
 
     def cells(self) -> tuple[str, ...]:
-        """Return the ids of the cells that have files, sorted."""
-        return tuple(folder.name for folder in self._folders() if any(self._files(folder)))
+        """Return the ids of the cells that have records, sorted."""
+        loose = {folder.name for folder in self._folders() if any(self._files(folder))}
+        return tuple(sorted(loose.union(*map(self.batches.cells, self._batch_paths()))))
 
     def paths(self) -> Iterator[Path]:
-        """Yield every file that should be a record, sorted by cell and time."""
+        """Yield every file that should be a record of its own, sorted by cell and time."""
         for folder in self._folders():
             yield from self._files(folder)
 
     def states(self) -> Iterator[tuple[Path, tuple[int, int]]]:
-        """Yield every record file with its size and time of change in nanoseconds."""
+        """Yield every file of one record with its size and time of change in nanoseconds."""
         for path in self.paths():
             with contextlib.suppress(FileNotFoundError):
                 state = path.lstat()
@@ -140,7 +148,7 @@ class RecordFiles:
         folders = self._folders()
         cells = {folder.name for folder in folders}
         for entry in _entries(self.folder):
-            if entry.name not in cells and not entry.name.startswith("."):
+            if entry.name not in {*cells, BATCHES} and not entry.name.startswith("."):
                 yield _fault(self.name(Path(entry.path)), "is not a directory of a cell")
         for folder in (self.folder, *folders):
             if reason := _unlisted(folder):
@@ -149,6 +157,9 @@ class RecordFiles:
             for entry in _entries(folder):
                 if not entry.name.startswith("."):
                     yield from self._faults(Path(entry.path), now, known)
+        for entry in _entries(self.batches.folder):
+            if not entry.name.startswith("."):
+                yield from self._batch_faults(Path(entry.path), now, known)
 
     def _faults(
         self, path: Path, now: datetime.datetime, known: Callable[[Path], Known]
@@ -157,13 +168,21 @@ class RecordFiles:
             yield _fault(self.name(path), "is not a valid record")
             return
         answer = known(path) or self.read(path)
-        if isinstance(answer, Fault):
-            yield answer
-            return
         started = answer.started if isinstance(answer, Record) else answer
-        if started > now:
-            because = f"says that it started in the future, at {started.isoformat()}"
-            yield _fault(self.name(path), because)
+        yield from _untimely(started, now, self.name(path))
+
+    def _batch_faults(
+        self, path: Path, now: datetime.datetime, known: Callable[[Path], Known]
+    ) -> Iterator[Fault]:
+        if not self.batches.is_batch(path.name):
+            yield _fault(self.name(path), "is not a valid batch of records")
+            return
+        answer = known(path) or self.batches.read(path)
+        newest = answer.newest if isinstance(answer, Batch) else answer
+        yield from _untimely(newest, now, self.name(path))
+
+    def _batch_paths(self) -> list[Path]:
+        return [path for path, _ in self.batches.states()]
 
     def _folders(self) -> list[Path]:
         entries = (entry for entry in _entries(self.folder) if entry.is_dir(follow_symlinks=False))
@@ -171,6 +190,17 @@ class RecordFiles:
 
     def _files(self, folder: Path) -> list[Path]:
         return [Path(entry.path) for entry in _entries(folder) if _NAME.fullmatch(entry.name)]
+
+    def _kept(self, record: Record, data: bytes) -> bool:
+        folder = self.folder / record.cell
+        for parent in (self.folder, folder):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(parent)
+        added = not self.batches.holds(record) and self._add(folder, record, data)
+        # Each time and for each folder: whoever made it may not have come so far yet.
+        for parent in (folder, self.folder, self.folder.parent):
+            sync_folder(parent)
+        return added
 
     def _add(self, folder: Path, record: Record, data: bytes) -> bool:
         """Link a complete file to the first name of the record that is free, unless the record has
@@ -253,14 +283,6 @@ def _link(temporary: Path, path: Path, full: Path) -> bool:
     return True
 
 
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def _text(path: Path) -> str:
     """The text of a regular file, never more than a record may have; a link, a pipe or a device is
     refused.
@@ -302,6 +324,16 @@ def _unlisted(folder: Path) -> str:
     except OSError as fault:
         return _reason(fault)
     return ""
+
+
+def _untimely(
+    answer: datetime.datetime | Fault, now: datetime.datetime, name: str
+) -> Iterator[Fault]:
+    """What is wrong with a file that holds runs up to that moment, or has a fault."""
+    if isinstance(answer, Fault):
+        yield answer
+    elif answer > now:
+        yield _fault(name, f"says that it started in the future, at {answer.isoformat()}")
 
 
 def _fault(path: str, message: str) -> Fault:

@@ -8,6 +8,7 @@ the time. Publishing makes a page of every cell, so only sizes up to MOST record
 
 import argparse
 import datetime
+import gzip
 import hashlib
 import itertools
 import json
@@ -19,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 from packaging.tags import parse_tag
@@ -34,6 +36,7 @@ from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.plan.plan import Feasible, plan
 from compat.results.due import agenda
 from compat.results.index import RecordIndex
+from compat.results.packing import batch_of, encode_batch
 from compat.results.record import (
     Attempt,
     Capability,
@@ -42,6 +45,7 @@ from compat.results.record import (
     encode_record,
     record_digest,
 )
+from compat.results.record_batches import MOST_RECORDS
 from compat.results.record_files import record_names
 from compat.run.evidence import Installed, Metric
 from compat.run.outcome import parse_outcome
@@ -162,15 +166,10 @@ def lock_of(cell: str, matrix: Matrix) -> Lock:
     return Lock(inputs=inputs, pins=tuple(pins), tool="uv 0.13.9")
 
 
-def made_record(number: int, lock: Lock, suite: str, started: datetime.datetime) -> Record:
-    """The run of that number: cells keep their outcome but for one in fifty."""
-    cell = lock.inputs.cell
-    kind = hashlib.sha256(cell.encode()).digest()[0] + (number % 50 == 0)
-    told = OUTCOMES[kind % len(OUTCOMES)]
-    outcome, seconds = parse_outcome(told), 30 + number % 977 / 7
-    reached = not told.startswith("import")
-    failing = "assertion" in told
-    rows = tuple(
+@cache
+def rows_of(kind: int, *, is_failing: bool) -> tuple[Capability, ...]:
+    """What each capability came to; few cells differ in it."""
+    return tuple(
         Capability(
             id=name,
             status="no",
@@ -178,12 +177,22 @@ def made_record(number: int, lock: Lock, suite: str, started: datetime.datetime)
             subject="the sums differ (demo/sums.py:31)",
             spelling=f"demo.c{n}",
         )
-        if failing and n == 7
+        if is_failing and n == 7
         else Capability(id=name, status="absent", missing=(f"demo.c{n}",))
         if n % 40 == kind % 40
         else Capability(id=name, status="yes", spelling=f"demo.c{n}")
         for n, name in enumerate(CAPABILITIES)
     )
+
+
+def made_record(number: int, lock: Lock, suite: str, started: datetime.datetime) -> Record:
+    """The run of that number: cells keep their outcome but for one in fifty."""
+    cell = lock.inputs.cell
+    kind = hashlib.sha256(cell.encode()).digest()[0] + (number % 50 == 0)
+    told = OUTCOMES[kind % len(OUTCOMES)]
+    outcome, seconds = parse_outcome(told), 30 + number % 977 / 7
+    reached = not told.startswith("import")
+    rows = rows_of(kind % 40, is_failing="assertion" in told)
     metrics = tuple(
         Metric(name=name, value=seconds / (n + 1), unit="s", better="lower")
         for n, name in enumerate(METRICS)
@@ -248,8 +257,24 @@ def generate(root: Path, count: int) -> None:
     (workspace.folder / "locks").mkdir(exist_ok=True)
     for cell in ids:
         workspace.lock_path(cell).write_text(encode_lock(lock_of(cell, workspace.matrix)))
-    for record in records_of(count, ids, workspace):
-        keep(workspace, record)
+    everything = records_of(count, ids, workspace)
+    for day, of_day in itertools.groupby(everything, key=lambda record: record.started.date()):
+        rest = iter(of_day)
+        while part := list(itertools.islice(rest, MOST_RECORDS)):
+            keep_batch(workspace, day, part)
+
+
+def keep_batch(workspace: Workspace, day: datetime.date, records: list[Record]) -> None:
+    """Write a batch, without reading each record back as a packer does."""
+    named = [
+        (hashlib.sha256(f"{record.cell} {record.started}".encode()).hexdigest()[:8], record)
+        for record in records
+    ]
+    data = encode_batch(batch_of(workspace.name, named))
+    name = f"{day}-{hashlib.sha256(data).hexdigest()}.json.gz"
+    path = workspace.store.batches.folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(data, mtime=0))
 
 
 def add_new(root: Path, hour: int) -> None:

@@ -27,7 +27,7 @@ from compat.run.evidence import Installed
 
 PRESENT = EvaluationContext(suite_digest=SUITE, day=START.date())
 OTHER_CELL = "py3.9-tf2.3-tff0.17.0"
-TABLES = ("files", "records", "capabilities")
+TABLES = ("files", "cells")
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ class TestRefresh:
             left = [
                 connection.execute(f"SELECT count(*) FROM {table}").fetchone() for table in TABLES
             ]
-        assert left == [(1,), (1,), (0,)]
+        assert left == [(1,), (1,)]
         assert outcomes(index, store) == ["pass"]
 
     def test_a_damaged_file_is_told_and_a_repaired_one_is_read(
@@ -118,49 +118,26 @@ class TestReading:
         index.refresh(store)
         (row,) = index.runs(store)
         for field in (
-            "cell",
-            "started",
-            "outcome",
-            "outcomes",
-            "seconds",
-            "lock_digest",
-            "suite_digest",
-            "capabilities",
+            *("cell", "started", "outcome", "outcomes", "seconds", "lock_digest", "suite_digest"),
+            *("isolation", "tier", "capabilities", "metrics", "involved"),
         ):
             assert getattr(row, field) == getattr(record, field)
-        assert store.folder / row.path == next(store.paths())
 
-    def test_the_latest_run_of_each_cell(self, index: RecordIndex, store: RecordFiles) -> None:
+    def test_one_cell_is_read_by_itself(self, index: RecordIndex, store: RecordFiles) -> None:
         for record in (
-            ran("pass", day=2),
             ran("import-fail:abort", day=3),
+            ran("pass", day=2),
             ran("test-fail:memory", cell=OTHER_CELL),
         ):
             store.add(record)
         index.refresh(store)
-        assert [str(row.outcome) for row in index.latest(store)] == [
+        assert index.cells(store) == (CELL, OTHER_CELL)
+        assert [str(row.outcome) for row in index.of_cell(store, CELL)] == [
+            "pass",
             "import-fail:abort",
-            "test-fail:memory",
         ]
-
-    def test_its_tables_can_be_asked_by_stage_and_by_capability(
-        self, index: RecordIndex, store: RecordFiles, path: Path
-    ) -> None:
-        store.add(full())
-        index.refresh(store)
-        with closing(sqlite3.connect(path)) as connection:
-            told = connection.execute(
-                "SELECT matrix, cell, stage, cause, subject FROM records"
-            ).fetchall()
-            statuses = connection.execute(
-                "SELECT id, status FROM capabilities ORDER BY id"
-            ).fetchall()
-        assert told == [("tff", CELL, "test", "assertion", "sparse.sum")]
-        assert statuses == [
-            ("aggregation.sum", "yes"),
-            ("learning.fed-avg", "absent"),
-            ("sparse.sum", "no"),
-        ]
+        assert index.of_cell(store, "py3.9-tf2.9-tff9") == ()
+        assert index.by_cell(store)[CELL] == index.of_cell(store, CELL)
 
     @settings(
         max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -241,7 +218,12 @@ class TestTrouble:
 
     @pytest.mark.parametrize(
         "change",
-        ["UPDATE records SET outcome = 'pass', attempts = '[\"pass\"]'", "DELETE FROM records"],
+        [
+            "UPDATE cells SET runs = x'90'",
+            "DELETE FROM cells",
+            "DELETE FROM facts",
+            "UPDATE facts SET fact = x'90'",
+        ],
     )
     def test_an_index_that_says_something_else_than_the_files_is_made_anew(
         self, path: Path, store: RecordFiles, change: str

@@ -1,0 +1,141 @@
+"""Batches of records as files: `records/_batches/<day>-<sha256>.json.gz`, written once.
+
+The name holds the digest of what is inside, so a batch never changes, and two that make the same
+one make one file. `zcat` shows what stands in it.
+"""
+
+import contextlib
+import datetime
+import gzip
+import hashlib
+import os
+import re
+import stat
+import zlib
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from compat import files
+from compat.errors import Fault, RecordError, reason
+from compat.results.packing import Batch, batch_of, decode_batch, encode_batch
+from compat.results.record import Record
+
+# No cell has this name: an id begins with a letter or a digit.
+BATCHES = "_batches"
+# What a reader of one record has to unpack; at some 6 kB each, 3 MB.
+MOST_RECORDS = 500
+_MOST_BYTES = 256 * 1024 * 1024
+_NAME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})-([0-9a-f]{64})\.json\.gz")
+_GZIP = 16 + zlib.MAX_WBITS  # zlib's code for gzip's header
+
+
+class RecordBatches:
+    """The batches of one matrix, below the folder `records/`."""
+
+    def __init__(self, records: Path, matrix: str) -> None:
+        """Take the folder of all records, and the matrix's name."""
+        self.folder = records / BATCHES
+        self._matrix = matrix
+
+    def is_batch(self, name: str) -> bool:
+        """Return whether a file of the folder is named as a batch is."""
+        return bool(_NAME.fullmatch(name))
+
+    def states(self, day: datetime.date | None = None) -> Iterator[tuple[Path, tuple[int, int]]]:
+        """Yield every batch, or those of one day, with size and time of change in nanoseconds,
+        sorted by name.
+        """
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            for name in sorted(os.listdir(self.folder)):
+                match = _NAME.fullmatch(name)
+                if match and (day is None or match[1] == day.isoformat()):
+                    with contextlib.suppress(FileNotFoundError):
+                        state = (self.folder / name).lstat()
+                        yield self.folder / name, (state.st_size, state.st_mtime_ns)
+
+    def read(self, path: Path) -> Batch | Fault:
+        """Return the batch of that file, or what is wrong with it."""
+        try:
+            state = path.lstat()
+            return _batch(path, self._matrix, (state.st_size, state.st_mtime_ns))
+        except OSError as fault:
+            because = f"cannot be read: {reason(fault)}"
+        except ValueError as fault:
+            because = str(fault)
+        return Fault(code=RecordError.code, path=self.name(path), message=because)
+
+    def holds(self, record: Record) -> bool:
+        """Return whether a batch of the record's day holds the same record."""
+        of_day = (path for path, _ in self.states(record.started.date()))
+        return record in self.records(record.cell, of_day).values()
+
+    def cells(self, path: Path) -> set[str]:
+        """Return the ids of the cells that a batch has records of; none where it is damaged."""
+        batch = self.read(path)
+        return {packed.cell for packed in batch.records} if isinstance(batch, Batch) else set()
+
+    def records(self, cell: str, paths: Iterable[Path] | None = None) -> dict[str, Record]:
+        """Return the sound records of a cell by the paths of their files, out of these batches or
+        all.
+        """
+        every = (path for path, _ in self.states()) if paths is None else paths
+        records: dict[str, Record] = {}
+        for path in every:
+            batch = self.read(path)
+            for packed in batch.records if isinstance(batch, Batch) else ():
+                if packed.cell == cell and isinstance(batch, Batch):
+                    with contextlib.suppress(ValueError):
+                        records[packed.path] = batch.record(packed)
+        return records
+
+    def add(self, day: datetime.date, records: Iterable[tuple[str, Record]]) -> Path:
+        """Keep the records, each with the digits of its file's name, as a batch of that day; when
+        this returns it is on the disk and has been read back.
+
+        Raises CompatError when it cannot be written, RecordError when it says something else than
+        the records.
+        """
+        kept = list(records)
+        batch = batch_of(self._matrix, kept)
+        data = encode_batch(batch)
+        path = self.folder / f"{day.isoformat()}-{hashlib.sha256(data).hexdigest()}.json.gz"
+        if isinstance(self.read(path), Fault):
+            files.write(path, gzip.compress(data, mtime=0))
+        for folder in (self.folder, self.folder.parent):
+            files.sync_folder(folder)
+        again = self.read(path)
+        if isinstance(again, Fault):
+            raise RecordError(again)
+        said = [(packed.digits, again.record(packed)) for packed in again.records]
+        if batch_of(self._matrix, said) != batch or len({p.path for p in again.records}) != len(
+            kept
+        ):
+            raise RecordError.of("does not say what its records say", path=self.name(path))
+        return path
+
+    def name(self, path: Path) -> str:
+        """Return the path from `matrices/` on, for messages: nothing of this machine."""
+        return f"matrices/{self._matrix}/records/{BATCHES}/{path.name}"
+
+
+# A site asks for the cells of one day one after the other. Half of a batch's memory is its texts.
+@lru_cache(maxsize=24)
+def _batch(path: Path, matrix: str, state: tuple[int, int]) -> Batch:
+    """The batch of the file as it was in that state; raises ValueError."""
+    if not stat.S_ISREG(path.lstat().st_mode):
+        raise ValueError("is no regular file")
+    unpacked = zlib.decompressobj(_GZIP)
+    try:
+        data = unpacked.decompress(path.read_bytes(), _MOST_BYTES)
+    except zlib.error as fault:
+        raise ValueError(f"is damaged: {fault}") from None
+    if not unpacked.eof or unpacked.unused_data:
+        raise ValueError("is damaged: it ends too early or too late")
+    match = _NAME.fullmatch(path.name)
+    if match is None or hashlib.sha256(data).hexdigest() != match[2]:
+        raise ValueError("is damaged: its digest is not the one in its name")
+    batch = decode_batch(data)
+    if batch.matrix != matrix:
+        raise ValueError(f"is a batch of {batch.matrix}")
+    return batch
