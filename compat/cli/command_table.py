@@ -93,6 +93,10 @@ COMMANDS = {
         "Judge evidence that this machine has kept again, or take records that other machines "
         "made with this checkout.",
     ),
+    "pack": (
+        "pack",
+        "Put the records of past days into batches: a tenth of the room, and as many files fewer.",
+    ),
     "health": ("health", "Tell how old the verdicts are."),
     "keep": (
         "upkeep",

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from compat.errors import Fault
-from compat.results.packing import Batch, batch_of
+from compat.results.packing import RecordBatch, batch_of
 from compat.results.record_batches import BATCHES
 from compat.results.record_files import RecordFiles
 from compat.results.run_row import KeptRun, RunKeeper, checksum, decode_runs, encode_runs
@@ -52,7 +52,7 @@ class IndexUpdate:
     def _read(self, path: str, state: tuple[int, int]) -> None:
         full = self._store.folder / path
         if path.startswith(BATCHES):
-            batch: Batch | Fault = self._store.batches.read(full)
+            batch: RecordBatch | Fault = self._store.batches.read(full)
         else:
             record = self._store.read(full)
             digits = full.stem.rpartition("-")[2]

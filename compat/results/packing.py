@@ -110,7 +110,7 @@ class PackedRecord(StrictValue, frozen=True, array_like=True):
         return tuple(a.outcome for a in self.attempts or ()) or (self.outcome,)
 
 
-class Batch(StrictValue, frozen=True, kw_only=True):
+class RecordBatch(StrictValue, frozen=True, kw_only=True):
     """Records of one matrix and the tables that they refer to."""
 
     format: Literal[6]
@@ -245,14 +245,14 @@ class _Tables:
         )
 
 
-def batch_of(matrix: str, records: Iterable[tuple[str, Record]]) -> Batch:
+def batch_of(matrix: str, records: Iterable[tuple[str, Record]]) -> RecordBatch:
     """Return the batch of these records, each with the digits of the name of its file; the same
     records make the same batch, in whatever order they come.
     """
     tables = _Tables()
     ordered = sorted(records, key=lambda item: (item[1].cell, item[1].started, item[0]))
     packed = tuple(tables.packed(digits, record) for digits, record in ordered)
-    return Batch(
+    return RecordBatch(
         format=PACKED_FORMAT,
         matrix=matrix,
         rows=tables.rows.values(),
@@ -263,15 +263,15 @@ def batch_of(matrix: str, records: Iterable[tuple[str, Record]]) -> Batch:
     )
 
 
-def encode_batch(batch: Batch) -> bytes:
+def encode_batch(batch: RecordBatch) -> bytes:
     """Return the batch as JSON on one line."""
     return msgspec.json.encode(batch)
 
 
-_decoder = msgspec.json.Decoder(Batch)
+_decoder = msgspec.json.Decoder(RecordBatch)
 
 
-def decode_batch(data: bytes) -> Batch:
+def decode_batch(data: bytes) -> RecordBatch:
     """Return the batch of these bytes; raise ValueError when they are none."""
     return _decoder.decode(data)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from compat import files
 from compat.errors import Fault, RecordError, reason
-from compat.results.packing import Batch, batch_of, decode_batch, encode_batch
+from compat.results.packing import RecordBatch, batch_of, decode_batch, encode_batch
 from compat.results.record import Record
 
 # No cell has this name: an id begins with a letter or a digit.
@@ -54,7 +54,7 @@ class RecordBatches:
                         state = (self.folder / name).lstat()
                         yield self.folder / name, (state.st_size, state.st_mtime_ns)
 
-    def read(self, path: Path) -> Batch | Fault:
+    def read(self, path: Path) -> RecordBatch | Fault:
         """Return the batch of that file, or what is wrong with it."""
         try:
             state = path.lstat()
@@ -73,7 +73,9 @@ class RecordBatches:
     def cells(self, path: Path) -> set[str]:
         """Return the ids of the cells that a batch has records of; none where it is damaged."""
         batch = self.read(path)
-        return {packed.cell for packed in batch.records} if isinstance(batch, Batch) else set()
+        return (
+            {packed.cell for packed in batch.records} if isinstance(batch, RecordBatch) else set()
+        )
 
     def records(self, cell: str, paths: Iterable[Path] | None = None) -> dict[str, Record]:
         """Return the sound records of a cell by the paths of their files, out of these batches or
@@ -83,8 +85,8 @@ class RecordBatches:
         records: dict[str, Record] = {}
         for path in every:
             batch = self.read(path)
-            for packed in batch.records if isinstance(batch, Batch) else ():
-                if packed.cell == cell and isinstance(batch, Batch):
+            for packed in batch.records if isinstance(batch, RecordBatch) else ():
+                if packed.cell == cell and isinstance(batch, RecordBatch):
                     with contextlib.suppress(ValueError):
                         records[packed.path] = batch.record(packed)
         return records
@@ -121,7 +123,7 @@ class RecordBatches:
 
 # A site asks for the cells of one day one after the other. Half of a batch's memory is its texts.
 @lru_cache(maxsize=24)
-def _batch(path: Path, matrix: str, state: tuple[int, int]) -> Batch:
+def _batch(path: Path, matrix: str, state: tuple[int, int]) -> RecordBatch:
     """The batch of the file as it was in that state; raises ValueError."""
     if not stat.S_ISREG(path.lstat().st_mode):
         raise ValueError("is no regular file")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from compat import files
 from compat.errors import CompatError, Fault, RecordError
-from compat.results.packing import Batch
+from compat.results.packing import RecordBatch
 from compat.results.record import Record
 from compat.results.record_batches import MOST_RECORDS
 from compat.results.record_files import RecordFiles
@@ -88,7 +88,7 @@ def _packed_before(store: RecordFiles, day: datetime.date) -> dict[str, Record]:
     return {
         packed.path: batch.record(packed)
         for batch in batches
-        if isinstance(batch, Batch)
+        if isinstance(batch, RecordBatch)
         for packed in batch.records
     }
 

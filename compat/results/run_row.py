@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from compat.declare.suite_table import Tier
-from compat.results.packing import Batch, PackedRecord
+from compat.results.packing import PackedRecord, RecordBatch
 from compat.results.record import Capability
 from compat.run.evidence import Isolation, Metric
 from compat.run.outcome import Outcome, parse_outcome
@@ -164,7 +164,7 @@ class RunKeeper:
         self.new: list[tuple[int, bytes]] = []
         self._next = 1 + max(self._numbers.values(), default=0)
 
-    def runs(self, batch: Batch, file: int) -> list[tuple[str, KeptRun]]:
+    def runs(self, batch: RecordBatch, file: int) -> list[tuple[str, KeptRun]]:
         """Return the runs of a batch with their cells; raise ValueError when one is no run."""
         frames: dict[Hashable, int] = {}
         told: dict[Hashable, int] = {}
@@ -223,7 +223,7 @@ def checksum(data: bytes, cell: str = "") -> int:
     return zlib.crc32(data, zlib.crc32(cell.encode()))
 
 
-def _frame_of(batch: Batch, packed: PackedRecord) -> bytes:
+def _frame_of(batch: RecordBatch, packed: PackedRecord) -> bytes:
     place = batch.circumstances[packed.circumstances]
     for text in (packed.outcome, *packed.outcomes):
         parse_outcome(text)
@@ -231,7 +231,7 @@ def _frame_of(batch: Batch, packed: PackedRecord) -> bytes:
     return msgspec.msgpack.encode(frame)
 
 
-def _told_of(batch: Batch, packed: PackedRecord) -> bytes:
+def _told_of(batch: RecordBatch, packed: PackedRecord) -> bytes:
     capabilities = msgspec.convert(batch.capabilities_of(packed), tuple[Capability, ...])
     return msgspec.msgpack.encode((capabilities, packed.involved))
 

@@ -17,7 +17,7 @@ import compat.results.record_packing as module
 from compat import files
 from compat.errors import CompatError
 from compat.results.index import RecordIndex
-from compat.results.packing import Batch, batch_of, decode_batch, encode_batch
+from compat.results.packing import RecordBatch, batch_of, decode_batch, encode_batch
 from compat.results.record import Record, encode_record, record_digest
 from compat.results.record_files import RecordFiles, record_names
 from compat.results.record_packing import PackedDays, pack
@@ -174,7 +174,7 @@ class TestPacking:
         (path,) = store.paths()
         pack(store, TODAY)
         batch = store.batches.read(batches(store)[0])
-        assert isinstance(batch, Batch)
+        assert isinstance(batch, RecordBatch)
         assert [packed.name for packed in batch.records] == [path.name]
 
 
