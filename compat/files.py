@@ -66,6 +66,29 @@ def write(path: Path, text: str | bytes) -> bool:
     return True
 
 
+def heads(folder: Path, suffix: str, size: int) -> dict[str, bytes]:
+    """Return the first bytes of each file of a folder whose name ends so, by the name without the
+    ending, sorted; of a folder that is not there, nothing. Raises UsageError.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in entries if entry.name.endswith(suffix))
+    except FileNotFoundError:
+        return {}
+    return {name.removesuffix(suffix): _head(f"{folder}/{name}", size) for name in names}
+
+
+def _head(path: str, size: int) -> bytes:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as fault:
+        raise UsageError.of(f"cannot be read: {reason(fault)}", path=path) from None
+    try:
+        return os.read(handle, size)
+    finally:
+        os.close(handle)
+
+
 def sync_folder(folder: Path) -> None:
     """Wait until the disk has the names in the folder; raises OSError."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

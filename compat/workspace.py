@@ -20,12 +20,12 @@ from compat.declare.load import Declared, load
 from compat.declare.matrix import Matrix
 from compat.declare.suite_table import Tier
 from compat.errors import DeclarationError, Fault
-from compat.files import DerivedFiles, code_of, read, read_if_there, write
+from compat.files import DerivedFiles, code_of, heads, read, read_if_there, write
 from compat.index.discover import catalogue_notes, discover
 from compat.index.kept import decode_catalogue
 from compat.index.release import Catalogue
 from compat.index.settings import IndexOptions
-from compat.lock.lock_text import decode_lock, encode_lock, read_digest
+from compat.lock.lock_text import MOST_HEAD, decode_lock, encode_lock, read_digest
 from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES
 from compat.plan.feasible import Feasibility
@@ -261,9 +261,8 @@ class Workspace:
     @cached_property
     def lock_digests(self) -> dict[str, str]:
         """The digest of each lock, by cell."""
-        return {
-            cell: read_digest(path.read_text(encoding="utf-8")) for cell, path in self.lock_paths()
-        }
+        texts = heads(self.folder / "locks", ".txt", MOST_HEAD)
+        return {cell: read_digest(text.decode(errors="replace")) for cell, text in texts.items()}
 
     @cached_property
     def plain_answers(self) -> dict[str, PlainAnswer]:

@@ -17,6 +17,9 @@ from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, lock_digest
 FORMAT = "1"
 NOW = "now"
 _HEAD = re.compile(r"^# ([a-z-]+(?: \S+)?): (.*)$", re.MULTILINE)
+_DIGEST = re.compile(r"^# digest: ([0-9a-f]{64})$", re.MULTILINE)
+# A head is longer than 2 kB only where a matrix lifts many requirements.
+MOST_HEAD = 20_000
 _PLAIN = re.compile(r"\s*([a-z0-9](?:-?[a-z0-9])*)==([0-9]+(?:\.[0-9]+)*)\s*")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 _BODY = re.compile(r"^(?!#)", re.MULTILINE)
@@ -54,7 +57,7 @@ def read_digest(text: str) -> str:
     """Return the digest that a lock's head names, without reading the rest; empty when it names
     none.
     """
-    match = re.search(r"^# digest: ([0-9a-f]{64})$", text[:20_000], re.MULTILINE)
+    match = _DIGEST.search(text[:MOST_HEAD])
     return match[1] if match else ""
 
 

@@ -5,7 +5,7 @@ When nothing has changed it is empty.
 
 import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from packaging.version import Version
 
@@ -66,22 +66,24 @@ def due(
     runs: Iterable[Ran],
     present: EvaluationContext,
     places: Mapping[str, Place] | None = None,
+    entries: Mapping[str, Entry] | None = None,
 ) -> tuple[Due, ...]:
     """Return the cells to run, the most informative first: by place, by reason, then by id.
 
     `locks` has each cell that could be run, with its lock's digest, or None where it has no lock to
-    compare.
+    compare. Of the cells of `entries` it is known already what their runs add up to.
     """
+    known = entries or {}
     where = places or {}
     by_cell: dict[str, list[Ran]] = {cell: [] for cell in locks}
     for run in runs:
         if run.cell in by_cell and run.started.date() <= present.day:
             by_cell[run.cell].append(run)
-    entries = (
-        _due(cell, by_cell[cell], present, lock, where.get(cell, "elsewhere"))
+    awaited = (
+        _due(_Asked(cell, by_cell[cell], present, lock, known.get(cell)), where)
         for cell, lock in locks.items()
     )
-    return tuple(sorted((entry for entry in entries if entry is not None), key=_order))
+    return tuple(sorted((entry for entry in awaited if entry is not None), key=_order))
 
 
 class Agenda(StrictValue, frozen=True, kw_only=True):
@@ -107,17 +109,14 @@ def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
     """
     where = dict(_places(snapshot)) | dict.fromkeys(proposed, "proposal")
     every = (*snapshot.known, *snapshot.lanes)
-    known = {
-        entry.cell.id: entry.lock_digest
-        for entry in every
-        if entry.runs or entry.lock_digest is not None
-    }
+    known = {entry.cell.id: entry for entry in every if entry.runs or entry.lock_digest is not None}
     runs = [run for entry in every for run in entry.runs]
-    candidates = dict.fromkeys([*snapshot.matrix.quick, *where]) | known
+    locks = {cell: entry.lock_digest for cell, entry in known.items()}
+    candidates = dict.fromkeys([*snapshot.matrix.quick, *where]) | locks
     cells: list[Due] = []
     infeasible: list[Infeasible] = []
     unplanned: list[Due] = []
-    for due_cell in due(candidates, runs, snapshot.present, where):
+    for due_cell in due(candidates, runs, snapshot.present, where, known):
         entry = snapshot.by_id.get(due_cell.cell)
         if entry is None or not entry.planned:
             unplanned.append(due_cell)
@@ -132,32 +131,50 @@ def _order(entry: Due) -> tuple[int, int, str]:
     return PLACES.index(entry.place), _RANK[entry.reason], entry.cell
 
 
-def _due(
-    cell: str, runs: list[Ran], present: EvaluationContext, lock: str | None, place: Place
-) -> Due | None:
-    if not runs:
-        return Due(cell=cell, reason="never-run", place=place)
-    last = in_order(runs)[-1]
+class _Asked(NamedTuple):
+    """A cell, its runs up to the day, its lock, and what its runs add up to where that is known."""
+
+    cell: str
+    runs: Sequence[Ran]
+    present: EvaluationContext
+    lock: str | None
+    entry: Entry | None
+
+    @property
+    def history(self) -> History:
+        if self.entry is not None:
+            return self.entry.history
+        return History.of(self.runs, self.present.day)
+
+    @property
+    def is_flaky(self) -> bool:
+        if self.entry is not None:
+            return self.entry.verdict.kind == "flaky"
+        return verdict(self.cell, self.runs, self.present).kind == "flaky"
+
+
+def _due(asked: _Asked, where: Mapping[str, Place]) -> Due | None:
+    place = where.get(asked.cell, "elsewhere")
+    if not asked.runs:
+        return Due(cell=asked.cell, reason="never-run", place=place)
+    last = in_order(asked.runs)[-1]
     day = last.started.date()
     # Proposals want runs on different days, so one of today answers.
-    asked: Reason | None = "asked" if place == "proposal" and day < present.day else None
-    reason = _reason(last, runs, present, lock) or asked
-    return None if reason is None else Due(cell=cell, reason=reason, last=day, place=place)
+    again: Reason | None = "asked" if place == "proposal" and day < asked.present.day else None
+    reason = _reason(last, asked) or again
+    return None if reason is None else Due(cell=asked.cell, reason=reason, last=day, place=place)
 
 
-def _reason(
-    last: Ran, runs: list[Ran], present: EvaluationContext, lock: str | None
-) -> Reason | None:
+def _reason(last: Ran, asked: _Asked) -> Reason | None:
+    present, lock = asked.present, asked.lock
     if lock is not None and last.lock_digest != lock:
         return "lock-changed"
     if is_other_suite(last, present):
         return "suite-changed"
-    history = History.of(runs, present.day)
+    history = asked.history
     if not history.counted or history.counted[-1].run is not last:
         return "spurious-last"
-    if (present.day - last.started.date()).days >= AGAIN_DAYS and verdict(
-        last.cell, runs, present
-    ).kind == "flaky":
+    if (present.day - last.started.date()).days >= AGAIN_DAYS and asked.is_flaky:
         return "flaky"
     if staleness(history, present, lock):
         return "stale"

@@ -48,16 +48,17 @@ def _expectations(known: Snapshot) -> Iterator[tuple[str, Verdict]]:
         for entry in tested:
             recipe, place = _place(entry)
             lines[recipe, place[:number], place[number + 1 :]].append(entry)
+        coordinates = axis_coordinates(axis, known.catalogue)
+        places = {coordinate.version: n for n, coordinate in enumerate(coordinates)}
         for line in lines.values():
-            line.sort(key=lambda entry: entry.cell.on(axis.name).version)
+            line.sort(key=lambda entry: places[entry.cell.versions[number]])
             for low, high in pairwise(line):
-                if _signature(low) is None or _signature(low) != _signature(high):
+                first, last = (places[entry.cell.versions[number]] for entry in (low, high))
+                if last - first < 2 or not _agree(low, high):
                     continue
-                first, last = (entry.cell.on(axis.name).version for entry in (low, high))
                 between = [
                     known.by_id.get(_beside(low.cell, coordinate).id)
-                    for coordinate in axis_coordinates(axis, known.catalogue)
-                    if first < coordinate.version < last
+                    for coordinate in coordinates[first + 1 : last]
                 ]
                 cells = [entry for entry in between if entry is not None and _is_open(entry)]
                 # A cell between with an answer of its own says that the line is not even.
@@ -79,6 +80,11 @@ def _is_open(entry: Entry) -> bool:
     refusal = entry.refusal
     is_answered = entry.verdict.evidence != "none" or entry.obstacle is not None
     return entry.planned and not is_answered and refusal is None and not entry.runs
+
+
+def _agree(low: Entry, high: Entry) -> bool:
+    signature = _signature(low)
+    return signature is not None and signature == _signature(high)
 
 
 def _signature(entry: Entry) -> tuple[str, ...] | None:

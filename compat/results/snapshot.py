@@ -299,12 +299,20 @@ def _attributed(entry: Entry, attribution: Attribution, present: EvaluationConte
     """The entry with its verdict beside the other cells of its release."""
     if not entry.counted:
         return entry
-    statuses = {c.status for counted in entry.counted for c in counted.run.capabilities}
-    if "no" not in statuses:
+    if not any(map(_fails, _distinct(counted.run.capabilities for counted in entry.counted))):
         return entry
     beside = attribution.context(entry.cell, present)
     judged = verdict_of(entry.cell.id, entry.history, beside, entry.lock_digest, entry.obstacle)
     return msgspec.structs.replace(entry, verdict=judged)
+
+
+def _distinct(several: Iterable[tuple[Capability, ...]]) -> Iterable[tuple[Capability, ...]]:
+    """Those that are objects of their own: runs that came to the same share one in the index."""
+    return {id(capabilities): capabilities for capabilities in several}.values()
+
+
+def _fails(capabilities: tuple[Capability, ...]) -> bool:
+    return any(capability.status == "no" for capability in capabilities)
 
 
 def entry_of(

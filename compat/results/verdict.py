@@ -169,8 +169,8 @@ class History(StrictValue, frozen=True, kw_only=True):
     @classmethod
     def of(cls, runs: Sequence[Ran], day: datetime.date) -> "History":
         """Return the history that the runs up to that day make, in whatever order they come."""
-        counted = counting(runs, day)
         ordered = in_order(run for run in runs if run.started.date() <= day)
+        counted = _counting(ordered)
         newest = next((run for run in reversed(ordered) if not _is_cancelled(run)), None)
         is_answered = any(entry.run is newest for entry in reversed(counted))
         return cls(counted=counted, unanswered=None if is_answered else newest)
@@ -183,9 +183,14 @@ def counting(runs: Iterable[Ran], day: datetime.date) -> tuple[Counted, ...]:
     counts when two runs on the same lock and suite came to it: attempts of one run are of one
     machine, minutes apart.
     """
-    ordered = [
-        (run, run.outcomes) for run in in_order(run for run in runs if run.started.date() <= day)
-    ]
+    return _counting(in_order(run for run in runs if run.started.date() <= day))
+
+
+def _counting(runs: Sequence[Ran]) -> tuple[Counted, ...]:
+    """The same of runs that are in order."""
+    ordered = [(run, run.outcomes) for run in runs]
+    if not any(isinstance(o, Failed) and _may_not_count(o) for _, every in ordered for o in every):
+        return tuple(Counted(run=run, outcomes=outcomes) for run, outcomes in ordered if outcomes)
     struck = Counter(
         (run.lock_digest, run.suite_digest, cause)
         for run, outcomes in ordered
@@ -214,6 +219,8 @@ def in_order(runs: Iterable[Ran]) -> list[Ran]:
     """
     ordered = list(runs)
     if len(ordered) < 2:
+        return ordered
+    if all(run.started < other.started for run, other in pairwise(ordered)):
         return ordered
     ordered.sort(key=_place)
     if all(_place(run) != _place(other) for run, other in pairwise(ordered)):
@@ -245,6 +252,10 @@ def is_whole(run: Ran) -> bool:
     """
     last = run.outcomes[-1]
     return run.tier == "full" or (isinstance(last, Failed) and last.stage in BEFORE_TESTS)
+
+
+def _may_not_count(outcome: Failed) -> bool:
+    return is_spurious(outcome) or is_doubtful(outcome)
 
 
 def _digests(run: Ran) -> tuple[str, str]:
