@@ -76,8 +76,7 @@ class RecordIndex:
 
     def of_cell(self, store: RecordFiles, cell: str) -> tuple[RunRow, ...]:
         """Return the runs of one cell, oldest first."""
-        kept = self._sound(store, lambda: self._kept(_root(store), cell))
-        return self._sound(store, lambda: self._row_of(cell, kept))
+        return self._sound(store, lambda: self._row_of(cell, self._kept(_root(store), cell)))
 
     def cells(self, store: RecordFiles) -> tuple[str, ...]:
         """Return the ids of the cells that have runs, sorted."""

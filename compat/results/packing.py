@@ -211,7 +211,7 @@ class _Tables:
         self.metrics, self.circumstances = _Table(), _Table()
 
     def packed(self, digits: str, record: Record) -> PackedRecord:
-        seen, steps, outcome = record.capabilities, record.step_seconds, str(record.outcome)
+        capabilities, steps, outcome = record.capabilities, record.step_seconds, str(record.outcome)
         place = Circumstances(*(getattr(record, name) for name in Circumstances.__struct_fields__))
         alone = PackedTry(outcome, float(record.seconds), record.started, record.isolation)
         attempts = tuple(
@@ -227,11 +227,13 @@ class _Tables:
             outcome=outcome,
             lock_digest=record.lock_digest,
             circumstances=self.circumstances.number(place),
-            rows=self.rows.number(tuple(CapabilityRow(c.id, c.spelling, c.missing) for c in seen)),
-            statuses="".join(_LETTERS[c.status] for c in seen),
+            rows=self.rows.number(
+                tuple(CapabilityRow(c.id, c.spelling, c.missing) for c in capabilities)
+            ),
+            statuses="".join(_LETTERS[c.status] for c in capabilities),
             whys=tuple(
                 PackedWhy(number, c.cause, c.subject)
-                for number, c in enumerate(seen)
+                for number, c in enumerate(capabilities)
                 if c.cause or c.subject
             ),
             metrics=self.metrics.number(metrics),

@@ -98,8 +98,8 @@ class RecordBatches:
         Raises CompatError when it cannot be written, RecordError when it says something else than
         the records.
         """
-        kept = list(records)
-        batch = batch_of(self._matrix, kept)
+        named = list(records)
+        batch = batch_of(self._matrix, named)
         data = encode_batch(batch)
         path = self.folder / f"{day.isoformat()}-{hashlib.sha256(data).hexdigest()}.json.gz"
         if isinstance(self.read(path), Fault):
@@ -109,10 +109,10 @@ class RecordBatches:
         again = self.read(path)
         if isinstance(again, Fault):
             raise RecordError(again)
-        said = [(packed.digits, again.record(packed)) for packed in again.records]
-        if batch_of(self._matrix, said) != batch or len({p.path for p in again.records}) != len(
-            kept
-        ):
+        read_back = [(packed.digits, again.record(packed)) for packed in again.records]
+        if batch_of(self._matrix, read_back) != batch or len(
+            {p.path for p in again.records}
+        ) != len(named):
             raise RecordError.of("does not say what its records say", path=self.name(path))
         return path
 

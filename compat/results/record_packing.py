@@ -56,13 +56,13 @@ def pack(store: RecordFiles, before: datetime.date) -> PackedDays:
 def _packed(store: RecordFiles, day: str, paths: Sequence[Path]) -> PackedDays:
     """The same of one day, `YYYYMMDD`, whose files these are."""
     date = datetime.datetime.strptime(day, "%Y%m%d").date()
-    there = _packed_before(store, date)
+    packed_earlier = _packed_before(store, date)
     faults: list[Fault] = []
     fresh: list[tuple[Path, Record]] = []
     count = 0
     for path in paths:
         record = store.read(path)
-        earlier = there.get(f"{path.parent.name}/{path.name}")
+        earlier = packed_earlier.get(f"{path.parent.name}/{path.name}")
         if isinstance(record, Fault):
             faults.append(record)
         elif earlier is None:

@@ -72,12 +72,12 @@ class RunGroup:
         """Whether the run says what the one before it said, word for word: nightly runs do, and
         then nothing follows but that it is newer. Equal capabilities are one object in the index.
         """
-        said = (run.capabilities, outcomes, run.tier)
-        before, self._said = self._said, said
+        answer = (run.capabilities, outcomes, run.tier)
+        before, self._said = self._said, answer
         return (
             before is not None
-            and before[0] is said[0]
-            and before[1:] == said[1:]
+            and before[0] is answer[0]
+            and before[1:] == answer[1:]
             and run.tier == self.tier
         )
 

@@ -132,9 +132,9 @@ class FactTable:
         frame = self._frames.get(kept.frame)
         if frame is None:
             frame = self._frames[kept.frame] = _ReadFrame(self._read(kept.frame))
-        told = self._told.get(kept.told)
-        if told is None:
-            told = self._told[kept.told] = RunFacts(self._read(kept.told))
+        facts = self._told.get(kept.told)
+        if facts is None:
+            facts = self._told[kept.told] = RunFacts(self._read(kept.told))
         names = self._names.get(kept.names)
         if names is None:
             names = self._names[kept.names] = _names.decode(self._read(kept.names))
@@ -149,7 +149,7 @@ class FactTable:
             suite_digest=frame.suite_digest,
             isolation=frame.isolation,
             tier=frame.tier,
-            told=told,
+            told=facts,
             names=names,
             values=kept.values,
         )
@@ -167,7 +167,7 @@ class RunKeeper:
     def runs(self, batch: RecordBatch, file: int) -> list[tuple[str, KeptRun]]:
         """Return the runs of a batch with their cells; raise ValueError when one is no run."""
         frames: dict[Hashable, int] = {}
-        told: dict[Hashable, int] = {}
+        told_numbers: dict[Hashable, int] = {}
         names = [self._number(msgspec.msgpack.encode(metrics)) for metrics in batch.metrics]
 
         def kept(packed: PackedRecord) -> KeptRun:
@@ -176,9 +176,9 @@ class RunKeeper:
             if frame is None:
                 frame = frames[frame_key] = self._number(_frame_of(batch, packed))
             told_key = (packed.rows, packed.statuses, packed.whys, packed.involved)
-            told_number = told.get(told_key)
+            told_number = told_numbers.get(told_key)
             if told_number is None:
-                told_number = told[told_key] = self._number(_told_of(batch, packed))
+                told_number = told_numbers[told_key] = self._number(_told_of(batch, packed))
             return KeptRun(
                 packed.started,
                 packed.name,
