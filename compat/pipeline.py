@@ -22,6 +22,7 @@ from compat.index.kept import encode_catalogue
 from compat.lock.lockfile import Lock, Refusal
 from compat.plan.cell import Cell, parse_cell
 from compat.plan.feasible import Feasibility
+from compat.plan.lanes import facts_for
 from compat.plan.plan import Infeasible, Plan, fate_of, plan
 from compat.results.plain_answers import PlainAnswer, answer_of
 from compat.results.record import Record
@@ -135,6 +136,7 @@ def locked(facts: Feasibility, cell: Cell, locker: Locker, source: ReleaseSource
     """Lock: turn one cell into exact pins, or say why not."""
     from compat.lock.recipe import locked_cell
 
+    facts = facts_for(facts, cell)
     fate = fate_of(facts, cell)
     return (
         fate if isinstance(fate, Infeasible) else locked_cell(facts, cell, locker, source.package)

@@ -1,4 +1,6 @@
-"""The command that shows the lanes of a matrix: what the lowest declared versions come to."""
+"""The command that shows the lanes of a matrix: what the lowest declared versions come to, and what
+a dependency that is not out yet will break.
+"""
 
 import typer
 
@@ -13,12 +15,14 @@ def lanes_command(matrix: MatrixName, as_json: Json = False, root: Root = None) 
     """Show what the lanes of a matrix came to, each cell held against an ordinary one.
 
     A lane asks beside the grid, colours no cell of it and moves no floor: `lowest`, whether the
-    lowest versions that a release declares are true. Asks no index.
+    lowest versions that a release declares are true; `prerelease`, what a dependency that is not
+    out yet will break. Asks no index where there is a kept catalogue.
 
     Ends with 0 when nothing is broken, with 1 when a lane breaks a cell that works otherwise or
     the matrix declares no lane.
 
-    Examples: compat lanes tools; compat run tools '*+lowest'; compat lanes tools --json
+    Examples: compat lanes tools; compat run tools '*+lowest' '*+prerelease'; compat lanes tools
+    --json
     """
     workspace = workspace_of(matrix, root)
     lanes = lane_report(workspace.snapshot, workspace.lock)
@@ -29,11 +33,16 @@ def lanes_command(matrix: MatrixName, as_json: Json = False, root: Root = None) 
             _print(workspace, cell)
         for alert in lanes.alerts:
             say(alert.sentence)
-    if not lanes.cells:
-        note(f"{matrix} has no lane; `lowest = true` in its matrix.toml declares one")
-    elif all(cell.verdict in ("unknown", "infeasible") for cell in lanes.cells):
-        note(f"nothing is known of the lanes yet; compat run {matrix} '*+lowest' finds out")
-    raise typer.Exit(1 if lanes.alerts or not lanes.cells else 0)
+    if not workspace.matrix.has_lanes and not lanes.cells:
+        ways = "`lowest = true` or [prereleases] in its matrix.toml declares one"
+        note(f"{matrix} has no lane; {ways}")
+    for package in workspace.snapshot.catalogue.prereleases:
+        if not package.releases:
+            note(f"compat: no pre-release of {package.name} is newer than its final releases")
+    tried = {cell.lane for cell in lanes.cells if cell.verdict not in ("unknown", "infeasible")}
+    for lane in dict.fromkeys(cell.lane for cell in lanes.cells if cell.lane not in tried):
+        note(f"nothing is known of lane {lane} yet; compat run {matrix} '*+{lane}' finds out")
+    raise typer.Exit(1 if lanes.alerts or not workspace.matrix.has_lanes else 0)
 
 
 def _print(workspace: Workspace, cell: LaneCell) -> None:

@@ -47,6 +47,7 @@ def lint_matrix(
             _relaxations(matrix),
             _known(matrix),
             _floors(matrix),
+            _prereleases(matrix),
             _requirements(matrix),
         ),
     )
@@ -251,6 +252,20 @@ def _floors(matrix: Matrix) -> Iterator[Finding]:
                     f" {choice(str(floor.at), series)}"
                 )
                 yield Finding("unknown-series", ("floors", i, "at"), message)
+
+
+def _prereleases(matrix: Matrix) -> Iterator[Finding]:
+    names = () if matrix.prereleases is None else matrix.prereleases.axes
+    dependencies = sorted(_package_names(matrix) - {matrix.subject})
+    yield from repeated((("prereleases", "axes", i), name) for i, name in enumerate(names))
+    for i, name in enumerate(names):
+        path = ("prereleases", "axes", i)
+        if name == matrix.subject:
+            message = f"{shown(name)} is the subject, and a lane is for what it needs"
+            hint = "`select.prereleases = true` of its axis makes coordinates of its pre-releases"
+            yield Finding("meaningless", path, message, hint)
+        elif name not in dependencies:
+            yield unknown_axis(path, name, dependencies, "package axis of a dependency")
 
 
 def _requirements(matrix: Matrix) -> Iterator[Finding]:

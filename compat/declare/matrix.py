@@ -26,6 +26,7 @@ from compat.declare.parsing import (
     parse_version,
 )
 from compat.declare.patches import patch_of
+from compat.declare.prerelease_table import Prereleases
 from compat.declare.suite_table import Suite
 from compat.value import StrictValue
 
@@ -256,9 +257,10 @@ class Matrix(StrictValue, frozen=True):
     `builds` names the releases, each as `name==version`, whose source distribution may be built
     where no wheel fits; of everything else only wheels are taken, because a build runs other
     people's code. `lowest` asks for cells that install the lowest versions that the subject
-    declares of its dependencies. `indexes` says what holds where several package indexes are
-    configured: of each package only the `first` index that has it is asked, extra indexes before
-    the main one, or `all` are, and the newest version of any of them wins.
+    declares of its dependencies, `prereleases` for cells with dependencies that are not out yet.
+    `indexes` says what holds where several package indexes are configured: of each package only the
+    `first` index that has it is asked, extra indexes before the main one, or `all` are, and the
+    newest version of any of them wins.
     """
 
     name: Name
@@ -273,6 +275,7 @@ class Matrix(StrictValue, frozen=True):
     requirements: Requirements = ()
     builds: Builds = ()
     lowest: bool = False
+    prereleases: Prereleases | None = None
     indexes: Literal["first", "all"] = "first"
     quick: Annotated[tuple[CellText, ...], msgspec.Meta(max_length=50)] = ()
     known: Annotated[tuple[KnownIssue, ...], msgspec.Meta(max_length=500)] = ()
@@ -283,6 +286,17 @@ class Matrix(StrictValue, frozen=True):
             parse_requirement(text)
         for text in self.builds:
             parse_release(text)
+
+    @property
+    def has_lanes(self) -> bool:
+        """Whether anything is asked beside the grid."""
+        return self.lowest or self.prereleases is not None
+
+    @property
+    def prerelease_axes(self) -> tuple[PackageAxis, ...]:
+        """The axes of which pre-releases are tried, in declared order."""
+        names = () if self.prereleases is None else self.prereleases.axes
+        return tuple(axis for axis in self.packages if axis.name in names)
 
     @property
     def interpreters(self) -> InterpreterAxis:

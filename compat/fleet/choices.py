@@ -9,7 +9,7 @@ from compat.declare.suite_table import Tier
 from compat.errors import NothingToDo, UsageError
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
-from compat.plan.lanes import lockable_cells
+from compat.plan.lanes import facts_for, lockable_cells
 from compat.plan.named import cells_of, named_cells
 from compat.plan.plan import Feasible, Infeasible, fate_of
 from compat.results.due import Due, agenda
@@ -257,7 +257,7 @@ def _sifted(
     wanted: list[Cell] = []
     infeasible: list[Infeasible] = []
     for cell in cells:
-        fate = Feasible(cell=cell) if cell.id in always else fate_of(facts, cell)
+        fate = Feasible(cell=cell) if cell.id in always else fate_of(facts_for(facts, cell), cell)
         if isinstance(fate, Infeasible):
             infeasible.append(fate)
         else:

@@ -1,5 +1,6 @@
 """Discovery: from a matrix and a source of releases to the Catalogue that the matrix needs."""
 
+import datetime
 import difflib
 import re
 from collections.abc import Iterator
@@ -40,7 +41,45 @@ def discover(
         pinned = (
             required(matrix, packages[asked.name], source, pool.map) if known is None else known
         )
-    return Catalogue(packages=tuple(packages[name] for name in names), required=pinned)
+    return Catalogue(
+        packages=tuple(packages[name] for name in names),
+        required=pinned,
+        prereleases=tuple(
+            _awaited(matrix, axis, packages, source) for axis in matrix.prerelease_axes
+        ),
+    )
+
+
+def _awaited(
+    matrix: Matrix, axis: PackageAxis, packages: dict[str, Package], source: ReleaseSource
+) -> Package:
+    """The package of a lane with the newest pre-release that is newer than every final release, as
+    far as the lane looks; without a release where there is none.
+    """
+    lane, name = matrix.prereleases, axis.normalised_name
+    assert lane is not None, "only a lane has such axes"
+    until = None if lane.as_of is None else _midnight(lane.as_of)
+
+    def is_out(release: Release) -> bool:
+        uploaded = release.uploaded
+        return until is None or (uploaded is not None and uploaded < until)
+
+    known = packages[name]
+    awaited = _page(source.elsewhere(lane.index), name) if lane.index else known
+    finals = [r.version for r in known.releases if not r.version.is_prerelease and is_out(r)]
+    candidates = [
+        release
+        for release in (() if awaited is None else awaited.releases)
+        if release.version.is_prerelease
+        and release.has_usable_file
+        and is_out(release)
+        and all(release.version > version for version in finals)
+    ]
+    return Package(name=name, releases=tuple(candidates[-1:]))
+
+
+def _midnight(day: datetime.date) -> datetime.datetime:
+    return datetime.datetime(day.year, day.month, day.day, tzinfo=datetime.timezone.utc)
 
 
 def _page(source: ReleaseSource, name: str) -> Package | None:

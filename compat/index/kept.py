@@ -63,6 +63,7 @@ class _Kept(StrictValue, frozen=True, kw_only=True):
     format: Annotated[int, msgspec.Meta(ge=FORMAT, le=FORMAT)]
     packages: tuple[_Package, ...]
     required: tuple[_Required, ...]
+    prereleases: tuple[_Package, ...] = ()
 
 
 def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
@@ -83,8 +84,15 @@ def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
         )
         for required in catalogue.required
     )
-    body = msgspec.json.encode(_Kept(format=FORMAT, packages=tuple(packages), required=required))
-    return _one_file_a_line(msgspec.json.decode(body))
+    awaited = tuple(
+        _Package(name=package.name, releases=tuple(map(_kept_release, package.releases)))
+        for package in catalogue.prereleases
+    )
+    stored = _Kept(format=FORMAT, packages=tuple(packages), required=required, prereleases=awaited)
+    body = msgspec.json.decode(msgspec.json.encode(stored))
+    if not awaited:
+        del body["prereleases"]
+    return _one_file_a_line(body)
 
 
 def decode_catalogue(text: str, source: str) -> Catalogue:
@@ -96,7 +104,11 @@ def decode_catalogue(text: str, source: str) -> Catalogue:
         required = tuple(
             Required(package=_package(k), pins=k.pins, whole=k.whole) for k in stored.required
         )
-        return Catalogue(packages=tuple(map(_package, stored.packages)), required=required)
+        return Catalogue(
+            packages=tuple(map(_package, stored.packages)),
+            required=required,
+            prereleases=tuple(map(_package, stored.prereleases)),
+        )
     except (ValueError, RecursionError) as fault:
         hint = "compat discover MATRIX --write makes it anew"
         raise DeclarationError.of(f"is no catalogue: {fault}", path=source, hint=hint) from None

@@ -6,10 +6,11 @@ import datetime
 import re
 import warnings
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 
+import msgspec
 import pypi_simple
 import requests
 from dateutil.parser import isoparse
@@ -76,6 +77,8 @@ class PyPISource:
         that are fresh.
         """
         limits = limits or ResponseLimits()
+        self._elsewhere = partial(PyPISource, cache_dir=cache_dir, limits=limits, refresh=refresh)
+        self._settings = settings
         self._urls = settings.urls
         self._merged = settings.merged
         self._refresh = refresh
@@ -102,6 +105,11 @@ class PyPISource:
                 hint="check the name and the index address",
             )
         return package_of(name, answers)
+
+    def elsewhere(self, index_url: str) -> "PyPISource":
+        """Return a source that asks that index alone, in the same way."""
+        alone = msgspec.structs.replace(self._settings, index_url=index_url, extra_index_urls=())
+        return self._elsewhere(alone)
 
     def places(self, name: str) -> tuple[tuple[int, Version], ...]:
         """Return each index that has the package, by its number in the order of precedence, with

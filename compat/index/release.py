@@ -138,10 +138,13 @@ class Required(Value, frozen=True):
 class Catalogue(Value, frozen=True):
     """The index at one moment, as far as one matrix needs it: a Package for each package axis, and
     what is pinned.
+
+    `prereleases` has, for each package of the lane of that name, the one release to try, or none.
     """
 
     packages: tuple[Package, ...]
     required: tuple[Required, ...] = ()
+    prereleases: tuple[Package, ...] = ()
 
     def package(self, name: str) -> Package:
         """Return the package of that normalised name; KeyError when the catalogue was not asked for
@@ -151,6 +154,18 @@ class Catalogue(Value, frozen=True):
             if package.name == name:
                 return package
         raise KeyError(name)
+
+    def prerelease(self, axis: PackageAxis) -> Release | None:
+        """Return the pre-release of an axis's package that is to be tried; None without one."""
+        return next(
+            (
+                release
+                for package in self.prereleases
+                if package.name == axis.normalised_name
+                for release in package.releases
+            ),
+            None,
+        )
 
     def of(self, axis: PackageAxis) -> Package:
         """Return the package of an axis; KeyError when the catalogue was not asked for it."""

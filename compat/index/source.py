@@ -13,6 +13,9 @@ class ReleaseSource(Protocol):
         answer.
         """
 
+    def elsewhere(self, index_url: str) -> "ReleaseSource":
+        """Return a source that asks that index alone, in the same way."""
+
     def published(self, artifact: Artifact) -> Published | None:
         """Return what the artifact's own metadata asks for; None for an sdist, which has none to
         rely on.

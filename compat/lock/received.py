@@ -2,7 +2,8 @@
 and what is pinned.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -17,6 +18,7 @@ from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.lock.recipe import inputs_of
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
+from compat.plan.lanes import facts_for
 
 
 def handed_lock(
@@ -33,11 +35,14 @@ def handed_lock(
     cell = planned.get(lock.inputs.cell)
     if cell is None or name != f"{cell.id}.txt":
         raise refuse("is not the lock of a planned cell of that name")
+    facts = facts_for(facts, cell)
     obstacle = facts.obstacle(cell)
     if obstacle is not None:
         raise refuse(f"is of a cell that cannot work: {obstacle.because}")
-    wrong = _unasked(lock.inputs, cell, facts) or _unnamed(lock, facts)
-    wrong = wrong or next((why for pin in lock.pins if (why := _unlisted(pin, source))), "")
+    inputs = lock.inputs
+    wrong = _unasked(inputs, cell, facts) or _unnamed(lock, facts)
+    sources = [source, *([source.elsewhere(inputs.index)] if inputs.index else [])]
+    wrong = wrong or next((why for pin in lock.pins if (why := _unlisted(pin, sources))), "")
     if wrong:
         raise refuse(wrong)
     return lock
@@ -90,15 +95,14 @@ def _unnamed(lock: Lock, facts: Feasibility) -> str:
     return f"builds {strange[0]}, and the matrix names no such build" if strange else ""
 
 
-def _unlisted(pin: Pin, source: ReleaseSource) -> str:
-    """Why the index does not back the pin; empty when it lists each of its hashes."""
-    try:
-        releases = source.package(pin.name).releases
-    except NoPage:
-        releases = ()
-    listed = {
-        artifact.sha256 for r in releases if r.version == pin.version for artifact in r.artifacts
-    }
+def _unlisted(pin: Pin, sources: Sequence[ReleaseSource]) -> str:
+    """Why no index backs the pin; empty when they list each of its hashes."""
+    listed: set[str | None] = set()
+    for source in sources:
+        with suppress(NoPage):
+            releases = source.package(pin.name).releases
+            files = (file for r in releases if r.version == pin.version for file in r.artifacts)
+            listed |= {file.sha256 for file in files}
     if pin.hashes and set(pin.hashes) <= listed:
         return ""
     return f"pins {pin.name} {pin.version} to files that the index does not list"

@@ -47,6 +47,9 @@ def inputs_of(facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset()
             sorted(a.normalised_name for a in matrix.packages if not a.select.prereleases)
         ),
         as_of=_as_of(facts, cell) if cell.is_dated else None,
+        index=matrix.prereleases.index
+        if matrix.prereleases is not None and cell.recipe == "prerelease"
+        else "",
     )
     if cell.recipe == "lowest":
         return _lowest(facts, cell, base, [*pins, *common])

@@ -155,7 +155,7 @@ class UvLocker:
             f"--python-version={inputs.python}",
             f"--python-platform={inputs.platform}",
             "--only-binary=:all:",
-            *index_arguments(self._settings),
+            *index_arguments(self._settings, inputs.index),
             *(f"--prerelease-package={name}=disallow" for name in inputs.no_prereleases),
         ]
         python = self._find_python(inputs.python)
@@ -189,12 +189,16 @@ def _taken(pins: Sequence[Pin], shelf: Mapping[Pin, SourceRelease]) -> list[Pin]
     return [pin for pin in shelf if (pin.name, pin.version) in releases]
 
 
-def index_arguments(settings: IndexSettings) -> list[str]:
+def index_arguments(settings: IndexSettings, further: str = "") -> list[str]:
     """Return what makes uv ask the indexes in their order of precedence, or all alike where they
-    are merged.
+    are merged or a lock has a further one of its own.
+
+    That one may have pre-releases of much else, none of which is asked for: so it must not hide the
+    final releases of the others.
     """
-    strategy = "unsafe-best-match" if settings.merged else "first-index"
-    extras = (f"--index={url}" for url in settings.extra_index_urls)
+    strategy = "unsafe-best-match" if settings.merged or further else "first-index"
+    urls = (*settings.extra_index_urls, *([further] if further else []))
+    extras = (f"--index={url}" for url in urls)
     return [f"--default-index={settings.index_url}", *extras, f"--index-strategy={strategy}"]
 
 

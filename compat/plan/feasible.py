@@ -51,6 +51,8 @@ class Feasibility:
         self._latest: tuple[tuple[object, ...], Obstacle | None] | None = None
         self._changing: dict[tuple[Version, Version, tuple[str, ...]], tuple[Rule, ...]] = {}
         self._asked = self.questions()
+        # The facts of lanes in which another release stands on an axis; plan/lanes.py makes them.
+        self.lanes: dict[str, Feasibility] = {}
 
     def obstacle(self, cell: Cell) -> Obstacle | None:
         """Return the first obstacle of the cell, or None: as far as the facts go, it could work."""

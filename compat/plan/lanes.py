@@ -1,20 +1,56 @@
 """The lanes of a matrix: cells beside its grid, which colour no place and move no floor.
 
-`lowest` asks whether what a release declares as the lowest of its dependencies is true.
+`lowest` asks whether what a release declares as the lowest of its dependencies is true,
+`prerelease` what a dependency that is not out yet will break.
 """
 
 from collections.abc import Iterator
 
+import msgspec
+from packaging.specifiers import SpecifierSet
+
+from compat.declare.matrix import Matrix, PackageAxis, Selector
+from compat.index.release import Package
 from compat.plan.cell import Cell, Coordinate
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import every_cell
-from compat.plan.product import axis_coordinates
+from compat.plan.product import axis_coordinates, product
 
 
 def lane_cells(facts: Feasibility) -> Iterator[Cell]:
     """Yield every cell of the lanes that the matrix declares, in the order of its axes."""
     if facts.matrix.lowest:
         yield from _lowest(facts)
+    for axis in facts.matrix.prerelease_axes:
+        lane = _with_prerelease(facts, axis)
+        if lane is not None:
+            for place in product(lane.matrix, lane.catalogue):
+                yield Cell(matrix=lane.matrix.name, coordinates=place, recipe="prerelease")
+
+
+def facts_for(facts: Feasibility, cell: Cell) -> Feasibility:
+    """Return the facts that hold for a cell: in the lane of pre-releases those with the pre-release
+    on its axis, else these.
+    """
+    for axis in facts.matrix.prerelease_axes if cell.recipe == "prerelease" else ():
+        release, lane = facts.catalogue.prerelease(axis), _with_prerelease(facts, axis)
+        is_there = release is not None and cell.on(axis.name).version == release.version
+        if lane is not None and is_there:
+            return lane
+    return facts
+
+
+def lane_axis(matrix: Matrix, cell: Cell) -> PackageAxis | None:
+    """Return the axis on which a cell of the lane of pre-releases has one; None for other cells."""
+    others = (axis for axis in matrix.packages if axis is not matrix.subject_axis)
+    return next(
+        (
+            axis
+            for axis in others
+            if cell.recipe == "prerelease" and cell.on(axis.name).version.is_prerelease
+        ),
+        None,
+    )
 
 
 def lockable_cells(facts: Feasibility) -> Iterator[Cell]:
@@ -26,6 +62,26 @@ def lockable_cells(facts: Feasibility) -> Iterator[Cell]:
 def is_lane_cell(facts: Feasibility, cell: Cell) -> bool:
     """Return whether the cell stands in a lane that the matrix declares."""
     return any(cell.id == known.id for known in lane_cells(facts))
+
+
+def _with_prerelease(facts: Feasibility, axis: PackageAxis) -> Feasibility | None:
+    """The facts with the pre-release alone on its axis; None where there is none to try."""
+    release = facts.catalogue.prerelease(axis)
+    if release is None:
+        return None
+    if axis.name not in facts.lanes:
+        select = Selector(specifier=SpecifierSet(f"=={release.version}"), prereleases=True)
+        own = msgspec.structs.replace(axis, select=select)
+        axes = tuple(own if other is axis else other for other in facts.matrix.axes)
+        package = Package(name=axis.normalised_name, releases=(release,))
+        packages = (
+            package if other.name == package.name else other for other in facts.catalogue.packages
+        )
+        facts.lanes[axis.name] = Feasibility(
+            msgspec.structs.replace(facts.matrix, axes=axes),
+            msgspec.structs.replace(facts.catalogue, packages=tuple(packages)),
+        )
+    return facts.lanes[axis.name]
 
 
 def _lowest(facts: Feasibility) -> Iterator[Cell]:

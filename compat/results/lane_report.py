@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 from packaging.version import Version
 
+from compat.declare.matrix import PackageAxis
 from compat.lock.floors import LockedFloor, locked_floors
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell, Recipe
+from compat.plan.lanes import lane_axis
+from compat.plan.product import axis_coordinates
 from compat.results.run_group import Kind
 from compat.results.snapshot import Entry, Snapshot
 from compat.run.outcome import Failed
@@ -59,7 +62,8 @@ def lane_report(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> LaneR
     """Return what is known of the lanes of a matrix; `lock_of` gives the lock of a cell."""
     pairs = [(entry, _lane_cell(known, entry, lock_of)) for entry in known.lanes]
     return LaneReport(
-        cells=tuple(cell for _, cell in pairs), alerts=tuple(_alerts(cell for _, cell in pairs))
+        cells=tuple(row for _, row in pairs),
+        alerts=tuple(_alerts(known, ((entry.cell, row) for entry, row in pairs))),
     )
 
 
@@ -79,8 +83,24 @@ def _lane_cell(known: Snapshot, entry: Entry, lock_of: Callable[[str], Lock | No
 
 
 def _ordinary(known: Snapshot, cell: Cell) -> Entry | None:
-    """The ordinary cell to hold it against: with the same release on the same Python, as published
-    today, the one at the same place first, then the newest that works.
+    """The ordinary cell to hold it against, where that works, if only in part."""
+    axis = lane_axis(known.matrix, cell)
+    entry = _highest(known, cell) if axis is None else _before(known, cell, axis)
+    is_working = entry is not None and entry.is_tested and entry.verdict.kind in _WORKING
+    return entry if is_working else None
+
+
+def _before(known: Snapshot, cell: Cell, axis: PackageAxis) -> Entry | None:
+    """The cell with the newest coordinate before a pre-release, and the same ones otherwise."""
+    awaited = cell.on(axis.name).version
+    earlier = [c for c in axis_coordinates(axis, known.catalogue) if c.version < awaited]
+    place = tuple(earlier[-1] if c.axis == axis.name and earlier else c for c in cell.coordinates)
+    return known.by_id.get(Cell(matrix=cell.matrix, coordinates=place, recipe="fresh").id)
+
+
+def _highest(known: Snapshot, cell: Cell) -> Entry | None:
+    """Of the cells with the same release on the same Python, as published today, the one at the
+    same place first, then the newest that works.
     """
     matrix = known.matrix
     axes = (matrix.interpreters.name, matrix.subject)
@@ -114,21 +134,34 @@ def _breaks(entry: Entry, against: Entry) -> bool:
     return bool(failing - failing_otherwise) or entry.verdict.kind == "broken"
 
 
-def _alerts(cells: Iterable[LaneCell]) -> Iterator[LaneAlert]:
-    compared = [cell for cell in cells if cell.lane == "lowest" and cell.against]
-    tried = [cell for cell in compared if cell.verdict != "unknown"]
-    broken = tuple(cell.cell for cell in tried if cell.is_broken)
-    if broken:
-        what = "the lowest declared versions"
-        yield LaneAlert(
-            lane="lowest",
-            what=what,
-            broken=len(broken),
-            compared=len(tried),
-            cells=broken,
-            sentence=f"{what} break {len(broken)} of {_cells(len(tried))}"
-            f" that {'works' if len(tried) == 1 else 'work'} with newer ones",
-        )
+def _alerts(known: Snapshot, pairs: Iterable[tuple[Cell, LaneCell]]) -> Iterator[LaneAlert]:
+    """One alert for each thing that breaks some cells: what it is, and what works beside it."""
+    groups: dict[tuple[str, str], list[LaneCell]] = {}
+    for cell, row in pairs:
+        if row.against and row.verdict != "unknown":
+            groups.setdefault(_what(known, cell, row), []).append(row)
+    for (what, beside), rows in groups.items():
+        broken = tuple(row.cell for row in rows if row.is_broken)
+        if broken:
+            verb = "breaks" if rows[0].lane == "prerelease" else "break"
+            work = "works" if len(rows) == 1 else "work"
+            yield LaneAlert(
+                lane=rows[0].lane,
+                what=what,
+                broken=len(broken),
+                compared=len(rows),
+                cells=broken,
+                sentence=f"{what} {verb} {len(broken)} of {_cells(len(rows))} that {work} {beside}",
+            )
+
+
+def _what(known: Snapshot, cell: Cell, row: LaneCell) -> tuple[str, str]:
+    """What a cell of a lane tries, and beside what the other works: `numpy 2.5rc1`, `with 2.4`."""
+    axis = lane_axis(known.matrix, cell)
+    if axis is None:
+        return "the lowest declared versions", "with newer ones"
+    earlier = known.by_id[row.against].cell.on(axis.name).version
+    return f"{axis.package} {cell.on(axis.name).version}", f"with {earlier}"
 
 
 def _cells(number: int) -> str:

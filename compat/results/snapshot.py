@@ -16,7 +16,7 @@ from compat.index.release import Catalogue
 from compat.plan.cell import LANES, Cell, Recipe, readable_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.kept_plan import PlannedFates
-from compat.plan.lanes import lane_cells
+from compat.plan.lanes import facts_for, lane_cells
 from compat.plan.obstacle import Obstacle
 from compat.plan.plain_cells import PlainQuestion, plain_questions
 from compat.plan.plan import Fate, Infeasible, fate_of
@@ -267,12 +267,14 @@ def snapshot(
 
     def lanes_of(known: Snapshot) -> tuple[Entry, ...]:
         every = lane_cells(known.feasibility) if catalogue.packages else ()
-        planned = {cell.id: make(fate_of(known.feasibility, cell)) for cell in every}
+        planned = {
+            cell.id: make(fate_of(facts_for(known.feasibility, cell), cell)) for cell in every
+        }
         cells = (readable_cell(cell_id, ask.matrix) for cell_id in sorted(beside - set(planned)))
         return (*planned.values(), *(unplanned(cell) for cell in cells if cell is not None))
 
     beside = {cell_id for cell_id in {*runs, *locks} if cell_id.partition("+")[2] in LANES}
-    lanes = lanes_of if beside or ask.matrix.lowest else None
+    lanes = lanes_of if beside or ask.matrix.has_lanes else None
 
     if isinstance(fates, PlannedFates):
         numbers = {cell_id: _number(cell_id, fates) for cell_id in {*runs, *locks}}

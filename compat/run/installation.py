@@ -181,7 +181,7 @@ class Installation:
     def _index_options(self) -> list[str]:
         if self.job.links:
             return ["--no-index", f"--find-links={self.job.links}"]
-        return index_arguments(self.bench.index)
+        return index_arguments(self.bench.index, self.job.lock.inputs.index)
 
     def _write_pins(self, name: str, pins: list[Pin]) -> None:
         (self.cell / name).write_text(

@@ -1,9 +1,11 @@
 """`compat lanes`: what is asked beside the grid, and what `run` and `lock` make of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support.fake_index import FakeIndex
+from support.local_index import fill
 from support.ran import Run
 
 FRESH = "py3.11-dep1-demo1.0"
@@ -22,14 +24,17 @@ def with_lowest(root: Path) -> Path:
 def test_without_a_lane_it_says_how_to_declare_one(run: Run) -> None:
     ended = run("lanes", "demo")
     assert (ended.code, ended.out) == (1, "")
-    assert "demo has no lane; `lowest = true` in its matrix.toml declares one" in ended.err
+    assert (
+        "demo has no lane; `lowest = true` or [prereleases] in its matrix.toml declares one"
+        in ended.err
+    )
 
 
 def test_before_any_run_it_says_what_to_type(run: Run, with_lowest: Path) -> None:
     ended = run("lanes", "demo")
     assert ended.code == 0
     assert f"{LOWEST}: unknown" in ended.out
-    assert "compat run demo '*+lowest'" in ended.err
+    assert "compat run demo '*+lowest' finds out" in ended.err
 
 
 def test_a_lowest_cell_is_locked_to_what_its_release_declares(run: Run, with_lowest: Path) -> None:
@@ -77,6 +82,65 @@ def test_the_cells_of_a_lane_are_due_with_the_others(
     assert f"{LOWEST}  never-run" in ended.out
     remember(FRESH, LOWEST)
     assert LOWEST not in run("run", "demo", "--due", "--dry-run").out
+
+
+@pytest.fixture
+def with_prereleases(root: Path, demo_index: FakeIndex) -> Iterator[Path]:
+    """The matrix with a lane of pre-releases, whose index has one of dep and a final release."""
+    nightly = FakeIndex()
+    fill(nightly, {"dep": [("2.2.dev1", 20, None, [])], "deep": [("3.0.dev1", 21, None, [])]})
+    fill(demo_index, {"demo": [("3.0", 21, None, ["dep>=2", "deep"])]})
+    path = root / "matrices" / "demo" / "matrix.toml"
+    text = path.read_text(encoding="utf-8")
+    lane = f'prereleases = {{ axes = ["dep"], index = "{nightly.url}" }}'
+    path.write_text(text.replace("margin_days", f"{lane}\nmargin_days"), encoding="utf-8")
+    yield path
+    nightly.stop()
+
+
+def test_a_pre_release_of_another_index_is_locked_and_nothing_else_of_it(
+    run: Run, with_prereleases: Path
+) -> None:
+    cell = "py3.11-dep2.2.dev1-demo3.0+prerelease"
+    ended = run("lock", "demo", cell)
+    assert ended.code == 0, ended.err
+    lock = (with_prereleases.parent / "locks" / f"{cell}.txt").read_text(encoding="utf-8")
+    assert "# index: http://127.0.0.1:" in lock
+    assert "\ndep==2.2.dev1 " in lock
+    assert "\ndeep==2.0 " in lock
+    assert run("lock", "demo", "--check").code == 0
+
+
+def test_what_a_pre_release_breaks_is_one_alert_and_moves_no_grid(
+    run: Run, with_prereleases: Path, remember: Remember
+) -> None:
+    fresh = [f"py{python}-dep2-demo3.0" for python in ("3.8", "3.11")]
+    broken, works = (f"py{python}-dep2.2.dev1-demo3.0+prerelease" for python in ("3.8", "3.11"))
+    assert run("lock", "demo", *fresh, broken, works).code == 0
+    remember(*fresh, works)
+    remember(broken, outcome="import-fail:missing-attribute(dep.old)")
+    ended = run("lanes", "demo")
+    assert ended.code == 1
+    assert ended.out.splitlines()[-1] == "dep 2.2.dev1 breaks 1 of 2 cells that work with 2"
+    assert f"  what makes it fail: compat blame demo {fresh[0]} {broken}" in ended.out.splitlines()
+    (alert,) = run("lanes", "demo", "--json").json["data"]["alerts"]
+    assert (alert["lane"], alert["what"], alert["cells"]) == (
+        "prerelease",
+        "dep 2.2.dev1",
+        [broken],
+    )
+    advised = run("advise", "demo", "--json").out
+    assert "2.2.dev1" not in advised
+
+
+def test_where_there_is_no_pre_release_it_says_so(run: Run, root: Path) -> None:
+    path = root / "matrices" / "demo" / "matrix.toml"
+    text = path.read_text(encoding="utf-8")
+    lane = 'prereleases = { axes = ["dep"], as_of = 2024-01-02 }'
+    path.write_text(text.replace("margin_days", f"{lane}\nmargin_days"), encoding="utf-8")
+    ended = run("lanes", "demo")
+    assert (ended.code, ended.out) == (0, "")
+    assert "no pre-release of dep is newer than its final releases" in ended.err
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ about them are known.
 Flask 2.0 and 2.1 import `url_quote`, which Werkzeug 3.0 has not; Flask 2.2 reads
 `werkzeug.__version__` in its test client, which Werkzeug 3.1 has not; pandas before 2.2.2 was
 compiled for NumPy 1; FastAPI before 0.100 is written for pydantic 1; Jinja2 2.11 imports
-`soft_unicode`, which MarkupSafe 2.1 has not. A fifth, SQLModel, declares a floor that is false.
+`soft_unicode`, which MarkupSafe 2.1 has not. SQLModel declares a floor that is false, and a
+pre-release of urllib3 breaks requests-toolbelt.
 """
 
 import json
@@ -99,6 +100,23 @@ def test_a_declared_floor_that_is_false_to_the_patch_is_found(root: Path) -> Non
     installed = {floor["package"]: floor["installed"] for floor in broken["floors"]}
     assert installed == {"pydantic": "1.10.13", "sqlalchemy": "2.0.0"}
     assert by_id[f"{place}.19+lowest"]["verdict"] == "works"
+
+
+def test_a_pre_release_of_a_dependency_that_breaks_something_is_found(root: Path) -> None:
+    # https://toolbelt.readthedocs.io/en/latest/releases/history.html: 1.0.0, five days later, takes
+    # urllib3 2.
+    old, new = "toolbelt0.10.1", "toolbelt1.0.0"
+    ordinary = [f"py3.11-urllib1.26-{release}" for release in (old, new)]
+    lane = [f"py3.11-urllib2.0.0a4-{release}+prerelease" for release in (old, new)]
+    ended = compat(root, "run", "toolbelt", *ordinary, *lane, "--jobs", "2")
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    ended = compat(root, "lanes", "toolbelt", "--json")
+    data = json.loads(ended.stdout)["data"]
+    (alert,) = data["alerts"]
+    assert alert["sentence"] == "urllib3 2.0.0a4 breaks 1 of 2 cells that work with 1.26"
+    by_id = {cell["cell"]: cell for cell in data["cells"]}
+    assert "urllib3.contrib.appengine" in by_id[lane[0]]["outcome"]
+    assert by_id[lane[1]]["verdict"] == "works"
 
 
 def compat(root: Path, *words: str) -> "subprocess.CompletedProcess[str]":
