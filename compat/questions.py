@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from compat.lock.lockfile import Lock, Refusal
+from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.results.clauses import Disproof, FileClause
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from compat.results.judged import JudgedRun
     from compat.search.api_change import ApiChange
     from compat.search.blame import Blame
-    from compat.search.learning import Lesson, RefusalLearner
+    from compat.search.learning import RefusalLearner
+    from compat.search.probing import CellProber
     from compat.search.repair import RepairOptions, Repairs
 
 
@@ -125,26 +126,17 @@ def changed_apis(
     return changes
 
 
-def taught(
-    workspace: Workspace, cell: Cell, learner: RefusalLearner, locker: Locker
-) -> tuple[Lesson, PlainAnswer | None]:
-    """Lock: ask about one cell, and what its refusal teaches of others.
+def prober(workspace: Workspace, learner: RefusalLearner, locker: Locker) -> CellProber:
+    """Lock: make what asks about cells, and tells of others what it heard. It keeps nothing."""
+    from compat.search.probing import CellProber
 
-    Returns the lesson with what the resolver said of the cell itself; None where a smaller question
-    answered it. Keeps nothing.
-    """
-    from compat.lock.recipe import inputs_of, lock_cell
-
-    lesson = learner.learn(cell)
-    answer: Lock | Refusal | None = lesson.refusal
     facts = workspace.facts_of(workspace.kept_or_asked)
-    if answer is None and not lesson.clauses and facts.obstacle(cell) is None:
-        # Without dates it can be locked; with its own it is another question.
-        package_of, margin = workspace.source.package, facts.matrix.margin_days
-        answer = lock_cell(locker, inputs_of(facts, cell), package_of, margin)
-    if answer is None:
-        return lesson, None
-    return lesson, answer_of(cell.id, answer, workspace.day, learner.redacted)
+    known = CellProber(facts, learner, locker, workspace.source.package, workspace.day)
+    for cell in workspace.lock_digests:
+        lock = workspace.lock(cell)
+        if lock is not None:
+            known.add(lock)
+    return known
 
 
 def audited(

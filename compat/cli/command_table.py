@@ -38,8 +38,9 @@ COMMANDS = {
     ),
     "learn": (
         "learn",
-        "Ask a resolver about cells without an answer, and keep the smallest reason of each"
-        " refusal: it answers every other cell that contains it.",
+        "Ask a resolver about cells without an answer, and tell others what it says: the smallest"
+        " reason of a refusal answers every cell that contains it, and found packages every cell"
+        " whose requirements they meet.",
     ),
     "explore": ("explore", "Answer as many cells as can be in the time given."),
     "floor": (

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from compat import pipeline, questions
-from compat.cli.lockers import locker_of, refusing_locker
+from compat.cli.lockers import probing_locker, refusing_locker
 from compat.cli.machine import interpreter, without_places
 from compat.cli.machine_search import MachineSearch
 from compat.cli.options import (
@@ -40,14 +40,15 @@ from compat.fleet.run_plan import seconds_of
 from compat.plan.cell import Cell
 from compat.results.clause_file import keep_clauses, keep_probes
 from compat.results.clauses import KeptClauses
-from compat.results.coverage import Coverage, coverage
+from compat.results.coverage import Coverage, coverage, coverage_lines
 from compat.results.plain_answers import PlainAnswer
 from compat.results.run_group import Kind
-from compat.results.verdict import EvidenceKind, verdict
+from compat.results.verdict import verdict
 from compat.run.job import Job
 from compat.run.outcome import is_spurious
 from compat.run.steps import Activity
 from compat.search.learning import RefusalLearner
+from compat.search.probing import Probed
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
@@ -132,7 +133,6 @@ class _Session:
         # What names them is read once: the threads share it.
         self._context, self._matrix = workspace.context, workspace.matrix
         facts = workspace.facts_of(workspace.kept_or_asked)
-        self._locker = locker_of(workspace, "uv")
         self._learner = RefusalLearner(
             facts,
             refusing_locker(workspace).lock,
@@ -140,6 +140,7 @@ class _Session:
             workspace.day,
             without_places,
         )
+        self._prober = questions.prober(workspace, self._learner, probing_locker(workspace))
         self._guard = threading.Lock()
         self._answers: list[PlainAnswer] = []
         self._unkept = 0
@@ -163,25 +164,27 @@ class _Session:
 
     def _ask(self, cell: Cell) -> LockAnswer:
         known = len(self._learner.clauses)
-        lesson, answer = questions.taught(self._workspace, cell, self._learner, self._locker)
+        probed = self._prober.probe(cell)
+        self._take(probed)
+        return _lock_answer(probed, probed.is_locked or len(self._learner.clauses) > known)
+
+    def _inferred(self, cell: Cell) -> LockAnswer | None:
+        probed = self._prober.known(cell)
+        if probed is None:
+            return None
+        self._take(probed)
+        return _lock_answer(probed, False)
+
+    def _take(self, probed: Probed) -> None:
+        """Keep what a resolver said of a cell, or would say."""
+        if probed.answer is None:
+            return
         with self._guard:
-            if answer is not None:
-                self._answers.append(answer)
+            self._answers.append(probed.answer)
             self._unkept += 1
             is_time = self._unkept >= _KEEP_EVERY
         if is_time:
             self.keep()
-        is_lesson = len(self._learner.clauses) > known
-        refusals = [clause.failed for clause in lesson.clauses[:1]]
-        if answer is not None and answer.refusal is not None:
-            refusals.append(answer.refusal)
-        if any(not is_spurious(refusal) for refusal in refusals):
-            return LockAnswer("no", is_lesson)
-        return LockAnswer("none" if refusals or answer is None else "yes", is_lesson)
-
-    def _inferred(self, cell: Cell) -> bool | None:
-        clauses = self._learner.answer(cell)
-        return not is_spurious(clauses[0].failed) if clauses else None
 
     def _run(self, cell: Cell, tier: Tier) -> Kind | None:
         options = RunOptions(tier=tier)
@@ -203,6 +206,13 @@ class _Session:
         if python not in self._interpreters:
             self._interpreters[python] = interpreter(python) is not None
         return self._interpreters[python]
+
+
+def _lock_answer(probed: Probed, is_lesson: bool) -> LockAnswer:
+    if probed.is_locked:
+        return LockAnswer("yes", is_lesson)
+    is_refused = any(not is_spurious(refusal) for refusal in probed.refusals)
+    return LockAnswer("no" if is_refused else "none", is_lesson)
 
 
 class _Unseen:
@@ -292,20 +302,14 @@ def _probes(totals: ExploreTotals) -> str:
 
 
 def _print(before: Coverage, after: Coverage, totals: ExploreTotals) -> None:
-    say(f"before: {before.words}")
-    say(f"after:  {after.words}")
-    say(f"  by evidence: {_by_evidence(before.evidence, after.evidence)}")
+    for line in coverage_lines(before, after):
+        say(line)
     for kind, number in totals.probes.items():
         if number:
             say(f"  {count(number, *_KIND_WORDS[kind])}: {totals.seconds[kind]:,.0f} s")
     gained = after.answered - before.answered
     tried = sum(totals.probes.values())
     say(f"  {count(gained, 'more cell')} answered by {count(tried, 'probe')}")
-
-
-def _by_evidence(before: Mapping[EvidenceKind, int], after: Mapping[EvidenceKind, int]) -> str:
-    names = sorted({*before, *after})
-    return ", ".join(f"{name} {before.get(name, 0):,} -> {after.get(name, 0):,}" for name in names)
 
 
 def _payload(before: Coverage, after: Coverage, totals: ExploreTotals) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The command that asks a resolver about open cells, and keeps what their refusals teach."""
 
 import threading
-from collections import Counter
 from collections.abc import Iterable
 from typing import Annotated, Any
 
@@ -10,7 +9,7 @@ import typer
 from compat import questions
 from compat.cli.audit import tell_disproofs
 from compat.cli.lock import Jobs
-from compat.cli.lockers import refusing_locker
+from compat.cli.lockers import probing_locker, refusing_locker
 from compat.cli.machine import now, without_places
 from compat.cli.options import (
     CellNames,
@@ -23,16 +22,18 @@ from compat.cli.options import (
 )
 from compat.cli.output import envelope, note, report, say
 from compat.errors import CompatError
-from compat.fleet.inquiry import Inquired, inquire
+from compat.fleet.inquiry import Inquired, closed, inquire
 from compat.plan.cell import Cell, parse_cell
 from compat.plan.named import named_cells
 from compat.results.clause_file import keep_clauses, keep_probes
 from compat.results.clauses import KeptClauses
-from compat.results.plain_answers import PlainAnswer, answer_of
+from compat.results.coverage import coverage, coverage_lines
+from compat.results.plain_answers import PlainAnswer
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed, is_spurious
 from compat.search.learning import RefusalLearner
 from compat.search.open_cells import OpenCells
+from compat.search.probing import Probed
 from compat.site.wording import count
 from compat.workspace import Workspace
 
@@ -53,12 +54,13 @@ def learn_command(
     index_url: IndexUrl = None,
     extra_index_url: ExtraIndexUrl = None,
 ) -> None:
-    """Ask a resolver about cells without an answer, and keep the smallest reason of each refusal:
-    it answers every other cell that contains it.
+    """Ask a resolver about cells without an answer, and tell others what it says: the smallest
+    reason of a refusal answers every cell that contains it, and found packages every cell whose
+    requirements they meet.
 
     Without cells: first the refusals that are known, then the open cells, those of the largest
-    group first. Nothing is run. Clauses are kept in clauses.json, what the resolver said of single
-    cells in probes.json.
+    group first. No cell is run; builds that the matrix names are made, isolated. Clauses are kept
+    in clauses.json, what the resolver says of single cells in probes.json.
 
     Ends with 0; with 3 when some questions got no answer.
 
@@ -66,23 +68,22 @@ def learn_command(
     """
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
     session = _Session(workspace, minutes, as_json)
-    before = answers_by_evidence(workspace.snapshot)
+    before = coverage(workspace.snapshot)
     if words:
         named = named_cells(workspace.facts_of(workspace.kept_or_asked), words)
         session.ask(named, jobs)
     else:
-        session.ask(_refused(workspace), jobs)
+        session.learn(_refused(workspace), jobs)
         session.ask(open_cells(workspace.snapshot), jobs)
         session.learn_files()
     session.keep()
-    after = answers_by_evidence(workspace.snapshot)
+    after = coverage(workspace.snapshot)
     if as_json:
         envelope(session.payload() | {"before": before, "after": after}, session.faults)
     else:
         session.tell()
-        for moment, evidence in (("before", before), ("after", after)):
-            parts = (f"{number:,} {name}" for name, number in evidence.items())
-            note(f"{moment}: {', '.join(parts)}")
+        for line in coverage_lines(before, after):
+            note(line)
     raise typer.Exit(3 if session.faults else 0)
 
 
@@ -98,12 +99,6 @@ def open_cells(snapshot: Snapshot) -> tuple[Cell, ...]:
         and entry.cell.id not in snapshot.plain
         and not entry.runs
     )
-
-
-def answers_by_evidence(snapshot: Snapshot) -> dict[str, int]:
-    """Return how many planned cells are answered, by evidence; `none` are not."""
-    tally = Counter(entry.verdict.evidence for entry in snapshot.entries if entry.planned)
-    return dict(sorted(tally.items()))
 
 
 def _refused(workspace: Workspace) -> Iterable[Cell]:
@@ -134,6 +129,7 @@ class _Session:
         self._learner = RefusalLearner(
             facts, refusing_locker(workspace).lock, self._known, workspace.day, without_places
         )
+        self._prober = questions.prober(workspace, self._learner, probing_locker(workspace))
         self._guard = threading.Lock()
         self._answers: list[PlainAnswer] = []
         self._unkept = 0
@@ -144,10 +140,19 @@ class _Session:
     def faults(self) -> list[Any]:
         return [fault for error in self._errors for fault in error.faults]
 
-    def ask(self, cells: Iterable[Cell], jobs: int) -> None:
+    def learn(self, cells: Iterable[Cell], jobs: int) -> None:
+        """Ask what refusals teach."""
         waiting = OpenCells(cells, self._workspace.matrix.subject)
         waiting.close(lambda cell: bool(self._learner.answer(cell)))
-        inquire(waiting, self._learner, jobs, self._is_over, self._heard)
+        inquire(waiting, self._prober.learn, self._by_clause, jobs, self._is_over, self._heard)
+
+    def ask(self, cells: Iterable[Cell], jobs: int) -> None:
+        """Ask whether cells can be locked."""
+        waiting = OpenCells(cells, self._workspace.matrix.subject, self._prober.demand)
+        for probed in closed(waiting, self._prober.known):
+            self._inferred += 1
+            self._take(probed)
+        inquire(waiting, self._prober.probe, self._prober.known, jobs, self._is_over, self._heard)
 
     def learn_files(self) -> None:
         try:
@@ -192,6 +197,10 @@ class _Session:
     def _is_over(self) -> bool:
         return (now() - self._start).total_seconds() >= self._seconds
 
+    def _by_clause(self, cell: Cell) -> Probed | None:
+        clauses = self._learner.answer(cell)
+        return Probed(cell=cell, clauses=clauses) if clauses else None
+
     def _heard(self, result: Inquired | CompatError) -> None:
         with self._guard:
             if isinstance(result, CompatError):
@@ -199,24 +208,31 @@ class _Session:
                 report(result.faults)
                 return
             self._cells += 1
-            self._questions += result.lesson.questions
-            self._inferred += result.answered
+            self._questions += result.probed.questions
+            self._inferred += len(result.answered)
+            for probed in (result.probed, *result.answered):
+                self._take(probed)
             self._unkept += 1
-            refusal, cell = result.lesson.refusal, result.lesson.cell.id
-            if refusal is not None and cell not in self._known_answers:
-                day = self._workspace.day
-                self._answers.append(answer_of(cell, refusal, day, without_places))
             if not self._is_quiet:
                 say(_line(result))
             if self._unkept == _KEEP_EVERY:
                 self._unkept = 0
                 self._keep()
 
+    def _take(self, probed: Probed) -> None:
+        answer = probed.answer
+        if answer is not None and (answer.cell not in self._known_answers or probed.is_locked):
+            self._answers.append(answer)
+
 
 def _line(result: Inquired) -> str:
-    lesson, cell = result.lesson, result.lesson.cell.id
-    if lesson.clauses:
-        facts = " and ".join(lesson.clauses[0].facts)
-        more = f"; {count(result.answered, 'more cell')} answered" if result.answered else ""
-        return f"{cell}  {lesson.clauses[0].outcome}: {facts}{more}"
-    return f"{cell}  nothing is known against it"
+    probed, cell = result.probed, result.probed.cell.id
+    more = f"; {count(len(result.answered), 'more cell')} answered" if result.answered else ""
+    if probed.clauses:
+        facts = " and ".join(probed.clauses[0].facts)
+        return f"{cell}  {probed.clauses[0].outcome}: {facts}{more}"
+    if probed.answer is None:
+        return f"{cell}  nothing is known against it"
+    if probed.is_locked:
+        return f"{cell}  can be locked{more}"
+    return f"{cell}  {probed.answer.outcome}"

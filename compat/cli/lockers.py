@@ -19,6 +19,7 @@ from compat.declare.parsing import minor_series, parse_release
 from compat.errors import ToolFailed
 from compat.index.release import Published
 from compat.lock.locker import Locker
+from compat.lock.lockfile import Inputs, Pin, Refusal
 from compat.lock.piptools import PipToolsLocker
 from compat.lock.sources import Build, NamedBuilds, SourceRelease
 from compat.lock.uv import UvLocker
@@ -44,15 +45,36 @@ def locker_of(
     return _uv(workspace, builder, shown)
 
 
+def probing_locker(workspace: Workspace) -> Locker:
+    """Return a locker that says whether there are packages for a cell.
+
+    What a source distribution requires it learns from one build for each Python, whatever the date:
+    that decides the tools of a build, seldom what comes of it. Its locks are none to install.
+    """
+    builder = Builder(lambda python: workshop_of(workspace, python, level_of("")))
+    known: dict[tuple[Pin, str], Published] = {}
+
+    def build(inputs: Inputs, pin: Pin) -> Published | Refusal:
+        key = (pin, minor_series(inputs.python))
+        if key not in known:
+            asks = builder(inputs, pin)
+            if isinstance(asks, Refusal):
+                return asks
+            known[key] = asks
+        return known[key]
+
+    return _uv(workspace, build)
+
+
 def refusing_locker(workspace: Workspace) -> Locker:
     """Return a locker that builds nothing: what a build would have to tell it takes for nothing.
 
     So its refusals hold whatever the builds would tell; its locks are none to install.
     """
-    return _uv(workspace, lambda inputs, pin: Published(requires_python=None, requires_dist=()))
+    return _uv(workspace, None)
 
 
-def _uv(workspace: Workspace, build: Build, shown: Sequence[SourceRelease] = ()) -> Locker:
+def _uv(workspace: Workspace, build: Build | None, shown: Sequence[SourceRelease] = ()) -> Locker:
     environment = {"UV_CACHE_DIR": str(sandbox_folder() / "uv"), **environ()}
     named = tuple(map(parse_release, workspace.matrix.builds))
     builds = NamedBuilds(named, workspace.source, build)

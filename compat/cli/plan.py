@@ -30,6 +30,7 @@ from compat.plan.obstacle import Obstacle
 from compat.plan.plan import Fate, Infeasible, Plan, counts, unneeded_faults
 from compat.plan.product import axis_coordinates
 from compat.results.clause_file import kept_audit
+from compat.results.coverage import coverage
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
@@ -173,7 +174,9 @@ def _summary(workspace: Workspace, plan: Plan) -> None:
 
 
 def _say_evidence(workspace: Workspace) -> None:
-    """Print how many of the cells that can be installed are answered, by evidence."""
+    """Print how many of the cells that the plan leaves open are answered, by evidence, and how many
+    cells and combinations are answered in all.
+    """
     if workspace.kept_catalogue is None:
         return
     tally = Counter(
@@ -182,7 +185,11 @@ def _say_evidence(workspace: Workspace) -> None:
         if entry.planned and entry.obstacle is None
     )
     parts = [f"{number:,} {evidence}" for evidence, number in sorted(tally.items())]
-    say(f"Of those that can be installed, by evidence: {listed(parts)}")
+    say(f"Of those that the plan leaves open, by evidence: {listed(parts)}")
+    known = coverage(workspace.snapshot)
+    say(f"Answered: {known.words}")
+    if known.waiting:
+        say(f"Can be locked, and wait for a run: {known.waiting}")
     audit = kept_audit(workspace.folder)
     if audit is not None:
         say(f"Audit of what is inferred: {audit.sentence}")

@@ -29,7 +29,7 @@ _FIRST_SECONDS: dict[ProbeKind, float] = {"lock": 6.0, "smoke": 30.0, "suite": 1
 
 class LockAnswer(Value, frozen=True):
     """What a question to a resolver came to: `yes` where the cell can be locked, `no` where it is
-    refused, `none` where it says nothing about the versions; and whether it taught a new clause.
+    refused, `none` where it says nothing about the versions; and whether that may answer others.
     """
 
     answer: str
@@ -39,13 +39,13 @@ class LockAnswer(Value, frozen=True):
 class ExploreSteps(Value, frozen=True, kw_only=True):
     """What exploring asks of others.
 
-    `ask` asks a resolver about a cell; `inferred` says of a cell whether what was learnt refuses
-    it, None where it says nothing; `run` runs a cell at a tier, and returns the kind of its verdict
+    `ask` asks a resolver about a cell; `inferred` tells what follows for a cell from all that was
+    heard, None where nothing does; `run` runs a cell at a tier, and returns the kind of its verdict
     then, None where it came to nothing. `can_run` says whether this machine has its interpreter.
     """
 
     ask: Callable[[Cell], LockAnswer]
-    inferred: Callable[[Cell], bool | None]
+    inferred: Callable[[Cell], LockAnswer | None]
     run: Callable[[Cell, Tier], Kind | None]
     can_run: Callable[[Cell], bool]
 
@@ -199,21 +199,25 @@ class Explorer:
             self._exploration.ran(cell, kind)
 
     def _learn(self, cell: Cell, result: LockAnswer) -> None:
+        answers = self._inferred(self._exploration.unlocked) if result.is_lesson else {}
+        lockable = [other for other, answer in answers.items() if answer == "yes"]
+        refused = [other for other, answer in answers.items() if answer == "no"]
         if result.answer == "yes":
-            self._exploration.locked(cell)
-            if self._limits.workers and not self._steps.can_run(cell):
-                self._exploration.set_aside([cell])
-            return
-        answers = self._inferred(self._exploration.open_cells) if result.is_lesson else {}
-        refused = [other for other, is_refused in answers.items() if is_refused]
-        self._exploration.refused(cell, refused)
-        self._exploration.set_aside(answers)
-        self._count.answer([cell, *refused], "broken")
+            lockable.append(cell)
+        else:
+            self._exploration.refused(cell, refused)
+            self._count.answer([cell, *refused], "broken")
+        self._count.lock(lockable)
+        for other in lockable:
+            self._exploration.locked(other)
+            if self._limits.workers and not self._steps.can_run(other):
+                self._exploration.set_aside([other])
+        self._exploration.set_aside(o for o, answer in answers.items() if answer != "yes")
 
-    def _inferred(self, cells: Sequence[Cell]) -> dict[Cell, bool]:
-        """Of each cell that what was learnt speaks of, whether it is refused by that."""
+    def _inferred(self, cells: Sequence[Cell]) -> dict[Cell, str]:
+        """What follows for each cell of which something does."""
         answers = ((cell, self._steps.inferred(cell)) for cell in cells)
-        return {cell: is_refused for cell, is_refused in answers if is_refused is not None}
+        return {cell: answer.answer for cell, answer in answers if answer is not None}
 
     def _expected(self, cell: Cell, kind: ProbeKind) -> float:
         """How many seconds a probe takes: the mean of this session's and of a first guess."""

@@ -1,24 +1,26 @@
-"""Many questions to a resolver, side by side: open cells in, lessons and answers out."""
+"""Many questions to a resolver, side by side: open cells in, what is known of them out."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from compat.errors import CompatError
-from compat.search.learning import Lesson, RefusalLearner
+from compat.plan.cell import Cell
 from compat.search.open_cells import OpenCells
+from compat.search.probing import Probed
 from compat.value import Value
 
 
 class Inquired(Value, frozen=True, kw_only=True):
-    """One cell that was asked about: the lesson, and how many other open cells it answered."""
+    """One cell that was asked about, and the other open cells that its answer answered, too."""
 
-    lesson: Lesson
-    answered: int
+    probed: Probed
+    answered: tuple[Probed, ...]
 
 
 def inquire(
     cells: OpenCells,
-    learner: RefusalLearner,
+    ask: Callable[[Cell], Probed],
+    known: Callable[[Cell], Probed | None],
     jobs: int,
     is_over: Callable[[], bool],
     report: Callable[[Inquired | CompatError], None],
@@ -32,15 +34,27 @@ def inquire(
     def work() -> None:
         while not is_over() and (cell := cells.next()) is not None:
             try:
-                lesson = learner.learn(cell)
+                probed = ask(cell)
+                answered = closed(cells, known)
             except CompatError as error:
                 report(error)
                 continue
-            closed = (
-                cells.close(lambda other: bool(learner.answer(other))) if lesson.clauses else ()
-            )
-            report(Inquired(lesson=lesson, answered=len(closed)))
+            report(Inquired(probed=probed, answered=answered))
 
     with ThreadPoolExecutor(jobs, thread_name_prefix="resolver") as pool:
         for future in [pool.submit(work) for _ in range(jobs)]:
             future.result()
+
+
+def closed(cells: OpenCells, known: Callable[[Cell], Probed | None]) -> tuple[Probed, ...]:
+    """Take out the open cells of which something is known, and return that."""
+    answers: list[Probed] = []
+
+    def is_answered(cell: Cell) -> bool:
+        probed = known(cell)
+        if probed is not None:
+            answers.append(probed)
+        return probed is not None
+
+    cells.close(is_answered)
+    return tuple(answers)

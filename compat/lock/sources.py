@@ -38,10 +38,10 @@ class NamedBuilds:
     """The builds that a matrix names, asked for when a lock needs them."""
 
     def __init__(
-        self, named: tuple[tuple[str, Version], ...], source: ReleaseSource, build: Build
+        self, named: tuple[tuple[str, Version], ...], source: ReleaseSource, build: Build | None
     ) -> None:
         """Take the releases by normalised name and version, the index, and what builds one of
-        them.
+        them; without it they are taken for such that require nothing.
         """
         self._named = named
         self._source = source
@@ -64,7 +64,7 @@ class NamedBuilds:
             sources = [
                 artifact for artifact in files if not artifact.is_wheel and not artifact.yanked
             ]
-            if not sources or any(_fits(artifact, inputs) for artifact in files):
+            if not sources or any(fits_cell(artifact, inputs) for artifact in files):
                 continue
             hashes = tuple(
                 sorted({artifact.sha256 for artifact in files if artifact.sha256 is not None})
@@ -103,7 +103,8 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _fits(artifact: Artifact, inputs: Inputs) -> bool:
+def fits_cell(artifact: Artifact, inputs: Inputs) -> bool:
+    """Return whether a file is a wheel that the inputs' Python and platform can have."""
     series = Version(minor_series(inputs.python))
     asked: SpecifierSet = artifact.requires_python or SpecifierSet()
     return (

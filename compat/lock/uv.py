@@ -93,16 +93,20 @@ class UvLocker:
             pins = self._resolved(roots, [*self._shown, *shelf.values()])
             if isinstance(pins, Refusal):
                 return pins
+            build = None if self._builds is None else self._builds.build
             waiting = [pin for pin in _taken(pins, shelf) if pin in unbuilt]
-            if not waiting:
+            if not waiting or build is None:
                 return _lock_of(inputs, pins, shelf)
+            is_as_shown = True
             for pin in waiting:
-                assert self._builds is not None
-                asks = self._builds.build(inputs, pin)
+                asks = build(inputs, pin)
                 if isinstance(asks, Refusal):
                     return asks
+                is_as_shown = is_as_shown and asks == shelf[pin].asks
                 shelf[pin] = msgspec.structs.replace(shelf[pin], asks=asks)
                 unbuilt.remove(pin)
+            if is_as_shown:
+                return _lock_of(inputs, pins, shelf)
 
     def _with_floors(self, inputs: Inputs) -> Inputs | Refusal:
         """The inputs with each package of their floors pinned to the lowest version that all of

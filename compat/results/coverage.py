@@ -1,7 +1,8 @@
 """The `results` room's coverage: how many cells and combinations of a matrix have an answer.
 
 A combination of versions is a place, with a cell for each recipe. It is answered where one of its
-cells works, if only in part, or where each of them has an answer.
+cells works, if only in part, or where each of them has an answer. That a cell can be locked is half
+an answer: such cells are counted apart.
 """
 
 from collections import Counter
@@ -14,16 +15,26 @@ from compat.results.verdict import EvidenceKind
 from compat.value import StrictValue
 
 WORKING: tuple[Kind, ...] = ("works", "partial")
+# What says most first.
+_RANKED: tuple[EvidenceKind, ...] = ("tested", "smoke", "asked", "inferred", "declared", "none")
 
 
 class Coverage(StrictValue, frozen=True, kw_only=True):
-    """How much of a plan has an answer, and from what: numbers of cells by evidence."""
+    """How much of a plan has an answer, and from what: numbers of cells by evidence.
+
+    Of those without one, `lockable` cells are known to have packages, and wait for a run; so do
+    `lockable_places` combinations that have such a cell. `place_evidence` counts the combinations
+    that are answered, each by the best evidence of what answers it.
+    """
 
     cells: int
     answered: int
+    lockable: int
     places: int
     answered_places: int
+    lockable_places: int
     evidence: dict[EvidenceKind, int]
+    place_evidence: dict[EvidenceKind, int]
 
     @property
     def words(self) -> str:
@@ -33,6 +44,16 @@ class Coverage(StrictValue, frozen=True, kw_only=True):
             f" {_part(self.answered_places, self.places, 'combinations')}"
         )
 
+    @property
+    def waiting(self) -> str:
+        """Say what can be locked and waits for a run; empty where nothing does."""
+        if not self.lockable:
+            return ""
+        return (
+            f"{_part(self.lockable, self.cells, 'cells')},"
+            f" {_part(self.lockable_places, self.places, 'combinations')}"
+        )
+
 
 class CoverageCount:
     """Which cells have an answer, while answers come."""
@@ -40,29 +61,45 @@ class CoverageCount:
     def __init__(self, snapshot: Snapshot) -> None:
         """Take what is known at the beginning."""
         self._kinds: dict[str, Kind] = {}
+        self._evidence: dict[str, EvidenceKind] = {}
         self._places: dict[str, list[str]] = {}
         self._place_of: dict[str, str] = {}
-        self._evidence: Counter[EvidenceKind] = Counter()
+        self._lockable: set[str] = set()
         for entry in snapshot.entries:
             if entry.planned:
                 cell = entry.cell
                 self._kinds[cell.id] = entry.verdict.kind
+                self._evidence[cell.id] = entry.verdict.evidence
                 self._places.setdefault(cell.place, []).append(cell.id)
                 self._place_of[cell.id] = cell.place
-                self._evidence[entry.verdict.evidence] += 1
+                answer = snapshot.plain.get(cell.id)
+                if entry.lock_digest is not None or (answer is not None and not answer.refusal):
+                    self._lockable.add(cell.id)
         self._answered = sum(kind != "unknown" for kind in self._kinds.values())
         self._answered_places = sum(map(self._is_answered, self._places.values()))
 
     @property
     def coverage(self) -> Coverage:
         """The numbers now; those by evidence are of the beginning."""
+        waiting = {c for c in self._lockable if self._kinds[c] == "unknown"}
+        answered = [place for place in self._places.values() if self._is_answered(place)]
         return Coverage(
             cells=len(self._kinds),
             answered=self._answered,
+            lockable=len(waiting),
             places=len(self._places),
             answered_places=self._answered_places,
-            evidence=dict(sorted(self._evidence.items())),
+            lockable_places=sum(
+                not waiting.isdisjoint(place) and not self._is_answered(place)
+                for place in self._places.values()
+            ),
+            evidence=dict(sorted(Counter(self._evidence.values()).items())),
+            place_evidence=dict(sorted(Counter(map(self._best, answered)).items())),
         )
+
+    def lock(self, cells: Iterable[Cell]) -> None:
+        """Take that cells can be locked; of one that is not planned nothing is taken."""
+        self._lockable.update(cell.id for cell in cells if cell.id in self._kinds)
 
     def answer(self, cells: Iterable[Cell], kind: Kind) -> None:
         """Take the answer to some cells; one that is not planned, and no answer, change nothing."""
@@ -79,6 +116,11 @@ class CoverageCount:
         kinds = [self._kinds[cell] for cell in place]
         return any(kind in WORKING for kind in kinds) or "unknown" not in kinds
 
+    def _best(self, place: list[str]) -> EvidenceKind:
+        """The best evidence of what answers a place: of what works there, else of any."""
+        working = [cell for cell in place if self._kinds[cell] in WORKING]
+        return min((self._evidence[cell] for cell in working or place), key=_RANKED.index)
+
 
 def coverage(snapshot: Snapshot) -> Coverage:
     """Return how much of a snapshot's plan has an answer."""
@@ -88,3 +130,18 @@ def coverage(snapshot: Snapshot) -> Coverage:
 def _part(number: int, whole: int, what: str) -> str:
     share = f" ({number / whole:.1%})".replace("%", " %") if whole else ""
     return f"{number:,} of {whole:,} {what}{share}"
+
+
+def coverage_lines(before: Coverage, after: Coverage) -> list[str]:
+    """Say how much is answered, before and after something, and by what evidence."""
+    lines = [f"before: {before.words}", f"after:  {after.words}"]
+    for name, earlier, later in (
+        ("cells", before.evidence, after.evidence),
+        ("combinations", before.place_evidence, after.place_evidence),
+    ):
+        kinds = sorted({*earlier, *later})
+        moves = (f"{kind} {earlier.get(kind, 0):,} -> {later.get(kind, 0):,}" for kind in kinds)
+        lines.append(f"  {name} by evidence: {', '.join(moves)}")
+    if after.waiting:
+        lines.append(f"  can be locked, and wait for a run: {after.waiting}")
+    return lines

@@ -107,10 +107,11 @@ class Exploration:
             self._refused.update(groups)
 
     def locked(self, cell: Cell) -> None:
-        """Take that a cell has a lock now."""
+        """Take that a cell can be locked, whether it was asked about or that follows."""
         self.known(cell, is_refused=False)
-        if self._busy.pop(cell.id, None) is not None:
-            self._locked[cell.id] = cell
+        for cells in (self._busy, self._unlocked):
+            if cells.pop(cell.id, None) is not None:
+                self._locked[cell.id] = cell
 
     def refused(self, cell: Cell, inferred: Iterable[Cell] = ()) -> None:
         """Take that a cell was refused, and which others are answered by that."""
@@ -138,9 +139,11 @@ class Exploration:
                 self._answer(cell)
 
     @property
-    def open_cells(self) -> tuple[Cell, ...]:
-        """The cells without an answer of which no probe runs."""
-        return (*self._unlocked.values(), *self._locked.values())
+    def unlocked(self) -> tuple[Cell, ...]:
+        """The cells of which it is not known whether they can be locked, and that nobody asks
+        about now.
+        """
+        return tuple(self._unlocked.values())
 
     def _in_time(self, probe: ExploreProbe | None, left: float) -> ExploreProbe | None:
         is_long = probe is not None and self._seconds(probe.cell, probe.kind) > left

@@ -2,7 +2,7 @@
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from packaging.version import Version
 
@@ -14,9 +14,15 @@ class OpenCells:
     it.
     """
 
-    def __init__(self, cells: Iterable[Cell], subject: str) -> None:
-        """Take the cells, and the name of the subject's axis."""
+    def __init__(
+        self, cells: Iterable[Cell], subject: str, alike: Callable[[Cell], Hashable] | None = None
+    ) -> None:
+        """Take the cells, and the name of the subject's axis.
+
+        Cells of which `alike` returns the same ask for the same, though perhaps on other days.
+        """
         self._subject = subject
+        self._alike = alike or (lambda cell: cell.id)
         self._guard = threading.Lock()
         self._groups: dict[tuple[object, ...], list[Cell]] = defaultdict(list)
         for cell in cells:
@@ -35,14 +41,17 @@ class OpenCells:
         """Return the next to ask about, which is open no longer; None when none is left.
 
         It is of the group with the most open cells for each that was asked, and among them the
-        farthest from those.
+        farthest from those; of cells that ask for the same the oldest, as its packages were there
+        for all of them.
         """
         with self._guard:
             key = max(self._groups, key=self._worth, default=None)
             if key is None or not self._groups[key]:
                 return None
-            cell = self._farthest(self._groups[key], self._asked[key])
-            self._groups[key].remove(cell)
+            group = self._groups[key]
+            asked = self._alike(self._farthest(group, self._asked[key]))
+            cell = next(cell for cell in group if self._alike(cell) == asked)
+            group.remove(cell)
             self._asked[key].append(cell)
             return cell
 

@@ -48,3 +48,12 @@ def test_what_is_answered_is_asked_no_more() -> None:
 def test_the_recipes_are_groups_of_their_own() -> None:
     cells = [cell(1, 1), cell(1, 1, "relaxed"), cell(1, 2, "relaxed")]
     assert order(cells)[0] == "fr1-demo2.0+relaxed"
+
+
+def test_of_cells_that_ask_for_the_same_the_oldest_comes_first() -> None:
+    cells = [cell(1, release) for release in range(1, 8)]
+    waiting = OpenCells(cells, "demo", lambda each: each.versions[1] < Version("3.0"))
+    first = waiting.next()
+    assert first == cell(1, 3)
+    waiting.close(lambda each: each.versions[1] > Version("3.0"))
+    assert waiting.next() == cell(1, 1)
