@@ -101,7 +101,7 @@ def test_every_cell_gets_an_answer_first_by_the_core_then_by_the_whole_suite(
     }
     assert data["after"]["evidence"]["tested"] == len(runs) / 2
     # The packages of one cell are found for others, too: the same without a date, above all.
-    assert 0 < data["probes"]["lock"] < len(runs) / 2
+    assert 0 < data["probes"]["lock"] <= len(runs) / 2
     assert data["failed"] == []
 
 
