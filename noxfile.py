@@ -92,6 +92,15 @@ def benchmarks(session: nox.Session) -> None:
     session.run("pytest", "-m", "benchmark", "-s", *session.posargs)
 
 
+@nox.session(venv_backend="none")
+def distributions(session: nox.Session) -> None:
+    """Build the sdist and the wheel into dist/ with the pinned tools: [-- TAG of the version]."""
+    project = nox.project.load_toml("pyproject.toml")["project"]
+    if session.posargs and session.posargs[0] != f"v{project['version']}":
+        session.error(f"{session.posargs[0]} is not the tag of version {project['version']}")
+    session.run(sys.executable, "-m", "build", "--no-isolation", external=True)
+
+
 @nox.session
 def check(session: nox.Session) -> None:
     """Lint, format and types; the declarations and their schemas; the workflows."""
@@ -101,14 +110,18 @@ def check(session: nox.Session) -> None:
     session.run("mypy")
     session.run("compat", "check")
     session.run("compat", "schema")
-    session.run("zizmor", "--quiet", "--offline", "--pedantic", ".github")
-    for schema, pattern in (
-        ("github-workflows", "workflows/*.yml"),
-        ("github-actions", "actions/*/action.yml"),
-        ("dependabot", "dependabot.yml"),
+    example = "tests/workflows/example"
+    session.run("zizmor", "--quiet", "--offline", "--pedantic", ".github", "action.yml", example)
+    for schema, *patterns in (
+        ("github-workflows", ".github/workflows/*.yml", f"{example}/.github/workflows/*.yml"),
+        ("github-actions", ".github/actions/*/action.yml", "action.yml"),
+        ("dependabot", ".github/dependabot.yml"),
+        ("citation-file-format", "CITATION.cff"),
     ):
-        paths = sorted(str(path) for path in HERE.glob(f".github/{pattern}"))
+        paths = sorted(str(path) for pattern in patterns for path in HERE.glob(pattern))
         session.run("check-jsonschema", "--builtin-schema", f"vendor.{schema}", *paths)
+    session.run("pre-commit", "validate-manifest", ".pre-commit-hooks.yaml")
+    session.run("pre-commit", "validate-config", f"{example}/.pre-commit-config.yaml")
 
 
 @nox.session(venv_backend="none")

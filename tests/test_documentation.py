@@ -166,6 +166,74 @@ def test_the_declaration_that_is_described_is_sound(tmp_path: Path) -> None:
     assert (checked.stdout, checked.returncode) == ("sound: flask\n", 0), checked.stderr
 
 
+WRITE = re.compile(
+    r"[Ww]rite `(?P<path>[^`]+)`[^\n]*\n\n```\w+\n(?P<content>.*?)^```$"
+    r"|^\$ (?P<line>[^\n]+)$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def followed(folder: Path, page: str) -> dict[str, subprocess.CompletedProcess[str]]:
+    """Write the files of a page and type its commands, in their order; return what the commands
+    came to, by line.
+    """
+    scripts = str(Path(sys.executable).parent)
+    environ = os.environ | {
+        "COMPAT_CACHE_DIR": str(folder.parent / "cache"),
+        "PATH": os.pathsep.join([scripts, os.environ["PATH"]]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    printed = {}
+    for step in WRITE.finditer(page):
+        if step["line"]:
+            ended = subprocess.run(
+                ["bash", "-c", step["line"]],
+                cwd=folder,
+                env=environ,
+                check=False,
+                capture_output=True,
+                text=True,
+            )
+            assert ended.returncode in (0, 1), f"{step['line']}: {ended.stdout}{ended.stderr}"
+            printed.setdefault(step["line"], ended)
+        else:
+            (folder / step["path"]).parent.mkdir(parents=True, exist_ok=True)
+            (folder / step["path"]).write_text(step["content"], encoding="utf-8")
+    return printed
+
+
+@pytest.mark.real_index
+def test_an_empty_repository_comes_to_a_published_page_as_it_is_told(tmp_path: Path) -> None:
+    if interpreter(Version("3.11")) is None:
+        pytest.fail("the page's cells run on Python 3.11, which this machine does not have")
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    printed = followed(folder, text_of(ROOT / "docs" / "your-library.md"))
+    told = {line: ended.stdout + ended.stderr for line, ended in printed.items()}
+    assert "Next: compat run marshmallow --quick" in told["compat init marshmallow"]
+    first = printed["compat run marshmallow --quick"]
+    assert first.returncode == 0, first.stderr
+    second = printed["compat run marshmallow 'py3.11-*' --junit junit.xml"]
+    assert second.returncode == 1
+    assert "py3.11-marshmallow3.26  pass" in second.stderr
+    assert re.search(r"py3\.11-marshmallow4\.\d+  test-fail:\S+\(missing", second.stderr)
+    assert "<failure " in (folder / "junit.xml").read_text(encoding="utf-8")
+    assert told["compat verify public"].endswith(" 0 faults\n")
+    assert (folder / "public/marshmallow/cell/py3.11-marshmallow3.26/index.html").is_file()
+
+
+def test_the_workflow_that_a_reader_writes_is_the_one_that_is_tested() -> None:
+    page = text_of(ROOT / "docs" / "your-library.md")
+    example = ROOT / "tests" / "workflows" / "example"
+    workflow, step, hooks = blocks(page, "yaml")
+    tested = text_of(example / ".github" / "workflows" / "compat.yml")
+    assert workflow.replace("marshmallow", "ferry") == tested
+    floors = " ".join(text_of(example / ".github" / "workflows" / "floors.yml").split())
+    assert " ".join(step.replace("marshmallow", "ferry").split()) in floors
+    assert hooks == text_of(example / ".pre-commit-config.yaml")
+    assert blocks(page, "python")[-1] in text_of(example / "noxfile.py")
+
+
 @pytest.mark.real_index
 def test_the_tutorial_does_what_it_shows(tmp_path: Path) -> None:
     """Follow it literally, but for the installation: `tests/cli/test_strangers.py` publishes
@@ -173,23 +241,7 @@ def test_the_tutorial_does_what_it_shows(tmp_path: Path) -> None:
     """
     if interpreter(Version("3.11")) is None:
         pytest.fail("the tutorial's cells run on Python 3.11, which this machine does not have")
-    page = text_of(ROOT / "docs" / "tutorial.md")
-    for path, content in re.findall(
-        r"^Write `([^`]+)`[^\n]*\n\n```\w+\n(.*?)^```$", page, re.MULTILINE | re.DOTALL
-    ):
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(content, encoding="utf-8")
-    printed = {}
-    for line in (
-        line[2:]
-        for block in blocks(page, "console")
-        for line in block.splitlines()
-        if line[:2] == "$ "
-    ):
-        [words] = compat_words(line)
-        ended = compat(tmp_path, *words)
-        assert ended.returncode in (0, 1), f"{line}: {ended.stdout}{ended.stderr}"
-        printed.setdefault(line, ended)
+    printed = followed(tmp_path, text_of(ROOT / "docs" / "tutorial.md"))
     assert printed["compat check jinja2"].stdout == "sound: jinja2\n"
     first = printed["compat run jinja2"]
     assert first.returncode == 1

@@ -123,6 +123,7 @@ EDGES = {
     "compat/cli/plain.py": {"pathlib"},
     "compat/cli/progress.py": {"pathlib", "time"},
     "compat/cli/machine.py": {"os", "pathlib", "platformdirs", "shutil"},
+    "compat/cli/nox_sessions.py": {"pathlib"},
     "compat/cli/options.py": {"pathlib"},
     "compat/cli/publish.py": {"pathlib", "time"},
     "compat/cli/record.py": {"pathlib"},

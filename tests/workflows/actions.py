@@ -20,7 +20,9 @@ import yaml
 
 HERE = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((HERE / ".github" / "workflows").glob("*.yml"))
-ACTIONS = sorted((HERE / ".github" / "actions").glob("*/action.yml"))
+ACTIONS = [HERE / "action.yml", *sorted((HERE / ".github" / "actions").glob("*/action.yml"))]
+# A repository of somebody who uses the action and the reusable workflow.
+EXAMPLE = Path(__file__).parent / "example"
 STEP_KEYS = {
     *("name", "id", "if", "uses", "with", "run", "env", "continue-on-error", "shell"),
     "timeout-minutes",
@@ -28,6 +30,8 @@ STEP_KEYS = {
 CALL_KEYS = {"name", "needs", "if", "uses", "with", "permissions"}
 # A file of the workflow's own repository, at the commit that runs.
 OWN = "$/"
+# What another repository calls this one; what stands after the @ is the commit that it chose.
+ELSEWHERE = re.compile(r"OWNER/compat/?(?P<path>[^@]*)@[0-9a-f]{40}")
 # What a runner has, or may do, and this machine not: these note what they were asked, and do
 # nothing. So `.ci/install`
 # leaves the compat that is installed here: the code under test.
@@ -88,6 +92,7 @@ class Forge:
             "ref_name": "main",
             "token": "not-a-token",
             "event.repository.default_branch": "main",
+            "event_name": "schedule",
         }
         tools = place / "tools"
         tools.mkdir(parents=True)
@@ -134,21 +139,14 @@ class Forge:
         """Run the named jobs of the workflow that a job calls; with its last one, the job
         has come to something.
         """
+        scope = Scope(workflow, self.inputs, self.jobs)
         job, called = workflow["jobs"][name], called_by(workflow, name)
-        assert set(job) <= CALL_KEYS, f"a call with unknown keys: {set(job) - CALL_KEYS}"
-        caller = Runner(self, Scope(workflow, self.inputs, self.jobs), job, {}, name)
-        given = {key: caller.text(value) for key, value in job["with"].items()}
-        declared = called["on"]["workflow_call"]["inputs"]
-        assert set(given) <= set(declared), "an input that is not declared"
-        assert {key for key, spec in declared.items() if spec.get("required") == "true"} <= set(
-            given
-        )
-        inputs = {key: spec.get("default", "") for key, spec in declared.items()} | given
-        scope = Scope(called, inputs, self.called)
+        caller = Runner(self, scope, job, {}, name)
+        if not caller.holds(job.get("if", "")):
+            self.jobs[name] = Job("skipped")
+            return
+        scope = Scope(called, self.enter(workflow, name), self.called)
         for one in names:
-            # GitHub refuses to start a run whose called jobs ask for more than the caller has.
-            asked = called["jobs"][one]["permissions"].items()
-            assert all(job["permissions"].get(key) in (value, "write") for key, value in asked)
             self._run(scope, one)
         results = [one.result for one in self.called.values()]
         if len(results) == len(called["jobs"]):
@@ -158,6 +156,22 @@ class Forge:
                 "failure" if "failure" in results else "success",
                 {key: last.text(spec["value"]) for key, spec in outputs.items()},
             )
+
+    def enter(self, workflow: dict[str, Any], name: str) -> dict[str, str]:
+        """Return the inputs that the workflow which a job calls gets from it."""
+        job, called = workflow["jobs"][name], called_by(workflow, name)
+        assert set(job) <= CALL_KEYS, f"a call with unknown keys: {set(job) - CALL_KEYS}"
+        caller = Runner(self, Scope(workflow, self.inputs, self.jobs), job, {}, name)
+        given = {key: caller.text(value) for key, value in job["with"].items()}
+        declared = called["on"]["workflow_call"]["inputs"]
+        assert set(given) <= set(declared), "an input that is not declared"
+        required = {key for key, spec in declared.items() if spec.get("required") == "true"}
+        assert required <= set(given)
+        for one in called["jobs"].values():
+            # GitHub refuses to start a run whose called jobs ask for more than the caller has.
+            asked = one["permissions"].items()
+            assert all(job["permissions"].get(key) in (value, "write") for key, value in asked)
+        return {key: spec.get("default", "") for key, spec in declared.items()} | given
 
     def _run(self, scope: Scope, name: str) -> None:
         """Run a job; one with a matrix once for each of its rows."""
@@ -185,7 +199,9 @@ class Forge:
 
 def called_by(workflow: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the reusable workflow that a job calls."""
-    return read(HERE / workflow["jobs"][name]["uses"].removeprefix(OWN))
+    uses = workflow["jobs"][name]["uses"]
+    elsewhere = ELSEWHERE.fullmatch(uses)
+    return read(HERE / (elsewhere["path"] if elsewhere else uses.removeprefix(OWN)))
 
 
 class Runner:
@@ -203,6 +219,7 @@ class Runner:
         self.steps: dict[str, dict[str, str]] = {}
         self.failed = False
         self.number = 0
+        self.action = ""
         self.env: dict[str, str] = {}
         self.env = {key: self.text(value) for key, value in scope.workflow.get("env", {}).items()}
 
@@ -233,11 +250,13 @@ class Runner:
         """Run the steps of an action of our own, which see its inputs and each other only."""
         action = read(path / "action.yml")
         assert set(given) <= set(action["inputs"])
-        outer = self.inputs, self.steps
-        self.inputs = {key: spec["default"] for key, spec in action["inputs"].items()} | given
-        self.steps = {}
+        inputs = action["inputs"].items()
+        assert {key for key, spec in inputs if spec.get("required") == "true"} <= set(given)
+        outer = self.inputs, self.steps, self.action
+        self.inputs = {key: spec.get("default", "") for key, spec in inputs} | given
+        self.steps, self.action = {}, str(path)
         said = self._all(action["runs"]["steps"])
-        self.inputs, self.steps = outer
+        self.inputs, self.steps, self.action = outer
         return not self.failed, "\n".join(said.values())
 
     def _runs(self, step: dict[str, Any], number: int) -> tuple[bool, str]:
@@ -245,7 +264,11 @@ class Runner:
         output.write_text("", encoding="utf-8")
         assert "${{" not in step["run"], "an expression inside a run block"
         env = {key: self.text(value) for key, value in step.get("env", {}).items()}
-        machine = {"COMPAT_CACHE_DIR": str(self.folder.parent / f"{self.folder.name}-cache")}
+        machine = {
+            "COMPAT_CACHE_DIR": str(self.folder.parent / f"{self.folder.name}-cache"),
+            "GITHUB_ACTION_PATH": self.action,
+            "GITHUB_STEP_SUMMARY": str(output.with_suffix(".md")),
+        }
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
             cwd=self.folder,
@@ -268,6 +291,8 @@ class Runner:
             self.steps[step["id"]] = {}
         if action.startswith(OWN):
             return self._composite(HERE / action.removeprefix(OWN), given)
+        if elsewhere := ELSEWHERE.fullmatch(step["uses"]):
+            return self._composite(HERE / elsewhere["path"], given)
         match action:
             case "actions/checkout":
                 return self._checkout(given)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from actions import ACTIONS, HERE, OWN, WORKFLOWS, called_by, read
+from actions import ACTIONS, ELSEWHERE, EXAMPLE, HERE, OWN, WORKFLOWS, called_by, read
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -21,11 +21,17 @@ except ModuleNotFoundError:
 PINNED = re.compile(r"\s*-? *uses: (?P<action>[\w./-]+)@(?P<sha>[0-9a-f]{40}) # v\d+\.\d+\.\d+")
 WRITERS = {
     ("cells", "record"),
-    ("matrix", "cells"),
-    ("matrix", "deploy"),
+    ("library", "cells"),
+    ("library", "deploy"),
+    ("matrix", "library"),
     ("bump", "cells"),
     ("bump", "open"),
+    ("release", "publish"),
+    # Of the example.
+    ("compat", "compat"),
+    ("floors", "propose"),
 }
+EXAMPLES = sorted((EXAMPLE / ".github" / "workflows").glob("*.yml"))
 
 
 def jobs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -43,10 +49,10 @@ def steps(path: Path) -> Iterator[dict[str, Any]]:
         yield from job.get("steps", [])
 
 
-FILES = [*WORKFLOWS, *ACTIONS]
+FILES = [*WORKFLOWS, *EXAMPLES, *ACTIONS]
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*WORKFLOWS, *EXAMPLES], ids=lambda path: path.stem)
 class TestEveryWorkflow:
     def test_has_no_permission_of_its_own_and_each_job_says_what_it_needs(self, path: Path) -> None:
         assert read(path)["permissions"] == {}
@@ -125,6 +131,7 @@ class TestEveryFile:
     def test_every_action_is_pinned_by_its_commit_and_names_its_version(self, path: Path) -> None:
         lines = [line for line in path.read_text(encoding="utf-8").splitlines() if "uses:" in line]
         others = [line for line in lines if f"uses: {OWN}" not in line]
+        assert all("OWNER" not in line for line in lines) or path in EXAMPLES
         assert [line for line in others if not PINNED.fullmatch(line)] == []
 
     def test_an_action_or_a_workflow_of_our_own_exists(self, path: Path) -> None:
@@ -146,7 +153,8 @@ class TestEveryFile:
 
 def test_each_step_is_a_command_that_a_person_can_run() -> None:
     tools = re.compile(
-        r"\.ci/|compat |nox -s |gh auth |rm -rf \"matrices/|mkdir |touch |sudo |--print cells"
+        r"\"\$GITHUB_ACTION_PATH/|compat |nox |gh auth |rm -rf \"matrices/|mkdir |touch |sudo "
+        r"|--print cells"
     )
     shell = re.compile(
         r"exit 1|if grep|fi$|shards=|site=|token=|echo \"(shards|sound|::|\$PLAN\" > plan)"
@@ -181,9 +189,9 @@ def test_each_command_and_session_in_a_workflow_exists() -> None:
     for name, words in called:
         known = {option for param in commands[name].params for option in param.opts}
         assert set(re.findall(r"--[a-z-]+", words)) <= known, f"compat {name}{words}"
-    asked = set(re.findall(r"nox -s (\w+)", "\n".join(ran)))
+    asked = set(re.findall(r"nox (?:-f \S+ )?-s (\w+)", "\n".join(ran)))
     assert asked <= sessions
-    assert asked == {"check", "tests", "interpreters"}
+    assert asked == {"check", "tests", "interpreters", "distributions"}
 
 
 def test_what_the_workflows_install_is_what_the_project_asks_for() -> None:
@@ -205,5 +213,12 @@ def test_dependabot_keeps_the_pins_moving() -> None:
     found = yaml.safe_load((HERE / ".github" / "dependabot.yml").read_text(encoding="utf-8"))
     (update,) = found["updates"]
     assert update["package-ecosystem"] == "github-actions"
-    own = {f"/{path.parent.relative_to(HERE).as_posix()}" for path in ACTIONS}
+    own = {f"/{path.parent.relative_to(HERE).as_posix()}".removesuffix(".") for path in ACTIONS}
     assert set(update["directories"]) == {"/"} | own
+
+
+def test_an_adopter_calls_the_reusable_workflow_in_six_lines() -> None:
+    text = (EXAMPLE / ".github" / "workflows" / "compat.yml").read_text(encoding="utf-8")
+    lines = text[text.index("jobs:\n") :].splitlines()
+    assert len(lines) == 6
+    assert ELSEWHERE.match(lines[3].split("uses: ")[1])

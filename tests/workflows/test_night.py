@@ -1,5 +1,5 @@
-"""The nightly workflow from its files: plan, two shards, record, publish, in clones of a repository
-with a ferry.
+"""The example's workflows from their files: plan, two shards, record, publish, in clones of a
+repository with a ferry that calls the reusable workflow and the action.
 """
 
 import datetime
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from actions import HERE, Forge, read
+from actions import EXAMPLE, HERE, Forge, read
 from support.fake_index import FakeIndex
 from support.github_api import GitHubApi, serving
 from support.zoo import SERIES, pytest_and_its_needs, serve, wheel
@@ -25,65 +25,19 @@ from compat.results.record import decode_record
 from compat.results.record_files import RecordFiles
 
 PATCH = ".".join(map(str, sys.version_info[:3]))
-MATRIX = f"""\
-name = "ferry"
-title = "Ferry"
-subject = "ferry"
-platform = "x86_64-manylinux_2_17"
-margin_days = 1
-quick = ["py{SERIES}-boat1.0-ferry1.0"]
-suite = {{ path = "suite", module = "ferry", requirements = ["pytest"] }}
-axes = [
-  {{ kind = "interpreter", name = "python", short = "py", releases = ["{PATCH}"] }},
-  {{ kind = "package", name = "boat", short = "boat", package = "boat" }},
-  {{ kind = "package", name = "ferry", short = "ferry", package = "ferry" }},
-]
-floors = [
-  {{ axis = "python", at = "{SERIES}", because = "as published" }},
-  {{ axis = "boat", at = "1.0", because = "as published" }},
-]
-"""
-POLICY = 'default_months = 24\ncadence = "quarterly"\nnotice_days = 30\nwitnesses = 2\n'
-SUITE = """\
-import boat
-import ferry
-
-
-def test_the_ferry_floats():
-    assert ferry.FLOATS
-
-
-def test_the_boat_is_the_one_that_was_locked():
-    assert boat.NAME
-"""
-WORKFLOW = read(HERE / ".github" / "workflows" / "matrix.yml")
+WORKFLOW = read(HERE / ".github" / "workflows" / "library.yml")
+CALLER = read(EXAMPLE / ".github" / "workflows" / "compat.yml")
+FLOORS = read(EXAMPLE / ".github" / "workflows" / "floors.yml")
 BUMP = read(HERE / ".github" / "workflows" / "bump.yml")
 
 
 def copied(root: Path) -> None:
-    """Copy the repository as it is now, but for its matrices and tests, and for the code, which
-    is installed here.
-    """
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=HERE,
-        capture_output=True,
-        check=True,
-    )
-    for name in listed.stdout.decode().split("\0"):
-        source = HERE / name
-        if not name or name.startswith(("compat/", "matrices/", "tests/")) or not source.is_file():
-            continue
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source, root / name)
-
-
-def declared(root: Path) -> None:
-    folder = root / "matrices" / "ferry"
-    (folder / "suite").mkdir(parents=True)
-    (folder / "matrix.toml").write_text(MATRIX, encoding="utf-8")
-    (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
-    (folder / "suite" / "test_ferry.py").write_text(SUITE, encoding="utf-8")
+    """Copy the example, with a matrix on the Python that is here."""
+    shutil.copytree(EXAMPLE, root, ignore=shutil.ignore_patterns("__pycache__"))
+    path = root / "matrices" / "ferry" / "matrix.toml"
+    text = path.read_text(encoding="utf-8")
+    text = text.replace('releases = ["3.12"]', f'releases = ["{PATCH}"]').replace("3.12", SERIES)
+    path.write_text(text, encoding="utf-8")
 
 
 def served(index: FakeIndex) -> None:
@@ -130,7 +84,6 @@ def forge(tmp_path_factory: pytest.TempPathFactory, github: GitHubApi) -> Iterat
     served(index)
     root, origin = place / "root", place / "origin.git"
     copied(root)
-    declared(root)
     git("init", "--quiet", "--initial-branch=main", cwd=root)
     git("add", "--all", cwd=root)
     git("commit", "--quiet", "--message", "A ferry", cwd=root)
@@ -149,7 +102,8 @@ def forge(tmp_path_factory: pytest.TempPathFactory, github: GitHubApi) -> Iterat
         "no_proxy": "127.0.0.1",
         "GITHUB_API_URL": github.url,
     }
-    yield Forge(place, origin, environ, {"matrix": "ferry", "budget": "7m", "shards": "2"})
+    inputs = Forge(place / "caller", origin, environ, {}).enter(CALLER, "compat")
+    yield Forge(place, origin, environ, inputs | {"budget": "7m", "shards": "2"})
     index.stop()
 
 
@@ -389,3 +343,90 @@ def test_the_next_night_plans_what_was_left_out_and_knows_how_long_it_takes(
     # Four cells of some seconds need no second machine.
     assert len(json.loads(later.called["plan"].outputs["shards"])["include"]) == 1
     assert "left out" not in later.called["plan"].said["Say what runs, and what does not"]
+
+
+def test_of_a_pull_request_nothing_is_kept_or_published(night: Forge, tmp_path: Path) -> None:
+    pull = Forge(tmp_path, night.origin, night.environ, night.inputs)
+    pull.github["event_name"] = "pull_request"
+    pull.run_all(WORKFLOW, ["cells", "publish", "deploy"])
+    assert {name: job.result for name, job in pull.jobs.items()} == dict.fromkeys(
+        ("cells", "publish", "deploy"), "skipped"
+    )
+
+
+def test_without_pages_nothing_is_published(recorded: Forge, tmp_path: Path) -> None:
+    inputs = recorded.inputs | {"pages": "false"}
+    bare = Forge(tmp_path, recorded.origin, recorded.environ, inputs)
+    bare.jobs |= recorded.jobs
+    bare.run_all(WORKFLOW, ["publish"])
+    assert bare.jobs["publish"].result == "skipped"
+
+
+def by_action(forge: Forge, **inputs: str) -> tuple[str, str]:
+    """What a job comes to that calls the action, and what it said."""
+    [checkout, own] = FLOORS["jobs"]["propose"]["steps"]
+    job = {"permissions": {"contents": "read"}, "steps": [checkout, {**own, "with": inputs}]}
+    forge.run_all({"jobs": {"one": job}}, ["one"])
+    return forge.jobs["one"].result, "\n".join(forge.jobs["one"].said.values())
+
+
+@pytest.fixture
+def weekly(recorded: Forge, tmp_path: Path) -> Forge:
+    return Forge(tmp_path / "weekly", recorded.origin, recorded.environ, recorded.inputs)
+
+
+def test_the_action_checks_and_plans(weekly: Forge) -> None:
+    assert by_action(weekly, command="check") == ("success", "\nsound: ferry\n")
+    result, out = by_action(weekly, command="plan", matrix="ferry", options="--budget 5m")
+    assert result == "success", out
+    result, out = by_action(weekly, command="plan", matrix="fairy")
+    assert (result, "did you mean ferry?" in out) == ("failure", True)
+    result, out = by_action(weekly, command="walk")
+    assert (result, "compat: No such command" in out) == ("failure", True)
+
+
+def test_the_action_runs_cells_and_leaves_a_summary(weekly: Forge) -> None:
+    cells = f"py{SERIES}-boat1.0-ferry2.0 py{SERIES}-boat2.0-ferry2.0"
+    run = {"command": "run", "matrix": "ferry", "options": cells}
+    result, out = by_action(weekly, **run)
+    assert result == "failure", out
+    [summary] = [path for path in (weekly.place / "machines").glob("*.md") if path.read_text()]
+    text = summary.read_text(encoding="utf-8")
+    assert text.startswith("## Ferry: 1 of 2 combinations work\n")
+    assert (weekly.place / "machines" / "one-0" / "junit.xml").is_file()
+    result, out = by_action(weekly, **run, findings="pass")
+    assert result == "success", out
+    [stopped, resumed] = [line for line in out.splitlines() if line.startswith("::")]
+    assert stopped == f"::stop-commands::{resumed.strip(':')}"
+
+
+def test_the_action_publishes_a_site_that_is_whole(weekly: Forge) -> None:
+    result, out = by_action(weekly, command="publish")
+    assert result == "success", out
+    assert (weekly.place / "machines" / "one-0" / "public" / "ferry" / "index.html").is_file()
+    assert " 0 faults" in out
+
+
+def test_the_weekly_proposal_is_made_by_the_action(weekly: Forge, github: GitHubApi) -> None:
+    weekly.run_all(FLOORS, ["propose"])
+    assert weekly.jobs["propose"].result == "success", weekly.jobs["propose"].said
+
+
+def test_the_locked_cells_are_sessions_of_nox(recorded: Forge, tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    git("clone", "--quiet", str(recorded.origin), str(clone), cwd=tmp_path)
+
+    def nox(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "nox", *words]
+        environ = recorded.environ | {"COMPAT_CACHE_DIR": str(tmp_path / "cache")}
+        return subprocess.run(
+            command, cwd=clone, env=environ, check=False, capture_output=True, text=True
+        )
+
+    listed = nox("--list").stdout
+    locked = {path.stem for path in (clone / "matrices" / "ferry" / "locks").iterdir()}
+    assert locked
+    assert all(f"cell({cell})" in listed for cell in locked)
+    ran = nox("--session", f"cell(py{SERIES}-boat1.0-ferry1.0)")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert nox("--session", f"cell(py{SERIES}-boat2.0-ferry2.0)").returncode == 1

@@ -32,3 +32,28 @@ def test_an_interpreter_that_cannot_be_had_does_not_stop_the_others(tmp_path: Pa
     )
     assert code == 0, out
     assert f"python find {here}" in out
+
+
+PROJECT = """\
+[build-system]
+requires = ["setuptools>=77"]
+build-backend = "setuptools.build_meta"
+[project]
+name = "ferry"
+version = "1.0"
+[tool.setuptools]
+packages = []
+"""
+
+
+def test_a_release_builds_both_files_and_only_for_the_tag_of_its_version(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
+    code, out = session(tmp_path, "distributions", "--", "v2.0")
+    assert code == 1
+    assert "v2.0 is not the tag of version 1.0" in out
+    code, out = session(tmp_path, "distributions", "--", "v1.0")
+    assert code == 0, out
+    assert {path.name for path in (tmp_path / "dist").iterdir()} == {
+        "ferry-1.0.tar.gz",
+        "ferry-1.0-py3-none-any.whl",
+    }

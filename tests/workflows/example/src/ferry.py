@@ -1,0 +1,5 @@
+"""A ferry, which floats on old boats only."""
+
+import boat
+
+FLOATS = boat.NAME < "2"
