@@ -313,7 +313,8 @@ class Runner:
 
     def _checkout(self, given: dict[str, str]) -> tuple[bool, str]:
         assert given["persist-credentials"] == "false"
-        command = ["git", "clone", "--quiet", "--depth", "1", "--branch", given.get("ref", "main")]
+        depth = [] if given.get("fetch-depth") == "0" else ["--depth", "1"]
+        command = ["git", "clone", "--quiet", *depth, "--branch", given.get("ref", "main")]
         subprocess.run([*command, self.forge.origin.as_uri(), str(self.folder)], check=True)
         return True, ""
 

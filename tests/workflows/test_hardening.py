@@ -110,8 +110,9 @@ class TestEveryWorkflow:
 
     def test_what_cells_make_us_print_is_no_order_to_the_runner(self, path: Path) -> None:
         for step in steps(path):
-            before, runs, _ = step.get("run", "").partition("compat run")
-            assert not runs or "::stop-commands::$token" in before
+            for command in ("compat run", "compat diff"):
+                before, runs, _ = step.get("run", "").partition(command)
+                assert not runs or "::stop-commands::$token" in before
 
     def test_a_token_is_seen_by_single_steps_only(self, path: Path) -> None:
         found = read(path)
@@ -215,6 +216,17 @@ def test_dependabot_keeps_the_pins_moving() -> None:
     assert update["package-ecosystem"] == "github-actions"
     own = {f"/{path.parent.relative_to(HERE).as_posix()}".removesuffix(".") for path in ACTIONS}
     assert set(update["directories"]) == {"/"} | own
+
+
+def test_a_pull_request_has_the_pythons_that_a_night_has() -> None:
+    workflows = HERE / ".github" / "workflows"
+    night = read(workflows / "cells.yml")["env"]["PYTHONS"]
+    [asked] = [
+        step["with"]
+        for step in steps(workflows / "library.yml")
+        if "with" in step and "interpreters" in step["with"]
+    ]
+    assert asked["interpreters"] == night
 
 
 def test_an_adopter_calls_the_reusable_workflow_in_six_lines() -> None:

@@ -16,7 +16,7 @@ import pytest
 from actions import EXAMPLE, HERE, Forge, read
 from support.fake_index import FakeIndex
 from support.github_api import GitHubApi, serving
-from support.zoo import SERIES, pytest_and_its_needs, serve, wheel
+from support.zoo import SERIES, pytest_and_its_needs, repacked, serve, wheel
 
 from compat.lock.lock_text import decode_pins
 from compat.lock.lockfile import lock_digest
@@ -42,7 +42,8 @@ def copied(root: Path) -> None:
 
 def served(index: FakeIndex) -> None:
     pure = "py3-none-any"
-    for name, version, content in pytest_and_its_needs():
+    # The example is built by setuptools.
+    for name, version, content in (*pytest_and_its_needs(), repacked("setuptools")):
         serve(index, name, [(version, content, pure)])
     boats = [(version, {"boat.py": f"NAME = {version!r}\n"}) for version in ("1.0", "2.0")]
     ferries = [
@@ -352,6 +353,24 @@ def test_of_a_pull_request_nothing_is_kept_or_published(night: Forge, tmp_path: 
     assert {name: job.result for name, job in pull.jobs.items()} == dict.fromkeys(
         ("cells", "publish", "deploy"), "skipped"
     )
+
+
+def test_a_pull_request_that_breaks_something_fails_and_names_it(
+    recorded: Forge, tmp_path: Path
+) -> None:
+    pull = recorded.copy(tmp_path / "pull")
+    pull.github["event_name"] = "pull_request"
+    clone = tmp_path / "clone"
+    git("clone", "--quiet", str(pull.origin), str(clone), cwd=tmp_path)
+    source = clone / "src" / "ferry.py"
+    source.write_text(source.read_text(encoding="utf-8").replace("<", ">="), encoding="utf-8")
+    git("commit", "--quiet", "--all", "--message", "Float on new boats only", cwd=clone)
+    git("push", "--quiet", cwd=clone)
+    pull.run_all(WORKFLOW, ["diff"])
+    said = pull.jobs["diff"].said["Compare it with the newest release"]
+    assert pull.jobs["diff"].result == "failure", said
+    assert "Broken:" in said
+    assert f"py{SERIES}-boat1.0-ferry-local" in said
 
 
 def test_without_pages_nothing_is_published(recorded: Forge, tmp_path: Path) -> None:
