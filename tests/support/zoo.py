@@ -101,7 +101,7 @@ def wheel(
     return packed.getvalue()
 
 
-def repacked(name: str) -> tuple[str, str, bytes]:
+def repacked(name: str, with_entry_points: bool = False) -> tuple[str, str, bytes]:
     """Return the name, the version and a wheel of a pure distribution that these tests run with."""
     found = distribution(name)
     files = {
@@ -109,7 +109,10 @@ def repacked(name: str) -> tuple[str, str, bytes]:
         for path in found.files or ()
         if path.suffix in (".py", ".pyi", ".txt")
         and ".." not in path.parts
-        and "dist-info" not in path.parts[0]
+        and (
+            "dist-info" not in path.parts[0]
+            or (with_entry_points and path.name == "entry_points.txt")
+        )
     }
     requires = [text for text in found.requires or () if "extra ==" not in text]
     plain = name.replace("-", "_")

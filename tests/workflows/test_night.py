@@ -44,7 +44,7 @@ def copied(root: Path) -> None:
 def served(index: FakeIndex) -> None:
     pure = "py3-none-any"
     # The example is built by setuptools.
-    for name, version, content in (*pytest_and_its_needs(), repacked("setuptools")):
+    for name, version, content in (*pytest_and_its_needs(), repacked("setuptools", True)):
         serve(index, name, [(version, content, pure)])
     boats = [(version, {"boat.py": f"NAME = {version!r}\n"}) for version in ("1.0", "2.0")]
     ferries = [
