@@ -14,7 +14,7 @@ import typer
 from compat import files
 from compat.cli.learnt import learnt, next_step
 from compat.cli.verdicts import RunWords, verdict_words
-from compat.errors import UsageError, one_line, reason
+from compat.errors import one_line
 from compat.github.markdown import code, inline
 from compat.results.score import EXCUSED
 from compat.run.outcome import Failed, Passed, is_spurious
@@ -52,21 +52,14 @@ class RunReports(Value, frozen=True, kw_only=True):
 
     def write(self, workspace: Workspace, cells: Sequence[str], records: Sequence[Record]) -> None:
         """Write them about the cells that were to run and what was recorded of them; raise
-        UsageError for a file that cannot be written.
+        CompatError for a file that cannot be written.
         """
         if self.junit is not None:
-            _write(self.junit, junit_xml(workspace, cells, records))
+            files.write(self.junit, junit_xml(workspace, cells, records))
         if self.summary is not None:
             # The runner gives each step one file, and the step may call more than one command.
             before = files.read_if_there(self.summary) or b""
-            _write(self.summary, before + run_summary(workspace, cells, records).encode())
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        files.write(path, content)
-    except OSError as fault:
-        raise UsageError.of(f"cannot be written: {reason(fault)}", path=str(path)) from None
+            files.write(self.summary, before + run_summary(workspace, cells, records).encode())
 
 
 def junit_xml(workspace: Workspace, cells: Sequence[str], records: Sequence[Record]) -> bytes:

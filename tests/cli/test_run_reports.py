@@ -13,7 +13,8 @@ from support.zoo import Animal, Repository, pytest_and_its_needs
 
 from compat.cli.machine import now
 from compat.cli.options import workspace_of
-from compat.cli.run_reports import junit_xml, run_summary
+from compat.cli.run_reports import RunReports, junit_xml, run_summary
+from compat.errors import CompatError
 from compat.github.markdown import faults
 from compat.results.record import Record
 from compat.run.outcome import parse_outcome
@@ -170,3 +171,9 @@ def test_a_dry_run_has_nothing_to_report(run: Run) -> None:
     dry = run("run", "demo", "--dry-run", "--junit", "junit.xml")
     assert dry.code == 2
     assert "--dry-run runs nothing" in dry.err
+
+
+def test_a_place_that_cannot_be_written_is_named(workspace: Workspace, root: Path) -> None:
+    (root / "file").write_text("", encoding="utf-8")
+    with pytest.raises(CompatError, match=r"file/junit\.xml: cannot be written"):
+        RunReports(junit=root / "file" / "junit.xml").write(workspace, (), ())
