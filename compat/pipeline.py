@@ -17,7 +17,7 @@ from packaging.version import Version
 from compat.declare.matrix import InterpreterAxis, Matrix
 from compat.declare.suite_table import Tier
 from compat.errors import RecordError
-from compat.files import read, read_if_there, write
+from compat.files import read, read_if_there, tree_state, write
 from compat.index.kept import encode_catalogue
 from compat.lock.lockfile import Lock, Refusal
 from compat.plan.cell import Cell, parse_cell
@@ -333,12 +333,18 @@ def edition_of(
     return Edition(reports, base_url, day, repository)
 
 
-def published(edition: Edition, matrices: Path, out: Path) -> Written:
-    """Publish: write the site into a folder; what is as before is left alone."""
-    from compat.site.publication import kept_urls, write_site
+def published(
+    make: Callable[[], Edition], matrices: Path, out: Path, sources: Iterable[object] = ()
+) -> Written:
+    """Publish: write the site into a folder; what is as before is left alone.
+
+    The edition is made only where something changed: the matrices' files, or what else it is made
+    from, `sources`, such as the day.
+    """
+    from compat.site.publication import write_site
     from compat.site.writer import URLS
 
-    return write_site(edition, out, kept_urls(matrices / URLS))
+    return write_site(make, out, matrices / URLS, (tree_state(matrices), *sources))
 
 
 def _rewritten(

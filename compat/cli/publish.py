@@ -13,6 +13,7 @@ from compat.cli.options import Json, Root, matrices_folder, matrix_names, worksp
 from compat.cli.output import envelope, note, say
 from compat.errors import CompatError, UsageError
 from compat.github.rest import owner_and_name
+from compat.site.edition import Edition
 from compat.site.pages.render import assets
 from compat.site.pages.weights import Weight, weights
 from compat.site.serve import Preview, watch
@@ -134,12 +135,14 @@ def publish_site(
     workspaces = [workspace_of(name, root, day=day) for name in names or matrix_names(matrices)]
     if not workspaces:
         raise UsageError.of("no matrix is declared here")
-    if not names:
-        workspaces.sort(
-            key=lambda workspace: (-len(workspace.snapshot.entries), workspace.matrix.name)
-        )
-    edition = pipeline.edition_of(workspaces, base_url, day, repository)
-    return pipeline.published(edition, matrices, out)
+
+    def edition() -> Edition:
+        if not names:
+            workspaces.sort(key=lambda place: (-len(place.snapshot.entries), place.matrix.name))
+        return pipeline.edition_of(workspaces, base_url, day, repository)
+
+    sources = (names, base_url, day, today(), repository)
+    return pipeline.published(edition, matrices, out, sources)
 
 
 def _day(text: str) -> datetime.date:

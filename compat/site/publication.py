@@ -1,8 +1,9 @@
 """The `site` room's last step: an edition with every page, feed and document, into one folder."""
 
 import contextlib
+import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from compat import files
@@ -10,18 +11,28 @@ from compat.errors import CompatError, UsageError, reason
 from compat.site.edition import DigestListing, Edition, Made, SiteFile
 from compat.site.pages.render import Printer, assets, generation
 from compat.site.producers import PRODUCERS
-from compat.site.writer import Written, read_urls, write_edition
+from compat.site.writer import Written, as_before, read_urls, write_edition
 
 
-def write_site(edition: Edition, out: Path, earlier: Iterable[str]) -> Written:
-    """Write the edition into the folder, with redirects for the pages of `earlier` editions that
-    are gone.
+def write_site(
+    make: Callable[[], Edition], out: Path, earlier: Path, sources: Iterable[object]
+) -> Written:
+    """Write the edition into the folder, with redirects for the pages of earlier editions that are
+    gone; `earlier` is the list of their addresses.
 
-    Raises CompatError when the folder cannot be written, or another process writes into it.
+    `sources` are all that the edition is made from: where the folder has an edition of the same
+    sources and of this code, none is made. Raises CompatError when the folder cannot be written, or
+    another process writes into it.
     """
-    printer = Printer(edition, assets())
+    code = generation()
+    digest = hashlib.sha256(repr((code, *sources)).encode(errors="surrogateescape")).hexdigest()
     with _alone(out):
-        return write_edition(out, _files(edition, printer), generation(), earlier, printer.moved)
+        before = as_before(out, digest)
+        if before is not None:
+            return before
+        edition, urls = make(), kept_urls(earlier)
+        printer = Printer(edition, assets())
+        return write_edition(out, _files(edition, printer), code, urls, printer.moved, digest)
 
 
 def kept_urls(path: Path) -> tuple[str, ...]:

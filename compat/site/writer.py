@@ -37,10 +37,15 @@ class Known(Value, frozen=True, array_like=True):
 
 
 class Manifest(Value, frozen=True):
-    """What an earlier edition left: by which generation of code and templates, and each file."""
+    """What an earlier edition left: by which generation of code and templates, and each file.
+
+    `sources` is a digest of all that it was made from, `redirects` are the addresses that are gone.
+    """
 
     generation: str = ""
     files: dict[str, Known] = msgspec.field(default_factory=dict)
+    sources: str = ""
+    redirects: tuple[str, ...] = ()
 
 
 class Written(Value, frozen=True, kw_only=True):
@@ -75,13 +80,14 @@ def write_edition(
     generation: str,
     earlier: Iterable[str],
     moved: Callable[[str, str], bytes],
+    sources: str = "",
 ) -> Written:
     """Write the files below the folder, those that are as before left alone, and a redirect for
     each page that is gone.
 
     `earlier` are the addresses of pages that editions elsewhere had; `moved` makes the page that
     sends its reader from one address to another. Files other than pages that are no longer made
-    stay as they are.
+    stay as they are. `sources` is a digest of all that the edition is made from, for `as_before`.
     """
     old = _manifest(folder)
     if old.generation != generation:
@@ -108,8 +114,30 @@ def write_edition(
     changed += [path for path, content in further.items() if _write(folder / path, content)]
     # No file of its own: it changes whenever any other does.
     _write(folder / FILES, _files_text(new, further))
-    _write(folder / MANIFEST, msgspec.json.encode(Manifest(generation=generation, files=new)))
+    left = Manifest(generation=generation, files=new, sources=sources, redirects=tuple(gone))
+    _write(folder / MANIFEST, msgspec.json.encode(left))
     return Written(changed=tuple(changed), unchanged=unchanged, moved=tuple(gone), files=new)
+
+
+def as_before(folder: Path, sources: str) -> Written | None:
+    """Return what an edition of these sources left in the folder, where it is still there: every
+    file with its size. None where the edition has to be made.
+    """
+    left = _manifest(folder)
+    if not sources or left.sources != sources:
+        return None
+    if not all(_has_size(f"{folder}/{path}", known.size) for path, known in left.files.items()):
+        return None
+    if not all(os.path.exists(folder / path) for path in (*left.redirects, URLS, FILES)):
+        return None
+    return Written(changed=(), unchanged=len(left.files), moved=left.redirects, files=left.files)
+
+
+def _has_size(path: str, size: int) -> bool:
+    try:
+        return os.stat(path).st_size == size
+    except OSError:
+        return False
 
 
 def nearest(path: str, living: Iterable[str] | Mapping[str, object]) -> str:

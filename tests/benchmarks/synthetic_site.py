@@ -13,7 +13,6 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
 from packaging.tags import parse_tag
 from packaging.version import Version
 
@@ -24,7 +23,6 @@ from compat.index.release import Artifact, Catalogue, Package, Published, Releas
 from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.plan.plan import plan
-from compat.results.index import RunRow
 from compat.results.record import Capability, Record, decode_record, encode_record
 from compat.results.snapshot import snapshot
 from compat.results.verdict import EvaluationContext
@@ -96,7 +94,7 @@ class Shelf:
         self.read = 0
         self.texts: dict[str, list[str]] = {}
         self.locks = {cell: encode_lock(self.lock(cell)) for cell in ids}
-        self.rows: dict[str, list[RunRow]] = {}
+        self.rows: dict[str, list[Record]] = {}
         for number, cell in enumerate(ids):
             self.add(cell, OUTCOMES[number * 7 % len(OUTCOMES)])
 
@@ -155,19 +153,7 @@ class Shelf:
             log="" if ran else "ModuleNotFoundError: No module named 'dep'\n" * 30,
         )
         self.texts.setdefault(cell, []).append(encode_record(record))
-        row = RunRow(
-            path=f"{cell}/{number}",
-            cell=cell,
-            started=record.started,
-            outcome=outcome,
-            seconds=30.5,
-            lock_digest=digest,
-            suite_digest=SUITE,
-            attempts=json.dumps([told]),
-            told=msgspec.msgpack.encode((record.capabilities, record.metrics)),
-            isolation="L3",
-        )
-        self.rows.setdefault(cell, []).append(row)
+        self.rows.setdefault(cell, []).append(record)
 
     def records(self, cell: str) -> tuple[Record, ...]:
         self.read += 1

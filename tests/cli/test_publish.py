@@ -146,3 +146,55 @@ def test_what_is_no_repository_is_refused(run: Run, out: Path, named: str) -> No
     assert "is no repository" in refused.err
     assert "write owner/name" in refused.err
     assert not out.exists()
+
+
+class TestNothingToDo:
+    """Where nothing changed no edition is made; whatever changed, one is."""
+
+    WORDS = ("publish", "--today", "2026-11-22", "--json", "--out")
+
+    @pytest.fixture
+    def made(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """A word for each edition that is made."""
+        made: list[str] = []
+        edition_of = publish.pipeline.edition_of
+
+        def noted(*arguments: object) -> object:
+            made.append("edition")
+            return edition_of(*arguments)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(publish.pipeline, "edition_of", noted)
+        return made
+
+    def test_a_second_publish_makes_no_edition_and_says_the_same(
+        self, run: Run, out: Path, made: list[str]
+    ) -> None:
+        run(*self.WORDS, str(out))
+        first = run(*self.WORDS, str(out))
+        assert made == ["edition"]
+        assert first.json["data"]["changed"] == []
+        assert first.json["data"]["unchanged"] > 20
+        assert first.json["data"]["weights"]
+
+    @pytest.mark.parametrize("change", ["declaration", "page", "gone", "manifest", "url"])
+    def test_whatever_changed_is_noticed(
+        self, run: Run, root: Path, out: Path, made: list[str], change: str
+    ) -> None:
+        run(*self.WORDS, str(out))
+        words = list(self.WORDS)
+        if change == "declaration":
+            path = root / "matrices" / "demo" / "matrix.toml"
+            path.write_text(path.read_text().replace('title = "', 'title = "Other ', 1))
+        elif change == "page":
+            (out / "index.html").write_text("")
+        elif change == "gone":
+            (out / "index.html").unlink()
+        elif change == "manifest":
+            (out / ".edition.json").unlink()
+        else:
+            words[1:1] = ["--base-url", "https://other.example/"]
+        again = run(*words, str(out))
+        assert made == ["edition", "edition"]
+        assert again.code == 0
+        if change in ("declaration", "url", "gone"):
+            assert again.json["data"]["changed"]
