@@ -10,7 +10,9 @@ from support.world import catalogue_of, matrix_of, world
 from compat.declare.capabilities import Described, with_table
 from compat.declare.load import Declared
 from compat.declare.matrix import KnownIssue, Matrix, When
+from compat.index.release import Catalogue
 from compat.plan.plan import plan
+from compat.results.known_answers import with_answers
 from compat.results.record import Record
 from compat.results.refuted import refuted
 from compat.results.snapshot import Snapshot, entry_of, snapshot
@@ -31,6 +33,14 @@ def pictured(*runs: Record, matrix: Matrix | None = None) -> Snapshot:
     return snapshot(
         Declared(matrix=matrix), catalogue, plan(matrix, catalogue).fates, locks, by_cell, PRESENT
     )
+
+
+def test_without_a_catalogue_nothing_is_expected_of_any_cell() -> None:
+    run = ran("pass", cell=FIRST)
+    nothing = Catalogue(packages=())
+    declared = Declared(matrix=matrix_of(WORLD))
+    known = snapshot(declared, nothing, (), {}, {run.cell: [run]}, PRESENT)
+    assert [entry.verdict.expected for entry in with_answers(known, {}).entries] == [None]
 
 
 FATES = plan(matrix_of(WORLD), catalogue_of(WORLD)).fates
