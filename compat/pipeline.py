@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from compat.declare.matrix import InterpreterAxis, Matrix
+from compat.declare.matrix import InterpreterAxis
 from compat.declare.suite_table import Tier
 from compat.errors import RecordError
 from compat.files import read, read_if_there, tree_state, write
@@ -24,6 +24,7 @@ from compat.plan.cell import Cell, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.lanes import facts_for
 from compat.plan.plan import Infeasible, Plan, fate_of, plan
+from compat.plan.product import axis_coordinates
 from compat.results.plain_answers import PlainAnswer, answer_of
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot
@@ -296,7 +297,7 @@ def proposed(
     moved = {workspace.matrix_path: RepositoryFile(path=matrix_file, before=before, after=after)}
     for target in targets:
         text = read(target).decode(errors="replace")
-        after = _rewritten(workspace.matrix, str(target), text, opened, skipped)
+        after = _rewritten(snapshot, str(target), text, opened, skipped)
         inside = _below(target, workspace.folder.parents[1])
         moved[target] = RepositoryFile(path=inside, before=text, after=after)
     return ProposedMoves(snapshot=snapshot, proposals=every, files=moved, skipped=tuple(skipped))
@@ -348,19 +349,28 @@ def published(
 
 
 def _rewritten(
-    matrix: Matrix, path: str, text: str, opened: Sequence[Proposal], skipped: list[str]
+    snapshot: Snapshot, path: str, text: str, opened: Sequence[Proposal], skipped: list[str]
 ) -> str:
     """The text of a target after the open moves; what stays as it is, is added to `skipped`."""
-    from compat.rewrite.file import rewritten
+    matrix, catalogue = snapshot.matrix, snapshot.catalogue
+    from compat.rewrite.file import nearest_possible, rewritten
     from compat.rewrite.ranges import Move, Unsatisfiable
 
     for proposal in opened:
         axis = next(axis for axis in matrix.axes if axis.name == proposal.axis)
-        package = None if isinstance(axis, InterpreterAxis) else axis.package
-        outcome = rewritten(path, text, Move(package=package, floor=proposal.proposed))
+        move = Move(
+            package=None if isinstance(axis, InterpreterAxis) else axis.package,
+            floor=proposal.proposed,
+            before=proposal.current,
+            known=tuple(c.version for c in axis_coordinates(axis, catalogue)),
+        )
+        outcome = rewritten(path, text, move)
         if isinstance(outcome, Unsatisfiable):
+            nearest = nearest_possible(path, text, move)
+            possible = "" if nearest is None else f"; the nearest that fits is {nearest}"
             skipped.append(
                 f"{path}: {outcome.place}: {outcome.because}; left as it is: {outcome.before}"
+                f"{possible}"
             )
             continue
         skipped += [

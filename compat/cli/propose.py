@@ -17,6 +17,7 @@ from compat.pipeline import ProposedMoves
 from compat.policy.outlook import missing_command, outlooks
 from compat.policy.proposal import AxisFloor, Proposal
 from compat.policy.propose import floors
+from compat.rewrite.file import PROJECT_FILES
 
 CellsOnly = Annotated[
     bool, typer.Option("--cells", help="Print only the cells that must run first.")
@@ -25,7 +26,8 @@ Write = Annotated[bool, typer.Option("--write", help="Apply open proposals.")]
 Target = Annotated[
     list[Path] | None,
     typer.Option(
-        "--target", help="A library's pyproject.toml, setup.cfg or requirements file to move along."
+        "--target",
+        help="A file of the library to move along, or its folder: every file that states a floor.",
     ),
 ]
 Open = Annotated[bool, typer.Option("--open", help="Open, update or close pull request and issue.")]
@@ -63,7 +65,10 @@ def propose_command(
     A day in the past tells what a maintainer would have been told then. Exit code 1 when a move is
     open. --open takes its token from GITHUB_TOKEN; without one it ends in exit code 4. Examples:
     compat propose tff; compat propose tff --today 2022-09-22; compat propose tff --cells; compat
-    propose tff --write --target pyproject.toml; compat propose tff --open --dry-run
+    propose tff --write --target .; compat propose tff --open --dry-run
+
+    A --target is a pyproject.toml, setup.cfg, setup.py, tox.ini, noxfile.py, README, a CI's YAML or
+    a requirements file. Of a folder all of these are taken but the last, which is often a lock.
     """
     workspace = workspace_of(matrix, root)
     when = policy_day(day, workspace)
@@ -71,7 +76,7 @@ def propose_command(
         raise UsageError.of(
             "--today looks at another day; nothing is written or opened for it", hint="leave it out"
         )
-    moves = pipeline.proposed(workspace, when, () if cells else target or ())
+    moves = pipeline.proposed(workspace, when, () if cells else _files(target or ()))
     if cells:
         needs = dict.fromkeys(need for proposal in moves.proposals for need in proposal.needs)
         print("".join(f"{cell}\n" for cell in needs), end="")
@@ -95,6 +100,18 @@ def propose_command(
         for what, outcome in zip(("pull request", "issue"), outcomes, strict=True):
             print_outcome(what, outcome)
     raise typer.Exit(1 if moves.opened else 0)
+
+
+def _files(targets: Sequence[Path]) -> list[Path]:
+    """The files of the targets: a folder stands for all that state a floor in it."""
+    paths: dict[Path, None] = {}
+    for target in targets:
+        below = [path for name in PROJECT_FILES for path in sorted(target.glob(name))]
+        if target.is_dir() and not below:
+            hint = "pyproject.toml is one, setup.cfg another"
+            raise UsageError.of("holds no file that states a floor", path=str(target), hint=hint)
+        paths |= dict.fromkeys(below if target.is_dir() else [target])
+    return list(paths)
 
 
 def _print_json(moves: ProposedMoves, day: datetime.date) -> None:

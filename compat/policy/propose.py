@@ -91,7 +91,7 @@ class _Mover:
 
     def proposals(self) -> Iterator[Proposal]:
         """Yield the moves: raises, then an early move, then a lowering."""
-        raises = [self._raise(step) for step in self.steps.proposed]
+        raises = self._with_nearest([self._raise(step) for step in self.steps.proposed])
         yield from raises
         early = self._early()
         if early is not None and not any(
@@ -104,6 +104,22 @@ class _Mover:
 
     def proof(self, version: Version) -> FloorEvidence:
         return self.evaluation.floor(self.axis.name, version)
+
+    def _with_nearest(self, raises: list[Proposal]) -> list[Proposal]:
+        """The raises, where each that waits names the nearest that is possible now."""
+        nearest = max((raised.proposed for raised in raises if raised.is_open), default=None)
+        if nearest is None:
+            return raises
+        words = f"Now it can rise to {nearest}."
+        return [
+            raised
+            if raised.is_open
+            else msgspec.structs.replace(
+                raised,
+                arithmetic=(*raised.arithmetic[:-1], f"{raised.arithmetic[-1]} {words}"),
+            )
+            for raised in raises
+        ]
 
     def _raise(self, step: FloorStep) -> Proposal:
         to, allowed = step.version, step.slot.on

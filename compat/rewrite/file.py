@@ -2,10 +2,41 @@
 way.
 """
 
+import re
+from collections.abc import Callable, Sequence
+
+import msgspec
+from packaging.version import Version
+
 from compat.errors import UsageError
+from compat.rewrite.classifiers import classifier_changes
+from compat.rewrite.python_file import rewritten_noxfile, rewritten_setup_py
 from compat.rewrite.ranges import Move, Unsatisfiable
+from compat.rewrite.readme_badges import rewritten_readme
 from compat.rewrite.requirement_lines import rewritten_requirements, rewritten_setup_cfg
 from compat.rewrite.toml_values import Rewritten, rewritten_pyproject
+from compat.rewrite.tox_file import rewritten_tox
+from compat.rewrite.version_lists import applied_changes
+from compat.rewrite.workflow_file import rewritten_workflow
+
+Rewrite = Callable[[str, Move], Rewritten | Unsatisfiable]
+# By the name of the file, the first that fits.
+_READERS: tuple[tuple[str, Rewrite], ...] = (
+    (r"pyproject\.toml", lambda text, move: _classified(rewritten_pyproject(text, move), move)),
+    (r"setup\.cfg", lambda text, move: _classified(rewritten_setup_cfg(text, move), move)),
+    (r"setup\.py", rewritten_setup_py),
+    (r"tox\.ini", rewritten_tox),
+    (r"noxfile\.py", rewritten_noxfile),
+    (r"README(?:\.\w+)?", rewritten_readme),
+    (r".*\.ya?ml", rewritten_workflow),
+    (r".*\.(?:txt|in)", rewritten_requirements),
+)
+# What a project states its floors in, below its folder; a requirements file is named by itself, as
+# many are locks.
+PROJECT_FILES = (
+    *("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "noxfile.py"),
+    *("README.md", "README.rst", ".github/workflows/*.yml", ".github/workflows/*.yaml"),
+)
 
 
 def rewritten(path: str, text: str, move: Move) -> Rewritten | Unsatisfiable:
@@ -15,11 +46,37 @@ def rewritten(path: str, text: str, move: Move) -> Rewritten | Unsatisfiable:
     for a text that is not what the name says.
     """
     name = path.rsplit("/", 1)[-1]
-    if name == "pyproject.toml":
-        return rewritten_pyproject(text, move)
-    if name == "setup.cfg":
-        return rewritten_setup_cfg(text, move)
-    if name.endswith((".txt", ".in")):
-        return rewritten_requirements(text, move)
-    hint = "it can in pyproject.toml, setup.cfg, and requirements files ending in .txt or .in"
+    for pattern, rewrite in _READERS:
+        if re.fullmatch(pattern, name):
+            return rewrite(text, move)
+    hint = (
+        "it can in pyproject.toml, setup.cfg, setup.py, tox.ini, noxfile.py, a README, a CI's YAML,"
+        " and requirements files ending in .txt or .in"
+    )
     raise UsageError.of("compat cannot move a floor in this file", path=path, hint=hint)
+
+
+def nearest_possible(path: str, text: str, move: Move) -> Version | None:
+    """Return the version of the axis nearest to the floor of a move that a file cannot follow, on
+    the way there, with which it can; None where there is none.
+    """
+    before = move.before
+    if before is None:
+        return None
+    low, high = sorted((before, move.floor))
+    on_the_way = sorted(v for v in move.known if low <= v <= high and v not in (before, move.floor))
+    candidates: Sequence[Version] = on_the_way[::-1] if move.floor > before else on_the_way
+    for version in candidates:
+        shorter = msgspec.structs.replace(move, floor=version)
+        if isinstance(rewritten(path, text, shorter), Rewritten):
+            return version
+    return None
+
+
+def _classified(outcome: Rewritten | Unsatisfiable, move: Move) -> Rewritten | Unsatisfiable:
+    """The outcome with the classifiers in step."""
+    if isinstance(outcome, Unsatisfiable):
+        return outcome
+    changes = classifier_changes(outcome.text, move)
+    after, edits = applied_changes(outcome.text, changes, "classifiers")
+    return Rewritten(text=after, edits=(*outcome.edits, *edits), left=outcome.left)

@@ -16,10 +16,15 @@ from compat.value import Value
 class Move(Value, frozen=True, kw_only=True):
     """A floor that goes to `floor`, up or down: of one package, or of Python when `package` is
     None.
+
+    `before` is where it was, and `known` the versions of its axis: lists that name each version
+    need them, ranges do not.
     """
 
     package: str | None
     floor: Version
+    before: Version | None = None
+    known: tuple[Version, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse a floor that no `>=` can carry."""

@@ -72,6 +72,23 @@ def rewritten_setup_cfg(text: str, move: Move) -> Rewritten | Unsatisfiable:
     return _spliced(text, pieces, move)
 
 
+def rewritten_deps(text: str, move: Move) -> Rewritten | Unsatisfiable:
+    """Return a tox.ini after the move of a package: `deps` of its environments."""
+    package = move.package or ""
+    pieces = [
+        piece
+        for value in _values(text)
+        if value.key == "deps" and value.section.startswith("testenv")
+        for piece in _list_pieces(_without_comments(value), f"{value.section}.deps", package)
+    ]
+    return _spliced(text, pieces, move)
+
+
+def _without_comments(value: _Value) -> _Value:
+    lines = (_Line(line.number, line.start, _COMMENT.sub("", line.text)) for line in value.lines)
+    return _Value(value.section, value.key, tuple(lines))
+
+
 def _spliced(text: str, pieces: Sequence[_Piece], move: Move) -> Rewritten | Unsatisfiable:
     open_pieces = [piece for piece in pieces if not piece.because]
     outcome = moved(

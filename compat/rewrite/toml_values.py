@@ -16,6 +16,13 @@ from compat.errors import DeclarationError, UsageError
 from compat.rewrite.ranges import Edit, Move, RangePlace, Skipped, Unsatisfiable, moved
 from compat.value import Value
 
+# Where tools are told which Python is the oldest.
+_TOOLS = (
+    ("tool", "ruff", "target-version"),
+    ("tool", "mypy", "python_version"),
+    ("tool", "pyright", "pythonVersion"),
+)
+
 
 class Rewritten(Value, frozen=True, kw_only=True):
     """The text after a move, what changed in it, and what speaks of the package and was left
@@ -71,7 +78,8 @@ def rewritten_pyproject(text: str, move: Move) -> Rewritten | Unsatisfiable:
     """Return a library's pyproject.toml after a move.
 
     Rewrites `requires-python`, `dependencies`, `optional-dependencies` and `dependency-groups` (PEP
-    621, PEP 735). Poetry's own tables have another grammar and are left alone. Raises
+    621, PEP 735), and the oldest Python as the tools of `_TOOLS` are told it. Poetry's own tables
+    have another grammar and are left alone. Raises
     DeclarationError for a text that is not valid TOML.
     """
     document = _document(text)
@@ -80,7 +88,8 @@ def rewritten_pyproject(text: str, move: Move) -> Rewritten | Unsatisfiable:
     if isinstance(outcome, Unsatisfiable):
         return outcome
     edits = []
-    for slot, after in zip(slots, outcome.texts, strict=True):
+    stated = list(_stated(document, move))
+    for slot, after in (*zip(slots, outcome.texts, strict=True), *stated):
         if after != slot.text:
             edits.append(Edit(place=slot.place, before=slot.text, after=after))
             slot.put(after)
@@ -119,6 +128,22 @@ def _set(entry: Any, key: str, text: str) -> None:
 
 def _python(document: Any) -> Iterator[_Slot]:
     yield from _strings("project", document.get("project"), "requires-python")
+
+
+def _stated(document: Any, move: Move) -> Iterator[tuple[_Slot, str]]:
+    """What tools are told of the oldest Python, where it is the old floor, and the new text."""
+    if move.package is not None or move.before is None:
+        return
+    old, new = move.before, move.floor
+    spelled = {
+        str(old): str(new),
+        f"py{old.major}{old.minor}": f"py{new.major}{new.minor}",
+    }
+    for *tables, key in _TOOLS:
+        place = ".".join(tables)
+        for slot in _strings(place, _table(document, *tables), key):
+            if slot.text in spelled:
+                yield slot, spelled[slot.text]
 
 
 def _requirements(document: Any) -> Iterator[_Slot]:

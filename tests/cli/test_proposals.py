@@ -104,6 +104,46 @@ def test_writing_moves_the_floors_of_the_matrix_and_of_a_target_and_then_that_ax
     assert not [one["id"] for one in again if one["axis"] == "dep" and one["open"]]
 
 
+def test_a_projects_folder_moves_with_all_that_states_the_floor(
+    demo: Path, run: Run, tmp_path: Path
+) -> None:
+    proven(demo)
+    project = tmp_path / "project"
+    workflow = project / ".github" / "workflows" / "ci.yml"
+    workflow.parent.mkdir(parents=True)
+    matrix = 'jobs:\n  t:\n    strategy:\n      matrix:\n        dep: ["1.2", 1.3, "1.4"] # all\n'
+    texts = {
+        project / "pyproject.toml": PROJECT,
+        project / "tox.ini": "[testenv]\ndeps =\n  dep>=1.2 # ours\n  pytest\n",
+        project / "README.md": "![dep](https://img.shields.io/badge/dep-1.2%2B-blue) 1.2\n",
+        workflow: matrix,
+    }
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
+    came = run("propose", "demo", "--target", str(project))
+    assert '+        dep: ["1.4"] # all' in came.out
+    assert {path.read_text(encoding="utf-8") for path in texts} == set(texts.values())
+    assert run("propose", "demo", "--write", "--target", str(project)).code == 1
+    for path, text in texts.items():
+        expected = text.replace('"1.2", 1.3, "1.4"', '"1.4"').replace("dep>=1.2", "dep>=1.4")
+        expected = expected.replace("dep-1.2%2B", "dep-1.4%2B")
+        assert path.read_text(encoding="utf-8") == expected
+    (tmp_path / "empty").mkdir()
+    none = run("propose", "demo", "--target", str(tmp_path / "empty"))
+    assert (none.code, "holds no file that states a floor" in none.err) == (2, True)
+
+
+def test_a_target_that_cannot_follow_is_left_and_names_what_it_could(
+    demo: Path, run: Run, tmp_path: Path
+) -> None:
+    proven(demo)
+    target = tmp_path / "pyproject.toml"
+    target.write_text(PROJECT.replace("<1.5", "<1.4"), encoding="utf-8")
+    came = run("propose", "demo", "--target", str(target))
+    assert "nothing is left of >=1.4,<1.4" in came.err
+    assert "; the nearest that fits is 1.3" in came.err
+
+
 def test_the_cells_to_run_come_one_a_line(demo: Path, run: Run) -> None:
     came = run("propose", "demo", "--cells")
     lines = came.out.splitlines()

@@ -193,6 +193,17 @@ class TestARaise:
         assert opened(found) == ["raise-dep-1.2-to-1.3"]
         assert against(found["raise-dep-1.2-to-1.4"]) == ["hold"]
 
+    def test_that_waits_names_the_nearest_that_is_possible(self) -> None:
+        held = on_dep(green(*AT_13, *AT_14), with_floor("1.2", holds=(hold("dep", "1.3"),)))
+        unproven = on_dep(green(*AT_13), with_floor("1.2"))
+        for found in (held, unproven):
+            assert opened(found) == ["raise-dep-1.2-to-1.3"]
+            assert found["raise-dep-1.2-to-1.4"].arithmetic[-1] == (
+                "So the floor could rise from 1.2 to 1.4 if nothing spoke against it. Now it can"
+                " rise to 1.3."
+            )
+            assert "Now it can" not in found["raise-dep-1.2-to-1.3"].arithmetic[-1]
+
     def test_past_a_hold_goes_where_the_schedule_goes_once_the_hold_is_over(self) -> None:
         slow = with_floor("1.0", default_months=36, holds=(hold("dep", "1.1"),))
         picture = seen([], slow)

@@ -1,0 +1,133 @@
+"""Lists that name each version a project supports, and the same lists from another floor on: what
+classifiers, tox, nox and CI matrices have in common.
+
+Only the stretch from the old floor to the new one is touched. What stood below the old floor has a
+reason of its own.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+
+from packaging.version import Version
+
+from compat.rewrite.ranges import Edit, Move
+from compat.value import Value
+
+Spell = Callable[[Version], str]
+
+
+_REST_OF_LINE = re.compile(r"[ \t]*,?[ \t]*(?:#.*)?\r?\n?")
+
+
+class ListedVersion(Value, frozen=True, kw_only=True):
+    """An item of a list: where it stands in the text, without what separates it from the next, and
+    the version that it names. `spell` writes another version in its place; None where the item is
+    of a kind of its own, such as a PyPy, which can only go.
+    """
+
+    start: int
+    end: int
+    version: Version
+    spell: Spell | None
+
+
+class TextChange(Value, frozen=True, kw_only=True):
+    """A stretch of a text, and what stands there afterwards."""
+
+    start: int
+    end: int
+    after: str
+
+
+def list_changes(text: str, items: Sequence[ListedVersion], move: Move) -> list[TextChange]:
+    """Return what a move changes in one list.
+
+    Up: items from the old floor to below the new one go; where the list had one of them and does
+    not name the new floor, the highest becomes it. Down: a list that began at the old floor gets
+    the versions that the move opens.
+    """
+    if move.before is None:
+        return []
+    if move.floor < move.before:
+        return _opened(text, items, move)
+    leaving = [item for item in items if move.before <= item.version < move.floor]
+    named = any(_is_of(item.version, move.floor) for item in items)
+    plain = [item for item in leaving if item.spell is not None]
+    stays = None if named or not plain else max(plain, key=lambda item: item.version)
+    changes = []
+    for item in leaving:
+        if item is stays and item.spell is not None:
+            after = item.spell(move.floor)
+            changes.append(TextChange(start=item.start, end=item.end, after=after))
+        else:
+            start, end = _without(text, item.start, item.end)
+            changes.append(TextChange(start=start, end=end, after=""))
+    return changes
+
+
+def scalar_change(item: ListedVersion, move: Move) -> list[TextChange]:
+    """Return what a move up makes of one version that stands alone; down changes nothing."""
+    if move.before is None or item.spell is None:
+        return []
+    if not move.before <= item.version < move.floor:
+        return []
+    return [TextChange(start=item.start, end=item.end, after=item.spell(move.floor))]
+
+
+def applied_changes(
+    text: str, changes: Sequence[TextChange], place: str
+) -> tuple[str, tuple[Edit, ...]]:
+    """Return the text after changes that do not overlap, and each as an edit with its line."""
+    edits: list[Edit] = []
+    after = text
+    for change in sorted(changes, key=lambda change: change.start, reverse=True):
+        line = text.count("\n", 0, change.start) + 1
+        before = text[change.start : change.end]
+        edits.insert(0, Edit(place=f"{place}, line {line}", before=before, after=change.after))
+        after = after[: change.start] + change.after + after[change.end :]
+    return after, tuple(edits)
+
+
+def _opened(text: str, items: Sequence[ListedVersion], move: Move) -> list[TextChange]:
+    plain = [item for item in items if item.spell is not None]
+    lowest = min(plain, key=lambda item: item.version, default=None)
+    if lowest is None or lowest.spell is None or not _is_of(lowest.version, move.before):
+        return []
+    position = items.index(lowest)
+    is_rising = position == 0
+    neighbour = position + 1 if is_rising else position - 1
+    if not 0 <= neighbour < len(items):
+        return []
+    first, second = sorted((position, neighbour))
+    between = re.sub(r"[ \t]*#[^\n]*", "", text[items[first].end : items[second].start])
+    versions = sorted(v for v in move.known if move.floor <= v < lowest.version)
+    spelled = [lowest.spell(v) for v in versions if not _is_of(lowest.version, v)]
+    if is_rising:
+        after = "".join(f"{item}{between}" for item in spelled)
+        return [TextChange(start=lowest.start, end=lowest.start, after=after)]
+    after = "".join(f"{between}{item}" for item in reversed(spelled))
+    return [TextChange(start=lowest.end, end=lowest.end, after=after)]
+
+
+def _is_of(version: Version, series: Version | None) -> bool:
+    """Whether a version is the series, or one of it."""
+    if series is None:
+        return False
+    return version.release[: len(series.release)] == series.release or version == series
+
+
+def _without(text: str, start: int, end: int) -> tuple[int, int]:
+    """The stretch that goes with an item: its line where it has one alone, else its separator."""
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", end)
+    line_end = len(text) if line_end < 0 else line_end + 1
+    head, tail = text[line_start:start], text[end:line_end]
+    if re.fullmatch(r"[ \t]*(?:- +)?", head) and re.fullmatch(
+        r"[ \t]*,?[ \t]*(?:#.*)?\r?\n?", tail
+    ):
+        return line_start, line_end
+    if match := re.match(r"[ \t]*,[ \t]*", text[end:line_end]):
+        return start, end + match.end()
+    if match := re.search(r"[ \t]*,[ \t]*$", text[line_start:start]):
+        return line_start + match.start(), end
+    return start, end
