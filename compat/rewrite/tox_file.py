@@ -23,6 +23,7 @@ _LIST = re.compile(
 )
 _BRACES = re.compile(r"(?<![\w.])(?P<prefix>py3?|pypy3?|)\{(?P<items>[^{}]*)\}")
 _ITEM = re.compile(r"[^,\s{}]+")
+_SPAN = re.compile(r"(?<![^,\s{])(?P<low>\d+)-\d+(?![^,\s}])")
 _NAME = re.compile(r"(?P<prefix>py-?|pypy-?|)(?P<version>3\.?\d+)(?P<rest>(?:-[^,\s]*)?)")
 _MAPPING = re.compile(r"^(?P<line>[ \t]*(?P<version>3\.\d+)[ \t]*[:=][^\n]*\n?)", re.M)
 _MAPPED = re.compile(
@@ -46,6 +47,8 @@ def _listed(text: str, match: re.Match[str], move: Move) -> Iterator[TextChange]
     for braces in _BRACES.finditer(text, start, end):
         items = [_braced(item, braces) for item in _ITEM.finditer(text, *braces.span("items"))]
         yield from list_changes(text, [item for item in items if item is not None], move)
+        for span in _SPAN.finditer(text, *braces.span("items")):
+            yield from _begun(span, braces["prefix"], move)
         left, right = braces.start() - start, braces.end() - start
         outside = outside[:left] + "x" * (right - left) + outside[right:]
     names = (
@@ -55,6 +58,18 @@ def _listed(text: str, match: re.Match[str], move: Move) -> Iterator[TextChange]
     )
     plain = [_named(name.start() + start, known) for name, known in names if known is not None]
     yield from list_changes(text, plain, move)
+
+
+def _begun(span: re.Match[str], prefix: str, move: Move) -> Iterator[TextChange]:
+    """The beginning of a range of environments, `py{39-313}` or `py3{9-13}` (tox 4.25)."""
+    digits = span["low"] if prefix.endswith("3") else span["low"][1:]
+    if move.before is None or "pypy" in prefix or not prefix or not digits:
+        return
+    low = Version(f"3.{digits}")
+    is_raised = move.before <= low < move.floor
+    if is_raised or (low == move.before and move.floor < low):
+        after = str(move.floor.minor) if prefix.endswith("3") else f"3{move.floor.minor}"
+        yield TextChange(start=span.start("low"), end=span.end("low"), after=after)
 
 
 def _braced(item: re.Match[str], braces: re.Match[str]) -> ListedVersion | None:

@@ -24,7 +24,9 @@ from compat.rewrite.version_lists import (
 
 _PYTHON_KEY = re.compile(r"(?i)(?:python|py)(?:[-_]?versions?)?")
 _PYTHON = re.compile(r"(?P<pypy>pypy-?)?(?P<version>\d+\.\d+)(?:\.\d+)?(?:t|-dev)?")
-_EXCLUDED = "it stands in `exclude`; take the entry out by hand"
+# An entry of a matrix speaks of more than its Python, such as a tox environment.
+_ENTRIES = ("exclude", "include")
+_IN_ENTRY = "it stands in an entry of `exclude` or `include`; change the entry by hand"
 
 
 def rewritten_workflow(text: str, move: Move) -> Rewritten | Unsatisfiable:
@@ -40,9 +42,9 @@ def rewritten_workflow(text: str, move: Move) -> Rewritten | Unsatisfiable:
         raise DeclarationError.of(f"is not valid YAML: {line}") from None
     changes: dict[tuple[int, int], TextChange] = {}
     left: list[Skipped] = []
-    for value, is_excluded in _values(root, move, False):
+    for value, is_entry in _values(root, move, False):
         found = _changes(text, value, move)
-        if is_excluded:
+        if is_entry:
             left += [_skipped(text, change) for change in found]
         else:
             changes |= {(change.start, change.end): change for change in found}
@@ -50,19 +52,17 @@ def rewritten_workflow(text: str, move: Move) -> Rewritten | Unsatisfiable:
     return Rewritten(text=after, edits=edits, left=tuple(left))
 
 
-def _values(
-    node: yaml.Node | None, move: Move, is_excluded: bool
-) -> Iterator[tuple[yaml.Node, bool]]:
-    """The values of the keys that name versions, and whether a matrix leaves them out."""
+def _values(node: yaml.Node | None, move: Move, is_entry: bool) -> Iterator[tuple[yaml.Node, bool]]:
+    """The values of the keys that name versions, and whether they stand in entries of their own."""
     if isinstance(node, yaml.SequenceNode):
         for element in node.value:
-            yield from _values(element, move, is_excluded)
+            yield from _values(element, move, is_entry)
     elif isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             name = str(key.value) if isinstance(key, yaml.ScalarNode) else ""
             if _is_about(name, move):
-                yield value, is_excluded
-            yield from _values(value, move, is_excluded or name == "exclude")
+                yield value, is_entry
+            yield from _values(value, move, is_entry or name in _ENTRIES)
 
 
 def _is_about(key: str, move: Move) -> bool:
@@ -108,4 +108,4 @@ def _item(text: str, node: yaml.Node, move: Move) -> ListedVersion | None:
 def _skipped(text: str, change: TextChange) -> Skipped:
     line = text.count("\n", 0, change.start) + 1
     stretch = text[change.start : change.end].strip()
-    return Skipped(place=f"line {line}", text=stretch, because=_EXCLUDED)
+    return Skipped(place=f"line {line}", text=stretch, because=_IN_ENTRY)

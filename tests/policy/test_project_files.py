@@ -117,6 +117,9 @@ class TestTox:
             ("envlist = {py39,py310}-dj{32,42}\n", "envlist = {py310}-dj{32,42}\n"),
             ("envlist = py{39,311}\n", "envlist = py{310,311}\n"),
             ("envlist = py39-min, py311\n", "envlist = py310-min, py311\n"),
+            ("env_list =\n  py{39-313}\n", "env_list =\n  py{310-313}\n"),
+            ("env_list = py3{9-13}t\n", "env_list = py3{10-13}t\n"),
+            ("env_list = py{310-313}\n", "env_list = py{310-313}\n"),
             ("envlist = py38, py310\n", "envlist = py38, py310\n"),
             ("envlist = pypy39, py310\n", "envlist = py310\n"),
             ("envlist =\n  py39\n  # py39 is old\n  py310\n", None),
@@ -131,6 +134,8 @@ class TestTox:
     def test_environments_come_back_with_a_lower_floor(self) -> None:
         text = "[tox]\nenvlist = py{39,310}, lint\n"
         assert "py{38,39,310}, lint" in after("tox.ini", text, python("3.9", "3.8"))
+        text = "[tox]\nenvlist = py{39-310}, lint\n"
+        assert "py{38-310}, lint" in after("tox.ini", text, python("3.9", "3.8"))
 
     def test_lines_for_a_ci_go_with_their_python(self) -> None:
         text = "[gh-actions]\npython =\n    3.9: py39\n    3.10: py310\n\n[testenv]\nx = 3.9: y\n"
@@ -212,16 +217,20 @@ jobs:
     def test_matrices_begin_at_the_floor_and_versions_stay_texts(self) -> None:
         text = after("ci.yml", self.TEXT, python("3.9", "3.10"))
         assert text == (
-            self.TEXT.replace('["3.9", \'3.10\', 3.11, "pypy-3.9"]', "['3.10', 3.11]")
-            .replace("- python-version: 3.9\n", '- python-version: "3.10"\n')
-            .replace('          - "3.9"   # the oldest\n', "")
+            self.TEXT.replace('["3.9", \'3.10\', 3.11, "pypy-3.9"]', "['3.10', 3.11]").replace(
+                '          - "3.9"   # the oldest\n', ""
+            )
         )
 
-    def test_what_a_matrix_excludes_is_told_and_left(self) -> None:
+    def test_entries_of_a_matrix_are_told_and_left(self) -> None:
         result = rewritten("ci.yml", self.TEXT, python("3.9", "3.10"))
         assert isinstance(result, Rewritten)
-        (left,) = result.left
-        assert (left.place, left.text) == ("line 9", '"3.9"')
+        places = [(left.place, left.text) for left in result.left]
+        assert places == [("line 9", '"3.9"'), ("line 11", "3.9")]
+
+    def test_one_version_for_a_step_follows(self) -> None:
+        text = "steps:\n  - uses: actions/setup-python@v6\n    with: {python-version: 3.9}\n"
+        assert after("ci.yml", text, python("3.9", "3.10")) == text.replace("3.9", '"3.10"')
 
     def test_a_lower_floor_opens_lists_that_began_at_the_old_one(self) -> None:
         text = after("ci.yml", self.TEXT, python("3.9", "3.8"))
