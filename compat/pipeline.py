@@ -353,7 +353,7 @@ def _rewritten(
 ) -> str:
     """The text of a target after the open moves; what stays as it is, is added to `skipped`."""
     matrix, catalogue = snapshot.matrix, snapshot.catalogue
-    from compat.rewrite.file import nearest_possible, rewritten
+    from compat.rewrite.file import nearest_floor, rewritten
     from compat.rewrite.ranges import Move, Unsatisfiable
 
     for proposal in opened:
@@ -366,7 +366,7 @@ def _rewritten(
         )
         outcome = rewritten(path, text, move)
         if isinstance(outcome, Unsatisfiable):
-            nearest = nearest_possible(path, text, move)
+            nearest = nearest_floor(path, text, move)
             possible = "" if nearest is None else f"; the nearest that fits is {nearest}"
             skipped.append(
                 f"{path}: {outcome.place}: {outcome.because}; left as it is: {outcome.before}"

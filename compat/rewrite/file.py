@@ -56,7 +56,7 @@ def rewritten(path: str, text: str, move: Move) -> Rewritten | Unsatisfiable:
     raise UsageError.of("compat cannot move a floor in this file", path=path, hint=hint)
 
 
-def nearest_possible(path: str, text: str, move: Move) -> Version | None:
+def nearest_floor(path: str, text: str, move: Move) -> Version | None:
     """Return the version of the axis nearest to the floor of a move that a file cannot follow, on
     the way there, with which it can; None where there is none.
     """

@@ -86,10 +86,10 @@ def rewritten_noxfile(text: str, move: Move) -> Rewritten | Unsatisfiable:
     changes: dict[tuple[int, int], TextChange] = {}
     for literals in lists:
         items = [item for literal in literals if (item := _item(literal, move)) is not None]
-        found = list_changes(text, items, move) if len(literals) > 1 else []
+        moves = list_changes(text, items, move) if len(literals) > 1 else []
         if len(literals) == 1 and items:
-            found = scalar_change(items[0], move)
-        changes |= {(change.start, change.end): change for change in found}
+            moves = scalar_change(items[0], move)
+        changes |= {(change.start, change.end): change for change in moves}
     after, edits = applied_changes(text, list(changes.values()), "nox")
     return Rewritten(text=after, edits=edits)
 

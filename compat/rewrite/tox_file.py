@@ -117,5 +117,5 @@ def _mapped(match: re.Match[str], move: Move) -> Iterator[TextChange]:
 
 def _apart(changes: list[TextChange]) -> list[TextChange]:
     """The changes, each stretch once."""
-    kept: dict[tuple[int, int], TextChange] = {(c.start, c.end): c for c in changes}
-    return list(kept.values())
+    by_stretch: dict[tuple[int, int], TextChange] = {(c.start, c.end): c for c in changes}
+    return list(by_stretch.values())

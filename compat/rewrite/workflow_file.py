@@ -43,11 +43,11 @@ def rewritten_workflow(text: str, move: Move) -> Rewritten | Unsatisfiable:
     changes: dict[tuple[int, int], TextChange] = {}
     left: list[Skipped] = []
     for value, is_entry in _values(root, move, False):
-        found = _changes(text, value, move)
+        moves = _changes(text, value, move)
         if is_entry:
-            left += [_skipped(text, change) for change in found]
+            left += [_skipped(text, change) for change in moves]
         else:
-            changes |= {(change.start, change.end): change for change in found}
+            changes |= {(change.start, change.end): change for change in moves}
     after, edits = applied_changes(text, list(changes.values()), "workflow")
     return Rewritten(text=after, edits=edits, left=tuple(left))
 

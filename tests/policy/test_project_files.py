@@ -11,7 +11,7 @@ from packaging.version import Version
 
 from compat.declare.toml import toml_document
 from compat.errors import DeclarationError
-from compat.rewrite.file import nearest_possible, rewritten
+from compat.rewrite.file import nearest_floor, rewritten
 from compat.rewrite.ranges import Move, Unsatisfiable
 from compat.rewrite.toml_values import Rewritten
 
@@ -272,9 +272,9 @@ def test_a_file_that_cannot_follow_names_the_nearest_version_that_it_could() -> 
     text = '[project]\ndependencies = ["numpy>=1.22,<2"]\n'
     move = numpy("1.22", "2.1")
     assert isinstance(rewritten("pyproject.toml", text, move), Unsatisfiable)
-    assert nearest_possible("pyproject.toml", text, move) == Version("1.26")
+    assert nearest_floor("pyproject.toml", text, move) == Version("1.26")
     tight = text.replace("<2", "<1.23")
-    assert nearest_possible("pyproject.toml", tight, move) is None
+    assert nearest_floor("pyproject.toml", tight, move) is None
 
 
 # Every byte outside of the lists stays, whatever stands around them: a template with the list's
