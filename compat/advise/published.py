@@ -59,8 +59,5 @@ def _failure(entry: Entry) -> str:
 
 def _pin(axis: PackageAxis, cell: Cell) -> str:
     version = cell.on(axis.name).version
-    return (
-        f"'{axis.package}=={version}'"
-        if axis.select.keep == "each"
-        else f"'{axis.package}=={version}.*'"
-    )
+    name = f"{axis.package}[{','.join(axis.extras)}]" if axis.extras else axis.package
+    return f"'{name}=={version}'" if axis.select.is_exact(version) else f"'{name}=={version}.*'"

@@ -40,6 +40,7 @@ def lint_matrix(
                 for i, axis in enumerate(matrix.axes)
                 if isinstance(axis, InterpreterAxis)
             ),
+            _coordinates(matrix),
             _specifiers(matrix),
             _conditions(matrix),
             _repeated_rules(matrix),
@@ -96,6 +97,29 @@ def _series(axis: InterpreterAxis, index: int) -> Iterator[Finding]:
     yield from repeated(
         ((*path, i), minor_series(release)) for i, release in enumerate(axis.releases)
     )
+
+
+def _coordinates(matrix: Matrix) -> Iterator[Finding]:
+    """What a selector says of series where it has none, or of releases that it leaves out."""
+    for i, axis in enumerate(matrix.axes):
+        if not isinstance(axis, PackageAxis):
+            continue
+        select, path = axis.select, ("axes", i, "select")
+        if select.keep == "each" and (select.also or select.patch == "oldest"):
+            key = "also" if select.also else "patch"
+            message = "each release is a coordinate already, so there are no series"
+            yield Finding("meaningless", (*path, key), message, '`keep = "minor"` makes series')
+            continue
+        yield from repeated(((*path, "also", j), str(v)) for j, v in enumerate(select.also))
+        for j, version in enumerate(select.also):
+            place = (*path, "also", j)
+            if not select.keeps(version):
+                message = f"{shown(str(version))} is not selected by {shown(str(select.specifier))}"
+                yield Finding("meaningless", place, message)
+            elif version == select.series(version):
+                message = f"{shown(str(version))} is the same version as its series"
+                hint = '`patch = "oldest"` locks each series to its oldest patch'
+                yield Finding("meaningless", place, message, hint)
 
 
 def _specifiers(matrix: Matrix) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from compat.declare.faults import choice
 from compat.declare.parsing import (
     Builds,
     CellText,
+    ExtraName,
     Link,
     Name,
     PackageName,
@@ -27,6 +28,7 @@ from compat.declare.parsing import (
 )
 from compat.declare.patches import patch_of
 from compat.declare.prerelease_table import Prereleases
+from compat.declare.selector import Selector
 from compat.declare.suite_table import Suite
 from compat.value import StrictValue
 
@@ -50,42 +52,6 @@ Pin = Annotated[
 ]
 
 
-class Selector(StrictValue, frozen=True):
-    """Which releases of a package become coordinates.
-
-    `keep` is `each` release, or the series of each `minor` (X.Y) or `major` (X); a series is locked
-    to the newest patch that the recipe allows. `prereleases` lets in alphas, betas, candidates and
-    development releases.
-    """
-
-    specifier: SpecifierSet = msgspec.field(default_factory=SpecifierSet)
-    keep: Literal["each", "minor", "major"] = "each"
-    prereleases: bool = False
-
-    def keeps(self, version: Version) -> bool:
-        """Return whether a release of this version is kept.
-
-        Pre-releases, which by PEP 440 development releases are too, are kept only where the
-        selector says so. Local versions never are: no public index takes them.
-        """
-        if version.local is not None or (version.is_prerelease and not self.prereleases):
-            return False
-        return self.specifier.contains(version, prereleases=True)
-
-    def coordinate(self, version: Version) -> Version:
-        """Return the coordinate of a version: itself, or its series.
-
-        A version's epoch (PEP 440) goes into its series.
-        """
-        match self.keep:
-            case "each":
-                return version
-            case "minor":
-                return Version(f"{version.epoch}!{version.major}.{version.minor}")
-            case "major":
-                return Version(f"{version.epoch}!{version.major}")
-
-
 class InterpreterAxis(StrictValue, frozen=True, tag_field="kind", tag="interpreter"):
     """CPython series: `3.11.7` is the oldest patch of its series that a lock must still install on.
 
@@ -104,12 +70,13 @@ class InterpreterAxis(StrictValue, frozen=True, tag_field="kind", tag="interpret
 
 
 class PackageAxis(StrictValue, frozen=True, tag_field="kind", tag="package"):
-    """Releases of one package of the index."""
+    """Releases of one package of the index; every cell installs it with its `extras`."""
 
     name: Name
     short: Short
     package: PackageName
     select: Selector = msgspec.field(default_factory=Selector)
+    extras: Annotated[tuple[ExtraName, ...], msgspec.Meta(max_length=20)] = ()
 
     @property
     def normalised_name(self) -> NormalizedName:
@@ -254,6 +221,7 @@ class Matrix(StrictValue, frozen=True):
     release, so that companions that came out just after it are seen. `quick` names the few cells
     that tell most, for a look at the state of things; `known` explains what is not green.
 
+    `constraints` bound packages wherever in the tree they are asked for, and bring none along.
     `builds` names the releases, each as `name==version`, whose source distribution may be built
     where no wheel fits; of everything else only wheels are taken, because a build runs other
     people's code. `lowest` asks for cells that install the lowest versions that the subject
@@ -273,6 +241,7 @@ class Matrix(StrictValue, frozen=True):
     floors: Annotated[tuple[Floor, ...], msgspec.Meta(max_length=8)] = ()
     rules: Annotated[tuple[Rule, ...], msgspec.Meta(max_length=500)] = ()
     requirements: Requirements = ()
+    constraints: Requirements = ()
     builds: Builds = ()
     lowest: bool = False
     prereleases: Prereleases | None = None
@@ -282,7 +251,7 @@ class Matrix(StrictValue, frozen=True):
 
     def __post_init__(self) -> None:
         """Refuse what is no requirement, and a build of no version."""
-        for text in self.requirements:
+        for text in (*self.requirements, *self.constraints):
             parse_requirement(text)
         for text in self.builds:
             parse_release(text)

@@ -42,6 +42,13 @@ PackageName = Annotated[
         description="a package name of the index",
     ),
 ]
+ExtraName = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=rf"^[A-Za-z0-9]([A-Za-z0-9._-]{{0,98}}[A-Za-z0-9])?{_END}",
+        description="the name of an extra, such as 'standard'",
+    ),
+]
 Reason = Annotated[
     str,
     msgspec.Meta(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from packaging.version import Version
 
-from compat.declare.matrix import Selector
+from compat.declare.selector import Selector
 from compat.value import Value
 
 

@@ -9,7 +9,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from compat.declare.matrix import Selector
+from compat.declare.selector import Selector
 from compat.index.release import Package, Release
 from compat.value import Value
 

@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 from packaging.utils import canonicalize_name
 
-from compat.declare.matrix import Matrix, PackageAxis, Selector
+from compat.declare.matrix import Matrix, PackageAxis
+from compat.declare.selector import Selector
 from compat.errors import DeclarationError, Fault, NoPage, UnsoundFile
 from compat.index.release import Catalogue, Package, Release, Required
 from compat.index.required import required

@@ -9,7 +9,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag
 from packaging.version import Version
 
-from compat.declare.matrix import PackageAxis, Selector
+from compat.declare.matrix import PackageAxis
+from compat.declare.selector import Selector
 from compat.value import Value
 
 
@@ -103,7 +104,9 @@ class Package(Value, frozen=True):
         majors.
         """
         releases = self.selected(selector)
-        return tuple(sorted({selector.coordinate(release.version) for release in releases}))
+        versions = {release.version for release in releases}
+        own = versions.intersection(selector.also)
+        return tuple(sorted({*own, *map(selector.series, versions)}))
 
     def members(self, coordinate: Version, selector: Selector) -> tuple[Release, ...]:
         """Return the selected releases that stand under the coordinate, oldest first; none is not
@@ -112,7 +115,7 @@ class Package(Value, frozen=True):
         return tuple(
             release
             for release in self.selected(selector)
-            if selector.coordinate(release.version) == coordinate
+            if selector.stands_for(coordinate, release.version)
         )
 
 

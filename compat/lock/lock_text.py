@@ -146,6 +146,7 @@ def _head(lock: Lock) -> list[str]:
         *(("override", override) for override in inputs.overrides),
         *(("exclude", exclude) for exclude in inputs.excludes),
         *(("floor", floor) for floor in inputs.floors),
+        *(("constraint", text) for text in inputs.constraints),
         *([("index", inputs.index)] if inputs.index else []),
         *([("given", inputs.injected_pin.name)] if inputs.injected_pin is not None else []),
         *(
@@ -186,6 +187,7 @@ def _inputs(head: dict[str, list[str]], pins: tuple[Pin, ...]) -> Inputs:
         overrides=tuple(head.get("override", ())),
         excludes=tuple(head.get("exclude", ())),
         floors=tuple(head.get("floor", ())),
+        constraints=tuple(head.get("constraint", ())),
         index=head.get("index", [""])[0],
         as_of=_parse_moment(head["as-of"][0]),
         cutoffs=tuple(

@@ -55,8 +55,8 @@ class Inputs(Value, frozen=True):
     the subject, when its own requirements stand among the roots in its place. `install_as_python`
     is a Python that it admits, when it does not admit the cell's: an installer must be told that
     one to install it at all. `floors` are requirements each of whose packages is to be the lowest
-    that the others and the tree let in. `index` is the address of a further index for this lock
-    alone; all indexes count alike then.
+    that the others and the tree let in. `constraints` bound packages and bring none. `index` is the
+    address of a further index for this lock alone; all indexes count alike then.
     """
 
     cell: str
@@ -71,6 +71,7 @@ class Inputs(Value, frozen=True):
     injected_pin: Pin | None = None
     install_as_python: Version | None = None
     floors: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
     index: str = ""
 
     def cutoff(self, package: str) -> datetime.datetime | None:

@@ -67,7 +67,7 @@ class PipToolsLocker:
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
         """Return the pins that pip-compile resolves, or the resolver's refusal."""
-        deep = ", ".join((*inputs.overrides, *inputs.excludes, *inputs.floors))
+        deep = ", ".join((*inputs.overrides, *inputs.excludes, *inputs.floors, *inputs.constraints))
         if deep:
             return Refusal(cause="unsupported", subject=deep, because=_UNSUPPORTED.format(deep))
         with self._preparing:

@@ -47,6 +47,8 @@ def inputs_of(facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset()
             sorted(a.normalised_name for a in matrix.packages if not a.select.prereleases)
         ),
         as_of=_as_of(facts, cell) if cell.is_dated else None,
+        floors=_oldest_patches(facts, cell),
+        constraints=tuple(sorted(matrix.constraints)),
         index=matrix.prereleases.index
         if matrix.prereleases is not None and cell.recipe == "prerelease"
         else "",
@@ -157,16 +159,32 @@ def _withdrawals(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[frozens
     yield from (frozenset((name,)) for name in open_offers)
 
 
+def _oldest_patches(facts: Feasibility, cell: Cell) -> tuple[str, ...]:
+    """The series of the cell that are locked to their oldest patch, sorted."""
+    axes = (axis for axis in facts.matrix.packages if axis.select.patch == "oldest")
+    return tuple(
+        sorted(
+            pinned(axis, cell)
+            for axis in axes
+            if not axis.select.is_exact(cell.on(axis.name).version)
+        )
+    )
+
+
 def _lowest(facts: Feasibility, cell: Cell, base: Inputs, others: list[str]) -> Inputs:
     """The inputs of a cell of the lane `lowest`: one release of the subject, and as floors what it
     declares a lowest version of.
     """
     release, python = _subject(facts, cell, base), cell.on(facts.matrix.interpreters.name).version
-    subject = f"{facts.matrix.subject_axis.package}=={release.version}"
+    axis = facts.matrix.subject_axis
+    extras = f"[{','.join(axis.extras)}]" if axis.extras else ""
+    subject = f"{axis.package}{extras}=={release.version}"
     return msgspec.structs.replace(
         base,
         requirements=tuple(sorted({subject, *others})),
-        floors=floor_lines(facts.requirements(release.version, python)),
+        floors=tuple(
+            sorted({*base.floors, *floor_lines(facts.requirements(release.version, python))})
+        ),
     )
 
 
@@ -268,11 +286,8 @@ def _install_as_python(facts: Feasibility, cell: Cell, release: Release) -> Vers
 def pinned(axis: PackageAxis, cell: Cell) -> str:
     """Return the requirement that keeps a package at the cell's coordinate."""
     version = cell.on(axis.name).version
-    return (
-        f"{axis.package}=={version}"
-        if axis.select.keep == "each"
-        else f"{axis.package}=={version}.*"
-    )
+    name = f"{axis.package}[{','.join(axis.extras)}]" if axis.extras else axis.package
+    return f"{name}=={version}" if axis.select.is_exact(version) else f"{name}=={version}.*"
 
 
 def _as_of(facts: Feasibility, cell: Cell) -> datetime.datetime:

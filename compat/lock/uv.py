@@ -167,6 +167,8 @@ class UvLocker:
             arguments.append(f"--python={python}")
         if inputs.overrides:
             arguments += ["--overrides", _listed(folder, "overrides.txt", inputs.overrides)]
+        if inputs.constraints:
+            arguments += ["--constraints", _listed(folder, "constraints.txt", inputs.constraints)]
         if inputs.excludes:
             arguments += ["--excludes", _listed(folder, "excludes.txt", inputs.excludes)]
         return [*arguments, *_dates(inputs)]

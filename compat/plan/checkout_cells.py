@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import msgspec
 from packaging.version import Version
 
-from compat.declare.matrix import Matrix, PackageAxis, Selector
+from compat.declare.matrix import Matrix, PackageAxis
+from compat.declare.selector import Selector
 from compat.index.release import Catalogue, Package, Release
 from compat.plan.cell import Cell, Recipe
 from compat.plan.feasible import Feasibility

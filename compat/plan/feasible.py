@@ -358,7 +358,8 @@ class Feasibility:
         # A cell that was run may be of a series that the matrix has no longer: then the series
         # itself.
         patch = self._installable.patches.get(python, python)
-        return active(self.published(release), marker_values(patch, self.matrix.platform))
+        markers = marker_values(patch, self.matrix.platform)
+        return active(self.published(release), markers, self._subject.extras)
 
 
 def _within(pin: SpecifierSet | None, releases: Iterable[Release]) -> tuple[Release, ...]:

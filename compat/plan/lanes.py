@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import msgspec
 from packaging.specifiers import SpecifierSet
 
-from compat.declare.matrix import Matrix, PackageAxis, Selector
+from compat.declare.matrix import Matrix, PackageAxis
+from compat.declare.selector import Selector
 from compat.index.release import Package
 from compat.plan.cell import Cell, Coordinate
 from compat.plan.feasible import Feasibility

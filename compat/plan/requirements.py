@@ -1,6 +1,6 @@
 """What a subject's release asks of the other packages, as its own metadata tells."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -23,8 +23,10 @@ class Asked(Value, frozen=True, kw_only=True):
     url: str
 
 
-def active(published: Published | None, markers: dict[str, str]) -> tuple[Asked, ...]:
-    """Return the requirements that hold under the marker values, without extras' own.
+def active(
+    published: Published | None, markers: dict[str, str], extras: Sequence[str] = ()
+) -> tuple[Asked, ...]:
+    """Return the requirements that hold under the marker values, and those of the extras.
 
     An unreadable requirement is left out: what a resolver cannot read it ignores, too.
     """
@@ -34,7 +36,11 @@ def active(published: Published | None, markers: dict[str, str]) -> tuple[Asked,
     return tuple(
         _asked(r)
         for r in requirements
-        if r is not None and (r.marker is None or r.marker.evaluate(markers))
+        if r is not None
+        and (
+            r.marker is None
+            or any(r.marker.evaluate(markers | {"extra": extra}) for extra in ("", *extras))
+        )
     )
 
 

@@ -143,7 +143,7 @@ class RelaxedCell:
 
     def _place(self, axis: str, version: Version) -> str:
         kinds = {other.name: other for other in self._facts.matrix.packages}
-        is_exact = axis in kinds and kinds[axis].select.keep == "each"
+        is_exact = axis in kinds and kinds[axis].select.is_exact(version)
         return f"=={version}" if is_exact else f"=={version}.*"
 
 

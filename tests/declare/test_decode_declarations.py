@@ -22,11 +22,11 @@ from compat.declare.matrix import (
     PackageAxis,
     Relaxation,
     Rule,
-    Selector,
     When,
     encode_custom,
 )
 from compat.declare.policy import Hold, KnownBad, Policy, Window
+from compat.declare.selector import Selector
 from compat.declare.suite_table import Suite
 from compat.errors import DeclarationError, Fault
 
@@ -241,8 +241,8 @@ def test_a_value_that_contradicts_itself_is_found_every_time() -> None:
             ("axes", 1, "select", "specifer"),
             "",
             (
-                "unknown key 'specifer'; allowed: keep, prereleases, specifier; did you mean"
-                " 'specifier'?"
+                "unknown key 'specifer'; allowed: also, keep, patch, prereleases, specifier;"
+                " did you mean 'specifier'?"
             ),
         ),
         (
