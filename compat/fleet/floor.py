@@ -17,6 +17,7 @@ from compat.plan.product import axis_coordinates
 from compat.results.verdict import Verdict
 from compat.run.outcome import Failed, is_spurious, parse_outcome
 from compat.search.boundary import Boundary, BoundarySearch, Probe
+from compat.search.repetition import may_be_chance
 from compat.site.wording import count
 from compat.value import Value
 from compat.workspace import Workspace
@@ -108,7 +109,7 @@ def boundary_of(
         workspace.refresh()
         probe, why = _tried(workspace, cells[position], question, outcomes)
         because[cells[position].id] = why
-        runs += probe in ("works", "fails")
+        runs += probe in ("works", "fails", "refuses")
         search.observe(position, probe)
         if search.budget > budget:
             budget = search.budget
@@ -169,7 +170,10 @@ def _judged(verdict: Verdict, question: FloorQuestion) -> tuple[Probe, str]:
     if question.needs:
         works = {c.id for c in verdict.capabilities if c.status == "yes"}
         return ("works" if works.issuperset(question.needs) else "fails"), because
-    return ("works" if verdict.kind == "works" else "fails"), because
+    if verdict.kind == "works":
+        return "works", because
+    is_steady = isinstance(outcome, Failed) and not may_be_chance(outcome)
+    return ("refuses" if is_steady else "fails"), because
 
 
 def _tried(

@@ -8,13 +8,15 @@ binary search (Burnashev and Zigangirov, 1974; Waeber, Frazier and Henderson, 20
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Literal
 
 from compat.value import Value
 
-Probe = Literal["works", "fails", "untestable", "unanswered"]
+# `refuses` is a failure that comes again, such as one of an import; one that just `fails` may be
+# chance.
+Probe = Literal["works", "fails", "refuses", "untestable", "unanswered"]
 
 # Beta priors over the chance that a run fails, below the boundary and from it on: nearly every
 # result is true, and a version that fails by chance is likelier than one that works by chance.
@@ -24,8 +26,18 @@ CONFIDENCE = 0.99
 # Simulated on 2026-11-23, see tests/benchmarks: with 0.99 too many flaky searches end wrong.
 FLAKY_CONFIDENCE = 0.995
 # A version that says the same thing so often, and each time against the boundary, is an exception
-# to it: support need not be monotone. By chance this happens once in 1,000 at a rate of 10 %.
+# to it: support need not be monotone. By chance this happens once in 1,000 at a rate of 10 %; where
+# a version was seen to do both, the rate may be one half.
 INSISTENCE = 3
+FLAKY_INSISTENCE = 6
+# So many versions from the first on that works, itself included, were seen to work, and so many
+# below it to fail. Where a failure may be chance, so may a success: then the first has worked so
+# often. Simulated on 2026-11-23, see tests/benchmarks: with less, more than 3 in 100 are wrong.
+END_RUNS = 4
+ABOVE, BELOW = 3, 2
+# Versions that promise nearly as much, by this share of what the best one tells, are alike: the one
+# with the fewest results is tried, which also tells whether a neighbour is an exception.
+ALIKE = 0.05
 # How often a version is tried anew after the network or the machine was at fault.
 RETRIES = 2
 # Once a version was seen both to work and to fail, so many times the first budget are allowed.
@@ -67,6 +79,7 @@ class BoundarySearch:
         self._results: list[list[bool]] = [[] for _ in range(count)]
         self._faults = [0] * count
         self._untestable: set[int] = set()
+        self._may_mislead = False
 
     @property
     def runs(self) -> int:
@@ -81,7 +94,7 @@ class BoundarySearch:
     @property
     def budget(self) -> int:
         """How many runs are allowed; it grows when a version turns out to be flaky."""
-        steady = math.ceil(math.log2(self.count + 1)) + 8
+        steady = math.ceil(math.log2(self.count + 1)) + 10
         return steady * (FLAKY_FACTOR if self.flaky or self._view.exceptions else 1)
 
     def observe(self, position: int, probe: Probe) -> None:
@@ -92,6 +105,7 @@ class BoundarySearch:
             self._faults[position] += 1
         else:
             self._results[position].append(probe == "works")
+            self._may_mislead = bool(self._may_mislead or probe == "fails" or self.flaky)
         self.__dict__.pop("_view", None)
 
     def next(self) -> int | None:
@@ -104,7 +118,13 @@ class BoundarySearch:
             return next((i for i in self._unverified() if i in to_try), None)
         if doubted := self._doubted():
             return doubted[0]
-        return min(to_try, key=self._view.expected_entropy)
+        if not self._may_mislead:
+            to_try = [i for i in to_try if not self._results[i]] or to_try
+        entropies = self._view.expected_entropies()
+        best = min(entropies[i] for i in to_try)
+        most = best + ALIKE * (self._view.entropy - best)
+        alike = [i for i in to_try if entropies[i] <= most]
+        return min(alike, key=lambda i: (len(self._results[i]), entropies[i]))
 
     @property
     def result(self) -> Boundary:
@@ -149,26 +169,44 @@ class BoundarySearch:
             return True
         if all(set(self._results[i]) == {i >= view.first} for i in self._open):
             return True  # every version was tried, and none speaks against it
+        if not self._may_mislead and self._is_bracketed:
+            return True
         oldest, newest = self._open[0], self._open[-1]
         outermost = oldest if view.first <= oldest else newest if view.first > newest else None
         if outermost is None:
             return False
         results = self._results[outermost]
-        return len(results) >= INSISTENCE and set(results) == {outermost == oldest}
+        return len(results) >= self._insistence and set(results) == {outermost == oldest}
+
+    @property
+    def _is_bracketed(self) -> bool:
+        """Whether both neighbours of the likeliest boundary have a result; exceptions are none."""
+        regular = [i for i in self._open if i not in self._view.exceptions]
+        below = [i for i in regular if i < self._view.first][-1:]
+        above = [i for i in regular if i >= self._view.first][:1]
+        return all(self._results[i] for i in (*below, *above))
+
+    @property
+    def _insistence(self) -> int:
+        """How often a version must contradict before it is an exception."""
+        if not self._may_mislead:
+            return 1
+        return FLAKY_INSISTENCE if self.flaky else INSISTENCE
 
     def _is_lost(self, position: int) -> bool:
         return not self._results[position] and self._faults[position] > RETRIES
 
     def _unverified(self) -> Iterator[int]:
         """Both ends of the likeliest boundary and their outer neighbours, where they were not yet
-        seen to do what their side does.
+        seen, often enough, to do what their side does.
         """
         view = self._view
         regular = [i for i in self._open if i not in view.exceptions]
         above = [i for i in regular if i >= view.first]
         below = [i for i in regular if i < view.first]
-        for position in (*above[:2], *below[:-3:-1]):
-            if (position >= view.first) not in self._results[position]:
+        for position in (*above[:ABOVE], *below[::-1][:BELOW]):
+            needed = END_RUNS if self._may_mislead and position in above[:1] else 1
+            if self._results[position].count(position >= view.first) < needed:
                 yield position
 
     def _doubted(self) -> list[int]:
@@ -180,7 +218,7 @@ class BoundarySearch:
             if i not in view.exceptions
             and len(set(self._results[i])) == 1
             and self._results[i][0] is not (i >= view.first)
-            and len(self._results[i]) < INSISTENCE
+            and len(self._results[i]) < self._insistence
         ]
 
     @cached_property
@@ -194,7 +232,7 @@ class BoundarySearch:
             insistent = frozenset(
                 i
                 for i, results in enumerate(self._results)
-                if len(results) >= INSISTENCE
+                if len(results) >= self._insistence
                 and len(set(results)) == 1
                 and results[0] is not (i >= view.first)
             )
@@ -242,19 +280,29 @@ class _Posterior:
         self.masses = [mass / total for mass in masses]
         self.first = max(range(len(masses)), key=self.masses.__getitem__)
         self.confidence = self.masses[self.first]
+        self.entropy = -sum(m * math.log(m) for m in self.masses if m > 0)
 
-    def expected_entropy(self, position: int) -> float:
-        """How uncertain the boundary will be after another try at that position, on average."""
-        fail_masses = [
-            mass * _chance(FAILS_FROM, *self._from[k])
-            if position >= k
-            else mass * _chance(FAILS_BELOW, *self._below[k])
-            for k, mass in enumerate(self.masses)
+    def expected_entropies(self) -> list[float]:
+        """How uncertain the boundary will be after another try at each position, on average.
+
+        A try fails with one chance under the boundaries up to its position and with another under
+        those above it, so that sums over both sides answer for all positions together.
+        """
+        fails_from = [_chance(FAILS_FROM, *counts) for counts in self._from]
+        fails_below = [_chance(FAILS_BELOW, *counts) for counts in self._below]
+        return [
+            failed + worked
+            for failed, worked in zip(
+                _weighted_entropies(self.masses, fails_from, fails_below),
+                _weighted_entropies(
+                    self.masses, [1 - f for f in fails_from], [1 - f for f in fails_below]
+                ),
+                strict=True,
+            )
         ]
-        work_masses = [mass - failed for mass, failed in zip(self.masses, fail_masses, strict=True)]
-        return _weighted_entropy(fail_masses) + _weighted_entropy(work_masses)
 
 
+@lru_cache(maxsize=20_000)
 def log_marginal(prior: tuple[float, float], fails: int, works: int) -> float:
     """Return the logarithm of the chance of a series of results whose rate has that Beta prior."""
     return _log_beta(prior[0] + fails, prior[1] + works) - _log_beta(*prior)
@@ -269,9 +317,27 @@ def _chance(prior: tuple[float, float], fails: int, works: int) -> float:
     return (prior[0] + fails) / (sum(prior) + fails + works)
 
 
-def _weighted_entropy(masses: Sequence[float]) -> float:
-    """The entropy of the normalised masses, in nats, times their sum."""
-    total = sum(masses)
-    if total <= 0:
-        return 0.0
-    return -sum(mass * math.log(mass / total) for mass in masses if mass > 0)
+def _weighted_entropies(
+    masses: Sequence[float], up_to: Sequence[float], above: Sequence[float]
+) -> list[float]:
+    """For each position the entropy, in nats, of the normalised masses, times their sum, where each
+    mass counts with its factor `up_to` the position, and with its factor `above` it.
+    """
+    lower = [mass * factor for mass, factor in zip(masses, up_to, strict=True)]
+    upper = [mass * factor for mass, factor in zip(masses, above, strict=True)]
+    sums = _both_sides(lower, upper)
+    logs = _both_sides(
+        [m * math.log(m) if m > 0 else 0.0 for m in lower],
+        [m * math.log(m) if m > 0 else 0.0 for m in upper],
+    )
+    return [
+        total * math.log(total) - log if total > 0 else 0.0
+        for total, log in zip(sums, logs, strict=True)
+    ]
+
+
+def _both_sides(lower: Sequence[float], upper: Sequence[float]) -> list[float]:
+    """For each position the sum of the lower numbers up to it and of the upper ones above it."""
+    up_to = list(accumulate(lower))
+    above = list(accumulate(reversed(upper)))[::-1]
+    return [a + b for a, b in zip(up_to[:-1], above[1:], strict=True)]

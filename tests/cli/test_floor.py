@@ -105,12 +105,12 @@ class TestByRunning:
     def test_the_budget_is_told_and_raised_aloud_when_an_end_is_flaky(
         self, root: Path, remember: Remember
     ) -> None:
-        broken = "import-fail:missing-module(demo)"
+        broken = "test-fail:assertion(printing; at test_demo.py:9)"
         self.answer(root, remember, {CELLS[0]: ["pass"], CELLS[1]: [broken, "pass"] * 20})
         first, raised = self.said
-        assert first == "2 cells; at most 10 runs"
+        assert first == "2 cells; at most 12 runs"
         assert raised.startswith(f"{CELLS[1]} works and fails by turns, or against the others")
-        assert raised.endswith("up to 100 runs now")
+        assert raised.endswith("up to 120 runs now")
 
     @pytest.mark.parametrize(
         "outcome", ["install-fail:network(dep)", "test-fail:cancelled", "nothing"]

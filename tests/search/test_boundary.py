@@ -47,6 +47,28 @@ def test_where_no_run_misleads_it_is_always_right(kind: Kind) -> None:
     assert all(axis.is_right(boundary) for axis, boundary in searches(kind, WORLDS, seed=7))
 
 
+def tried(count: int, results: Sequence[Probe]) -> list[int]:
+    """The positions that a search tries, of versions that come to these in each run."""
+    search, positions = BoundarySearch(count), []
+    while (position := search.next()) is not None:
+        search.observe(position, results[position])
+        positions.append(position)
+    return positions
+
+
+def test_where_a_failure_may_be_chance_the_first_version_that_works_is_tried_again() -> None:
+    chance = tried(9, ["fails"] * 4 + ["works"] * 5)
+    steady = tried(9, ["refuses"] * 4 + ["works"] * 5)
+    assert chance.count(4) == 4
+    assert len(steady) < len(chance)
+
+
+def test_a_neighbour_that_tells_as_much_is_tried_before_a_version_again() -> None:
+    positions = tried(71, ["refuses"] * 30 + ["works"] * 41)
+    assert {28, 29, 30, 31, 32} <= set(positions)
+    assert max(map(positions.count, positions)) <= 2
+
+
 def verified(boundary: Boundary, truth: Sequence[bool], tested: Sequence[int]) -> bool:
     """Whether what is claimed holds: the ends do what is said, and nothing lies between them."""
     works, fails = boundary.works, boundary.fails
