@@ -13,16 +13,18 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from compat.advise.builds import stand_ins
 from compat.advise.message import Message
 from compat.advise.package_list import PackageList
 from compat.advise.problem import (
     KnownFacts,
     Problem,
+    problems_of_builds,
     problems_of_fallbacks,
+    problems_of_guards,
     problems_of_message,
     problems_of_metadata,
     problems_of_runs,
-    requirement_of,
     tried_versions,
 )
 from compat.advise.tested_set import (
@@ -35,6 +37,7 @@ from compat.advise.tested_set import (
 )
 from compat.advise.violation import Fallback, PublishedRules, series_of
 from compat.declare.matrix import Matrix
+from compat.plan.requirements import requirement_of
 from compat.results.snapshot import Entry
 from compat.value import Value
 
@@ -78,7 +81,9 @@ def diagnosis(
     against = (
         *problems_of_runs(known, sets, packages),
         *problems_of_fallbacks(fallbacks),
+        *(() if proof else problems_of_guards(known, packages)),
         *(() if message is None else problems_of_message(known, message, rules)),
+        *(() if proof else problems_of_builds(known, packages)),
         *(() if proof else problems_of_metadata(rules, sets, packages, matrix)),
     )
     needs = [need for problem in against if (need := requirement_of(problem.needs)) is not None]
@@ -102,10 +107,13 @@ def diagnosis(
 
 
 def touches(matrix: Matrix, packages: PackageList, message: Message | None) -> bool:
-    """Return whether an environment has a matrix's subject, or a message speaks of it."""
+    """Return whether an environment has a matrix's subject, also as a build under another name, or
+    a message speaks of it.
+    """
     package = matrix.subject_axis.package
     names = (package, matrix.suite.module or package)
-    return canonicalize_name(package) in packages.versions or (
+    installed = {*packages.versions, *stand_ins(packages.versions)}
+    return canonicalize_name(package) in installed or (
         message is not None and any(map(message.names, names))
     )
 
@@ -142,7 +150,10 @@ def _notes(
     for axis in matrix.packages:
         version = packages.versions.get(axis.normalised_name)
         last = known.snapshot.catalogue.of(axis).releases[-1].version
-        if version is None and packages.versions:
+        build = stand_ins(packages.versions).get(axis.normalised_name)
+        if build is not None:
+            yield f"{build} stands in the place of {axis.package}; no release was tested with it."
+        elif version is None and packages.versions:
             yield f"{axis.package} is not in the list."
         elif version is not None and version > last:
             yield f"{axis.package} {version} is newer than any that this matrix knows ({last})."

@@ -9,11 +9,10 @@ from functools import cache
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from compat.advise.message_patterns import PYTHON_PATTERNS, VERSION_PATTERN
 from compat.advise.message_rules import (
     MESSAGE_RULES,
     MOST_READ,
-    PYTHON_PATTERNS,
-    VERSION_PATTERN,
     MessageRule,
 )
 from compat.run.outcome import Cause, Failed
@@ -134,15 +133,21 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _complaints(text: str) -> Iterator[Complaint]:
-    """Each complaint once; a name that a more certain rule explains is left to that rule."""
+    """Each complaint once; a name that a more certain rule explains is left to that rule, and what
+    names no package to one that does.
+    """
     earlier: set[tuple[str, str, str]] = set()
     for rule in MESSAGE_RULES:
         for number, match in enumerate(_compiled(rule.pattern).finditer(text)):
             complaint = _complaint(rule, match)
             key = (complaint.cause, complaint.package, complaint.of)
             general = (complaint.cause, complaint.package, "")
+            is_told = not complaint.package and any(
+                cause == complaint.cause for cause, *_ in earlier
+            )
             if (
-                number >= _MOST_OF_A_RULE
+                is_told
+                or number >= _MOST_OF_A_RULE
                 or key in earlier
                 or (not complaint.of and general in earlier)
             ):

@@ -306,6 +306,14 @@ _OF_RESOLVERS = (
         "$1 $2 does not build from source.",
         package="$1",
     ),
+    # https://setuptools.pypa.io: what distutils says where it runs a compiler.
+    _rule(
+        "build",
+        r"error: command \S{1,200} failed(?: with exit (?:status|code)|: )"
+        r"|error: microsoft visual c\+\+ [\d.]{1,8} (?:or greater )?is required",
+        "A package has no file for this Python and platform, and its source does not compile.",
+        package="",
+    ),
 )
 # What Python says of names; the rules above tell more of those that are known.
 _OF_NAMES = (
@@ -329,6 +337,14 @@ _OF_NAMES = (
         r" (?!nonetype )(\w{1,80}) object has no attribute (\w{1,80})",
         "Code of $1 asks a $2 for $3, which the installed release does not have.",
         package="$1",
+    ),
+    # Lower-case types are mostly Python's own, whose attributes no release of a library changes.
+    _rule(
+        "missing-attribute",
+        r"attributeerror: (?!(?:nonetype|str|bytes|int|float|bool|list|tuple|dict|set|function"
+        r"|method|module|generator|type|object) )(\w{1,80}) object has no attribute (\w{1,80})",
+        "Code asks a $1 for $2, which it does not have: the code is for another release.",
+        package="",
     ),
     _rule(
         "missing-module",
@@ -381,17 +397,3 @@ _INFORMATION = (
     ),
 )
 MESSAGE_RULES = (*_OF_PYTHON, *_OF_VERSIONS, *_OF_RESOLVERS, *_OF_NAMES, *_INFORMATION)
-# A Python that a message names, the most certain first. Two groups are the two numbers of a tag.
-PYTHON_PATTERNS = (
-    r"requires a different python: (\d{1,2}\.\d{1,3}[\d.]{0,8}) not in",
-    r"current python version \(?(\d{1,2}\.\d{1,3}[\d.]{0,8})",
-    r"\bpython(?: ?version)?(?:[ =:]| is ){1,3}(\d{1,2}\.\d{1,3}[\d.]{0,8})",
-    r"\bpython[/\\ -]?(3\.\d{1,3})",
-    r"\bcp(3)(\d{1,2})\b",
-    r"\bpython(3)(\d{1,2})\b",
-)
-# A package with its version: `name==1.2`, `name 1.2`, `name-1.2.tar.gz`.
-VERSION_PATTERN = (
-    r"(?<![\w.-])([A-Za-z][\w.-]{0,100}?)(?:\[[^\]]{0,80}\])?(?:==| {1,60}|-)v?"
-    r"(\d{1,20}(?:\.\d{1,20}){1,8}[\w.+]{0,40}?)(?=[\s,;)]|-py|-cp|\.tar|\.whl|\.\s|$)"
-)

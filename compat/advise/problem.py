@@ -2,19 +2,22 @@
 message say against it.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.advise.message import Complaint, Message, signs
+from compat.advise.builds import lying_over_each_other, of_other_days
+from compat.advise.guards import ImportGuard, refused_by
+from compat.advise.message import Complaint, Message, flat, signs
 from compat.advise.package_list import PackageList
 from compat.advise.tested_set import TestedSet, differing_pins, fails_alike
 from compat.advise.violation import Fallback, PublishedRules, Violation, series_of
 from compat.declare.matrix import Matrix
+from compat.plan.requirements import requirement_of
 from compat.results.involved import PYTHON, involved
 from compat.results.snapshot import Entry, Snapshot
 from compat.run.outcome import Cause, Failed, Outcome
@@ -50,12 +53,13 @@ class Problem(Value, frozen=True):
 
 class KnownFacts(Value, frozen=True):
     """What is known of a matrix: its snapshot, and the pins of each lock, by cell. `words` says
-    what an outcome means.
+    what an outcome means; `guards` are what releases were seen to ask for when imported.
     """
 
     snapshot: Snapshot
     pins: Mapping[str, dict[str, Version]]
     words: Callable[[Outcome], str]
+    guards: tuple[ImportGuard, ...] = ()
 
 
 def problems_of_runs(
@@ -134,7 +138,76 @@ def problems_of_message(
         if not complaint.is_fault:
             continue
         if complaint.of in names if complaint.of else complaint.package in names or speaks:
-            yield _complained(complaint, known.snapshot.matrix, rules)
+            placed = complaint if complaint.package else _placed(complaint, message, known, rules)
+            if placed is not None:
+                yield _complained(placed, known.snapshot.matrix, rules)
+
+
+def _placed(
+    complaint: Complaint, message: Message, known: KnownFacts, rules: PublishedRules
+) -> Complaint | None:
+    """A complaint that names no package, with the one that the rest of the message tells of.
+
+    What was built is the last package that is named before the compiler gave up. An object that
+    lacks an attribute is of the subject, where its version is told; else of code that nobody knows.
+    """
+    subject = str(known.snapshot.matrix.subject_axis.normalised_name)
+    if complaint.cause == "build":
+        whole = flat(message.text)
+        before = whole[: whole.find("error: command")] if "error: command" in whole else whole
+        names = _names(known) - {subject, PYTHON}
+        spoken_of = [name for name in re.findall(r"[a-z0-9][\w.-]*\w", before) if name in names]
+        package = spoken_of[-1] if spoken_of else ""
+    else:
+        is_told = subject in message.versions or rules.is_installed(subject)
+        package = subject if is_told else ""
+    return msgspec.structs.replace(complaint, package=package) if package else None
+
+
+def problems_of_builds(known: KnownFacts, packages: PackageList) -> Iterator[Problem]:
+    """Yield builds of one package that lie over each other, and nightly builds that are of another
+    time than the subject's.
+    """
+    subject = str(known.snapshot.matrix.subject_axis.normalised_name)
+    strangers = of_other_days(subject, packages.versions)
+    if strangers:
+        own, *others = strangers
+        yield Problem(
+            cause="conflict",
+            packages=(subject, *(build.name for build in others)),
+            sentence=(
+                f"{own} is a nightly build beside nightly builds of other weeks"
+                f" ({', '.join(map(str, others[:3]))}): such builds are made for those of their own"
+                " day."
+            ),
+            ground="metadata",
+        )
+    for base, builds in lying_over_each_other(packages.versions, _names(known)):
+        yield Problem(
+            cause="conflict",
+            packages=(base, *(build.name for build in builds if build.name != base)),
+            sentence=(
+                f"{' and '.join(map(str, builds))} are installed side by side: they are builds of"
+                " one package and hold the same files, so that parts of both are mixed."
+            ),
+            ground="metadata",
+        )
+
+
+def problems_of_guards(known: KnownFacts, packages: PackageList) -> Iterator[Problem]:
+    """Yield what an installed release was seen to refuse when it was imported in a run."""
+    for guard, name, installed in refused_by(known.guards, packages):
+        yield Problem(
+            cause="version-guard",
+            packages=(name, guard.of),
+            sentence=(
+                f"{guard.of} {guard.version} requires {guard.requirement} when it is imported, as a"
+                f" run of {guard.cell} showed, and {name} {installed} is installed."
+            ),
+            ground="run",
+            needs=guard.requirement,
+            is_mended_by_version=True,
+        )
 
 
 def _names(known: KnownFacts) -> frozenset[str]:
@@ -252,13 +325,3 @@ def tried_versions(message: Message, rules: PublishedRules, matrix: Matrix) -> d
         ]
         mentioned |= {subject: fitting[-1]} if fitting else {}
     return mentioned
-
-
-def requirement_of(text: str) -> Requirement | None:
-    """Return the requirement, its name normalised; None for a text that is not one."""
-    try:
-        requirement = Requirement(text)
-    except InvalidRequirement:
-        return None
-    requirement.name = canonicalize_name(requirement.name)
-    return requirement

@@ -11,6 +11,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from compat.advise.builds import NamedBuild, stand_ins
 from compat.advise.package_list import PackageList
 from compat.declare.matrix import Matrix, PackageAxis
 from compat.declare.parsing import minor_series
@@ -30,7 +31,8 @@ class Violation(Value, frozen=True):
     """A published requirement that installed versions do not meet: `of` at `version` requires
     `requirement` of `package`, and `installed` is there, or nothing.
 
-    Names are normalised; `package` is `python` for the interpreter.
+    Names are normalised; `package` is `python` for the interpreter. `installed_as` is the name of
+    another build that stands in its place.
     """
 
     cause: Cause
@@ -39,6 +41,7 @@ class Violation(Value, frozen=True):
     package: str
     requirement: str
     installed: Version | None
+    installed_as: str = ""
 
     @property
     def sentence(self) -> str:
@@ -50,6 +53,11 @@ class Violation(Value, frozen=True):
             return f"{who} requires Python {self.requirement}, and this is Python {self.installed}."
         if self.installed is None:
             return f"{who} requires {self.package}{self.requirement}, which is not installed."
+        if self.installed_as:
+            return (
+                f"{who} requires {self.package}{self.requirement}, and in its place"
+                f" {self.installed_as} {self.installed} is installed."
+            )
         return (
             f"{who} requires {self.package}{self.requirement},"
             f" and {self.package} {self.installed} is installed."
@@ -102,6 +110,10 @@ class PublishedRules:
             if version is not None and (fallback := self._fallback(axis, version)) is not None:
                 yield fallback
 
+    def is_installed(self, name: str) -> bool:
+        """Return whether a package is among the installed ones, by its normalised name."""
+        return name in self._packages.versions
+
     def has_file(self, release: Release) -> bool:
         """Return whether the release has a file for the Python, where that is known."""
         return self.python is None or any(
@@ -135,6 +147,10 @@ class PublishedRules:
             package.name: {release.version: release for release in package.releases}
             for package in packages
         }
+
+    @cached_property
+    def _stand_ins(self) -> dict[str, NamedBuild]:
+        return stand_ins(self._packages.versions)
 
     @cached_property
     def _tags(self) -> frozenset[object]:
@@ -202,17 +218,20 @@ class PublishedRules:
         self, name: str, version: Version, published: Published | None
     ) -> Iterator[Violation]:
         for package, specifier in self._asked(published):
+            build = self._stand_ins.get(package)
             installed = self._packages.versions.get(package)
-            if installed is None and not self._packages.is_whole:
+            present = installed if build is None else build.version
+            if present is None and not self._packages.is_whole:
                 continue
-            if installed is None or not specifier.contains(installed, prereleases=True):
+            if present is None or not specifier.contains(present, prereleases=True):
                 yield Violation(
-                    cause="missing-module" if installed is None else "conflict",
+                    cause="missing-module" if present is None else "conflict",
                     of=name,
                     version=version,
                     package=package,
                     requirement=str(specifier),
-                    installed=installed,
+                    installed=present,
+                    installed_as="" if build is None else build.name,
                 )
 
     def _asked(self, published: Published | None) -> Iterator[tuple[str, SpecifierSet]]:

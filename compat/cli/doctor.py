@@ -13,6 +13,7 @@ from packaging.version import Version
 
 from compat.advise.commands import Whereabouts, commands
 from compat.advise.diagnosis import Diagnosis, diagnosis, touches
+from compat.advise.guards import guards_of, is_guard
 from compat.advise.message import Message, read_message
 from compat.advise.message_rules import MOST_READ
 from compat.advise.package_list import (
@@ -212,10 +213,17 @@ def known_facts(workspace: Workspace) -> KnownFacts:
     digests, context = workspace.lock_digests, workspace.context
     known = snapshot(workspace.declared, catalogue, (), digests, workspace.runs, context)
     texts = {cell: workspace.lock_text(cell) for cell in digests}
+    # Only what the files of these few records say in words is not in the index.
+    guarded = [
+        entry.cell.id
+        for entry in known.known
+        if any(is_guard(outcome) for run in entry.runs for outcome in run.outcomes)
+    ]
     return KnownFacts(
         snapshot=known,
         pins={cell: read_pins(text) for cell, text in texts.items() if text is not None},
         words=cause_sentence,
+        guards=guards_of(record for cell in guarded for record in workspace.records(cell)),
     )
 
 

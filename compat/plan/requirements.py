@@ -80,3 +80,13 @@ def parsed(text: str) -> Requirement | None:
         return Requirement(text)
     except InvalidRequirement:
         return None
+
+
+def requirement_of(text: str) -> Requirement | None:
+    """Return the requirement, its name normalised; None for a text that is not one."""
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement:
+        return None
+    requirement.name = canonicalize_name(requirement.name)
+    return requirement

@@ -79,7 +79,8 @@ class BoundarySearch:
         self._results: list[list[bool]] = [[] for _ in range(count)]
         self._faults = [0] * count
         self._untestable: set[int] = set()
-        self._may_mislead = False
+        # Whether a failure was seen that may be chance, and one that comes again.
+        self._may_mislead = self._is_sure = False
 
     @property
     def runs(self) -> int:
@@ -106,6 +107,7 @@ class BoundarySearch:
         else:
             self._results[position].append(probe == "works")
             self._may_mislead = bool(self._may_mislead or probe == "fails" or self.flaky)
+            self._is_sure = self._is_sure or probe == "refuses"
         self.__dict__.pop("_view", None)
 
     def next(self) -> int | None:
@@ -118,7 +120,7 @@ class BoundarySearch:
             return next((i for i in self._unverified() if i in to_try), None)
         if doubted := self._doubted():
             return doubted[0]
-        if not self._may_mislead:
+        if self._is_steady:
             to_try = [i for i in to_try if not self._results[i]] or to_try
         entropies = self._view.expected_entropies()
         best = min(entropies[i] for i in to_try)
@@ -169,7 +171,7 @@ class BoundarySearch:
             return True
         if all(set(self._results[i]) == {i >= view.first} for i in self._open):
             return True  # every version was tried, and none speaks against it
-        if not self._may_mislead and self._is_bracketed:
+        if self._is_steady and self._is_bracketed:
             return True
         oldest, newest = self._open[0], self._open[-1]
         outermost = oldest if view.first <= oldest else newest if view.first > newest else None
@@ -177,6 +179,11 @@ class BoundarySearch:
             return False
         results = self._results[outermost]
         return len(results) >= self._insistence and set(results) == {outermost == oldest}
+
+    @property
+    def _is_steady(self) -> bool:
+        """Whether what failed would fail again, so that one result of a version is enough."""
+        return self._is_sure and not self._may_mislead
 
     @property
     def _is_bracketed(self) -> bool:
@@ -189,7 +196,7 @@ class BoundarySearch:
     @property
     def _insistence(self) -> int:
         """How often a version must contradict before it is an exception."""
-        if not self._may_mislead:
+        if self._is_steady:
             return 1
         return FLAKY_INSISTENCE if self.flaky else INSISTENCE
 

@@ -34,12 +34,7 @@ CASES: list[dict[str, Any]] = tomllib.loads((HERE / "doctor_cases.toml").read_te
 DAY = datetime.date(2026, 11, 23)
 # What is not found, and why.
 MISSED = {
-    "tff-912": "no rule knows that tf-nightly and tensorflow hold the same module",
-    "tff-3130": "the compiler's words do not name the package",
-    "tff-3035": "an attribute of an object, without a place: it could be the user's own code",
-    "google-research-57": "nightly builds stand in no matrix",
     "google-research-13": "an error in the words of the user's own program",
-    "tff-3237-without-its-message": "a check at import that no metadata tells of",
 }
 # Cells that work, of three Pythons, and of which one is as published.
 PROVEN = (
@@ -227,6 +222,46 @@ def test_a_python_that_the_release_does_not_admit_is_told(known: dict[str, Known
     assert answer.state == "broken"
     assert answer.problems[0].cause == "requires-python"
     assert "requires Python" in answer.problems[0].sentence
+
+
+def test_a_nightly_build_meets_no_requirement_on_the_package_that_it_stands_for(
+    known: dict[str, KnownFacts],
+) -> None:
+    packages = read_list("tf-nightly==2.10.0.dev20220620\ntensorflow-federated==0.33.0\n")
+    answer = diagnosis(known["tff"], packages)
+    assert answer.state == "broken"
+    assert answer.problems[0].sentence == (
+        "tensorflow-federated 0.33.0 requires tensorflow~=2.9.1, and in its place tf-nightly"
+        " 2.10.0.dev20220620 is installed."
+    )
+    assert any("stands in the place of tensorflow" in line for line in answer.notes)
+
+
+def test_what_a_package_was_seen_to_refuse_at_import_is_held_against_a_list(
+    known: dict[str, KnownFacts],
+) -> None:
+    listed = "tensorflow-federated==0.33.0\ntensorflow-probability==0.18.0\ntensorflow==2.9.2\n"
+    problem = diagnosis(known["tff"], read_list(listed)).problems[0]
+    assert (problem.cause, problem.ground) == ("version-guard", "run")
+    assert "when it is imported, as a run of py3." in problem.sentence
+    newer = diagnosis(known["tff"], read_list(listed.replace("2.9.2", "2.10.0")))
+    assert "version-guard" not in [problem.cause for problem in newer.problems]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "AttributeError: 'dict' object has no attribute 'model'",
+        "AttributeError: 'MyTrainer' object has no attribute 'model'",
+        "error: command 'gcc' failed with exit status 1",
+    ],
+)
+def test_what_could_be_anybodys_is_held_against_nobody(
+    text: str, known: dict[str, KnownFacts]
+) -> None:
+    message = read_message(f"import tensorflow_federated as tff\n{text}\n")
+    answer = diagnosis(known["tff"], PackageList(versions={}), message)
+    assert answer.state == "unproven"
 
 
 def test_a_release_that_is_long_out_of_date_is_noted(known: dict[str, KnownFacts]) -> None:

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 
 from compat.advise.message import Sign, flat, signs
+from compat.advise.message_patterns import PYTHON_PATTERNS, VERSION_PATTERN
 from compat.advise.message_rules import (
     MESSAGE_RULES,
     MOST_READ,
-    PYTHON_PATTERNS,
-    VERSION_PATTERN,
 )
 from compat.run.outcome import Failed, parse_outcome
 from compat.site.edition import Edition, Made, MatrixReport
