@@ -1,4 +1,4 @@
-"""The `advise` room's knowledge of builds under another name: `tf-nightly` is one of tensorflow,
+"""The `advise` room's knowledge of builds under another name: `keras-nightly` is one of keras,
 `onnxruntime-gpu` one of onnxruntime.
 
 Such distributions hold the same modules as the package, but for pip they are packages of their own:
@@ -11,18 +11,11 @@ from collections.abc import Collection, Iterator, Mapping
 
 from packaging.version import Version
 
+from compat.declare.matrix import Matrix
 from compat.value import Value
 
 # What a name says of how it was built. The meaning of "-binary" or "-headless" differs by package.
 _KINDS = frozenset(("nightly", "gpu", "cpu", "rocm"))
-# How the nightly builds of TensorFlow's projects shorten names, by their pages on PyPI, 2026-11-23.
-_SHORTENED = {
-    "tf": "tensorflow",
-    "tb": "tensorboard",
-    "tfa": "tensorflow-addons",
-    "tfds": "tensorflow-datasets",
-    "tfp": "tensorflow-probability",
-}
 _DAY = re.compile(r"(?:dev|a|b|rc)(20\d{6})(?:\d{2})?(?!\d)")
 # Nightly builds of a week fit each other mostly. A choice: no measured figure stands behind it.
 _MOST_DAYS = 7
@@ -52,24 +45,28 @@ class NamedBuild(Value, frozen=True):
         return f"{self.name} {self.version}"
 
 
-def named_builds(versions: Mapping[str, Version]) -> tuple[NamedBuild, ...]:
-    """Return the builds under other names among installed packages, by normalised name."""
+def named_builds(
+    versions: Mapping[str, Version], short: Mapping[str, str]
+) -> tuple[NamedBuild, ...]:
+    """Return the builds under other names among installed packages, by normalised name. `short` has
+    packages by a shorter name, which builds of them and of what belongs to them may begin with.
+    """
     return tuple(
         NamedBuild(name=name, base=base, version=version)
         for name, version in versions.items()
-        if (base := _base(name)) != name
+        if (base := _base(name, short)) != name
     )
 
 
 def lying_over_each_other(
-    versions: Mapping[str, Version], bases: Collection[str]
+    versions: Mapping[str, Version], short: Mapping[str, str], bases: Collection[str]
 ) -> Iterator[tuple[str, tuple[NamedBuild, ...]]]:
     """Yield each of those packages that is installed in several builds of different releases, with
     the builds; the package under its own name is one of them. A nightly build towards 2.8.0 beside
-    2.8.0 is what TensorFlow 2.8 itself asks for.
+    2.8.0 may be what that release itself asks for.
     """
     builds: dict[str, list[NamedBuild]] = {}
-    for build in named_builds(versions):
+    for build in named_builds(versions, short):
         if build.base in bases:
             builds.setdefault(build.base, []).append(build)
     for base, others in builds.items():
@@ -79,11 +76,13 @@ def lying_over_each_other(
             yield base, (*plain, *others)
 
 
-def of_other_days(subject: str, versions: Mapping[str, Version]) -> tuple[NamedBuild, ...]:
+def of_other_days(
+    subject: str, versions: Mapping[str, Version], short: Mapping[str, str]
+) -> tuple[NamedBuild, ...]:
     """Return a nightly build of the subject, and after it those of other packages that are of other
     weeks; nothing where it is none, or all are of its time.
     """
-    builds = [build for build in named_builds(versions) if build.day is not None]
+    builds = [build for build in named_builds(versions, short) if build.day is not None]
     own = next((build for build in builds if build.base == subject), None)
     if own is None or own.day is None:
         return ()
@@ -92,15 +91,20 @@ def of_other_days(subject: str, versions: Mapping[str, Version]) -> tuple[NamedB
     return (own, *far) if far else ()
 
 
-def stand_ins(versions: Mapping[str, Version]) -> dict[str, NamedBuild]:
+def stand_ins(versions: Mapping[str, Version], short: Mapping[str, str]) -> dict[str, NamedBuild]:
     """Return the builds that are installed in the place of a package, by the package's name."""
-    return {build.base: build for build in named_builds(versions) if build.base not in versions}
+    return {b.base: b for b in named_builds(versions, short) if b.base not in versions}
 
 
-def _base(name: str) -> str:
+def short_names(matrix: Matrix) -> dict[str, str]:
+    """Return the packages of a matrix by the short names of their axes."""
+    return {axis.short: axis.normalised_name for axis in matrix.packages}
+
+
+def _base(name: str, short: Mapping[str, str]) -> str:
     """The package of a build; a name that tells of no build is its own."""
     tokens = name.split("-")
     kept = [token for token in tokens if token not in _KINDS]
     if len(kept) == len(tokens) or not kept:
         return name
-    return "-".join((_SHORTENED.get(kept[0], kept[0]), *kept[1:]))
+    return "-".join((short.get(kept[0], kept[0]), *kept[1:]))

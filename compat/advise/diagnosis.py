@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.advise.builds import stand_ins
+from compat.advise.builds import short_names, stand_ins
 from compat.advise.message import Message
 from compat.advise.package_list import PackageList
 from compat.advise.problem import (
@@ -112,7 +112,7 @@ def touches(matrix: Matrix, packages: PackageList, message: Message | None) -> b
     """
     package = matrix.subject_axis.package
     names = (package, matrix.suite.module or package)
-    installed = {*packages.versions, *stand_ins(packages.versions)}
+    installed = {*packages.versions, *stand_ins(packages.versions, short_names(matrix))}
     return canonicalize_name(package) in installed or (
         message is not None and any(map(message.names, names))
     )
@@ -147,10 +147,11 @@ def _notes(
                 f"{fallback.package} {fallback.version} is {fallback.years} years older than"
                 f" {fallback.newest}; {newest}. Did pip or uv go back to it?"
             )
+    instead = stand_ins(packages.versions, short_names(matrix))
     for axis in matrix.packages:
         version = packages.versions.get(axis.normalised_name)
         last = known.snapshot.catalogue.of(axis).releases[-1].version
-        build = stand_ins(packages.versions).get(axis.normalised_name)
+        build = instead.get(axis.normalised_name)
         if build is not None:
             yield f"{build} stands in the place of {axis.package}; no release was tested with it."
         elif version is None and packages.versions:

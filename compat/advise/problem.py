@@ -10,7 +10,7 @@ import msgspec
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.advise.builds import lying_over_each_other, of_other_days
+from compat.advise.builds import lying_over_each_other, of_other_days, short_names
 from compat.advise.guards import ImportGuard, refused_by
 from compat.advise.message import Complaint, Message, flat, signs
 from compat.advise.package_list import PackageList
@@ -169,7 +169,8 @@ def problems_of_builds(known: KnownFacts, packages: PackageList) -> Iterator[Pro
     time than the subject's.
     """
     subject = str(known.snapshot.matrix.subject_axis.normalised_name)
-    strangers = of_other_days(subject, packages.versions)
+    short = short_names(known.snapshot.matrix)
+    strangers = of_other_days(subject, packages.versions, short)
     if strangers:
         own, *others = strangers
         yield Problem(
@@ -182,7 +183,7 @@ def problems_of_builds(known: KnownFacts, packages: PackageList) -> Iterator[Pro
             ),
             ground="metadata",
         )
-    for base, builds in lying_over_each_other(packages.versions, _names(known)):
+    for base, builds in lying_over_each_other(packages.versions, short, _names(known)):
         yield Problem(
             cause="conflict",
             packages=(base, *(build.name for build in builds if build.name != base)),

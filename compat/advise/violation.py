@@ -11,7 +11,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.advise.builds import NamedBuild, stand_ins
+from compat.advise.builds import NamedBuild, short_names, stand_ins
 from compat.advise.package_list import PackageList
 from compat.declare.matrix import Matrix, PackageAxis
 from compat.declare.parsing import minor_series
@@ -150,7 +150,7 @@ class PublishedRules:
 
     @cached_property
     def _stand_ins(self) -> dict[str, NamedBuild]:
-        return stand_ins(self._packages.versions)
+        return stand_ins(self._packages.versions, short_names(self._matrix))
 
     @cached_property
     def _tags(self) -> frozenset[object]:

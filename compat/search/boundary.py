@@ -33,7 +33,7 @@ FLAKY_INSISTENCE = 6
 # So many versions from the first on that works, itself included, were seen to work, and so many
 # below it to fail. Where a failure may be chance, so may a success: then the first has worked so
 # often. Simulated on 2026-11-23, see tests/benchmarks: with less, more than 3 in 100 are wrong.
-END_RUNS = 4
+END_RUNS = 5
 ABOVE, BELOW = 3, 2
 # Versions that promise nearly as much, by this share of what the best one tells, are alike: the one
 # with the fewest results is tried, which also tells whether a neighbour is an exception.
