@@ -1,5 +1,5 @@
-"""The `advise` room's knowledge of builds under another name: `keras-nightly` is one of keras,
-`onnxruntime-gpu` one of onnxruntime.
+"""The `advise` room's knowledge of builds under another name: `demo-nightly` and `demo-gpu` are
+builds of demo.
 
 Such distributions hold the same modules as the package, but for pip they are packages of their own:
 they can lie over each other, and none of them meets a requirement on another.

@@ -224,8 +224,8 @@ def _tell_python(
 
 def _print_python(floor: PythonFloor, workspace: Workspace) -> None:
     subject = workspace.matrix.subject_axis.package
-    declared = floor.requires_python or "nothing"
-    say(f"{subject} {floor.release}: requires-python says {declared}")
+    declared = f"says {floor.requires_python}" if floor.requires_python else "is not declared"
+    say(f"{subject} {floor.release}: requires-python {declared}")
     say(keeper_sentence(floor))
     for line in place_lines(floor) if floor.keepers else ():
         say(f"  {line}")
@@ -234,7 +234,7 @@ def _print_python(floor: PythonFloor, workspace: Workspace) -> None:
     for cell in floor.below:
         say(below_sentence(cell, "Python"))
     if not floor.below:
-        say("No cell on an older Python has run.")
+        say(f"The release itself was not run on a Python older than {floor.series}.")
     for run in floor.changed:
         say(changed_sentence(floor, run))
 

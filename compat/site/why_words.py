@@ -33,8 +33,8 @@ def keeper_sentence(floor: PythonFloor) -> str:
     if hardest == "dependency":
         outcome = cause_sentence(parse_outcome(floor.below[0].outcome)).removesuffix(".")
         return (
-            f"A dependency keeps Python {series}, none of its own code does. On Python"
-            f" {floor.below[0].version}: {outcome[:1].lower()}{outcome[1:]}."
+            f"A dependency keeps it at Python {series}; nothing in its own code does. On Python"
+            f" {floor.below[0].version}, {_lower_first(outcome)}."
         )
     if hardest == "wheel":
         return f"Its wheels are for Python {series} and newer: there is no wheel below."
@@ -87,7 +87,8 @@ def unreached_sentence(floor: PythonFloor) -> str:
 
 def below_sentence(cell: CellBelow, axis: str) -> str:
     """Return what a cell below came to, and the first that fails there."""
-    where = f"With {axis} {cell.version} ({cell.cell})"
+    preposition = "On" if axis == "Python" else "With"
+    where = f"{preposition} {axis} {cell.version} ({cell.cell})"
     outcome = parse_outcome(cell.outcome) if cell.outcome else None
     if cell.kind == "works":
         return f"{where} it works."
@@ -95,35 +96,36 @@ def below_sentence(cell: CellBelow, axis: str) -> str:
         first, others = cell.failing[0] if cell.failing else None, len(cell.failing) - 1
         if first is None:
             return f"{where} it works in part."
-        more = f", and {others} more" if others > 0 else ""
-        return f"{where} it works but for {first.id} ({cut_text(first.subject)}){more}."
+        more = f" and {count(others, 'more capability', 'more capabilities')}" if others else ""
+        return f"{where} it works, except {first.id}{more}: {cut_text(first.subject)}."
     if outcome is None:
         return f"{where} there is no answer."
-    return f"{where}: {cause_sentence(outcome)}"
+    return f"{where}, {_lower_first(cause_sentence(outcome))}"
+
+
+def _lower_first(sentence: str) -> str:
+    return f"{sentence[:1].lower()}{sentence[1:]}"
 
 
 def changed_sentence(floor: PythonFloor, run: ChangedRun) -> str:
     """Return what came of a changed copy: it says nothing of the release as it is."""
     files = count(run.files, "file")
-    scope = f"postponed in {files}" if run.scope == "needed" else f"postponed in all {files}"
+    scope = files if run.scope == "needed" else f"all {files}"
+    where = f"In a changed copy with annotations postponed in {scope} ({run.cell}, {run.on})"
     if not run.imports:
-        outcome = parse_outcome(run.outcome)
-        return (
-            f"In a changed copy with annotations {scope} ({run.cell}, {run.on}):"
-            f" {cause_sentence(outcome)}"
-        )
+        # The log has the words of the exception, and its place.
+        said = f"the import fails: {run.log.rstrip('.')}." if run.log else ""
+        return f"{where}, {said or _lower_first(cause_sentence(parse_outcome(run.outcome)))}"
     every = run.works + len(run.failing)
-    head = (
-        f"In a changed copy with annotations {scope} it imports ({run.cell}, {run.on}), and"
-        f" {run.works} of {every} capabilities work"
-    )
+    head = f"{where}, it imports and {run.works} of {every} capabilities work"
     if not run.failing:
         return f"{head}."
     newer = [c for c in run.failing if c.id in floor.newly_failing]
     if not newer:
-        return f"{head}; the other {len(run.failing)} fail on Python {floor.series}, too."
+        return f"{head}. The other {len(run.failing)} fail on Python {floor.series}, too."
     words = listed([f"{c.id} ({cut_text(c.subject, 120)})" for c in newer], most=4)
-    return f"{head}; of the others, these work on Python {floor.series}: {words}."
+    work = "works" if len(newer) == 1 else "work"
+    return f"{head}. What fails here but {work} on Python {floor.series}: {words}."
 
 
 def package_sentence(floor: PackageFloor) -> str:
@@ -196,7 +198,7 @@ def _needed_by(floor: PythonFloor, hardest: Keeper) -> str:
     if hardest == "annotation":
         return f"Python {floor.series} is needed by annotations only: {words[0]}"
     if hardest == "type":
-        return f"{sentence}; `typing` spells these types for older Pythons"
+        return f"{sentence}; `typing` has older names for these types"
     return sentence
 
 

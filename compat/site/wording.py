@@ -108,7 +108,7 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
         "TypeError: wrong arguments",
     ),
     "version-guard": (
-        "{0} refuses the version that it meets",
+        "a check of versions refuses what is installed ({0})",
         "version refused by a package",
     ),
     "assertion": ("{0} gives a wrong result", "wrong result"),

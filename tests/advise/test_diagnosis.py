@@ -28,13 +28,19 @@ else:
 
 HERE = Path(__file__).parent
 MATRICES = HERE.parent.parent / "matrices"
-CASES: list[dict[str, Any]] = tomllib.loads((HERE / "doctor_cases.toml").read_text("utf-8"))[
-    "cases"
-]
+CASES, HELD_OUT = (
+    tomllib.loads((HERE / name).read_text("utf-8"))["cases"]
+    for name in ("doctor_cases.toml", "doctor_held_out.toml")
+)
+EVERY: list[dict[str, Any]] = [*CASES, *HELD_OUT]
 DAY = datetime.date(2026, 11, 23)
 # What is not found, and why.
 MISSED = {
     "google-research-13": "an error in the words of the user's own program",
+    "tff-2585": "both packages of the conflict are nightly builds, of which no lock knows",
+    "tff-822": "a syntax error without a place",
+    "tff-930": "Python 3.6 does not say which module lacks the name",
+    "privacy-520": "an error in the words of TensorFlow alone",
 }
 # Cells that work, of three Pythons, and of which one is as published.
 PROVEN = (
@@ -85,33 +91,37 @@ def is_right(answer: Diagnosis | None, case: dict[str, Any]) -> bool:
     )
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["name"]))
+@pytest.mark.parametrize("case", EVERY, ids=lambda case: str(case["name"]))
 def test_a_real_case_is_diagnosed(case: dict[str, Any], known: dict[str, KnownFacts]) -> None:
     answer = answered(known, case)
     assert is_right(answer, case) is (case["name"] not in MISSED), answer
 
 
-def test_precision_and_recall(known: dict[str, KnownFacts]) -> None:
-    positives = [case for case in CASES if case["truth"] == "broken"]
-    broken = [
-        case
-        for case in CASES
-        if (answer := answered(known, case)) is not None and answer.state == "broken"
-    ]
-    right = [case for case in broken if is_right(answered(known, case), case)]
+@pytest.mark.parametrize(
+    ("cases", "number", "least"),
+    [(CASES, 43, 0.97), (HELD_OUT, 19, 0.78)],
+    ids=["kept", "held out"],
+)
+def test_precision_and_recall(
+    cases: list[dict[str, Any]], number: int, least: float, known: dict[str, KnownFacts]
+) -> None:
+    positives = [case for case in cases if case["truth"] == "broken"]
+    answers = [(case, answered(known, case)) for case in cases]
+    broken = [(case, answer) for case, answer in answers if answer and answer.state == "broken"]
+    right = [case for case, answer in broken if is_right(answer, case)]
     precision, recall = len(right) / len(broken), len(right) / len(positives)
     print(f"{len(right)} of {len(positives)} found, {len(broken)} called broken")
-    assert len(positives) >= 40
-    # What was reached on 2026-11-23: 37 of 43, and nothing else called broken.
+    assert len(positives) == number
+    # What was reached on 2026-11-23: 42 of 43 and 15 of 19, and nothing else called broken.
     assert precision >= 0.999
-    assert recall >= 0.86
+    assert recall >= least
 
 
 def test_cases_say_where_they_are_from_and_what_is_true() -> None:
-    names = [case["name"] for case in CASES]
+    names = [case["name"] for case in EVERY]
     assert len(set(names)) == len(names)
     assert set(MISSED) <= set(names)
-    for case in CASES:
+    for case in EVERY:
         assert case["source"].startswith("https://")
         assert case["why"].endswith(".")
         assert case["truth"] in ("broken", "fine")
