@@ -13,8 +13,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.advise.builds import short_names, stand_ins
 from compat.advise.message import Message
+from compat.advise.named_builds import short_names, stand_ins
 from compat.advise.package_list import PackageList
 from compat.advise.problem import (
     KnownFacts,

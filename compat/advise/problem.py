@@ -10,9 +10,9 @@ import msgspec
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.advise.builds import lying_over_each_other, of_other_days, short_names
 from compat.advise.guards import ImportGuard, refused_by
 from compat.advise.message import Complaint, Message, flat, signs
+from compat.advise.named_builds import lying_over_each_other, of_other_days, short_names
 from compat.advise.package_list import PackageList
 from compat.advise.tested_set import TestedSet, differing_pins, fails_alike
 from compat.advise.violation import Fallback, PublishedRules, Violation, series_of

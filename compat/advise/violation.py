@@ -11,7 +11,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.advise.builds import NamedBuild, short_names, stand_ins
+from compat.advise.named_builds import NamedBuild, short_names, stand_ins
 from compat.advise.package_list import PackageList
 from compat.declare.matrix import Matrix, PackageAxis
 from compat.declare.parsing import minor_series

@@ -28,10 +28,11 @@ from compat.advise.tested_set import DifferingPin
 from compat.cli.environment import environment_beside, own_packages, packages_of, with_python
 from compat.cli.options import Json, Root, matrices_folder, matrix_names, workspace_of
 from compat.cli.output import envelope, note, say
+from compat.cli.tested_cells import snapshot_of_runs
 from compat.declare.matrix import InterpreterAxis
 from compat.errors import NothingToDo, UsageError, reason
 from compat.lock.lock_text import read_pins
-from compat.results.snapshot import Entry, snapshot
+from compat.results.snapshot import Entry
 from compat.results.state_words import verdict_clause
 from compat.site.wording import cause_sentence, count, listed
 from compat.workspace import Workspace
@@ -203,16 +204,12 @@ def _workspaces(matrix: str, asked: _Asked, root: Path | None) -> list[Workspace
 
 
 def known_facts(workspace: Workspace) -> KnownFacts:
-    """Return what is known of a matrix, without its plan: what cells could be is not asked, which
-    halves the time. Raises UsageError for a matrix without a kept catalogue.
-    """
-    catalogue = workspace.kept_catalogue
-    if catalogue is None:
+    """Return what is known of a matrix. Raises UsageError for one without a kept catalogue."""
+    known = snapshot_of_runs(workspace)
+    if known is None:
         hint = f"compat discover {workspace.name} --write keeps one"
         raise UsageError.of(f"matrix {workspace.name!r} has no kept catalogue", hint=hint)
-    digests, context = workspace.lock_digests, workspace.context
-    known = snapshot(workspace.declared, catalogue, (), digests, workspace.runs, context)
-    texts = {cell: workspace.lock_text(cell) for cell in digests}
+    texts = {cell: workspace.lock_text(cell) for cell in workspace.lock_digests}
     # Only what the files of these few records say in words is not in the index.
     guarded = [
         entry.cell.id

@@ -4,20 +4,20 @@ from collections.abc import Mapping
 from typing import Annotated
 
 import typer
-from packaging.version import Version
 
 from compat.cli.machine_search import MachineSearch
 from compat.cli.options import (
+    At,
     ExtraIndexUrl,
     IndexUrl,
     IsolationLevel,
     Json,
     MatrixName,
     Root,
+    kept_version,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
-from compat.declare.parsing import parse_version
 from compat.errors import UsageError
 from compat.fleet.batch import RunOptions
 from compat.fleet.floor import FloorAnswer, FloorQuestion, boundary_of, refuse_nothing
@@ -25,10 +25,6 @@ from compat.plan.cell import RECIPES, Recipe
 from compat.site.wording import count
 
 AxisName = Annotated[str, typer.Option("--axis", metavar="AXIS", help="The axis to search.")]
-At = Annotated[
-    list[str] | None,
-    typer.Option("--at", metavar="AXIS=VERSION", help="A version to keep; one for each axis."),
-]
 Highest = Annotated[bool, typer.Option("--highest", help="The highest instead of the lowest.")]
 Needs = Annotated[
     list[str] | None,
@@ -84,17 +80,6 @@ def floor_command(
     else:
         _print(answer, question)
     raise typer.Exit(_exit_code(answer))
-
-
-def kept_version(text: str) -> tuple[str, Version]:
-    """Return the axis and the version of an `--at`; raise UsageError for anything else."""
-    name, sign, version = text.partition("=")
-    if not sign or not name:
-        raise UsageError.of(f"{text!r} is not AXIS=VERSION", path="--at", hint="--at python=3.9")
-    try:
-        return name, parse_version(version.removeprefix("="))
-    except ValueError as error:
-        raise UsageError.of(str(error), path="--at") from None
 
 
 def _recipe(text: str) -> Recipe:

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from packaging.version import Version
 
 from compat.cli.machine import cache_folder, today
 from compat.cli.output import note
+from compat.declare.parsing import parse_version
 from compat.errors import DeclarationError, UsageError
 from compat.index.settings import IndexOptions
 from compat.workspace import Workspace
@@ -47,6 +49,10 @@ KeepRecords = Annotated[
 PolicyDay = Annotated[
     str,
     typer.Option("--today", metavar="DATE", help="Another day than this one, such as 2027-04-01."),
+]
+At = Annotated[
+    list[str] | None,
+    typer.Option("--at", metavar="AXIS=VERSION", help="A version to keep; one for each axis."),
 ]
 
 
@@ -122,3 +128,14 @@ def policy_day(text: str, workspace: Workspace) -> datetime.date:
         return datetime.date.fromisoformat(text) if text else workspace.day
     except ValueError:
         raise UsageError.of(f"{text!r} is not a date such as 2027-04-01", path="--today") from None
+
+
+def kept_version(text: str) -> tuple[str, Version]:
+    """Return the axis and the version of an `--at`; raise UsageError for anything else."""
+    name, sign, version = text.partition("=")
+    if not sign or not name:
+        raise UsageError.of(f"{text!r} is not AXIS=VERSION", path="--at", hint="--at python=3.9")
+    try:
+        return name, parse_version(version.removeprefix("="))
+    except ValueError as error:
+        raise UsageError.of(str(error), path="--at") from None

@@ -7,31 +7,23 @@ from typing import Annotated
 import typer
 from packaging.version import Version
 
-from compat import pipeline
-from compat.cli.floor import At, kept_version
-from compat.cli.machine_search import MachineSearch
 from compat.cli.options import (
+    At,
     ExtraIndexUrl,
     IndexUrl,
     IsolationLevel,
     Json,
     MatrixName,
     Root,
+    kept_version,
     workspace_of,
 )
-from compat.cli.output import envelope, note, prose, say
+from compat.cli.output import envelope, prose, say
+from compat.cli.tested_cells import snapshot_of_runs
 from compat.declare.faults import choice
 from compat.declare.matrix import InterpreterAxis, PackageAxis
-from compat.errors import NothingToDo, UsageError
-from compat.fleet.wheel_needs import (
-    WheelNeeds,
-    keep_needs,
-    reader_name,
-    releases_to_read,
-    try_postponed,
-)
-from compat.plan.cell import Cell
-from compat.results.record import Record
+from compat.errors import UsageError
+from compat.results.snapshot import Snapshot
 from compat.search.needs import Needs, kept_needs
 from compat.search.why import (
     Keeper,
@@ -41,7 +33,6 @@ from compat.search.why import (
     python_floor,
     subject_coordinates,
 )
-from compat.site.api.why_documents import package_document, python_document
 from compat.site.why_words import (
     BLIND_SPOTS,
     below_sentence,
@@ -97,18 +88,23 @@ def why_command(
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
     versions = dict(map(kept_version, at or ()))
     chosen = _axis(workspace, axis, versions)
-    release = _release(workspace, versions)
+    known = snapshot_of_runs(workspace) or workspace.known
+    release = _release(known, versions)
     if isinstance(chosen, PackageAxis):
         if write or try_it:
             raise UsageError.of("--write and --try are for the Python axis", path=f"--at {axis}")
-        _tell_package(workspace, chosen, release, as_json)
+        _tell_package(known, chosen, release, as_json)
         return
     needs = kept_needs(workspace.folder)
     if write:
-        needs = _read(workspace, needs, release)
+        from compat.cli.why_needs import needs_read
+
+        needs = needs_read(workspace, needs, release)
     if try_it:
-        needs = _tried(workspace, needs, versions, isolation)
-    _tell_python(workspace, needs, release, as_json)
+        from compat.cli.why_needs import needs_tried
+
+        needs = needs_tried(workspace, needs, versions, isolation)
+    _tell_python(known, needs, release, as_json)
 
 
 def _axis(
@@ -128,102 +124,43 @@ def _axis(
     return chosen
 
 
-def _release(workspace: Workspace, versions: dict[str, Version]) -> Version | None:
+def _release(snapshot: Snapshot, versions: dict[str, Version]) -> Version | None:
     """The coordinate of the subject that is asked for; None for all."""
-    axis = workspace.matrix.subject_axis
+    axis = snapshot.matrix.subject_axis
     asked = versions.get(axis.name)
     if asked is None:
         return None
-    coordinates = subject_coordinates(workspace.known)
+    coordinates = subject_coordinates(snapshot)
     if asked not in coordinates:
         ends = f"it has {coordinates[0]} to {coordinates[-1]}" if coordinates else ""
         raise UsageError.of(f"axis {axis.name!r} has no version {asked}", hint=ends)
     return asked
 
 
-def _read(workspace: Workspace, needs: Needs, release: Version | None) -> Needs:
-    versions = releases_to_read(workspace, needs, release)
-    read = WheelNeeds(workspace).read(versions, note)
-    if read:
-        needs = kept_needs(workspace.folder).with_releases(read, reader_name())
-        keep_needs(workspace, needs)
-    note(f"{count(len(read), 'release')} read and kept")
-    return needs
-
-
-def _tried(
-    workspace: Workspace, needs: Needs, versions: dict[str, Version], isolation: str
-) -> Needs:
-    cell = _cell_to_try(workspace, needs, versions)
-    search = MachineSearch(workspace, isolation)
-
-    def run_cell(files: tuple[str, ...]) -> Record | None:
-        with search.progress([cell.id]) as progress:
-            result = pipeline.run_postponed(
-                workspace, cell.id, files, search.machine, search.cancel, progress
-            )
-        is_answer = cell.id not in result.unanswered and not result.suite_faults
-        return next(iter(result.records), None) if is_answer else None
-
-    run = try_postponed(workspace, cell, run_cell, note)
-    search.exit_if_interrupted()
-    if run is None:
-        note(f"{cell.id} could not be run, so nothing was learnt")
-        raise typer.Exit(3)
-    # Minutes have passed, in which another command may have kept something.
-    needs = kept_needs(workspace.folder).with_changed(run)
-    keep_needs(workspace, needs)
-    return needs
-
-
-def _cell_to_try(workspace: Workspace, needs: Needs, versions: dict[str, Version]) -> Cell:
-    """The tested cell below the floor of the release that fits the versions; the newest Python."""
-    subject = workspace.matrix.subject
-    if subject not in versions:
-        raise UsageError.of("--try needs one release", hint=f"--at {subject}=VERSION")
-    floor = python_floor(workspace.known, needs, versions[subject])
-    python = workspace.matrix.interpreters.name
-    cells = [
-        entry.cell
-        for entry in workspace.known.entries
-        if entry.cell.on(python).version < Version(floor.series)
-        and all(entry.cell.on(axis).version == version for axis, version in versions.items())
-    ]
-    locked = [cell for cell in cells if cell.id in workspace.lock_digests]
-    if not locked:
-        raise NothingToDo.of(
-            f"no locked cell of {subject} {versions[subject]} lies below Python {floor.series}",
-            hint="compat lock MATRIX CELL makes one, with recipe relaxed below requires-python",
-        )
-    return max(locked, key=lambda cell: cell.versions)
-
-
-def _tell_python(
-    workspace: Workspace, needs: Needs, release: Version | None, as_json: bool
-) -> None:
-    snapshot = workspace.known
+def _tell_python(snapshot: Snapshot, needs: Needs, release: Version | None, as_json: bool) -> None:
     coordinates = subject_coordinates(snapshot) if release is None else (release,)
     floors = [python_floor(snapshot, needs, version) for version in coordinates]
     if as_json:
+        from compat.site.api.why_documents import python_document
+
         documents = [python_document(floor) for floor in floors]
         envelope({"read_by": needs.read_by, "releases": documents, "limits": BLIND_SPOTS})
         return
     if release is None:
         _print_table(floors)
     else:
-        _print_python(floors[0], workspace)
+        _print_python(floors[0], snapshot.matrix.subject_axis.package)
     unread = sum(floor.needs is None for floor in floors)
     if unread:
         prose(
-            f"{count(unread, 'release')} not read yet; `compat why {workspace.name} python"
+            f"{count(unread, 'release')} not read yet; `compat why {snapshot.matrix.name} python"
             " --write` reads the wheels"
         )
     elif needs.read_by:
         prose(f"Detected by {needs.read_by}. {BLIND_SPOTS}")
 
 
-def _print_python(floor: PythonFloor, workspace: Workspace) -> None:
-    subject = workspace.matrix.subject_axis.package
+def _print_python(floor: PythonFloor, subject: str) -> None:
     declared = f"says {floor.requires_python}" if floor.requires_python else "is not declared"
     say(f"{subject} {floor.release}: requires-python {declared}")
     say(keeper_sentence(floor))
@@ -281,12 +218,13 @@ def _need(floor: PythonFloor, kind: Keeper) -> str:
 
 
 def _tell_package(
-    workspace: Workspace, axis: PackageAxis, release: Version | None, as_json: bool
+    snapshot: Snapshot, axis: PackageAxis, release: Version | None, as_json: bool
 ) -> None:
-    snapshot = workspace.known
     coordinates = subject_coordinates(snapshot) if release is None else (release,)
     floors = [package_floor(snapshot, axis, version) for version in coordinates]
     if as_json:
+        from compat.site.api.why_documents import package_document
+
         envelope({"releases": [package_document(floor) for floor in floors]})
         return
     for floor in floors:

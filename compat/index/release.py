@@ -3,7 +3,7 @@ moment.
 """
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag
@@ -181,3 +181,29 @@ class Catalogue(Value, frozen=True):
     def came_out(self, axis: PackageAxis, coordinate: Version) -> datetime.datetime | None:
         """Return when the first release under a coordinate appeared, as far as the index tells."""
         return earliest_upload(self.members(axis, coordinate))
+
+
+def usable_wheels(release: Release) -> tuple[Artifact, ...]:
+    """Return the wheels of a release that may be installed."""
+    return tuple(
+        artifact
+        for artifact in release.artifacts
+        if artifact.is_wheel and not artifact.yanked and not artifact.set_aside
+    )
+
+
+def lowest_python(release: Release) -> Version | None:
+    """Return the lowest series that the tags of a release's wheels admit (PEP 425), such as 3.9
+    of `cp39-abi3` and `py39-none`; None where any Python 3 will do, or where there is no wheel.
+    """
+    series = [lowest for artifact in usable_wheels(release) for lowest in _series_of(artifact)]
+    if not series or min(series) <= Version("3.0"):
+        return None
+    return min(series)
+
+
+def _series_of(artifact: Artifact) -> Iterator[Version]:
+    for tag in artifact.tags:
+        number = tag.interpreter[2:]
+        if tag.interpreter[:2] in ("cp", "py") and number.isdigit() and number[0] == "3":
+            yield Version(f"3.{number[1:] or 0}")

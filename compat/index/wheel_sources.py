@@ -3,11 +3,9 @@
 import zipfile
 from collections.abc import Iterator, Mapping
 
-from packaging.version import Version
-
 from compat.errors import UnsoundFile
 from compat.index.metadata import DAMAGED, NETWORK, NotMetadata, whole_wheel
-from compat.index.release import Artifact, Release
+from compat.index.release import Artifact, Release, usable_wheels
 from compat.index.settings import IndexSettings
 from compat.index.transport import ResponseLimits, Web, whole_wheel_limits
 from compat.index.trouble import unreachable
@@ -66,32 +64,6 @@ def wheel_to_read(release: Release) -> Artifact | None:
         return "any" not in platforms, not is_linux, artifact.filename
 
     return min(usable_wheels(release), key=rank, default=None)
-
-
-def usable_wheels(release: Release) -> tuple[Artifact, ...]:
-    """Return the wheels of a release that may be installed."""
-    return tuple(
-        artifact
-        for artifact in release.artifacts
-        if artifact.is_wheel and not artifact.yanked and not artifact.set_aside
-    )
-
-
-def lowest_python(release: Release) -> Version | None:
-    """Return the lowest series that the tags of a release's wheels admit (PEP 425), such as 3.9
-    of `cp39-abi3` and `py39-none`; None where any Python 3 will do, or where there is no wheel.
-    """
-    series = [lowest for artifact in usable_wheels(release) for lowest in _series_of(artifact)]
-    if not series or min(series) <= Version("3.0"):
-        return None
-    return min(series)
-
-
-def _series_of(artifact: Artifact) -> Iterator[Version]:
-    for tag in artifact.tags:
-        number = tag.interpreter[2:]
-        if tag.interpreter[:2] in ("cp", "py") and number.isdigit() and number[0] == "3":
-            yield Version(f"3.{number[1:] or 0}")
 
 
 def _modules(wheel: zipfile.ZipFile) -> Iterator[tuple[str, bytes]]:

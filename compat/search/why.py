@@ -11,8 +11,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import PackageAxis
-from compat.index.release import Release
-from compat.index.wheel_sources import lowest_python
+from compat.index.release import Release, lowest_python
 from compat.plan.requirements import parsed
 from compat.results.record import Capability
 from compat.results.representative import representative

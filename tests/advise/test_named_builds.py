@@ -5,7 +5,7 @@ import datetime
 import pytest
 from packaging.version import Version
 
-from compat.advise.builds import (
+from compat.advise.named_builds import (
     lying_over_each_other,
     named_builds,
     of_other_days,
