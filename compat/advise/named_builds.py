@@ -70,8 +70,8 @@ def lying_over_each_other(
         if build.base in bases:
             builds.setdefault(build.base, []).append(build)
     for base, others in builds.items():
-        own = versions.get(base)
-        plain = [] if own is None else [NamedBuild(name=base, base=base, version=own)]
+        version = versions.get(base)
+        plain = [] if version is None else [NamedBuild(name=base, base=base, version=version)]
         if len({build.version.base_version for build in (*plain, *others)}) > 1:
             yield base, (*plain, *others)
 
@@ -83,12 +83,12 @@ def of_other_days(
     weeks; nothing where it is none, or all are of its time.
     """
     builds = [build for build in named_builds(versions, short) if build.day is not None]
-    own = next((build for build in builds if build.base == subject), None)
-    if own is None or own.day is None:
+    nightly = next((build for build in builds if build.base == subject), None)
+    if nightly is None or nightly.day is None:
         return ()
-    day = own.day
+    day = nightly.day
     far = [b for b in builds if b.day is not None and abs((b.day - day).days) > _MOST_DAYS]
-    return (own, *far) if far else ()
+    return (nightly, *far) if far else ()
 
 
 def stand_ins(versions: Mapping[str, Version], short: Mapping[str, str]) -> dict[str, NamedBuild]:

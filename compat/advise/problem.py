@@ -172,12 +172,12 @@ def problems_of_builds(known: KnownFacts, packages: PackageList) -> Iterator[Pro
     short = short_names(known.snapshot.matrix)
     strangers = of_other_days(subject, packages.versions, short)
     if strangers:
-        own, *others = strangers
+        nightly, *others = strangers
         yield Problem(
             cause="conflict",
             packages=(subject, *(build.name for build in others)),
             sentence=(
-                f"{own} is a nightly build beside nightly builds of other weeks"
+                f"{nightly} is a nightly build beside nightly builds of other weeks"
                 f" ({', '.join(map(str, others[:3]))}): such builds are made for those of their own"
                 " day."
             ),

@@ -132,6 +132,10 @@ def nearest_set(
             *_counts(differing_pins(tested_set, packages) if packages.versions else []),
             tested_set.entry.verdict.kind != "works",
             RECIPES.index(tested_set.entry.cell.recipe),
+        )
+
+    def rank(tested_set: TestedSet) -> tuple[object, ...]:
+        return (
             len(snapshot.feasibility.rules.relaxing(tested_set.entry.cell)),
             [
                 -places[axis.name][tested_set.entry.cell.on(axis.name).version]
@@ -139,7 +143,10 @@ def nearest_set(
             ],
         )
 
-    return min(proven, key=distance)
+    distances = [(distance(tested_set), tested_set) for tested_set in proven]
+    least = min(off for off, _ in distances)
+    # Which rules change a cell takes long to find out, so only of those that are equally near.
+    return min((tested_set for off, tested_set in distances if off == least), key=rank)
 
 
 def _counts(differ: Sequence[DifferingPin]) -> tuple[int, int]:

@@ -114,8 +114,9 @@ def changed_sentence(floor: PythonFloor, run: ChangedRun) -> str:
     where = f"In a changed copy with annotations postponed in {scope} ({run.cell}, {run.on})"
     if not run.imports:
         # The log has the words of the exception, and its place.
-        said = f"the import fails: {run.log.rstrip('.')}." if run.log else ""
-        return f"{where}, {said or _lower_first(cause_sentence(parse_outcome(run.outcome)))}"
+        if run.log:
+            return f"{where}, the import fails: {run.log.rstrip('.')}."
+        return f"{where}, {_lower_first(cause_sentence(parse_outcome(run.outcome)))}"
     every = run.works + len(run.failing)
     head = f"{where}, it imports and {run.works} of {every} capabilities work"
     if not run.failing:
