@@ -104,7 +104,7 @@ def short_names(matrix: Matrix) -> dict[str, str]:
 def _base(name: str, short: Mapping[str, str]) -> str:
     """The package of a build; a name that tells of no build is its own."""
     tokens = name.split("-")
-    kept = [token for token in tokens if token not in _KINDS]
-    if len(kept) == len(tokens) or not kept:
+    rest = [token for token in tokens if token not in _KINDS]
+    if len(rest) == len(tokens) or not rest:
         return name
-    return "-".join((short.get(kept[0], kept[0]), *kept[1:]))
+    return "-".join((short.get(rest[0], rest[0]), *rest[1:]))
