@@ -75,7 +75,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def hard(session: nox.Session) -> None:
-    """Repeat kills, orphans, generated declarations and hostile cells; about an hour."""
+    """Repeat kills, orphans and hostile cells, and blame every decay; about two hours."""
     session.install("-e", ".", *groups("test"), "pytest-repeat>=0.9.4")
     often, pytest = {"COMPAT_KILLS": "1000", "COMPAT_EXAMPLES": "300"}, ("pytest", "-n", "2")
     session.run(*pytest, "tests/results/test_writers.py", "tests/cli/test_generated.py", env=often)
@@ -83,6 +83,7 @@ def hard(session: nox.Session) -> None:
     hostile = ("tests/run/test_hostile_cells.py", "tests/run/test_hostile_archives.py")
     session.run(*pytest, "--count", "3", *hostile, *session.posargs)
     session.run(*pytest, "tests/zoo", *session.posargs, env={"COMPAT_LEVELS": "L3 L2 L1"})
+    session.run("pytest", "tests/decays", *session.posargs, env={"COMPAT_DECAYS": "all"})
 
 
 @nox.session

@@ -94,6 +94,7 @@ def test_completion_of_a_command_imports_none(tmp_path: Path) -> None:
         ("show", "tff", CELL, "--json"),
         ("show", "tff", "--plain", "--json"),
         ("advise", "tff", "--need", "import"),
+        ("why", "tff", "python", "--at", "tff=0.36.0"),
         ("plan", "tff", "--explain", CELL),
     ],
     ids=" ".join,
