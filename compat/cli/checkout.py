@@ -143,7 +143,7 @@ def _print(cells: Sequence[Cell], verdicts: Mapping[str, Verdict], result: Batch
     width = max(len(cell.id) for cell in cells)
     for cell in cells:
         verdict = verdicts[cell.id]
-        say(f"{cell.id:<{width}}  {STATE_WORDS[verdict.kind]}  {verdict.score.words}".rstrip())
+        say(f"{cell.id:<{width}}  {STATE_WORDS[verdict.kind]}  {verdict.score.head}".rstrip())
     print_failures(result.outcomes)
 
 
