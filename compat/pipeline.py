@@ -318,6 +318,7 @@ def edition_of(
     workspaces: Iterable[Workspace], base_url: str, day: datetime.date, repository: str = ""
 ) -> Edition:
     """Publish: gather everything that a site tells of these matrices."""
+    from compat.results.clause_file import kept_audit
     from compat.search.needs import kept_needs
     from compat.site.edition import Edition, MatrixReport
 
@@ -328,6 +329,7 @@ def edition_of(
             workspace.suite_texts,
             workspace.described,
             kept_needs(workspace.folder),
+            kept_audit(workspace.folder),
         )
         for workspace in workspaces
     ]

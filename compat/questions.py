@@ -16,9 +16,9 @@ import msgspec
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
-from compat.results.clauses import Disproof, FileClause
+from compat.results.clauses import Disproof, FileClause, KeptClauses
 from compat.results.known_answers import fallen
-from compat.results.plain_answers import PlainAnswer, answer_of
+from compat.results.plain_answers import LOCKED, PlainAnswer, answer_of
 from compat.run.outcome import is_spurious
 from compat.workspace import Workspace
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from compat.lock.locker import Locker
     from compat.results.audits import AuditedCell, Finding
     from compat.results.judged import JudgedRun
+    from compat.results.snapshot import Entry
     from compat.search.api_change import ApiChange
     from compat.search.blame import Blame
     from compat.search.learning import RefusalLearner
@@ -180,10 +181,23 @@ def files_learnt(workspace: Workspace) -> tuple[FileClause, ...]:
     return file_clauses(workspace.snapshot, contents)
 
 
-def settled(workspace: Workspace) -> tuple[tuple[Disproof, ...], tuple[str, ...]]:
-    """Record: remove what a lock or a run has disproved; return it, and which cells fell."""
-    from compat.results.clause_file import keep_clauses
+def settled(
+    workspace: Workspace, locked: Iterable[str] = ()
+) -> tuple[tuple[Disproof, ...], tuple[str, ...]]:
+    """Record: remove what a lock or a run has disproved; return it, and which cells fell.
 
+    Of cells that were `locked` today it is kept where that was known to be impossible.
+    """
+    from compat.results.clause_file import keep_clauses, keep_probes
+
+    if workspace.clauses == KeptClauses():
+        return (), ()
+    entries = (workspace.snapshot.by_id.get(cell) for cell in locked)
+    refused = [e.cell.id for e in entries if e is not None and _is_said_to_fail(e)]
+    if refused:
+        answers = (PlainAnswer(cell=c, on=workspace.day, outcome=LOCKED) for c in refused)
+        keep_probes(workspace.folder, answers)
+        workspace.refresh()
     disproofs = workspace.snapshot.disproofs
     if not disproofs:
         return (), ()
@@ -191,3 +205,8 @@ def settled(workspace: Workspace) -> tuple[tuple[Disproof, ...], tuple[str, ...]
     keep_clauses(workspace.folder, workspace.matrix, workspace.clauses.without(disproofs))
     workspace.refresh()
     return disproofs, fell
+
+
+def _is_said_to_fail(entry: Entry) -> bool:
+    """Whether a cell is said to be impossible to lock, though it did not run."""
+    return entry.refusal is not None and entry.refusal.outcome.stage == "lock"

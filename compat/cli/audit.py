@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from compat import questions
+from compat.cli.disproofs import tell_disproofs
 from compat.cli.lock import Jobs
 from compat.cli.lockers import locker_of, refusing_locker
 from compat.cli.machine import without_places
@@ -26,7 +27,7 @@ from compat.errors import CompatError, NothingToDo
 from compat.plan.cell import Cell
 from compat.results.audits import Audit, AuditedCell, audited_run, sampled
 from compat.results.clause_file import keep_audit, keep_probes
-from compat.results.clauses import Disproof, FileClause
+from compat.results.clauses import Disproof
 from compat.results.plain_answers import PlainAnswer
 from compat.results.snapshot import Entry
 from compat.search.learning import RefusalLearner
@@ -158,15 +159,3 @@ def _print(audit: Audit, disproofs: Sequence[Disproof], fell: Sequence[str]) -> 
     if without:
         note(f"{count(without, 'cell')} got no answer that decides")
     tell_disproofs(disproofs, fell)
-
-
-def tell_disproofs(disproofs: Sequence[Disproof], fell: Sequence[str]) -> None:
-    """Print the clauses that were removed, and the cells that have no answer any more."""
-    for disproof in disproofs:
-        clause = disproof.clause
-        about = clause.path if isinstance(clause, FileClause) else " and ".join(clause.facts)
-        say(f"disproved by {disproof.cell} on {disproof.on}, and removed: {about}")
-    if disproofs:
-        say(f"{count(len(fell), 'cell')} without an answer now{': ' if fell else ''}")
-        for cell in fell:
-            say(f"  {cell}")

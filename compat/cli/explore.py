@@ -13,6 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from compat import pipeline, questions
+from compat.cli.disproofs import tell_disproofs
 from compat.cli.lockers import probing_locker, refusing_locker
 from compat.cli.machine import interpreter, without_places
 from compat.cli.machine_search import MachineSearch
@@ -114,11 +115,14 @@ def explore_command(
     finally:
         session.keep()
     workspace.refresh()
+    disproofs, fell = questions.settled(workspace)
     after = coverage(workspace.snapshot)
     if as_json:
-        envelope(_payload(before, after, totals))
+        removed = {"disproved": disproofs, "fell": fell}
+        envelope(_payload(before, after, totals) | removed)
     else:
         _print(before, after, totals)
+        tell_disproofs(disproofs, fell)
     for failed in totals.failed:
         note(f"compat: {failed}")
     search.exit(3 if totals.failed else 0)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from compat import questions
-from compat.cli.audit import tell_disproofs
+from compat.cli.disproofs import tell_disproofs
 from compat.cli.lock import Jobs
 from compat.cli.lockers import probing_locker, refusing_locker
 from compat.cli.machine import now, without_places

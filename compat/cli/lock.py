@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from compat import pipeline
+from compat import pipeline, questions
 from compat.advise.lifted import lifted
+from compat.cli.disproofs import tell_disproofs
 from compat.cli.lockers import locker_of
 from compat.cli.options import (
     CellNames,
@@ -37,6 +38,7 @@ from compat.site.wording import count
 from compat.value import Value
 from compat.workspace import Workspace
 
+_LOCKED = ("locked", "relocked", "current")
 _SAID = {"plan-fail": "infeasible", "lock-fail": "refused", "not-locked": "not locked"}
 
 
@@ -110,7 +112,17 @@ def lock_command(
             f"compat lock {name} 'GLOB' locks cells by their ids; compat run {name} locks and runs"
         )
         raise NothingToDo.of(f"matrix {name!r} has no locks yet", hint=hint)
-    _end(*_lock_all(workspace, cells, locker_of(workspace, locker), jobs, check, as_json), as_json)
+    lines, errors = _lock_all(workspace, cells, locker_of(workspace, locker), jobs, check, as_json)
+    locked = [line.id for line in lines if line.outcome in _LOCKED]
+    disproofs, fell = ((), ()) if check else questions.settled(workspace, locked)
+    if as_json:
+        faults = [fault for error in errors for fault in error.faults]
+        envelope({"cells": lines, "disproved": disproofs, "fell": fell}, faults)
+    else:
+        tell_disproofs(disproofs, fell)
+        _tell_counts(lines, errors)
+    other = len(locked) < len(lines)
+    raise typer.Exit(max((error.exit_code for error in errors), default=1 if other else 0))
 
 
 def _lock_all(
@@ -124,20 +136,24 @@ def _lock_all(
     """Lock the cells side by side, and print each in their order."""
     facts = workspace.feasibility
 
-    def locked(cell: Cell) -> LockLine | CompatError:
+    def locked(cell: Cell) -> LockResult | CompatError:
         try:
-            result = pipeline.locked(facts, cell, resolver, workspace.source)
-            return _settled(workspace, cell, result, check)
+            return pipeline.locked(facts, cell, resolver, workspace.source)
         except CompatError as error:
             return error
 
     lines: list[LockLine] = []
     errors: list[CompatError] = []
     with ThreadPoolExecutor(jobs, thread_name_prefix="locker") as pool:
-        for line in pool.map(locked, cells):
-            if isinstance(line, CompatError):
-                errors.append(line)
-                report(line.faults)
+        for cell, result in zip(cells, pool.map(locked, cells), strict=True):
+            try:
+                if isinstance(result, CompatError):
+                    raise result
+                # Here, as what is known of records belongs to one thread.
+                line = _settled(workspace, cell, result, check)
+            except CompatError as error:
+                errors.append(error)
+                report(error.faults)
                 continue
             lines.append(line)
             if not as_json:
@@ -216,13 +232,8 @@ def _print(line: LockLine) -> None:
         say(f"    because of {reason}")
 
 
-def _end(lines: list[LockLine], errors: list[CompatError], as_json: bool) -> None:
-    if as_json:
-        envelope({"cells": lines}, [fault for error in errors for fault in error.faults])
-    else:
-        tally = Counter(_SAID.get(line.outcome.partition(":")[0], line.outcome) for line in lines)
-        tally += Counter({"without an answer": len(errors)})
-        counts = ", ".join(f"{number:,} {what}" for what, number in tally.items())
-        note(f"{count(len(lines) + len(errors), 'cell')}: {counts}")
-    other = any(line.outcome not in ("locked", "relocked", "current") for line in lines)
-    raise typer.Exit(max((error.exit_code for error in errors), default=1 if other else 0))
+def _tell_counts(lines: list[LockLine], errors: list[CompatError]) -> None:
+    tally = Counter(_SAID.get(line.outcome.partition(":")[0], line.outcome) for line in lines)
+    tally += Counter({"without an answer": len(errors)})
+    counts = ", ".join(f"{number:,} {what}" for what, number in tally.items())
+    note(f"{count(len(lines) + len(errors), 'cell')}: {counts}")

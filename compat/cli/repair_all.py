@@ -144,6 +144,16 @@ def _line(answer: MendedCell) -> str:
     return f"{answer.fate}; {count(answer.locks, 'lock')}{held}: {answer.remains or answer.refusal}"
 
 
+def _reason(answer: MendedCell) -> str:
+    """Why no change of a few requirements mends a cell, or what stands in its way as it is."""
+    conflicts = [listed(conflict) for conflict in answer.conflicts if conflict]
+    if answer.remains or answer.fate == "open" or not conflicts:
+        return answer.remains or answer.refusal
+    return f"more than {LARGEST} requirements must give way; none of these can hold: " + "; ".join(
+        conflicts
+    )
+
+
 def _moves(answer: MendedCell) -> str:
     moves = [f"{m.package} {m.version or 'left out'}" for m in answer.moved]
     return listed(moves) or "its coordinates alone"
@@ -160,6 +170,6 @@ def _print(answers: Sequence[MendedCell]) -> None:
     for moves, number in changes.most_common(MOST_LISTED):
         say(f"mended by {moves}: {count(number, 'cell')}, such as {firsts[moves]}")
     others = [answer for answer in answers if answer.fate in ("unmendable", "open")]
-    reasons = Counter(answer.remains or answer.refusal for answer in others)
+    reasons = Counter(map(_reason, others))
     for reason, number in reasons.most_common(MOST_LISTED):
         say(f"not mended: {count(number, 'cell')}: {reason}")

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 from packaging.version import Version
 
-from compat import pipeline
+from compat import pipeline, questions
+from compat.cli.disproofs import tell_disproofs
 from compat.cli.learnt import learnt, next_step
 from compat.cli.machine import (
     interpreter,
@@ -186,11 +187,12 @@ def _run(
     with Progress(expected, options.workers, known=known) as progress:
         result = pipeline.run(workspace, cells, machine, options, interruption.cancel, progress)
     workspace.refresh()
+    disproofs, fell = questions.settled(workspace)
     if as_json:
         rows = [
             {**verdict_row(workspace, cell), "result": result.outcomes.get(cell)} for cell in cells
         ]
-        envelope({"cells": rows})
+        envelope({"cells": rows, "disproved": disproofs, "fell": fell})
     else:
         print_verdicts(workspace, cells)
         # What fails in a cell that works fails in every combination of its release: its score says
@@ -199,6 +201,7 @@ def _run(
         _print_times(result.records)
         for line in (*learnt(workspace, result.outcomes), next_step(workspace, result.outcomes)):
             prose(line)
+        tell_disproofs(disproofs, fell)
     _print_troubles(result, options.keep)
     reports.write(workspace, cells, result.records)
     return 128 + interruption.signal if interruption.signal else _exit_code(workspace, result)

@@ -58,8 +58,12 @@ class Audit(StrictValue, frozen=True, kw_only=True):
     @property
     def sentence(self) -> str:
         """The findings and the bound, in one sentence."""
+        return self.words(str(self.on))
+
+    def words(self, day: str) -> str:
+        """Return that sentence with the day in these words."""
         wrong, agrees = self.number("wrong"), self.number("agrees")
-        asked = f"of {wrong + agrees} inferred cells asked on {self.on}, {agrees} agree"
+        asked = f"of {wrong + agrees} inferred cells asked on {day}, {agrees} agree"
         return f"{asked}; at 95 % at most {math.ceil(self.bound * 1000) / 10:.1f} % are wrong"
 
 

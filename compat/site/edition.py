@@ -24,6 +24,7 @@ from compat.policy.calendar import Schedule, schedule
 from compat.policy.outlook import Outlook, outlooks
 from compat.policy.proposal import Proposal
 from compat.policy.propose import proposals
+from compat.results.audits import Audit
 from compat.results.record import Capability, Record, Status
 from compat.results.snapshot import Entry, Snapshot
 from compat.results.table import ReleaseColumn, columns
@@ -32,6 +33,7 @@ from compat.search.why import PythonFloor, python_floor, subject_coordinates
 from compat.site.history import Event, events
 from compat.site.paths import address
 from compat.site.tokens import Tokens
+from compat.site.wording import day
 from compat.value import Value
 
 Versions = tuple[Version, ...]
@@ -103,15 +105,19 @@ class MatrixReport:
         suite: Mapping[str, str],
         capabilities: Iterable[Described],
         needs: Needs | None = None,
+        audit: Audit | None = None,
     ) -> None:
-        """Take what is known of every cell, where whole records are read, the suite, and what the
-        releases need of Python.
+        """Take what is known of every cell, where whole records are read, the suite, what the
+        releases need of Python, and the newest audit of what is inferred.
         """
         self.snapshot = snapshot
         self.parts = parts
         self.suite = dict(suite)
         self.capabilities = tuple(capabilities)
         self.needs = needs or Needs()
+        # An edition of an earlier day knows nothing of a later audit.
+        is_known = audit is not None and audit.on <= snapshot.day
+        self.audit = audit if is_known else None
         self._answers: dict[Request, Recommended | Unproven] = {}
         self._ordered: dict[Goal, list[TestedCombination]] = {}
         self._released: dict[tuple[str, Version], datetime.date | None] = {}
@@ -132,6 +138,11 @@ class MatrixReport:
             came_out = self.snapshot.catalogue.came_out(package, version)
             self._released[axis, version] = None if came_out is None else came_out.date()
         return self._released[axis, version]
+
+    @property
+    def audit_sentence(self) -> str:
+        """How sure inferred answers are, in a sentence; empty where nobody asked."""
+        return "" if self.audit is None else f"Audited: {self.audit.words(day(self.audit.on))}"
 
     @cached_property
     def python_floors(self) -> dict[Version, PythonFloor]:
@@ -345,7 +356,7 @@ class Edition:
         if report.name not in self._tokens:
             titles = [(report.name, report.snapshot.matrix.title) for report in self.reports]
             suite = sorted(report.suite.items())
-            parts = (self.base_url, self.repository, titles, suite, report.needs)
+            parts = (self.base_url, self.repository, titles, suite, report.needs, report.audit)
             self._tokens[report.name] = Tokens(report.snapshot, self.day, *parts)
         return self._tokens[report.name]
 

@@ -136,3 +136,23 @@ def test_a_damaged_file_is_one_line_with_its_place(learnt: Run, root: Path, name
     assert len(ran.err.strip().splitlines()) == 1
     assert f"matrices/demo/{name}.json" in ran.err
     assert "compat learn MATRIX makes it anew" in ran.err
+
+
+def test_a_lock_that_disproves_a_clause_removes_it_and_says_what_fell(
+    learnt: Run, root: Path, demo_index: FakeIndex
+) -> None:
+    fill(demo_index, {"low": [("1.0", 1, None, ["deep==9"]), ("1.1", 1, None, [])]})
+    asked = {answer["cell"] for answer in kept(root, "probes")["answers"]}
+    cell = min(REFUSED - asked)
+    assert kept(root, "clauses")["clauses"] != []
+    checked = learnt("lock", "demo", cell, "--check")
+    assert "disproved" not in checked.out
+    assert kept(root, "clauses")["clauses"] != []
+    ran = learnt("lock", "demo", cell)
+    assert ran.code == 0, ran.err
+    assert f"disproved by {cell} on " in ran.out
+    assert "and removed: low" in ran.out
+    assert "without an answer now:" in ran.out
+    assert kept(root, "clauses")["clauses"] == []
+    again = learnt("lock", "demo", cell, "--json").json["data"]
+    assert (again["disproved"], again["fell"]) == ([], [])

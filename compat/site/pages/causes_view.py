@@ -57,10 +57,11 @@ class InferredGround(View, frozen=True):
 
 
 class Causes(View, frozen=True):
-    """All causes, the most common first."""
+    """All causes, the most common first; `audit` says how sure is what is inferred."""
 
     red: tuple[Cause, ...]
     inferred: tuple[InferredGround, ...]
+    audit: str
     ruled_out: tuple[RuledOut, ...]
     indeterminate: tuple[Cause, ...]
     planned: int
@@ -92,6 +93,7 @@ def causes(report: MatrixReport) -> Causes:
     return Causes(
         red=_folded(report, red),
         inferred=_grounds(report),
+        audit=report.audit_sentence,
         ruled_out=_obstacles(report),
         indeterminate=_folded(report, indeterminate, "undecided-"),
         planned=len(report.snapshot.entries),

@@ -139,7 +139,7 @@ def cell_view(
         stale=verdict.stale,
         score=verdict.score.words,
         fails=failing(report, entry),
-        reasons=verdict.reasons,
+        reasons=_reasons(report, entry),
         tested=_summary(entry, records),
         since=verdict.since,
         isolation=records[-1].isolation if records else "",
@@ -166,6 +166,12 @@ def cell_view(
         grid_path=grid_path(report.name, python_of(cell, matrix)),
         api_path=api_path(report.name, "cells", cell.id),
     )
+
+
+def _reasons(report: MatrixReport, entry: Entry) -> tuple[str, ...]:
+    """Why the verdict is what it is; with how sure that is where it is inferred."""
+    audit = report.audit_sentence if entry.verdict.evidence == "inferred" else ""
+    return (*entry.verdict.reasons, audit) if audit else entry.verdict.reasons
 
 
 def _summary(entry: Entry, records: tuple[Record, ...]) -> str:
