@@ -18,6 +18,8 @@ from compat.advise.lifted import with_locks
 from compat.declare.capabilities import Described, helper_ids, kept_described
 from compat.declare.load import Declared, load
 from compat.declare.matrix import Matrix
+from compat.declare.project import PYPROJECT
+from compat.declare.suite_groups import with_groups
 from compat.declare.suite_table import Tier
 from compat.errors import DeclarationError, Fault
 from compat.files import DerivedFiles, code_of, heads, read, read_if_there, write
@@ -25,7 +27,8 @@ from compat.index.discover import catalogue_notes, discover
 from compat.index.kept import decode_catalogue
 from compat.index.release import Catalogue
 from compat.index.settings import IndexOptions
-from compat.lock.lock_text import MOST_HEAD, decode_lock, encode_lock, read_digest
+from compat.lock.kept_lock import kept_lock
+from compat.lock.lock_text import MOST_HEAD, encode_lock, read_digest
 from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES
 from compat.plan.feasible import Feasibility
@@ -42,6 +45,7 @@ from compat.results.record_files import RecordFiles
 from compat.results.run_row import RunRow
 from compat.results.snapshot import Snapshot, snapshot
 from compat.results.verdict import EvaluationContext, Verdict, verdict
+from compat.run.placed_suite import placed_suite
 from compat.run.suitefiles import python_texts, settings_texts, suite_digest
 
 if TYPE_CHECKING:
@@ -95,7 +99,10 @@ class Workspace:
     def declared(self) -> Declared:
         """The declarations."""
         policy = read_if_there(self.folder / "policy.toml")
-        return load(self._matrix_text, policy, folder=self.name, today=self._date)
+        declared = load(self._matrix_text, policy, folder=self.name, today=self._date)
+        project = read_if_there(self.folder.parents[1] / PYPROJECT)
+        matrix = with_groups(declared.matrix, project, f"matrices/{self.name}/matrix.toml")
+        return msgspec.structs.replace(declared, matrix=matrix)
 
     @cached_property
     def _matrix_text(self) -> bytes:
@@ -108,10 +115,10 @@ class Workspace:
 
     # The suite.
 
-    @property
+    @cached_property
     def suite_folder(self) -> Path:
-        """Where the suite is."""
-        return self.folder / self.matrix.suite.path
+        """Where the suite is: beside the matrix, or a copy of the project's own tests."""
+        return placed_suite(self.folder, self.matrix, self._cache)
 
     @cached_property
     def suite_texts(self) -> dict[str, str]:
@@ -122,7 +129,8 @@ class Workspace:
     def described(self) -> tuple[Described, ...]:
         """What the suite says of its capabilities."""
         keep = partial(self._derived.of, "described")
-        return kept_described(self.suite_texts, code_of("declare"), keep)
+        texts, is_own = self.suite_texts, bool(self.matrix.suite.tests)
+        return kept_described(texts, code_of("declare"), keep, unmarked=is_own)
 
     def suite_faults(self) -> tuple[Fault, ...]:
         """Return what is wrong with the suite, as far as it can be known without a cell."""
@@ -389,8 +397,3 @@ class Workspace:
         answers = ("plain_answers", "asked", "clauses")
         for name in ("runs", "lock_digests", *answers, *derived):
             self.__dict__.pop(name, None)
-
-
-def kept_lock(path: Path) -> Lock:
-    """Return the lock of that file; raise DeclarationError when it is damaged."""
-    return decode_lock(read(path).decode(errors="replace"), "/".join(path.parts[-4:]))

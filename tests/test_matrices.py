@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from compat.lock.kept_lock import kept_lock
 from compat.results.attribution import holds
 from compat.results.record_files import RecordFiles
 from compat.results.refuted import refuted
 from compat.results.snapshot import Entry, Snapshot
-from compat.workspace import Workspace, kept_lock
+from compat.workspace import Workspace
 
 MATRICES = Path(__file__).parent.parent / "matrices"
 LOCKS = [

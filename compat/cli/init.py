@@ -15,7 +15,7 @@ from compat.declare.project import PYPROJECT, Project, project_of
 from compat.draft.draft import Draft, DraftRequest, draft_of
 from compat.draft.library import library_of
 from compat.draft.naming import axis_name
-from compat.draft.suite_draft import SuiteDraft, import_suite
+from compat.draft.suite_draft import SuiteDraft, import_suite, own_suite
 from compat.errors import UsageError
 from compat.index.pypi import PyPISource
 from compat.index.settings import settings
@@ -68,7 +68,8 @@ def init_command(
     with_index = settings(index_url=index_url, extra_index_urls=tuple(extra_index_url or ()))
     source = PyPISource(with_index, cache_folder())
     library = library_of(package, own, source)
-    suite = _suite(library.module or package.replace("-", "_"), package)
+    module = library.module or canonicalize_name(package).replace("-", "_")
+    suite = _suite(folder, own, module, package)
     series = frozenset(s.version for s in PYTHONS if interpreter(s.version) is not None)
     request = DraftRequest(machine=_architecture(), here=series, day=today())
     draft = draft_of(library, request, suite, source)
@@ -86,7 +87,12 @@ def _same(name: str, package: str) -> bool:
     return canonicalize_name(name) == canonicalize_name(package)
 
 
-def _suite(module: str, package: str) -> SuiteDraft:
+def _suite(folder: Path, own: Project | None, module: str, package: str) -> SuiteDraft:
+    """The project's own tests where they stand in a folder of their own, else an import test."""
+    if own is not None:
+        for name in ("tests", "test"):
+            if any((folder / name).rglob("test_*.py")) or any((folder / name).rglob("*_test.py")):
+                return own_suite(own, module, name)
     because = "Suite: an import test, as there are no tests of the project here"
     return import_suite(module, package, because)
 

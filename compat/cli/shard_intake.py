@@ -13,11 +13,12 @@ from compat.cli.output import envelope, note, report, say
 from compat.declare.capabilities import suite_ids
 from compat.errors import CompatError, Fault, UsageError, reason
 from compat.files import read
+from compat.lock.kept_lock import kept_lock
 from compat.plan.lanes import lockable_cells
 from compat.results.intake import OLDEST, Checkout, handed
 from compat.site.wording import count
 from compat.value import Value
-from compat.workspace import Workspace, kept_lock
+from compat.workspace import Workspace
 
 
 class Shards(Value, frozen=True):
@@ -66,7 +67,7 @@ def take(workspace: Workspace, folder: Path, as_json: bool, plan: Path | None, m
         say(f"{name}  kept")
     report(faults)
     if checkout.suite_ids.unreadable:
-        where = f"{workspace.matrix.suite.path}/{checkout.suite_ids.unreadable}"
+        where = "/".join(filter(None, (workspace.matrix.suite.path, checkout.suite_ids.unreadable)))
         note(
             f"compat: capabilities were not compared with the suite: {where} makes ids that only a"
             " run can tell"

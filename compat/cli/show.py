@@ -1,5 +1,6 @@
 """The command that shows what is known: verdicts, test results, and the table of capabilities."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -159,6 +160,10 @@ def reproduction(workspace: Workspace, cell: str) -> list[str]:
         return [f"reproduce: compat lock {workspace.name} {cell}"]
     folder = f"matrices/{workspace.name}"
     place = Whereabouts(lock=f"{folder}/locks/{cell}.txt")
-    suite = f"python -m pytest {folder}/{workspace.matrix.suite.path}"
+    declared = workspace.matrix.suite
+    suite = f"python -m pytest {folder}/{declared.path}"
+    if declared.tests:
+        # Not `python -m pytest`: that would put the checkout before what is installed.
+        suite = shlex.join(["pytest", declared.tests, *declared.arguments])
     lines = (*commands(lock, place, workspace.matrix).uv, suite)
     return ["reproduce:", *(f"  {line}" for line in lines)]

@@ -9,7 +9,8 @@ from packaging.version import Version
 
 from compat.errors import IndexUnreachable
 from compat.index.discover import THREADS
-from compat.workspace import Workspace, kept_lock
+from compat.lock.kept_lock import kept_lock
+from compat.workspace import Workspace
 
 Places = tuple[tuple[int, Version], ...]
 

@@ -12,6 +12,7 @@ import msgspec
 
 from compat.value import StrictValue
 
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # With these a suite collects tests of its own making.
 # https://docs.pytest.org/en/stable/reference/reference.html#collection-hooks
 _COLLECTING = ("pytest_collect_file", "pytest_pycollect_makeitem", "pytest_pycollect_makemodule")
@@ -42,8 +43,16 @@ class Described(StrictValue, frozen=True):
 
     @property
     def group(self) -> str:
-        """The part of the id before the first dot."""
-        return self.id.partition(".")[0]
+        """The group that it is shown in."""
+        return group_of(self.id)
+
+
+def group_of(capability: str) -> str:
+    """Return the group of a capability: the part of its id before the first dot; of a test without
+    a marker, which is called `file::test`, the file.
+    """
+    file, is_test, _ = capability.partition("::")
+    return file if is_test else capability.partition(".")[0]
 
 
 class SuiteIds(StrictValue, frozen=True):
@@ -116,15 +125,18 @@ def with_table(document: str, table: str) -> str:
     return f"{before}{BEGIN}\n{table}{END}{after}"
 
 
-def described(files: Mapping[str, str]) -> tuple[Described, ...]:
+def described(files: Mapping[str, str], *, unmarked: bool = False) -> tuple[Described, ...]:
     """Return the capabilities that the suite's files declare, sorted by id; the first test of an id
     speaks for it.
 
-    A file that is not Python, and a marker whose values are not literals, declare nothing.
+    A file that is not Python, and a marker whose values are not literals, declare nothing. With
+    `unmarked`, a test without a marker is a capability by its node id, with its docstring.
     """
     by_id: dict[str, Described] = {}
     for name in sorted(files):
         for capability in _of_file(name, files[name]):
+            by_id.setdefault(capability.id, capability)
+        for capability in _unmarked(name, files[name]) if unmarked else ():
             by_id.setdefault(capability.id, capability)
     return tuple(by_id[name] for name in sorted(by_id))
 
@@ -133,12 +145,14 @@ def kept_described(
     files: Mapping[str, str],
     code: bytes,
     kept: Callable[[Sequence[bytes], Callable[[], bytes]], bytes],
+    *,
+    unmarked: bool = False,
 ) -> tuple[Described, ...]:
     """Return what `described` does; `kept` returns what the function that it is given would, from
     where it is kept for these sources, `code` being one of them.
     """
-    sources = (msgspec.msgpack.encode(files, order="sorted"), code)
-    body = kept(sources, lambda: msgspec.msgpack.encode(described(files)))
+    sources = (msgspec.msgpack.encode((files, unmarked), order="sorted"), code)
+    body = kept(sources, lambda: msgspec.msgpack.encode(described(files, unmarked=unmarked)))
     return msgspec.msgpack.decode(body, type=tuple[Described, ...])
 
 
@@ -168,6 +182,34 @@ def _of_file(name: str, text: str) -> Iterator[Described]:
                 line=node.lineno,
                 code="\n".join(lines[node.lineno - 1 : node.end_lineno]) + "\n",
                 quick=any(other == "quick" for other, _ in marks),
+            )
+
+
+def _unmarked(name: str, text: str) -> Iterator[Described]:
+    """The tests at the top of a file and of its classes that have no marker of their own."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    lines = text.splitlines()
+    scopes: list[tuple[str, Sequence[ast.stmt]]] = [("", tree.body)]
+    scopes += [
+        (f"{node.name}::", node.body) for node in tree.body if isinstance(node, ast.ClassDef)
+    ]
+    for prefix, body in scopes:
+        for node in body:
+            if not isinstance(node, _FUNCTIONS) or not node.name.startswith("test"):
+                continue
+            if any((mark_of(mark) or ("",))[0] == "capability" for mark in node.decorator_list):
+                continue
+            says = (ast.get_docstring(node) or "").partition("\n\n")[0]
+            yield Described(
+                id=f"{name}::{prefix}{node.name}",
+                title=node.name.removeprefix("test").strip("_").replace("_", " ") or node.name,
+                says=" ".join(says.split())[:300],
+                file=name,
+                line=node.lineno,
+                code="\n".join(lines[node.lineno - 1 : node.end_lineno]) + "\n",
             )
 
 

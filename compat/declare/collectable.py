@@ -20,11 +20,14 @@ _CHOOSING = (
         "pytest_pycollect",
         "pytest_itemcollected",
     ),
-    *("importorskip", "allow_module_level", "__test__"),
 )
+# What makes one file choose; in a file that is none of tests, whoever imports it.
+_CHOOSING_HERE = ("importorskip", "allow_module_level", "__test__")
+# Folders that pytest passes over, https://docs.pytest.org/en/stable/reference/reference.html
+_PASSED_OVER = {"build", "dist", "node_modules", "venv", "CVS", "_darcs", "{arch}"}
 _CHOSEN = re.compile(
     r"python_files|python_classes|python_functions|norecursedirs|testpaths|collect_imported"
-    r"|(?<!\S)-[a-zA-Z]*[kmx][a-zA-Z]*\b"
+    r"|(?<!\S)-(?!r)[a-zA-Z]*[kmx][a-zA-Z]*\b"
     r"|--(deselect|ignore|maxfail|exitfirst|last-failed|lf|ff|sw|stepwise)"
 )
 
@@ -37,15 +40,27 @@ def collectable_tests(texts: Mapping[str, str]) -> frozenset[str]:
     test functions and methods at the top of their file, where no setting, no hook and no
     module-level skip or deletion has a say.
     """
-    chooses = any(word in text for text in texts.values() for word in _CHOOSING)
+    python = {name: text for name, text in texts.items() if name.endswith(".py")}
+    tests = {name: text for name, text in python.items() if _is_test_file(name)}
+    chooses = any(word in text for text in python.values() for word in _CHOOSING) or any(
+        word in text
+        for name, text in python.items()
+        for word in _CHOOSING_HERE
+        if name not in tests
+    )
     if chooses or _CHOSEN.search(texts.get(SETTINGS, "")):
         return frozenset()
     return frozenset(
         f"{name}::{test}"
-        for name, text in texts.items()
-        if any(fnmatch(name.rpartition("/")[2], pattern) for pattern in TEST_FILES)
+        for name, text in tests.items()
+        if not any(word in text for word in _CHOOSING_HERE)
+        and _PASSED_OVER.isdisjoint(name.split("/"))
         for test in _plain_tests(text)
     )
+
+
+def _is_test_file(name: str) -> bool:
+    return any(fnmatch(name.rpartition("/")[2], pattern) for pattern in TEST_FILES)
 
 
 def _plain_tests(text: str) -> Iterator[str]:

@@ -130,6 +130,28 @@ SuitePath = Annotated[
         description="a folder below the matrix's own: letters, digits, '_', '-' and '/'",
     ),
 ]
+TestsPath = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=rf"^(?!.*(\.\.|//|/$))[A-Za-z0-9_][A-Za-z0-9_./-]{{0,199}}{_END}",
+        description="a folder or a file of tests below the repository, such as 'tests'",
+    ),
+]
+Argument = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=rf"^[^\x00-\x1f\x7f-\x9f]{{1,300}}{_END}",
+        description="an argument of pytest, such as '-m' or 'not slow'",
+    ),
+]
+GroupName = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=rf"^[A-Za-z0-9]([A-Za-z0-9._-]{{0,98}}[A-Za-z0-9])?{_END}",
+        description="a dependency group or an extra of the repository's pyproject.toml",
+    ),
+]
+Groups = Annotated[tuple[GroupName, ...], msgspec.Meta(max_length=20)]
 Link = Annotated[
     str,
     msgspec.Meta(

@@ -5,14 +5,19 @@ made.
 import ast
 import configparser
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatch
 
 from compat.declare.collectable import TEST_FILES
 from compat.declare.core_capabilities import core_findings
 from compat.declare.faults import Finding, faults_of, shown
 from compat.declare.matrix import Matrix
-from compat.declare.suite_imports import Brought, asked_names, unrequired_imports
+from compat.declare.suite_imports import (
+    Brought,
+    asked_names,
+    is_collected,
+    unrequired_imports,
+)
 from compat.declare.suite_plugins import SETTINGS, unloaded_plugins
 from compat.errors import Fault
 
@@ -33,10 +38,13 @@ def suite_faults(
         message = f"{shown(matrix.suite.path)} is not a directory"
         return _declared(source, "path", message, "make it, with at least one test_*.py")
     names = [name.rpartition("/")[2] for name in texts]
-    if not any(fnmatch(name, pattern) for name in names for pattern in TEST_FILES):
+    if not _has_tests(matrix, texts, names):
+        if matrix.suite.tests:
+            message = f"{shown(matrix.suite.tests)} has no file of tests that pytest collects"
+            return _declared(source, "tests", message, "name a folder with a test_*.py, or a file")
         message = f"{shown(matrix.suite.path)} has no file of tests"
         return _declared(source, "path", message, "add at least one test_*.py")
-    folder = f"{source.rpartition('/')[0]}/{matrix.suite.path}"
+    folder = "" if matrix.suite.tests else f"{source.rpartition('/')[0]}/{matrix.suite.path}/"
     return (
         *_without_pytest(matrix, source),
         *_unparsable(matrix, texts, folder),
@@ -45,6 +53,13 @@ def suite_faults(
         *unrequired_imports(matrix, texts, folder, brought),
         *faults_of(source, core_findings(matrix.suite.core, texts)),
     )
+
+
+def _has_tests(matrix: Matrix, texts: Mapping[str, str], names: Iterable[str]) -> bool:
+    """Whether there is a file that pytest collects, as far as its own names tell."""
+    if matrix.suite.tests in texts or "python_files" in texts.get(SETTINGS, ""):
+        return True
+    return any(fnmatch(name, pattern) for name in names for pattern in TEST_FILES)
 
 
 def _without_pytest(matrix: Matrix, source: str) -> tuple[Fault, ...]:
@@ -63,7 +78,7 @@ def _unparsable(matrix: Matrix, texts: Mapping[str, str], folder: str) -> Iterat
     if oldest > running or any("collect_ignore" in text for text in texts.values()):
         return
     for name, text in sorted(texts.items()):
-        if not name.endswith(".py"):
+        if not name.endswith(".py") or (matrix.suite.tests and not is_collected(name)):
             continue
         try:
             ast.parse(text, feature_version=(oldest[0], oldest[1]))
@@ -73,7 +88,7 @@ def _unparsable(matrix: Matrix, texts: Mapping[str, str], folder: str) -> Iterat
             message = (
                 f"does not parse on Python {oldest[0]}.{oldest[1]}, the matrix's oldest: {reason}"
             )
-            yield Fault(code="suite", path=f"{folder}/{name}{line}", message=message)
+            yield Fault(code="suite", path=f"{folder}{name}{line}", message=message)
 
 
 def _settings(texts: Mapping[str, str], folder: str) -> Iterator[Fault]:
@@ -83,9 +98,7 @@ def _settings(texts: Mapping[str, str], folder: str) -> Iterator[Fault]:
         configparser.RawConfigParser(allow_no_value=True).read_string(texts[SETTINGS])
     except configparser.Error as fault:
         reason = str(fault).replace("\n", " ").replace("'<string>', ", "")
-        yield Fault(
-            code="suite", path=f"{folder}/{SETTINGS}", message=f"is not valid INI: {reason}"
-        )
+        yield Fault(code="suite", path=f"{folder}{SETTINGS}", message=f"is not valid INI: {reason}")
 
 
 def _declared(source: str, key: str, message: str, hint: str) -> tuple[Fault, ...]:

@@ -104,7 +104,7 @@ def unrequired_imports(
         if brought().names.isdisjoint(distributions):
             yield Fault(
                 code="suite",
-                path=f"{folder}/{path}:{line}",
+                path=f"{folder}{path}:{line}",
                 message=f"imports {module}, which suite.requirements do not bring",
                 hint=f"add '{distributions[0]}' to suite.requirements",
             )
@@ -134,7 +134,7 @@ def _may_bring_tools(matrix: Matrix, asked: Iterable[str]) -> bool:
 def _imported(texts: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
     """Yield each import of what is not the suite's own: file, module, line."""
     own = {part.removesuffix(".py") for path in texts for part in path.split("/")}
-    waiting = [path for path in texts if _is_collected(path)]
+    waiting = [path for path in texts if is_collected(path)]
     if any("ignore" in text for path, text in texts.items() if path.endswith("conftest.py")):
         waiting = [path for path in waiting if path.endswith("conftest.py")]
     read = set(waiting)
@@ -149,7 +149,8 @@ def _imported(texts: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
                 yield path, module, line
 
 
-def _is_collected(path: str) -> bool:
+def is_collected(path: str) -> bool:
+    """Return whether pytest imports a file by its name alone."""
     name = path.rpartition("/")[2]
     return name == "conftest.py" or (
         name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))

@@ -53,7 +53,8 @@ def unloaded_plugins(
 
     A cell reads pytest.ini alone, and loads only the plugins that the suite names: by `-p` in
     `addopts`, or by `pytest_plugins`. The other files count where the suite has no pytest.ini, as
-    pytest itself would read them then.
+    pytest itself would read them then. Of a project's own tests, cells load the plugins that are
+    asked for.
     """
     python = "\n".join(text for path, text in texts.items() if path.endswith(".py"))
     files = [SETTINGS] if SETTINGS in texts else [name for name in OTHER_SETTINGS if name in texts]
@@ -71,6 +72,10 @@ def unloaded_plugins(
                 message += ", which suite.requirements do not ask for"
                 hint = f"add '{plugin.distribution}' there and '-p {plugin.module}' to addopts"
                 hint += f" in {SETTINGS}, or delete {word}"
+                if matrix.suite.tests:
+                    hint = f"add '{plugin.distribution}' there, or a group that has it"
+            elif matrix.suite.tests:
+                continue
             elif name != SETTINGS:
                 message += f", but a cell reads {SETTINGS} alone"
                 hint = f"move the settings there, with '-p {plugin.module}' in addopts"
@@ -78,7 +83,7 @@ def unloaded_plugins(
                 message += ", and a cell loads only the plugins that the suite names"
                 hint = f"add '-p {plugin.module}' to addopts"
             if hint:
-                place = f"{folder}/{name}:{_line(texts[name], word)}"
+                place = f"{folder}{name}:{_line(texts[name], word)}"
                 yield Fault(code="suite", path=place, message=message, hint=hint)
 
 

@@ -1,14 +1,18 @@
 """The `declare` room's suite: the table `[suite]` of a matrix, and the tiers of a run."""
 
+import re
 from typing import Annotated, Literal, get_args
 
 import msgspec
 
 from compat.declare.parsing import (
+    Argument,
+    Groups,
     ModuleName,
     Requirements,
     Setting,
     SuitePath,
+    TestsPath,
     parse_requirement,
 )
 from compat.value import StrictValue
@@ -26,6 +30,23 @@ CapabilityPattern = Annotated[
 ]
 
 
+# What compat itself tells pytest, or what would keep tests from running that a run is about.
+_REFUSED = (
+    (r"-c$|--config-file|--rootdir|--confcutdir|--basetemp", "compat says where the suite is"),
+    (r"--co$|--collect-only|--fixtures|--version|--help|-h$", "with it no test runs"),
+    (r"-[a-z]*x$|--maxfail|--exitfirst|--stepwise|--sw$", "it ends a run before its last test"),
+    (r"-n(\d|auto|logical|$)|--numprocesses|--dist", "tests of a cell run one after another"),
+    (r"--reruns", "a retry would hide a failure"),
+    (r"--lf$|--ff$|--last-failed|--failed-first|--nf$", "a cell has no earlier run"),
+    (r"-p$|-p.", "a cell loads the plugins that the requirements name"),
+)
+
+
+def refused_argument(text: str) -> str | None:
+    """Return why an argument of pytest cannot be given; None for any other."""
+    return next((why for pattern, why in _REFUSED if re.match(pattern, text)), None)
+
+
 class MeasuredThing(StrictValue, frozen=True):
     """What a metric of the suite measures, in words that begin a sentence."""
 
@@ -37,6 +58,11 @@ class Suite(StrictValue, frozen=True):
     """The tests that run inside each cell, what they need installed besides the subject, and what a
     run may take.
 
+    The tests stand at `path`, a folder beside matrix.toml that is written for the matrix, or they
+    are the project's own: `tests`, below the repository, which pytest is called on with
+    `arguments`. `groups` and `extras` are those of the repository's pyproject.toml: what they ask
+    for is asked for as `requirements` are.
+
     `module` is what must import before any test; empty means the package's name with underscores.
     `environment` holds variables that the cell sees besides compat's own short list. Limits:
     seconds of wall time and of silence for a step, MiB of memory and of disk. `metrics` are the
@@ -45,7 +71,11 @@ class Suite(StrictValue, frozen=True):
     the suite, so that choosing them leaves the suite, and what was run of it, as they are.
     """
 
-    path: SuitePath
+    path: SuitePath = ""
+    tests: TestsPath = ""
+    arguments: Annotated[tuple[Argument, ...], msgspec.Meta(max_length=50)] = ()
+    groups: Groups = ()
+    extras: Groups = ()
     module: ModuleName = ""
     requirements: Requirements = ()
     environment: Annotated[tuple[Setting, ...], msgspec.Meta(max_length=20)] = ()
@@ -57,6 +87,18 @@ class Suite(StrictValue, frozen=True):
     core: Annotated[tuple[CapabilityPattern, ...], msgspec.Meta(max_length=50)] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what is no requirement."""
+        """Refuse what is no requirement, a suite in no place or in two, and arguments that have no
+        meaning.
+        """
+        if bool(self.path) is bool(self.tests):
+            raise ValueError(
+                "needs either `path`, a folder beside matrix.toml, or `tests`, a folder or file of"
+                " tests below the repository"
+            )
+        if self.arguments and not self.tests:
+            raise ValueError("`arguments` go with `tests`; a suite at `path` has its pytest.ini")
+        for argument in self.arguments:
+            if (meaning := refused_argument(argument)) is not None:
+                raise ValueError(f"`arguments` have {argument!r}: {meaning}")
         for text in self.requirements:
             parse_requirement(text)

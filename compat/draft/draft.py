@@ -17,9 +17,9 @@ from compat.declare.patches import patch_of
 from compat.draft.declaration_text import DraftAxis, DraftMatrix, matrix_text, policy_text
 from compat.draft.library import KnownLibrary, pythons
 from compat.draft.naming import axis_name, short_name
-from compat.draft.smoke_cells import smoke_cells
+from compat.draft.smoke_cells import has_wheels, smoke_cells
 from compat.draft.suite_draft import SuiteDraft
-from compat.draft.weighed import Weighed, minor_series_from, weighed
+from compat.draft.weighed import Target, Weighed, lower_bound, minor_series_from, weighed
 from compat.errors import NoPage
 from compat.index.discover import THREADS, discover
 from compat.index.kept import encode_catalogue
@@ -71,7 +71,8 @@ def draft_of(
     UsageError for a library that no Python of today can have.
     """
     series, python_because = pythons(library, request.day)
-    weights = sorted(_weights(library, source, series), key=lambda w: (-w.weight, w.name))
+    target = Target(series=series, platform=f"{request.machine}-manylinux_2_28")
+    weights = sorted(_weights(library, source, target), key=lambda w: (-w.weight, w.name))
     subject_series = 1 if suite.is_own else MOST_SERIES_OF_SUBJECT
     chosen = _chosen(weights, len(series) * subject_series)
     axes = tuple(_axes(library, chosen, subject_series))
@@ -80,7 +81,7 @@ def draft_of(
         name=name,
         title=library.name,
         subject=axes[-1].name,
-        platform=f"{request.machine}-manylinux_2_28",
+        platform=target.platform,
         pythons=series,
         python_because=python_because,
         axes=axes,
@@ -98,7 +99,8 @@ def draft_of(
     planned = plan(matrix, catalogue)
     needed = tuple(n for n in drafted.relaxed if f"newer-{n}"[:40] not in planned.unneeded)
     cells = [f.cell for f in planned.fates if isinstance(f, Feasible) and f.cell.recipe == "fresh"]
-    quick = smoke_cells(matrix, cells, request.here)
+    with_wheels = [cell for cell in cells if has_wheels(matrix, catalogue, cell)]
+    quick = smoke_cells(matrix, with_wheels, request.here)
     text, matrix = declared(msgspec.structs.replace(drafted, quick=quick, relaxed=needed))
     texts = {"matrix.toml": text, "policy.toml": policy, **suite.texts}
     return Draft(
@@ -111,9 +113,7 @@ def draft_of(
     )
 
 
-def _weights(
-    library: KnownLibrary, source: ReleaseSource, series: Sequence[Version]
-) -> Iterator[Weighed]:
+def _weights(library: KnownLibrary, source: ReleaseSource, target: Target) -> Iterator[Weighed]:
     """Weigh each dependency; of one that no declared Python asks for it is said."""
 
     def page(requirement: Requirement) -> Package | None:
@@ -124,15 +124,16 @@ def _weights(
 
     wanted = []
     for requirement in library.requirements[:MOST_ASKED]:
-        on = [version for version in series if _holds(requirement, version)]
-        if len(on) == len(series):
+        on = [version for version in target.series if _holds(requirement, version)]
+        if len(on) == len(target.series):
             wanted.append(requirement)
             continue
         where = f"only where {requirement.marker}" if on else f"not where {requirement.marker}"
         name = canonicalize_name(requirement.name)
         yield Weighed(name=name, left_out=f"it is asked for {where}")
     with ThreadPoolExecutor(THREADS) as pool:
-        yield from map(weighed, wanted, pool.map(page, wanted))
+        for requirement, package in zip(wanted, pool.map(page, wanted), strict=True):
+            yield weighed(requirement, package, target)
 
 
 def _holds(requirement: Requirement, series: Version) -> bool:
@@ -150,6 +151,15 @@ def _holds(requirement: Requirement, series: Version) -> bool:
         "extra": "",
     }
     return requirement.marker.evaluate(environment)
+
+
+def _late(dependency: Weighed) -> str:
+    """Why the oldest coordinate is not the declared one; else nothing."""
+    declared = lower_bound(Requirement(dependency.requirement).specifier)
+    oldest = dependency.coordinates[0]
+    if declared is None or dependency.selector.coordinate(declared) == oldest:
+        return ""
+    return "; this is the oldest version that the axis has"
 
 
 def _chosen(weights: Sequence[Weighed], cells: int) -> list[Weighed]:
@@ -180,7 +190,7 @@ def _axes(library: KnownLibrary, chosen: Sequence[Weighed], series: int) -> Iter
             selector=dependency.selector,
             because=f"{dependency.name}: {dependency.because}",
             floor=oldest,
-            floor_because=f"{library.source} asks for {dependency.requirement}",
+            floor_because=f"{library.source} asks for {dependency.requirement}{_late(dependency)}",
             is_bounded=dependency.is_bounded,
         )
     versions = [release.version for release in library.releases]

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterable
 
 from packaging.version import Version
 
-from compat.declare.matrix import Matrix
+from compat.declare.matrix import Matrix, PackageAxis
+from compat.draft.weighed import wheel_for
+from compat.index.release import Catalogue, Release
 from compat.plan.cell import Cell
 
 
@@ -19,6 +21,19 @@ def smoke_cells(matrix: Matrix, cells: Iterable[Cell], here: frozenset[Version])
     newest = max(on_this, key=_order(matrix, oldest=False))
     oldest = max(on_this, key=_order(matrix, oldest=True))
     return tuple(dict.fromkeys((newest.id, oldest.id)))
+
+
+def has_wheels(matrix: Matrix, catalogue: Catalogue, cell: Cell) -> bool:
+    """Return whether each package of a cell has a wheel for its Python."""
+    python, platform = _python(matrix, cell), matrix.platform
+    return all(
+        any(wheel_for(release, python, platform) for release in _members(catalogue, axis, cell))
+        for axis in matrix.packages
+    )
+
+
+def _members(catalogue: Catalogue, axis: PackageAxis, cell: Cell) -> tuple[Release, ...]:
+    return catalogue.members(axis, cell.on(axis.name).version)
 
 
 def _python(matrix: Matrix, cell: Cell) -> Version:

@@ -1,7 +1,11 @@
 """The suite of a drafted matrix: what its table says, and the files that it needs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from compat.declare.project import Project
 from compat.draft.declaration_text import import_test, toml_line
 from compat.value import Value
 
@@ -17,6 +21,54 @@ class SuiteDraft(Value, frozen=True, kw_only=True):
     texts: Mapping[str, str]
     because: str
     is_own: bool = False
+
+
+# What projects call the dependencies of their tests, most usual first.
+_GROUPS = ("tests", "test", "testing", "dev")
+
+
+def own_suite(project: Project, module: str, tests: str) -> SuiteDraft:
+    """Return a suite of the project's own tests, with the first group or extra that brings pytest;
+    without one pytest alone is asked for.
+    """
+    groups = [name for name in _named(project.groups) if _brings_pytest(_of_group(project, name))]
+    extras = [name for name in _named(project.extras) if _brings_pytest(project.of_extra(name))]
+    where, lines = "", [toml_line("tests", tests), toml_line("module", module)]
+    if groups:
+        where = f", with what the dependency group {groups[0]} asks for"
+        lines.append(toml_line("groups", groups[:1]))
+    elif extras:
+        where = f", with what the extra {extras[0]} asks for"
+        lines.append(toml_line("extras", extras[:1]))
+    else:
+        lines.append('requirements = ["pytest"]')
+    lines.append("# Arguments of pytest, for example to leave tests out that need a network:")
+    lines.append('# arguments = ["-m", "not network"]')
+    because = f"Suite: the project's own tests in {tests}{where}"
+    return SuiteDraft(lines=tuple(lines), texts={}, because=because, is_own=True)
+
+
+def _named(table: Mapping[str, object]) -> list[str]:
+    """The names of a table that are those of tests, the most usual first."""
+    by_name = {str(canonicalize_name(name)): name for name in table}
+    return [by_name[name] for name in _GROUPS if name in by_name]
+
+
+def _of_group(project: Project, name: str) -> Sequence[str]:
+    try:
+        return project.of_group(name)
+    except ValueError:
+        return ()
+
+
+def _brings_pytest(texts: Sequence[str]) -> bool:
+    for text in texts:
+        try:
+            if canonicalize_name(Requirement(text).name).partition("-")[0] == "pytest":
+                return True
+        except InvalidRequirement:
+            continue
+    return False
 
 
 def import_suite(module: str, title: str, because: str) -> SuiteDraft:

@@ -11,6 +11,7 @@ from packaging.version import InvalidVersion, Version
 
 from compat.declare.selector import Selector
 from compat.index.release import Package, Release
+from compat.plan.platform import accepted_tags
 from compat.value import Value
 
 # So many versions of a dependency tell where it starts and stops to work, and a first matrix stays
@@ -54,8 +55,29 @@ def settled_releases(package: Package) -> tuple[Release, ...]:
     )
 
 
-def weighed(requirement: Requirement, package: Package | None) -> Weighed:
-    """Return how much a dependency matters; None for a package that the index does not have."""
+class Target(Value, frozen=True, kw_only=True):
+    """Where cells run: the series of Python, and the platform."""
+
+    series: tuple[Version, ...]
+    platform: str
+
+    def has_wheel(self, release: Release) -> bool:
+        """Return whether one of the Pythons finds a wheel of the release."""
+        return any(wheel_for(release, series, self.platform) for series in self.series)
+
+
+def wheel_for(release: Release, series: Version, platform: str) -> bool:
+    """Return whether a Python on a platform finds a wheel of a release, that is not withdrawn."""
+    accepted = accepted_tags(series, platform)
+    wheels = (a for a in release.artifacts if a.is_wheel and not a.yanked and not a.set_aside)
+    return any(not accepted.isdisjoint(wheel.tags) for wheel in wheels)
+
+
+def weighed(requirement: Requirement, package: Package | None, target: Target) -> Weighed:
+    """Return how much a dependency matters; None for a package that the index does not have.
+
+    Releases without a wheel for the target are passed over: a cell builds nothing unasked.
+    """
     name, text = canonicalize_name(requirement.name), str(requirement)
     if requirement.url is not None:
         return Weighed(name=name, requirement=text, left_out="it is no release of the index")
@@ -69,8 +91,10 @@ def weighed(requirement: Requirement, package: Package | None) -> Weighed:
     later = [
         release
         for release in settled_releases(package)
-        if lowest is None or release.version >= lowest
+        if (lowest is None or release.version >= lowest) and target.has_wheel(release)
     ]
+    # What lies between the lower bound and the oldest wheel is not to be had.
+    lowest = max(lowest, later[0].version) if lowest is not None and later else lowest
     selector = newest_series([release.version for release in later], lowest)
     coordinates = tuple(sorted({selector.coordinate(r.version) for r in later if _in(selector, r)}))
     if len(coordinates) < 2:

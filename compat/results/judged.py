@@ -18,7 +18,7 @@ from compat.value import Value
 # How a text loses what may not be published: `redact.redacted`, told which folders the machine has.
 Redact = Callable[[str], str]
 _LOG = 3600
-_MOST_CAPABILITIES = 2000
+_MOST_CAPABILITIES = 10_000
 _MOST_REMARKS = 50
 
 
@@ -134,7 +134,8 @@ def _capabilities(evidence: Evidence, redacted: Redact) -> tuple[Capability, ...
     rank = {"failed": 0, "passed": 1, "absent": 2, "skipped": 3}
     deciding: dict[str, Trial] = {}
     for trial in sorted(evidence.tests, key=lambda trial: rank[trial.status]):
-        deciding.setdefault(redacted(trial.capability or trial.test)[:200], trial)
+        name = trial.capability or trial.test.partition("[")[0]
+        deciding.setdefault(redacted(name)[:200], trial)
     ids = sorted(deciding)[:_MOST_CAPABILITIES]
     return tuple(
         _capability(name, deciding[name], redacted)
@@ -144,10 +145,13 @@ def _capabilities(evidence: Evidence, redacted: Redact) -> tuple[Capability, ...
 
 
 def _remarks(evidence: Evidence, redacted: Redact) -> tuple[str, ...]:
-    """What was noticed of the packages, one sentence each; both lists say `package: file`."""
+    """What was noticed of the suite and of the packages, one sentence each; both lists of the
+    latter say `package: file`.
+    """
     at_start = (f"runs code at the interpreter's start: {text}" for text in evidence.startup)
     wrong = (f"RECORD does not fit the wheel's own file: {text}" for text in evidence.misrecorded)
-    return tuple(redacted(remark)[:300] for remark in (*at_start, *wrong))[:_MOST_REMARKS]
+    remarks = (*evidence.suite_notes, *at_start, *wrong)
+    return tuple(redacted(remark)[:300] for remark in remarks)[:_MOST_REMARKS]
 
 
 def _capability(name: str, trial: Trial, redacted: Redact) -> Capability:

@@ -21,7 +21,14 @@ from compat.run.installed import Environment, Wrong, installed, renamed_modules,
 from compat.run.job import Bench, Job
 from compat.run.postpone import postpone_in
 from compat.run.steps import Enter, StepRunner
-from compat.run.suitefiles import SuiteCore, suite_core, suite_digest, suite_tests
+from compat.run.suitefiles import (
+    SuiteCore,
+    suite_core,
+    suite_digest,
+    suite_notes,
+    suite_plugins,
+    suite_tests,
+)
 
 # What a step finds in its cell and must leave as it is; at L3 it is mounted read-only.
 _KEPT = ("venv", "plugin", "suite")
@@ -162,7 +169,9 @@ class CellRun:
         """Say how much is installed, look again at it when it was changed, and name the tests that
         were not collected.
         """
-        facts = msgspec.structs.replace(facts, installed_mb=self.environment.installed_mb())
+        notes = suite_notes(self.job.suite, self.job.suite_folder)
+        installed_mb = self.environment.installed_mb()
+        facts = msgspec.structs.replace(facts, installed_mb=installed_mb, suite_notes=notes)
         if facts.modified_files:
             self.environment.compare()
             facts = msgspec.structs.replace(
@@ -183,7 +192,7 @@ class CellRun:
         Read from the suite's own files: what the cell says of itself is not believed.
         """
         if self.job.tier == "full":
-            return suite_tests(Path(self.job.suite_folder)), frozenset()
+            return suite_tests(Path(self.job.suite_folder), self.job.suite.tests), frozenset()
         core = self._core()
         strange = (
             trial.test
@@ -251,6 +260,8 @@ class CellRun:
         variables = self._variables() | {"COMPAT_EVENTS": str(self.cell / EVENTS)}
         if self.job.tier == "smoke":
             variables["COMPAT_CORE"] = "\n".join(sorted(self._core().ids))
+        if self.job.suite.tests:
+            variables["COMPAT_PLUGINS"] = " ".join(suite_plugins(self.job.suite.requirements))
         command = [
             str(self.python),
             str(self.cell / "plugin" / "launch.py"),
@@ -263,7 +274,7 @@ class CellRun:
             "-c",
             str(suite / "pytest.ini"),
             f"--rootdir={suite}",
-            str(suite),
+            str(suite / self.job.suite.tests),
         ]
         self.steps.enter("suite")
         self.steps.run("suite", command, variables, network=False)

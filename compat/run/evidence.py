@@ -119,6 +119,7 @@ class Evidence(Value, frozen=True):
     subject's distribution has at its top. `owners` has the package of each top-level module
     that is not called like its package; only where something failed. `tier` is how much of the
     suite was asked for; of the core alone `unasked` are tests that ran and are none of it.
+    `suite_notes` are sentences about what could not be made sure of this suite.
     `postponed` names the files of the subject that were changed before the import: with any,
     this is evidence of a changed copy.
     """
@@ -158,6 +159,7 @@ class Evidence(Value, frozen=True):
     metrics: tuple[Metric, ...] = ()
     tier: Tier = "full"
     unasked: tuple[str, ...] = ()
+    suite_notes: tuple[str, ...] = ()
 
     def to_json(self) -> bytes:
         """Return it as JSON, which `decode_evidence` reads."""

@@ -3,15 +3,23 @@ from them.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from compat.declare.capabilities import with_table
 from compat.declare.collectable import collectable_tests
 from compat.declare.core_capabilities import core_ids, core_tests
+from compat.declare.project_settings import noted_settings
 from compat.declare.suite_plugins import OTHER_SETTINGS, SETTINGS
+from compat.declare.suite_table import Suite
 from compat.files import read_if_there
 from compat.value import Value
+
+_NOT_LOADED = {"pytest-cov", "pytest-xdist", "pytest-rerunfailures", "pytest-randomly", "flaky"}
+_NOT_LOADED |= {"pytest-random-order", "pytest-retry", "pytest-testmon", "pytest-split"}
 
 
 def _suite_files(folder: Path) -> Iterator[Path]:
@@ -67,11 +75,37 @@ def _asked(path: Path) -> bytes:
         return content
 
 
-def suite_tests(folder: Path) -> frozenset[str]:
+def suite_tests(folder: Path, below: str = "") -> frozenset[str]:
     """Return the tests that pytest has to collect from the suite whatever is installed, as it names
-    them.
+    them; with `below`, those of that file or folder of it.
     """
-    return collectable_tests(_texts(folder))
+    tests = collectable_tests(_texts(folder))
+    return frozenset(
+        test for test in tests if not below or test.startswith((f"{below}/", f"{below}::"))
+    )
+
+
+def suite_plugins(requirements: Iterable[str]) -> list[str]:
+    """Return the packages that a suite asks for and whose plugins of pytest a cell loads, and with
+    `!` those that it never does.
+
+    Those run tests side by side, again, in another order, or under another watch: what a cell says
+    must not depend on them.
+    """
+    names = {canonicalize_name(Requirement(text).name) for text in requirements}
+    return sorted(names - _NOT_LOADED) + sorted(f"!{name}" for name in _NOT_LOADED)
+
+
+def suite_notes(suite: Suite, folder: str) -> tuple[str, ...]:
+    """Return what is left out of a suite in a cell, and what cannot be made sure of it."""
+    if not folder or not suite.tests:
+        return ()
+    settings = read_if_there(Path(folder) / SETTINGS) or b""
+    notes = noted_settings(settings.decode(errors="replace"))
+    if suite_tests(Path(folder), suite.tests):
+        return notes
+    because = "the tests are chosen by conftest.py, by settings or by arguments"
+    return (*notes, f"which tests must be collected is not known from the files alone: {because}")
 
 
 class SuiteCore(Value, frozen=True):

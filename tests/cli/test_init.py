@@ -11,7 +11,7 @@ from support.ran import Run
 
 from compat.cli.options import workspace_of
 from compat.draft.naming import axis_name, module_of, short_name
-from compat.draft.weighed import minor_series_from, newest_series, weighed
+from compat.draft.weighed import Target, minor_series_from, newest_series, weighed
 from compat.index.release import Artifact, Package, Release
 
 LIBRARY = {
@@ -168,6 +168,8 @@ def test_what_cannot_be_drafted_is_one_line_and_leaves_nothing(
 
 # Choices
 
+TARGET = Target(series=(Version("3.11"),), platform="x86_64-manylinux_2_28")
+
 
 def package(*versions: str, compiled: bool = False) -> Package:
     def release(version: str) -> Release:
@@ -203,13 +205,22 @@ def test_a_few_series_are_asked_about(
 
 def test_what_may_break_a_library_weighs_more() -> None:
     def weight(text: str, *versions: str, compiled: bool = False) -> int:
-        return weighed(Requirement(text), package(*versions, compiled=compiled)).weight
+        return weighed(Requirement(text), package(*versions, compiled=compiled), TARGET).weight
 
     bounded = weight("dep<2", "1.0", "2.0")
     majors, compiled = weight("dep", "1.0", "2.0"), weight("dep", "1.0", "1.1", compiled=True)
     assert bounded > majors > compiled > weight("dep", "1.0", "1.1") > 0
-    assert weighed(Requirement("dep"), None).left_out == "the package index does not have it"
-    assert weighed(Requirement("dep @ https://a.example/b.whl"), None).left_out
+    assert (
+        weighed(Requirement("dep"), None, TARGET).left_out == "the package index does not have it"
+    )
+    assert weighed(Requirement("dep @ https://a.example/b.whl"), None, TARGET).left_out
+
+
+def test_a_release_without_a_wheel_for_the_pythons_is_passed_over() -> None:
+    late = Target(series=(Version("3.13"),), platform=TARGET.platform)
+    compiled = package("1.0", "1.1", compiled=True)
+    assert len(weighed(Requirement("dep"), compiled, TARGET).coordinates) == 2
+    assert weighed(Requirement("dep"), compiled, late).left_out
 
 
 def test_the_subject_is_asked_about_in_its_newest_series() -> None:

@@ -9,6 +9,7 @@ https://docs.pytest.org/en/stable/reference/reference.html#environment-variables
 from __future__ import annotations
 
 import os
+import re
 import sys
 
 
@@ -30,9 +31,40 @@ def run_pytest(arguments: list[str]) -> int:
     import probe  # type: ignore[import-not-found]
 
     del sys.path[0], sys.modules["probe"]
-    code = int(pytest.main(arguments))
+    code = int(pytest.main([*plugin_options(), *arguments]))
     probe.write_facts(os.environ["COMPAT_EVENTS"] + ".modules", probe.loaded())
     return code
+
+
+def plugin_options() -> list[str]:
+    """Return the options that load the plugins of the packages that the suite asks for, and those
+    that these plugins need themselves.
+
+    COMPAT_PLUGINS names the packages, by spaces, with `!` those that are not to be loaded; unset,
+    the suite names its plugins itself.
+    """
+    options: list[str] = []
+    waiting = os.environ.get("COMPAT_PLUGINS", "").split()
+    if not waiting:
+        return options
+    from importlib import metadata  # not in Python 3.7, on which no such suite runs
+
+    seen = {name[1:] for name in waiting if name.startswith("!")}
+    while waiting:
+        name = waiting.pop(0)
+        if name.startswith("!") or name in seen:
+            continue
+        seen.add(name)
+        try:
+            distribution = metadata.distribution(name)
+        except metadata.PackageNotFoundError:
+            continue
+        points = [point for point in distribution.entry_points if point.group == "pytest11"]
+        options += [word for point in points for word in ("-p", point.name)]
+        for text in distribution.requires or () if points else ():
+            match = re.match("[A-Za-z0-9._-]+", text)
+            waiting += [re.sub("[-_.]+", "-", match[0]).lower()] if match else []
+    return options
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ process, and only a session that reached its end writes `finish`. What a suite t
 an exception with an attribute `missing` (names that this version does not have);
 `record_property("spelling", name)`; `record_property("metric", {name, value, unit, better})`.
 COMPAT_CORE holds the ids, one a line, of the only capabilities that are asked for; unset, all are.
+PYTEST_DONT_REWRITE: it is imported before pytest starts, which a suite that takes warnings for
+errors would hear of.
 """
 
 from __future__ import annotations
@@ -86,7 +88,7 @@ class EventHooks:
     def __init__(self, config: pytest.Config, stream: Stream) -> None:
         """Remember which folders hold the suite."""
         self.stream = stream
-        self.suites = [suite_folder(argument) for argument in config.args]
+        self.suites = suite_folders(config.option, config.args)
         self.attempt: RunningTest | None = None
         self.running = False
 
@@ -235,9 +237,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
     if outcome.excinfo is not None:
         error = outcome.excinfo[1]
         cause = error.__cause__ or error
-        suites = [
-            suite_folder(argument) for argument in early_config.known_args_namespace.file_or_dir
-        ]
+        known = early_config.known_args_namespace
+        suites = suite_folders(known, known.file_or_dir)
         open_events().send("collect-error", raised=facts_of(cause, suites))
 
 
@@ -335,6 +336,12 @@ def test_line(item: pytest.Item) -> str:
     """Return `file:line` of a test."""
     file, line, _ = item.location
     return str(text(f"{os.path.basename(file)}:{(line or 0) + 1}", MESSAGE))
+
+
+def suite_folders(options: Any, arguments: list[Any]) -> list[str]:
+    """Return the folders of a suite: the one that is said to be its root, and those named."""
+    root = getattr(options, "rootdir", None)
+    return [suite_folder(argument) for argument in ([root] if root else []) + list(arguments)]
 
 
 def suite_folder(argument: Any) -> str:

@@ -5,7 +5,7 @@ from itertools import groupby
 
 from packaging.version import Version
 
-from compat.declare.capabilities import Described
+from compat.declare.capabilities import Described, group_of
 from compat.declare.matrix import KnownIssue
 from compat.results.record import Capability
 from compat.results.snapshot import Entry
@@ -113,7 +113,7 @@ def capability_list(report: MatrixReport) -> CapabilityList:
     return CapabilityList(
         groups=tuple(
             (name, tuple(group))
-            for name, group in groupby(lines, key=lambda line: line.id.partition(".")[0])
+            for name, group in groupby(lines, key=lambda line: group_of(line.id))
         ),
         helpers=tuple(_line(report, name, shown) for name in report.helpers),
         releases=tuple(str(column.version) for column in reversed(shown)),

@@ -1,0 +1,116 @@
+"""A suite as cells get it: the folder beside matrix.toml, or a copy of the project's own tests.
+
+Of the repository a copy holds the tests, the conftest.py of the folders above them and the settings
+of pytest, and nothing else: the library is the one that is installed in the cell.
+"""
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from compat import files
+from compat.declare.faults import Finding, faults_of
+from compat.declare.matrix import Matrix
+from compat.declare.project_settings import (
+    SETTINGS_FILES,
+    ProjectSettings,
+    cell_settings,
+    settings_in,
+)
+from compat.declare.suite_imports import asked_names
+from compat.declare.suite_plugins import SETTINGS
+from compat.errors import DeclarationError
+
+# The largest folder of tests that is copied into each cell, in bytes; pandas has 40 MB.
+MOST_BYTES = 300_000_000
+_TEST_FOLDERS = ("test", "tests", "testing")
+_LEFT_OUT = ("__pycache__", "node_modules")
+
+
+def placed_suite(folder: Path, matrix: Matrix, cache: Callable[[], Path]) -> Path:
+    """Return the folder of a suite: the one beside matrix.toml; of a project's own tests a copy
+    below the cache folder, under the digest of what is in it.
+
+    `folder` is that of the matrix. Raises DeclarationError for tests that are not there, lie
+    outside the repository by a link, or are too large.
+    """
+    if matrix.suite.path:
+        return folder / matrix.suite.path
+    repository = folder.parents[1]
+    contents = dict(_contents(repository, matrix))
+    names = asked_names(matrix)
+    settings = cell_settings(_settings(repository, matrix), matrix.suite.arguments, names)
+    contents[SETTINGS] = settings.encode()
+    digest = hashlib.sha256()
+    for name in sorted(contents):
+        digest.update(name.encode() + b"\0" + hashlib.sha256(contents[name]).digest())
+    place = cache() / "suites" / digest.hexdigest()
+    if not place.is_dir():
+        # Under another name first: a copy is there whole, or not at all.
+        part = files.new_folder(place.with_suffix(".part"))
+        for name, content in contents.items():
+            (part / name).parent.mkdir(parents=True, exist_ok=True)
+            (part / name).write_bytes(content)
+        with contextlib.suppress(OSError):
+            part.rename(place)
+    return place
+
+
+def _contents(repository: Path, matrix: Matrix) -> Iterator[tuple[str, bytes]]:
+    """Yield each file of the copy: its path below the repository, and what is in it."""
+    tests = repository / matrix.suite.tests
+    if not tests.exists():
+        raise _fault(matrix, f"the repository has no {matrix.suite.tests!r}", "name its tests")
+    top, size = _top(repository, tests), 0
+    above = [parent / "conftest.py" for parent in top.parents if _is_in(parent, repository)]
+    below = (
+        sorted(top.rglob("*")) if top.is_dir() else [top, *sorted(top.parent.glob("conftest.py"))]
+    )
+    for path in (*above, *below):
+        parts = path.relative_to(repository).parts
+        if not path.is_file() or any(p in _LEFT_OUT or p.startswith(".") for p in parts):
+            continue
+        if not _is_in(path.resolve(), repository.resolve()):
+            message = f"{'/'.join(parts)} is a link out of the repository"
+            raise _fault(matrix, message, "copy the file into the tests")
+        content = files.read(path)
+        size += len(content)
+        if size > MOST_BYTES:
+            message = f"{matrix.suite.tests!r} holds more than {MOST_BYTES // 1_000_000} MB"
+            raise _fault(matrix, message, "name a smaller folder")
+        yield "/".join(parts), content
+
+
+def _top(repository: Path, tests: Path) -> Path:
+    """The topmost folder that is called like one of tests: helpers may stand above those named."""
+    inside = tests.relative_to(repository)
+    for number, part in enumerate(inside.parts, start=1):
+        if part in _TEST_FOLDERS:
+            return repository.joinpath(*inside.parts[:number])
+    return tests
+
+
+def _settings(repository: Path, matrix: Matrix) -> ProjectSettings | None:
+    """The settings that pytest itself would read: the nearest at the tests or above them."""
+    tests = repository / matrix.suite.tests
+    for folder in (tests, *tests.parents):
+        for name in SETTINGS_FILES if _is_in(folder, repository) else ():
+            content = files.read_if_there(folder / name) if folder.is_dir() else None
+            if content is None:
+                continue
+            settings = settings_in(name, content.decode(errors="replace"))
+            if settings is not None:
+                return settings
+    return None
+
+
+def _is_in(path: Path, folder: Path) -> bool:
+    return path == folder or folder in path.parents
+
+
+def _fault(matrix: Matrix, message: str, hint: str) -> DeclarationError:
+    source = f"matrices/{matrix.name}/matrix.toml"
+    return DeclarationError(
+        *faults_of(source, [Finding("suite", ("suite", "tests"), message, hint)])
+    )

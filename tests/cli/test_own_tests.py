@@ -1,0 +1,160 @@
+"""A project's own tests as the suite, run in cells: on what is installed, as they stand, and with
+what a cell leaves out told by the record.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.fake_index import FakeIndex
+from support.zoo import Animal, Repository, pytest_and_its_needs
+
+HIDING = """
+import _pytest.python
+
+ALIVE = True
+_pytest.python.PyCollector.collect = lambda self: []
+"""
+FILES = {
+    "pyproject.toml": """
+[project]
+name = "other"
+[dependency-groups]
+test = ["pytest"]
+[tool.pytest.ini_options]
+addopts = "-n auto --cov=animal -ra"
+filterwarnings = ["error"]
+testpaths = ["tests"]
+markers = ["slow: takes long"]
+""",
+    "animal.py": "raise ImportError('the checkout is not what is asked about')\n",
+    "conftest.py": "import pytest\n\n\n@pytest.fixture\ndef root():\n    return 1\n",
+    "tests/__init__.py": "",
+    "tests/help.py": "ONE = 1\n",
+    "tests/test_a.py": """
+import pytest
+from tests.help import ONE
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_many(number, root):
+    assert root == ONE
+
+
+class TestThings:
+    def test_thing(self):
+        '''Things can be counted.'''
+""",
+    "tests/test_b.py": """
+import animal
+import pytest
+
+
+def test_alive():
+    assert animal.ALIVE
+
+
+@pytest.mark.slow
+def test_slow():
+    assert False
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def tools() -> Any:
+    return pytest_and_its_needs()
+
+
+@pytest.fixture
+def index() -> Iterator[FakeIndex]:
+    fake = FakeIndex()
+    yield fake
+    fake.stop()
+
+
+def project(
+    tmp_path: Path, index: FakeIndex, tools: Any, module: str = "ALIVE = True\n", **files: str
+) -> Repository:
+    """A repository with a checkout of its own, whose matrix runs the project's tests."""
+    animal = Animal(name="own", story="It has tests.", outcome="pass", module=module)
+    repository = Repository(tmp_path, tmp_path / "cache", index, animal, tools)
+    for path, text in {**FILES, **files}.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text, encoding="utf-8")
+    matrix = tmp_path / "matrices" / "zoo" / "matrix.toml"
+    text = matrix.read_text(encoding="utf-8")
+    declared = '"path" = "suite", "module" = "animal", "requirements" = ["pytest"]'
+    assert declared in text
+    own = 'tests = "tests", module = "animal", arguments = ["-m", "not slow"], groups = ["test"]'
+    text = text.replace(declared, own)
+    matrix.write_text(text, encoding="utf-8")
+    return repository
+
+
+def record_of(repository: Repository) -> Any:
+    (path,) = repository.records()
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_the_tests_run_on_what_is_installed_and_are_capabilities_by_their_ids(
+    tmp_path: Path, index: FakeIndex, tools: Any
+) -> None:
+    repository = project(tmp_path, index, tools)
+    assert repository.run("check")[1] == "sound: zoo\n"
+    code, _, err = repository.run("run", "zoo")
+    assert code == 0, err
+    record = record_of(repository)
+    assert [(capability["id"], capability["status"]) for capability in record["capabilities"]] == [
+        ("tests/test_a.py::TestThings::test_thing", "yes"),
+        ("tests/test_a.py::test_many", "yes"),
+        ("tests/test_b.py::test_alive", "yes"),
+    ]
+    assert record["remarks"][:2] == [
+        "options of pytest left out: -n auto --cov=animal testpaths",
+        (
+            "which tests must be collected is not known from the files alone: the tests are chosen"
+            " by conftest.py, by settings or by arguments"
+        ),
+    ]
+    shown = repository.run("show", "zoo", repository.cell)[1]
+    assert "pytest tests -m 'not slow'" in shown
+    assert repository.run("run", "zoo", "--dry-run")[0] == 1
+    # A change of what is asked, be it a test or an argument, is due.
+    helper = tmp_path / "tests" / "help.py"
+    helper.write_text("ONE = 1  # as before\n", encoding="utf-8")
+    assert "suite-changed" in repository.run("run", "zoo", "--dry-run")[1]
+
+
+def test_a_package_that_hides_tests_and_one_that_changes_them_are_found_out(
+    tmp_path: Path, index: FakeIndex, tools: Any
+) -> None:
+    repository = project(tmp_path, index, tools, HIDING)
+    matrix = tmp_path / "matrices" / "zoo" / "matrix.toml"
+    text = matrix.read_text(encoding="utf-8")
+    matrix.write_text(text.replace('arguments = ["-m", "not slow"], ', ""), encoding="utf-8")
+    code, _, err = repository.run("run", "zoo")
+    assert code == 1, err
+    assert "report-mismatch(tests/test_b.py::test_alive was not collected)" in err
+
+
+def test_tests_that_are_not_there_are_a_fault_of_the_declaration(
+    tmp_path: Path, index: FakeIndex, tools: Any
+) -> None:
+    repository = project(tmp_path, index, tools)
+    (tmp_path / "tests").rename(tmp_path / "checks")
+    code, out, err = repository.run("run", "zoo")
+    assert (code, out) == (2, "")
+    assert err == (
+        "compat: matrices/zoo/matrix.toml: suite.tests: the repository has no 'tests'"
+        " (name its tests)\n"
+    )
+    outside = tmp_path.parent / f"{tmp_path.name}-outside.py"
+    outside.write_text("SECRET = 1\n", encoding="utf-8")
+    (tmp_path / "checks").rename(tmp_path / "tests")
+    (tmp_path / "tests" / "test_c.py").symlink_to(outside)
+    code, _, err = repository.run("check")
+    assert code == 2
+    assert "tests/test_c.py is a link out of the repository (copy the file into the tests)" in err
