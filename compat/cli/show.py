@@ -1,6 +1,7 @@
 """The command that shows what is known: verdicts, test results, and the table of capabilities."""
 
 import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,7 @@ from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.plain import show_plain
 from compat.cli.verdicts import RunWords, print_table, print_verdicts, verdict_row, verdict_words
-from compat.declare.capabilities import with_table
+from compat.declare.capabilities import group_of, with_table
 from compat.errors import UsageError
 from compat.results.plain_installs import plain_by_cell
 from compat.results.record import Capability
@@ -21,6 +22,9 @@ from compat.results.table import capability_table, unexplained
 from compat.site.plain_words import plain_line
 from compat.site.wording import fault_words
 from compat.workspace import Workspace
+
+# More lines than a screen has are no answer: the suite of a project has thousands of tests.
+MOST_LINES = 60
 
 
 def show_command(
@@ -124,8 +128,8 @@ def _print_results(workspace: Workspace, cell: str) -> None:
     install = plain_by_cell(workspace.snapshot).get(cell)
     if install is not None:
         say(f"  a plain install today: {plain_line(install)}")
-    for capability in verdict.capabilities:
-        say(f"  {_answer(capability, faults.get(capability.id, ''))}")
+    for line in answer_lines(verdict.capabilities, faults):
+        say(f"  {line}")
     if verdict.helpers:
         say("  of the suite's own helpers, which say nothing about the library:")
     for capability in verdict.helpers:
@@ -144,6 +148,24 @@ def _print_results(workspace: Workspace, cell: str) -> None:
             say(f"    {line}")
     for line in reproduction(workspace, cell):
         say(f"  {line}")
+
+
+def answer_lines(capabilities: Sequence[Capability], faults: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line for each capability; where many are tests of a project, one for all of a file
+    that work.
+    """
+    if sum("::" in capability.id for capability in capabilities) <= MOST_LINES:
+        yield from (_answer(answer, faults.get(answer.id, "")) for answer in capabilities)
+        return
+    groups: dict[str, list[Capability]] = {}
+    for capability in capabilities:
+        groups.setdefault(group_of(capability.id), []).append(capability)
+    for name, members in sorted(groups.items()):
+        others = [member for member in members if member.status != "yes"]
+        if len(members) > len(others):
+            yield f"{name}  {len(members) - len(others):,} yes"
+        yield from (_answer(member, faults.get(member.id, "")) for member in others)
+    yield "each by its name: --json"
 
 
 def _answer(capability: Capability, fault: str = "") -> str:

@@ -126,14 +126,14 @@ CellText = Annotated[
 SuitePath = Annotated[
     str,
     msgspec.Meta(
-        pattern=rf"^[A-Za-z0-9_][A-Za-z0-9_/-]{{0,99}}{_END}",
+        pattern=rf"^([A-Za-z0-9_][A-Za-z0-9_/-]{{0,99}})?{_END}",
         description="a folder below the matrix's own: letters, digits, '_', '-' and '/'",
     ),
 ]
 TestsPath = Annotated[
     str,
     msgspec.Meta(
-        pattern=rf"^(?!.*(\.\.|//|/$))[A-Za-z0-9_][A-Za-z0-9_./-]{{0,199}}{_END}",
+        pattern=rf"^((?!.*(\.\.|//|/$))[A-Za-z0-9_][A-Za-z0-9_./-]{{0,199}})?{_END}",
         description="a folder or a file of tests below the repository, such as 'tests'",
     ),
 ]

@@ -11,6 +11,9 @@ import pytest
 from support.fake_index import FakeIndex
 from support.zoo import Animal, Repository, pytest_and_its_needs
 
+from compat.cli.show import answer_lines
+from compat.results.record import Capability
+
 HIDING = """
 import _pytest.python
 
@@ -158,3 +161,22 @@ def test_tests_that_are_not_there_are_a_fault_of_the_declaration(
     code, _, err = repository.run("check")
     assert code == 2
     assert "tests/test_c.py is a link out of the repository (copy the file into the tests)" in err
+
+
+def test_of_thousands_of_tests_each_file_is_one_line_and_each_failure_another() -> None:
+    answers = [
+        Capability(id=f"tests/test_{file}.py::test_{number}", status="yes")
+        for file in range(60)
+        for number in range(50)
+    ]
+    failed = Capability(
+        id="tests/test_7.py::test_x", status="no", cause="assertion", subject="E: 1"
+    )
+    lines = list(answer_lines([*answers, failed], {failed.id: "by this combination"}))
+    assert len(lines) == 62
+    assert "tests/test_7.py  50 yes" in lines
+    assert "tests/test_7.py::test_x  no (by this combination): E: 1" in lines
+    few = answers[:3]
+    assert list(answer_lines(few, {})) == [f"{answer.id}  yes" for answer in few]
+    marked = [Capability(id=f"a.{number}", status="yes") for number in range(200)]
+    assert len(list(answer_lines(marked, {}))) == 200

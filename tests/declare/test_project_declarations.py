@@ -42,7 +42,7 @@ def matrix_with(**suite: object) -> Matrix:
 WRONG: dict[str, tuple[dict[str, object], str]] = {
     "no place": ({}, "suite: needs either `path`, a folder beside matrix.toml, or `tests`"),
     "two places": ({"path": "suite", "tests": "tests"}, "suite: needs either `path`"),
-    "empty tests": ({"tests": ""}, "suite.tests: '' is not a folder or a file of tests below"),
+    "empty tests": ({"tests": ""}, "suite: needs either `path`"),
     "tests above": ({"tests": "../tests"}, "suite.tests: '../tests' is not a folder or a file"),
     "absolute tests": ({"tests": "/srv/tests"}, "suite.tests: '/srv/tests' is not a folder"),
     "tests with a slash": ({"tests": "tests/"}, "suite.tests: 'tests/' is not a folder"),

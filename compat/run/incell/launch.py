@@ -49,12 +49,12 @@ def plugin_options() -> list[str]:
         return options
     from importlib import metadata  # not in Python 3.7, on which no such suite runs
 
-    seen = {name[1:] for name in waiting if name.startswith("!")}
+    passed_over = {name[1:] for name in waiting if name.startswith("!")}
     while waiting:
         name = waiting.pop(0)
-        if name.startswith("!") or name in seen:
+        if name.startswith("!") or name in passed_over:
             continue
-        seen.add(name)
+        passed_over.add(name)
         try:
             distribution = metadata.distribution(name)
         except metadata.PackageNotFoundError:
