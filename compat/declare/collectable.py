@@ -48,7 +48,10 @@ def collectable_tests(texts: Mapping[str, str]) -> frozenset[str]:
         for word in _CHOOSING_HERE
         if name not in tests
     )
-    if chooses or _CHOSEN.search(texts.get(SETTINGS, "")):
+    settings = (
+        line for line in texts.get(SETTINGS, "").splitlines() if not line.startswith(("#", ";"))
+    )
+    if chooses or any(map(_CHOSEN.search, settings)):
         return frozenset()
     return frozenset(
         f"{name}::{test}"

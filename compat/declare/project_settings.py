@@ -68,7 +68,7 @@ def cell_settings(
     values = {} if settings is None else dict(settings.values)
     addopts = values.pop("addopts", "")
     options, left_out = _kept(addopts if isinstance(addopts, list) else _split(addopts))
-    left_out += [key for key in values if _DROPPED_KEYS.match(key)]
+    left_out += [key for key in values if _DROPPED_KEYS.match(key) and key != "testpaths"]
     options += [*(["--hypothesis-seed=0"] if "hypothesis" in names else []), *arguments]
     notes = [f"{_NOTE}options of pytest left out: {' '.join(left_out)}"] if left_out else []
     lines = [*notes, "[pytest]", *([f"addopts = {shlex.join(options)}"] if options else [])]

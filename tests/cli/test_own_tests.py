@@ -116,7 +116,7 @@ def test_the_tests_run_on_what_is_installed_and_are_capabilities_by_their_ids(
         ("tests/test_b.py::test_alive", "yes"),
     ]
     assert record["remarks"][:2] == [
-        "options of pytest left out: -n auto --cov=animal testpaths",
+        "options of pytest left out: -n auto --cov=animal",
         (
             "which tests must be collected is not known from the files alone: the tests are chosen"
             " by conftest.py, by settings or by arguments"

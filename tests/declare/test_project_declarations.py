@@ -166,7 +166,7 @@ xfail_strict = true
     ini = cell_settings(settings, ["-m", "not slow"], frozenset(["hypothesis", "pytest"]))
     assert ini.splitlines() == [
         "# compat: options of pytest left out: -n auto --cov=demo --cov-report term-missing -x"
-        " --maxfail 2 testpaths",
+        " --maxfail 2",
         "[pytest]",
         "addopts = -ra --strict-markers --hypothesis-seed=0 -m 'not slow'",
         "filterwarnings =",
@@ -187,7 +187,7 @@ def test_a_file_that_chooses_for_itself_leaves_the_others_to_be_collected() -> N
     assert collectable_tests(texts) == {"tests/test_a.py::test_a", "tests/test_a.py::TestB::test_c"}
     assert not collectable_tests(texts | {"tests/help.py": skipping})
     assert not collectable_tests(texts | {"pytest.ini": "[pytest]\naddopts = -k 'not a'\n"})
-    assert collectable_tests(texts | {"pytest.ini": "[pytest]\naddopts = -rxXs\n"})
+    assert collectable_tests(texts | {"pytest.ini": "# -k\n[pytest]\n\naddopts = -rxXs\n"})
 
 
 def test_a_test_without_a_marker_is_a_capability_in_the_group_of_its_file() -> None:
