@@ -1,5 +1,6 @@
 """The suite of a drafted matrix: what its table says, and the files that it needs."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -33,14 +34,17 @@ def own_suite(project: Project, module: str, tests: str) -> SuiteDraft:
     """
     groups = [name for name in _named(project.groups) if _brings_pytest(_of_group(project, name))]
     extras = [name for name in _named(project.extras) if _brings_pytest(project.of_extra(name))]
+    texts: Sequence[str] = ()
     where, lines = "", [toml_line("tests", tests), toml_line("module", module)]
     if groups:
         where = f", with what the dependency group {groups[0]} asks for"
         lines.append(toml_line("groups", groups[:1]))
+        texts = _of_group(project, groups[0])
     elif extras:
         where = f", with what the extra {extras[0]} asks for"
         lines.append(toml_line("extras", extras[:1]))
-    else:
+        texts = project.of_extra(extras[0])
+    if "pytest" not in _names(texts):
         lines.append('requirements = ["pytest"]')
     lines.append("# Arguments of pytest, for example to leave tests out that need a network:")
     lines.append('# arguments = ["-m", "not network"]')
@@ -62,13 +66,16 @@ def _of_group(project: Project, name: str) -> Sequence[str]:
 
 
 def _brings_pytest(texts: Sequence[str]) -> bool:
+    """Whether pytest is among the requirements, or a plugin, which brings it along."""
+    return any(name.partition("-")[0] == "pytest" for name in _names(texts))
+
+
+def _names(texts: Sequence[str]) -> set[str]:
+    names = set()
     for text in texts:
-        try:
-            if canonicalize_name(Requirement(text).name).partition("-")[0] == "pytest":
-                return True
-        except InvalidRequirement:
-            continue
-    return False
+        with contextlib.suppress(InvalidRequirement):
+            names.add(str(canonicalize_name(Requirement(text).name)))
+    return names
 
 
 def import_suite(module: str, title: str, because: str) -> SuiteDraft:

@@ -106,6 +106,41 @@ def test_what_is_left_to_the_build_backend_is_asked_of_the_index(run: Run, empty
     assert "dep: 2.0 is shut out by what is declared" in run("init").out
 
 
+@pytest.mark.parametrize(
+    ("pyproject", "lines", "said"),
+    [
+        (
+            '[dependency-groups]\nlint = ["ruff"]\ntest = ["pytest"]\n',
+            'groups = ["test"]',
+            "with what the dependency group test asks for",
+        ),
+        (
+            '[project.optional-dependencies]\nTests = ["pytest-cov"]\n',
+            'extras = ["Tests"]',
+            "with what the extra Tests asks for",
+        ),
+        ('[dependency-groups]\ntest = ["nose"]\n', 'requirements = ["pytest"]', "tests in tests."),
+    ],
+)
+def test_the_projects_own_tests_are_the_suite(
+    run: Run, empty: Path, pyproject: str, lines: str, said: str
+) -> None:
+    (empty / "pyproject.toml").write_text(f'[project]\nname = "my-lib"\n{pyproject}')
+    (empty / "tests" / "unit").mkdir(parents=True)
+    (empty / "tests" / "unit" / "test_a.py").write_text("def test_a(): pass\n")
+    drafted = run("init")
+    assert drafted.code == 0, drafted.err
+    assert said in drafted.out
+    # The tests are those of the newest release.
+    assert "my-lib: its newest series, 1.0." in drafted.out
+    text = (empty / "matrices" / "my-lib" / "matrix.toml").read_text()
+    assert 'tests = "tests"' in text
+    assert lines in text
+    assert not (empty / "matrices" / "my-lib" / "suite").exists()
+    if "nose" not in pyproject:
+        assert run("check").out == "sound: my-lib\n"
+
+
 def test_nothing_is_overwritten(run: Run, empty: Path) -> None:
     assert run("init", "my-lib").code == 0
     path = empty / "matrices" / "my-lib" / "matrix.toml"

@@ -78,6 +78,15 @@ WRONG: dict[str, tuple[dict[str, object], str]] = {
         {"tests": "tests", "groups": ["a b"]},
         "suite.groups[0]: 'a b' is not a",
     ),
+    "a glob as tests": ({"tests": "tests/*"}, "suite.tests: 'tests/*' is not a folder or a file"),
+    "a number as argument": (
+        {"tests": "tests", "arguments": ["--durations", 3]},
+        "suite.arguments[1]: expected a string, got 3",
+    ),
+    "extra with a bracket": (
+        {"tests": "tests", "extras": ["[x]"]},
+        "suite.extras[0]: '[x]' is not",
+    ),
     "misspelt key": ({"tests": "tests", "group": ["test"]}, "did you mean 'groups'?"),
 }
 WRONG_GROUPS: dict[str, tuple[dict[str, object], bytes | None, str]] = {
