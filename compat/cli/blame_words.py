@@ -108,7 +108,7 @@ def _changed(package: BlamedPackage, change: ApiChange) -> str:
     """What the release did to its API, by its sources."""
     if change.kind == "removed":
         return f"`{change.name}` was removed; {package.last_good} has it in {change.file}"
-    lost = f"no more takes {listed(list(change.lost))}" if change.lost else ""
+    lost = f"no longer takes {listed(list(change.lost))}" if change.lost else ""
     new = f"takes {listed(list(change.new))} besides" if change.new else ""
     differs = "" if lost or new else "takes its parameters otherwise"
     how = " and ".join(filter(None, (lost, new, differs)))
