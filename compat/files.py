@@ -162,6 +162,15 @@ def code_of(*rooms: str) -> bytes:
     return b"\0".join([sys.version.encode(), packaging.__version__.encode(), *texts])
 
 
+@cache
+def code_digest() -> str:
+    """Return the sha256 of all of compat's own code, whatever Python runs it."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(_sha256(path.read_bytes()))
+    return digest.hexdigest()
+
+
 def _sha256(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
 

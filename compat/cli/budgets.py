@@ -3,6 +3,7 @@ come.
 """
 
 import math
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -17,12 +18,12 @@ from compat.fleet.run_plan import ASSUMED_SECONDS, OVERHEAD_SECONDS, RunPlan
 from compat.site.wording import count
 from compat.workspace import Workspace
 
-Shown = Literal["table", "json", "github", "cells"]
+Shown = Literal["table", "json", "github", "cells", "shell"]
 
 
 def print_run_plan(workspace: Workspace, run_plan: RunPlan, shown: Shown) -> int:
-    """Print the shards: as a table, as JSON, as one line for a GitHub job's matrix, or only the
-    ids.
+    """Print the shards: as a table, as JSON, as one line for a GitHub job's matrix, as one command
+    of a shell each, or only the ids.
 
     Return the exit code: 1 when cells are due and the budget is too small for each of them.
     """
@@ -36,6 +37,10 @@ def print_run_plan(workspace: Workspace, run_plan: RunPlan, shown: Shown) -> int
             print(_github(run_plan))
         case "cells":
             print(" ".join(run_plan.cells_now))
+        case "shell":
+            for shard in run_plan.packing.shards:
+                cells = (task.cell for task in shard.tasks)
+                print(shlex.join(["compat", "run", matrix, *cells]))
     for remark in _remarks(workspace, run_plan):
         note(remark)
     return 1 if run_plan.due and not run_plan.packing.shards else 0

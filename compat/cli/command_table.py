@@ -69,6 +69,14 @@ COMMANDS = {
         "lanes",
         "Show what the lanes of a matrix came to, each cell held against an ordinary one.",
     ),
+    "worker": (
+        "worker",
+        "Run cells on this machine for `compat run --fleet` elsewhere, until it is interrupted.",
+    ),
+    "cluster": (
+        "worker",
+        "Start a scheduler, and workers of this machine, for `compat run --fleet`.",
+    ),
     "show": (
         "show",
         "Show the stored verdicts as a grid, or one cell's test results and how to reproduce "
@@ -104,6 +112,11 @@ COMMANDS = {
         "Commit a matrix's catalogue, locks and records, and push them; nothing else is committed.",
     ),
     "watchdog": ("upkeep", "Look whether a scheduled workflow of GitHub Actions still runs."),
+    "clean": (
+        "clean",
+        "Remove from the cache what has not been used for long: packages, bytecode, evidence, kept"
+        " cells.",
+    ),
     "publish": ("publish", "Write the site of matrices as static files."),
     "serve": (
         "publish",

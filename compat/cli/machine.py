@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import os
 import platform
+import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
     from compat.run.job import Bench, Job
 
 _OTHER_CACHE = "COMPAT_CACHE_DIR=FOLDER names a folder that can be written"
+# What a worker process needs: its folders, its locale, the package index and Dask's own settings.
+_OF_WORKERS = re.compile(
+    r"PATH|HOME|USER|LOGNAME|TMPDIR|TEMP|TMP|LANG|LC_\w+|TERM|NO_COLOR|VIRTUAL_ENV|PYTHONPATH"
+    r"|COMPAT_CACHE_DIR|PYENV_\w+|XDG_\w+|PIP_\w+|UV_\w+|SSL_CERT_\w+|DASK_\w+"
+    r"|(HTTP|HTTPS|NO|ALL)_PROXY|(http|https|no|all)_proxy"
+)
 _INSTALL_SEES = (
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
@@ -51,6 +58,15 @@ def now() -> datetime.datetime:
 def environ() -> Mapping[str, str]:
     """Return the environment."""
     return os.environ
+
+
+def forget_environment() -> None:
+    """Drop from this process's environment all that a worker does not need: whoever reaches its
+    scheduler can run code in it, and must find no token there.
+    """
+    for name in tuple(os.environ):
+        if not _OF_WORKERS.fullmatch(name):
+            del os.environ[name]
 
 
 def run_url() -> str:
@@ -174,6 +190,7 @@ def bench_of(job: Job, worker: str, index: IndexSettings, level: Isolation, keep
         hidden=hidden_places(),
         readable=readable_places(python),
         keep=keep,
+        canaries=str(cache / "canaries"),
     )
 
 
@@ -222,6 +239,11 @@ def host_class() -> str:
     )
 
 
+def disk_mb() -> int:
+    """Return how many MiB are free where cells are made."""
+    return int(shutil.disk_usage(sandbox_folder()).free // 2**20)
+
+
 def workers_that_fit(asked: int, suite: Suite) -> int:
     """Return how many cells may run at once: what was asked, as far as free memory and disk allow;
     at least one.
@@ -229,5 +251,5 @@ def workers_that_fit(asked: int, suite: Suite) -> int:
     import psutil
 
     by_memory = int(psutil.virtual_memory().available / 2**20 // suite.memory_mb)
-    by_disk = int(shutil.disk_usage(sandbox_folder()).free / 2**20 // suite.disk_mb)
+    by_disk = disk_mb() // suite.disk_mb
     return max(1, min(asked, by_memory, by_disk))

@@ -51,7 +51,9 @@ Only = Annotated[str, typer.Option("--only", metavar="CELLS", help="Cells, and n
 Pythons = Annotated[
     str, typer.Option("--pythons", metavar="SERIES", help="Python series that the runners have.")
 ]
-Print = Annotated[Shown, typer.Option("--print", help="What --budget prints.")]
+Print = Annotated[
+    Shown, typer.Option("--print", help="What --budget prints: shell is one command a shard.")
+]
 
 
 def plan_command(
@@ -81,7 +83,8 @@ def plan_command(
     budget.
 
     Examples: compat plan tff; compat plan tff --explain py3.8-tf2.10-tff0.36.0; compat plan tff
-    --json; compat plan tff --budget 90m --shards 20
+    --json; compat plan tff --budget 90m --shards 20; compat plan tff --budget 8h --shards 50
+    --print shell
     """
     workspace = workspace_of(matrix, root, index_url, extra_index_url, refresh)
     if budget:

@@ -1,12 +1,15 @@
 """The command that runs cells: which, where, and what they came to."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 from packaging.version import Version
 
 from compat import pipeline, questions
+from compat.cli.clean import make_room
 from compat.cli.disproofs import tell_disproofs
 from compat.cli.learnt import learnt, next_step
 from compat.cli.machine import (
@@ -26,20 +29,19 @@ from compat.cli.options import (
     refuse_faulty_suite,
     workspace_of,
 )
-from compat.cli.output import about, envelope, note, prose, say
+from compat.cli.output import envelope, note, prose, say
 from compat.cli.progress import Progress, RunHistory
 from compat.cli.run_reports import JUnitFile, RunReports, SummaryFile
 from compat.cli.this_machine import Interruption, ThisMachine
 from compat.cli.verdicts import RunWords, print_failures, print_verdicts, verdict_row
+from compat.cli.workload import expected_seconds, seconds_by_step, seconds_together, workload
 from compat.declare.suite_table import Tier
 from compat.errors import NothingToDo, UsageError
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.choices import CellsToRun, CellToRun, outside
-from compat.plan.cell import parse_cell
-from compat.results.durations import by_step
-from compat.results.record import Record, StepSeconds
+from compat.results.record import Record
 from compat.run.evidence import Isolation
-from compat.site.wording import count
+from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
 Due = Annotated[
@@ -68,6 +70,18 @@ SubjectFrom = Annotated[
         help="Run a checkout in place of the releases: a folder, a wheel, or git+https://...",
     ),
 ]
+FleetAddress = Annotated[
+    str,
+    typer.Option(
+        "--fleet", metavar="dask://HOST:PORT", help="Run the cells on a cluster's workers."
+    ),
+]
+Tls = Annotated[
+    Path | None,
+    typer.Option(
+        "--tls", metavar="FOLDER", help="Certificates for --fleet: ca.pem, cert.pem, key.pem."
+    ),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be run.")]
 
 
@@ -83,6 +97,8 @@ def run_command(
     keep_records: KeepRecords = False,
     isolation: IsolationLevel = "",
     keep: Keep = False,
+    fleet: FleetAddress = "",
+    tls: Tls = None,
     dry_run: DryRun = False,
     junit: JUnitFile = None,
     summary: SummaryFile = None,
@@ -105,15 +121,20 @@ def run_command(
     2 when the suite or its declaration is at fault (nothing is recorded then), 3 when some could
     not be run, 130 or 143 when it was interrupted.
 
+    With --fleet the cells run on a cluster's workers; they are locked and recorded here.
+
     Examples: compat run tff --quick; compat run tff --due --dry-run; compat run tff
-    'py3.9-*-tff0.33.0+relaxed' --junit junit.xml; compat run tff --quick --subject-from .
+    'py3.9-*-tff0.33.0+relaxed' --junit junit.xml; compat run tff --quick --subject-from .; compat
+    run tff --fleet dask://127.0.0.1:8786
     """
     reports = RunReports(junit=junit, summary=summary)
     _refuse_together((bool(words), due, quick), dry_run and reports.is_asked)
-    alone = due or dry_run or keep or allow_empty or reports.is_asked
+    alone = due or dry_run or keep or allow_empty or reports.is_asked or bool(fleet)
     asked = _asked_checkout(subject_from, keep_records, isolation, alone)
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
     refuse_faulty_suite(workspace)
+    if not dry_run and not fleet:
+        make_room(jobs * workspace.matrix.suite.disk_mb)
     workers = workers_that_fit(jobs, workspace.matrix.suite)
     options = RunOptions(workers=workers, tier=tier, attempts=attempts, keep=keep)
     if asked is not None:
@@ -127,8 +148,8 @@ def run_command(
     if dry_run:
         _print_dry_run(workspace, choices.cells, options, as_json)
     elif choices.cells:
-        level = level_of(isolation)
-        raise typer.Exit(_run(workspace, choices.cells, options, level, as_json, reports))
+        machine = _machine(workspace, (fleet, tls), jobs, isolation, keep)
+        raise typer.Exit(_run(workspace, choices.cells, options, machine, as_json, reports))
     elif as_json:
         envelope({"cells": []})
 
@@ -163,26 +184,44 @@ def _asked_checkout(
     if keep_records and not source:
         raise UsageError.of("--keep-records goes with --subject-from; other records are kept")
     if source and alone:
-        without = "--due, --dry-run, --keep, --allow-empty, --junit and --summary"
+        without = "--due, --dry-run, --keep, --allow-empty, --fleet, --junit and --summary"
         raise UsageError.of(f"--subject-from goes without {without}")
     return (source, level_of(isolation), keep_records) if source else None
+
+
+def _machine(
+    workspace: Workspace, cluster: tuple[str, Path | None], jobs: int, isolation: str, keep: bool
+) -> ThisMachine:
+    """The cluster that is named, by its address and certificates, else this machine."""
+    address, tls = cluster
+    if not address:
+        return ThisMachine(workspace, level_of(isolation))
+    named = {"--jobs": jobs > 1, "--keep": keep, "--isolation": bool(isolation)}
+    refused = [option for option, is_named in named.items() if is_named]
+    if refused:
+        hint = "compat worker takes --workers and --isolation on each machine"
+        raise UsageError.of(f"{listed(refused)} cannot stand with --fleet", hint=hint)
+    from compat.cli.fleet_machine import FleetMachine, address_of
+
+    return FleetMachine(workspace, address_of(address, tls))
 
 
 def _run(
     workspace: Workspace,
     chosen: Sequence[CellToRun],
     options: RunOptions,
-    level: Isolation,
+    machine: ThisMachine,
     as_json: bool,
     reports: RunReports,
 ) -> int:
     """Run the cells, print what they came to, and return the exit code."""
     interruption = Interruption()
     cells = [choice.cell for choice in chosen]
-    machine = ThisMachine(workspace, level)
-    note(f"{_workload(workspace, cells, options)}; isolation {level}")
-    expected = _expected(workspace, cells, options)
-    steps = _steps(workspace, expected, options.tier) if options.attempts == 1 else {}
+    workers = machine.workers(options, interruption.cancel)
+    options = msgspec.structs.replace(options, workers=workers)
+    note(f"{workload(workspace, cells, options)}; {machine.means}")
+    expected = expected_seconds(workspace, cells, options)
+    steps = seconds_by_step(workspace, expected, options.tier) if options.attempts == 1 else {}
     known = RunHistory(steps=steps, words=RunWords(workspace, cells).of_attempt)
     with Progress(expected, options.workers, known=known) as progress:
         result = pipeline.run(workspace, cells, machine, options, interruption.cancel, progress)
@@ -272,61 +311,6 @@ def _print_times(records: Sequence[Record]) -> None:
         note(f"Time in cells: {shares}")
 
 
-def _workload(workspace: Workspace, cells: Sequence[str], options: RunOptions) -> str:
-    """Say how many cells there are to run, and how long that takes as far as anybody knows."""
-    unlocked = sum(cell not in workspace.lock_digests for cell in cells)
-    what = f"{count(len(cells), 'cell')} to {'lock and run' if unlocked == len(cells) else 'run'}"
-    if 0 < unlocked < len(cells):
-        what = f"{what}, {unlocked:,} of them to be locked first"
-    if options.tier == "smoke":
-        what = f"{what}, each with the core of the suite alone"
-    seconds = _seconds(workspace, cells, options)
-    unknown = "no cell of the matrix has run yet, so the time is not known"
-    if options.tier == "smoke":
-        unknown = "no cell of the matrix ran the core alone yet, so the time is not known"
-    return f"{what}, {options.workers} at a time: {unknown if seconds is None else about(seconds)}"
-
-
-def _expected(
-    workspace: Workspace, cells: Sequence[str], options: RunOptions
-) -> dict[str, float | None]:
-    """Return how many seconds each cell takes by its history; None where there is none."""
-    durations = workspace.durations[options.tier]
-    seconds = {cell: durations.of(parse_cell(cell, workspace.matrix)) for cell in cells}
-    return {
-        cell: None if expected is None else expected * options.attempts
-        for cell, expected in seconds.items()
-    }
-
-
-def _steps(
-    workspace: Workspace, expected: Mapping[str, float | None], tier: Tier
-) -> dict[str, StepSeconds]:
-    """Return how many seconds each step of a cell takes, shared out as in its own newest run of the
-    tier, else as in that of the matrix.
-    """
-    whole = {
-        cell: rows[-1]
-        for cell, rows in workspace.runs.items()
-        if rows and rows[-1].capabilities and rows[-1].tier == tier
-    }
-    newest = max(whole, key=lambda cell: whole[cell].started, default=None)
-    steps: dict[str, StepSeconds] = {}
-    for cell, seconds in expected.items():
-        like = cell if cell in whole else newest
-        if seconds is None or like is None:
-            continue
-        shared = by_step(seconds, workspace.records(like)[-1].step_seconds)
-        if shared is not None:
-            steps[cell] = shared
-    return steps
-
-
-def _seconds(workspace: Workspace, cells: Sequence[str], options: RunOptions) -> float | None:
-    planned = [parse_cell(cell, workspace.matrix) for cell in cells]
-    return workspace.durations[options.tier].together(planned, options.workers)
-
-
 def _print_dry_run(
     workspace: Workspace, chosen: Sequence[CellToRun], options: RunOptions, as_json: bool
 ) -> None:
@@ -335,11 +319,11 @@ def _print_dry_run(
     megabytes = min(workers, len(cells)) * workspace.matrix.suite.disk_mb
     if as_json:
         rows = [{"id": choice.cell, "reason": choice.reason} for choice in chosen]
-        seconds = _seconds(workspace, cells, options)
+        seconds = seconds_together(workspace, cells, options)
         minutes = None if seconds is None else round(seconds / 60, 1)
         envelope({"cells": rows, "minutes": minutes, "most_mb": megabytes, "jobs": workers})
         return
     for choice in chosen:
         say(f"{choice.cell}  {choice.reason}")
     if cells:
-        say(f"{_workload(workspace, cells, options)}; at most {megabytes:,} MB of disk at once")
+        say(f"{workload(workspace, cells, options)}; at most {megabytes:,} MB of disk at once")

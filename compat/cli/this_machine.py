@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from packaging.version import Version
@@ -20,6 +20,8 @@ from compat.cli.machine import (
     sandbox_folder,
     without_places,
 )
+from compat.fleet.batch import RunOptions
+from compat.fleet.local import Fleet, Local
 from compat.lock.locker import Locker
 from compat.lock.lockfile import Lock
 from compat.lock.sources import SourceRelease
@@ -66,6 +68,26 @@ class ThisMachine:
     def redacted(self, text: str) -> str:
         """Return the text as it may be published from this machine."""
         return without_places(text)
+
+    def workers(self, options: RunOptions, cancel: threading.Event) -> int:
+        """Return how many cells run at once: as the options say."""
+        return options.workers
+
+    @property
+    def means(self) -> str:
+        """By what means cells run here, in words."""
+        return f"isolation {self._level}"
+
+    def fleet(
+        self,
+        benches: Callable[[int, Job], Bench],
+        cancel: threading.Event,
+        options: RunOptions,
+    ) -> Fleet:
+        """Return workers of this machine."""
+        return Local(
+            benches, self.clock, cancel, workers=options.workers, attempts=options.attempts
+        )
 
 
 class Interruption:

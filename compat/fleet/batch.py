@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError
-from compat.fleet.local import Local, Reporter
+from compat.fleet.local import Fleet, Reporter
 from compat.lock.locker import Locker
 from compat.lock.lockfile import Lock, Refusal
 from compat.plan.plan import Infeasible
@@ -58,6 +58,14 @@ class Machine(Protocol):
 
     def redacted(self, text: str) -> str:
         """Return the text as it may be published from this machine."""
+
+    def fleet(
+        self,
+        benches: Callable[[int, Job], Bench],
+        cancel: threading.Event,
+        options: "RunOptions",
+    ) -> Fleet:
+        """Return what runs the cells; `benches` is for workers of this machine."""
 
 
 class BatchReporter(Reporter, Protocol):
@@ -170,13 +178,7 @@ class Batch:
         if dead := remove_dead_folders(folder):
             self._reporter.tell(f"compat: removed {count(dead, 'folder')} of runs that were killed")
         self._scratch = Scratch(folder, keep=self._options.keep)
-        self._fleet = Local(
-            self._bench,
-            self._machine.clock,
-            self._cancel,
-            workers=self._options.workers,
-            attempts=self._options.attempts,
-        )
+        self._fleet = self._machine.fleet(self._bench, self._cancel, self._options)
         try:
             jobs = self._jobs(locks, [cell for cell in cells if cell not in locks])
             unrun = self._fleet.run(jobs, self._canary, self._store, self._reporter)

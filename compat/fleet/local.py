@@ -5,31 +5,20 @@ order to stop.
 import datetime
 import queue
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
-from compat.results.judged import JudgedRun, judged
-from compat.run.cell_run import CellRun
-from compat.run.evidence import Evidence
+from compat.fleet.station import Attempts, Breaker, CellFault, RunCell, Station
+from compat.results.judged import JudgedRun
 from compat.run.job import Bench, Job
-from compat.run.outcome import Failed, Passed, is_spurious
-from compat.run.steps import Activity, Enter
+from compat.run.steps import Activity
 
-# So many cells in a row that fail at their install, or by the machine, say more about the worker
-# than about the cells.
-BREAKER = 5
-_RETRIED = frozenset(("network", "index", "sandbox", "worker", "killed"))
-# By these a machine that is short of memory ends every cell; one alone may be the cell's own doing.
-_OF_A_SHORT_MACHINE = frozenset(("memory", "killed"))
 # How soon a worker that waits for a job sees that there will be none.
 _PATIENCE_SECONDS = 0.2
-
-
-RunCell = Callable[[Job, Bench, datetime.datetime, threading.Event, Enter], Evidence]
 
 
 class Reporter(Protocol):
@@ -73,6 +62,31 @@ class SilentReporter:
         """Say nothing."""
 
 
+class Fleet(Protocol):
+    """Workers that run jobs."""
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether every worker has stopped, so that a job that comes now will not be run."""
+
+    @property
+    def stopped(self) -> dict[int, str]:
+        """Why each worker that took no more cells stopped."""
+
+    def run(
+        self,
+        jobs: Iterable[Job],
+        canary: Callable[[Job], Job],
+        keep: Callable[[Job, tuple[JudgedRun, ...]], None],
+        reporter: Reporter,
+    ) -> int:
+        """Run the jobs as they come; `keep` is called once for each that ended.
+
+        Making the next job may take its time: the cells before it run meanwhile. Return how many
+        have no result that was kept.
+        """
+
+
 class _Waiting:
     """The jobs that no worker has taken yet. More may come until it is closed."""
 
@@ -107,19 +121,6 @@ class _Waiting:
         return self._jobs.qsize()
 
 
-class _Fault:
-    """An exception in compat's own handling of a cell, as it is told."""
-
-    def __init__(self, fault: Exception) -> None:
-        self._text = f"{type(fault).__name__} in compat itself: {fault}"
-
-    def __str__(self) -> str:
-        return self._text
-
-
-_Held = tuple[Job, tuple[JudgedRun, ...] | _Fault]
-
-
 class Local:
     """Workers that take jobs from one queue.
 
@@ -146,7 +147,7 @@ class Local:
         self._cancel = cancel
         self._workers = workers
         self._attempts = attempts
-        self._run_cell = run_cell or _run_cell
+        self._run_cell = run_cell
         self._lost = 0
         self._stopped: dict[int, str] = {}
 
@@ -201,94 +202,68 @@ class Local:
         keep: Callable[[Job, tuple[JudgedRun, ...]], None],
         reporter: Reporter,
     ) -> None:
-        suspects: list[str] = []
-        held: list[_Held] = []
-        canary_passed = False
+        breaker = Breaker()
+        station = Station(
+            partial(self._benches, number),
+            lambda job: _of_worker(canary(job), number),
+            self._now,
+            attempts=self._attempts,
+            run_cell=self._run_cell,
+        )
         while (job := waiting.take(self._cancel)) is not None:
-            if not canary_passed:
-                trouble = self._canary_trouble(number, canary, job)
-                if trouble:
-                    waiting.put(job)
-                    self._stop(number, trouble, reporter)
-                    return
-                canary_passed = True
-            reporter.began(number, job)
-            attempts = self._attempted(number, job, reporter)
-            suspicion = _suspicion(attempts)
-            suspects = [*suspects, suspicion] if suspicion else []
-            held.append((job, attempts))
-            if len(suspects) >= BREAKER:
-                for unjudged, _ in held:
+            if trouble := station.trouble(job, self._cancel):
+                waiting.put(job)
+                for unjudged, _ in breaker.held():
                     waiting.put(unjudged)
-                self._stop(number, _broken(suspects), reporter)
+                self._stop(number, trouble, reporter)
                 return
-            if not suspects:
-                self._release(held, number, keep, reporter)
-        self._release(held, number, keep, reporter)
-
-    def _canary_trouble(self, number: int, canary: Callable[[Job], Job], job: Job) -> str:
-        """Run the worker's canary; return what is wrong with the worker, empty when nothing is."""
-        try:
-            outcome = self._once(number, _of_worker(canary(job), number)).outcome
-        except Exception as fault:
-            return f"its canary cell met {_Fault(fault)}"
-        return "" if isinstance(outcome, Passed) else f"its canary cell came to {outcome}"
+            reporter.began(number, job)
+            attempts = station.attempted(job, self._cancel, partial(reporter.entered, number, job))
+            settled = breaker.take(job, attempts)
+            if breaker.why:
+                station.distrust()
+                for unjudged, _ in breaker.held():
+                    waiting.put(unjudged)
+                self._stop(number, breaker.why, reporter)
+                return
+            self._release(settled, number, keep, reporter)
+        self._release(breaker.held(), number, keep, reporter)
 
     def _stop(self, number: int, why: str, reporter: Reporter) -> None:
         self._stopped[number] = why
         reporter.stopped(number, why)
 
-    def _attempted(
-        self, number: int, job: Job, reporter: Reporter
-    ) -> tuple[JudgedRun, ...] | _Fault:
-        """Run a cell as often as asked; once more when what ended it says nothing about the cell
-        and may pass.
-
-        A fault of compat itself ends this cell and no other: what a package left behind may have
-        caused it.
-        """
-        try:
-            return self._runs(
-                number, job, lambda activity, cell: reporter.entered(number, job, activity, cell)
-            )
-        except Exception as fault:
-            return _Fault(fault)
-
-    def _runs(self, number: int, job: Job, enter: Enter) -> tuple[JudgedRun, ...]:
-        attempts = [self._once(number, job, enter)]
-        while not self._cancel.is_set() and len(attempts) < self._attempts:
-            attempts.append(self._once(number, job, enter))
-        last = attempts[-1].outcome
-        if isinstance(last, Failed) and last.cause in _RETRIED and not self._cancel.is_set():
-            attempts.append(self._once(number, job, enter))
-        return tuple(attempts)
-
     def _release(
         self,
-        held: list[_Held],
+        settled: Iterable[tuple[Job, Attempts]],
         number: int,
         keep: Callable[[Job, tuple[JudgedRun, ...]], None],
         reporter: Reporter,
     ) -> None:
-        """Let go of what was held back while the breaker might have opened; what has no result that
-        is kept is told.
-        """
-        for job, attempts in held:
-            if isinstance(attempts, _Fault):
+        """Hand on what need not be held back; what has no result that is kept is told."""
+        for job, attempts in settled:
+            if not handed_on(job, attempts, number, keep, reporter):
                 self._lost += 1
-                reporter.faulted(number, job, str(attempts))
-                continue
-            try:
-                keep(job, attempts)
-                reporter.ended(number, job, attempts)
-            except Exception as fault:
-                self._lost += 1
-                reporter.faulted(number, job, f"its result could not be kept: {fault}")
-        held.clear()
 
-    def _once(self, number: int, job: Job, enter: Enter = lambda activity, cell: None) -> JudgedRun:
-        bench = self._benches(number, job)
-        return judged(self._run_cell(job, bench, self._now(), self._cancel, enter))
+
+def handed_on(
+    job: Job,
+    attempts: Attempts,
+    number: int,
+    keep: Callable[[Job, tuple[JudgedRun, ...]], None],
+    reporter: Reporter,
+) -> bool:
+    """Keep and tell what a cell came to; return whether it has a result that is kept."""
+    if isinstance(attempts, CellFault):
+        reporter.faulted(number, job, str(attempts))
+        return False
+    try:
+        keep(job, attempts)
+        reporter.ended(number, job, attempts)
+    except Exception as fault:
+        reporter.faulted(number, job, f"its result could not be kept: {fault}")
+        return False
+    return True
 
 
 def _of_worker(canary: Job, number: int) -> Job:
@@ -296,31 +271,3 @@ def _of_worker(canary: Job, number: int) -> Job:
     their evidence by it.
     """
     return msgspec.structs.replace(canary, cell=f"{canary.cell}-{number}")
-
-
-def _run_cell(
-    job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event, enter: Enter
-) -> Evidence:
-    return CellRun(job, bench, started, cancel, enter).run()
-
-
-def _suspicion(attempts: tuple[JudgedRun, ...] | _Fault) -> str:
-    """What a cell failed of that may be the worker's doing; empty when nothing of the kind did."""
-    if isinstance(attempts, _Fault):
-        return "a fault of compat itself"
-    outcome = attempts[-1].outcome
-    if not isinstance(outcome, Failed) or outcome.cause in ("cancelled", "suite-fault"):
-        return ""
-    of_machine = is_spurious(outcome) or outcome.cause in _OF_A_SHORT_MACHINE
-    return (
-        f"{outcome.stage}-fail:{outcome.cause}" if outcome.stage == "install" or of_machine else ""
-    )
-
-
-def _broken(suspects: Sequence[str]) -> str:
-    """Say what the cells failed of for which a worker stops, the most frequent first."""
-    counts = Counter(suspects).most_common()
-    causes = ", ".join(
-        cause if number == len(suspects) else f"{cause} ({number})" for cause, number in counts
-    )
-    return f"{len(suspects)} cells in a row failed: {causes}"

@@ -11,7 +11,9 @@ from urllib.parse import urlsplit
 from compat.errors import UsageError
 from compat.value import Value
 
-PIP_SECONDS = 10  # `pip config list` takes 0.2 s; a file system that hangs must not hang us
+# `pip config list` takes 0.2 s, but more than 10 s where 20 processes share 2 cores (2026-11-23): a
+# pip that was taken for missing had runs ask the public index. What hangs must not hang us.
+PIP_SECONDS = 60
 
 _LINE = re.compile(r"^(?P<section>:env:|[^.=]+)\.(?P<key>[^.=]+)=(?P<value>.*)$")
 _SECTIONS = ("global", "install", ":env:")  # each beats those before it, as in `pip install`

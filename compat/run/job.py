@@ -43,6 +43,7 @@ class Bench(Value, frozen=True, kw_only=True):
     holds uv's cache and the cells, so that one mount serves both and files are hard links; a suite
     writes into its cell's home only. Of what is `hidden`, cells see no more than is `readable`,
     where the level allows. `keep` leaves the cell's folder in place.
+    `canaries` is where is kept on which day a canary passed; empty to keep none.
     """
 
     worker: str
@@ -59,3 +60,4 @@ class Bench(Value, frozen=True, kw_only=True):
     hidden: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
     keep: bool = False
+    canaries: str = ""

@@ -52,6 +52,11 @@ def settings_texts(folder: Path) -> dict[str, str]:
     }
 
 
+def suite_contents(folder: Path) -> dict[str, bytes]:
+    """Return all files of a suite, by their path below its folder."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in _suite_files(folder)}
+
+
 def suite_digest(folder: Path) -> str:
     """Return the sha256 over the names and contents of a suite's files.
 
@@ -123,7 +128,5 @@ def suite_core(folder: Path, patterns: Sequence[str]) -> SuiteCore:
 
 
 def _texts(folder: Path) -> dict[str, str]:
-    contents = {
-        path.relative_to(folder).as_posix(): path.read_bytes() for path in _suite_files(folder)
-    }
+    contents = suite_contents(folder)
     return {name: content.decode(errors="replace") for name, content in contents.items()}

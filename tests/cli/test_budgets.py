@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -75,6 +76,15 @@ def test_cells_that_are_named_come_first_or_alone(locked: Run) -> None:
     assert locked(*words, "--only", other).out.split() == [other]
 
 
+def test_a_shard_is_one_command_of_a_shell(locked: Run) -> None:
+    printed = locked("plan", "demo", "--budget", "90m", "--shards", "1", "--print", "shell").out
+    (command,) = map(shlex.split, printed.splitlines())
+    assert command[:3] == ["compat", "run", "demo"]
+    assert sorted(command[3:]) == sorted([CELL, f"{CELL}+dated"])
+    listed = locked("run", *command[2:], "--dry-run", "--json").out
+    assert {row["id"] for row in json.loads(listed)["data"]["cells"]} == set(command[3:])
+
+
 def test_a_cell_whose_python_no_machine_can_get_is_left_out_and_told(locked: Run) -> None:
     found = locked("plan", "demo", "--budget", "90m", "--pythons", "3.8 3.12")
     assert "nothing runs: the runners do not have the Python of 2 due cells" in found.err
@@ -103,7 +113,7 @@ def test_what_makes_no_sense_is_told(locked: Run, words: list[str]) -> None:
 
 def test_a_plan_for_a_matrix_without_locks_says_what_to_type(run: Run) -> None:
     run("discover", "demo", "--write")
-    for shown in ("table", "json", "github", "cells"):
+    for shown in ("table", "json", "github", "cells", "shell"):
         found = run("plan", "demo", "--budget", "90m", "--print", shown)
         assert (found.code, found.out) == (1, "")
         assert (

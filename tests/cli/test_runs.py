@@ -148,13 +148,13 @@ def test_a_second_signal_ends_compat_at_once_even_when_a_worker_hangs(slow: Repo
     program = """
 import threading
 from compat.cli.app import main
-from compat.fleet import local
+from compat.fleet import station
 
 def hang(*_):
     print("hanging", flush=True)
     threading.Event().wait()
 
-local._run_cell = hang
+station._run_cell = hang
 main()
 """
     slow.run("lock", "zoo", slow.cell)

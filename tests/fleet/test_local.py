@@ -13,7 +13,8 @@ import pytest
 from packaging.version import Version
 
 from compat.declare.suite_table import Suite
-from compat.fleet.local import BREAKER, Local, SilentReporter
+from compat.fleet.local import Local, SilentReporter
+from compat.fleet.station import BREAKER
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock
 from compat.results.judged import JudgedRun
@@ -160,6 +161,36 @@ def test_the_canary_goes_first_and_once_for_each_worker() -> None:
     kept, left, stops = run(runs, ["a", "b"])
     assert runs.asked == ["canary-0", "a", "b"]
     assert (kept, left, stops) == ({"a": ["pass"], "b": ["pass"]}, 0, [])
+
+
+def test_a_canary_goes_first_once_a_day_for_each_interpreter(tmp_path: Path) -> None:
+    bench = msgspec.structs.replace(BENCH, canaries=str(tmp_path))
+    day, runs = datetime.timedelta(days=1), Runs({})
+
+    def cells_run(now: datetime.datetime, python: str) -> list[str]:
+        runs.asked.clear()
+        other = msgspec.structs.replace(bench, python=python)
+        fleet = Local(lambda *_: other, lambda: now, threading.Event(), run_cell=runs)
+        canary = msgspec.structs.replace(job("a"), cell="canary")
+        fleet.run([job("a")], lambda _: canary, lambda *_: None, SilentReporter())
+        return list(runs.asked)
+
+    assert cells_run(NOW, "p") == ["canary-0", "a"]
+    assert cells_run(NOW, "p") == ["a"]
+    assert cells_run(NOW, "q") == ["canary-0", "a"]
+    assert cells_run(NOW + day, "p") == ["canary-0", "a"]
+
+
+def test_a_worker_that_stops_lets_the_canary_go_first_again(tmp_path: Path) -> None:
+    bench = msgspec.structs.replace(BENCH, canaries=str(tmp_path))
+    cells = [f"c{number}" for number in range(BREAKER)]
+    runs = Runs(dict.fromkeys(cells, (broken,)))
+    canary = msgspec.structs.replace(job("a"), cell="canary")
+    for _ in range(2):
+        fleet = Local(lambda *_: bench, lambda: NOW, threading.Event(), run_cell=runs)
+        fleet.run(map(job, cells), lambda _: canary, lambda *_: None, SilentReporter())
+        assert fleet.stopped
+    assert runs.asked.count("canary-0") == 2
 
 
 def test_the_reporter_hears_what_each_cell_is_at_and_nothing_of_the_canary() -> None:

@@ -1,0 +1,263 @@
+"""The commands that lend machines to runs elsewhere: worker and cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+from packaging.version import Version
+
+from compat.cli.fleet_machine import address_of
+from compat.cli.machine import (
+    bench_of,
+    cache_folder,
+    disk_mb,
+    forget_environment,
+    interpreter,
+    level_of,
+    machine_places,
+    now,
+    sandbox_folder,
+)
+from compat.cli.options import ExtraIndexUrl, IndexUrl, IsolationLevel, Json
+from compat.cli.output import envelope, note, say
+from compat.index.settings import IndexSettings, settings
+from compat.run.evidence import Isolation
+from compat.run.job import Bench, Job
+from compat.run.scratch import Scratch, remove_dead_folders
+
+if TYPE_CHECKING:
+    from compat.fleet.cluster import ClusterAddress
+
+# The series that a worker looks for: CPython 3.6 is the oldest that cells were made with, and the
+# newest is some years ahead of 2026.
+_SERIES = range(6, 20)
+# A scheduler that is started anew is back within minutes; a worker that nobody calls ends then.
+PATIENCE_SECONDS = 600.0
+
+Address = Annotated[
+    str, typer.Argument(metavar="dask://HOST:PORT", help="Where the scheduler listens.")
+]
+Workers = Annotated[
+    int, typer.Option("--workers", "-w", min=1, max=256, help="Cells at once: one worker each.")
+]
+ClusterWorkers = Annotated[
+    int,
+    typer.Option("--workers", "-w", min=0, max=256, help="Workers on this machine; 0 for none."),
+]
+Share = Annotated[
+    int,
+    typer.Option("--share", min=1, max=256, help="Offer this part of memory and disk: one in N."),
+]
+Tls = Annotated[
+    Path | None,
+    typer.Option(
+        "--tls", metavar="FOLDER", help="Certificates: ca.pem, cert.pem, key.pem. Encrypts."
+    ),
+]
+Host = Annotated[str, typer.Option("--host", help="The address to listen at.")]
+Port = Annotated[
+    int, typer.Option("--port", min=0, max=65535, help="The port to listen at; 0 takes a free one.")
+]
+
+
+def worker_command(
+    address: Address,
+    workers: Workers = 1,
+    share: Share = 1,
+    tls: Tls = None,
+    isolation: IsolationLevel = "",
+    as_json: Json = False,
+    index_url: IndexUrl = None,
+    extra_index_url: ExtraIndexUrl = None,
+) -> None:
+    """Run cells on this machine for `compat run --fleet` elsewhere, until it is interrupted.
+
+    A worker offers its interpreters, memory and disk, and runs one cell at a time. It dials the
+    scheduler and is never dialled, so it may stand behind a firewall. It stops by itself when its
+    canary dies or five cells in a row fail for reasons of the machine.
+
+    Ends with 0 when it was interrupted, 2 for wrong usage, 3 when it stopped by itself or no
+    scheduler answered for ten minutes.
+
+    Examples: compat worker dask://127.0.0.1:8786; compat worker dask://10.0.0.5:8786 --tls
+    ~/certificates --workers 4
+    """
+    where = address_of(address, tls)
+    if workers > 1:
+        words = [
+            *_option("--isolation", isolation),
+            *_option("--index-url", index_url),
+            *(word for url in extra_index_url or () for word in ("--extra-index-url", url)),
+        ]
+        processes = start_workers(where, workers, words)
+        raise typer.Exit(_all_ended(processes))
+    forget_environment()
+    index = settings(index_url=index_url, extra_index_urls=tuple(extra_index_url or ()))
+    machine = WorkerHere(level_of(isolation), index)
+    try:
+        raise typer.Exit(_served(where, machine, offered(share), as_json))
+    finally:
+        machine.close()
+
+
+def cluster_command(
+    workers: ClusterWorkers = 2,
+    host: Host = "127.0.0.1",
+    port: Port = 8786,
+    tls: Tls = None,
+    isolation: IsolationLevel = "",
+    as_json: Json = False,
+) -> None:
+    """Start a scheduler, and workers of this machine, for `compat run --fleet`.
+
+    It prints the scheduler's address, and lives until it is interrupted. Off the loopback it needs
+    certificates: whoever reaches a scheduler can run code on its workers.
+
+    Examples: compat cluster --workers 4; compat cluster --workers 0 --host 10.0.0.5 --tls
+    ~/certificates
+    """
+    where = address_of(f"dask://{host}:{port}", tls)
+    forget_environment()
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def ready(bound: int) -> None:
+        bound_address = msgspec.structs.replace(where, port=bound)
+        processes.extend(start_workers(bound_address, workers, _option("--isolation", isolation)))
+        if as_json:
+            envelope({"address": _shown(bound_address), "workers": workers})
+        else:
+            say(_shown(bound_address))
+        sys.stdout.flush()
+        note(f"compat: run cells here with --fleet {_shown(bound_address)}; Ctrl-C ends it")
+
+    from compat.fleet.scheduler import serve_scheduler
+
+    try:
+        asyncio.run(serve_scheduler(where, ready))
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.wait()
+
+
+class WorkerHere:
+    """This machine, as one worker process needs it."""
+
+    def __init__(self, level: Isolation, index: IndexSettings) -> None:
+        """Take how far cells are isolated, and where the package index is."""
+        self._level = level
+        self._index = index
+        self.places = machine_places()
+        cells = sandbox_folder() / "cells"
+        remove_dead_folders(cells)
+        self._scratch = Scratch(cells)
+
+    def clock(self) -> datetime.datetime:
+        """Return the moment, in UTC."""
+        return now()
+
+    def scratch(self) -> Path:
+        """Return the folder of this process below the folder of all cells."""
+        return self._scratch.folder
+
+    def suites(self) -> Path:
+        """Return the folder for suites that came with orders."""
+        return cache_folder() / "suites"
+
+    def bench(self, job: Job, merged: bool) -> Bench:
+        """Return what to run the job with; with `merged`, all indexes count as one."""
+        index = msgspec.structs.replace(self._index, merged=merged)
+        return bench_of(job, f"{self._scratch.folder.name}/0", index, self._level, False)
+
+    def close(self) -> None:
+        """Remove the folder of this process."""
+        self._scratch.close()
+
+
+def offered(share: int) -> dict[str, float]:
+    """Return what a worker of this machine has, as resources of Dask: one cell at a time, the
+    interpreters, an N-th of the free memory and disk in MiB, and this code of compat.
+    """
+    import psutil
+
+    from compat.fleet.cell_order import code_resource, python_resource
+
+    versions = [Version(f"3.{minor}") for minor in _SERIES]
+    return {
+        "cell": 1,
+        code_resource(): 1,
+        "memory-mb": psutil.virtual_memory().available // 2**20 // share,
+        "disk-mb": disk_mb() // share,
+        **{python_resource(v): 1 for v in versions if interpreter(v) is not None},
+    }
+
+
+def start_workers(
+    where: ClusterAddress, workers: int, words: Sequence[str]
+) -> list[subprocess.Popen[bytes]]:
+    """Start so many worker processes of this machine."""
+    command = [sys.executable, "-m", "compat", "worker", _shown(where), "--share", f"{workers}"]
+    command += [*_option("--tls", where.tls), *words]
+    return [subprocess.Popen(command, stdin=subprocess.DEVNULL) for _ in range(workers)]
+
+
+def _all_ended(processes: Sequence[subprocess.Popen[bytes]]) -> int:
+    """Wait for worker processes, hand on the order to stop, and return the worst exit code."""
+
+    def stop(number: int, _: object) -> None:
+        for process in processes:
+            process.terminate()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    codes = [process.wait() for process in processes]
+    # One that was killed by a signal has done no wrong itself, but is not there any more.
+    return max(3 if code < 0 else code for code in codes)
+
+
+def _served(
+    where: ClusterAddress, machine: WorkerHere, resources: dict[str, float], as_json: bool
+) -> int:
+    """Serve the cluster and return the exit code."""
+    from compat.fleet.dask_worker import CellHost, serve_cells
+
+    host = CellHost(machine)
+    interrupted: list[int] = []
+
+    def stop(number: int) -> None:
+        interrupted.append(number)
+        host.end("interrupted")
+
+    async def serve() -> str:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop, number)
+        return await serve_cells(where, host, resources, PATIENCE_SECONDS, note)
+
+    if as_json:
+        envelope({"address": _shown(where), "resources": resources})
+        sys.stdout.flush()
+    why = asyncio.run(serve())
+    if interrupted:
+        return 0
+    note(f"compat: this worker stopped: {why}")
+    return 3
+
+
+def _shown(where: ClusterAddress) -> str:
+    """The address as commands take it."""
+    return f"dask://{where.url.partition('://')[2]}"
+
+
+def _option(name: str, text: str | None) -> list[str]:
+    return [name, text] if text else []

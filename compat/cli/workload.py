@@ -1,0 +1,70 @@
+"""How much there is to run, and how long it takes as far as earlier runs tell."""
+
+from collections.abc import Mapping, Sequence
+
+from compat.cli.output import about
+from compat.declare.suite_table import Tier
+from compat.fleet.batch import RunOptions
+from compat.plan.cell import parse_cell
+from compat.results.durations import by_step
+from compat.results.record import StepSeconds
+from compat.site.wording import count
+from compat.workspace import Workspace
+
+
+def workload(workspace: Workspace, cells: Sequence[str], options: RunOptions) -> str:
+    """Say how many cells there are to run, and how long that takes as far as anybody knows."""
+    unlocked = sum(cell not in workspace.lock_digests for cell in cells)
+    what = f"{count(len(cells), 'cell')} to {'lock and run' if unlocked == len(cells) else 'run'}"
+    if 0 < unlocked < len(cells):
+        what = f"{what}, {unlocked:,} of them to be locked first"
+    if options.tier == "smoke":
+        what = f"{what}, each with the core of the suite alone"
+    seconds = seconds_together(workspace, cells, options)
+    unknown = "no cell of the matrix has run yet, so the time is not known"
+    if options.tier == "smoke":
+        unknown = "no cell of the matrix ran the core alone yet, so the time is not known"
+    return f"{what}, {options.workers} at a time: {unknown if seconds is None else about(seconds)}"
+
+
+def expected_seconds(
+    workspace: Workspace, cells: Sequence[str], options: RunOptions
+) -> dict[str, float | None]:
+    """Return how many seconds each cell takes by its history; None where there is none."""
+    durations = workspace.durations[options.tier]
+    seconds = {cell: durations.of(parse_cell(cell, workspace.matrix)) for cell in cells}
+    return {
+        cell: None if expected is None else expected * options.attempts
+        for cell, expected in seconds.items()
+    }
+
+
+def seconds_by_step(
+    workspace: Workspace, expected: Mapping[str, float | None], tier: Tier
+) -> dict[str, StepSeconds]:
+    """Return how many seconds each step of a cell takes, shared out as in its own newest run of the
+    tier, else as in that of the matrix.
+    """
+    whole = {
+        cell: rows[-1]
+        for cell, rows in workspace.runs.items()
+        if rows and rows[-1].capabilities and rows[-1].tier == tier
+    }
+    newest = max(whole, key=lambda cell: whole[cell].started, default=None)
+    steps: dict[str, StepSeconds] = {}
+    for cell, seconds in expected.items():
+        like = cell if cell in whole else newest
+        if seconds is None or like is None:
+            continue
+        shared = by_step(seconds, workspace.records(like)[-1].step_seconds)
+        if shared is not None:
+            steps[cell] = shared
+    return steps
+
+
+def seconds_together(
+    workspace: Workspace, cells: Sequence[str], options: RunOptions
+) -> float | None:
+    """Return how many seconds the cells take side by side, by their history; None without one."""
+    planned = [parse_cell(cell, workspace.matrix) for cell in cells]
+    return workspace.durations[options.tier].together(planned, options.workers)

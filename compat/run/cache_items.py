@@ -1,0 +1,138 @@
+"""What compat's cache holds that can be fetched or made again: how much it takes, when it was last
+used, and its removal.
+
+Cells are hard links to uv's files, and a new link changes the time of a file's status; where cells
+are copies, reading them changes the time of access, at most once a day (relatime). The layout of
+uv's cache is looked at, but what goes is named to `uv cache clean`: it is not ours to change.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, get_args
+
+from uv import find_uv_bin
+
+from compat.files import remove_tree
+from compat.lock.tool import run_resolver
+from compat.value import Value
+
+CacheKind = Literal["packages", "bytecode", "evidence", "cells", "builds", "suites"]
+CACHE_KINDS: tuple[CacheKind, ...] = get_args(CacheKind)
+# What was used so recently may be in use.
+IN_USE_SECONDS = 3600.0
+# uv waits for other processes that use its cache; a large install takes minutes.
+_UV_SECONDS = 600
+# Command lines have limits; this many names of packages are far below them.
+_MOST_NAMES = 200
+
+
+class CacheItem(Value, frozen=True, kw_only=True):
+    """A part of the cache that is removed as one: its bytes on disk, and when it was last used, in
+    seconds since 1970.
+    """
+
+    kind: CacheKind
+    name: str
+    size: int
+    used: float
+
+
+def cache_items(cache: Path) -> Iterator[CacheItem]:
+    """Yield what the cache folder holds; cells are those that were kept for people to look at."""
+    yield from _packages(cache / "sandbox" / "uv")
+    patterns: dict[CacheKind, str] = {
+        "bytecode": "bytecode/*/??/*",
+        "evidence": "evidence/*/*/*",
+        "cells": "sandbox/cells/kept-*",
+        "builds": "sandbox/builds/*",
+        "suites": "suites/*",
+    }
+    for kind, pattern in patterns.items():
+        for path in sorted(cache.glob(pattern)):
+            size, used = _taken(path)
+            yield CacheItem(kind=kind, name=str(path.relative_to(cache)), size=size, used=used)
+
+
+def unused_items(
+    items: Iterable[CacheItem], now: float, *, seconds: float, most: int | None = None
+) -> tuple[CacheItem, ...]:
+    """Return what was not used for so many seconds; of the rest the least recently used, until all
+    that is left takes no more than `most` bytes.
+    """
+    oldest_first = sorted(items, key=lambda item: item.used)
+    idle = [item for item in oldest_first if now - item.used > IN_USE_SECONDS]
+    left = sum(item.size for item in oldest_first)
+    unused: list[CacheItem] = []
+    for item in idle:
+        if now - item.used > seconds or (most is not None and left > most):
+            unused.append(item)
+            left -= item.size
+    return tuple(unused)
+
+
+def remove_items(items: Sequence[CacheItem], cache: Path, variables: Mapping[str, str]) -> None:
+    """Remove the items; `variables` is what uv sees of the environment, its cache included.
+
+    Raises ToolFailed when uv does not answer, and OSError when something cannot be removed.
+    """
+    packages = [item.name for item in items if item.kind == "packages"]
+    for start in range(0, len(packages), _MOST_NAMES):
+        names = packages[start : start + _MOST_NAMES]
+        clean = [find_uv_bin(), "cache", "clean", "--no-config", "--quiet", *names]
+        run_resolver(clean, cache, variables, _UV_SECONDS)
+    if packages:
+        prune = [find_uv_bin(), "cache", "prune", "--no-config", "--quiet"]
+        run_resolver(prune, cache, variables, _UV_SECONDS)
+    for item in items:
+        path = cache / item.name
+        if item.kind == "bytecode":
+            path.unlink(missing_ok=True)
+        elif item.kind != "packages":
+            remove_tree(path)
+
+
+def _packages(uv: Path) -> Iterator[CacheItem]:
+    """The packages of uv's cache, with all their versions."""
+    folders: dict[str, list[Path]] = {}
+    for folder in sorted(uv.glob("wheels-v*/*/*/*")):
+        if folder.is_dir():
+            folders.setdefault(folder.name, []).append(folder)
+    for name, places in folders.items():
+        # Each version is a link to the folder that holds its files, or a pointer with its name.
+        versions = {entry.resolve() for place in places for entry in place.iterdir()}
+        size, used = _sum(map(_taken, sorted(versions)))
+        yield CacheItem(kind="packages", name=name, size=size, used=used)
+
+
+def _taken(path: Path) -> tuple[int, float]:
+    """The bytes on disk of a file or of all that is below a folder, and when it was last used."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return 0, 0.0
+    if not path.is_dir() or path.is_symlink():
+        return status.st_blocks * 512, _last_use(status)
+    size, used = 0, status.st_mtime
+    waiting = [os.fspath(path)]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                        continue
+                    status = entry.stat(follow_symlinks=False)
+                    size, used = size + status.st_blocks * 512, max(used, _last_use(status))
+        except OSError:
+            continue
+    return size, used
+
+
+def _last_use(status: os.stat_result) -> float:
+    return max(status.st_atime, status.st_mtime, status.st_ctime)
+
+
+def _sum(parts: Iterable[tuple[int, float]]) -> tuple[int, float]:
+    listed = list(parts)
+    return sum(size for size, _ in listed), max((used for _, used in listed), default=0.0)

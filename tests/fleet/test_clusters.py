@@ -1,0 +1,264 @@
+"""Cells on the workers of a real Dask cluster of this machine: the same records as here, each once,
+whatever is killed meanwhile.
+"""
+
+import json
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from support.fake_index import FakeIndex
+from support.zoo import SERIES, Animal, Repository, pytest_and_its_needs, serve, wheel
+
+pytest.importorskip("distributed", reason="the extra fleet is not installed")
+
+VERSIONS = ("1.0", "1.1", "1.2", "1.3")
+CELLS = tuple(f"py{SERIES}-a{version}" for version in VERSIONS)
+# Of the four one fails, so that there is a cause to compare; each takes long enough to be killed.
+FLOCK = Animal(
+    name="flock",
+    story="Four releases, each of which takes two seconds.",
+    outcome="pass",
+    suite=(
+        "def test_alive():\n    import animal\n    import time\n\n    time.sleep(2)\n"
+        "    assert animal.ALIVE\n"
+    ),
+    limits={"memory_mb": 256, "disk_mb": 256},
+)
+# A worker tells the scheduler an address that nobody can dial (RFC 5737).
+BEHIND_A_FIREWALL = """\
+import functools, sys
+from compat.fleet import dask_worker
+dask_worker.Worker = functools.partial(dask_worker.Worker, contact_address="tcp://192.0.2.1:9")
+from compat.cli.app import main
+sys.argv = ["compat", *sys.argv[1:]]
+main()
+"""
+
+
+class Flock(Repository):
+    """A repository of four cells, and processes that are killed when the test ends."""
+
+    def __init__(self, root: Path, cache: Path, index: FakeIndex, tools: Any) -> None:
+        super().__init__(root, cache, index, FLOCK, tools)
+        releases = [
+            (version, wheel("zooflock", version, {"animal.py": module}, []), "py3-none-any")
+            for version in VERSIONS
+            for module in (f"ALIVE = {version != '1.2'}\n",)
+        ]
+        serve(index, "zooflock", releases)
+        self.processes: list[psutil.Process] = []
+
+    def begin(self, *words: str, command: Sequence[str] = ()) -> "subprocess.Popen[str]":
+        """Start `compat` in a process that the end of the test kills."""
+        path = self.root / f"log-{len(self.processes)}"
+        with path.open("w") as log:
+            process = subprocess.Popen(
+                [*(command or (sys.executable, "-m", "compat")), *words],
+                cwd=self.root, env=self.environ, text=True, stdout=log, stderr=log,
+            )  # fmt: skip
+        self.processes.append(psutil.Process(process.pid))
+        if words[0] == "cluster":
+            wait_for(lambda: "dask://" in path.read_text() or process.poll() is not None)
+        return process
+
+    def address(self, port: int) -> str:
+        """Return the address of the scheduler at that port."""
+        return f"dask://127.0.0.1:{port}"
+
+    def outcomes(self) -> dict[str, list[str]]:
+        """Return what each cell came to, by its records."""
+        outcomes: dict[str, list[str]] = {}
+        for path in self.records():
+            record = json.loads(path.read_text())
+            outcomes.setdefault(record["cell"], []).append(record["outcome"])
+        return outcomes
+
+    def logs(self) -> str:
+        """Return what the processes said."""
+        return "\n".join(path.read_text() for path in sorted(self.root.glob("log-*")))
+
+    def worker_at_work(self, run: "subprocess.Popen[str]") -> psutil.Process:
+        """Return the worker process that runs a cell of a run, when there is one."""
+        workers: list[psutil.Process] = []
+
+        def is_there() -> bool:
+            assert run.poll() is None, (run.communicate(), self.logs())
+            for pid in self.alive():
+                try:
+                    above = psutil.Process(pid).parents()
+                except psutil.Error:
+                    continue
+                workers.extend(p for p in above if "worker" in p.cmdline())
+            return bool(workers)
+
+        wait_for(is_there)
+        return workers[0]
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 300) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.1)
+
+
+def free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def tools() -> Any:
+    return pytest_and_its_needs()
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def flock(tmp_path: Path, cache: Path, tools: Any) -> Iterator[Flock]:
+    index = FakeIndex()
+    flock = Flock(tmp_path, cache, index, tools)
+    yield flock
+    for process in flock.processes:
+        family = [process, *children(process)]
+        for member in family:
+            with_no_error(member.kill)
+    index.stop()
+
+
+def children(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return process.children(recursive=True)
+    except psutil.Error:
+        return []
+
+
+def with_no_error(kill: Callable[[], None]) -> None:
+    try:
+        kill()
+    except psutil.Error:
+        return
+
+
+EXPECTED = {cell: ["pass"] for cell in CELLS} | {
+    CELLS[2]: ["test-fail:assertion(test_animal.py::test_alive; at test_animal.py:6)"]
+}
+
+
+def test_a_cluster_makes_the_same_records_as_this_machine(flock: Flock) -> None:
+    assert flock.run("run", "zoo", *CELLS)[0] == 1
+    local = {path.parent.name: json.loads(path.read_text()) for path in flock.records()}
+    shutil.rmtree(flock.root / "matrices" / "zoo" / "records")
+    port = free_port()
+    flock.begin("cluster", "--workers", "2", "--port", f"{port}")
+    code, _, err = flock.run("run", "zoo", *CELLS, "--fleet", flock.address(port))
+    assert code == 1, err + flock.logs()
+    assert flock.outcomes() == EXPECTED
+    differing = {"started", "seconds", "step_seconds", "metrics", "attempts", "log", "digest"}
+    for path in flock.records():
+        text = path.read_text()
+        record = json.loads(text)
+        before = local[record["cell"]]
+        assert {key for key in record if record[key] != before.get(key)} <= differing
+        assert str(flock.cache) not in text
+
+
+def test_a_worker_that_is_killed_in_a_cell_loses_nothing(flock: Flock) -> None:
+    port = free_port()
+    flock.begin("cluster", "--workers", "2", "--port", f"{port}")
+    run = flock.start("run", "zoo", *CELLS, "--fleet", flock.address(port))
+    flock.worker_at_work(run).send_signal(signal.SIGKILL)
+    _, err = run.communicate(timeout=600)
+    assert flock.outcomes() == EXPECTED, err + flock.logs()
+    assert run.returncode == 1
+    assert "the connection is lost; its cells run elsewhere" in err
+
+
+def test_a_scheduler_that_is_killed_and_started_anew_loses_nothing(flock: Flock) -> None:
+    port = free_port()
+    scheduler = flock.begin("cluster", "--workers", "0", "--port", f"{port}")
+    flock.begin("worker", flock.address(port), "--workers", "2")
+    run = flock.start("run", "zoo", *CELLS, "--fleet", flock.address(port))
+    flock.worker_at_work(run)
+    wait_for(lambda: bool(flock.records()))
+    scheduler.kill()
+    scheduler.wait()
+    flock.begin("cluster", "--workers", "0", "--port", f"{port}")
+    _, err = run.communicate(timeout=600)
+    assert flock.outcomes() == EXPECTED, err + flock.logs()
+    assert run.returncode == 1
+    assert "dialling the scheduler again" in err
+
+
+def test_a_worker_that_cannot_be_dialled_runs_cells(flock: Flock) -> None:
+    port = free_port()
+    flock.begin("cluster", "--workers", "0", "--port", f"{port}")
+    flock.begin("worker", flock.address(port), command=(sys.executable, "-c", BEHIND_A_FIREWALL))
+    code, _, err = flock.run("run", "zoo", *CELLS, "--fleet", flock.address(port))
+    assert flock.outcomes() == EXPECTED, err + flock.logs()
+    assert code == 1
+
+
+def test_an_interrupted_run_stops_the_cells_on_the_workers(flock: Flock) -> None:
+    port = free_port()
+    flock.begin("cluster", "--workers", "1", "--port", f"{port}")
+    run = flock.start("run", "zoo", *CELLS, "--fleet", flock.address(port))
+    flock.worker_at_work(run)
+    run.send_signal(signal.SIGTERM)
+    _, err = run.communicate(timeout=120)
+    assert run.returncode == 143, err
+    wait_for(lambda: not flock.alive())
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make certificates")
+def test_with_certificates_nobody_joins_without_them(flock: Flock) -> None:
+    folder, port = flock.root / "certificates", free_port()
+    folder.mkdir()
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
+            *("-nodes", "-days", "2", "-subj", "/CN=fleet"),
+            *("-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    shutil.copy(folder / "cert.pem", folder / "ca.pem")
+    tls = ("--tls", str(folder))
+    flock.environ |= {"GITHUB_TOKEN": "a-secret"}
+    flock.begin("cluster", "--workers", "1", "--port", f"{port}", *tls)
+    code, _, err = flock.run("run", "zoo", CELLS[0], "--fleet", flock.address(port), *tls)
+    assert code == 0, err + flock.logs()
+    (cluster,) = flock.processes
+    for process in cluster.children():
+        assert "GITHUB_TOKEN" not in process.environ()
+    code, _, err = flock.run("run", "zoo", CELLS[0], "--fleet", flock.address(port))
+    assert (code, "the scheduler does not answer" in err) == (3, True)
+
+
+def test_off_the_loopback_certificates_are_required(flock: Flock) -> None:
+    code, _, err = flock.run("run", "zoo", CELLS[0], "--fleet", "dask://192.0.2.1:8786")
+    assert (code, "has to be encrypted" in err) == (2, True)
+    code, _, err = flock.run("cluster", "--host", "0.0.0.0")
+    assert (code, "has to be encrypted" in err) == (2, True)
+    code, _, err = flock.run("worker", "tcp://127.0.0.1:8786")
+    assert (code, "is not an address such as dask://127.0.0.1:8786" in err) == (2, True)
+
+
+def test_what_only_this_machine_can_do_is_refused(flock: Flock) -> None:
+    words = ("run", "zoo", CELLS[0], "--fleet", "dask://127.0.0.1:1", "--jobs", "2", "--keep")
+    code, _, err = flock.run(*words)
+    assert (code, "--jobs and --keep cannot stand with --fleet" in err) == (2, True)

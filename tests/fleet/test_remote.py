@@ -1,0 +1,361 @@
+"""The cluster as a fleet, with a scheduler that exists in memory only: what is lost, what comes
+twice, and what is held back.
+"""
+
+import threading
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import pytest
+from test_local import Told, broken, evidence, job
+
+from compat.errors import CompatError
+from compat.fleet import remote
+from compat.fleet.cell_order import (
+    CellOrder,
+    WorkerMessage,
+    decode_message,
+    encode_message,
+    lacking,
+    resources_for,
+)
+from compat.fleet.remote import MOST_STARTS, Remote
+from compat.fleet.station import BREAKER
+from compat.results.judged import JudgedRun
+from compat.run.evidence import Evidence
+from compat.run.job import Job
+
+WHOLE = resources_for(job("any"))
+
+
+class Scheduler:
+    """A scheduler whose workers answer by a script: `answer` is called with each order."""
+
+    def __init__(self, workers: Sequence[str] = ("w0",)) -> None:
+        self.workers = dict.fromkeys(workers, WHOLE)
+        self.answer: Callable[[CellOrder, str], None] = self.pass_all
+        self.messages: list[WorkerMessage] = []
+        self.keys: list[str] = []
+        self.states: dict[str, tuple[str, str]] = {}
+        self.dropped: list[str] = []
+        self.connections = 0
+        self.is_down = False
+        self.most_at_once = 0
+
+    def connect(self) -> "Scheduler":
+        self.connections += 1
+        if self.is_down:
+            raise CompatError.of("the scheduler does not answer")
+        return self
+
+    def message(self, seconds: float) -> WorkerMessage | None:
+        if self.messages:
+            return self.messages.pop(0)
+        time.sleep(0.001)
+        return None
+
+    def offers(self) -> dict[str, dict[str, float]]:
+        if self.is_down:
+            raise CompatError.of("the scheduler does not answer")
+        return dict(self.workers)
+
+    def submit(self, order: CellOrder, key: str) -> Any:
+        self.keys.append(key)
+        self.most_at_once = max(self.most_at_once, len(set(self.keys) - set(self.dropped)))
+        self.answer(order, key)
+        return key
+
+    def state(self, future: Any) -> tuple[str, str]:
+        return self.states.get(future, ("pending", ""))
+
+    def drop(self, future: Any) -> None:
+        self.dropped.append(future)
+
+    def close(self) -> None:
+        return
+
+    def say(self, kind: Any, cell: str, worker: str = "w0", **more: Any) -> None:
+        self.messages.append(WorkerMessage(kind=kind, worker=worker, cell=cell, **more))
+
+    def end(self, order: CellOrder, answer: Evidence | None = None, worker: str = "w0") -> None:
+        cell = order.job.cell
+        came = evidence(cell) if answer is None else answer
+        self.say("ended", cell, worker, attempts=(fitting(came, order.job),), places=("/w",))
+
+    def pass_all(self, order: CellOrder, key: str) -> None:
+        self.say("began", order.job.cell)
+        self.end(order)
+
+
+def fitting(came: Evidence, asked: Job) -> Evidence:
+    return msgspec.structs.replace(came, lock_digest=asked.lock.digest)
+
+
+def plain(cell: str) -> Job:
+    return msgspec.structs.replace(job(cell), suite_folder="")
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "_LOOK_SECONDS", 0.005)
+    monkeypatch.setattr(remote, "_LATE_SECONDS", 0.02)
+
+
+def run(
+    scheduler: Scheduler, cells: Sequence[str], patience: float = 0.2
+) -> tuple[dict[str, list[str]], int, Told, Remote]:
+    kept: dict[str, list[str]] = {}
+    reporter = Told()
+
+    def keep(job: Job, attempts: tuple[JudgedRun, ...]) -> None:
+        assert job.cell not in kept, "a cell was kept twice"
+        kept[job.cell] = [str(attempt.outcome) for attempt in attempts]
+
+    fleet = Remote(scheduler.connect, "topic", threading.Event(), patience=patience)
+    fleet.size()
+    left = fleet.run([plain(cell) for cell in cells], lambda job: job, keep, reporter)
+    return kept, left, reporter, fleet
+
+
+def test_each_cell_is_kept_once_and_the_workers_places_are_known() -> None:
+    kept, left, _, fleet = run(Scheduler(), ["a", "b", "c"])
+    assert (kept, left) == ({"a": ["pass"], "b": ["pass"], "c": ["pass"]}, 0)
+    assert fleet.places == {"/w"}
+    assert fleet.stopped == {}
+
+
+def test_no_more_cells_are_handed_over_than_workers_can_begin() -> None:
+    scheduler = Scheduler(("w0", "w1"))
+    run(scheduler, [f"c{number}" for number in range(9)])
+    assert scheduler.most_at_once == 2
+
+
+def test_a_task_that_runs_twice_is_kept_once() -> None:
+    scheduler = Scheduler(("w0", "w1"))
+
+    def twice(order: CellOrder, key: str) -> None:
+        for worker in ("w0", "w1"):
+            scheduler.say("began", order.job.cell, worker)
+            scheduler.end(order, worker=worker)
+
+    scheduler.answer = twice
+    kept, left, _, _ = run(scheduler, ["a", "b"])
+    assert (sorted(kept), left) == (["a", "b"], 0)
+
+
+def test_a_worker_that_is_lost_is_told_and_dask_runs_its_cell_elsewhere() -> None:
+    scheduler = Scheduler(("w0", "w1"))
+
+    def lose_first(order: CellOrder, key: str) -> None:
+        if order.job.cell == "a" and "w0" in scheduler.workers:
+            scheduler.say("began", "a", "w0")
+            threading.Timer(0.05, lambda: scheduler.workers.pop("w0")).start()
+            threading.Timer(0.2, lambda: scheduler.say("began", "a", "w1")).start()
+            threading.Timer(0.3, lambda: scheduler.end(order, worker="w1")).start()
+        else:
+            scheduler.say("began", order.job.cell, "w1")
+            scheduler.end(order, worker="w1")
+
+    scheduler.answer = lose_first
+    kept, left, reporter, fleet = run(scheduler, ["a", "b"], patience=30)
+    assert (sorted(kept), left, fleet.stopped) == (["a", "b"], 0, {})
+    assert reporter.stops == ["the connection is lost; its cells run elsewhere"]
+
+
+def test_a_cell_that_takes_every_worker_with_it_is_given_up() -> None:
+    scheduler = Scheduler()
+
+    def kill(order: CellOrder, key: str) -> None:
+        for _ in range(MOST_STARTS + 1):
+            scheduler.say("began", order.job.cell)
+
+    scheduler.answer = kill
+    kept, left, reporter, _ = run(scheduler, ["a"])
+    assert (kept, left) == ({}, 1)
+    assert reporter.stops == [f"a: {MOST_STARTS} workers were lost while they ran it"]
+
+
+def test_a_task_that_dask_forgets_is_handed_over_again_and_not_for_ever() -> None:
+    scheduler = Scheduler()
+
+    def forget(order: CellOrder, key: str) -> None:
+        scheduler.states[key] = ("lost", "KilledWorker")
+
+    scheduler.answer = forget
+    kept, left, reporter, _ = run(scheduler, ["a"])
+    assert (kept, left, len(scheduler.keys)) == ({}, 1, MOST_STARTS)
+    assert reporter.stops == [
+        f"a: it got lost {MOST_STARTS} times, the last time because KilledWorker"
+    ]
+
+
+def test_a_task_that_ends_without_a_message_is_handed_over_again() -> None:
+    scheduler = Scheduler()
+
+    def quiet_once(order: CellOrder, key: str) -> None:
+        if len(scheduler.keys) == 1:
+            scheduler.states[key] = ("finished", "")
+        else:
+            scheduler.pass_all(order, key)
+
+    scheduler.answer = quiet_once
+    kept, left, _, _ = run(scheduler, ["a"])
+    assert (kept, left, len(scheduler.keys)) == ({"a": ["pass"]}, 0, 2)
+
+
+def test_a_scheduler_that_comes_back_gets_what_has_no_result() -> None:
+    scheduler = Scheduler()
+
+    def down_once(order: CellOrder, key: str) -> None:
+        if order.job.cell == "b" and scheduler.keys.count(key) == 1 and scheduler.connections == 1:
+            scheduler.say("began", "b")
+            scheduler.is_down = True
+            threading.Timer(0.1, lambda: setattr(scheduler, "is_down", False)).start()
+        else:
+            scheduler.pass_all(order, key)
+
+    scheduler.answer = down_once
+    kept, left, _, fleet = run(scheduler, ["a", "b", "c"], patience=30)
+    assert (sorted(kept), left, fleet.stopped) == (["a", "b", "c"], 0, {})
+    assert scheduler.connections > 1
+
+
+def test_a_scheduler_that_stays_away_leaves_the_rest_and_says_so() -> None:
+    scheduler = Scheduler()
+
+    def down(order: CellOrder, key: str) -> None:
+        if order.job.cell == "b":
+            scheduler.say("began", "b")
+            scheduler.is_down = True
+        else:
+            scheduler.pass_all(order, key)
+
+    scheduler.answer = down
+    kept, left, _, fleet = run(scheduler, ["a", "b", "c"])
+    assert (sorted(kept), left) == (["a"], 2)
+    assert fleet.stopped == {0: "the scheduler does not answer"}
+
+
+def test_a_broken_worker_keeps_nothing_and_its_cells_run_elsewhere() -> None:
+    scheduler = Scheduler(("w0", "w1"))
+    failed: list[str] = []
+
+    def one_is_broken(order: CellOrder, key: str) -> None:
+        cell = order.job.cell
+        worker = "w1" if len(failed) == BREAKER else "w0"
+        scheduler.say("began", cell, worker)
+        if worker == "w1":
+            scheduler.end(order, worker=worker)
+            return
+        failed.append(cell)
+        scheduler.end(order, broken(cell))
+        if len(failed) == BREAKER:
+            scheduler.say("stopped", cell, why="5 cells in a row failed")
+
+    scheduler.answer = one_is_broken
+    cells = [f"c{number}" for number in range(BREAKER + 2)]
+    kept, left, reporter, fleet = run(scheduler, cells)
+    assert kept == {cell: ["pass"] for cell in cells}
+    assert (left, fleet.stopped) == (0, {0: "5 cells in a row failed"})
+    assert reporter.stops == ["5 cells in a row failed"]
+
+
+def test_suspicious_results_of_a_sound_worker_are_kept_at_the_end() -> None:
+    scheduler = Scheduler()
+
+    def fail(order: CellOrder, key: str) -> None:
+        scheduler.say("began", order.job.cell)
+        scheduler.end(order, broken(order.job.cell))
+
+    scheduler.answer = fail
+    kept, left, _, _ = run(scheduler, ["a", "b"])
+    assert kept == {"a": ["install-fail:error"], "b": ["install-fail:error"]}
+    assert left == 0
+
+
+@pytest.mark.parametrize("field", ["cell", "matrix", "lock_digest", "suite_digest", "tier"])
+def test_an_answer_about_something_else_is_no_result(field: str) -> None:
+    scheduler = Scheduler()
+
+    def lie(order: CellOrder, key: str) -> None:
+        scheduler.say("began", order.job.cell)
+        true = fitting(evidence(order.job.cell), order.job)
+        false = msgspec.structs.replace(true, **{field: "smoke" if field == "tier" else "else"})
+        scheduler.say("ended", order.job.cell, attempts=(false,))
+
+    scheduler.answer = lie
+    kept, left, reporter, _ = run(scheduler, ["a"])
+    assert (kept, left) == ({}, 1)
+    assert reporter.stops == ["a: its worker answered about something else"]
+
+
+def test_a_cell_that_no_worker_can_take_is_given_up_and_the_others_run() -> None:
+    scheduler = Scheduler()
+    older = plain("old")
+    inputs = msgspec.structs.replace(
+        older.lock.inputs, python=type(older.lock.inputs.python)("3.6")
+    )
+    older = msgspec.structs.replace(older, lock=msgspec.structs.replace(older.lock, inputs=inputs))
+    kept: list[str] = []
+    reporter = Told()
+    fleet = Remote(scheduler.connect, "topic", threading.Event(), patience=0.1)
+    fleet.size()
+    assert fleet.obstacle(older) == ("python3.6",)
+    left = fleet.run(
+        [older, plain("a")], lambda job: job, lambda job, _: kept.append(job.cell), reporter
+    )
+    assert (kept, left) == (["a"], 1)
+    assert reporter.stops == ["old: no worker has python3.6"]
+
+
+def test_an_order_to_stop_leaves_the_rest() -> None:
+    scheduler, cancel = Scheduler(), threading.Event()
+
+    def stop(order: CellOrder, key: str) -> None:
+        scheduler.say("began", order.job.cell)
+        cancel.set()
+        scheduler.end(order)
+
+    scheduler.answer = stop
+    fleet = Remote(scheduler.connect, "topic", cancel, patience=30)
+    fleet.size()
+    kept: list[str] = []
+    left = fleet.run(
+        [plain("a"), plain("b")], lambda job: job, lambda job, _: kept.append(job.cell), Told()
+    )
+    assert (kept, left) == (["a"], 1)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"nothing",
+        "text",
+        None,
+        encode_message(WorkerMessage(kind="began", worker="w", cell="c"))[:-8],
+        zlib.compress(b"[" * 100_000),
+        zlib.compress(b'{"kind": "began", "worker": "w", "cell": "c", "more": 1}'),
+        zlib.compress(b'{"kind": "gone", "worker": "w", "cell": "c"}'),
+    ],
+)
+def test_what_is_not_a_message_is_none(data: object) -> None:
+    assert decode_message(data) is None
+
+
+def test_a_message_comes_back_as_it_went() -> None:
+    message = WorkerMessage(
+        kind="ended", worker="w", cell="c", attempts=(evidence("c"),), places=("/x",)
+    )
+    assert decode_message(encode_message(message)) == message
+
+
+def test_what_a_worker_lacks_is_named() -> None:
+    needs = resources_for(job("a"))
+    assert lacking(needs, needs) == ()
+    offer = {**needs, "memory-mb": 1.0}
+    del offer["python3.11"]
+    assert lacking(needs, offer) == ("python3.11", "memory-mb")
