@@ -134,6 +134,7 @@ EDGES = {
     "compat/cli/options.py": {"pathlib"},
     "compat/cli/publish.py": {"pathlib", "time"},
     "compat/cli/record.py": {"pathlib"},
+    "compat/cli/run.py": {"pathlib"},
     "compat/cli/this_machine.py": {"os", "pathlib"},
     "compat/cli/run_reports.py": {"pathlib"},
     "compat/cli/schedule.py": {"pathlib"},

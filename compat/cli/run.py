@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -35,7 +35,7 @@ from compat.cli.run_reports import JUnitFile, RunReports, SummaryFile
 from compat.cli.this_machine import Interruption, ThisMachine
 from compat.cli.verdicts import RunWords, print_failures, print_verdicts, verdict_row
 from compat.cli.workload import expected_seconds, seconds_by_step, seconds_together, workload
-from compat.declare.suite_table import Tier
+from compat.declare.suite_table import Suite, Tier
 from compat.errors import NothingToDo, UsageError
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.choices import CellsToRun, CellToRun, outside
@@ -111,7 +111,7 @@ def run_command(
     """Install cells, run the suite in each, judge the results, and record them.
 
     With --tier smoke a cell is installed and imported, and runs only what [suite] core names: works
-    (smoke) is less than works, and the whole suite stays due.
+    (smoke) is less than works, and the whole suite stays due. With --fleet cells run on a cluster.
 
     Cells without a lock are locked first, while others run. Where nothing is known of a matrix yet,
     the feasible fresh cells run, if they are few, else the smoke cells. A glob names cells of the
@@ -121,11 +121,8 @@ def run_command(
     2 when the suite or its declaration is at fault (nothing is recorded then), 3 when some could
     not be run, 130 or 143 when it was interrupted.
 
-    With --fleet the cells run on a cluster's workers; they are locked and recorded here.
-
-    Examples: compat run tff --quick; compat run tff --due --dry-run; compat run tff
-    'py3.9-*-tff0.33.0+relaxed' --junit junit.xml; compat run tff --quick --subject-from .; compat
-    run tff --fleet dask://127.0.0.1:8786
+    Examples: compat run tff --due --dry-run; compat run tff 'py3.9-*-tff0.33.0+relaxed' --junit
+    junit.xml; compat run tff --quick --subject-from .; compat run tff --fleet dask://127.0.0.1:8786
     """
     reports = RunReports(junit=junit, summary=summary)
     _refuse_together((bool(words), due, quick), dry_run and reports.is_asked)
@@ -133,14 +130,10 @@ def run_command(
     asked = _asked_checkout(subject_from, keep_records, isolation, alone)
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
     refuse_faulty_suite(workspace)
-    if not dry_run and not fleet:
-        make_room(jobs * workspace.matrix.suite.disk_mb)
-    workers = workers_that_fit(jobs, workspace.matrix.suite)
+    workers = _workers(workspace.matrix.suite, jobs, dry_run or bool(fleet))
     options = RunOptions(workers=workers, tier=tier, attempts=attempts, keep=keep)
     if asked is not None:
-        from compat.cli.checkout import run_checkout
-
-        raise typer.Exit(run_checkout(workspace, asked, (words or (), quick), options, as_json))
+        raise typer.Exit(_run_checkout(workspace, asked, (words or (), quick), options, as_json))
     choices = pipeline.chosen(workspace, words or (), quick, tier, _has_python)
     _print_remarks(choices)
     if not choices.cells:
@@ -152,6 +145,19 @@ def run_command(
         raise typer.Exit(_run(workspace, choices.cells, options, machine, as_json, reports))
     elif as_json:
         envelope({"cells": []})
+
+
+def _run_checkout(*words: Any) -> int:
+    from compat.cli.checkout import run_checkout
+
+    return run_checkout(*words)
+
+
+def _workers(suite: Suite, jobs: int, is_elsewhere: bool) -> int:
+    """How many cells fit on this machine at once, once the cache has made room for them."""
+    if not is_elsewhere:
+        make_room(jobs * suite.disk_mb)
+    return workers_that_fit(jobs, suite)
 
 
 def _refuse_together(choices: tuple[bool, ...], reports_nothing: bool) -> None:
