@@ -3,6 +3,7 @@
 import datetime
 import gzip
 import os
+import shutil
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -84,6 +85,19 @@ class TestTheSameRecord:
         pack(store, NOW.date() + datetime.timedelta(days=1_000))
         assert not list(store.paths())
         assert everything(store) == before
+
+    def test_records_of_older_formats_are_converted_and_stay_what_they_are(
+        self, tmp_path: Path
+    ) -> None:
+        # One of each format that was ever committed, as it was.
+        shutil.copytree(Path(__file__).parent / "formats", tmp_path / "tff" / "records")
+        store = RecordFiles(tmp_path / "tff")
+        before, names = everything(store), sorted(path.name for path in store.paths())
+        assert len(before) == 4
+        assert pack(store, TODAY) == PackedDays(records=4, batches=2)
+        assert everything(store) == before
+        found = [store.batches.read(path) for path in batches(store)]
+        assert sorted(packed.name for batch in found for packed in batch.records) == names
 
 
 def fields(record: Record) -> tuple[str, ...]:
