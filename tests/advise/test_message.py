@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from compat.advise.message import legible, read_message
+from compat.advise.message_patterns import PYTHON_PATTERNS, VERSION_PATTERN
 from compat.advise.message_rules import (
     MESSAGE_RULES,
     MOST_READ,
-    PYTHON_PATTERNS,
-    VERSION_PATTERN,
 )
 
 PATTERNS = [*(rule.pattern for rule in MESSAGE_RULES), *PYTHON_PATTERNS, VERSION_PATTERN]
