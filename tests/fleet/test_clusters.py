@@ -95,9 +95,9 @@ class Flock(Repository):
             for pid in self.alive():
                 try:
                     above = psutil.Process(pid).parents()
+                    workers.extend(p for p in above if "worker" in p.cmdline())
                 except psutil.Error:
                     continue
-                workers.extend(p for p in above if "worker" in p.cmdline())
             return bool(workers)
 
         wait_for(is_there)
