@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from packaging.version import Version
+
 from compat.search.api_change import ApiChange
 from compat.search.blame import Blame, BlamedCause
 from compat.search.lock_pair import BlamedPackage
@@ -105,14 +107,31 @@ def _releases(package: BlamedPackage) -> str:
 
 
 def _changed(package: BlamedPackage, change: ApiChange) -> str:
-    """What the release did to its API, by its sources."""
+    """What the release did to its API, or does not have yet, by its sources."""
+    works, fails = package.last_good, package.first_bad
     if change.kind == "removed":
-        return f"`{change.name}` was removed; {package.last_good} has it in {change.file}"
+        return f"`{change.name}` was removed; {works} has it in {change.file}"
+    if change.kind == "added":
+        # With releases between that say nothing, any of them may have brought it.
+        if package.untested:
+            return f"`{change.name}` came after {fails}; {works} has it in {change.file}"
+        return f"`{change.name}` came with {works}, in {change.file}; {fails} does not have it yet"
+    if works is not None and fails is not None and fails < works:
+        return _not_yet(change, fails)
     lost = f"no longer takes {listed(list(change.lost))}" if change.lost else ""
     new = f"takes {listed(list(change.new))} besides" if change.new else ""
     differs = "" if lost or new else "takes its parameters otherwise"
     how = " and ".join(filter(None, (lost, new, differs)))
     return f"`{change.name}` {how}; it is in {change.file}"
+
+
+def _not_yet(change: ApiChange, fails: Version) -> str:
+    """How an older release takes the parameters of a call."""
+    lost = f"does not take {listed(list(change.lost))} yet" if change.lost else ""
+    new = f"still takes {listed(list(change.new))}" if change.new else ""
+    differs = "" if lost or new else "takes its parameters otherwise"
+    how = " and ".join(filter(None, (lost, new, differs)))
+    return f"`{change.name}` of {fails} {how}; it is in {change.file}"
 
 
 def _works(answer: Blame) -> str:

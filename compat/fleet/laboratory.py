@@ -181,19 +181,20 @@ class LockLaboratory:
     def api_change(
         self, package: BlamedPackage, text: str, variables: Mapping[str, str]
     ) -> ApiChange | None:
-        """Return what a release took away that the text of a failure names, by its sources."""
+        """Return what a release lacks that the text of a failure names, by its sources."""
         pins = {pin.version: pin for pin in self.releases(package.package)}
         for lock in self._ends or ():
             pins |= {pin.version: pin for pin in lock.pins if pin.name == package.package}
         sides = [pins[v] for v in (package.last_good, package.first_bad) if v in pins]
         if len(sides) < 2 or self._ends is None:
             return None
+        is_older = sides[1].version < sides[0].version
         index, inputs = self._workspace.index, self._ends[1].inputs
         with unpacked(sides, inputs, index, variables) as releases:
             if len(releases) < len(sides):
                 return None
-            old, new = releases
-            return api_change(old.folder, new.folder, old.modules, text)
+            good, bad = releases
+            return api_change(good.folder, bad.folder, good.modules, text, is_older=is_older)
 
     def _run_lock(self, lock: Lock) -> BatchResult:
         def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:

@@ -1,4 +1,4 @@
-"""Which object of a package a release took away or changed, as its sources tell: nothing is run."""
+"""Which object of a package a release lacks or changed, as its sources tell: nothing is run."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -23,37 +23,42 @@ _Found = griffe.Object | griffe.Alias
 
 
 class ApiChange(Value, frozen=True, kw_only=True):
-    """An object of the older release and what became of it in the newer one.
+    """An object of the release that works, as the one that fails has it no more or otherwise.
 
-    Of what takes other parameters now, `lost` are those that it takes no more and `new` the added
-    ones. `file` is where the older release has it, below the environment's packages.
+    It was `added` later where the failing release is the older one. Of what takes other parameters
+    there, `lost` are those that only the working release takes and `new` those that only the
+    failing one takes. `file` is where the working release has it, below the environment's packages.
     """
 
     name: str
-    kind: Literal["removed", "signature"]
+    kind: Literal["removed", "added", "signature"]
     file: str
     lost: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
 
 
-def api_change(old: str, new: str, modules: tuple[str, ...], text: str) -> ApiChange | None:
-    """Return the object that the text of a failure names, if the newer release has it no more or
+def api_change(
+    good: str, bad: str, modules: tuple[str, ...], text: str, *, is_older: bool = False
+) -> ApiChange | None:
+    """Return the object that the text of a failure names, if the failing release lacks it or has it
     with other parameters; None where the sources do not tell.
 
-    `old` and `new` are folders that hold the two releases, `modules` the top-level modules of the
-    older one. Both are read, and never imported.
+    `good` and `bad` are folders that hold the working and the failing release, `modules` the
+    top-level modules of the first. Both are read, and never imported. `is_older` says that the
+    failing release is the older one.
     """
     called = _CALLED.search(text)
     if called is not None:
-        changed = _changed_calls(old, new, modules, called["name"])
+        changed = _changed_calls(good, bad, modules, called["name"])
         return next((change for change in changed if _explains(change, text)), None)
     for name in _candidates(text, modules):
         # What cannot be read has lost nothing that anybody knows of.
-        if _loaded(new, name.partition(".")[0], is_whole=False) is None:
+        if _loaded(bad, name.partition(".")[0], is_whole=False) is None:
             continue
-        before = _found(old, name)
-        if before is not None and _found(new, name) is None:
-            return ApiChange(name=name, kind="removed", file=_file(before, old))
+        working = _found(good, name)
+        if working is not None and _found(bad, name) is None:
+            kind: Literal["removed", "added"] = "added" if is_older else "removed"
+            return ApiChange(name=name, kind=kind, file=_file(working, good))
     return None
 
 
@@ -117,26 +122,26 @@ def _step(parent: _Found, name: str) -> _Found | None:
 
 
 def _changed_calls(
-    old: str, new: str, modules: tuple[str, ...], called: str
+    good: str, bad: str, modules: tuple[str, ...], called: str
 ) -> Iterator[ApiChange]:
     """The functions of that name whose parameters differ."""
     wanted = called.removesuffix(".__init__").rpartition(".")[2]
     for module in modules:
-        before = _loaded(old, module, is_whole=True)
-        after = _loaded(new, module, is_whole=True)
-        if before is None or after is None:
+        working = _loaded(good, module, is_whole=True)
+        failing = _loaded(bad, module, is_whole=True)
+        if working is None or failing is None:
             continue
-        now = {function.path: function for function in _functions(after, wanted)}
-        for function in _functions(before, wanted):
-            later = now.get(function.path)
-            if later is not None and _parameters(function) != _parameters(later):
-                takes, took = ([p.name for p in f.parameters] for f in (later, function))
+        by_path = {function.path: function for function in _functions(failing, wanted)}
+        for function in _functions(working, wanted):
+            other = by_path.get(function.path)
+            if other is not None and _parameters(function) != _parameters(other):
+                works, fails = ([p.name for p in f.parameters] for f in (function, other))
                 yield ApiChange(
                     name=function.path,
                     kind="signature",
-                    file=_file(function, old),
-                    lost=tuple(name for name in took if name not in takes),
-                    new=tuple(name for name in takes if name not in took),
+                    file=_file(function, good),
+                    lost=tuple(name for name in works if name not in fails),
+                    new=tuple(name for name in fails if name not in works),
                 )
 
 

@@ -88,6 +88,27 @@ def test_the_release_that_took_a_function_away_is_named_and_nothing_runs_twice(
     assert "nothing is blamed: BAD works as GOOD does" in out
 
 
+@pytest.fixture
+def backwards(tmp_path: Path, cache: Path, index: FakeIndex, tools: Any) -> Repository:
+    """An animal whose newest packages work and whose dated ones are too old."""
+    lib = {version: WITHOUT if version < "2.0" else WITH for version in DAYS}
+    module = "from spokenlib import spoken\n\nALIVE = bool(spoken())\n"
+    return repository(tmp_path, cache, index, tools, module, spokenlib=lib)
+
+
+def test_what_an_older_release_never_had_is_not_said_to_be_removed(backwards: Repository) -> None:
+    dated = f"{backwards.cell}+dated"
+    code, out, err = backwards.run("blame", "zoo", backwards.cell, dated)
+    assert code == 0, out + err
+    assert out.startswith("spokenlib 1.2 broke it: import-fail:missing-attribute(spokenlib.spoken)")
+    assert "`spokenlib.spoken` came with 2.0, in spokenlib.py; 1.2 does not have it yet" in out
+    assert "spokenlib 2.0 works, 1.2 fails" in out
+    assert "removed" not in out
+    _, out, _ = backwards.run("blame", "zoo", backwards.cell, dated, "--json")
+    [cause] = json.loads(out)["data"]["causes"]
+    assert cause["packages"][0]["api"]["kind"] == "added"
+
+
 def test_what_breaks_only_together_is_named_as_a_pair(
     tmp_path: Path, cache: Path, index: FakeIndex, tools: Any
 ) -> None:

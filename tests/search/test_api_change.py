@@ -53,6 +53,11 @@ def test_what_was_removed_is_named_with_its_file(
     assert (answer.kind, answer.name, answer.file) == ("removed", *change)
 
 
+def test_what_an_older_release_lacks_was_added_and_not_removed(releases: tuple[str, str]) -> None:
+    answer = api_change(*releases, MODULES, "thing.old", is_older=True)
+    assert answer == ApiChange(name="thing.old", kind="added", file="thing/__init__.py")
+
+
 @pytest.mark.parametrize(
     ("text", "change"),
     [
