@@ -24,6 +24,9 @@ from compat.errors import CompatError, UsageError, reason
 MOST_DERIVED = 32
 _DIGEST = 32  # bytes of SHA-256
 
+# Takes what `DerivedFiles.of` takes, and returns what that returns.
+Keep = Callable[[str, Iterable[bytes], Callable[[], bytes]], bytes]
+
 
 def read(path: Path) -> bytes:
     """Return the file's bytes; raise UsageError when there is no such readable file."""
@@ -149,6 +152,11 @@ class DerivedFiles:
             for old in newest[MOST_DERIVED:]:
                 old.unlink(missing_ok=True)
         return body
+
+
+def not_kept(_kind: str, _sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
+    """Return what `make` returns: a `Keep` that keeps nothing."""
+    return make()
 
 
 @cache

@@ -21,10 +21,10 @@ from compat.declare.matrix import Matrix
 from compat.declare.project import PYPROJECT
 from compat.declare.suite_groups import with_groups
 from compat.declare.suite_table import Tier
-from compat.errors import DeclarationError, Fault
-from compat.files import DerivedFiles, code_of, heads, read, read_if_there, write
+from compat.errors import Fault
+from compat.files import DerivedFiles, code_of, heads, not_kept, read, read_if_there, write
 from compat.index.discover import catalogue_notes, discover
-from compat.index.kept import decode_catalogue
+from compat.index.kept import catalogue_with_axes
 from compat.index.release import Catalogue
 from compat.index.settings import IndexOptions
 from compat.lock.kept_lock import kept_lock
@@ -32,7 +32,7 @@ from compat.lock.lock_text import MOST_HEAD, encode_lock, read_digest
 from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES
 from compat.plan.feasible import Feasibility
-from compat.plan.kept_plan import PLAN_ROOMS, planned_fates
+from compat.plan.kept_plan import DERIVING_ROOMS, planned_fates
 from compat.plan.plan import Fate, plan
 from compat.results.clause_file import kept_clauses, kept_probes, newest_answers
 from compat.results.clauses import KeptClauses
@@ -100,9 +100,12 @@ class Workspace:
         """The declarations."""
         policy = read_if_there(self.folder / "policy.toml")
         declared = load(self._matrix_text, policy, folder=self.name, today=self._date)
-        project = read_if_there(self.folder.parents[1] / PYPROJECT)
-        matrix = with_groups(declared.matrix, project, f"matrices/{self.name}/matrix.toml")
+        matrix = with_groups(declared.matrix, self._project, f"matrices/{self.name}/matrix.toml")
         return msgspec.structs.replace(declared, matrix=matrix)
+
+    @cached_property
+    def _project(self) -> bytes | None:
+        return read_if_there(self.folder.parents[1] / PYPROJECT)
 
     @cached_property
     def _matrix_text(self) -> bytes:
@@ -182,17 +185,7 @@ class Workspace:
         text, path = self._catalogue_text, f"matrices/{self.name}/{CATALOGUE}"
         if text is None:
             return None
-        catalogue = decode_catalogue(text.decode(errors="replace"), path)
-        known = {package.name for package in catalogue.packages}
-        lacking = [
-            axis.package
-            for axis in self.matrix.packages
-            if canonicalize_name(axis.package) not in known
-        ]
-        if lacking:
-            hint = f"compat discover {self.name} --write asks the index for it"
-            raise DeclarationError.of(f"lacks {', '.join(lacking)}", path=path, hint=hint)
-        return catalogue
+        return catalogue_with_axes(text.decode(errors="replace"), path, self.matrix)
 
     @cached_property
     def catalogue(self) -> Catalogue:
@@ -342,15 +335,20 @@ class Workspace:
         present = msgspec.structs.replace(self.context, day=day)
         fates, locks = self._plan_of(catalogue), self.lock_digests
         known = snapshot(self.declared, catalogue, fates, locks, self.runs, present)
-        return with_locks(with_answers(known, self.asked, self.clauses), self.lock)
+        keep = self._keep if catalogue is self.kept_catalogue else not_kept
+        answered = with_answers(known, self.asked, self.clauses, keep)
+        return with_locks(answered, self.lock, lambda cell: read(self.lock_path(cell)), keep)
 
     def _plan_of(self, catalogue: Catalogue) -> Iterable[Fate]:
         """The fate of every cell; that of the kept catalogue is kept, too."""
-        text = self._catalogue_text
-        if text is None or catalogue is not self.kept_catalogue:
+        if catalogue is not self.kept_catalogue:
             return plan(self.matrix, catalogue).fates
-        keep = partial(self._derived.of, "plans", (self._matrix_text, text, code_of(*PLAN_ROOMS)))
-        return planned_fates(self.facts_of(catalogue), keep)
+        return planned_fates(self.facts_of(catalogue), partial(self._keep, "plans", ()))
+
+    def _keep(self, kind: str, sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
+        """Keep what follows from the matrix, the kept catalogue and those sources."""
+        own = (self._matrix_text, self._project or b"", self._catalogue_text or b"")
+        return self._derived.of(kind, (*own, code_of(*DERIVING_ROOMS), *sources), make)
 
     @cached_property
     def known(self) -> Snapshot:

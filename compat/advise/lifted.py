@@ -5,6 +5,7 @@ keep, and why.
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
+import msgspec
 from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -13,6 +14,7 @@ from packaging.version import Version
 from compat.declare.matrix import NOTHING, Rule
 from compat.declare.parsing import minor_series
 from compat.errors import DeclarationError
+from compat.files import Keep, not_kept
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
@@ -21,24 +23,29 @@ from compat.results.snapshot import Entry, Snapshot
 from compat.value import Value
 
 
-def with_locks(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> Snapshot:
+def with_locks(
+    known: Snapshot,
+    lock_of: Callable[[str], Lock | None],
+    text_of: Callable[[str], bytes | None] = lambda cell: None,
+    keep: Keep = not_kept,
+) -> Snapshot:
     """Return the snapshot with the relaxed cells marked whose lock keeps every published
     requirement; a lock that cannot be read marks none.
+
+    `keep` keeps what follows from the snapshot's matrix and catalogue and the texts of locks.
     """
+    asked = [
+        entry
+        for entry in known.known
+        if entry.cell.recipe == "relaxed" and entry.planned and entry.lock_digest is not None
+    ]
 
-    def is_unchanged(entry: Entry) -> bool:
-        is_asked = entry.cell.recipe == "relaxed" and entry.planned
-        if not is_asked or entry.lock_digest is None:
-            return False
-        try:
-            lock = lock_of(entry.cell.id)
-        except DeclarationError:
-            return False
-        if lock is None or lock.inputs.injected_pin is None:
-            return False
-        return not lifted(known.feasibility, entry.cell, lock)
+    def made() -> bytes:
+        return msgspec.json.encode([e.cell.id for e in asked if _is_unchanged(known, e, lock_of)])
 
-    unchanged = {entry.cell.id for entry in known.known if is_unchanged(entry)}
+    cells = [entry.cell.id for entry in asked]
+    sources = (part for cell in cells for part in (cell.encode(), text_of(cell) or b""))
+    unchanged = set(msgspec.json.decode(keep("unchanged", sources, made), type=list[str]))
     if not unchanged:
         return known
 
@@ -46,6 +53,16 @@ def with_locks(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> Snapsh
         return replace(entry, is_unchanged=True) if entry.cell.id in unchanged else entry
 
     return known.mapped(marked, known.plain, known.disproofs)
+
+
+def _is_unchanged(known: Snapshot, entry: Entry, lock_of: Callable[[str], Lock | None]) -> bool:
+    try:
+        lock = lock_of(entry.cell.id)
+    except DeclarationError:
+        return False
+    if lock is None or lock.inputs.injected_pin is None:
+        return False
+    return not lifted(known.feasibility, entry.cell, lock)
 
 
 class Lifted(Value, frozen=True):

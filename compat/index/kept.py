@@ -114,6 +114,22 @@ def decode_catalogue(text: str, source: str) -> Catalogue:
         raise DeclarationError.of(f"is no catalogue: {fault}", path=source, hint=hint) from None
 
 
+def catalogue_with_axes(text: str, source: str, matrix: Matrix) -> Catalogue:
+    """Return the catalogue of the text, which has every axis of the matrix.
+
+    Raises DeclarationError, as `decode_catalogue` does, also when it was written before the matrix
+    got one of its axes.
+    """
+    catalogue = decode_catalogue(text, source)
+    known = {package.name for package in catalogue.packages}
+    axes = [axis.package for axis in matrix.packages]
+    lacking = [package for package in axes if canonicalize_name(package) not in known]
+    if lacking:
+        hint = f"compat discover {matrix.name} --write asks the index for it"
+        raise DeclarationError.of(f"lacks {', '.join(lacking)}", path=source, hint=hint)
+    return catalogue
+
+
 def _kept_release(release: Release) -> _Release:
     asks = release.published
     return _Release(

@@ -22,8 +22,8 @@ from compat.value import Value
 
 # What a slot says of a cell; a higher number is an obstacle's, counted from here.
 _NO_CELL, _FEASIBLE, _FIRST_OBSTACLE = range(3)
-# The rooms whose code a plan follows from.
-PLAN_ROOMS = ("declare", "index", "plan")
+# From the code of these rooms follows what is kept of a matrix with a catalogue.
+DERIVING_ROOMS = ("declare", "index", "plan", "lock", "run", "results", "advise")
 
 
 class KeptPlan(Value, frozen=True, kw_only=True):

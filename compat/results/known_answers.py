@@ -2,10 +2,12 @@
 the clauses that they contain.
 """
 
+import datetime
 from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from compat.files import Keep, not_kept
 from compat.lock.demands import Demands, Facts
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
@@ -17,14 +19,21 @@ from compat.results.verdict import verdict_of
 from compat.run.outcome import STAGES, Failed, Outcome, is_spurious
 
 _NOTHING = KeptClauses()
+# A disproof as it is kept: its clause, of the one kind or of the other, its cell and its day.
+_KeptDisproof = tuple[Clause | None, FileClause | None, str, datetime.date]
 
 
 def with_answers(
-    known: Snapshot, answers: Mapping[str, PlainAnswer], clauses: KeptClauses = _NOTHING
+    known: Snapshot,
+    answers: Mapping[str, PlainAnswer],
+    clauses: KeptClauses = _NOTHING,
+    keep: Keep = not_kept,
 ) -> Snapshot:
     """Return the snapshot with what resolvers had said by its day, by cell, and what follows from
     the clauses that were known then and that nothing has disproved since, or from tested
     neighbours that agree.
+
+    `keep` keeps what follows from the snapshot's matrix and catalogue and the sources it is given.
     """
     on_day = {cell: answer for cell, answer in answers.items() if answer.on <= known.day}
     before = KeptClauses(
@@ -35,7 +44,7 @@ def with_answers(
     standing: Consequences | None = None
     if before != _NOTHING:
         consequences = Consequences(known.feasibility, before)
-        disproofs = tuple(_disproofs(known, on_day, consequences))
+        disproofs = _kept_disproofs(known, on_day, before, consequences, keep)
         standing = consequences.without(disproofs)
     if not on_day and standing is None:
         return with_expectations(known)
@@ -148,6 +157,39 @@ def _is_open(entry: Entry) -> bool:
     return entry.planned and entry.obstacle is None and not entry.is_tested
 
 
+def _kept_disproofs(
+    known: Snapshot,
+    answers: Mapping[str, PlainAnswer],
+    clauses: KeptClauses,
+    consequences: Consequences,
+    keep: Keep,
+) -> tuple[Disproof, ...]:
+    """What `_disproofs` returns, kept under all that it is told of cells."""
+    locked = {cell: answer.on for cell, answer in answers.items() if answer.outcome == LOCKED}
+    beside = (entry for entry in known.lanes if entry.cell.id in locked)
+    reached = [(entry.cell.id, _reached(entry)) for entry in (*known.known, *beside)]
+
+    def made() -> bytes:
+        every = _disproofs(known, answers, consequences)
+        return msgspec.msgpack.encode([_encoded(disproof) for disproof in every])
+
+    source = msgspec.msgpack.encode((clauses, list(locked.items()), reached))
+    body = keep("disproofs", (source,), made)
+    disproved = msgspec.msgpack.decode(body, type=list[_KeptDisproof])
+    return tuple(
+        Disproof(clause=clause, cell=cell, on=day)
+        for conflict, file, cell, day in disproved
+        if (clause := conflict or file) is not None
+    )
+
+
+def _encoded(disproof: Disproof) -> _KeptDisproof:
+    clause, cell, day = disproof.clause, disproof.cell, disproof.on
+    if isinstance(clause, Clause):
+        return clause, None, cell, day
+    return None, clause, cell, day
+
+
 def _disproofs(
     known: Snapshot, answers: Mapping[str, PlainAnswer], consequences: Consequences
 ) -> Iterator[Disproof]:
@@ -157,11 +199,7 @@ def _disproofs(
     entries = {entry.cell.id: entry for entry in (*known.known, *locked) if entry is not None}
     for entry in entries.values():
         answer = answers.get(entry.cell.id)
-        reached = [
-            (counted.run.started.date(), max(map(_stage, counted.outcomes)))
-            for counted in entry.counted
-            if counted.run.lock_digest
-        ]
+        reached = _reached(entry)
         if answer is not None and answer.outcome == LOCKED:
             reached.append((answer.on, STAGES.index("install")))
         if not reached or not entry.planned:
@@ -171,6 +209,15 @@ def _disproofs(
                 if clause.on <= day and clause not in disproved:
                     disproved.add(clause)
                     yield Disproof(clause=clause, cell=entry.cell.id, on=day)
+
+
+def _reached(entry: Entry) -> list[tuple[datetime.date, int]]:
+    """The day of each run of a lock that counts, and the number of the stage that it reached."""
+    return [
+        (counted.run.started.date(), max(map(_stage, counted.outcomes)))
+        for counted in entry.counted
+        if counted.run.lock_digest
+    ]
 
 
 def _stage(outcome: Outcome) -> int:

@@ -2,6 +2,7 @@
 
 import datetime
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ from support.known import DAY, SUITE, ran
 from support.world import FRAME_MATRIX, catalogue_of, matrix_of
 
 from compat.declare.load import Declared
+from compat.files import DerivedFiles, Keep, not_kept
 from compat.index.release import Catalogue
 from compat.plan.plan import plan
+from compat.results import known_answers
 from compat.results.clauses import Clause, FileClause, KeptClauses
 from compat.results.known_answers import fallen, with_answers
 from compat.results.plain_answers import PlainAnswer
@@ -73,6 +76,7 @@ def picture(
     conflicts: Sequence[Clause] = (),
     files: Sequence[FileClause] = (),
     answers: Mapping[str, str] | None = None,
+    keep: Keep = not_kept,
 ) -> Snapshot:
     matrix = matrix_of(WORLD)
     # Of `ant` the plan knows nothing: that is for the resolver to say.
@@ -93,7 +97,8 @@ def picture(
         cell: PlainAnswer(cell=cell, on=DAY, outcome=outcome)
         for cell, outcome in (answers or {}).items()
     }
-    return with_answers(known, asked, KeptClauses(conflicts=tuple(conflicts), files=tuple(files)))
+    clauses = KeptClauses(conflicts=tuple(conflicts), files=tuple(files))
+    return with_answers(known, asked, clauses, keep)
 
 
 def inferred(of: Snapshot) -> set[str]:
@@ -134,6 +139,33 @@ def test_a_later_lock_removes_the_clause_and_all_that_rested_on_it(by: str) -> N
     fell = fallen(of, KeptClauses(conflicts=(CLAUSE,)))
     assert set(fell) >= {"py3.9-fr2-demo1.0", "py3.9-fr2-demo1.0+dated"}
     assert all("fr2" in name for name in fell)
+
+
+def test_disproofs_are_kept_and_made_anew_when_a_cell_or_a_clause_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep = DerivedFiles(lambda: tmp_path).of
+    made: list[object] = []
+    worked_out = known_answers._disproofs
+    monkeypatch.setattr(known_answers, "_disproofs", lambda *of: made.append(of) or worked_out(*of))
+    run = record("py3.9-fr2-demo2.0", "test-fail:assertion(x)")
+    beyond = record("py3.8-fr1-demo2.0")
+    for number, (records, learnt, answers) in enumerate(
+        [
+            ([run, beyond], [CLAUSE], {}),
+            ([beyond], [CLAUSE], {}),
+            ([beyond], [CLAUSE], {"py3.9-fr2-demo2.0": "locked"}),
+            ([run, beyond], [replace(CLAUSE, on=DAY + datetime.timedelta(1))], {}),
+        ],
+        1,
+    ):
+        plain = picture(*records, conflicts=learnt, files=[FILE], answers=answers)
+        made.clear()
+        for _ in range(2):
+            of = picture(*records, conflicts=learnt, files=[FILE], answers=answers, keep=keep)
+            assert of.disproofs == plain.disproofs
+            assert of.disproofs
+        assert len(made) == 1, number
 
 
 def test_what_another_clause_answers_does_not_fall() -> None:

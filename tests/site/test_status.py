@@ -1,9 +1,14 @@
 """How states are shown: three recipes of a place fold into one, and no two states look alike."""
 
+from pathlib import Path
+
 from support.editions import edition
 from support.known import Shelf, lock_of, ran
 from support.printed import every_state
 
+from compat.advise.lifted import with_locks
+from compat.files import DerivedFiles
+from compat.lock.lockfile import Lock
 from compat.site.pages.place_view import recipe_words
 from compat.site.status import STATES, STYLES, StatusStyle, place_style, style_of
 
@@ -33,6 +38,19 @@ def test_what_worked_when_new_and_is_refused_today_works_with_packages_of_its_ti
 def test_what_worked_when_new_and_was_not_tried_today_claims_nothing_of_today() -> None:
     assert style(ran(lock_of(f"{PLACE}+dated"))) == STYLES["dated"]
     assert "a plain install of today is not known to work" in STYLES["dated"].sentence
+
+
+def test_which_locks_keep_every_requirement_is_kept_by_their_texts(tmp_path: Path) -> None:
+    cells = [lock_of("py3.8-dep2-demo1.0+relaxed", dep=dep) for dep in ("1.0", "2.0")]
+    keep = DerivedFiles(lambda: tmp_path).of
+    nothing: dict[str, Lock] = {}
+    for lock, is_unchanged in zip(cells, (True, False), strict=True):
+        shelf = Shelf([ran(lock)], [lock])
+        text = (shelf.lock_text(lock.inputs.cell) or "").encode()
+        # The second time no lock is read.
+        for lock_of_cell in (shelf.locks.get, nothing.get):
+            known = with_locks(shelf.picture(), lock_of_cell, lambda _, t=text: t, keep)
+            assert known.by_id[lock.inputs.cell].is_unchanged is is_unchanged
 
 
 def test_a_relaxed_cell_in_which_nothing_gave_way_is_not_called_changed() -> None:
