@@ -136,7 +136,7 @@ EDGES = {
     "compat/cli/record.py": {"pathlib"},
     "compat/cli/run.py": {"pathlib"},
     "compat/cli/this_machine.py": {"os", "pathlib"},
-    "compat/cli/run_reports.py": {"pathlib"},
+    "compat/cli/reports.py": {"pathlib"},
     "compat/cli/schedule.py": {"pathlib"},
     "compat/cli/show.py": {"pathlib"},
     "compat/cli/verify.py": {"pathlib"},

@@ -10,6 +10,8 @@ from compat.cli.lockers import workshop_of
 from compat.cli.machine import environ, interpreter, now, sandbox_folder
 from compat.cli.output import envelope, note, say
 from compat.cli.progress import Progress
+from compat.cli.reports import ReportFiles
+from compat.cli.run_reports import RanCell, run_report
 from compat.cli.this_machine import Interruption, ThisMachine
 from compat.cli.verdicts import print_failures
 from compat.errors import UsageError
@@ -65,9 +67,10 @@ def run_checkout(
     meant: tuple[Sequence[str], bool],
     options: RunOptions,
     as_json: bool,
+    reports: ReportFiles,
 ) -> int:
     """Run the cells of a checkout that are `meant`, words or the quick ones; print what they came
-    to, and return the exit code of `compat run`.
+    to, write the reports, and return the exit code of `compat run`.
     """
     words, quick = meant
     with cells_of_checkout(workspace, asked) as cells:
@@ -85,6 +88,8 @@ def run_checkout(
         envelope({"checkout": checkout_row(cells.checkout), "cells": rows})
     else:
         _print(choice.cells, verdicts, result)
+    ran = [_ran(cells, verdict) for verdict in verdicts.values()]
+    reports.write(run_report(workspace, _subject(cells), ran))
     print_unanswered(result)
     if interruption.signal:
         return 128 + interruption.signal
@@ -127,6 +132,14 @@ def print_unanswered(result: BatchResult) -> None:
 
 def _subject(cells: CheckoutCells) -> str:
     return f"{cells.workspace.matrix.subject_axis.package} {cells.checkout.words}"
+
+
+def _ran(cells: CheckoutCells, verdict: Verdict) -> RanCell:
+    records = cells.records.get(verdict.cell)
+    if not records:
+        return RanCell(verdict=verdict, word="no result", record=None)
+    last, word = records[-1], STATE_WORDS[verdict.kind]
+    return RanCell(verdict=verdict, word=word, record=last, came_to=str(last.outcome))
 
 
 def _row(verdict: Verdict, outcome: str | None) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The command for pull requests: what a checkout breaks and mends beside a release."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -8,6 +8,8 @@ from packaging.version import Version
 
 from compat import pipeline
 from compat.cli.checkout import cells_of_checkout, checkout_row, print_unanswered, run_pairs
+from compat.cli.diff_reports import diff_report
+from compat.cli.difference_words import COUNTED, HEADINGS, difference_counts, differing, moved_words
 from compat.cli.machine import level_of, workers_that_fit
 from compat.cli.options import (
     CellNames,
@@ -23,16 +25,14 @@ from compat.cli.options import (
 )
 from compat.cli.output import envelope, note, say
 from compat.cli.progress import Progress
+from compat.cli.reports import JUnitFile, ReportFiles, SummaryFile
 from compat.cli.run import Jobs, Quick
 from compat.cli.this_machine import Interruption, ThisMachine
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.checkout_compare import Comparison, compared
 from compat.fleet.checkout_run import NEWEST, CheckoutCells, CheckoutChoice
-from compat.results.checkout_diff import CapabilityDifference, CellDifference, Difference
-from compat.results.state_words import STATE_WORDS
 from compat.run.evidence import Isolation
-from compat.run.outcome import parse_outcome
-from compat.site.wording import cause_sentence, count, listed
+from compat.site.wording import count
 
 Against = Annotated[
     str,
@@ -46,21 +46,6 @@ Source = Annotated[
         help="The checkout: a folder, a wheel, or git+https://HOST/REPOSITORY@REVISION.",
     ),
 ]
-# What stands above the cells of each kind, where there are any; `same` is only counted.
-_HEADINGS: dict[Difference, str] = {
-    "breaks": "Broken",
-    "mends": "Mended",
-    "flaky": "Flaky: runs of the same files disagree",
-    "unknown": "Without an answer",
-}
-_COUNTED: dict[Difference, str] = {
-    "breaks": "broken",
-    "mends": "mended",
-    "same": "as before",
-    "flaky": "flaky",
-    "unknown": "without an answer",
-}
-_MOST_MOVED = 5  # packages that a line names
 
 
 def diff_command(
@@ -72,6 +57,8 @@ def diff_command(
     jobs: Jobs = 1,
     keep_records: KeepRecords = False,
     isolation: IsolationLevel = "",
+    junit: JUnitFile = None,
+    summary: SummaryFile = None,
     as_json: Json = False,
     root: Root = None,
     index_url: IndexUrl = None,
@@ -92,8 +79,10 @@ def diff_command(
     with the checkout alone, and fails; also when the checkout cannot be built. With 2 when the
     suite is at fault, with 3 when a cell has no answer, else with 0.
 
+    --junit and --summary leave the comparison for CI: only what breaks is a failure there.
+
     Examples: compat diff flask; compat diff flask --against 3.0 --quick --json; compat diff flask
-    'py3.13-*' --subject-from ../flask
+    'py3.13-*' --subject-from ../flask --junit diff.xml --summary "$GITHUB_STEP_SUMMARY"
     """
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
     refuse_faulty_suite(workspace)
@@ -102,20 +91,18 @@ def diff_command(
     with cells_of_checkout(workspace, (subject_from, level, keep_records)) as cells:
         release = cells.against(against)
         choice = cells.chosen(words or (), quick)
-        note(f"{_heading(cells, str(release))}; isolation {level}")
+        note(f"{_heading(cells, release)}; isolation {level}")
         interruption = Interruption()
         comparison = _compared(cells, choice, release, (options, level), interruption)
+    named, heading = _released(cells, release), _heading(cells, release)
     if as_json:
         envelope(_payload(cells, comparison, release))
     else:
-        say(f"{_heading(cells, str(release))}: {_counts(comparison)}")
-        _print(cells, comparison, f"{workspace.matrix.subject_axis.package} {release}")
-    for batch in comparison.batches:
-        print_unanswered(batch)
-    if comparison.kept:
-        held = count(comparison.kept, "cell")
-        was = "was" if comparison.kept == 1 else "were"
-        note(f"Of the release {held} had a fresh result and {was} not run again.")
+        say(f"{heading}: {difference_counts(comparison)}")
+        _print(cells, comparison, named)
+    files = ReportFiles(junit=junit, summary=summary)
+    files.write(diff_report(cells, comparison, heading, named))
+    _print_last(comparison)
     raise typer.Exit(128 + interruption.signal if interruption.signal else _exit_code(comparison))
 
 
@@ -144,70 +131,39 @@ def _compared(
     return compared(cells, choice, release, run_released, run_local)
 
 
-def _heading(cells: CheckoutCells, release: str) -> str:
+def _released(cells: CheckoutCells, release: Version) -> str:
+    return f"{cells.workspace.matrix.subject_axis.package} {release}"
+
+
+def _heading(cells: CheckoutCells, release: Version) -> str:
     package = cells.workspace.matrix.subject_axis.package
-    return f"{package} {cells.checkout.words} beside {package} {release}"
-
-
-def _counts(comparison: Comparison) -> str:
-    """Say how many places there are of each kind."""
-    total = len(comparison.differences)
-    kinds = [known.difference for known in comparison.differences]
-    parts = [f"{kinds.count(kind)} {words}" for kind, words in _COUNTED.items() if kind in kinds]
-    return f"{count(total, 'cell')}: {', '.join(parts)}" if total else "no cell to compare"
+    return f"{package} {cells.checkout.words} beside {_released(cells, release)}"
 
 
 def _print(cells: CheckoutCells, comparison: Comparison, release: str) -> None:
     """Print what differs, equal reasons once, with the cells that each is about."""
     titles = {known.id: known.title for known in cells.workspace.described}
-    for kind, heading in _HEADINGS.items():
-        reasons: dict[str, list[str]] = {}
-        for known in comparison.differences:
-            if known.difference == kind:
-                for sentence in _reasons(known, titles, release):
-                    reasons.setdefault(sentence, []).append(known.cell)
-        if reasons:
+    above = ""
+    for kind, sentence, names in differing(comparison, titles, release):
+        if kind != above:
             say()
-            say(f"{heading}:")
-        for sentence, names in reasons.items():
-            say(f"  {sentence}")
-            for name in names:
-                say(f"    {name}")
-    for known in comparison.differences:
-        if known.moved and known.difference in _HEADINGS:
-            say(f"  {known.cell} has other packages, too: {listed(known.moved, _MOST_MOVED)}")
+            say(f"{HEADINGS[kind]}:")
+        above = kind
+        say(f"  {sentence}")
+        for name in names:
+            say(f"    {name}")
+    for line in moved_words(comparison):
+        say(f"  {line}")
 
 
-def _reasons(known: CellDifference, titles: Mapping[str, str], release: str) -> Iterator[str]:
-    """Yield why a place differs: each capability, else what the whole cell came to."""
-    is_broken = known.difference == "breaks"
-    for change in known.capabilities:
-        if change.is_worse or not is_broken:
-            yield _capability_words(change, titles.get(change.id, ""))
-    if any(change.is_worse for change in known.capabilities) or not known.outcome_after:
-        if not known.capabilities:
-            yield known.because or f"{known.before} -> {known.after}"
-        return
-    if is_broken and known.before == "infeasible":
-        yield f"could not be installed with {release}, and can be now; {_cause(known)}"
-    elif is_broken or not known.capabilities:
-        yield f"{STATE_WORDS[known.before]} with {release}; {_cause(known)}"
-
-
-def _cause(known: CellDifference) -> str:
-    return cause_sentence(parse_outcome(known.outcome_after))
-
-
-def _capability_words(change: CapabilityDifference, title: str) -> str:
-    """Say what became of a capability, and what was raised where."""
-    name = f"{change.id} ({title})" if title and title != change.id else change.id
-    if not change.is_worse:
-        return f"{name} works now"
-    if change.after == "absent":
-        return f"{name} is not there any more: {change.subject}"
-    if change.after is None:
-        return f"{name} has no result any more: the tests did not come to it"
-    return f"{name} fails: {change.subject or change.cause}"
+def _print_last(comparison: Comparison) -> None:
+    """Say last what has no answer, and what was not run again."""
+    for batch in comparison.batches:
+        print_unanswered(batch)
+    if comparison.kept:
+        held = count(comparison.kept, "cell")
+        was = "was" if comparison.kept == 1 else "were"
+        note(f"Of the release {held} had a fresh result and {was} not run again.")
 
 
 def _payload(cells: CheckoutCells, comparison: Comparison, release: Version) -> dict[str, Any]:
@@ -215,7 +171,7 @@ def _payload(cells: CheckoutCells, comparison: Comparison, release: Version) -> 
     return {
         "checkout": checkout_row(cells.checkout),
         "against": str(release),
-        "counts": {kind: kinds.count(kind) for kind in _COUNTED},
+        "counts": {kind: kinds.count(kind) for kind in COUNTED},
         "cells": comparison.differences,
     }
 

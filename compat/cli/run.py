@@ -31,7 +31,8 @@ from compat.cli.options import (
 )
 from compat.cli.output import envelope, note, prose, say
 from compat.cli.progress import Progress, RunHistory
-from compat.cli.run_reports import JUnitFile, RunReports, SummaryFile
+from compat.cli.reports import JUnitFile, ReportFiles, SummaryFile
+from compat.cli.run_reports import released_report
 from compat.cli.this_machine import Interruption, ThisMachine
 from compat.cli.verdicts import RunWords, print_failures, print_verdicts, verdict_row
 from compat.cli.workload import expected_seconds, seconds_by_step, seconds_together, workload
@@ -124,16 +125,16 @@ def run_command(
     Examples: compat run tff --due --dry-run; compat run tff 'py3.9-*-tff0.33.0+relaxed' --junit
     junit.xml; compat run tff --quick --subject-from .; compat run tff --fleet dask://127.0.0.1:8786
     """
-    reports = RunReports(junit=junit, summary=summary)
+    reports = ReportFiles(junit=junit, summary=summary)
     _refuse_together((bool(words), due, quick), dry_run and reports.is_asked)
-    alone = due or dry_run or keep or allow_empty or reports.is_asked or bool(fleet)
+    alone, meant = due or dry_run or keep or allow_empty or bool(fleet), (words or (), quick)
     asked = _asked_checkout(subject_from, keep_records, isolation, alone)
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
     refuse_faulty_suite(workspace)
     workers = _workers(workspace.matrix.suite, jobs, dry_run or bool(fleet))
     options = RunOptions(workers=workers, tier=tier, attempts=attempts, keep=keep)
     if asked is not None:
-        raise typer.Exit(_run_checkout(workspace, asked, (words or (), quick), options, as_json))
+        raise typer.Exit(_run_checkout(workspace, asked, meant, options, as_json, reports))
     choices = pipeline.chosen(workspace, words or (), quick, tier, _has_python)
     _print_remarks(choices)
     if not choices.cells:
@@ -171,10 +172,10 @@ def _has_python(series: Version) -> bool:
     return interpreter(series) is not None
 
 
-def _end_empty(workspace: Workspace, reports: RunReports | None, allow_empty: bool) -> None:
+def _end_empty(workspace: Workspace, reports: ReportFiles | None, allow_empty: bool) -> None:
     """Leave the reports of a run of nothing, and say what to type, unless it may be empty."""
     if reports is not None:
-        reports.write(workspace, (), ())
+        reports.write(released_report(workspace, (), ()))
     if not allow_empty:
         name = workspace.name
         hint = f"compat run {name} 'GLOB' runs cells again; --allow-empty makes this end with 0"
@@ -190,7 +191,7 @@ def _asked_checkout(
     if keep_records and not source:
         raise UsageError.of("--keep-records goes with --subject-from; other records are kept")
     if source and alone:
-        without = "--due, --dry-run, --keep, --allow-empty, --fleet, --junit and --summary"
+        without = "--due, --dry-run, --keep, --allow-empty and --fleet"
         raise UsageError.of(f"--subject-from goes without {without}")
     return (source, level_of(isolation), keep_records) if source else None
 
@@ -218,7 +219,7 @@ def _run(
     options: RunOptions,
     machine: ThisMachine,
     as_json: bool,
-    reports: RunReports,
+    reports: ReportFiles,
 ) -> int:
     """Run the cells, print what they came to, and return the exit code."""
     interruption = Interruption()
@@ -248,7 +249,7 @@ def _run(
             prose(line)
         tell_disproofs(disproofs, fell)
     _print_troubles(result, options.keep)
-    reports.write(workspace, cells, result.records)
+    reports.write(released_report(workspace, cells, result.records))
     return 128 + interruption.signal if interruption.signal else _exit_code(workspace, result)
 
 

@@ -3,14 +3,19 @@ with a build back end of its own and an index on this machine.
 """
 
 import json
+import shutil
 import subprocess
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from support.fake_index import FakeIndex
 from support.zoo import SERIES, Animal, Repository, pytest_and_its_needs
+
+from compat.github.markdown import faults
 
 PACKAGE = "zoogood"
 LOCAL = f"py{SERIES}-a-local"
@@ -151,6 +156,77 @@ def test_what_breaks_is_named_with_its_cell_and_run_once_more(zoo: Repository) -
     assert kept(zoo) == ["locks", f"records/{zoo.cell}"]
 
 
+REPORTS = ("--junit", "junit.xml", "--summary", "summary.md")
+
+
+def reported(zoo: Repository) -> tuple[dict[str, list[str]], str]:
+    """The tags of the cases and their messages by name, and the summary, which is harmless."""
+    root = ElementTree.parse(zoo.root / "junit.xml").getroot()
+    (suite,) = root
+    assert suite.get("name") == LOCAL
+    cases = {
+        str(case.get("name")): [f"{said.tag}: {said.get('message')}" for said in case]
+        for case in suite
+    }
+    assert root.get("tests") == str(len(cases))
+    assert root.get("failures") == str(sum(x[0][:7] == "failure" for x in cases.values() if x))
+    summary = (zoo.root / "summary.md").read_text(encoding="utf-8")
+    assert faults(summary) == ()
+    return cases, summary
+
+
+def test_reports_of_a_comparison_fail_what_breaks_and_nothing_else(zoo: Repository) -> None:
+    checkout(zoo.root, RENAMED)
+    code, _, err = zoo.run("diff", "zoo", *REPORTS)
+    assert code == 1, err
+    cases, summary = reported(zoo)
+    (why,) = cases.pop("life.name")
+    assert why.startswith("failure: life.name (Name) fails: AttributeError: module 'animal' has")
+    assert cases == {"life.alive": []}
+    heading, row = summary.splitlines()[0], summary.splitlines()[4]
+    assert heading == f"## {PACKAGE} 1.1.dev0 beside {PACKAGE} 1.0: 1 cell: 1 broken"
+    assert row.startswith("| Broken | life.name (Name) fails: ")
+    assert row.endswith(f" | `{LOCAL}` |")
+    checkout(zoo.root, MODULE, "1.1.dev0", "Requires-Python: >=3.99")
+    assert zoo.run("diff", "zoo", *REPORTS)[0] == 1
+    cases, summary = reported(zoo)
+    because = f"{PACKAGE} 1.1.dev0 requires Python >=3.99, not {SERIES}"
+    assert cases == {"plan": [f"failure: {because}"]}
+    assert summary.count("## ") == 2
+    checkout(zoo.root, MODULE)
+    assert zoo.run("diff", "zoo", *REPORTS)[0] == 0
+    cases, summary = reported(zoo)
+    assert cases == {"life.alive": [], "life.name": []}
+    assert summary.endswith(": 1 cell: 1 as before\n\n")
+
+
+def test_what_fails_with_the_release_too_is_skipped(
+    tmp_path: Path, cache: Path, index: FakeIndex, tools: Any
+) -> None:
+    animal = Animal(name="good", story="", outcome="", module=RENAMED, suite=SUITE)
+    zoo = Repository(tmp_path, cache, index, animal, tools)
+    checkout(tmp_path, RENAMED)
+    assert zoo.run("diff", "zoo", *REPORTS)[0] == 0
+    cases, _ = reported(zoo)
+    (said,) = cases["life.name"]
+    assert said.startswith("skipped: fails: AttributeError: ")
+    assert said.endswith(f"; it is not known to work with {PACKAGE} 1.0 either")
+    checkout(tmp_path, "raise ImportError('no animals here')\n")
+    assert zoo.run("diff", "zoo", *REPORTS)[0] == 1
+    cases, _ = reported(zoo)
+    assert [said[0].partition(":")[0] for said in cases.values()] == ["failure"]
+
+
+def test_a_run_of_a_checkout_leaves_reports_too(zoo: Repository) -> None:
+    checkout(zoo.root, RENAMED)
+    code, _, err = zoo.run("run", "zoo", "--subject-from", ".", *REPORTS)
+    assert code == 1, err
+    cases, summary = reported(zoo)
+    assert (cases["life.alive"], cases["life.name"][0][:8]) == ([], "failure:")
+    assert summary.startswith(f"## {PACKAGE} 1.1.dev0: the combination does not work\n")
+    assert f"| `{LOCAL}` | partly works |" in summary
+
+
 def test_records_of_a_checkout_are_kept_by_its_commit_on_request(zoo: Repository) -> None:
     (zoo.root / ".gitignore").write_text("secret.txt\nmatrices/\n")
     (zoo.root / "secret.txt").write_text("not for a build")
@@ -212,6 +288,25 @@ def test_a_wheel_and_a_git_repository_are_checkouts_too(zoo: Repository, tmp_pat
     code, out, err = zoo.run("run", "zoo", "--subject-from", str(wheel), "--json")
     assert code == 0, err
     assert json.loads(out)["data"]["checkout"]["name"].startswith("wheel-")
+
+
+def test_a_source_distribution_is_a_checkout_too(zoo: Repository, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    checkout(elsewhere, RENAMED, "1.1")
+    path = tmp_path / "zoogood-1.1.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        archive.add(elsewhere, "zoogood-1.1")
+    shutil.rmtree(elsewhere)
+    code, out, err = zoo.run("diff", "zoo", "--subject-from", str(path), "--json")
+    assert code == 1, err
+    told = json.loads(out)["data"]
+    assert (told["checkout"]["version"], told["checkout"]["commit"]) == ("1.1", "")
+    assert [change["id"] for change in told["cells"][0]["capabilities"]] == ["life.name"]
+    path.write_bytes(b"no archive")
+    code, _, err = zoo.run("diff", "zoo", "--subject-from", str(path))
+    assert code == 1, err
+    (line,) = [line for line in err.splitlines() if "cannot be built" in line]
+    assert line.startswith(f"compat: {path}: ")
 
 
 def test_a_failing_release_is_mended_by_a_checkout(

@@ -13,7 +13,8 @@ from support.zoo import Animal, Repository, pytest_and_its_needs
 
 from compat.cli.machine import now
 from compat.cli.options import workspace_of
-from compat.cli.run_reports import RunReports, junit_xml, run_summary
+from compat.cli.reports import ReportFiles, junit_xml, summary_text
+from compat.cli.run_reports import released_report
 from compat.errors import CompatError
 from compat.github.markdown import faults
 from compat.results.record import Record
@@ -119,7 +120,7 @@ def case_of(workspace: Workspace, *records: Record) -> ElementTree.Element:
     for each in records:
         workspace.store.add(each)
     workspace.refresh()
-    root = ElementTree.fromstring(junit_xml(workspace, [CELL], records))
+    root = ElementTree.fromstring(junit_xml(released_report(workspace, [CELL], records)))
     return root.findall("testsuite/testcase")[-1]
 
 
@@ -156,12 +157,13 @@ def test_a_cell_without_a_result_is_an_error_and_never_missing(workspace: Worksp
     passed = record(workspace, CELL, "pass", sum="yes")
     workspace.store.add(passed)
     workspace.refresh()
-    root = ElementTree.fromstring(junit_xml(workspace, [CELL, OTHER], [passed]))
+    report = released_report(workspace, [CELL, OTHER], [passed])
+    root = ElementTree.fromstring(junit_xml(report))
     assert [(suite.get("name"), suite.get("errors")) for suite in root] == [
         (CELL, "0"),
         (OTHER, "1"),
     ]
-    summary = run_summary(workspace, [CELL, OTHER], [passed])
+    summary = summary_text(report)
     assert summary.startswith("## Demo: 1 of 2 combinations work\n")
     assert re.findall(r"^\| `([^`]+)`", summary, re.MULTILINE) == [OTHER, CELL]
     assert f"| `{OTHER}` | no result | compat could not run it, or was stopped |" in summary
@@ -176,4 +178,4 @@ def test_a_dry_run_has_nothing_to_report(run: Run) -> None:
 def test_a_place_that_cannot_be_written_is_named(workspace: Workspace, root: Path) -> None:
     (root / "file").write_text("", encoding="utf-8")
     with pytest.raises(CompatError, match=r"file/junit\.xml: cannot be written"):
-        RunReports(junit=root / "file" / "junit.xml").write(workspace, (), ())
+        ReportFiles(junit=root / "file" / "junit.xml").write(released_report(workspace, (), ()))

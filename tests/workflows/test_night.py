@@ -372,6 +372,10 @@ def test_a_pull_request_that_breaks_something_fails_and_names_it(
     assert pull.jobs["diff"].result == "failure", said
     assert "Broken:" in said
     assert f"py{SERIES}-boat1.0-ferry-local" in said
+    written = (pull.place / "machines").glob("diff*.md")
+    [summary] = [path.read_text(encoding="utf-8") for path in written]
+    assert "| Broken | " in summary
+    assert f"`py{SERIES}-boat1.0-ferry-local`" in summary
 
 
 def test_without_pages_nothing_is_published(recorded: Forge, tmp_path: Path) -> None:
