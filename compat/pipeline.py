@@ -45,12 +45,12 @@ if TYPE_CHECKING:
     )
     from compat.fleet.choices import CellsToRun
     from compat.fleet.run_plan import PlanOptions, RunPlan
-    from compat.github.pull_request import RepositoryFile
     from compat.index.source import ReleaseSource
     from compat.lock.locker import Locker
     from compat.plan.budget import Budget
     from compat.policy.proposal import Proposal
     from compat.results.judged import JudgedRun
+    from compat.rewrite.repository_file import RepositoryFile
     from compat.run.job import Job
     from compat.site.edition import Edition
     from compat.site.writer import Written
@@ -281,18 +281,15 @@ def proposed(
     """Propose: find the moves of minimum versions that policy, releases and records allow on that
     day, and what they make of the matrix and of the target files. Writes nothing.
     """
-    from compat.github.pull_request import RepositoryFile
     from compat.policy.propose import proposals
-    from compat.rewrite.toml_values import rewritten_matrix
+    from compat.rewrite.repository_file import RepositoryFile
 
     snapshot = known_on(workspace, day)
     every = proposals(snapshot, day)
     opened = [proposal for proposal in every if proposal.is_open]
     skipped: list[str] = []
     before = read(workspace.matrix_path).decode(errors="replace")
-    after = before
-    for proposal in opened:
-        after = rewritten_matrix(after, proposal.axis, proposal.proposed, proposal.because)
+    after = _moved_matrix(before, opened) if opened else before
     matrix_file = f"matrices/{workspace.name}/matrix.toml"
     moved = {workspace.matrix_path: RepositoryFile(path=matrix_file, before=before, after=after)}
     for target in targets:
@@ -301,6 +298,14 @@ def proposed(
         inside = _below(target, workspace.folder.parents[1])
         moved[target] = RepositoryFile(path=inside, before=text, after=after)
     return ProposedMoves(snapshot=snapshot, proposals=every, files=moved, skipped=tuple(skipped))
+
+
+def _moved_matrix(text: str, moves: Iterable[Proposal]) -> str:
+    from compat.rewrite.toml_values import rewritten_matrix
+
+    for proposal in moves:
+        text = rewritten_matrix(text, proposal.axis, proposal.proposed, proposal.because)
+    return text
 
 
 def known_on(workspace: Workspace, day: datetime.date) -> Snapshot:

@@ -10,14 +10,12 @@ import typer
 from compat import files, pipeline
 from compat.cli.options import Json, MatrixName, PolicyDay, Root, policy_day, workspace_of
 from compat.cli.output import envelope, note, say
-from compat.cli.pull_requests import GitHubTarget, print_outcome, sync
 from compat.errors import UsageError
-from compat.github.description import affected
 from compat.pipeline import ProposedMoves
+from compat.policy.affected import affected_words
 from compat.policy.outlook import missing_command, outlooks
 from compat.policy.proposal import AxisFloor, Proposal
 from compat.policy.propose import floors
-from compat.rewrite.file import PROJECT_FILES
 
 CellsOnly = Annotated[
     bool, typer.Option("--cells", help="Print only the cells that must run first.")
@@ -90,20 +88,25 @@ def propose_command(
     else:
         _print_proposals(moves, when)
     if open_:
-        desk = GitHubTarget(
-            repository=repository,
-            base=base,
-            site=f"{site.rstrip('/')}/{matrix}/" if site else "",
-            dry_run=dry_run,
-        )
-        outcomes = sync(desk, moves.snapshot, moves.proposals, moves.changed)
-        for what, outcome in zip(("pull request", "issue"), outcomes, strict=True):
-            print_outcome(what, outcome)
+        _open(moves, repository, base, f"{site.rstrip('/')}/{matrix}/" if site else "", dry_run)
     raise typer.Exit(1 if moves.opened else 0)
+
+
+def _open(moves: ProposedMoves, repository: str, base: str, site: str, dry_run: bool) -> None:
+    from compat.cli.pull_requests import GitHubTarget, print_outcome, sync
+
+    desk = GitHubTarget(repository=repository, base=base, site=site, dry_run=dry_run)
+    outcomes = sync(desk, moves.snapshot, moves.proposals, moves.changed)
+    for what, outcome in zip(("pull request", "issue"), outcomes, strict=True):
+        print_outcome(what, outcome)
 
 
 def _files(targets: Sequence[Path]) -> list[Path]:
     """The files of the targets: a folder stands for all that state a floor in it."""
+    if not targets:
+        return []
+    from compat.rewrite.file import PROJECT_FILES
+
     paths: dict[Path, None] = {}
     for target in targets:
         below = [path for name in PROJECT_FILES for path in sorted(target.glob(name))]
@@ -177,9 +180,9 @@ def _print_proposal(proposal: Proposal) -> None:
     for objection in proposal.objections:
         say(f"    against: {objection.because}")
     for gone in proposal.lost:
-        say(f"    no longer covered: {affected(gone)}")
+        say(f"    no longer covered: {affected_words(gone)}")
     for more in proposal.gained:
-        say(f"    newly covered: {affected(more)}")
+        say(f"    newly covered: {affected_words(more)}")
     for cell in proposal.evidence:
         days = f" on {', '.join(map(str, cell.days))}" if cell.days else ""
         outcome = f", {cell.outcome}{days}" if cell.outcome else ""

@@ -14,11 +14,12 @@ from compat.errors import UsageError
 from compat.github.client import GitHub
 from compat.github.description import requested, waiting
 from compat.github.issue import DesiredIssue, IssueKey
-from compat.github.pull_request import Branches, DesiredPullRequest, RepositoryFile
+from compat.github.pull_request import Branches, DesiredPullRequest
 from compat.github.rest import Rest
 from compat.github.sync import LeftAlone, Outcome, WouldDo, sync_issue, sync_pull_request
 from compat.policy.proposal import Proposal
 from compat.results.snapshot import Snapshot
+from compat.rewrite.repository_file import RepositoryFile
 from compat.site.paths import segment
 from compat.value import Value
 

@@ -6,14 +6,12 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.table import Table
 
 from compat import files, pipeline
 from compat.cli.options import Json, MatrixName, PolicyDay, Root, policy_day, workspace_of
 from compat.cli.output import console, envelope, say
 from compat.policy.calendar import Schedule, schedule
 from compat.policy.outlook import outlooks
-from compat.site.exports.ical import ical
 
 
 def schedule_command(
@@ -35,6 +33,8 @@ def schedule_command(
     snapshot = pipeline.known_on(workspace, when)
     coming = schedule(snapshot, when)
     if ics is not None:
+        from compat.site.exports.ical import ical
+
         files.write(ics, ical(coming))
     if as_json:
         envelope(msgspec.structs.asdict(coming))
@@ -48,6 +48,8 @@ def _print_schedule(coming: Schedule) -> None:
     say(f"{coming.title}: coming moves of its minimum versions, {coming.day} to {coming.until}")
     for package, rule in dict.fromkeys((move.package, move.rule) for move in coming.moves):
         say(f"  {package}: the minimum may rise to {rule}")
+    from rich.table import Table
+
     table = Table("when", "minimum", "state", "release date", "source", "proven")
     for move in coming.moves:
         proven = "yes" if move.proven else "no"

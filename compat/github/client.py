@@ -19,12 +19,12 @@ from compat.github.pull_request import (
     Commit,
     DesiredPullRequest,
     Pull,
-    RepositoryFile,
     RepositoryState,
     message,
     sealed,
 )
 from compat.github.rest import Again, Reply, Rest
+from compat.rewrite.repository_file import RepositoryFile
 
 T = TypeVar("T")
 

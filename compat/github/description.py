@@ -5,7 +5,8 @@ about the others.
 from collections.abc import Callable, Iterable, Sequence
 
 from compat.github.markdown import block, code, inline, link, plain
-from compat.policy.proposal import Affected, CellEvidence, Proposal
+from compat.policy.affected import affected_words
+from compat.policy.proposal import CellEvidence, Proposal
 from compat.value import StrictValue
 
 MOST_ROWS = 40
@@ -81,7 +82,9 @@ def section(
             "What speaks against it", (objection.because for objection in proposal.objections)
         ),
         *_bullets(
-            "Who is affected", map(affected, (*proposal.lost, *proposal.gained)), _effect(proposal)
+            "Who is affected",
+            map(affected_words, (*proposal.lost, *proposal.gained)),
+            _effect(proposal),
         ),
         *_table(proposal.evidence, cell_url),
         *_bullets("Cells that must run first", proposal.needs, as_code=True),
@@ -90,14 +93,6 @@ def section(
         ),
     ]
     return "\n".join(parts)
-
-
-def affected(move: Affected) -> str:
-    """Return what a move drops or adds of one axis, in words."""
-    versions = f"{move.package} {', '.join(map(str, move.versions))}"
-    return (
-        f"{versions} (releases {', '.join(map(str, move.releases))})" if move.releases else versions
-    )
 
 
 def _effect(proposal: Proposal) -> str:

@@ -9,6 +9,7 @@ from typing import Literal
 from compat.files import unified_diff
 from compat.github import markdown
 from compat.github.marker import Words, first_body, marked, new_words, short_digest, withdrawn
+from compat.rewrite.repository_file import RepositoryFile
 from compat.value import Value
 
 
@@ -34,14 +35,6 @@ class Branches(Value, frozen=True, kw_only=True):
             raise ValueError(
                 f"the standing branch needs a name of its own, not that of its base: {self.own!r}"
             )
-
-
-class RepositoryFile(Value, frozen=True, kw_only=True):
-    """A file of the repository as it was read, and as it should be."""
-
-    path: str
-    before: str
-    after: str
 
 
 class DesiredPullRequest(Words, frozen=True, kw_only=True):

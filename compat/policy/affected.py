@@ -51,6 +51,14 @@ def _together(evaluation: Evaluation, axis: Axis, other: Axis, floor: Version) -
     }
 
 
+def affected_words(move: Affected) -> str:
+    """Return what a move drops or adds of one axis, in words."""
+    versions = f"{move.package} {', '.join(map(str, move.versions))}"
+    return (
+        f"{versions} (releases {', '.join(map(str, move.releases))})" if move.releases else versions
+    )
+
+
 def _affected(evaluation: Evaluation, axis: Axis, versions: list[Version]) -> Affected:
     releases = [
         release for version in versions for release in evaluation.as_of.releases(axis, version)

@@ -96,6 +96,9 @@ def test_completion_of_a_command_imports_none(tmp_path: Path) -> None:
         ("advise", "tff", "--need", "import"),
         ("why", "tff", "python", "--at", "tff=0.36.0"),
         ("plan", "tff", "--explain", CELL),
+        ("schedule", "tff", "--json"),
+        ("propose", "tff"),
+        ("health", "tff"),
     ],
     ids=" ".join,
 )

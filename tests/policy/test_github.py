@@ -16,7 +16,7 @@ from support.github_server import BOT, GITHUB, NAME, TOKEN, Fault, Repository, S
 from compat.errors import AuthenticationError, CompatError, ServiceUnreachable, UsageError
 from compat.github.client import GitHub
 from compat.github.issue import DesiredIssue, IssueKey
-from compat.github.pull_request import Branches, DesiredPullRequest, RepositoryFile
+from compat.github.pull_request import Branches, DesiredPullRequest
 from compat.github.rest import Reply, Rest
 from compat.github.sync import (
     Done,
@@ -27,6 +27,7 @@ from compat.github.sync import (
     sync_issue,
     sync_pull_request,
 )
+from compat.rewrite.repository_file import RepositoryFile
 
 BEFORE, AFTER = 'at = "3.9"\n', 'at = "3.10"\n'
 BRANCHES = Branches(own="compat/floors", base="main")

@@ -4,7 +4,7 @@ import datetime
 
 from compat.advise.request import label
 from compat.files import unified_diff
-from compat.github.description import affected
+from compat.policy.affected import affected_words
 from compat.policy.calendar import Bar, ScheduledMove
 from compat.policy.outlook import Outlook, missing_command
 from compat.policy.proposal import CellEvidence, Kind, Proposal
@@ -170,7 +170,7 @@ def proposal_list(report: MatrixReport) -> ProposalList:
                 id=outlook.axis,
                 outlook=outlook,
                 command=missing_command(report.name, outlook.needs) if outlook.needs else "",
-                lost=tuple(map(affected, outlook.lost)),
+                lost=tuple(map(affected_words, outlook.lost)),
                 proposals=tuple(
                     _line(report, proposal)
                     for proposal in report.proposals
@@ -200,8 +200,8 @@ def proposal_view(report: MatrixReport, proposal: Proposal) -> ProposalView:
             EvidenceLine(evidence=proof, path=_known_page(report, proof.cell))
             for proof in proposal.evidence
         ),
-        lost=tuple(map(affected, proposal.lost)),
-        gained=tuple(map(affected, proposal.gained)),
+        lost=tuple(map(affected_words, proposal.lost)),
+        gained=tuple(map(affected_words, proposal.gained)),
         missing=missing_command(report.name, proposal.needs) if proposal.needs else "",
         command=f"compat propose {report.name}",
     )

@@ -3,7 +3,7 @@
 import datetime
 
 from compat.advise.request import label
-from compat.github.description import affected
+from compat.policy.affected import affected_words
 from compat.policy.calendar import ScheduledMove
 from compat.policy.quarters import Quarter, quarters
 from compat.site.edition import MatrixReport
@@ -84,7 +84,7 @@ def quarter_words(quarter: Quarter) -> str:
 
 
 def _move(move: ScheduledMove) -> MoveLine:
-    return MoveLine(move=move, ends=tuple(map(affected, move.lost)))
+    return MoveLine(move=move, ends=tuple(map(affected_words, move.lost)))
 
 
 def _link(report: MatrixReport, quarter: Quarter) -> QuarterLink:
