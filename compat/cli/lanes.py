@@ -6,8 +6,8 @@ import typer
 
 from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, say
-from compat.lock.floors import LockedFloor
 from compat.results.lane_report import LaneCell, lane_report
+from compat.site.lane_words import floor_words, lane_blame, no_prerelease_words
 from compat.workspace import Workspace
 
 
@@ -38,7 +38,7 @@ def lanes_command(matrix: MatrixName, as_json: Json = False, root: Root = None) 
         note(f"{matrix} has no lane; {ways}")
     for package in workspace.snapshot.catalogue.prereleases:
         if not package.releases:
-            note(f"compat: no pre-release of {package.name} is newer than its final releases")
+            note(f"compat: {no_prerelease_words(package.name)}")
     tried = {cell.lane for cell in lanes.cells if cell.verdict not in ("unknown", "infeasible")}
     for lane in dict.fromkeys(cell.lane for cell in lanes.cells if cell.lane not in tried):
         note(f"nothing is known of lane {lane} yet; compat run {matrix} '*+{lane}' finds out")
@@ -49,20 +49,9 @@ def _print(workspace: Workspace, cell: LaneCell) -> None:
     tail = cell.outcome or cell.because
     say(f"{cell.cell}: {cell.verdict}{f', {tail}' if tail else ''}")
     for floor in cell.floors:
-        say(f"  {_floor(floor)}")
+        say(f"  {floor.declared}: {floor_words(floor)}")
     if cell.is_broken:
         say(f"  works: {cell.against}")
-        say(f"  what makes it fail: compat blame {workspace.name} {cell.against} {cell.cell}")
+        say(f"  what makes it fail: {lane_blame(workspace.name, cell)}")
     elif cell.verdict == "broken" and not cell.against:
         say("  nothing to hold it against: no cell of this release and Python works as published")
-
-
-def _floor(floor: LockedFloor) -> str:
-    if floor.is_exact:
-        return f"{floor.declared}: {floor.installed} installed"
-    if floor.installed is None:
-        return f"{floor.declared}: nothing installed"
-    return (
-        f"{floor.declared}: {floor.installed} installed, the lowest that can be had here;"
-        f" {floor.lowest} is not tested"
-    )

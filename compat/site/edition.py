@@ -25,6 +25,7 @@ from compat.policy.outlook import Outlook, outlooks
 from compat.policy.proposal import Proposal
 from compat.policy.propose import proposals
 from compat.results.audits import Audit
+from compat.results.lane_report import LaneReport, lane_report
 from compat.results.record import Capability, Record, Status
 from compat.results.snapshot import Entry, Snapshot
 from compat.results.table import ReleaseColumn, columns
@@ -211,6 +212,11 @@ class MatrixReport:
     def locks(self) -> "Locks":
         """The locks of its cells."""
         return Locks(self)
+
+    @cached_property
+    def lanes(self) -> LaneReport:
+        """What is known of the lanes of the matrix."""
+        return lane_report(self.snapshot, self.locks.get)
 
     @cached_property
     def advisor(self) -> Advisor:

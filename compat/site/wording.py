@@ -92,8 +92,8 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
     "report-mismatch": ("its report contradicts itself: {0}", "contradictory report"),
     "missing-module": ("the module {0} is not there", "missing module"),
     "missing-attribute": (
-        "{0} is missing: the name was removed or renamed",
-        "removed or renamed name",
+        "{0} is missing: it was removed, renamed, or is not there yet",
+        "missing name",
     ),
     "binary-incompatible": (
         "a compiled module was built for another version of {0}",

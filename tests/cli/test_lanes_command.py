@@ -1,5 +1,6 @@
 """`compat lanes`: what is asked beside the grid, and what `run` and `lock` make of it."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def test_a_lowest_cell_is_locked_to_what_its_release_declares(run: Run, with_low
 
 
 def test_what_the_floors_break_is_an_alert_and_exit_1(
-    run: Run, with_lowest: Path, remember: Remember
+    run: Run, root: Path, with_lowest: Path, remember: Remember
 ) -> None:
     assert run("lock", "demo", FRESH, LOWEST).code == 0
     remember(FRESH)
@@ -67,6 +68,14 @@ def test_what_the_floors_break_is_an_alert_and_exit_1(
     assert cell["floors"] == [
         {"package": "dep", "declared": "dep~=1.0", "lowest": "1.0", "installed": "1.0"}
     ]
+    # The published page and document say the same.
+    site = root / "public"
+    run("publish", "--out", str(site), "--base-url", "https://compat.example/")
+    document = json.loads((site / "api" / "v1" / "demo" / "lanes.json").read_text("utf-8"))
+    assert {key: document[key] for key in ("matrix", "cells", "alerts")} == data
+    page = (site / "demo" / "lanes" / "index.html").read_text("utf-8")
+    assert f"{lines[-1].capitalize()}." in page
+    assert run("verify", str(site)).code == 0
     # The grid does not show it; a line below it does.
     grid, line, end = run("show", "demo").out.rpartition("\n✗")
     assert end.split()[:2] == [LOWEST, "broken"]

@@ -12,8 +12,9 @@ from compat.site.api.axis_documents import (
     release_document,
 )
 from compat.site.api.cell_documents import cell_document, cells_document, chunks, more_cells
-from compat.site.api.envelope import FolderListing, dated, head
+from compat.site.api.envelope import Document, FolderListing, dated, head
 from compat.site.api.index_documents import Advise, index_document, root_document
+from compat.site.api.lane_documents import lanes_document
 from compat.site.api.openapi import DOCUMENTS, changelog, openapi, schema_file
 from compat.site.api.plain_documents import plain_document
 from compat.site.api.policy_documents import (
@@ -80,7 +81,7 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile | Made 
         lambda lock: whereabouts(edition, report, lock),
         lambda proof: proof_words(report, proof),
     )
-    documents = {
+    documents: dict[str, Document] = {
         "minimum": minimum_document(report),
         "schedule": schedule_document(report),
         "proposals": proposals_document(report),
@@ -89,6 +90,8 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile | Made 
         "plain-installs": plain_document(report),
         "floors": floors_document(report),
     }
+    if report.snapshot.matrix.has_lanes:
+        documents["lanes"] = lanes_document(report)
     for document, content in documents.items():
         yield SiteFile(path=api_path(name, document), content=json(content))
     root = f"{API_ROOT}/{segment(name)}/"

@@ -14,6 +14,7 @@ from compat.site.api.axis_documents import (
 from compat.site.api.cell_documents import CellDocument, Cells, MoreCells
 from compat.site.api.envelope import SCHEMA_VERSION, FolderListing
 from compat.site.api.index_documents import Advise, MatrixIndex, Root
+from compat.site.api.lane_documents import LanesDocument
 from compat.site.api.plain_documents import PlainInstalls
 from compat.site.api.policy_documents import MinimumDocument, Proposals, ScheduleDocument
 from compat.site.api.why_documents import FloorsDocument
@@ -41,6 +42,7 @@ DOCUMENTS: dict[str, type[Value]] = {
     "changes": ChangesDocument,
     "plain-installs": PlainInstalls,
     "floors": FloorsDocument,
+    "lanes": LanesDocument,
 }
 # Where each document is; `{...}` are parts that change, as `api_path` writes them.
 PATHS: dict[str, str] = {
@@ -59,6 +61,7 @@ PATHS: dict[str, str] = {
     "/api/v1/{matrix}/changes.json": "changes",
     "/api/v1/{matrix}/plain-installs.json": "plain-installs",
     "/api/v1/{matrix}/floors.json": "floors",
+    "/api/v1/{matrix}/lanes.json": "lanes",
 }
 PROMISE = """\
 Static JSON, made anew with each edition of the site. Within `v1` keys and values of enumerations
@@ -81,6 +84,8 @@ HISTORY = (
             " release: each sentence and the command stand there once.",
             "New document `floors.json`: what keeps each release from an older Python, and from"
             " older versions of other packages.",
+            "New document `lanes.json` of a matrix that declares a lane: what the lowest declared"
+            " versions and dependencies that are not out yet come to beside ordinary cells.",
             "`evidence` of a cell may be `asked`: a resolver refused it, and nothing was run. Where"
             " another cell with the same conflict was refused it is `inferred`, and so it is where"
             " tested neighbours on both sides agree: then `expected` says what they came to.",

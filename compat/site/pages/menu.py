@@ -14,6 +14,7 @@ SECTIONS: dict[str, str] = {
     "changes": "Changes",
     "schedule": "Schedule",
     "proposals": "Proposals",
+    "lanes": "Lanes",
     "reliability": "Reliability",
 }
 
@@ -44,11 +45,16 @@ def menu_of(report: MatrixReport) -> Menu:
         entries=tuple(
             Link(word=word, path=paths[section], section=section)
             for section, word in SECTIONS.items()
+            if section in paths
         ),
         paths=paths,
     )
 
 
 def section_paths(report: MatrixReport) -> dict[str, str]:
-    """Return the path of each section of a matrix."""
-    return {section: page_path(report.name, section) for section in SECTIONS}
+    """Return the path of each section of a matrix; lanes have one where it declares any."""
+    return {
+        section: page_path(report.name, section)
+        for section in SECTIONS
+        if section != "lanes" or report.snapshot.matrix.has_lanes
+    }

@@ -22,6 +22,7 @@ from compat.site.pages.changes_view import changes_page
 from compat.site.pages.charts_view import charts
 from compat.site.pages.grid_view import choices, grid, main_python
 from compat.site.pages.home_view import home
+from compat.site.pages.lanes_view import lanes_view
 from compat.site.pages.neighbours import Neighbours
 from compat.site.pages.page import Page, alias, titled
 from compat.site.pages.pair_view import Pairs
@@ -52,6 +53,7 @@ def pages(edition: Edition) -> Iterator[Page]:
         yield from _grids(report, tokens[report.name])
         yield from answer_pages(edition, report, tokens[report.name])
         yield _plain(report, tokens[report.name])
+        yield from _lanes(report, tokens[report.name])
         yield from _capabilities(report, tokens[report.name])
         yield from _quarters(report, tokens[report.name])
         yield from _proposals(report, tokens[report.name])
@@ -158,6 +160,23 @@ def _plain(report: MatrixReport, tokens: Tokens) -> Page:
             data=(api_path(report.name, "plain-installs"),),
         ),
     )
+
+
+def _lanes(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
+    if report.snapshot.matrix.has_lanes:
+        title = report.snapshot.matrix.title
+        words = "lowest declared versions and what is not out yet"
+        yield Page(
+            path=page(report.name, "lanes"),
+            template="lanes.html",
+            title=titled(f"{title}: {words}", f"{title}: beside the grid"),
+            about=f"{title} with the lowest versions that it declares, and with pre-releases.",
+            view=partial(lanes_view, report),
+            # The other digests are of the grid's cells alone.
+            inputs=digest(tokens.all, report.lanes),
+            matrix=report.name,
+            section="lanes",
+        )
 
 
 def _capabilities(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:

@@ -8,7 +8,7 @@ from functools import partial
 from compat.site.edition import Edition
 from compat.site.pages.build_view import build_page, embed_box
 from compat.site.pages.home_view import front
-from compat.site.pages.menu import SECTIONS
+from compat.site.pages.menu import section_paths
 from compat.site.pages.page import Page, alias
 from compat.site.pages.search_view import search_page
 from compat.site.paths import BUILD, NOT_FOUND, SEARCH, embed_path, page
@@ -71,7 +71,7 @@ def _aliases(edition: Edition) -> Iterator[Page]:
     """The sections of the first report answer without its name too, so that a short address can be
     told.
     """
-    first, names = edition.reports[0].name, {report.name for report in edition.reports}
-    for section in SECTIONS:
+    names = {report.name for report in edition.reports}
+    for section, path in section_paths(edition.reports[0]).items():
         if section not in names:
-            yield alias(page(section), page(first, section))
+            yield alias(page(section), path)

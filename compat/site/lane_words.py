@@ -1,0 +1,42 @@
+"""What is said of lanes, on their page, in a summary and by `compat lanes`."""
+
+from compat.lock.floors import LockedFloor
+from compat.plan.cell import Recipe
+from compat.results.lane_report import LaneCell
+
+LANE_TITLES: dict[Recipe, str] = {
+    "lowest": "Lowest declared versions",
+    "prerelease": "Dependencies that are not out yet",
+}
+LANE_QUESTIONS: dict[Recipe, str] = {
+    "lowest": (
+        "Each release with the lowest versions that it declares of its dependencies, to see whether"
+        " what it declares is true"
+    ),
+    "prerelease": (
+        "The newest pre-release of a dependency in the place of its final releases, to see what it"
+        " will break"
+    ),
+}
+
+
+def floor_words(floor: LockedFloor) -> str:
+    """Return what became of a declared lowest version in a lock: `2.0.0 installed`."""
+    if floor.is_exact:
+        return f"{floor.installed} installed"
+    if floor.installed is None:
+        return "nothing installed"
+    return (
+        f"{floor.installed} installed, the lowest that can be had here; {floor.lowest} is not"
+        " tested"
+    )
+
+
+def lane_blame(matrix: str, cell: LaneCell) -> str:
+    """Return the command that finds what makes a broken cell of a lane fail."""
+    return f"compat blame {matrix} {cell.against} {cell.cell}"
+
+
+def no_prerelease_words(package: str) -> str:
+    """Return the sentence of a package that has no pre-release to try."""
+    return f"no pre-release of {package} is newer than its final releases"

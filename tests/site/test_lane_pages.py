@@ -1,0 +1,126 @@
+"""Lanes on their page and in the API: declared against installed, and the one alert."""
+
+import json
+import re
+from html import unescape
+from typing import Any
+
+import msgspec
+import pytest
+from jsonschema import Draft202012Validator
+from support.editions import edition, files
+from support.known import DAY, MATRIX, Shelf, lock_of, ran
+from support.printed import printed
+
+from compat.index.release import Package
+from compat.lock.lockfile import Lock
+from compat.results.lane_report import lane_report
+from compat.site.api.documents import api
+from compat.site.edition import Edition, MatrixReport
+from compat.site.pages.page import LONGEST_TITLE
+from compat.value import encode
+
+LANES = msgspec.structs.replace(MATRIX, lowest=True)
+FRESH, LOWEST = "py3.9-dep2-demo2.0", "py3.9-dep2-demo2.0+lowest"
+OUTCOME = "import-fail:missing-attribute(dep.new)"
+SENTENCE = "the lowest declared versions break 1 of 1 cell that works with newer ones"
+PAGE, DOCUMENT = "demo/lanes/index.html", "api/v1/demo/lanes.json"
+
+
+def floors(*texts: str, **pins: str) -> Lock:
+    lock = lock_of(LOWEST, **pins)
+    return msgspec.structs.replace(lock, inputs=msgspec.structs.replace(lock.inputs, floors=texts))
+
+
+def lanes_edition(lock: Lock | None = None, outcome: str = OUTCOME, **run: Any) -> Edition:
+    lock = lock or floors("dep>=2.0")
+    locks = [lock_of(FRESH), lock]
+    shelf = Shelf([ran(locks[0]), ran(lock, outcome, **run)], locks)
+    return edition(shelf, matrix=LANES)
+
+
+def words(markup: str) -> str:
+    text = re.sub(r"<[^>]+>", " ", markup.partition("<main")[2].partition("</main>")[0])
+    return " ".join(unescape(text).split())
+
+
+def test_the_page_says_what_is_broken_and_holds_declared_against_installed() -> None:
+    pages = printed(lanes_edition(floors("dep>=2.0", "pytest~=7.4", "lost>1")))
+    text = words(pages[PAGE])
+    assert f"{SENTENCE[0].upper()}{SENTENCE[1:]}." in text
+    assert "demo 2.0 with dep 2 on Python 3.9" in text
+    assert "✗ broken" in text
+    assert "dep.new is missing: it was removed, renamed, or is not there yet." in text
+    assert f"compat blame demo {FRESH} {LOWEST}" in text
+    assert "dep>=2.0 : 2.0 installed" in text
+    assert "7.4 is not tested" in text
+    assert "nothing installed" in text
+    assert f'href="../../demo/cell/{FRESH}/"' in pages[PAGE]
+    title = re.search(r"<title>(.*?)</title>", pages[PAGE])
+    assert title is not None
+    assert len(title[1].partition(" · ")[0]) <= LONGEST_TITLE
+    # It stands in the menu of each page of the matrix, and the short address leads there.
+    assert '<a href="../demo/lanes/">Lanes</a>' in pages["demo/index.html"]
+    assert "lanes/index.html" in pages
+
+
+def test_what_did_not_run_is_counted_and_not_called_tested() -> None:
+    text = words(printed(edition(Shelf(), matrix=LANES))[PAGE])
+    assert "2 cells have no result yet; compat run demo '*+lowest' finds out." in text
+    assert "the cells that were tried" not in text
+
+
+def test_the_document_of_the_api_is_what_the_command_prints() -> None:
+    of = lanes_edition()
+    (report,) = of.reports
+    found = files(of, api)
+    document = json.loads(found[DOCUMENT])
+    told = json.loads(encode(lane_report(report.snapshot, report.locks.get)))
+    assert {key: document[key] for key in ("cells", "alerts")} == told
+    assert (document["matrix"], document["schema_version"]) == ("demo", 1)
+    (alert,) = document["alerts"]
+    assert (alert["sentence"], alert["cells"]) == (SENTENCE, [LOWEST])
+    (cell,) = (cell for cell in document["cells"] if cell["cell"] == LOWEST)
+    assert cell["floors"] == [
+        {"package": "dep", "declared": "dep>=2.0", "lowest": "2.0", "installed": "2.0"}
+    ]
+    schema = json.loads(found["schema/v1/lanes.json"])
+    Draft202012Validator(schema).validate(document)
+    listed = json.loads(found["api/v1/demo/index.json"])["files"]
+    assert DOCUMENT in [file["path"] for file in listed]
+
+
+def test_a_matrix_that_declares_no_lane_has_nothing_of_it() -> None:
+    pages, found = printed(edition(Shelf())), files(edition(Shelf()))
+    assert not [path for path in (*pages, *found) if "lanes" in path and "schema" not in path]
+    assert not [path for path, markup in pages.items() if "/lanes/" in markup]
+
+
+def test_the_page_is_made_anew_after_a_run_of_a_lane() -> None:
+    def inputs(of: Edition) -> str:
+        from compat.site.pages.page_list import pages
+
+        (page,) = (page for page in pages(of) if page.path == PAGE)
+        return page.inputs
+
+    assert inputs(lanes_edition()) == inputs(lanes_edition())
+    assert inputs(lanes_edition()) != inputs(lanes_edition(outcome="pass"))
+
+
+@pytest.mark.parametrize("subject", ["<script>alert(1)</script>", "a\u202eb", "x" * 500])
+def test_what_a_cell_reported_is_escaped_and_cut(subject: str) -> None:
+    markup = printed(lanes_edition(outcome=f"test-fail:assertion({subject})"))[PAGE]
+    assert "<script>alert" not in markup
+    assert "\u202e" not in markup
+    assert "x" * 300 not in markup
+
+
+def test_where_no_pre_release_is_out_the_page_says_so() -> None:
+    report = lanes_edition().reports[0]
+    snapshot = Shelf().picture(DAY, LANES)
+    catalogue = msgspec.structs.replace(
+        snapshot.catalogue, prereleases=(Package(name="dep", releases=()),)
+    )
+    snapshot.catalogue = catalogue
+    of = Edition([MatrixReport(snapshot, report.parts, {}, ())], "https://x.example/", DAY)
+    assert "No pre-release of dep is newer than its final releases." in words(printed(of)[PAGE])
