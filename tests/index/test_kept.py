@@ -1,8 +1,11 @@
 """A catalogue kept as text says what the index said, and names no place."""
 
+import re
 from pathlib import Path
 
 import pytest
+from packaging.tags import Tag
+from packaging.utils import parse_wheel_filename
 from support.world import WORLDS, catalogue_of, matrix_of, world
 
 from compat.errors import DeclarationError
@@ -65,3 +68,34 @@ def test_what_is_no_catalogue_is_refused_with_its_place_and_a_remedy(text: str) 
         DeclarationError, match=r"matrices/x/catalogue\.json.*is no catalogue.*--write"
     ):
         decode_catalogue(text, "matrices/x/catalogue.json")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("demo-1.0-py3-none-any.whl", "demo-1.0-2b-cp39-cp39-linux_x86_64.whl"),
+        "demo-1.0-py2.py3-none-manylinux1_x86_64.manylinux2014_x86_64.whl",
+        *("demo-1.0-b-py3-none-any.whl", "demo-1-0-2-py3-none-any.whl", "demo-py3-none-any.whl"),
+        *("demo-one-py3-none-any.whl", "de__mo-1.0-py3-none-any.whl", "demo-1.0-py3-none-.whl"),
+        *("demo.whl", "-.whl", "----.whl", "demo-1.0-none-any.whl", "demo-1.0-3-none-any.whl"),
+    ],
+)
+def test_a_wheel_has_the_tags_of_its_name_or_the_fault_of_its_name(name: str) -> None:
+    text = (
+        '{"format": 2, "packages": [{"name": "demo", "releases": [{"version": "1.0", "files":'
+        f' [{{"name": "{name}", "uploaded": "2024-01-01T00:00:00Z"}}]}}]}}], "required": []}}'
+    )
+    tags, wrong = tags_or_fault(name)
+    if wrong:
+        with pytest.raises(DeclarationError, match=re.escape(wrong)):
+            decode_catalogue(text, "a test")
+        return
+    (release,) = decode_catalogue(text, "a test").packages[0].releases
+    assert [artifact.tags for artifact in release.artifacts] == [tags]
+
+
+def tags_or_fault(name: str) -> tuple[frozenset[Tag], str]:
+    try:
+        return parse_wheel_filename(name)[3], ""
+    except ValueError as fault:
+        return frozenset(), str(fault)
