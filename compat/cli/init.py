@@ -1,6 +1,7 @@
 """The command that proposes a first matrix: init."""
 
 import platform
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -12,14 +13,17 @@ from compat.cli.machine import cache_folder, interpreter, today
 from compat.cli.options import ExtraIndexUrl, IndexUrl, Json
 from compat.cli.output import envelope, note, prose, say
 from compat.declare.project import PYPROJECT, Project, project_of
+from compat.declare.suite_groups import with_groups
 from compat.draft.draft import Draft, DraftRequest, draft_of
-from compat.draft.library import library_of
+from compat.draft.library import KnownLibrary, library_of
 from compat.draft.naming import axis_name
 from compat.draft.suite_draft import SuiteDraft, import_suite, own_suite
-from compat.errors import UsageError
+from compat.draft.suite_needs import suite_needs
+from compat.errors import DeclarationError, UsageError
 from compat.index.pypi import PyPISource
 from compat.index.settings import settings
 from compat.policy.eol import PYTHONS
+from compat.run.suitefiles import python_texts
 from compat.site.wording import count
 
 Folder = Annotated[
@@ -46,6 +50,7 @@ def init_command(
     In a repository, what its pyproject.toml declares counts; elsewhere, the newest release on the
     index. Of the dependencies those become axes that are most likely to break the library: with an
     upper bound, several major versions, or compiled files. Nothing that is there is overwritten.
+    Where the project's own tests need an extra, a group or a build besides, that is said.
 
     Ends with 0 when the matrix was written; 2 when there is one already, or no such package.
 
@@ -75,7 +80,24 @@ def init_command(
     draft = draft_of(library, request, suite, source)
     for name, text in draft.texts.items():
         files.write(matrix / name, text)
-    _print(draft, as_json)
+    needs = () if own is None else tuple(_needs(folder, own, library, draft, source))
+    _print(draft, needs, as_json)
+
+
+def _needs(
+    folder: Path, own: Project, library: KnownLibrary, draft: Draft, source: PyPISource
+) -> Iterator[str]:
+    """What the project's tests need besides the draft; what cannot be read is said as it is."""
+    tests = draft.matrix.suite.tests
+    if not tests:
+        return
+    texts = {f"{tests}/{path}": text for path, text in python_texts(folder / tests).items()}
+    content = files.read_if_there(folder / PYPROJECT)
+    try:
+        matrix = with_groups(draft.matrix, content, f"matrices/{draft.name}/matrix.toml")
+        yield from suite_needs(matrix, own, library, texts, source)
+    except DeclarationError as error:
+        yield str(error)
 
 
 def _project(folder: Path) -> Project | None:
@@ -101,7 +123,7 @@ def _architecture() -> str:
     return "aarch64" if platform.machine() in ("aarch64", "arm64") else "x86_64"
 
 
-def _print(draft: Draft, as_json: bool) -> None:
+def _print(draft: Draft, needs: tuple[str, ...], as_json: bool) -> None:
     paths = [f"matrices/{draft.name}/{path}" for path in draft.texts]
     following = f"compat run {draft.name} --quick"
     if not draft.quick:
@@ -109,7 +131,16 @@ def _print(draft: Draft, as_json: bool) -> None:
     if as_json:
         reasons = {"reasons": draft.reasons, "left_out": draft.left_out}
         cells = {"cells": draft.cells, "quick": draft.quick}
-        envelope({"matrix": draft.name, "files": paths, **reasons, **cells, "next": following})
+        envelope(
+            {
+                "matrix": draft.name,
+                "files": paths,
+                **reasons,
+                **cells,
+                "needs": needs,
+                "next": following,
+            }
+        )
         return
     for path in paths:
         say(f"wrote {path}")
@@ -122,4 +153,6 @@ def _print(draft: Draft, as_json: bool) -> None:
     say(f"  {count(draft.cells, 'cell')} can be installed as published.")
     if not draft.quick:
         note("compat: no cell of this matrix can be installed as published")
+    for need in needs:
+        note(f"compat: {need}")
     prose(f"Next: {following}")

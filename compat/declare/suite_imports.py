@@ -94,7 +94,7 @@ def unrequired_imports(
     `brought` is called where a module is in doubt. Nothing is said where that leaves a doubt.
     """
     asked = asked_names(matrix)
-    for path, module, line in _imported(texts):
+    for path, module, line in _imported(texts, _certain(texts)):
         tool = _TEST_TOOLS.get(module) or _plugin(module)
         distributions = tool or _LIBRARIES.get(module, ())
         if not distributions or not asked.isdisjoint(distributions) or module in _own(matrix):
@@ -131,12 +131,39 @@ def _may_bring_tools(matrix: Matrix, asked: Iterable[str]) -> bool:
     return extras or any("test" in name for name in packages) or not plain.issuperset(asked)
 
 
-def _imported(texts: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
-    """Yield each import of what is not the suite's own: file, module, line."""
+def collected_imports(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the modules that stand free at the top of the files that pytest collects, whether or
+    not a conftest.py leaves files out, and where each first does: `tests/test_a.py:3`.
+    """
+    imports: dict[str, str] = {}
+    for path, module, line in _imported(texts, filter(is_collected, texts)):
+        imports.setdefault(module, f"{path}:{line}")
+    return imports
+
+
+def modules_of(distribution: str) -> frozenset[str]:
+    """Return the modules that a distribution brings, by its normalised name (PEP 503); of one that
+    is not known, the module that is called like it.
+    """
+    tables = (_TEST_TOOLS | _LIBRARIES).items()
+    known = frozenset(module for module, names in tables if distribution in names)
+    return known or frozenset([distribution.replace("-", "_")])
+
+
+def _certain(texts: Mapping[str, str]) -> Iterator[str]:
+    """The files that pytest imports in any case: a conftest.py may have it ignore others."""
+    ignores = any("ignore" in text for path, text in texts.items() if path.endswith("conftest.py"))
+    for path in filter(is_collected, texts):
+        if not ignores or path.endswith("conftest.py"):
+            yield path
+
+
+def _imported(texts: Mapping[str, str], collected: Iterable[str]) -> Iterator[tuple[str, str, int]]:
+    """Yield each import of what is not the suite's own, from files that are collected and those of
+    the suite that they import: file, module, line.
+    """
     own = {part.removesuffix(".py") for path in texts for part in path.split("/")}
-    waiting = [path for path in texts if is_collected(path)]
-    if any("ignore" in text for path, text in texts.items() if path.endswith("conftest.py")):
-        waiting = [path for path in waiting if path.endswith("conftest.py")]
+    waiting = list(collected)
     read = set(waiting)
     while waiting:
         path = waiting.pop(0)

@@ -49,12 +49,13 @@ class DraftRequest(Value, frozen=True, kw_only=True):
 class Draft(Value, frozen=True, kw_only=True):
     """A drafted matrix.
 
-    `texts` are its files by their path below `matrices/<name>/`. `reasons` are sentences about what
-    is in it, `left_out` about the dependencies that are not. `cells` counts the fresh cells that
-    can be installed, `quick` are its smoke cells.
+    `matrix` is it as it is declared, `texts` are its files by their path below `matrices/<name>/`.
+    `reasons` are sentences about what is in it, `left_out` about the dependencies that are not.
+    `cells` counts the fresh cells that can be installed, `quick` are its smoke cells.
     """
 
     name: str
+    matrix: Matrix
     texts: Mapping[str, str]
     reasons: tuple[str, ...]
     left_out: tuple[str, ...]
@@ -105,6 +106,7 @@ def draft_of(
     texts = {"matrix.toml": text, "policy.toml": policy, **suite.texts}
     return Draft(
         name=name,
+        matrix=matrix,
         texts=texts | {"catalogue.json": encode_catalogue(catalogue, matrix)},
         reasons=(python_because, *(axis.because for axis in axes), suite.because),
         left_out=tuple(f"{w.name}: {w.because}" for w in weights if w not in chosen),

@@ -1,11 +1,12 @@
 """`compat init`: from a project or a name to a matrix that can be run, and nothing overwritten."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
-from support.fake_index import FakeIndex
+from support.fake_index import FakeIndex, File, in_json
 from support.local_index import fill
 from support.ran import Run
 
@@ -139,6 +140,62 @@ def test_the_projects_own_tests_are_the_suite(
     assert not (empty / "matrices" / "my-lib" / "suite").exists()
     if "nose" not in pyproject:
         assert run("check").out == "sound: my-lib\n"
+
+
+NEEDY = """\
+[project]
+name = "my-lib"
+dependencies = ["dep"]
+[project.optional-dependencies]
+fast = ["speedy>=1", "dep", "PyYAML"]
+slow = ["speedy"]
+brought = ["late"]
+[dependency-groups]
+test = ["pytest", "plug>=1", "mixed"]
+"""
+
+
+def test_what_the_projects_tests_need_besides_is_said_with_the_remedy(
+    run: Run, empty: Path, demo_index: FakeIndex
+) -> None:
+    fill(demo_index, {"mixed": [("1.0", 1, None, ["late", "hidden"])]})
+    days = {"1.0": "2024-01-01T12:00:00Z", "1.1": "2024-01-02T12:00:00Z"}
+    sources = [File(f"plug-{version}.tar.gz", uploaded=day) for version, day in days.items()]
+    demo_index.page("plug", in_json(sources))
+    demo_index.page("hidden", in_json([File("hidden-3.tar.gz", uploaded=days["1.0"])]))
+    (empty / "pyproject.toml").write_text(NEEDY)
+    (empty / "tests").mkdir()
+    # It may leave files out, so that `compat check` says nothing of them.
+    (empty / "tests" / "conftest.py").write_text("collect_ignore_glob = []\n")
+    (empty / "tests" / "test_a.py").write_text(
+        "import dep\nimport late\nimport speedy.deep\nimport yaml\n"
+    )
+    drafted = run("init")
+    assert drafted.code == 0, drafted.err
+    assert [line for line in drafted.err.splitlines() if line.startswith("compat: ")] == [
+        "compat: the tests need plug>=1, which has only a source distribution, and cells build none"
+        ' unasked: builds = ["plug==1.1"] in matrix.toml allows it',
+        "compat: the tests need hidden, which has only a source distribution, and cells build none"
+        ' unasked: builds = ["hidden==3"] in matrix.toml allows it',
+        "compat: the tests import speedy and yaml (tests/test_a.py:3), which the extra fast brings"
+        ' and the draft does not ask for: extras = ["fast"] in [suite] does',
+    ]
+    shutil.rmtree(empty / "matrices")
+    assert len(run("init", "--json").json["data"]["needs"]) == 3
+
+
+def test_a_group_that_no_lock_can_hold_is_said_at_once(run: Run, empty: Path) -> None:
+    pyproject = (
+        '[project]\nname = "my-lib"\n[dependency-groups]\ntest = ["pytest", "a @ file:///a"]\n'
+    )
+    (empty / "pyproject.toml").write_text(pyproject)
+    (empty / "tests").mkdir()
+    (empty / "tests" / "test_a.py").write_text("def test_a(): pass\n")
+    drafted = run("init")
+    assert drafted.code == 0, drafted.err
+    (line,) = [line for line in drafted.err.splitlines() if line.startswith("compat: ")]
+    assert line.startswith("compat: matrices/my-lib/matrix.toml: suite.groups")
+    assert "a @ file:///a" in line
 
 
 def test_nothing_is_overwritten(run: Run, empty: Path) -> None:
