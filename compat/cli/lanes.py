@@ -6,12 +6,17 @@ import typer
 
 from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, say
-from compat.results.lane_report import LaneCell, lane_report
+from compat.cli.reports import Report, ReportFiles, SummaryFile
+from compat.github.markdown import code, inline
+from compat.results.lane_report import LaneCell, LaneReport, lane_report
 from compat.site.lane_words import floor_words, lane_blame, no_prerelease_words
+from compat.site.wording import count
 from compat.workspace import Workspace
 
 
-def lanes_command(matrix: MatrixName, as_json: Json = False, root: Root = None) -> None:
+def lanes_command(
+    matrix: MatrixName, as_json: Json = False, summary: SummaryFile = None, root: Root = None
+) -> None:
     """Show what the lanes of a matrix came to, each cell held against an ordinary one.
 
     A lane asks beside the grid, colours no cell of it and moves no floor: `lowest`, whether the
@@ -19,13 +24,15 @@ def lanes_command(matrix: MatrixName, as_json: Json = False, root: Root = None) 
     out yet will break. Asks no index where there is a kept catalogue.
 
     Ends with 0 when nothing is broken, with 1 when a lane breaks a cell that works otherwise or
-    the matrix declares no lane.
+    the matrix declares no lane; then --summary writes nothing.
 
     Examples: compat lanes tools; compat run tools '*+lowest' '*+prerelease'; compat lanes tools
     --json
     """
     workspace = workspace_of(matrix, root)
     lanes = lane_report(workspace.snapshot, workspace.lock)
+    if workspace.matrix.has_lanes:
+        ReportFiles(summary=summary).write(_report(workspace, lanes))
     if as_json:
         envelope({"matrix": matrix, "cells": lanes.cells, "alerts": lanes.alerts})
     else:
@@ -43,6 +50,25 @@ def lanes_command(matrix: MatrixName, as_json: Json = False, root: Root = None) 
     for lane in dict.fromkeys(cell.lane for cell in lanes.cells if cell.lane not in tried):
         note(f"nothing is known of lane {lane} yet; compat run {matrix} '*+{lane}' finds out")
     raise typer.Exit(1 if lanes.alerts or not workspace.matrix.has_lanes else 0)
+
+
+def _report(workspace: Workspace, lanes: LaneReport) -> Report:
+    """What a job's summary says: the alerts, and the cells that are broken."""
+    tried = sum(cell.verdict not in ("unknown", "infeasible") for cell in lanes.cells)
+    much = f"{tried:,} of {count(len(lanes.cells), 'cell')} tried"
+    says = "what its lanes break" if lanes.alerts else "its lanes break nothing that is known"
+    return Report(
+        command=f"compat lanes {workspace.name}",
+        suites=(),
+        heading=f"{workspace.matrix.title}: {says}, {much}",
+        columns=("cell", "came to", "works"),
+        rows=tuple(
+            (code(cell.cell), inline(cell.outcome, 500), code(cell.against))
+            for cell in lanes.cells
+            if cell.is_broken
+        ),
+        sentences=tuple(alert.sentence for alert in lanes.alerts),
+    )
 
 
 def _print(workspace: Workspace, cell: LaneCell) -> None:

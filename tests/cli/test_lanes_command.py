@@ -1,14 +1,20 @@
 """`compat lanes`: what is asked beside the grid, and what `run` and `lock` make of it."""
 
 import json
+import os
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from support.fake_index import FakeIndex
 from support.local_index import fill
 from support.ran import Run
 
+from compat.github.markdown import faults
+
+REPOSITORY = Path(__file__).parents[2]
 FRESH = "py3.11-dep1-demo1.0"
 LOWEST = f"{FRESH}+lowest"
 Remember = Callable[..., None]
@@ -81,6 +87,51 @@ def test_what_the_floors_break_is_an_alert_and_exit_1(
     assert end.split()[:2] == [LOWEST, "broken"]
     assert line
     assert "✗" not in grid
+
+
+def nightly(root: Path) -> tuple[int, str, str]:
+    """The step of the nightly workflow: its exit code, what it printed, and the job's summary."""
+    jobs = yaml.safe_load((REPOSITORY / ".github/workflows/cells.yml").read_text("utf-8"))["jobs"]
+    (step,) = (s for s in jobs["record"]["steps"] if "compat lanes" in s.get("run", ""))
+    summary = root / "summary.md"
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+        cwd=root,
+        env=os.environ | {"MATRIX": "demo", "GITHUB_STEP_SUMMARY": str(summary)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    text = summary.read_text("utf-8") if summary.exists() else ""
+    return done.returncode, done.stdout + done.stderr, text
+
+
+def test_the_nightly_shows_the_alert_in_the_summary_of_its_job(
+    run: Run, root: Path, with_lowest: Path, remember: Remember
+) -> None:
+    assert run("lock", "demo", FRESH, LOWEST).code == 0
+    remember(FRESH)
+    remember(LOWEST, outcome="import-fail:missing-attribute(dep.new)")
+    ended, said, summary = nightly(root)
+    assert ended == 0, said
+    assert "what its lanes break, 1 of " in summary
+    assert "the lowest declared versions break 1 of 1 cell that works with newer ones" in summary
+    assert f"| `{LOWEST}` | " in summary
+    assert faults(summary) == ()
+
+
+def test_the_nightly_shows_nothing_of_a_matrix_without_a_lane(run: Run, root: Path) -> None:
+    ended, said, summary = nightly(root)
+    assert (ended, summary) == (0, ""), said
+
+
+def test_a_summary_without_an_alert_says_how_much_was_tried(
+    run: Run, root: Path, with_lowest: Path
+) -> None:
+    summary = root / "lanes.md"
+    assert run("lanes", "demo", "--summary", str(summary)).code == 0
+    text = summary.read_text("utf-8")
+    assert "its lanes break nothing that is known, 0 of " in text
 
 
 def test_the_cells_of_a_lane_are_due_with_the_others(

@@ -110,7 +110,7 @@ class TestEveryWorkflow:
 
     def test_what_cells_make_us_print_is_no_order_to_the_runner(self, path: Path) -> None:
         for step in steps(path):
-            for command in ("compat run", "compat diff"):
+            for command in ("compat run", "compat diff", "compat lanes"):
                 before, runs, _ = step.get("run", "").partition(command)
                 assert not runs or "::stop-commands::$token" in before
 
