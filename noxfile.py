@@ -87,10 +87,13 @@ def hard(session: nox.Session) -> None:
 
 
 @nox.session
-def benchmarks(session: nox.Session) -> None:
-    """Measure speed and memory, side by side with the plain way."""
+def bench(session: nox.Session) -> None:
+    """Measure compat beside other tools: [-- PART or option...]; `-- tests` asserts the bounds."""
     session.install("-e", ".", *groups("test"))
-    session.run("pytest", "-m", "benchmark", "-s", *session.posargs)
+    if session.posargs[:1] == ["tests"]:
+        session.run("pytest", "-m", "benchmark", "-s", *session.posargs[1:])
+    else:
+        session.run("python", "tests/benchmarks/side_by_side.py", *session.posargs)
 
 
 @nox.session(venv_backend="none")
