@@ -93,7 +93,7 @@ def test_the_document_of_the_api_is_what_the_command_prints() -> None:
 def test_a_matrix_that_declares_no_lane_has_nothing_of_it() -> None:
     pages, found = printed(edition(Shelf())), files(edition(Shelf()))
     assert not [path for path in (*pages, *found) if "lanes" in path and "schema" not in path]
-    assert not [path for path, markup in pages.items() if "/lanes/" in markup]
+    assert not [path for path, markup in pages.items() if "demo/lanes/" in markup]
 
 
 def test_the_page_is_made_anew_after_a_run_of_a_lane() -> None:
