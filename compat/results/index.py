@@ -8,6 +8,7 @@ import contextlib
 import datetime
 import hashlib
 import sqlite3
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -43,7 +44,8 @@ _DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 class RecordIndex:
     """The records of any number of matrices.
 
-    Where the file cannot be used, the index is made anew in memory.
+    Where the file cannot be used, the index is made anew in memory. Threads may share one: they
+    read in turn.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -52,16 +54,18 @@ class RecordIndex:
         A damaged one, or one of another version, is made anew.
         """
         self._path = path
+        self._turn = threading.RLock()
         self._open(path)
 
     def refresh(self, store: RecordFiles) -> int:
         """Read what changed among the store's files; return how many files that were."""
-        for place in (self._path, None):
-            try:
-                return self._refresh(store)
-            except _DAMAGE as fault:  # locked for too long, damaged, or the disk is full
-                self._renew(place, keep="locked" in str(fault))
-        return self._refresh(store)
+        with self._turn:
+            for place in (self._path, None):
+                try:
+                    return self._refresh(store)
+                except _DAMAGE as fault:  # locked for too long, damaged, or the disk is full
+                    self._renew(place, keep="locked" in str(fault))
+            return self._refresh(store)
 
     def runs(self, store: RecordFiles) -> tuple[RunRow, ...]:
         """Return all runs of the matrix, by cell and time.
@@ -126,7 +130,8 @@ class RecordIndex:
 
     def close(self) -> None:
         """Close the file."""
-        self._connection.close()
+        with self._turn:
+            self._connection.close()
 
     def _renew(self, place: Path | None, *, keep: bool = False) -> None:
         self._connection.close()
@@ -139,12 +144,13 @@ class RecordIndex:
         self._facts = FactTable(self._fact)
 
     def _sound(self, store: RecordFiles, read: Callable[[], T]) -> T:
-        for place in (self._path, None):
-            with contextlib.suppress(*_DAMAGE):
-                return read()
-            self._renew(place)
-            self.refresh(store)
-        return read()
+        with self._turn:
+            for place in (self._path, None):
+                with contextlib.suppress(*_DAMAGE):
+                    return read()
+                self._renew(place)
+                self.refresh(store)
+            return read()
 
     def _execute(self, asked: str, *values: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(asked, values).fetchall()
@@ -244,7 +250,10 @@ def _prepared(place: Path | str) -> sqlite3.Connection:
     """A connection to an index of our version that can be written now; raises sqlite3.Error
     otherwise.
     """
-    connection = sqlite3.connect(place, timeout=LOCK_SECONDS, isolation_level=None)
+    # The thread that opened it need not be the one that asks; RecordIndex lets in one at a time.
+    connection = sqlite3.connect(
+        place, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False
+    )
     try:
         if _version(connection) != VERSION:
             _make_anew(connection)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -52,6 +53,17 @@ def outcomes(index: RecordIndex, store: RecordFiles) -> list[str]:
 
 
 class TestRefresh:
+    def test_threads_share_one_index(self, index: RecordIndex, store: RecordFiles) -> None:
+        def add_and_read(day: int) -> int:
+            store.add(ran("pass", day=day))
+            index.refresh(store)
+            return len(index.of_cell(store, CELL))
+
+        with ThreadPoolExecutor(4) as pool:
+            seen = list(pool.map(add_and_read, range(40)))
+        assert min(seen) >= 1
+        assert len(index.of_cell(store, CELL)) == 40
+
     def test_only_what_is_new_is_read(self, index: RecordIndex, store: RecordFiles) -> None:
         store.add(ran("pass"))
         assert [index.refresh(store), index.refresh(store)] == [1, 0]
