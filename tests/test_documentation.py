@@ -156,14 +156,25 @@ def compat(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_the_declaration_that_is_described_is_sound(tmp_path: Path) -> None:
     page = text_of(ROOT / "docs" / "declaration.md")
     *matrix, policy = blocks(page, "toml")
+    # A matrix has one of the two suites.
+    of_its_own, of_the_project = (block for block in matrix if block.startswith("[suite]"))
     [test] = blocks(page, "python")
     folder = tmp_path / "matrices" / "flask"
     (folder / "suite").mkdir(parents=True)
-    (folder / "matrix.toml").write_text("\n".join(matrix), encoding="utf-8")
-    (folder / "policy.toml").write_text(policy, encoding="utf-8")
     (folder / "suite" / "test_flask.py").write_text(test, encoding="utf-8")
-    checked = compat(tmp_path, "check", "flask")
-    assert (checked.stdout, checked.returncode) == ("sound: flask\n", 0), checked.stderr
+    (folder / "policy.toml").write_text(policy, encoding="utf-8")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_flask.py").write_text(test, encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "flask"\nversion = "3"\noptional-dependencies = {cli = ["click"]}\n'
+        '[dependency-groups]\ntest = ["pytest"]\n',
+        encoding="utf-8",
+    )
+    for other in (of_the_project, of_its_own):
+        declared = [block for block in matrix if block != other]
+        (folder / "matrix.toml").write_text("\n".join(declared), encoding="utf-8")
+        checked = compat(tmp_path, "check", "flask")
+        assert (checked.stdout, checked.returncode) == ("sound: flask\n", 0), checked.stderr
 
 
 WRITE = re.compile(
