@@ -42,7 +42,7 @@ def released_report(
     title = workspace.matrix.title
     if not cells:
         heading = f"{title}: nothing was due"
-        return Report(command=_command(workspace), suites=(), heading=heading)
+        return Report(command=_run_words(workspace), suites=(), heading=heading)
     by_cell, words = {record.cell: record for record in records}, RunWords(workspace, cells)
     ran = []
     for cell in cells:
@@ -73,7 +73,7 @@ def run_report(
     if len(ran) == 1:
         number = f"the combination {'works' if works else 'does not work'}"
     return Report(
-        command=_command(workspace),
+        command=_run_words(workspace),
         suites=tuple(map(_suite, ran)),
         heading=f"{title}: {number}",
         columns=("cell", "verdict", "this run"),
@@ -85,7 +85,7 @@ def run_report(
     )
 
 
-def _command(workspace: Workspace) -> str:
+def _run_words(workspace: Workspace) -> str:
     return f"compat run {workspace.name}"
 
 

@@ -15,7 +15,7 @@ from support.ran import Run
 
 from compat import pipeline
 from compat.errors import IndexUnreachable
-from compat.fleet import local
+from compat.fleet import local, station
 from compat.fleet.batch import LockResult
 from compat.lock import tool
 from compat.lock.lockfile import Refusal
@@ -79,7 +79,7 @@ class Cells:
 def cells(monkeypatch: pytest.MonkeyPatch) -> Cells:
     """Run no cell, but say that each passes."""
     stub = Cells()
-    monkeypatch.setattr(local, "_run_cell", stub)
+    monkeypatch.setattr(station, "_run_cell", stub)
     return stub
 
 
@@ -188,7 +188,7 @@ def test_a_worker_that_was_lost_is_told_in_the_last_lines_and_ends_with_3(
         is_lost.wait(60)
         return cells(job, *more)
 
-    monkeypatch.setattr(local, "_run_cell", one_is_broken)
+    monkeypatch.setattr(station, "_run_cell", one_is_broken)
     found = run("run", "demo", CELL, RELAXED, "--jobs", "2")
     assert sorted(cells.ran) == sorted([CELL, RELAXED])
     assert found.code == 3
