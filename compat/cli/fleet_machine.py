@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from compat.cli.machine import machine_places
+from compat.cli.machine import level_of, machine_places
 from compat.cli.this_machine import ThisMachine
 from compat.errors import UsageError
 from compat.fleet.batch import RunOptions
@@ -47,7 +47,8 @@ class FleetMachine(ThisMachine):
 
     def __init__(self, workspace: Workspace, address: ClusterAddress) -> None:
         """Take the matrix and the cluster, which is dialled when the first cell is about to run."""
-        super().__init__(workspace, "L0")
+        # Cells run at the workers' levels; what locking builds, it builds here.
+        super().__init__(workspace, level_of(""))
         self._address = address
         self._remote: Remote | None = None
 

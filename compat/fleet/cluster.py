@@ -113,6 +113,7 @@ class Cluster:
                 set_as_default=False,
             )
             self._client.subscribe_topic(topic, self._hear)
+            self._connection = self._client.scheduler_comm
 
     def _hear(self, event: tuple[float, Any]) -> None:
         message = decode_message(event[1])
@@ -130,6 +131,9 @@ class Cluster:
         """Return the resources of each worker that is there, by its address."""
         if self._client.status != "running":
             raise ClusterLost.of("the scheduler does not answer")
+        # Dask dials again by itself (2026.8), but then nobody listens to what workers say.
+        if self._client.scheduler_comm is not self._connection:
+            raise ClusterLost.of("the connection to the scheduler was lost")
         with _losses():
             identity = self._client.sync(
                 self._client.scheduler.identity, n_workers=-1, callback_timeout=_ANSWER_SECONDS

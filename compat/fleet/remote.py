@@ -84,6 +84,7 @@ class Remote:
         self._closed = threading.Event()
         self._running: dict[str, _Start] = {}
         self._starts: Counter[str] = Counter()
+        self._losses: Counter[str] = Counter()
         self._begun: Counter[str] = Counter()
         self._unfit: dict[str, float] = {}
         self._numbers: dict[str, int] = {}
@@ -270,7 +271,8 @@ class Remote:
         job = start.job
         self._cluster.drop(start.future)
         self._running.pop(job.cell, None)
-        if self._starts[job.cell] >= MOST_STARTS:
+        self._losses[job.cell] += 1
+        if self._losses[job.cell] >= MOST_STARTS:
             times = f"it got lost {MOST_STARTS} times, the last time because {why}"
             self._fail(job, CellFault(times), reporter)
         else:
@@ -303,7 +305,7 @@ class Remote:
         self._doing.clear()
         for start in self._running.values():
             # Lost with the scheduler, which says nothing about the cell.
-            self._begun[start.job.cell] = 0
+            self._begun[start.job.cell] = self._losses[start.job.cell] = 0
             self._waiting.append(start.job)
         self._running.clear()
         end = time.monotonic() + self._patience

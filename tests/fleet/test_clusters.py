@@ -203,6 +203,27 @@ def test_a_scheduler_that_is_killed_and_started_anew_loses_nothing(flock: Flock)
     assert "dialling the scheduler again" in err
 
 
+def test_a_connection_that_dask_has_made_anew_counts_as_lost(flock: Flock) -> None:
+    # Seen with Dask 2026.8: the client dials again by itself, and the new scheduler does not know
+    # to whom to hand on what workers say.
+    from compat.fleet.cluster import Cluster, ClusterLost, cluster_address
+
+    port = free_port()
+    scheduler = flock.begin("cluster", "--workers", "0", "--port", f"{port}")
+    cluster = Cluster(cluster_address(flock.address(port), None), "topic")
+    try:
+        assert cluster.offers() == {}
+        scheduler.kill()
+        scheduler.wait()
+        flock.begin("cluster", "--workers", "0", "--port", f"{port}")
+        wait_for(lambda: cluster._client.status != "running")
+        wait_for(lambda: cluster._client.status == "running")
+        with pytest.raises(ClusterLost, match="the connection to the scheduler was lost"):
+            cluster.offers()
+    finally:
+        cluster.close()
+
+
 def test_a_worker_that_cannot_be_dialled_runs_cells(flock: Flock) -> None:
     port = free_port()
     flock.begin("cluster", "--workers", "0", "--port", f"{port}")

@@ -1,0 +1,23 @@
+"""The machine of `compat run --fleet`: what its locking builds, it builds isolated."""
+
+from pathlib import Path
+
+import pytest
+
+from compat.cli import this_machine
+from compat.cli.fleet_machine import FleetMachine, address_of
+from compat.cli.machine import level_of
+from compat.cli.options import workspace_of
+
+pytest.importorskip("distributed", reason="the extra fleet is not installed")
+
+
+def test_what_a_fleet_builds_while_it_locks_is_isolated_as_far_as_can_be(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    levels: list[object] = []
+    monkeypatch.setattr(
+        this_machine, "locker_of", lambda _, name, level, shown: levels.append(level)
+    )
+    FleetMachine(workspace_of("demo", root), address_of("dask://127.0.0.1:1", None)).locker()
+    assert levels == [level_of("")]
