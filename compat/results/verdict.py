@@ -268,10 +268,12 @@ def _is_cancelled(run: Ran) -> bool:
 
 
 def is_other_suite(run: Ran, present: EvaluationContext) -> bool:
-    """Return whether the run was of another suite than today's; one without a lock, or without a
-    suite, was of none.
+    """Return whether the run was of another suite than today's; one that came as far as no test,
+    or had no suite, was of none.
     """
-    return run.lock_digest != "" and run.suite_digest not in ("", present.suite_digest)
+    last = run.outcomes[-1]
+    came_to_tests = not (isinstance(last, Failed) and last.stage in BEFORE_TESTS)
+    return came_to_tests and run.suite_digest not in ("", present.suite_digest)
 
 
 def _outdated(run: Ran, present: EvaluationContext, lock_digest: str | None) -> Iterator[str]:

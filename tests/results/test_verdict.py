@@ -389,6 +389,15 @@ class TestDates:
         found = judged(ran("lock-fail:conflict(numpy)", lock="", suite=suite), lock=None)
         assert (found.kind, found.stale) == ("broken", False)
 
+    @pytest.mark.parametrize("outcome", ["install-fail:environment-mismatch", "import-fail:abort"])
+    def test_what_failed_before_the_first_test_outlives_a_change_of_the_suite(
+        self, outcome: str
+    ) -> None:
+        assert not judged(ran(outcome, suite=OTHER_SUITE)).stale
+
+    def test_a_suite_that_could_not_be_collected_is_asked_again_when_it_changes(self) -> None:
+        assert judged(ran("collect-fail:no-tests", suite=OTHER_SUITE)).stale
+
     def test_a_run_that_needed_no_suite_is_not_stale_when_it_changes(self) -> None:
         assert not judged(ran("pass", suite="")).stale
 
