@@ -10,11 +10,10 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from compat.advise.message_patterns import PYTHON_PATTERNS, VERSION_PATTERN
-from compat.advise.message_rules import (
-    MESSAGE_RULES,
-    MOST_READ,
-    MessageRule,
-)
+from compat.advise.message_rule import MessageRule
+from compat.advise.message_rules import MESSAGE_RULES, MOST_READ
+from compat.advise.module_names import module_package
+from compat.advise.pattern_words import may_match
 from compat.run.outcome import Cause, Failed
 from compat.value import Value
 
@@ -24,6 +23,8 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _MARGINS = re.compile("[\u2500-\u257f\u25b6\u00d7\u276f\u2501\"'`\u2018\u2019\u201c\u201d]")
 _LINE = re.compile(r":\d+$")
 _FLAGS = re.IGNORECASE | re.ASCII
+# Trouble of the machine or the network, in which nothing is found or built.
+_MACHINE: tuple[Cause, ...] = ("network", "disk", "memory", "worker")
 # So many complaints of one rule are told apart; pip lists one for each conflict.
 _MOST_OF_A_RULE = 20
 # What a traceback of each cause has beside its subject; a cause that is not here leaves no words of
@@ -75,9 +76,9 @@ def read_message(text: str) -> Message:
     """Return what a message tells; of a long one its end is read."""
     text = legible(text[-MOST_READ:])
     complaints = tuple(_complaints(text))
-    if any(complaint.cause == "network" for complaint in complaints):
-        # An index that was not reached has no file of anything.
-        complaints = tuple(c for c in complaints if c.cause != "no-artifact")
+    if any(complaint.cause in _MACHINE for complaint in complaints):
+        # An index that was not reached has no file of anything, and nothing builds on a full disk.
+        complaints = tuple(c for c in complaints if c.cause not in ("no-artifact", "build"))
     return Message(
         text=text,
         complaints=complaints,
@@ -88,9 +89,10 @@ def read_message(text: str) -> Message:
 
 def legible(text: str) -> str:
     """Return a text as rules are matched in it: without colours, quotes and the frames that tools
-    draw, its blanks single.
+    draw, its blanks single, its paths with slashes as on Linux.
     """
-    return re.sub(r"\s+", " ", _MARGINS.sub("", _ESCAPES.sub("", text))).strip()
+    plain = _MARGINS.sub("", _ESCAPES.sub("", text))
+    return re.sub(r"\s+", " ", re.sub(r"\\+", "/", plain)).strip()
 
 
 def flat(text: str) -> str:
@@ -137,7 +139,10 @@ def _complaints(text: str) -> Iterator[Complaint]:
     names no package to one that does.
     """
     earlier: set[tuple[str, str, str]] = set()
+    lower = text.lower()
     for rule in MESSAGE_RULES:
+        if not may_match(rule.pattern, lower):
+            continue
         for number, match in enumerate(_compiled(rule.pattern).finditer(text)):
             complaint = _complaint(rule, match)
             key = (complaint.cause, complaint.package, complaint.of)
@@ -165,7 +170,7 @@ def _complaint(rule: MessageRule, match: re.Match[str]) -> Complaint:
         sentence=re.sub(r" +", " ", filled(rule.sentence)),
         package=_package(filled(rule.package)),
         of=_package(filled(rule.of)),
-        needs=re.sub(r"^[\w ]+ (?=[\w-]+[<>=])|\s", _joined, filled(rule.needs)),
+        needs=re.sub(r"^[\w ]+ (?=[\w-]+[<>=])|\s", _joined, filled(rule.needs)).rstrip("."),
         is_fault=rule.is_fault,
     )
 
@@ -176,7 +181,7 @@ def _joined(match: re.Match[str]) -> str:
 
 def _package(text: str) -> str:
     """The package of a name, of a module (its top one), or of a product as people write it."""
-    name = text.strip() if "-" in text else text.strip().partition(".")[0]
+    name = text.strip() if "-" in text else module_package(text.strip())
     return canonicalize_name(name.replace(" ", "-")) if name else ""
 
 

@@ -54,7 +54,7 @@ def named_builds(
     return tuple(
         NamedBuild(name=name, base=base, version=version)
         for name, version in versions.items()
-        if (base := _base(name, short)) != name
+        if (base := base_of(name, short)) != name
     )
 
 
@@ -96,15 +96,15 @@ def stand_ins(versions: Mapping[str, Version], short: Mapping[str, str]) -> dict
     return {b.base: b for b in named_builds(versions, short) if b.base not in versions}
 
 
-def short_names(matrix: Matrix) -> dict[str, str]:
-    """Return the packages of a matrix by the short names of their axes."""
-    return {axis.short: axis.normalised_name for axis in matrix.packages}
-
-
-def _base(name: str, short: Mapping[str, str]) -> str:
-    """The package of a build; a name that tells of no build is its own."""
+def base_of(name: str, short: Mapping[str, str]) -> str:
+    """Return the package of a build; a name that tells of no build is its own."""
     tokens = name.split("-")
     rest = [token for token in tokens if token not in _KINDS]
     if len(rest) == len(tokens) or not rest:
         return name
     return "-".join((short.get(rest[0], rest[0]), *rest[1:]))
+
+
+def short_names(matrix: Matrix) -> dict[str, str]:
+    """Return the packages of a matrix by the short names of their axes."""
+    return {axis.short: axis.normalised_name for axis in matrix.packages}

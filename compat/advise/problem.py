@@ -12,7 +12,12 @@ from packaging.version import Version
 
 from compat.advise.guards import ImportGuard, refused_by
 from compat.advise.message import Complaint, Message, flat, signs
-from compat.advise.named_builds import lying_over_each_other, of_other_days, short_names
+from compat.advise.named_builds import (
+    base_of,
+    lying_over_each_other,
+    of_other_days,
+    short_names,
+)
 from compat.advise.package_list import PackageList
 from compat.advise.tested_set import TestedSet, differing_pins, fails_alike
 from compat.advise.violation import Fallback, PublishedRules, Violation, series_of
@@ -131,16 +136,40 @@ def problems_of_message(
             shown.setdefault(str(msgspec.structs.replace(outcome, at="")), entry)
     for entry in list(shown.values())[:2]:
         yield _recorded(known, entry, f"known from a run of {entry.cell.id}: ")
-    names = _names(known)
-    subject = known.snapshot.matrix.subject_axis
-    speaks = any(map(message.names, (subject.package, known.snapshot.matrix.suite.module or "-")))
+    speaks = any(
+        message.names(name)
+        for name in (
+            known.snapshot.matrix.subject_axis.package,
+            known.snapshot.matrix.suite.module or "-",
+        )
+    )
+    is_known = _recogniser(known)
     for complaint in message.complaints:
-        if not complaint.is_fault:
-            continue
-        if complaint.of in names if complaint.of else complaint.package in names or speaks:
+        if complaint.is_fault and _is_about(complaint, is_known, speaks):
             placed = complaint if complaint.package else _placed(complaint, message, known, rules)
             if placed is not None:
                 yield _complained(placed, known.snapshot.matrix, rules)
+
+
+def _is_about(complaint: Complaint, is_known: Callable[[str], bool], speaks: bool) -> bool:
+    """Whether a complaint is about the matrix: who asks is of it, or what is at fault.
+
+    What a resolver refuses beside the subject is. A name that Python does not find must be of a
+    package that the matrix knows: else it is of the user's own code.
+    """
+    if complaint.of:
+        return is_known(complaint.of)
+    if complaint.package and complaint.cause in ("missing-module", "missing-attribute"):
+        return is_known(complaint.package)
+    return speaks or is_known(complaint.package)
+
+
+def _recogniser(known: KnownFacts) -> Callable[[str], bool]:
+    """Whether a name is of a package that a matrix knows, of a build of one, or of its module."""
+    matrix = known.snapshot.matrix
+    names = _names(known) | {canonicalize_name(matrix.suite.module or PYTHON)}
+    short = short_names(matrix)
+    return lambda name: name in names or base_of(name, short) in names
 
 
 def _placed(
@@ -148,10 +177,15 @@ def _placed(
 ) -> Complaint | None:
     """A complaint that names no package, with the one that the rest of the message tells of.
 
-    What was built is the last package that is named before the compiler gave up. An object that
+    What was built is the last package that is named before the compiler gave up. What does not
+    parse is for a newer Python where this one is older than each of the matrix. An object that
     lacks an attribute is of the subject, where its version is told; else of code that nobody knows.
     """
-    subject = str(known.snapshot.matrix.subject_axis.normalised_name)
+    matrix = known.snapshot.matrix
+    subject = str(matrix.subject_axis.normalised_name)
+    if complaint.cause == "syntax":
+        is_older = message.python is not None and message.python < min(matrix.interpreters.releases)
+        return msgspec.structs.replace(complaint, package=PYTHON) if is_older else None
     if complaint.cause == "build":
         whole = flat(message.text)
         before = whole[: whole.find("error: command")] if "error: command" in whole else whole

@@ -15,64 +15,64 @@ from compat.advise.message_rules import (
 PATTERNS = [*(rule.pattern for rule in MESSAGE_RULES), *PYTHON_PATTERNS, VERSION_PATTERN]
 
 
-@pytest.mark.parametrize(
-    ("text", "cause", "package", "of", "needs"),
-    [
-        (
-            "ERROR: Package 'demo' requires a different Python: 3.8.1 not in '<3.12,>=3.9'",
-            *("requires-python", "python", "demo", "python<3.12,>=3.9"),
-        ),
-        (
-            "\u00d7 No solution found when resolving dependencies:\n\u2570\u2500\u25b6 Because the"
-            " current Python version (3.12.3) does not satisfy\n      Python>=3.9,<3.12 and"
-            " demo==1.0 depends on Python>=3.9,<3.12, we can conclude that",
-            *("requires-python", "python", "demo", "python>=3.9,<3.12"),
-        ),
-        (
-            "Because there is no version of dep==0.4.14 and demo==1.0 depends on dep==0.4.14, we",
-            *("no-artifact", "dep", "demo", ""),
-        ),
-        (
-            "Because only demo<=2.0 is available and you require demo==3.0, we can conclude",
-            *("no-artifact", "demo", "", ""),
-        ),
-        (
-            "Because demo==1.0 depends on dep==1.* and other==2.0 depends on dep>=2, we can",
-            *("conflict", "dep", "demo", "dep==1.*"),
-        ),
-        (
-            "ERROR: demo 1.0 has requirement dep~=1.34.0, but you'll have dep 1.37.1 which is"
-            " incompatible.",
-            *("conflict", "dep", "demo", "dep~=1.34.0"),
-        ),
-        (
-            "\x1b[31mImportError: cannot import name 'Mapping' from 'collections'\x1b[0m"
-            " (/usr/lib/python3.10/collections/__init__.py)",
-            *("missing-attribute", "python", "", "python<3.10"),
-        ),
-        (
-            "ModuleNotFoundError: No module named 'distutils'",
-            *("missing-module", "python", "", "python<3.12"),
-        ),
-        (
-            "A module that was compiled using NumPy 1.x cannot be run in\nNumPy 2.0.2 as it may",
-            *("binary-incompatible", "numpy", "", "numpy<2"),
-        ),
-        (
-            "ValueError: numpy.dtype size changed, may indicate binary incompatibility.",
-            *("binary-incompatible", "numpy", "", ""),
-        ),
-        (
-            "  Building wheel for demo (pyproject.toml) ... error\n  error:"
-            " subprocess-exited-with-error",
-            *("build", "demo", "", ""),
-        ),
-        (
-            "ImportError: /venv/lib/python3.9/site-packages/demo_ops/_k.so: undefined symbol: _ZN4",
-            *("binary-incompatible", "demo-ops", "", ""),
-        ),
-    ],
-)
+UNDERSTOOD = [
+    (
+        "ERROR: Package 'demo' requires a different Python: 3.8.1 not in '<3.12,>=3.9'",
+        *("requires-python", "python", "demo", "python<3.12,>=3.9"),
+    ),
+    (
+        "\u00d7 No solution found when resolving dependencies:\n\u2570\u2500\u25b6 Because the"
+        " current Python version (3.12.3) does not satisfy\n      Python>=3.9,<3.12 and"
+        " demo==1.0 depends on Python>=3.9,<3.12, we can conclude that",
+        *("requires-python", "python", "demo", "python>=3.9,<3.12"),
+    ),
+    (
+        "Because there is no version of dep==0.4.14 and demo==1.0 depends on dep==0.4.14, we",
+        *("no-artifact", "dep", "demo", ""),
+    ),
+    (
+        "Because only demo<=2.0 is available and you require demo==3.0, we can conclude",
+        *("no-artifact", "demo", "", ""),
+    ),
+    (
+        "Because demo==1.0 depends on dep==1.* and other==2.0 depends on dep>=2, we can",
+        *("conflict", "dep", "demo", "dep==1.*"),
+    ),
+    (
+        "ERROR: demo 1.0 has requirement dep~=1.34.0, but you'll have dep 1.37.1 which is"
+        " incompatible.",
+        *("conflict", "dep", "demo", "dep~=1.34.0"),
+    ),
+    (
+        "\x1b[31mImportError: cannot import name 'Mapping' from 'collections'\x1b[0m"
+        " (/usr/lib/python3.10/collections/__init__.py)",
+        *("missing-attribute", "python", "", "python<3.10"),
+    ),
+    (
+        "ModuleNotFoundError: No module named 'distutils'",
+        *("missing-module", "python", "", "python<3.12"),
+    ),
+    (
+        "A module that was compiled using NumPy 1.x cannot be run in\nNumPy 2.0.2 as it may",
+        *("binary-incompatible", "numpy", "", "numpy<2"),
+    ),
+    (
+        "ValueError: numpy.dtype size changed, may indicate binary incompatibility.",
+        *("binary-incompatible", "numpy", "", ""),
+    ),
+    (
+        "  Building wheel for demo (pyproject.toml) ... error\n  error:"
+        " subprocess-exited-with-error",
+        *("build", "demo", "", ""),
+    ),
+    (
+        "ImportError: /venv/lib/python3.9/site-packages/demo_ops/_k.so: undefined symbol: _ZN4",
+        *("binary-incompatible", "demo-ops", "", ""),
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "cause", "package", "of", "needs"), UNDERSTOOD)
 def test_a_message_is_understood(text: str, cause: str, package: str, of: str, needs: str) -> None:
     complaint = read_message(text).complaints[0]
     assert (complaint.cause, complaint.package, complaint.of, complaint.needs) == (

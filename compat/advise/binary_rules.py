@@ -1,0 +1,63 @@
+"""The `advise` room's rules for what the dynamic linker and compiled modules say."""
+
+from compat.advise.message_rule import fault
+
+OF_BINARIES = (
+    fault(
+        "binary-incompatible",
+        r"(?:site|dist)-packages/(\w{1,80})[^: ]{0,200}: undefined symbol: ",
+        "A compiled module of $1 is for another version of what it was linked with.",
+        package="$1",
+    ),
+    fault(
+        "binary-incompatible",
+        r"version (glibcxx|cxxabi|glibc)_([\d.]{1,20}\d) not found \(required by"
+        r" \S{0,400}?-packages/(\w{1,80})",
+        "A compiled module of $3 needs $1 $2, which this machine does not have.",
+        package="$3",
+    ),
+    fault(
+        "binary-incompatible",
+        r"-packages/(\w{1,80})/[^()]{0,300}(?:\([^()]{0,20}\): tried: [^()]{0,300})?"
+        r"\(mach-o file, but is an incompatible architecture",
+        "A compiled module of $1 is for another processor than this Python.",
+        package="$1",
+    ),
+    fault(
+        "binary-incompatible",
+        r"-packages/(\w{1,80})/[^ ]{0,300}, \w{1,10}\): symbol not found"
+        r"|symbol not found:? .{0,300}?referenced from: \S{0,300}?-packages/(\w{1,80})",
+        "A compiled module of $1$2 is for another version of what it was linked with.",
+        package="$1$2",
+    ),
+    fault(
+        "binary-incompatible",
+        r"-packages/(\w{1,80})/SAMEFILEdll load failed[^:]{0,80}: the specified procedure could not"
+        r" be found",
+        "A compiled module of $1 is for another version of what it was linked with.",
+        package="$1",
+    ),
+    # A library that Python packages bring: the system's own and a GPU's are not of versions here.
+    fault(
+        "binary-incompatible",
+        r"-packages/(\w{1,80})/SAMEFILE(?:importerror|oserror|notfounderror): (?!lib(?:cu|nv|gl|x"
+        r"|gomp|stdc|gcc|ssl|crypto|python|ffi|z\b|m\b|c\b|mpi|sndfile|nccl"
+        r"|tinfo))(lib[\w+-]{1,80}\.so[\w.]{0,20}): cannot open shared object file",
+        "A compiled module of $1 looks for $2, which the installed packages do not bring.",
+        package="$1",
+    ),
+    fault(
+        "binary-incompatible",
+        r"(?:c (?:function|variable) )?([a-z_]\w{0,80})(?:\.\w{1,80}){1,6} (?:does not export"
+        r" expected c (?:function|variable)|has wrong signature)",
+        "A compiled module is for another $1 than the installed one.",
+        package="$1",
+    ),
+    fault(
+        "binary-incompatible",
+        r"valueerror: (?!numpy)([a-z_]\w{0,80})(?:\.\w{1,80}){1,6} size changed, may indicate"
+        r" binary incompatib",
+        "A compiled module is for another $1 than the installed one.",
+        package="$1",
+    ),
+)

@@ -1,0 +1,198 @@
+"""The `advise` room's rules for what resolvers, installers and builds refuse."""
+
+from compat.advise.message_rule import fault
+
+OF_RESOLVERS = (
+    fault(
+        "no-artifact",
+        r"could not find a version that satisfies the requirement (NAME)EXTRAS ?(SPEC)"
+        r" \(from (NAME)(?:==RELEASE)?\)",
+        "$3 requires $1$2, and pip finds no such file for this Python and platform.",
+        package="$1",
+        of="$3",
+        needs="$1$2",
+    ),
+    fault(
+        "no-artifact",
+        r"no matching distribution found for (NAME)EXTRAS ?(SPEC) \(from (NAME)(?:==RELEASE)?\)",
+        "$3 requires $1$2, and pip finds no such file for this Python and platform.",
+        package="$1",
+        of="$3",
+        needs="$1$2",
+    ),
+    fault(
+        "no-artifact",
+        r"no matching distribution found for (NAME)EXTRAS ?(SPEC)?(?=[\s;)]|$)",
+        "pip finds no file of $1$2 for this Python and platform.",
+        package="$1",
+    ),
+    fault(
+        "no-artifact",
+        r"there (?:is|are) no versions? of (NAME)EXTRAS(?:\{[^}]{0,80}\})?(SPEC)?(?=[ ,])"
+        r"(?: and (NAME)(?:==RELEASE) depends on)?",
+        "The index has no $1$2 for this Python and platform.",
+        package="$1",
+        of="$3",
+    ),
+    fault(
+        "no-artifact",
+        r"because only (?:NAME)EXTRAS ?(?:SPEC) (?:is|are) available and"
+        r" (?:you require|(NAME)(?:==RELEASE) depends on) (NAME)EXTRAS ?(SPEC)",
+        "The index has no $2$3 for this Python and platform.",
+        package="$2",
+        of="$1",
+    ),
+    fault(
+        "no-artifact",
+        r"because (NAME)(SPEC) has no (?:usable )?(?:wheels|source distribution)",
+        "$1$2 has no file for this Python and platform.",
+        package="$1",
+    ),
+    fault(
+        "no-artifact",
+        r"because (NAME) was not found in the (?:package registry|provided package locations)",
+        "The index has no package $1.",
+        package="$1",
+    ),
+    fault(
+        "no-artifact",
+        r"because only the following versions of (NAME)EXTRAS are available: .{0,2000}?(?: and|,)"
+        r" (?:we can .{0,200}?|you require|your project depends on|(?:all versions of"
+        r" )?(NAME)EXTRAS(?:==RELEASE)? depends? on) \1EXTRAS ?(SPEC)",
+        "The index has no $1$3 for this Python and platform.",
+        package="$1",
+        of="$2",
+    ),
+    fault(
+        "no-artifact",
+        r"because all versions of (NAME) have no (?:usable )?(?:wheels|source distribution)",
+        "$1 has no file for this Python and platform.",
+        package="$1",
+    ),
+    fault(
+        "no-artifact",
+        r"(?:distribution )?(NAME)==(RELEASE)(?: @ \S{1,80})? cant be installed because it doesnt"
+        r" have a source distribution or wheel for the current platform",
+        "$1 $2 has no file for this Python and platform.",
+        package="$1",
+    ),
+    fault(
+        "no-artifact",
+        r"(?:^|[\s/])([a-z0-9][\w.]{0,80}?)-(\d[\w.+!]{0,40}?)-\S{1,120}\.whl is not a supported"
+        r" wheel on this platform",
+        "$1 $2: the file is for another Python or platform.",
+        package="$1",
+    ),
+    # https://pip.pypa.io/en/stable/news/#v24-1b1
+    fault(
+        "no-artifact",
+        r"ignoring version (RELEASE) of (NAME) since it has invalid metadata",
+        "pip 24.1 and newer refuse $2 $1, whose metadata is not valid.",
+        package="$2",
+    ),
+    fault(
+        "no-artifact",
+        r"could not find a version that satisfies the requirement (NAME)EXTRAS ?(SPEC)? \(from"
+        r" versions:",
+        "pip finds no file of $1$2 for this Python and platform.",
+        package="$1",
+    ),
+    fault(
+        "conflict",
+        r"because (NAME)EXTRAS(==RELEASE) depends on (NAME)EXTRAS(?:\{[^}]{0,80}\})?(SPEC) and"
+        r" (?:you require|(NAME)EXTRAS(==RELEASE) depends on) \3EXTRAS(?:\{[^}]{0,80}\})? ?(SPEC)",
+        "$1$2 requires $3$4, and $3$7 is asked for, too.",
+        package="$3",
+        of="$1",
+        needs="$3$4",
+    ),
+    fault(
+        "conflict",
+        r"because (?:all versions of )?(NAME)EXTRAS(?:SPEC)? depends? on"
+        r" (NAME)EXTRAS(?:\{[^}]{0,80}\})? ?(SPEC) and (?:you require|(?:all versions of"
+        r" )?(NAME)EXTRAS(?:SPEC)? depends? on|your project depends on) \2EXTRAS(?:\{[^}]{0,80}\})?"
+        r" ?(SPEC)",
+        "$1 requires $2$3, and $2$5 is asked for, too.",
+        package="$2",
+        of="$1",
+        needs="$2$3",
+    ),
+    # What poetry says.
+    fault(
+        "conflict",
+        r"because (NAME)EXTRAS \(RELEASE\) depends on (NAME)EXTRAS \((SPEC)\) and (?:NAME)EXTRAS"
+        r"(?: \(RELEASE\))? depends on \2EXTRAS \((SPEC)\)",
+        "$1 requires $2$3, and $2$4 is asked for, too.",
+        package="$2",
+        of="$1",
+        needs="$2$3",
+    ),
+    # What conda and mamba say.
+    fault(
+        "conflict",
+        r"package (NAME)-(?:\d[\w.!+]{0,40})-\S{1,60} requires ([a-z0-9][\w.-]{0,80})"
+        r" ?(SPEC)?[\w.*, ]{0,40}, but none of the providers can be installed",
+        "$1 requires $2$3, which nothing that is asked for besides admits.",
+        package="$2",
+        of="$1",
+    ),
+    fault(
+        "conflict",
+        r"the conflict is caused by: .{0,600}?depends on (NAME)EXTRAS ?(?:SPEC)(?=[ ;]|$)",
+        "The requirements on $1 contradict each other.",
+        package="$1",
+    ),
+    fault(
+        "build",
+        r"(?:using cached|downloading) ([a-z0-9][\w.-]{0,80}?)-(\d[\w.]{0,40}?)\.(?:tar\.gz|zip)"
+        r"(?: \([^)]{1,30}\))?(?:(?!collecting).){0,300}?(?:installing build dependencies"
+        r"|getting requirements to build wheel|preparing metadata|building wheel)"
+        r"(?: \([^)]{1,30}\))?:? ?(?:\.\.\.|started|finished with status) ?error",
+        "$1 $2 has no file for this Python and platform, and does not build from source.",
+        package="$1",
+    ),
+    fault(
+        "build",
+        r"building wheels? for (NAME)(?: \([^)]{1,30}\))?:? ?(?:\.\.\.|finished with status)"
+        r" ?error",
+        "$1 has no file for this Python and platform, and does not build from source.",
+        package="$1",
+    ),
+    # The last requirement before pip gives up is the one that it was building.
+    fault(
+        "build",
+        r"([a-z0-9][\w.-]{0,80}?)([~=]=[\d.]{1,40})(?:(?![~=<>]=).){0,300}?"
+        r"error: subprocess-exited-with-error",
+        "$1$2 has no file for this Python and platform, and does not build from source.",
+        package="$1",
+    ),
+    fault(
+        "build",
+        r"failed to build installable wheels for some pyproject\.toml based projects"
+        r" \(([\w.-]{1,80})",
+        "$1 has no file for this Python and platform, and does not build from source.",
+        package="$1",
+    ),
+    fault(
+        "build",
+        r"encountered error while (?:trying to install package|generating package metadata)\.? ?>?"
+        r" ?(?!see )([a-z0-9][\w.-]{0,80})",
+        "$1 has no file for this Python and platform, and does not build from source.",
+        package="$1",
+    ),
+    fault(
+        "build",
+        r"(?:failed to (?:download and )?build|failed building wheel for|could not build wheels"
+        r" for) (?!installable|one or more|these)([a-z0-9][\w.-]{0,80}\w)(?:==(RELEASE))?",
+        "$1 $2 does not build from source.",
+        package="$1",
+    ),
+    # https://setuptools.pypa.io: what distutils says where it runs a compiler.
+    fault(
+        "build",
+        r"error: command \S{1,200} failed(?: with exit (?:status|code)|: )"
+        r"|error: microsoft visual c\+\+ [\d.]{1,8} (?:or greater )?is required",
+        "A package has no file for this Python and platform, and its source does not compile.",
+        package="",
+    ),
+)
