@@ -16,6 +16,7 @@ from compat.value import StrictValue, Value
 
 # The largest evidence of this repository's matrices has 0.6 MB (November 2026).
 LARGEST_MESSAGE = 64 << 20
+_PYTHON = "python"
 
 
 class CellOrder(Value, frozen=True, kw_only=True):
@@ -84,7 +85,7 @@ def resources_for(job: Job) -> dict[str, float]:
 
 def python_resource(version: Version) -> str:
     """Return the name of the resource that workers with an interpreter of that series have."""
-    return f"python{version.major}.{version.minor}"
+    return f"{_PYTHON}{version.major}.{version.minor}"
 
 
 def code_resource() -> str:
@@ -92,6 +93,19 @@ def code_resource() -> str:
     would make other records.
     """
     return f"compat-{code_digest()[:16]}"
+
+
+def resource_words(name: str) -> str:
+    """Return what a resource is, in words that fit behind "no worker has"."""
+    if name == code_resource():
+        return "this run's code of compat (start the workers from the same version)"
+    if name.startswith(_PYTHON):
+        return f"Python {name.removeprefix(_PYTHON)}"
+    return {
+        "cell": "a place for a cell",
+        "memory-mb": "as much memory as the cell may take",
+        "disk-mb": "as much disk as the cell may take",
+    }.get(name, name)
 
 
 def lacking(needs: dict[str, float], offered: dict[str, float]) -> tuple[str, ...]:

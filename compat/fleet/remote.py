@@ -21,6 +21,7 @@ from compat.fleet.cell_order import (
     WorkerMessage,
     lacking,
     python_resource,
+    resource_words,
     resources_for,
 )
 from compat.fleet.connection import Connection
@@ -258,9 +259,8 @@ class Remote:
             if not missing:
                 self._unfit.pop(series, None)
             elif now - self._unfit.setdefault(series, now) > self._patience:
-                lacks = (
-                    f"no worker has {', '.join(missing)}" if self._offers else "no worker is left"
-                )
+                words = ", ".join(map(resource_words, missing))
+                lacks = f"no worker has {words}" if self._offers else "no worker is left"
                 unfit = [job for job in (*self._waiting, *started) if _series(job) == series]
                 self._waiting = deque(job for job in self._waiting if _series(job) != series)
                 for job in unfit:

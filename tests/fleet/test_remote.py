@@ -20,6 +20,7 @@ from compat.fleet.cell_order import (
     decode_message,
     encode_message,
     lacking,
+    resource_words,
     resources_for,
 )
 from compat.fleet.remote import MOST_STARTS, Remote
@@ -308,7 +309,7 @@ def test_a_cell_that_no_worker_can_take_is_given_up_and_the_others_run() -> None
         [older, plain("a")], lambda job: job, lambda job, _: kept.append(job.cell), reporter
     )
     assert (kept, left) == (["a"], 1)
-    assert reporter.stops == ["old: no worker has python3.6"]
+    assert reporter.stops == ["old: no worker has Python 3.6"]
 
 
 def test_an_order_to_stop_leaves_the_rest() -> None:
@@ -359,3 +360,14 @@ def test_what_a_worker_lacks_is_named() -> None:
     offer = {**needs, "memory-mb": 1.0}
     del offer["python3.11"]
     assert lacking(needs, offer) == ("python3.11", "memory-mb")
+
+
+def test_what_a_worker_lacks_has_words() -> None:
+    words = [resource_words(name) for name in resources_for(job("a"))]
+    assert words == [
+        "a place for a cell",
+        "Python 3.11",
+        "as much memory as the cell may take",
+        "as much disk as the cell may take",
+        "this run's code of compat (start the workers from the same version)",
+    ]
