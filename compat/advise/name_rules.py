@@ -15,8 +15,7 @@ OF_NAMES = (
     fault(
         "missing-attribute",
         r"importerror: cannot import name (\w{1,80}) from (?:partially initialized module )?"
-        r"(?!partially init)([\w.]{1,200}\w)(?![\w.])(?! \(most likely due to a circular import\)"
-        r" (?!\([^)]{0,400}-packages/))",
+        r"(?!partially init)([\w.]{1,200}\w)(?![\w.])(?! \(most likely due to a circular import)",
         "The installed $2 has no $1: it was removed, renamed, or is not there yet.",
         package="$2",
     ),
@@ -34,6 +33,14 @@ OF_NAMES = (
         r"(?:site|dist)-packages/(\w{1,80})/(?:(?!-packages/).){0,400}?attributeerror:"
         r" (?!nonetype )(\w{1,80}) object has no attribute (\w{1,80})",
         "Code of $1 asks a $2 for $3, which the installed release does not have.",
+        package="$1",
+    ),
+    # Python 2 names the last part of a module alone.
+    fault(
+        "missing-module",
+        r"from ([a-z]\w{0,80})(?:\.\w{1,80}){0,6}?\.(\w{1,80}) import [^:]{0,200}? importerror: no"
+        r" module named \2(?![\w.])",
+        "The installed $1 has no module $2: it was removed, renamed, or is not there yet.",
         package="$1",
     ),
     # A call from a package's own code, into another one or its own.

@@ -101,6 +101,12 @@ OF_REMOVALS = (
     ),
     fault(
         "missing-attribute",
+        r"couldnt find field (google\.protobuf\.\w{1,80}\.\w{1,80})",
+        "The installed protobuf has no $1: generated code in it is for another one.",
+        package="protobuf",
+    ),
+    fault(
+        "missing-attribute",
         r"fielddescriptor object has no attribute (\w{1,80})",
         "The installed protobuf's field descriptors have no $1.",
         package="protobuf",

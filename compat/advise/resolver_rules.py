@@ -158,6 +158,13 @@ OF_RESOLVERS = (
         "$1 has no file for this Python and platform, and does not build from source.",
         package="$1",
     ),
+    fault(
+        "build",
+        r"running setup\.py (?:install|bdist_wheel|develop) for (NAME)(?:: finished with status|"
+        r" ?\.\.\.) error",
+        "$1 has no file for this Python and platform, and does not build from source.",
+        package="$1",
+    ),
     # The last requirement before pip gives up is the one that it was building.
     fault(
         "build",

@@ -200,6 +200,10 @@ EXAMPLES = [
         *("missing-attribute", "protobuf", "", ""),
     ),
     (
+        'KeyError: "Couldn\'t find field google.protobuf.FileOptions.name_of_it"',
+        *("missing-attribute", "protobuf", "", ""),
+    ),
+    (
         "ModuleNotFoundError: No module named 'pkg_resources'",
         *("missing-module", "setuptools", "", "setuptools<82"),
     ),
@@ -316,7 +320,15 @@ EXAMPLES = [
         "\u00d7 Encountered error while trying to install package.\n\u2570\u2500> demo",
         *("build", "demo", "", ""),
     ),
+    (
+        "    Running setup.py install for demo: finished with status 'error'",
+        *("build", "demo", "", ""),
+    ),
     # Of names.
+    (
+        "    from demo.sub.parts import main\nImportError: No module named parts",
+        *("missing-module", "demo", "", ""),
+    ),
     (
         f'  File "{HERE}/dep/a.py", line 3, in <module>\n    from dep.core import Thing\n'
         "ImportError: cannot import name 'Thing'",
@@ -351,6 +363,8 @@ def test_an_example_is_understood(
         "ImportError: cannot import name 'a' from partially initialized module 'random' (most"
         " likely"
         " due to a circular import) (/home/me/random.py)",
+        "ImportError: cannot import name 'a' from partially initialized module 'numpy' (most likely"
+        " due to a circular import) (/venv/lib/python3.9/site-packages/numpy/__init__.py)",
         "AttributeError: module 'random' has no attribute 'randint' (consider renaming"
         " '/home/me/random.py' since it has the same name as the standard library module)",
         "ERROR: Invalid requirement: 'demo=1.0': Expected end or semicolon",
