@@ -279,17 +279,22 @@ def proposed(
     workspace: Workspace, day: datetime.date, targets: Sequence[Path] = ()
 ) -> ProposedMoves:
     """Propose: find the moves of minimum versions that policy, releases and records allow on that
-    day, and what they make of the matrix and of the target files. Writes nothing.
+    day, and the versions that the matrix could be extended by; and what the open ones make of the
+    matrix and of the target files. Writes nothing.
     """
+    from compat.policy.extend import proposed_extensions
     from compat.policy.propose import proposals
+    from compat.rewrite.matrix_file import matrix_after
     from compat.rewrite.repository_file import RepositoryFile
 
     snapshot = known_on(workspace, day)
-    every = proposals(snapshot, day)
+    every = (*proposals(snapshot, day), *proposed_extensions(snapshot, day))
     opened = [proposal for proposal in every if proposal.is_open]
     skipped: list[str] = []
     before = read(workspace.matrix_path).decode(errors="replace")
-    after = _moved_matrix(before, opened) if opened else before
+    after = before
+    for proposal in opened:
+        after = matrix_after(after, proposal, proposal.because)
     matrix_file = f"matrices/{workspace.name}/matrix.toml"
     moved = {workspace.matrix_path: RepositoryFile(path=matrix_file, before=before, after=after)}
     for target in targets:
@@ -298,14 +303,6 @@ def proposed(
         inside = _below(target, workspace.folder.parents[1])
         moved[target] = RepositoryFile(path=inside, before=text, after=after)
     return ProposedMoves(snapshot=snapshot, proposals=every, files=moved, skipped=tuple(skipped))
-
-
-def _moved_matrix(text: str, moves: Iterable[Proposal]) -> str:
-    from compat.rewrite.toml_values import rewritten_matrix
-
-    for proposal in moves:
-        text = rewritten_matrix(text, proposal.axis, proposal.proposed, proposal.because)
-    return text
 
 
 def known_on(workspace: Workspace, day: datetime.date) -> Snapshot:
@@ -364,6 +361,8 @@ def _rewritten(
     from compat.rewrite.ranges import Move, Unsatisfiable
 
     for proposal in opened:
+        if proposal.kind == "extend":
+            continue
         axis = next(axis for axis in matrix.axes if axis.name == proposal.axis)
         move = Move(
             package=None if isinstance(axis, InterpreterAxis) else axis.package,

@@ -30,8 +30,8 @@ from compat.lock.drift import drift
 from compat.lock.locker import Locker
 from compat.lock.lockfile import Lock, Refusal
 from compat.plan.cell import Cell
-from compat.plan.lanes import lockable_cells
-from compat.plan.named import named_cells
+from compat.plan.lanes import facts_for, lockable_cells
+from compat.plan.named import runnable_cells
 from compat.plan.plan import Infeasible
 from compat.site.lock_facts import LockFacts, lock_facts
 from compat.site.wording import count
@@ -105,7 +105,7 @@ def lock_command(
         if words or check:
             raise UsageError.of("--plain asks about every release: no cells, no --check")
         raise typer.Exit(ask_plain(workspace, locker_of(workspace, locker), jobs, most, as_json))
-    cells = named_cells(workspace.feasibility, words) if words else _locked(workspace)
+    cells = runnable_cells(workspace.feasibility, words) if words else _locked(workspace)
     if not cells:
         name = workspace.name
         hint = (
@@ -196,9 +196,10 @@ def _kept(workspace: Workspace, cell: Cell, lock: Lock, check: bool) -> LockLine
     if not check and outcome != "current":
         workspace.keep_lock(cell.id, lock)
     reasons = (drifted.reasons or ("the index",)) if drifted and outcome != "current" else ()
-    taken = lifted(workspace.feasibility, cell, lock) if cell.recipe == "relaxed" else ()
+    facts = facts_for(workspace.feasibility, cell)
+    taken = lifted(facts, cell, lock) if cell.recipe == "relaxed" else ()
     changed = {package for requirement in taken for package in requirement.packages}
-    offered = workspace.feasibility.rules.relaxations(cell)
+    offered = facts.rules.relaxations(cell)
     return LockLine(
         id=cell.id,
         outcome=outcome,

@@ -25,7 +25,8 @@ from compat.fleet.run_plan import PlanOptions, budget_of
 from compat.plan.budget import MOST_SHARDS
 from compat.plan.cell import RECIPES
 from compat.plan.explain import explain
-from compat.plan.named import named_cells
+from compat.plan.lanes import facts_for
+from compat.plan.named import runnable_cells
 from compat.plan.obstacle import Obstacle
 from compat.plan.plan import Fate, Infeasible, Plan, counts, unneeded_faults
 from compat.plan.product import axis_coordinates
@@ -123,8 +124,8 @@ def _explain(workspace: Workspace, cell_id: str, as_json: bool) -> None:
     # Without a word about which catalogue it is: the answer is one cell's, not the matrix's.
     catalogue = workspace.kept_catalogue
     facts = workspace.facts_of(workspace.catalogue if catalogue is None else catalogue)
-    (cell,) = named_cells(facts, [cell_id])
-    lines = (*explain(facts, cell), *_known_without_run(workspace, cell.id))
+    (cell,) = runnable_cells(facts, [cell_id])
+    lines = (*explain(facts_for(facts, cell), cell), *_known_without_run(workspace, cell.id))
     if as_json:
         envelope({"matrix": workspace.matrix.name, "id": cell.id, "explanation": lines})
         return

@@ -1,4 +1,6 @@
-"""The command that proposes moves of minimum versions, writes them, and opens pull requests."""
+"""The command that proposes moves of minimum versions and further versions, writes them, and opens
+pull requests.
+"""
 
 import datetime
 from collections.abc import Sequence
@@ -57,8 +59,8 @@ def propose_command(
     as_json: Json = False,
     root: Root = None,
 ) -> None:
-    """Propose floor moves: what policy, releases and records allow, and what speaks against the
-    rest.
+    """Propose floor moves, and new versions to extend the matrix by: what policy, releases and
+    records allow, and what speaks against the rest.
 
     A day in the past tells what a maintainer would have been told then. Exit code 1 when a move is
     open. --open takes its token from GITHUB_TOKEN; without one it ends in exit code 4. Examples:
@@ -144,8 +146,15 @@ def _print_proposals(moves: ProposedMoves, day: datetime.date) -> None:
             say(f"    {missing_command(snapshot.matrix.name, outlook.needs)}")
     for floor in floors(snapshot, day):
         _print_floor(
-            floor, [proposal for proposal in moves.proposals if proposal.axis == floor.axis]
+            floor,
+            [p for p in moves.proposals if p.axis == floor.axis and p.kind != "extend"],
         )
+    extensions = [proposal for proposal in moves.proposals if proposal.kind == "extend"]
+    if extensions:
+        say()
+        say("New versions")
+    for proposal in extensions:
+        _print_proposal(proposal)
     for file in moves.changed:
         say()
         print(files.unified_diff(file.path, file.before, file.after), end="")

@@ -10,7 +10,7 @@ from compat.errors import NothingToDo, UsageError
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.lanes import facts_for, lockable_cells
-from compat.plan.named import cells_of, named_cells
+from compat.plan.named import cells_of, runnable_cells
 from compat.plan.plan import Feasible, Infeasible, fate_of
 from compat.results.due import Due, agenda
 from compat.site.wording import count
@@ -244,10 +244,10 @@ def _cells(workspace: Workspace, patterns: Sequence[str]) -> tuple[Feasibility, 
     if catalogue is not None:
         try:
             facts = workspace.facts_of(catalogue)
-            return facts, named_cells(facts, patterns)
+            return facts, runnable_cells(facts, patterns)
         except UsageError:
             pass
-    return workspace.feasibility, named_cells(workspace.feasibility, patterns)
+    return workspace.feasibility, runnable_cells(workspace.feasibility, patterns)
 
 
 def _sifted(

@@ -8,7 +8,7 @@ from packaging.version import Version
 from compat.errors import NothingToDo, UsageError
 from compat.plan.budget import Budget, Packing, Task, packed, rounds
 from compat.plan.cell import Cell, parse_cell
-from compat.plan.named import named_cells
+from compat.plan.named import runnable_cells
 from compat.plan.plan import Infeasible
 from compat.results.due import Due, agenda
 from compat.value import Value
@@ -82,11 +82,13 @@ def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunP
     matrix, snapshot = workspace.matrix, workspace.snapshot
     facts = workspace.facts_of(workspace.kept_or_asked)
     only, first = (
-        [cell.id for cell in named_cells(facts, patterns)]
+        [cell.id for cell in runnable_cells(facts, patterns)]
         for patterns in (options.only, options.first)
     )
     today = agenda(snapshot, [*only, *first])
     entries = [entry for entry in today.cells if not only or entry.cell in only]
+    # What is named and does not stand in the plan is a cell that the matrix could be extended by.
+    entries += [entry for entry in today.unplanned if entry.cell in (*only, *first)]
     if not entries and not snapshot.known:
         raise _unknown(workspace)
     cells = {entry.cell: parse_cell(entry.cell, matrix) for entry in entries}
@@ -104,7 +106,7 @@ def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunP
         due=due,
         python_unavailable=unavailable,
         infeasible=[fate for fate in today.infeasible if not only or fate.cell.id in only],
-        unplanned=[entry.cell for entry in today.unplanned if not only],
+        unplanned=[entry.cell for entry in today.unplanned if not only and entry.cell not in first],
         tasks=tasks,
         pythons=pythons,
         packing=packed([tasks[cell] for cell in runs[0]], budget) if runs else Packing(),

@@ -1,4 +1,4 @@
-"""The `policy` room's texts: Proposals -> the Markdown of their pull request, and of the issue
+"""The `github` room's texts: Proposals -> the Markdown of their pull request, and of the issue
 about the others.
 """
 
@@ -6,11 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 
 from compat.github.markdown import block, code, inline, link, plain
 from compat.policy.affected import affected_words
-from compat.policy.proposal import CellEvidence, Proposal
+from compat.policy.proposal import CellEvidence, FloorKind, Proposal
 from compat.value import StrictValue
 
 MOST_ROWS = 40
-VERBS = {"raise": "Raise", "lower": "Lower", "early": "Raise ahead of the calendar:"}
+VERBS: dict[FloorKind, str] = {
+    "raise": "Raise",
+    "lower": "Lower",
+    "early": "Raise ahead of the calendar:",
+}
 
 
 class Text(StrictValue, frozen=True, kw_only=True):
@@ -41,17 +45,28 @@ def requested(
         " until the evidence changes. To keep a floor for longer, declare a hold in `policy.toml`,"
         " with a reason and an end. Commits that you add here are kept.\n"
     )
-    moves = ", ".join(f"{p.package} {p.current} to {p.proposed}" for p in proposals)
-    return Text(title=plain(f"{title}: minimum {moves}"), body="\n".join(sections))
+    moves = ", ".join(f"{p.package} {p.current} to {p.proposed}" for p in _moves(proposals))
+    added = ", ".join(f"{p.package} {p.proposed}" for p in _extensions(proposals))
+    parts = (moves and f"minimum {moves}", added and f"extend to {added}")
+    return Text(title=plain(f"{title}: {'; '.join(filter(None, parts))}"), body="\n".join(sections))
 
 
 def waiting(
     proposals: Sequence[Proposal], title: str, cell_url: Callable[[str], str] | None = None
 ) -> Text:
-    """Return the text of the issue about moves that something speaks against."""
-    count = f"{len(proposals)} moves of minimum versions wait"
-    count = count if len(proposals) != 1 else "1 move of a minimum version waits"
-    opening = "These moves of minimum versions are not open; each says what speaks against it.\n"
+    """Return the text of the issue about proposals that something speaks against."""
+    moves, added = len(_moves(proposals)), len(_extensions(proposals))
+    counts = [
+        f"{number} {singular if number == 1 else plural}"
+        for number, singular, plural in (
+            (moves, "move of a minimum version", "moves of minimum versions"),
+            (added, "extension", "extensions"),
+        )
+        if number
+    ]
+    count = f"{' and '.join(counts)} {'wait' if len(proposals) > 1 else 'waits'}"
+    what = "proposals" if added else "moves of minimum versions"
+    opening = f"These {what} are not open; each says what speaks against it.\n"
     last = {proposal.axis: proposal for proposal in proposals}
     sections = [
         section(proposal, cell_url, proposal is last[proposal.axis]) for proposal in proposals
@@ -67,10 +82,7 @@ def section(
     """Return one proposal as a section of Markdown; several of one axis share their arithmetic but
     for its end.
     """
-    what = (
-        f"{VERBS[proposal.kind]} the minimum {proposal.package} from {proposal.current} to"
-        f" {proposal.proposed}"
-    )
+    what = _headline(proposal)
     when = ", at once" if proposal.is_open else ""
     when = (
         when if proposal.earliest is None else f", with the first release after {proposal.earliest}"
@@ -95,12 +107,33 @@ def section(
     return "\n".join(parts)
 
 
-def _effect(proposal: Proposal) -> str:
+def _headline(proposal: Proposal) -> str:
+    if proposal.kind == "extend":
+        return (
+            f"Extend the matrix from {proposal.package} {proposal.current} to {proposal.proposed}"
+        )
     return (
-        "Users gain:"
-        if proposal.kind == "lower"
-        else "A release with the new minimum no longer covers:"
+        f"{VERBS[proposal.kind]} the minimum {proposal.package} from {proposal.current} to"
+        f" {proposal.proposed}"
     )
+
+
+def _moves(proposals: Sequence[Proposal]) -> list[Proposal]:
+    return [proposal for proposal in proposals if proposal.kind != "extend"]
+
+
+def _extensions(proposals: Sequence[Proposal]) -> list[Proposal]:
+    return [proposal for proposal in proposals if proposal.kind == "extend"]
+
+
+def _effect(proposal: Proposal) -> str:
+    match proposal.kind:
+        case "lower":
+            return "Users gain:"
+        case "extend":
+            return "The matrix then asks about:"
+        case _:
+            return "A release with the new minimum no longer covers:"
 
 
 def _bullets(

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 from packaging.utils import canonicalize_name
 
+from compat.declare.extended import widened
 from compat.declare.matrix import Matrix, PackageAxis
 from compat.declare.selector import Selector
 from compat.errors import DeclarationError, Fault, NoPage, UnsoundFile
@@ -48,7 +49,31 @@ def discover(
         prereleases=tuple(
             _awaited(matrix, axis, packages, source) for axis in matrix.prerelease_axes
         ),
+        newer=tuple(
+            newer
+            for axis in matrix.packages
+            if axis is not subject
+            and (newer := _newer(axis, packages[axis.normalised_name])).releases
+        ),
     )
+
+
+def _newer(axis: PackageAxis, package: Package) -> Package:
+    """The package with the final releases that came after all that the axis selects, and that it
+    would select with a higher bound.
+    """
+    newest = max((release.version for release in package.selected(axis.select)), default=None)
+    releases = tuple(
+        release
+        for release in package.releases
+        if newest is not None
+        and release.version > newest
+        and not release.version.is_prerelease
+        and release.has_usable_file
+        and not axis.select.keeps(release.version)
+        and widened(axis, release.version) is not None
+    )
+    return Package(name=package.name, releases=releases)
 
 
 def _awaited(

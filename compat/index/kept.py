@@ -64,6 +64,7 @@ class _Kept(StrictValue, frozen=True, kw_only=True):
     packages: tuple[_Package, ...]
     required: tuple[_Required, ...]
     prereleases: tuple[_Package, ...] = ()
+    newer: tuple[_Package, ...] = ()
 
 
 def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
@@ -84,14 +85,24 @@ def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
         )
         for required in catalogue.required
     )
-    awaited = tuple(
-        _Package(name=package.name, releases=tuple(map(_kept_release, package.releases)))
-        for package in catalogue.prereleases
+    awaited, newer = (
+        tuple(
+            _Package(name=package.name, releases=tuple(map(_kept_release, package.releases)))
+            for package in beside
+        )
+        for beside in (catalogue.prereleases, catalogue.newer)
     )
-    stored = _Kept(format=FORMAT, packages=tuple(packages), required=required, prereleases=awaited)
+    stored = _Kept(
+        format=FORMAT,
+        packages=tuple(packages),
+        required=required,
+        prereleases=awaited,
+        newer=newer,
+    )
     body = msgspec.json.decode(msgspec.json.encode(stored))
-    if not awaited:
-        del body["prereleases"]
+    for key in ("prereleases", "newer"):
+        if not body[key]:
+            del body[key]
     return _one_file_a_line(body)
 
 
@@ -108,6 +119,7 @@ def decode_catalogue(text: str, source: str) -> Catalogue:
             packages=tuple(map(_package, stored.packages)),
             required=required,
             prereleases=tuple(map(_package, stored.prereleases)),
+            newer=tuple(map(_package, stored.newer)),
         )
     except (ValueError, RecursionError) as fault:
         hint = "compat discover MATRIX --write makes it anew"

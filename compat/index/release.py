@@ -142,12 +142,14 @@ class Catalogue(Value, frozen=True):
     """The index at one moment, as far as one matrix needs it: a Package for each package axis, and
     what is pinned.
 
-    `prereleases` has, for each package of the lane of that name, the one release to try, or none.
+    `prereleases` has, for each package of the lane of that name, the one release to try, or none,
+    and `newer` the releases that came after all those that a bounded axis selects.
     """
 
     packages: tuple[Package, ...]
     required: tuple[Required, ...] = ()
     prereleases: tuple[Package, ...] = ()
+    newer: tuple[Package, ...] = ()
 
     def package(self, name: str) -> Package:
         """Return the package of that normalised name; KeyError when the catalogue was not asked for
@@ -168,6 +170,15 @@ class Catalogue(Value, frozen=True):
                 for release in package.releases
             ),
             None,
+        )
+
+    def newer_than(self, axis: PackageAxis) -> tuple[Release, ...]:
+        """Return the releases of an axis's package after all that the axis selects, oldest first,
+        as far as it could select them with a higher bound.
+        """
+        return next(
+            (package.releases for package in self.newer if package.name == axis.normalised_name),
+            (),
         )
 
     def of(self, axis: PackageAxis) -> Package:

@@ -5,7 +5,7 @@ Each question is answered from facts, never by a run.
 
 import datetime
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, cached_property
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -51,8 +51,15 @@ class Feasibility:
         self._latest: tuple[tuple[object, ...], Obstacle | None] | None = None
         self._changing: dict[tuple[Version, Version, tuple[str, ...]], tuple[Rule, ...]] = {}
         self._asked = self.questions()
-        # The facts of lanes in which another release stands on an axis; plan/lanes.py makes them.
+        # The facts where another release stands on an axis: plan/lanes.py and plan/extension.py
+        # make them.
         self.lanes: dict[str, Feasibility] = {}
+
+    @cached_property
+    def newest(self) -> dict[str, Version]:
+        """The newest coordinate of each axis that has one."""
+        every = {axis.name: axis_coordinates(axis, self.catalogue) for axis in self.matrix.axes}
+        return {name: known[-1].version for name, known in every.items() if known}
 
     def obstacle(self, cell: Cell) -> Obstacle | None:
         """Return the first obstacle of the cell, or None: as far as the facts go, it could work."""

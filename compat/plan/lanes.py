@@ -13,6 +13,7 @@ from compat.declare.matrix import Matrix, PackageAxis
 from compat.declare.selector import Selector
 from compat.index.release import Package
 from compat.plan.cell import Cell, Coordinate
+from compat.plan.extension import beyond, extended_facts, extension_cells
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import every_cell
 from compat.plan.product import axis_coordinates, product
@@ -31,8 +32,10 @@ def lane_cells(facts: Feasibility) -> Iterator[Cell]:
 
 def facts_for(facts: Feasibility, cell: Cell) -> Feasibility:
     """Return the facts that hold for a cell: in the lane of pre-releases those with the pre-release
-    on its axis, else these.
+    on its axis, beyond the axes those of the matrix extended by it, else these.
     """
+    if not cell.is_in_lane:
+        return (extended_facts(facts, cell) if beyond(facts, cell) else None) or facts
     for axis in facts.matrix.prerelease_axes if cell.recipe == "prerelease" else ():
         release, lane = facts.catalogue.prerelease(axis), _with_prerelease(facts, axis)
         is_there = release is not None and cell.on(axis.name).version == release.version
@@ -55,9 +58,12 @@ def lane_axis(matrix: Matrix, cell: Cell) -> PackageAxis | None:
 
 
 def lockable_cells(facts: Feasibility) -> Iterator[Cell]:
-    """Yield every cell of the plan, then those of the lanes: what may have a lock and records."""
+    """Yield every cell of the plan, then those of the lanes, then those that a proposal to extend
+    the matrix waits for: what may have a lock and records.
+    """
     yield from every_cell(facts)
     yield from lane_cells(facts)
+    yield from extension_cells(facts)
 
 
 def is_lane_cell(facts: Feasibility, cell: Cell) -> bool:

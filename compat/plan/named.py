@@ -1,7 +1,7 @@
 """Cells by what people call them: ids and globs -> cells of the plan."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 
 import msgspec
@@ -10,6 +10,7 @@ from compat.declare.matrix import Matrix
 from compat.errors import NothingToDo, UsageError
 from compat.index.release import Catalogue
 from compat.plan.cell import Cell, form, parse_cell, readable_cell
+from compat.plan.extension import extension_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.lanes import is_lane_cell, lane_cells
 from compat.plan.plan import every_cell
@@ -40,11 +41,30 @@ def named_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]
     Raises UsageError for an id outside the product, and for a glob that matches nothing;
     NothingToDo when the matrix has no cells at all.
     """
+    return _named(facts, patterns, planned_cell)
+
+
+def runnable_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]:
+    """Return the cells as `named_cells` does, where an id may also be of a cell beyond the axes,
+    with a version that the matrix could be extended by.
+    """
+
+    def by_id(facts: Feasibility, cell_id: str) -> Cell | None:
+        return planned_cell(facts, cell_id) or extension_cell(facts, cell_id)
+
+    return _named(facts, patterns, by_id)
+
+
+def _named(
+    facts: Feasibility,
+    patterns: Iterable[str],
+    by_id: Callable[[Feasibility, str], Cell | None],
+) -> tuple[Cell, ...]:
     named: dict[str, Cell] = {}
     every: dict[str, Cell] = {}
     refuse_empty(facts.matrix, facts.catalogue)
     for pattern in patterns:
-        if (cell := planned_cell(facts, pattern)) is not None:
+        if (cell := by_id(facts, pattern)) is not None:
             named[pattern] = cell
             continue
         every = every or {cell.id: cell for cell in every_cell(facts)}

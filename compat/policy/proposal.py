@@ -1,4 +1,6 @@
-"""The `policy` room's values: a proposal to move one floor, with its grounds and objections."""
+"""The `policy` room's values: a proposal to move one floor, or to extend one axis, with its grounds
+and objections.
+"""
 
 import datetime
 import hashlib
@@ -13,7 +15,8 @@ from compat.results.run_group import Kind as VerdictKind
 from compat.results.verdict import EvidenceKind
 from compat.value import StrictValue, derive
 
-Kind = Literal["raise", "lower", "early"]
+FloorKind = Literal["raise", "lower", "early"]
+Kind = Literal[FloorKind, "extend"]
 # What is said against the proof itself; anything else says that a supported move waits for its
 # time.
 DOUBTS = frozenset(("missing", "red", "flaky", "stale", "isolation"))
@@ -104,7 +107,8 @@ class AxisFloor(StrictValue, frozen=True, kw_only=True):
 
 
 class Proposal(StrictValue, frozen=True, kw_only=True):
-    """A move of one floor of the subject's `release`, its newest.
+    """A move of one floor of the subject's `release`, its newest; or, of kind `extend`, a version
+    newer than all that an axis has: `current` is the newest one there, and `proposed` the version.
 
     `arithmetic` are the lines that a person can follow from the dates to the floor. `earliest` is
     the first day on which a release may have the new floor by calendar and holds; None where
@@ -174,6 +178,8 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
             case "early":
                 broken = f"{self.release} is broken with {self.package} {self.current}"
                 return f"{broken}, and {works} with {self.proposed}"
+            case "extend":
+                return f"{self.release} {works} with {self.package} {self.proposed}"
 
     @property
     def _caveat(self) -> str:

@@ -26,7 +26,7 @@ from compat.policy.proposal import (
     Against,
     AxisFloor,
     CellEvidence,
-    Kind,
+    FloorKind,
     Objection,
     Proposal,
 )
@@ -328,7 +328,7 @@ class _Draft(StrictValue, frozen=True, kw_only=True):
     floor it leaves.
     """
 
-    kind: Kind
+    kind: FloorKind
     to: Version
     proofs: tuple[FloorEvidence, ...]
     against: tuple[Objection, ...]

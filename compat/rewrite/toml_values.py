@@ -59,7 +59,7 @@ def rewritten_matrix(text: str, axis: str, floor: Version, because: str) -> str:
     Raises DeclarationError for a text that is not valid TOML, and UsageError for an axis that
     declares no floor.
     """
-    document = _document(text)
+    document = parsed_document(text)
     floors = [entry for entry in document.get("floors", ()) if isinstance(entry, dict)]
     known = [str(entry.get("axis", "")) for entry in floors]
     if axis not in known:
@@ -82,7 +82,7 @@ def rewritten_pyproject(text: str, move: Move) -> Rewritten | Unsatisfiable:
     have another grammar and are left alone. Raises
     DeclarationError for a text that is not valid TOML.
     """
-    document = _document(text)
+    document = parsed_document(text)
     slots = list(_python(document) if move.package is None else _requirements(document))
     outcome = moved([RangePlace(name=slot.place, text=slot.text) for slot in slots], move)
     if isinstance(outcome, Unsatisfiable):
@@ -97,7 +97,8 @@ def rewritten_pyproject(text: str, move: Move) -> Rewritten | Unsatisfiable:
     return Rewritten(text=tomlkit.dumps(document) if edits else text, edits=tuple(edits), left=left)
 
 
-def _document(text: str) -> tomlkit.TOMLDocument:
+def parsed_document(text: str) -> tomlkit.TOMLDocument:
+    """Return the document of a TOML text; raise DeclarationError for one that is not valid."""
     try:
         return tomlkit.parse(text)
     except TOMLKitError as fault:

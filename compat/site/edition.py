@@ -21,6 +21,7 @@ from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.policy.calendar import Schedule, schedule
+from compat.policy.extend import proposed_extensions
 from compat.policy.outlook import Outlook, outlooks
 from compat.policy.proposal import Proposal
 from compat.policy.propose import proposals
@@ -191,7 +192,8 @@ class MatrixReport:
     @cached_property
     def proposals(self) -> tuple[Proposal, ...]:
         """The moves of floors that are open or wait on the snapshot's day."""
-        return proposals(self.snapshot, self.snapshot.day)
+        snapshot = self.snapshot
+        return (*proposals(snapshot, snapshot.day), *proposed_extensions(snapshot, snapshot.day))
 
     @cached_property
     def outlooks(self) -> tuple[Outlook, ...]:

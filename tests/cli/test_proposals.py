@@ -75,6 +75,37 @@ def test_nothing_proven_is_nothing_open(demo: Path, run: Run) -> None:
     assert f"to run: {cell('3.9', '1.4')}" in came.out
 
 
+class TestExtending:
+    FIRST = cell("3.12", "1.4")
+
+    def test_a_new_python_waits_for_the_run_that_the_proposal_names(
+        self, demo: Path, run: Run
+    ) -> None:
+        came = run("propose", "demo")
+        assert "extend Python 3.11 -> 3.12: waits  (extend-python-3.11-to-3.12)" in came.out
+        assert f"`compat run demo {self.FIRST}` makes the first" in came.out
+        assert self.FIRST in run("propose", "demo", "--cells").out.split()
+        explained = run("plan", "demo", "--explain", self.FIRST)
+        assert "feasible: no known fact rules it out" in explained.out
+
+    def test_the_night_takes_the_cell_that_a_proposal_waits_for(self, demo: Path, run: Run) -> None:
+        came = run("plan", "demo", "--budget", "2h", "--first", self.FIRST, "--print", "cells")
+        assert self.FIRST in came.out.split()
+
+    def test_a_first_run_opens_it_and_writing_adds_the_series_alone(
+        self, demo: Path, run: Run
+    ) -> None:
+        suite = suite_digest(demo / "suite")
+        keep(demo, [floors.ran(self.FIRST, suite_digest=suite, tier="smoke")])
+        before = (demo / "matrix.toml").read_text(encoding="utf-8")
+        came = run("propose", "demo", "--write")
+        assert came.code == 1
+        assert "extend Python 3.11 -> 3.12: OPEN" in came.out
+        after = (demo / "matrix.toml").read_text(encoding="utf-8")
+        assert after == before.replace('"3.11.7"]', '"3.11.7", "3.12.0"]')
+        assert "extend Python 3.12 -> 3.13: waits" in run("propose", "demo").out
+
+
 def test_an_open_move_is_told_with_its_evidence_and_its_diff_and_ends_in_1(
     demo: Path, run: Run
 ) -> None:
@@ -232,7 +263,7 @@ class TestOpening:
         assert "Demo: minimum dep 1.2 to 1.4\n" in came.out
         assert f"(https://c.example/demo/cell/{cell('3.9', '1.4')}/)" in came.out
         assert "Close this pull request without merging it" in came.out
-        assert "Demo: 2 moves of minimum versions wait" in came.out
+        assert "Demo: 2 moves of minimum versions and 3 extensions wait" in came.out
 
 
 class TestTheSchedule:

@@ -89,8 +89,9 @@ class Shelf:
         return encode_lock(self.locks[cell]) if cell in self.locks else None
 
     def declaration(self) -> str:
-        """Return the part of the matrix's declaration that a proposal changes."""
-        return "".join(
+        """Return the parts of the matrix's declaration that a proposal changes."""
+        axis = '[[axes]]\nkind = "interpreter"\nname = "python"\nreleases = ["3.8", "3.9"]\n\n'
+        return axis + "".join(
             f'[[floors]]\naxis = "{axis}"\nat = "{at}"\nbecause = "that is how it is"\n\n'
             for axis, at in (("python", "3.8"), ("dep", "1"))
         )

@@ -93,6 +93,7 @@ HISTORY = (
             "`evidence` of a cell may be `smoke`: only the core of the suite was run, which"
             " `core` of the matrix names. A run has `tier`, `full` or `smoke`; the cells of a"
             " proposal have `evidence`; a plain install may be `works-smoke`.",
+            "`kind` of a proposal may be `extend`: a version newer than all that an axis has.",
         ),
     ),
     (

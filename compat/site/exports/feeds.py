@@ -187,7 +187,9 @@ def _proposal(report: MatrixReport, proposal: Proposal) -> FeedEntry:
         name=f"proposal-{proposal.id}-{proposal.digest[:16]}",
         moment=moment(max(days, default=report.snapshot.day)),
         title=(
-            f"proposed: {proposal.package} {proposal.proposed} as the minimum instead of"
+            f"proposed: {proposal.package} {proposal.proposed} as a further version of the matrix"
+            if proposal.kind == "extend"
+            else f"proposed: {proposal.package} {proposal.proposed} as the minimum instead of"
             f" {proposal.current}"
         ),
         text=plain_dates(f"{proposal.because}. {' '.join(proposal.grounds)}"),

@@ -9,7 +9,7 @@ from compat.policy.calendar import Bar, ScheduledMove
 from compat.policy.outlook import Outlook, missing_command
 from compat.policy.proposal import CellEvidence, Kind, Proposal
 from compat.policy.propose import floors
-from compat.rewrite.toml_values import rewritten_matrix
+from compat.rewrite.matrix_file import matrix_after
 from compat.site.edition import MatrixReport
 from compat.site.pages.charts import Chart, Span, Table, timeline
 from compat.site.pages.place_view import View, entry_page
@@ -18,7 +18,12 @@ from compat.site.paths import api_path, calendar_path, page
 from compat.site.why_words import keeper_sentence
 from compat.site.wording import count, day
 
-_VERBS: dict[Kind, str] = {"raise": "Raise", "lower": "Lower", "early": "Raise early"}
+_VERBS: dict[Kind, str] = {
+    "raise": "Raise",
+    "lower": "Lower",
+    "early": "Raise early",
+    "extend": "Extend",
+}
 
 
 class MinimumView(View, frozen=True):
@@ -75,10 +80,13 @@ class FloorView(View, frozen=True):
 
 
 class ProposalList(View, frozen=True):
-    """Every floor, and what is proposed for it on the day."""
+    """Every floor, and what is proposed for it on the day; then what the matrix could be extended
+    by.
+    """
 
     has_policy: bool
     floors: tuple[FloorView, ...]
+    extensions: tuple[ProposalLine, ...]
     calendar_path: str
     schedule_path: str
     api_path: str
@@ -103,6 +111,7 @@ class ProposalView(View, frozen=True):
     lost: tuple[str, ...]
     gained: tuple[str, ...]
     missing: str
+    missing_what: str
     command: str
 
 
@@ -174,13 +183,16 @@ def proposal_list(report: MatrixReport) -> ProposalList:
                 proposals=tuple(
                     _line(report, proposal)
                     for proposal in report.proposals
-                    if proposal.axis == outlook.axis
+                    if proposal.axis == outlook.axis and proposal.kind != "extend"
                 ),
                 arithmetic=arithmetic[outlook.axis],
                 why=_why_python(report) if outlook.axis == python else "",
                 calendar_path=calendar_path(report.name, outlook.axis),
             )
             for outlook in report.outlooks
+        ),
+        extensions=tuple(
+            _line(report, proposal) for proposal in report.proposals if proposal.kind == "extend"
         ),
         calendar_path=calendar_path(report.name, "all"),
         schedule_path=page(report.name, "schedule"),
@@ -203,12 +215,19 @@ def proposal_view(report: MatrixReport, proposal: Proposal) -> ProposalView:
         lost=tuple(map(affected_words, proposal.lost)),
         gained=tuple(map(affected_words, proposal.gained)),
         missing=missing_command(report.name, proposal.needs) if proposal.needs else "",
+        missing_what=(
+            "a first run" if proposal.kind == "extend" else "one more run of each cell, once a day"
+        ),
         command=f"compat propose {report.name}",
     )
 
 
 def title_of(proposal: Proposal) -> str:
     """Return what a proposal asks for."""
+    if proposal.kind == "extend":
+        return (
+            f"Extend the matrix from {proposal.package} {proposal.current} to {proposal.proposed}"
+        )
     floor = f"the floor of {proposal.package}"
     return f"{_VERBS[proposal.kind]} {floor} from {proposal.current} to {proposal.proposed}"
 
@@ -218,7 +237,8 @@ def _line(report: MatrixReport, proposal: Proposal) -> ProposalLine:
     cells = count(every, "cell supports it", "cells support it")
     return ProposalLine(
         title=title_of(proposal),
-        short=f"{_VERBS[proposal.kind]} to {proposal.proposed}",
+        short=f"{_VERBS[proposal.kind]} to "
+        f"{proposal.package + ' ' if proposal.kind == 'extend' else ''}{proposal.proposed}",
         path=page(report.name, "proposals", proposal.id),
         state="open" if proposal.is_open else "waiting",
         why=proposal.because if proposal.is_open else proposal.objections[0].because,
@@ -232,7 +252,7 @@ def _line(report: MatrixReport, proposal: Proposal) -> ProposalLine:
 def _diff(report: MatrixReport, proposal: Proposal) -> str:
     """What the proposal alone makes of the declaration, whatever it still waits for."""
     before = report.parts.declaration()
-    after = rewritten_matrix(before, proposal.axis, proposal.proposed, proposal.reason)
+    after = matrix_after(before, proposal, proposal.reason)
     return unified_diff(f"matrices/{report.name}/matrix.toml", before, after)
 
 
