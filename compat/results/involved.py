@@ -28,7 +28,8 @@ def involved(
 
     First stands the one it names, then whose code it is.
 
-    `modules` has the package of each top-level module whose name is not its package's own.
+    `modules` has the package of each top-level module whose name is not its package's own, and of
+    each module in a namespace that several packages share, by its dotted name.
     """
     if not isinstance(outcome, Failed):
         return ()
@@ -65,13 +66,20 @@ def _of_thing(outcome: Failed, modules: Mapping[str, str]) -> Iterator[str]:
     its name.
     """
     if outcome.thing:
-        top = outcome.thing.partition(".")[0]
-        yield modules.get(top) or canonicalize_name(re.sub(r"\s+", "-", top))
+        yield _package(outcome.thing.split("."), modules)
 
 
 def _of_place(place: str, modules: Mapping[str, str]) -> Iterator[str]:
     if _LIBRARY.match(place):
         yield PYTHON
     elif place:
-        top = re.split(r"[/:]", place)[0].removesuffix(".py")
-        yield modules.get(top) or canonicalize_name(top)
+        yield _package(re.split(r"[/:]", re.sub(r"\.\w+(?=:|$)", "", place)), modules)
+
+
+def _package(parts: list[str], modules: Mapping[str, str]) -> str:
+    """The package of a dotted name: of the longest beginning that is known, else of its top."""
+    for length in range(len(parts), 0, -1):
+        package = modules.get(".".join(parts[:length]))
+        if package is not None:
+            return package
+    return canonicalize_name(re.sub(r"\s+", "-", parts[0]))

@@ -35,6 +35,8 @@ _CODE = (".py", ".pyc", ".so", ".pth")
 _AT_START = ("sitecustomize", "usercustomize")
 _START_FILES = tuple(f"{module}.py" for module in _AT_START)
 _WEAK = frozenset(("md5", "sha1"))
+# Namespaces go so deep: google.cloud.storage.
+_DEEPEST_MODULE = 3
 
 
 class Distribution(NamedTuple):
@@ -74,7 +76,7 @@ class Wrong(NamedTuple):
 
 
 class Environment:
-    """A cell's folder with its virtual environment, as an installer left it and as code found
+    """A cell's folder with its virtual environment, as an installer left it and as code members
     it.
     """
 
@@ -238,17 +240,29 @@ def renamed_modules(distributions: Iterable[Distribution]) -> tuple[tuple[str, s
     """Return each top-level module that is not called like its package, with the package; sorted by
     module.
 
-    One that several packages share, as namespaces are, goes by its own name.
+    One that several packages share, as namespaces are, goes by its own name, and each module in it
+    that belongs to one of them by its dotted name: `google.protobuf` is of protobuf.
     """
-    owners: dict[str, set[str]] = {}
-    for distribution in distributions:
-        for name in _top_level(distribution):
-            if canonicalize_name(name) != distribution.name:
-                owners.setdefault(name, set()).add(distribution.name)
+    owners: dict[tuple[str, ...], set[str]] = {}
+    shared: set[tuple[str, ...]] = {()}
+    held = tuple(distributions)
+    for depth in range(1, _DEEPEST_MODULE + 1):
+        members: dict[tuple[str, ...], set[str]] = {}
+        for distribution in held:
+            for name in _modules_at(distribution, depth):
+                if name[:-1] in shared and (depth > 1 or _is_renamed(name[0], distribution)):
+                    members.setdefault(name, set()).add(distribution.name)
+        shared = {name for name, packages in members.items() if len(packages) > 1}
+        owners |= members
     return tuple(
-        (name, packages.pop() if len(packages) == 1 else name)
+        (".".join(name), next(iter(packages)) if len(packages) == 1 else name[0])
         for name, packages in sorted(owners.items())
+        if len(packages) == 1 or len(name) == 1
     )
+
+
+def _is_renamed(module: str, distribution: Distribution) -> bool:
+    return canonicalize_name(module) != distribution.name
 
 
 def top_modules(distributions: Iterable[Distribution], package: str) -> tuple[str, ...]:
@@ -263,9 +277,20 @@ def top_modules(distributions: Iterable[Distribution], package: str) -> tuple[st
 
 
 def _top_level(distribution: Distribution) -> set[str]:
+    return {name for (name,) in _modules_at(distribution, 1)}
+
+
+def _modules_at(distribution: Distribution, depth: int) -> set[tuple[str, ...]]:
+    """The modules and packages of a distribution so deep, by the parts of their names."""
     paths = [name.split("/") for name in distribution.files if name.endswith((".py", ".so"))]
-    names = {parts[0] if len(parts) > 1 else parts[0].partition(".")[0] for parts in paths}
-    return {name for name in names if name.isidentifier()}
+    names = {
+        (*parts[: depth - 1], parts[depth - 1].partition(".")[0])
+        if len(parts) == depth
+        else tuple(parts[:depth])
+        for parts in paths
+        if len(parts) >= depth
+    }
+    return {name for name in names if name[-1] != "__init__" and all(map(str.isidentifier, name))}
 
 
 def distributions_in(cell: Path, site: str) -> Iterator[Distribution]:

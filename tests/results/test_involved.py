@@ -6,7 +6,12 @@ from compat.results.involved import involved, involved_in_refusal, third_package
 from compat.run.outcome import parse_outcome
 
 INSTALLED = ("demo", "dep", "scikit-learn", "demo-extras")
-MODULES = {"sklearn": "scikit-learn", "google": "google"}
+MODULES = {
+    "sklearn": "scikit-learn",
+    "google": "google",
+    "google.protobuf": "protobuf",
+    "google.rpc": "googleapis-common-protos",
+}
 
 
 @pytest.mark.parametrize(
@@ -18,6 +23,11 @@ MODULES = {"sklearn": "scikit-learn", "google": "google"}
         ("import-fail:binary-incompatible(dep; at sklearn/base.pyx:1)", ("dep", "scikit-learn")),
         ("import-fail:type-error(sklearn/base.py:30)", ("scikit-learn",)),
         ("import-fail:type-error(google/auth/x.py:30)", ("google",)),
+        ("import-fail:type-error(google/protobuf/descriptor.py:561)", ("protobuf",)),
+        (
+            "import-fail:missing-attribute(google.protobuf.service; at google/rpc/code_pb2.py:4)",
+            ("protobuf", "googleapis-common-protos"),
+        ),
         ("import-fail:version-guard(Demo Extras)", ("demo-extras",)),
         ("import-fail:type-error(python3.8/typing.py:149)", ("python",)),
         ("test-fail:missing-attribute(sum; by dep.gone; at demo.py:3)", ("dep", "demo")),
