@@ -73,9 +73,10 @@ def repair_command(
 ) -> None:
     """Find the smallest changes of requirements with which a cell can be locked.
 
-    The versions that the cell names stay. Each change is a lock that the resolver made; the best is
-    installed and imported, and where that fails the next. What is printed for matrix.toml lets
-    compat run the whole suite.
+    The versions that the cell names stay. Up to three packages are moved to other versions; to
+    leave one out is not tried. Each change is a lock that the resolver made; the best is installed
+    and imported, and where that fails the next. What is printed for matrix.toml lets compat run the
+    whole suite.
 
     With --all-refused one change often mends many cells; nothing is installed then. What was found
     is kept: the same command goes on where it was stopped.
@@ -167,7 +168,7 @@ def _print(answer: Repairs, runs: dict[str, JudgedRun], workspace: Workspace) ->
             say(f"  cannot all hold: the published requirements of {listed(conflict)}")
     if not answer.repairs:
         least = "" if answer.is_complete else f", as far as {count(answer.locks, 'lock')} tell"
-        say(f"no change of up to {LARGEST} requirements mends it{least}")
+        say(f"moving up to {LARGEST} packages does not mend it{least}; none was left out")
         if answer.remains:
             say(f"  when all of them have given way: {answer.remains}")
         return

@@ -28,7 +28,10 @@ from compat.workspace import Workspace
 FATES: tuple[tuple[MendedFate, str], ...] = (
     ("mended", "mended"),
     ("lockable", "can be locked as they are"),
-    ("unmendable", f"proven: no change of up to {LARGEST} requirements mends them"),
+    (
+        "unmendable",
+        f"proven: moving up to {LARGEST} packages does not mend them; none was left out",
+    ),
     ("open", "open, as the resolutions ran out"),
 )
 # How many reasons and changes are listed.
@@ -145,11 +148,11 @@ def _line(answer: MendedCell) -> str:
 
 
 def _reason(answer: MendedCell) -> str:
-    """Why no change of a few requirements mends a cell, or what stands in its way as it is."""
+    """Why moving a few packages does not mend a cell, or what stands in its way as it is."""
     conflicts = [listed(conflict) for conflict in answer.conflicts if conflict]
     if answer.remains or answer.fate == "open" or not conflicts:
         return answer.remains or answer.refusal
-    return f"more than {LARGEST} requirements must give way; none of these can hold: " + "; ".join(
+    return f"more than {LARGEST} packages would have to move; none of these can hold: " + "; ".join(
         conflicts
     )
 

@@ -41,7 +41,7 @@ class RefusedCells(Value, frozen=True, kw_only=True):
 
 class MendedCell(Value, frozen=True, kw_only=True):
     """What became of a refused cell: `mended` by these moves, `lockable` as it is, `unmendable` by
-    any change of so many requirements, or `open`, as the resolutions ran out.
+    moving so many packages (to leave one out is not tried), or `open`, as the resolutions ran out.
 
     `remains` is what is in the way when every requirement has given way, `conflicts` what cannot
     hold together. `answered_by` is the cell whose repair mended it, too; empty where it was

@@ -10,7 +10,7 @@ from itertools import combinations
 
 from compat.value import Value
 
-# A larger change is no repair that anybody would type. Chosen on 2026-11-23.
+# Packages that move: a larger change is no repair that anybody would type. Chosen on 2026-11-23.
 LARGEST = 3
 
 

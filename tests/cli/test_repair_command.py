@@ -10,6 +10,7 @@ from support.ran import Run
 
 from compat import questions
 from compat.run.outcome import parse_outcome
+from compat.search.repair import Repairs
 
 # demo 2.0 asks for gone 4.1, which the local index does not have.
 CELL = "py3.11-dep2-demo2.0"
@@ -60,6 +61,24 @@ def test_what_locks_and_does_not_import_is_told_and_is_no_repair(
     assert ran.code == 1, ran.err
     assert f"but {outcome}" in ran.out
     assert "installed and imported on" not in ran.out
+
+
+def test_where_no_move_helps_it_says_what_was_tried(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing = Repairs(
+        cell=CELL,
+        refusal="demo 2.0 requires gone ==4.1",
+        remains="gone was not found",
+        repairs=(),
+        conflicts=(("gone",),),
+        is_complete=True,
+        locks=4,
+    )
+    monkeypatch.setattr(questions, "repaired", lambda *_: nothing)
+    ran = run("repair", "demo", CELL)
+    assert ran.code == 1
+    assert "moving up to 3 packages does not mend it; none was left out" in ran.out
 
 
 def test_the_printed_rule_lets_the_cell_be_locked(run: Run, root: Path) -> None:
