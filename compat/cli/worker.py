@@ -20,6 +20,7 @@ from compat.cli.machine import (
     bench_of,
     cache_folder,
     disk_mb,
+    environ,
     forget_environment,
     interpreter,
     level_of,
@@ -208,7 +209,11 @@ def start_workers(
     """Start so many worker processes of this machine."""
     command = [sys.executable, "-m", "compat", "worker", _shown(where), "--share", f"{workers}"]
     command += [*_option("--tls", where.tls), *words]
-    return [subprocess.Popen(command, stdin=subprocess.DEVNULL) for _ in range(workers)]
+    # A folder `compat` where this starts is not ours.
+    variables = {**environ(), "PYTHONSAFEPATH": "1"}
+    return [
+        subprocess.Popen(command, stdin=subprocess.DEVNULL, env=variables) for _ in range(workers)
+    ]
 
 
 def _all_ended(processes: Sequence[subprocess.Popen[bytes]]) -> int:

@@ -176,6 +176,16 @@ def test_a_cluster_makes_the_same_records_as_this_machine(flock: Flock) -> None:
         assert str(flock.cache) not in text
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="PYTHONSAFEPATH came with Python 3.11")
+def test_workers_start_in_a_folder_with_another_compat(flock: Flock) -> None:
+    (flock.root / "compat").mkdir()
+    (flock.root / "compat" / "__init__.py").write_text("raise SystemExit('another compat')\n")
+    command = Path(sys.executable).with_name("compat")
+    flock.begin("cluster", "--workers", "1", "--port", f"{free_port()}", command=(str(command),))
+    wait_for(lambda: "joined" in flock.logs() or "another" in flock.logs())
+    assert "another compat" not in flock.logs()
+
+
 def test_a_worker_that_is_killed_in_a_cell_loses_nothing(flock: Flock) -> None:
     port = free_port()
     flock.begin("cluster", "--workers", "2", "--port", f"{port}")
