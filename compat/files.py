@@ -69,19 +69,20 @@ def write(path: Path, text: str | bytes) -> bool:
     return True
 
 
-def heads(folder: Path, suffix: str, size: int) -> dict[str, bytes]:
-    """Return the first bytes of each file of a folder whose name ends so, by the name without the
-    ending, sorted; of a folder that is not there, nothing. Raises UsageError.
+def stems(folder: Path, suffix: str) -> list[str]:
+    """Return the names of a folder's files that end so, without the ending, sorted; of a folder
+    that is not there, none.
     """
     try:
         with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry in entries if entry.name.endswith(suffix))
+            names = [entry.name for entry in entries if entry.name.endswith(suffix)]
     except FileNotFoundError:
-        return {}
-    return {name.removesuffix(suffix): _head(f"{folder}/{name}", size) for name in names}
+        return []
+    return sorted(name.removesuffix(suffix) for name in names)
 
 
-def _head(path: str, size: int) -> bytes:
+def first_bytes(path: str, size: int) -> bytes:
+    """Return the first bytes of a file; raise UsageError when it cannot be read."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as fault:
@@ -90,6 +91,15 @@ def _head(path: str, size: int) -> bytes:
         return os.read(handle, size)
     finally:
         os.close(handle)
+
+
+def file_state(path: str) -> bytes:
+    """Return the size of a file and when it changed; raise UsageError when it is not there."""
+    try:
+        state = os.stat(path)
+    except OSError as fault:
+        raise UsageError.of(f"cannot be read: {reason(fault)}", path=path) from None
+    return b"%d %d" % (state.st_size, state.st_mtime_ns)
 
 
 def sync_folder(folder: Path) -> None:

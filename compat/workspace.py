@@ -6,7 +6,7 @@ The clock, the environment and the cache folder are given to it.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,13 +22,13 @@ from compat.declare.project import PYPROJECT
 from compat.declare.suite_groups import with_groups
 from compat.declare.suite_table import Tier
 from compat.errors import Fault
-from compat.files import DerivedFiles, code_of, heads, not_kept, read, read_if_there, write
+from compat.files import DerivedFiles, code_of, not_kept, read, read_if_there, write
 from compat.index.discover import catalogue_notes, discover
 from compat.index.kept import catalogue_with_axes
 from compat.index.release import Catalogue
 from compat.index.settings import IndexOptions
-from compat.lock.kept_lock import kept_lock
-from compat.lock.lock_text import MOST_HEAD, encode_lock, read_digest
+from compat.lock.kept_lock import LockDigests, kept_lock
+from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES
 from compat.plan.feasible import Feasibility
@@ -42,7 +42,7 @@ from compat.results.known_answers import with_answers
 from compat.results.plain_answers import PlainAnswer, decode_answers, encode_answers
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
-from compat.results.run_row import RunRow
+from compat.results.runs_by_cell import RunsByCell
 from compat.results.snapshot import Snapshot, snapshot
 from compat.results.verdict import EvaluationContext, Verdict, verdict
 from compat.run.placed_suite import placed_suite
@@ -84,6 +84,7 @@ class Workspace:
         self._options = index or IndexOptions()
         self._notify = notify
         self._facts: dict[int, Feasibility] = {}
+        self._packed = -1
 
     @property
     def name(self) -> str:
@@ -116,8 +117,6 @@ class Workspace:
         """Where the matrix is declared."""
         return self.folder / "matrix.toml"
 
-    # The suite.
-
     @cached_property
     def suite_folder(self) -> Path:
         """Where the suite is: beside the matrix, or a copy of the project's own tests."""
@@ -147,8 +146,6 @@ class Workspace:
         locks = (kept_lock(lock_path) for _, lock_path in self.lock_paths())
         brought = cache(lambda: brought_by(self.kept_catalogue, locks))
         return suite_faults(self.matrix, texts, path, brought)
-
-    # The index and the catalogue.
 
     @cached_property
     def index(self) -> IndexSettings:
@@ -230,8 +227,6 @@ class Workspace:
             self._notify(line)
         return catalogue
 
-    # The locks.
-
     def lock_path(self, cell: str) -> Path:
         """Return where a cell's lock is."""
         return self.folder / "locks" / f"{cell}.txt"
@@ -248,8 +243,8 @@ class Workspace:
 
     def lock_text(self, cell: str) -> str | None:
         """Return the text of a cell's lock; None when it has none."""
-        path = self.lock_path(cell)
-        return path.read_text(encoding="utf-8") if path.exists() else None
+        text = read_if_there(self.lock_path(cell))
+        return None if text is None else text.decode()
 
     def declaration(self) -> str:
         """Return the text of its matrix.toml."""
@@ -260,10 +255,10 @@ class Workspace:
         write(self.lock_path(cell), encode_lock(lock))
 
     @cached_property
-    def lock_digests(self) -> dict[str, str]:
+    def lock_digests(self) -> LockDigests:
         """The digest of each lock, by cell."""
-        texts = heads(self.folder / "locks", ".txt", MOST_HEAD)
-        return {cell: read_digest(text.decode(errors="replace")) for cell, text in texts.items()}
+        packages = [axis.normalised_name for axis in self.matrix.packages]
+        return LockDigests(self.folder / "locks", packages, lambda: self.runs)
 
     @cached_property
     def plain_answers(self) -> dict[str, PlainAnswer]:
@@ -287,22 +282,22 @@ class Workspace:
         """What a resolver last said of each cell, by its id; the newer of answer and probe."""
         return newest_answers(self.plain_answers, kept_probes(self.folder))
 
-    # The records, and what they add up to.
-
     @cached_property
     def _record_index(self) -> RecordIndex:
         # The cache holds nothing that the records do not.
         return RecordIndex(self._cache() / "records.sqlite")
 
     @cached_property
-    def runs(self) -> Mapping[str, Sequence[RunRow]]:
+    def runs(self) -> RunsByCell:
         """The runs of each cell, oldest first, without what only the records' files hold."""
         self._record_index.refresh(self.store)
-        return self._record_index.by_cell(self.store)
+        return RunsByCell(self._record_index, self.store)
 
     def records(self, cell: str) -> tuple[Record, ...]:
         """Return the records of a cell, whole, oldest first."""
-        self._record_index.refresh(self.store)
+        before, self._packed = self._packed, self.store.batches.state
+        if self._packed != before:  # only what is in batches is looked for in the index
+            self._record_index.refresh(self.store)
         return self.store.records(cell, self._record_index.batches(self.store, cell))
 
     def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
@@ -374,13 +369,21 @@ class Workspace:
         """Return the ids of the cells that have locks or runs, and of the quick ones, sorted."""
         return tuple(sorted({*self.matrix.quick, *self.runs, *self.lock_digests}))
 
+    def is_known(self, cell: str) -> bool:
+        """Return whether a cell has a lock or runs, or is a quick one."""
+        return cell in self.runs or cell in self.lock_digests or cell in self.matrix.quick
+
+    @property
+    def at_hand(self) -> Snapshot:
+        """What is known of every cell, as far as that is known without asking an index."""
+        return self.known if self.kept_catalogue is None else self.snapshot
+
     def verdict(self, cell: str) -> Verdict:
         """Return what is known of a cell; of one that the matrix cannot read, what its runs say."""
-        entry = self.known.by_id.get(cell)
-        if entry is None and (cell in self.asked or self.clauses != KeptClauses()):
-            entry = self.snapshot.by_id.get(cell)
-        if entry is not None:
-            return entry.verdict
+        if self.is_known(cell) or cell in self.asked or self.clauses != KeptClauses():
+            entry = self.at_hand.by_id.get(cell)
+            if entry is not None:
+                return entry.verdict
         lock_digest = self.lock_digests.get(cell)
         return verdict(cell, self.runs.get(cell, ()), self.context, lock_digest=lock_digest)
 

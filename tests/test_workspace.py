@@ -1,11 +1,27 @@
 """One matrix on disk: what is read once, what the snapshot and the single verdicts agree about."""
 
 import datetime
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support.known import DAY, Shelf, lock_of, proven, ran, repository
+from packaging.version import Version
+from support.known import DAY, Shelf, lock_of, proven, ran, repository, statuses
 
+from compat.cli.verdicts import verdict_words
+from compat.lock import kept_lock as kept_lock_module
+from compat.lock.lock_text import encode_lock
+from compat.results import kept_verdicts
+from compat.results import snapshot as snapshot_module
+from compat.results import verdict as verdict_module
+from compat.results.index import RecordIndex
+from compat.results.record_files import RecordFiles
+from compat.results.run_row import RunRow
+from compat.results.verdict import History, Verdict
+from compat.run.suitefiles import suite_digest
 from compat.workspace import Workspace
 
 NEW, OLD = "py3.9-dep2-demo2.0", "py3.8-dep1-demo1.0"
@@ -23,12 +39,136 @@ def test_each_verdict_is_that_of_the_snapshot(tmp_path: Path) -> None:
         assert {cell: demo.verdict(cell) for cell in known} == known
 
 
+def test_a_question_about_one_cell_reads_the_runs_of_its_release_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    of_cell = RecordIndex.of_cell
+
+    def noted(index: RecordIndex, store: RecordFiles, cell: str) -> tuple[RunRow, ...]:
+        read.append(cell)
+        return of_cell(index, store, cell)
+
+    def everything(index: RecordIndex, store: RecordFiles) -> Mapping[str, tuple[RunRow, ...]]:
+        raise AssertionError("read all runs")
+
+    monkeypatch.setattr(RecordIndex, "of_cell", noted)
+    monkeypatch.setattr(RecordIndex, "every_row", everything)
+    beside = "py3.8-dep1-demo2.0"
+    locks = [lock_of(cell) for cell in (NEW, beside, OLD)]
+    failing = ran(locks[0], "test-fail:assertion(a)", capabilities=statuses(a="no", b="yes"))
+    runs = [failing, *(ran(lock, capabilities=statuses(a="yes")) for lock in locks[1:])]
+    with repository(Shelf(runs, locks)) as root:
+        demo = workspace(root, tmp_path)
+        assert demo.verdict(NEW).failing("combination") == ("a",)
+        assert set(read) == {NEW, beside}
+        assert verdict_words(demo, NEW) == "partly works"
+        assert set(read) == {NEW, beside}
+
+
+def test_the_row_of_a_cell_that_is_lacking_is_noticed_by_a_question_about_another(
+    tmp_path: Path,
+) -> None:
+    with repository(proven(NEW, OLD)) as root:
+        assert set(workspace(root, tmp_path).runs) == {NEW, OLD}
+        with closing(sqlite3.connect(tmp_path / "records.sqlite")) as connection:
+            connection.execute("DELETE FROM cells WHERE cell = ?", (OLD,))
+            connection.commit()
+        demo = workspace(root, tmp_path)
+        assert demo.verdict(NEW).kind == "works"
+        assert set(demo.runs) == {NEW, OLD}
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The cells with runs that are judged, where what is kept is asked from the first cell on."""
+    cells: list[str] = []
+    judge = verdict_module.verdict_of
+
+    def noted(cell: str, history: History, *of: Any) -> Verdict:
+        cells.extend([cell] if history.counted else [])
+        return judge(cell, history, *of)
+
+    monkeypatch.setattr(snapshot_module, "verdict_of", noted)
+    for name, number in (("_FEW", 0), ("_TOGETHER", 1)):
+        monkeypatch.setattr(kept_verdicts, name, number)
+    return cells
+
+
+def verdicts(root: Path, cache: Path, day: datetime.date = DAY) -> dict[str, Verdict]:
+    return {e.cell.id: e.verdict for e in workspace(root, cache, day).snapshot.known}
+
+
+def test_only_cells_with_new_runs_are_judged_again(tmp_path: Path, judged: list[str]) -> None:
+    locks = [lock_of(cell) for cell in (NEW, "py3.8-dep1-demo2.0", OLD)]
+    failing = ran(locks[0], "test-fail:assertion(a)", capabilities=statuses(a="no", b="yes"))
+    runs = [failing, *(ran(lock, capabilities=statuses(a="yes")) for lock in locks[1:])]
+    with repository(Shelf(runs, locks)) as root:
+        before = verdicts(root, tmp_path)
+        assert set(judged) == before.keys()
+        judged.clear()
+        assert verdicts(root, tmp_path) == before
+        assert judged == []
+        fresh = ran(locks[2], "import-fail:missing-module(a)", minute=5)
+        RecordFiles(root / "matrices" / "demo").add(fresh)
+        after = verdicts(root, tmp_path)
+        assert judged == [OLD]
+        assert (before[OLD].kind, after[OLD].kind) == ("works", "flaky")
+        assert {cell: after[cell] for cell in before if cell != OLD} == {
+            cell: before[cell] for cell in before if cell != OLD
+        }
+
+
+def test_what_is_kept_of_a_cell_says_what_its_runs_say_on_any_day(
+    tmp_path: Path, judged: list[str]
+) -> None:
+    lock = lock_of(NEW)
+    runs = [ran(lock, days_ago=200), ran(lock, "import-fail:missing-module(a)", days_ago=5)]
+    days = [DAY + datetime.timedelta(days=n) for n in (0, 100, 101, -6, 85, 86, -300, 0)]
+    with repository(Shelf(runs, [lock])) as root:
+        for day in days:
+            judged.clear()
+            kept = verdicts(root, tmp_path, day)
+            anew = verdicts(root, tmp_path / f"other{day}", day)
+            assert kept == anew, day
+
+
+def test_a_verdict_of_another_suite_or_lock_is_judged_again(
+    tmp_path: Path, judged: list[str]
+) -> None:
+    lock, suite = lock_of(NEW), tmp_path / "suite"
+    suite.mkdir()
+    with repository(Shelf([ran(lock, suite=suite_digest(suite))], [lock])) as root:
+        assert not verdicts(root, tmp_path)[NEW].stale
+        path = root / "matrices" / "demo" / "locks" / f"{NEW}.txt"
+        path.write_text(encode_lock(lock_of(NEW, pytest="7.0")))
+        assert verdicts(root, tmp_path)[NEW].stale
+        path.write_text(encode_lock(lock_of(NEW)))
+        assert not verdicts(root, tmp_path)[NEW].stale
+        (root / "matrices" / "demo" / "suite" / "test_more.py").write_text("")
+        assert verdicts(root, tmp_path)[NEW].stale
+
+
+def test_a_lock_is_read_again_when_its_file_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_lock_module, "_FEW", 0)
+    with repository(proven(NEW)) as root:
+        for _ in range(2):
+            digests = workspace(root, tmp_path).lock_digests
+            assert digests[NEW] == lock_of(NEW).digest
+            assert digests.versions(NEW) == {"demo": Version("2.0"), "dep": Version("2.0")}
+        other = lock_of(NEW, pytest="7.0.1")
+        (root / "matrices" / "demo" / "locks" / f"{NEW}.txt").write_text(encode_lock(other))
+        assert workspace(root, tmp_path).lock_digests[NEW] == other.digest
+
+
 def test_runs_of_cells_that_the_matrix_cannot_read_say_nothing_about_time(tmp_path: Path) -> None:
     lock = lock_of(NEW)
     with repository(Shelf([ran(lock)], [lock])) as root:
         demo = workspace(root, tmp_path)
         (rows,) = demo.runs.values()
-        demo.runs["py3.9-demo3.0"] = rows
+        demo.__dict__["runs"] = {**demo.runs, "py3.9-demo3.0": rows}
         (cell,) = [entry.cell for entry in demo.snapshot.known]
         assert demo.durations["full"].of(cell) == rows[0].seconds
         assert demo.verdict("py3.9-demo3.0").kind == "unknown"

@@ -8,7 +8,7 @@ from functools import cached_property
 from compat.advise.compared import alternatives, trade_off
 from compat.advise.lifted import Lifted
 from compat.advise.obstruction import obstructions
-from compat.advise.proof import Ranks, TestedCombination, is_goal_met, matching, proofs
+from compat.advise.proof import Ranks, TestedCombination, VersionsOf, is_goal_met, matching, proofs
 from compat.advise.published import AsPublished, as_published
 from compat.advise.request import Request, Want, label, wanted_coordinates
 from compat.lock.lockfile import Lock
@@ -62,17 +62,24 @@ class Unproven(Value, frozen=True):
 class Advisor:
     """Answers requests about one snapshot."""
 
-    def __init__(self, snapshot: Snapshot, locks: Mapping[str, Lock]) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        locks: Mapping[str, Lock],
+        versions: VersionsOf | None = None,
+    ) -> None:
         """Take what is known, and the lock of each cell that has one; only those of proven cells
-        are looked at.
+        are looked at. `versions` returns which versions of the axes a cell's lock has, where that
+        is quicker than to read the lock.
         """
         self.snapshot = snapshot
         self._locks = locks
+        self._versions = versions
 
     @cached_property
     def proofs(self) -> tuple[TestedCombination, ...]:
         """Every proof, in the order of the plan."""
-        return proofs(self.snapshot, self._locks)
+        return proofs(self.snapshot, self._locks, self._versions)
 
     @cached_property
     def ranks(self) -> Ranks:

@@ -3,6 +3,7 @@ keep, and why.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from itertools import groupby
 
 import msgspec
@@ -34,25 +35,29 @@ def with_locks(
 
     `keep` keeps what follows from the snapshot's matrix and catalogue and the texts of locks.
     """
-    asked = [
-        entry
-        for entry in known.known
-        if entry.cell.recipe == "relaxed" and entry.planned and entry.lock_digest is not None
-    ]
 
-    def made() -> bytes:
-        return msgspec.json.encode([e.cell.id for e in asked if _is_unchanged(known, e, lock_of)])
+    @cache
+    def unchanged() -> frozenset[str]:
+        asked = [entry for entry in known.known if _may_keep_all(entry)]
 
-    cells = [entry.cell.id for entry in asked]
-    sources = (part for cell in cells for part in (cell.encode(), text_of(cell) or b""))
-    unchanged = set(msgspec.json.decode(keep("unchanged", sources, made), type=list[str]))
-    if not unchanged:
-        return known
+        def made() -> bytes:
+            keeping = [e.cell.id for e in asked if _is_unchanged(known, e, lock_of)]
+            return msgspec.json.encode(keeping)
+
+        cells = [entry.cell.id for entry in asked]
+        sources = (part for cell in cells for part in (cell.encode(), text_of(cell) or b""))
+        return msgspec.json.decode(keep("unchanged", sources, made), type=frozenset[str])
 
     def marked(entry: Entry) -> Entry:
-        return replace(entry, is_unchanged=True) if entry.cell.id in unchanged else entry
+        is_unchanged = _may_keep_all(entry) and entry.cell.id in unchanged()
+        return replace(entry, is_unchanged=True) if is_unchanged else entry
 
-    return known.mapped(marked, known.plain, known.disproofs)
+    return known.mapped(marked)
+
+
+def _may_keep_all(entry: Entry) -> bool:
+    is_locked = entry.planned and entry.lock_digest is not None
+    return entry.cell.recipe == "relaxed" and is_locked
 
 
 def _is_unchanged(known: Snapshot, entry: Entry, lock_of: Callable[[str], Lock | None]) -> bool:

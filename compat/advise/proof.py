@@ -9,7 +9,7 @@ combination is at least as good in all four and better in one. For `minimum` old
 
 import datetime
 import operator
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
 from typing import Literal
 
@@ -26,6 +26,8 @@ from compat.results.snapshot import Entry, Snapshot
 from compat.results.verdict import is_other_suite, staleness
 from compat.run.evidence import Isolation
 from compat.value import Value
+
+VersionsOf = Callable[[str], Mapping[str, Version]]
 
 
 class TestedCombination(Value, frozen=True):
@@ -220,17 +222,25 @@ def positions(snapshot: Snapshot) -> dict[str, dict[Version, int]]:
     return by_axis
 
 
-def proofs(snapshot: Snapshot, locks: Mapping[str, Lock]) -> tuple[TestedCombination, ...]:
+def proofs(
+    snapshot: Snapshot, locks: Mapping[str, Lock], versions: VersionsOf | None = None
+) -> tuple[TestedCombination, ...]:
     """Return the proofs of a snapshot, in the order of the plan; `locks` has the lock of each cell
-    that has one.
+    that has one, and `versions` returns which versions of the axes it has.
 
     A cell whose newest run was on another lock than it has now proves nothing about what would be
     installed.
     """
-    return tuple(_proofs(snapshot, locks))
+
+    def of_lock(cell: str) -> dict[str, Version]:
+        return {pin.name: pin.version for pin in locks[cell].pins}
+
+    return tuple(_proofs(snapshot, locks, versions or of_lock))
 
 
-def _proofs(snapshot: Snapshot, locks: Mapping[str, Lock]) -> Iterator[TestedCombination]:
+def _proofs(
+    snapshot: Snapshot, locks: Mapping[str, Lock], versions: VersionsOf
+) -> Iterator[TestedCombination]:
     packages = [(axis.name, _package(axis)) for axis in snapshot.matrix.axes]
     todays = _asked_today(snapshot)
     for entry in snapshot.known:
@@ -246,15 +256,12 @@ def _proofs(snapshot: Snapshot, locks: Mapping[str, Lock]) -> Iterator[TestedCom
             statuses = {
                 capability.id: capability.status for capability in entry.verdict.capabilities
             }
-            lock, is_of_today = (
-                locks[entry.verdict.cell],
-                not is_other_suite(counted[-1], snapshot.present),
-            )
+            is_of_today = not is_other_suite(counted[-1], snapshot.present)
             yield TestedCombination(
                 id=entry.verdict.cell,
                 cell=entry.cell,
                 kind=kind,
-                versions=tuple(_versions(packages, entry.cell, lock)),
+                versions=tuple(_versions(packages, entry.cell, versions(entry.cell.id))),
                 has=tuple(sorted(name for name, status in statuses.items() if status == "yes")),
                 fails=tuple(sorted(name for name, status in statuses.items() if status == "no")),
                 faults=entry.verdict.failing("combination", "unexplained"),
@@ -263,7 +270,7 @@ def _proofs(snapshot: Snapshot, locks: Mapping[str, Lock]) -> Iterator[TestedCom
                 else tuple(sorted(todays - statuses.keys())),
                 lifted=()
                 if entry.cell.recipe != "relaxed"
-                else lifted(snapshot.feasibility, entry.cell, lock),
+                else lifted(snapshot.feasibility, entry.cell, locks[entry.cell.id]),
                 score=entry.verdict.score,
                 tested=len(counted),
                 days=len({run.started.date() for run in counted}),
@@ -325,8 +332,7 @@ def _package(axis: Axis) -> str:
 
 
 def _versions(
-    packages: Iterable[tuple[str, str]], cell: Cell, lock: Lock
+    packages: Iterable[tuple[str, str]], cell: Cell, pins: Mapping[str, Version]
 ) -> Iterator[tuple[str, Version]]:
-    pins = {pin.name: pin.version for pin in lock.pins}
     for axis, package in packages:
         yield axis, pins.get(package) or cell.on(axis).version

@@ -12,6 +12,7 @@ from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.plain import advised_plain
 from compat.cli.verdicts import verdict_words
+from compat.lock.kept_lock import LocksByCell
 from compat.site.lock_facts import LockFacts, lock_facts
 from compat.site.wording import failing_words, listed
 from compat.workspace import Workspace
@@ -81,21 +82,16 @@ def advise_command(
 
 def advisor_of(workspace: Workspace) -> Advisor:
     """Return the advisor about where a matrix stands."""
-    ids = [
-        entry.cell.id
-        for entry in workspace.snapshot.known
-        if entry.verdict.kind in ("works", "partial")
-    ]
-    locks = {cell: lock for cell in ids if (lock := workspace.lock(cell)) is not None}
-    return Advisor(workspace.snapshot, locks)
+    digests = workspace.lock_digests
+    return Advisor(workspace.snapshot, LocksByCell(digests, workspace.lock), digests.versions)
 
 
 def _capabilities(workspace: Workspace) -> list[str]:
-    judged = (
-        capability.id
-        for entry in workspace.snapshot.known
-        for capability in entry.verdict.capabilities
-    )
+    # Cells that came to the same share one object in the index.
+    by_identity = {
+        id(e.verdict.capabilities): e.verdict.capabilities for e in workspace.snapshot.known
+    }
+    judged = (capability.id for capabilities in by_identity.values() for capability in capabilities)
     declared = (capability.id for capability in workspace.described)
     return sorted({*declared, *judged} - workspace.context.helpers)
 

@@ -28,7 +28,7 @@ class _Answers:
 
     def __init__(self, workspace: Workspace, outcomes: Mapping[str, str]) -> None:
         self.workspace = workspace
-        known = workspace.known_places.by_id
+        known = workspace.at_hand.by_id
         self.outcomes: dict[str, Outcome] = {}
         places: dict[tuple[Coordinate, ...], list[Entry]] = {}
         for cell, text in outcomes.items():
@@ -104,7 +104,7 @@ class _Answers:
         # Without a kept catalogue it is not known here what was published.
         if lock is None or self.workspace.kept_catalogue is None:
             return "with changed dependency pins"
-        facts = self.workspace.known_places.feasibility
+        facts = self.workspace.at_hand.feasibility
         packages = [name for change in lifted(facts, entry.cell, lock) for name in change.packages]
         if not packages:
             return UNCHANGED_WORDS

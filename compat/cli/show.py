@@ -16,7 +16,7 @@ from compat.cli.plain import show_plain
 from compat.cli.verdicts import RunWords, print_table, print_verdicts, verdict_row, verdict_words
 from compat.declare.capabilities import group_of, with_table
 from compat.errors import UsageError
-from compat.results.plain_installs import plain_by_cell
+from compat.results.plain_installs import plain_of_cell
 from compat.results.record import Capability
 from compat.results.table import capability_table, unexplained
 from compat.site.plain_words import plain_line
@@ -61,19 +61,15 @@ def show_command(
         return
     if table or write is not None:
         raise typer.Exit(_capabilities(workspace, write))
-    cells = workspace.known_ids()
-    is_known = not cell or cell in cells or cell in workspace.plain_answers
+    is_known = not cell or workspace.is_known(cell) or cell in workspace.plain_answers
     if not is_known and workspace.verdict(cell).evidence not in ("asked", "inferred"):
         raise UsageError.of(
             f"nothing is known of cell {cell!r}", hint=f"compat run {matrix} {cell} finds out"
         )
+    cells = [cell] if cell else workspace.known_ids()
     if as_json:
-        envelope(
-            {
-                "matrix": matrix,
-                "cells": [verdict_row(workspace, name) for name in ([cell] if cell else cells)],
-            }
-        )
+        rows = [verdict_row(workspace, name) for name in cells]
+        envelope({"matrix": matrix, "cells": rows})
     elif cell:
         _print_results(workspace, cell)
     elif by_cell:
@@ -125,8 +121,7 @@ def _print_results(workspace: Workspace, cell: str) -> None:
     faults = {fault.id: fault_words(fault.fault) for fault in verdict.faults}
     for reason in verdict.reasons:
         say(f"  {reason}")
-    install = plain_by_cell(workspace.snapshot).get(cell)
-    if install is not None:
+    for install in plain_of_cell(workspace.snapshot, cell):
         say(f"  a plain install today: {plain_line(install)}")
     for line in answer_lines(verdict.capabilities, faults):
         say(f"  {line}")

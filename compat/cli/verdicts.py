@@ -53,15 +53,13 @@ def verdict_row(workspace: Workspace, cell: str) -> dict[str, Any]:
 
 def verdict_words(workspace: Workspace, cell: str) -> str:
     """Return what pages call a cell's verdict."""
-    known = workspace.known_places
-    entry = known.by_id.get(cell)
-    if entry is None and workspace.verdict(cell).evidence == "inferred":
-        known = workspace.snapshot
-        entry = known.by_id.get(cell)
-    if entry is None:
-        verdict = workspace.verdict(cell)
+    known = workspace.at_hand
+    verdict, entry = workspace.verdict(cell), known.by_id.get(cell)
+    siblings = [] if entry is None else beside(known, entry)
+    is_placed = workspace.is_known(cell) or any(workspace.is_known(e.cell.id) for e in siblings)
+    if entry is None or not (is_placed or verdict.evidence == "inferred"):
         return STATE_WORDS[by_evidence(verdict.kind, verdict)]
-    return style_of(entry, beside(known, entry)).word
+    return style_of(entry, siblings).word
 
 
 def print_verdicts(workspace: Workspace, cells: Sequence[str], few: int = FEW) -> None:
@@ -112,7 +110,7 @@ class RunWords:
     def __init__(self, workspace: Workspace, cells: Iterable[str]) -> None:
         """Take the cells; what is known of their releases now is what counts."""
         known, self._titles = (
-            workspace.known_places,
+            workspace.at_hand,
             {capability.id: capability.title for capability in workspace.described},
         )
         self._excused = {
@@ -204,7 +202,7 @@ def _cell_sign(workspace: Workspace, entry: Entry | None) -> Text:
 
     if entry is None:
         return Text()  # A cell that the matrix cannot read any more is not on the site either.
-    style = style_of(entry, beside(workspace.known_places, entry))
+    style = style_of(entry, beside(workspace.at_hand, entry))
     return sign_text(console(), style, is_stale=entry.verdict.stale)
 
 

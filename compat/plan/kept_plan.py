@@ -51,9 +51,13 @@ class PlannedFates:
         self._load = kept
         self._axes = [axis_coordinates(axis, catalogue) for axis in matrix.axes]
         self._places = [
-            {coordinate: index for index, coordinate in enumerate(coordinates)}
+            {coordinate.text: index for index, coordinate in enumerate(coordinates)}
             for coordinates in self._axes
         ]
+        self._offsets = {
+            "" if recipe == "fresh" else f"+{recipe}": offset
+            for offset, recipe in enumerate(RECIPES)
+        }
 
     @cached_property
     def _kept(self) -> KeptPlan:
@@ -96,21 +100,19 @@ class PlannedFates:
                     cell = Cell(matrix=self.matrix.name, coordinates=place, recipe=recipe)
                     yield first + offset, self._fate(cell, slot)
 
-    def number(self, cell: Cell) -> int | None:
-        """Return the number of a cell's slot; None for a cell outside the plan."""
-        if cell.is_in_lane:
+    def number(self, cell_id: str) -> int | None:
+        """Return the number of the slot of the cell with that id; None for one outside the plan."""
+        place, plus, suffix = cell_id.partition("+")
+        offset, parts = self._offsets.get(plus + suffix), place.split("-")
+        if offset is None or len(parts) != len(self._places):
             return None
-        indices = [
-            index.get(coordinate)
-            for index, coordinate in zip(self._places, cell.coordinates, strict=True)
-        ]
+        # By the texts: 2.14 equals 2.14.0, and yet only one of them stands in an id.
+        indices = [index.get(part) for index, part in zip(self._places, parts, strict=True)]
         known = [index for index in indices if index is not None]
         if len(known) < len(indices):
             return None
-        number = self._first_slot(known) + RECIPES.index(cell.recipe)
-        # 2.14 equals 2.14.0, and yet only one of them stands in an id.
-        is_there = self._slots[number] != _NO_CELL and self.fate(number).cell.id == cell.id
-        return number if is_there else None
+        number = self._first_slot(known) + offset
+        return number if self._slots[number] != _NO_CELL else None
 
     def fate(self, number: int) -> Fate:
         """Return the fate of the cell in a slot that has one."""

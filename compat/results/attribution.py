@@ -7,7 +7,7 @@ says so, and no cell shows otherwise. A cell speaks by its newest runs that coun
 they were of: an old answer can take an excuse away, and never gives one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from msgspec.structs import replace
@@ -22,28 +22,51 @@ from compat.results.verdict import EvaluationContext, Verdict
 class Attribution:
     """Whose fault the failures in the cells of a matrix are."""
 
-    def __init__(self, matrix: Matrix, verdicts: Iterable[tuple[Cell, Verdict]]) -> None:
-        """Take each cell with its verdict, whether or not faults were taken from it already."""
+    def __init__(
+        self,
+        matrix: Matrix,
+        verdicts: Iterable[tuple[Cell, Verdict]],
+        of_release: Callable[[Version], Iterable[Verdict]] | None = None,
+    ) -> None:
+        """Take each cell with its verdict, whether or not faults were taken from it already; they
+        are asked for once, when they are needed. `of_release` returns those of a release alone.
+        """
         self._known = matrix.known
         self._subject = matrix.subject
-        self._working = [
-            (cell, working_ids)
-            for cell, verdict in verdicts
-            if (working_ids := steadily_working(verdict))
-        ]
+        self._verdicts = verdicts
+        self._of_release = of_release
+        self._releases: dict[Version, frozenset[str]] = {}
+        # Cells of a release in which the same issues hold share one object.
+        self._faults: dict[tuple[Version, tuple[int, ...]], tuple[CapabilityFault, ...]] = {}
 
     def context(self, cell: Cell, present: EvaluationContext) -> EvaluationContext:
         """Return what holds at the moment of asking, with whose fault it would be that a capability
         fails in the cell.
         """
-        working = self._by_release.get(cell.on(self._subject).version, frozenset())
+        version = cell.on(self._subject).version
+        issues = tuple(
+            number
+            for number, issue in enumerate(self._known)
+            if issue.capability and holds(issue, cell) and number not in self.refuting
+        )
+        if (version, issues) not in self._faults:
+            self._faults[version, issues] = tuple(self._faults_of(version, issues))
+        return replace(present, faults=self._faults[version, issues])
+
+    def _faults_of(self, version: Version, issues: Sequence[int]) -> Iterator[CapabilityFault]:
+        """Whose fault it would be in a cell of that release in which these issues hold."""
+        working = self._works_in(version)
         blames: dict[str, Blame] = dict.fromkeys(sorted(working), "combination")
-        for number, issue in reversed(list(enumerate(self._known))):
-            if issue.capability and number not in self.refuting and holds(issue, cell):
-                is_shown = issue.capability in working
-                blames[issue.capability] = "combination" if is_shown else issue.fault
-        faults = (CapabilityFault(id=name, fault=blame) for name, blame in blames.items())
-        return replace(present, faults=tuple(faults))
+        for number in reversed(issues):
+            issue = self._known[number]
+            is_shown = issue.capability in working
+            blames[issue.capability] = "combination" if is_shown else issue.fault
+        return (CapabilityFault(id=name, fault=blame) for name, blame in blames.items())
+
+    @cached_property
+    def _working(self) -> list[tuple[Cell, frozenset[str]]]:
+        steady = ((cell, steadily_working(verdict)) for cell, verdict in self._verdicts)
+        return [(cell, working_ids) for cell, working_ids in steady if working_ids]
 
     @cached_property
     def refuting(self) -> dict[int, tuple[Cell, ...]]:
@@ -63,6 +86,17 @@ class Attribution:
             if issue.capability
         }
         return {number: cells for number, cells in refuting.items() if cells}
+
+    def _works_in(self, version: Version) -> frozenset[str]:
+        """What works in any cell of a release."""
+        if self._of_release is None:
+            return self._by_release.get(version, frozenset())
+        if version not in self._releases:
+            of_release = self._of_release(version)
+            # Cells that came to the same share one object in the index.
+            distinct = {(id(v.capabilities), v.changing): v for v in of_release}.values()
+            self._releases[version] = frozenset().union(*map(steadily_working, distinct))
+        return self._releases[version]
 
     @cached_property
     def _by_release(self) -> dict[Version, frozenset[str]]:

@@ -9,7 +9,7 @@ import datetime
 import hashlib
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,13 +17,14 @@ from compat.errors import Fault, RecordError
 from compat.results.index_update import IndexUpdate, sound_fact, sound_runs
 from compat.results.record_batches import BATCHES
 from compat.results.record_files import RecordFiles
-from compat.results.run_row import FactTable, KeptRun, RunRow
+from compat.results.run_row import FactTable, KeptRun, RunFacts, RunRow, checksum
 
-VERSION = 7
+VERSION = 8
 LOCK_SECONDS = 10.0  # how long another run may hold the index before this one does without
 # `root` stands for a matrix's folder, and `path` is below its `records/`: `<cell>/<file>`, or that
 # of a batch. `newest` is when the last run of a file started, in seconds since 1970. `totals` says
-# how many cells and runs a matrix must have here.
+# how many cells and runs a matrix must have here, and how often that changed. `kept` has what
+# follows from a cell's runs, and goes with them.
 _TABLES = """
 CREATE TABLE files (
     id INTEGER PRIMARY KEY, root TEXT NOT NULL, path TEXT NOT NULL, size INTEGER NOT NULL,
@@ -33,7 +34,13 @@ CREATE TABLE cells (
     id INTEGER PRIMARY KEY, root TEXT NOT NULL, cell TEXT NOT NULL, runs BLOB NOT NULL,
     sum INTEGER NOT NULL, UNIQUE (root, cell)
 );
-CREATE TABLE totals (root TEXT PRIMARY KEY, cells INTEGER NOT NULL, runs INTEGER NOT NULL);
+CREATE TABLE totals (
+    root TEXT PRIMARY KEY, cells INTEGER NOT NULL, runs INTEGER NOT NULL, changes INTEGER NOT NULL
+);
+CREATE TABLE kept (
+    root TEXT NOT NULL, cell TEXT NOT NULL, kind TEXT NOT NULL, digest BLOB NOT NULL,
+    fact BLOB NOT NULL, sum INTEGER NOT NULL, PRIMARY KEY (root, cell, kind)
+) WITHOUT ROWID;
 CREATE TABLE facts (id INTEGER PRIMARY KEY, fact BLOB NOT NULL, sum INTEGER NOT NULL);
 """
 T = TypeVar("T")
@@ -72,11 +79,55 @@ class RecordIndex:
 
         An index that lies about them is made anew.
         """
-        return tuple(row for rows in self.by_cell(store).values() for row in rows)
+        return tuple(row for rows in self.every_row(store).values() for row in rows)
 
-    def by_cell(self, store: RecordFiles) -> dict[str, tuple[RunRow, ...]]:
-        """Return all runs of each cell, oldest first, by cell."""
+    def every_row(self, store: RecordFiles) -> dict[str, tuple[RunRow, ...]]:
+        """Read all runs of each cell, oldest first, by cell."""
         return self._sound(store, lambda: self._every_row(store))
+
+    def changes(self, store: RecordFiles) -> int:
+        """Return how often the runs of the matrix have changed here."""
+        return self._sound(store, lambda: self._changes(_root(store)))
+
+    def kept(self, store: RecordFiles, kind: str, changes: int) -> dict[str, tuple[bytes, bytes]]:
+        """Return what is kept of that kind, by cell, with the digest of what it follows from;
+        nothing where the runs have changed since that many changes.
+        """
+        asked = "SELECT cell, digest, fact, sum FROM kept WHERE root = ? AND kind = ?"
+        root = _root(store)
+
+        def read() -> dict[str, tuple[bytes, bytes]]:
+            with _transaction(self._connection, "DEFERRED"):
+                rows = self._execute(asked, root, kind) if self._changes(root) == changes else []
+            return {cell: (digest, sound_fact(*row)) for cell, digest, *row in rows}
+
+        return self._sound(store, read)
+
+    def keep(
+        self,
+        store: RecordFiles,
+        kind: str,
+        changes: int,
+        facts: Sequence[tuple[str, bytes, bytes]],
+    ) -> None:
+        """Keep what follows from the runs of cells, each with a digest; nothing where the runs have
+        changed since, or another run writes now.
+        """
+        root = _root(store)
+        rows = [(root, cell, kind, digest, f, checksum(f)) for cell, digest, f in facts]
+        with self._turn, contextlib.suppress(sqlite3.Error):
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            try:
+                with _transaction(self._connection):
+                    if self._changes(root) == changes:
+                        asked = "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?, ?)"
+                        self._connection.executemany(asked, rows)
+            finally:
+                self._connection.execute(f"PRAGMA busy_timeout = {int(LOCK_SECONDS * 1000)}")
+
+    def told(self, store: RecordFiles, number: int) -> RunFacts:
+        """Return what runs were told, by its number."""
+        return self._sound(store, lambda: self._facts.told(number))
 
     def of_cell(self, store: RecordFiles, cell: str) -> tuple[RunRow, ...]:
         """Return the runs of one cell, oldest first."""
@@ -84,10 +135,7 @@ class RecordIndex:
 
     def cells(self, store: RecordFiles) -> tuple[str, ...]:
         """Return the ids of the cells that have runs, sorted."""
-        asked = "SELECT cell FROM cells WHERE root = ? ORDER BY cell"
-        return self._sound(
-            store, lambda: tuple(cell for (cell,) in self._execute(asked, _root(store)))
-        )
+        return self._sound(store, lambda: self._cells(_root(store)))
 
     def batches(self, store: RecordFiles, cell: str) -> tuple[Path, ...]:
         """Return the batches that hold records of a cell."""
@@ -155,6 +203,16 @@ class RecordIndex:
     def _execute(self, asked: str, *values: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(asked, values).fetchall()
 
+    def _cells(self, root: str) -> tuple[str, ...]:
+        """The ids of the cells that have runs; raises sqlite3.Error when some are lacking."""
+        with _transaction(self._connection, "DEFERRED"):
+            asked = "SELECT cell FROM cells WHERE root = ? ORDER BY cell"
+            cells = tuple(cell for (cell,) in self._execute(asked, root))
+            totals = self._execute("SELECT cells FROM totals WHERE root = ?", root)
+        if totals != [(len(cells),)] and (totals or cells):
+            raise sqlite3.DatabaseError("the index lacks cells")
+        return cells
+
     def _every_row(self, store: RecordFiles) -> dict[str, tuple[RunRow, ...]]:
         """The rows of the store; raises sqlite3.Error when one is damaged or lacking."""
         root = _root(store)
@@ -176,6 +234,10 @@ class RecordIndex:
         """The runs of a cell as they are kept; raises sqlite3.Error when its row is damaged."""
         asked = "SELECT runs, sum FROM cells WHERE root = ? AND cell = ?"
         return [run for row in self._execute(asked, root, cell) for run in sound_runs(cell, *row)]
+
+    def _changes(self, root: str) -> int:
+        rows = self._execute("SELECT changes FROM totals WHERE root = ?", root)
+        return int(rows[0][0]) if rows else 0
 
     def _fact(self, number: int) -> bytes:
         asked = "SELECT fact, sum FROM facts WHERE id = ?"
@@ -210,8 +272,9 @@ class RecordIndex:
         return len(gone) + len(changed)
 
     def _forget(self, root: str) -> None:
-        for table in ("files", "cells", "totals"):
+        for table in ("files", "cells", "kept"):
             self._execute(f"DELETE FROM {table} WHERE root = ?", root)
+        self._execute("UPDATE totals SET cells = 0, runs = 0 WHERE root = ?", root)
 
 
 def _path(path: Path) -> str:

@@ -1,11 +1,13 @@
 """The `results` room's changes of the index: what files hold that are new, changed or gone."""
 
+import datetime
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from compat.errors import Fault
-from compat.results.packing import RecordBatch, batch_of
+from compat.results.batch_sheet import IndexedBatch
+from compat.results.record import Record
 from compat.results.record_batches import BATCHES
 from compat.results.record_files import RecordFiles
 from compat.results.run_row import KeptRun, RunKeeper, checksum, decode_runs, encode_runs
@@ -47,27 +49,26 @@ class IndexUpdate:
             totals[1] += len(runs) - len(before)
             data = encode_runs(runs.values())
             rows.append((self._root, cell, data, checksum(data, cell)))
+        totals[2] += 1
         self._write(rows, totals)
 
     def _read(self, path: str, state: tuple[int, int]) -> None:
         full = self._store.folder / path
-        if path.startswith(BATCHES):
-            batch: RecordBatch | Fault = self._store.batches.read(full)
-        else:
-            record = self._store.read(full)
-            digits = full.stem.rpartition("-")[2]
-            batch = (
-                record if isinstance(record, Fault) else batch_of(record.matrix, [(digits, record)])
-            )
-        values = (self._root, path, *state)
+        batches = self._store.batches
+        entry = batches.read_indexed(full) if path.startswith(BATCHES) else self._store.read(full)
         asked = "INSERT INTO files VALUES (NULL, ?, ?, ?, ?, ?, ?)"
-        fault = batch.message if isinstance(batch, Fault) else None
-        newest = None if isinstance(batch, Fault) else batch.newest.timestamp()
-        number = self._connection.execute(asked, (*values, newest, fault)).lastrowid or 0
-        if isinstance(batch, Fault):
+        fault = entry.message if isinstance(entry, Fault) else None
+        newest = None if isinstance(entry, Fault) else _newest(entry).timestamp()
+        values = (self._root, path, *state, newest, fault)
+        number = self._connection.execute(asked, values).lastrowid or 0
+        if isinstance(entry, Fault):
+            return
+        if isinstance(entry, Record):
+            run = self._keeper.run_of_record(entry, full.name, number)
+            self._fresh[entry.cell][run.name] = run
             return
         try:
-            runs = self._keeper.runs(batch, number)
+            runs = self._keeper.runs(entry, number)
         except ValueError as trouble:
             asked = "UPDATE files SET fault = ? WHERE id = ?"
             self._connection.execute(asked, (str(trouble), number))
@@ -81,22 +82,27 @@ class IndexUpdate:
         return [] if row is None else sound_runs(cell, *row)
 
     def _totals(self) -> list[int]:
-        asked = "SELECT cells, runs FROM totals WHERE root = ?"
-        return list(self._connection.execute(asked, (self._root,)).fetchone() or (0, 0))
+        asked = "SELECT cells, runs, changes FROM totals WHERE root = ?"
+        return list(self._connection.execute(asked, (self._root,)).fetchone() or (0, 0, 0))
 
     def _write(self, rows: Iterable[tuple[str, str, bytes, int]], totals: Sequence[int]) -> None:
         """Write the rows of cells, drop those without runs, and keep the facts that are new."""
         many = self._connection.executemany
         every = list(rows)
-        many("DELETE FROM cells WHERE root = ? AND cell = ?", (row[:2] for row in every))
+        for table in ("cells", "kept"):
+            many(f"DELETE FROM {table} WHERE root = ? AND cell = ?", (row[:2] for row in every))
         many(
             "INSERT INTO cells VALUES (NULL, ?, ?, ?, ?)",
             (row for row in every if row[2] != _NO_RUNS),
         )
         facts = ((number, fact, checksum(fact)) for number, fact in self._keeper.new)
         many("INSERT INTO facts VALUES (?, ?, ?)", facts)
-        asked = "INSERT OR REPLACE INTO totals VALUES (?, ?, ?)"
+        asked = "INSERT OR REPLACE INTO totals VALUES (?, ?, ?, ?)"
         self._connection.execute(asked, (self._root, *totals))
+
+
+def _newest(entry: Record | IndexedBatch) -> datetime.datetime:
+    return entry.started if isinstance(entry, Record) else entry.newest
 
 
 def sound_runs(cell: str, data: bytes, told_sum: int) -> list[KeptRun]:

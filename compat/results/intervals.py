@@ -5,77 +5,75 @@ It is an expectation, no proof: the verdict of such a cell stays `unknown`, so t
 every tested one and moves nothing.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import msgspec
-from packaging.version import Version
 
-from compat.plan.cell import Cell, Coordinate
+from compat.plan.cell import Cell
 from compat.plan.product import axis_coordinates
 from compat.results.snapshot import Entry, Snapshot
 from compat.results.verdict import Verdict
 from compat.run.outcome import brief
 
-_Place = tuple[str, tuple[Version, ...]]
+# Two tested neighbours in reading order, and the axis on which they stand beside each other.
+_Ends = tuple[Entry, Entry, str]
 
 
 def with_expectations(known: Snapshot) -> Snapshot:
     """Return the snapshot with what the cells between tested neighbours are expected to come to."""
-    expected: dict[str, Verdict] = {}
-    unsure: set[str] = set()
-    for cell, verdict in _expectations(known):
-        before = expected.setdefault(cell, verdict)
-        if before.expected != verdict.expected:
-            unsure.add(cell)
-    if not expected:
+    if not known.catalogue.packages:  # without one none is planned, and no axis has coordinates
         return known
+    lines = _Lines(known)
 
     def awaited(entry: Entry) -> Entry:
-        cell = entry.cell.id
-        if cell not in expected or cell in unsure:
+        if not _is_open(entry):
             return entry
-        return msgspec.structs.replace(entry, verdict=expected[cell])
+        expected = [_verdict(entry, *ends) for ends in lines.around(entry.cell)]
+        if len({verdict.expected for verdict in expected}) != 1:
+            return entry
+        return msgspec.structs.replace(entry, verdict=expected[0])
 
-    return known.mapped(awaited, known.plain, known.disproofs)
-
-
-def _expectations(known: Snapshot) -> Iterator[tuple[str, Verdict]]:
-    tested = [e for e in known.known if e.verdict.evidence == "tested" and e.planned]
-    if len(tested) < 2:  # without a catalogue none is planned, and no axis has coordinates
-        return
-    for number, axis in enumerate(known.matrix.axes):
-        lines: dict[tuple[object, ...], list[Entry]] = defaultdict(list)
-        for entry in tested:
-            recipe, place = _place(entry)
-            lines[recipe, place[:number], place[number + 1 :]].append(entry)
-        coordinates = axis_coordinates(axis, known.catalogue)
-        places = {coordinate.version: n for n, coordinate in enumerate(coordinates)}
-        for line in lines.values():
-            line.sort(key=lambda entry: places[entry.cell.versions[number]])
-            for low, high in pairwise(line):
-                first, last = (places[entry.cell.versions[number]] for entry in (low, high))
-                if last - first < 2 or not _agree(low, high):
-                    continue
-                between = [
-                    known.by_id.get(_beside(low.cell, coordinate).id)
-                    for coordinate in coordinates[first + 1 : last]
-                ]
-                cells = [entry for entry in between if entry is not None and _is_open(entry)]
-                # A cell between with an answer of its own says that the line is not even.
-                if len(cells) == len(between):
-                    yield from ((e.cell.id, _verdict(e, low, high, axis.name)) for e in cells)
+    return known.mapped(awaited)
 
 
-def _place(entry: Entry) -> _Place:
-    return entry.cell.recipe, entry.cell.versions
+class _Lines:
+    """The cells that differ on one axis alone, in its order; each such line is looked at once."""
 
+    def __init__(self, known: Snapshot) -> None:
+        self._known = known
+        self._axes = [
+            (axis.name, [coordinate.text for coordinate in axis_coordinates(axis, known.catalogue)])
+            for axis in known.matrix.axes
+        ]
+        self._between: dict[tuple[str, str, str], dict[str, _Ends]] = {}
 
-def _beside(cell: Cell, coordinate: Coordinate) -> Cell:
-    """The cell with that coordinate in the place of its own."""
-    coordinates = (coordinate if own.axis == coordinate.axis else own for own in cell.coordinates)
-    return Cell(matrix=cell.matrix, coordinates=tuple(coordinates), recipe=cell.recipe)
+    def around(self, cell: Cell) -> Iterator[_Ends]:
+        """Yield the tested neighbours that agree about an open cell, on each axis that has some."""
+        own = [coordinate.text for coordinate in cell.coordinates]
+        recipe = cell.id.removeprefix(cell.place)
+        for number, (axis, texts) in enumerate(self._axes):
+            before = "".join(f"{text}-" for text in own[:number])
+            after = "".join(f"-{text}" for text in own[number + 1 :]) + recipe
+            line = axis, before, after
+            if line not in self._between:
+                cells = [f"{before}{text}{after}" for text in texts]
+                self._between[line] = dict(self._pairs(axis, cells))
+            if cell.id in self._between[line]:
+                yield self._between[line][cell.id]
+
+    def _pairs(self, axis: str, cells: Sequence[str]) -> Iterator[tuple[str, _Ends]]:
+        """The open cells of a line that stand between two tested ones that agree."""
+        by_id, ids = self._known.by_id, self._known.known_ids
+        known = ((n, by_id.get(cell)) for n, cell in enumerate(cells) if cell in ids)
+        tested = [(n, e) for n, e in known if e and e.planned and e.verdict.evidence == "tested"]
+        for (first, low), (last, high) in pairwise(tested):
+            if last - first < 2 or not _agree(low, high):
+                continue
+            between = [by_id.get(cell) for cell in cells[first + 1 : last]]
+            # A cell between with an answer of its own says that the line is not even.
+            if all(entry is not None and _is_open(entry) for entry in between):
+                yield from ((cell, (low, high, axis)) for cell in cells[first + 1 : last])
 
 
 def _is_open(entry: Entry) -> bool:

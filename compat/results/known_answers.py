@@ -3,7 +3,8 @@ the clauses that they contain.
 """
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 
 import msgspec
 
@@ -40,19 +41,28 @@ def with_answers(
         conflicts=tuple(clause for clause in clauses.conflicts if clause.on <= known.day),
         files=tuple(clause for clause in clauses.files if clause.on <= known.day),
     )
-    disproofs: tuple[Disproof, ...] = ()
-    standing: Consequences | None = None
-    if before != _NOTHING:
-        consequences = Consequences(known.feasibility, before)
-        disproofs = _kept_disproofs(known, on_day, before, consequences, keep)
-        standing = consequences.without(disproofs)
-    if not on_day and standing is None:
+    if not on_day and before == _NOTHING:
         return with_expectations(known)
+
+    # Only cells without an answer of their own ask about clauses.
+    @cache
+    def consequences() -> Consequences:
+        return Consequences(known.feasibility, before)
+
+    @cache
+    def disproofs() -> tuple[Disproof, ...]:
+        if before == _NOTHING:
+            return ()
+        return _kept_disproofs(known, on_day, before, consequences(), keep)
+
+    @cache
+    def standing() -> Consequences | None:
+        return None if before == _NOTHING else consequences().without(disproofs())
 
     def answered(entry: Entry) -> Entry:
         return _answered(known, entry, on_day, standing)
 
-    return with_expectations(known.mapped(answered, on_day, disproofs))
+    return with_expectations(known.with_plain(on_day, disproofs).mapped(answered))
 
 
 class Consequences:
@@ -103,6 +113,9 @@ class Consequences:
         return bool(usable) and all(str(release.version) in file.releases for release in usable)
 
 
+Standing = Callable[[], Consequences | None]
+
+
 def fallen(known: Snapshot, clauses: KeptClauses) -> tuple[str, ...]:
     """Return the cells that have no answer any more because clauses of these are disproved,
     sorted.
@@ -122,7 +135,7 @@ def fallen(known: Snapshot, clauses: KeptClauses) -> tuple[str, ...]:
 
 
 def _answered(
-    known: Snapshot, entry: Entry, answers: Mapping[str, PlainAnswer], standing: Consequences | None
+    known: Snapshot, entry: Entry, answers: Mapping[str, PlainAnswer], standing: Standing
 ) -> Entry:
     refusal = _known(entry, answers.get(entry.cell.id), standing)
     if refusal is None:
@@ -133,9 +146,7 @@ def _answered(
     return msgspec.structs.replace(entry, refusal=refusal, verdict=verdict)
 
 
-def _known(
-    entry: Entry, answer: PlainAnswer | None, standing: Consequences | None
-) -> KnownRefusal | None:
+def _known(entry: Entry, answer: PlainAnswer | None, standing: Standing) -> KnownRefusal | None:
     """What is known of a cell: what a resolver said of it, else what follows.
 
     A refusal that says something about our builds alone, such as one for want of a build, is none.
@@ -149,7 +160,8 @@ def _known(
             ground="asked",
             witness=answer.cell,
         )
-    return standing.of(entry.cell) if standing is not None and _is_open(entry) else None
+    clauses = standing() if _is_open(entry) else None
+    return None if clauses is None else clauses.of(entry.cell)
 
 
 def _is_open(entry: Entry) -> bool:

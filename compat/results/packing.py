@@ -13,7 +13,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from compat.declare.suite_table import Tier
-from compat.results.record import Record, StepSeconds, UtcDatetime, record_of_raw
+from compat.results.record import (
+    Record,
+    StepSeconds,
+    UtcDatetime,
+    record_of_raw,
+)
 from compat.results.upgrades import Raw
 from compat.run.evidence import Isolation
 from compat.value import StrictValue
@@ -121,37 +126,12 @@ class RecordBatch(StrictValue, frozen=True, kw_only=True):
     circumstances: tuple[Circumstances, ...]
     records: Annotated[tuple[PackedRecord, ...], msgspec.Meta(min_length=1)]
 
-    @property
-    def newest(self) -> datetime.datetime:
-        """When the last of its runs started."""
-        return max(packed.started for packed in self.records)
-
     def record(self, packed: PackedRecord) -> Record:
         """Return one of its records, whole; raise ValueError when it is not a valid one."""
         try:
             return record_of_raw(self._raw(packed))
         except (IndexError, KeyError):
             raise ValueError("refers to what is not in the batch") from None
-
-    def capabilities_of(self, packed: PackedRecord) -> list[dict[str, Any]]:
-        """Return what each capability of a record came to, as JSON has it."""
-        rows = self.rows[packed.rows]
-        if len(rows) != len(packed.statuses):
-            raise ValueError("has not one status for each capability")
-        capabilities = [
-            {
-                "id": row.id,
-                "status": _STATUSES[letter],
-                "cause": "",
-                "subject": "",
-                "missing": list(row.missing),
-                "spelling": row.spelling,
-            }
-            for row, letter in zip(rows, packed.statuses, strict=True)
-        ]
-        for why in packed.whys:
-            capabilities[why.number].update(cause=why.cause, subject=why.subject)
-        return capabilities
 
     def metrics_of(self, packed: PackedRecord) -> list[dict[str, Any]]:
         """Return the numbers of a record, as JSON has them."""
@@ -176,7 +156,7 @@ class RecordBatch(StrictValue, frozen=True, kw_only=True):
             "seconds": packed.seconds,
             "outcome": packed.outcome,
             "lock_digest": packed.lock_digest,
-            "capabilities": self.capabilities_of(packed),
+            "capabilities": packed_capabilities(self.rows[packed.rows], packed),
             "metrics": self.metrics_of(packed),
             "installed": [
                 {"name": name, "version": version}
@@ -188,6 +168,28 @@ class RecordBatch(StrictValue, frozen=True, kw_only=True):
             "step_seconds": dict(zip(names, packed.step_seconds, strict=True)),
             "attempts": [{**_fields(a), "started": _text(a.started)} for a in attempts],
         }
+
+
+def packed_capabilities(
+    rows: tuple[CapabilityRow, ...], packed: PackedRecord
+) -> list[dict[str, Any]]:
+    """Return what each capability of a record came to, as JSON has it."""
+    if len(rows) != len(packed.statuses):
+        raise ValueError("has not one status for each capability")
+    capabilities = [
+        {
+            "id": row.id,
+            "status": _STATUSES[letter],
+            "cause": "",
+            "subject": "",
+            "missing": list(row.missing),
+            "spelling": row.spelling,
+        }
+        for row, letter in zip(rows, packed.statuses, strict=True)
+    ]
+    for why in packed.whys:
+        capabilities[why.number].update(cause=why.cause, subject=why.subject)
+    return capabilities
 
 
 class _Table:

@@ -4,6 +4,7 @@ A resolver that found packages has run nothing: that is `resolves`, never `works
 """
 
 import datetime
+from collections.abc import Iterator
 from typing import Literal, get_args
 
 from msgspec.structs import replace
@@ -91,6 +92,13 @@ def plain_by_cell(snapshot: Snapshot) -> dict[str, PlainInstall]:
         "plain-by-cell",
         lambda: {install.cell: install for install in plain_installs(snapshot) if install.cell},
     )
+
+
+def plain_of_cell(snapshot: Snapshot, cell: str) -> Iterator[PlainInstall]:
+    """Yield the plain install that a cell stands for, if it stands for one."""
+    for question in snapshot.plain_questions:
+        if question.cell is not None and question.cell.id == cell:
+            yield _install(snapshot, question)
 
 
 def plain_causes(installs: tuple[PlainInstall, ...]) -> tuple[PlainCause, ...]:

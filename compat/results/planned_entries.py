@@ -4,13 +4,14 @@ cell must not cost what all of them cost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
-from compat.errors import UsageError
-from compat.plan.cell import parse_cell
+from compat.plan.cell import Cell, readable_cell
 from compat.plan.kept_plan import PlannedFates
 from compat.plan.plan import Fate
 
@@ -21,36 +22,74 @@ if TYPE_CHECKING:
 class PlannedEntries(Sequence["Entry"]):
     """The entries of a plan in its order, then those of cells outside it.
 
-    `known` are the entries of the plan that have a lock or a run, `outside` those of cells that no
-    longer stand in it; `make` makes the entry of any other fate.
+    `ids` are those of the cells that have a lock or a run. `make` makes the entry of a fate, with
+    the number of its slot, and `make_outside` that of a cell that no longer stands in the plan.
     """
 
     def __init__(
         self,
         fates: PlannedFates,
-        known: Mapping[int, Entry],
-        outside: Iterable[Entry],
-        make: Callable[[Fate], Entry],
+        ids: Collection[str],
+        make: Callable[[int, Fate], Entry],
+        make_outside: Callable[[Cell], Entry],
     ) -> None:
-        """Take the plan and what is known, by the number of the cell's slot."""
+        """Take the plan, what is known, and how entries are made."""
         self.fates = fates
-        self.outside = tuple(outside)
-        self._known = {number: known[number] for number in sorted(known)}
+        self.ids = ids
         self._make = make
-        self._made: dict[int, Entry] = dict(self._known)
-        self._every: tuple[Entry, ...] | None = None
-        self._by_id = {entry.cell.id: entry for entry in self.known}
+        self._make_outside = make_outside
+        self._made: dict[int, Entry] = {}
+        self._outside: dict[str, Entry | None] = {}
 
-    @property
+    @cached_property
+    def _numbers(self) -> dict[str, int | None]:
+        """The number of the slot of each cell that is known; None for one outside the plan."""
+        return {cell_id: self.fates.number(cell_id) for cell_id in sorted(self.ids)}
+
+    @cached_property
     def known(self) -> tuple[Entry, ...]:
         """The entries that have a lock or a run, in the order of the plan."""
-        return *self._known.values(), *self.outside
+        numbers = sorted(number for number in self._numbers.values() if number is not None)
+        return (*(self._at(number) for number in numbers), *self.outside)
+
+    @cached_property
+    def outside(self) -> tuple[Entry, ...]:
+        """The entries of the cells that are known and no longer stand in the plan."""
+        beyond = [cell_id for cell_id, number in self._numbers.items() if number is None]
+        every = (self._beyond(cell_id) for cell_id in beyond)
+        return tuple(entry for entry in every if entry is not None)
+
+    def known_on(self, axis: str, version: Version) -> Iterator[Entry]:
+        """Yield the entries that are known and have that version on the axis, and make no other."""
+        for text, cell_ids in self._texts[axis].items():
+            if _version(text) == version:
+                yield from filter(None, map(self._get, cell_ids))
+
+    @cached_property
+    def _texts(self) -> dict[str, dict[str, list[str]]]:
+        """The ids of what is known by the text of its version on each axis."""
+        texts: dict[str, dict[str, list[str]]] = {}
+        axes = self.fates.matrix.axes
+        for number, axis in enumerate(axes):
+            of_axis: defaultdict[str, list[str]] = defaultdict(list)
+            texts[axis.name] = of_axis
+            for cell_id in self.ids:
+                parts = cell_id.partition("+")[0].split("-")
+                if len(parts) == len(axes):
+                    of_axis[parts[number].removeprefix(axis.short)].append(cell_id)
+        return texts
 
     def mapped(self, change: Callable[[Entry], Entry]) -> PlannedEntries:
-        """Return the entries as the function changes each."""
-        known = {number: change(entry) for number, entry in self._known.items()}
-        outside = map(change, self.outside)
-        return PlannedEntries(self.fates, known, outside, lambda fate: change(self._make(fate)))
+        """Return the entries as the function changes each, when it is asked for."""
+
+        def make_outside(cell: Cell) -> Entry:
+            entry = self._beyond(cell.id)
+            assert entry is not None, "it is made of a cell that can be read"
+            return change(entry)
+
+        return PlannedEntries(
+            self.fates, self.ids, lambda number, fate: change(self._at(number, fate)), make_outside
+        )
 
     def having(self, versions: Mapping[str, Collection[Version]]) -> Iterator[Entry]:
         """Yield those entries, in their order, that have on each named axis one of the versions."""
@@ -62,26 +101,36 @@ class PlannedEntries(Sequence["Entry"]):
 
     def of_cell(self, cell_id: str) -> Entry:
         """Return the entry of a cell; raise KeyError where there is none."""
-        if cell_id not in self._by_id:
-            try:
-                number = self.fates.number(parse_cell(cell_id, self.fates.matrix))
-            except UsageError:
-                number = None
-            if number is None:
-                raise KeyError(cell_id)
-            self._by_id[cell_id] = self._at(number, self.fates.fate(number))
-        return self._by_id[cell_id]
+        entry = self._get(cell_id)
+        if entry is None:
+            raise KeyError(cell_id)
+        return entry
 
-    def _at(self, number: int, fate: Fate) -> Entry:
+    def _get(self, cell_id: str) -> Entry | None:
+        number = self.fates.number(cell_id)
+        if number is not None:
+            return self._at(number)
+        return self._beyond(cell_id) if cell_id in self.ids else None
+
+    def _beyond(self, cell_id: str) -> Entry | None:
+        """The entry of a cell outside the plan; None where the matrix cannot read its id, or it
+        stands in a lane.
+        """
+        if cell_id not in self._outside:
+            cell = readable_cell(cell_id, self.fates.matrix)
+            is_entry = cell is not None and not cell.is_in_lane
+            self._outside[cell_id] = self._make_outside(cell) if cell and is_entry else None
+        return self._outside[cell_id]
+
+    def _at(self, number: int, fate: Fate | None = None) -> Entry:
         if number not in self._made:
-            self._made[number] = self._make(fate)
+            self._made[number] = self._make(number, fate or self.fates.fate(number))
         return self._made[number]
 
-    def _all(self) -> tuple[Entry, ...]:
-        if self._every is None:
-            planned = (self._at(number, fate) for number, fate in self.fates.numbered())
-            self._every = (*planned, *self.outside)
-        return self._every
+    @cached_property
+    def _every(self) -> tuple[Entry, ...]:
+        planned = (self._at(number, fate) for number, fate in self.fates.numbered())
+        return (*planned, *self.outside)
 
     def __len__(self) -> int:
         """Return how many entries there are."""
@@ -89,7 +138,7 @@ class PlannedEntries(Sequence["Entry"]):
 
     def __iter__(self) -> Iterator[Entry]:
         """Yield every entry; all are made the first time."""
-        return iter(self._all())
+        return iter(self._every)
 
     @overload
     def __getitem__(self, index: int) -> Entry: ...
@@ -99,7 +148,7 @@ class PlannedEntries(Sequence["Entry"]):
 
     def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
         """Return the entry at that place, or several."""
-        return self._all()[index]
+        return self._every[index]
 
 
 class EntriesById(Mapping[str, "Entry"]):
@@ -122,3 +171,10 @@ class EntriesById(Mapping[str, "Entry"]):
     def __len__(self) -> int:
         """Return how many entries there are."""
         return len(self._entries) + len(self._lanes)
+
+
+def _version(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None

@@ -351,12 +351,12 @@ def record_of_raw(raw: Raw) -> Record:
             for a in stored.attempts
         ),
     )
-    _refuse_unsound(record)
+    refuse_unsound_record(record)
     return record
 
 
-def _refuse_unsound(record: Record) -> None:
-    """Raise ValueError for what the types cannot say."""
+def refuse_unsound_record(record: Record) -> None:
+    """Raise ValueError for what the types of a record cannot say."""
     if not is_cell_id(record.cell):
         raise ValueError(
             f"cell: {record.cell[:80]!r} cannot be a cell id: lower-case letters, digits, '._+!-',"

@@ -12,12 +12,14 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 from compat import files
 from compat.errors import Fault, RecordError, reason
+from compat.results.batch_sheet import BatchSheet, IndexedBatch, decode_indexed, decode_sheet
 from compat.results.packing import RecordBatch, batch_of, decode_batch, encode_batch
 from compat.results.record import Record
 
@@ -26,6 +28,7 @@ BATCHES = "_batches"
 # What a reader of one record has to unpack; at some 6 kB each, 3 MB.
 MOST_RECORDS = 500
 _MOST_BYTES = 256 * 1024 * 1024
+AnyBatch = TypeVar("AnyBatch", RecordBatch, IndexedBatch, BatchSheet)
 _NAME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})-([0-9a-f]{64})\.json\.gz")
 _GZIP = 16 + zlib.MAX_WBITS  # zlib's code for gzip's header
 
@@ -37,6 +40,14 @@ class RecordBatches:
         """Take the folder of all records, and the matrix's name."""
         self.folder = records / BATCHES
         self._matrix = matrix
+
+    @property
+    def state(self) -> int:
+        """When the last batch was added or taken away, in nanoseconds since 1970; 0 without any."""
+        try:
+            return self.folder.stat().st_mtime_ns
+        except OSError:
+            return 0
 
     def is_batch(self, name: str) -> bool:
         """Return whether a file of the folder is named as a batch is."""
@@ -56,9 +67,15 @@ class RecordBatches:
 
     def read(self, path: Path) -> RecordBatch | Fault:
         """Return the batch of that file, or what is wrong with it."""
+        return self._read(path, decode_batch)
+
+    def read_indexed(self, path: Path) -> IndexedBatch | Fault:
+        """Return what the index reads of the batch of that file, or what is wrong with it."""
+        return self._read(path, decode_indexed)
+
+    def _read(self, path: Path, decode: Callable[[bytes], AnyBatch]) -> AnyBatch | Fault:
         try:
-            state = path.lstat()
-            return _batch(path, self._matrix, (state.st_size, state.st_mtime_ns))
+            return _of_matrix(decode(_unpacked(path)), self._matrix)
         except OSError as fault:
             because = f"cannot be read: {reason(fault)}"
         except ValueError as fault:
@@ -84,11 +101,10 @@ class RecordBatches:
         every = (path for path, _ in self.states()) if paths is None else paths
         records: dict[str, Record] = {}
         for path in every:
-            batch = self.read(path)
-            for packed in batch.records if isinstance(batch, RecordBatch) else ():
-                if packed.cell == cell and isinstance(batch, RecordBatch):
-                    with contextlib.suppress(ValueError):
-                        records[packed.path] = batch.record(packed)
+            with contextlib.suppress(OSError, ValueError):
+                state = path.lstat()
+                sheet = _sheet(path, self._matrix, (state.st_size, state.st_mtime_ns))
+                records.update(sheet.of_cell(cell))
         return records
 
     def add(self, day: datetime.date, records: Iterable[tuple[str, Record]]) -> Path:
@@ -121,23 +137,31 @@ class RecordBatches:
         return f"matrices/{self._matrix}/records/{BATCHES}/{path.name}"
 
 
-# A site asks for the cells of one day one after the other. Half of a batch's memory is its texts.
+# A site asks for the cells of one day one after the other.
 @lru_cache(maxsize=24)
-def _batch(path: Path, matrix: str, state: tuple[int, int]) -> RecordBatch:
+def _sheet(path: Path, matrix: str, state: tuple[int, int]) -> BatchSheet:
     """The batch of the file as it was in that state; raises ValueError."""
+    return _of_matrix(decode_sheet(_unpacked(path)), matrix)
+
+
+def _of_matrix(batch: AnyBatch, matrix: str) -> AnyBatch:
+    if batch.matrix != matrix:
+        raise ValueError(f"is a batch of {batch.matrix}")
+    return batch
+
+
+def _unpacked(path: Path) -> bytes:
+    """What the file says; raises ValueError where that is not what its name promises."""
     if not stat.S_ISREG(path.lstat().st_mode):
         raise ValueError("is no regular file")
     unpacked = zlib.decompressobj(_GZIP)
     try:
-        data = unpacked.decompress(path.read_bytes(), _MOST_BYTES)
+        text = unpacked.decompress(path.read_bytes(), _MOST_BYTES)
     except zlib.error as fault:
         raise ValueError(f"is damaged: {fault}") from None
     if not unpacked.eof or unpacked.unused_data:
         raise ValueError("is damaged: it ends too early or too late")
     match = _NAME.fullmatch(path.name)
-    if match is None or hashlib.sha256(data).hexdigest() != match[2]:
+    if match is None or hashlib.sha256(text).hexdigest() != match[2]:
         raise ValueError("is damaged: its digest is not the one in its name")
-    batch = decode_batch(data)
-    if batch.matrix != matrix:
-        raise ValueError(f"is a batch of {batch.matrix}")
-    return batch
+    return text

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from compat.errors import CompatError, Fault, RecordError, reason
 from compat.files import sync_folder
-from compat.results.packing import RecordBatch
+from compat.results.batch_sheet import IndexedBatch
 from compat.results.record import (
     MOST_BYTES,
     Record,
@@ -177,8 +177,8 @@ class RecordFiles:
         if not self.batches.is_batch(path.name):
             yield _fault(self.name(path), "is not a valid batch of records")
             return
-        answer = known(path) or self.batches.read(path)
-        newest = answer.newest if isinstance(answer, RecordBatch) else answer
+        answer = known(path) or self.batches.read_indexed(path)
+        newest = answer.newest if isinstance(answer, IndexedBatch) else answer
         yield from _untimely(newest, now, self.name(path))
 
     def _batch_paths(self) -> list[Path]:

@@ -16,12 +16,12 @@ Whoever asks may leave out cells that cannot answer (the table: those that did n
 but never orders the rest.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable
 
+import msgspec
 from packaging.version import Version
 
-from compat.plan.cell import Coordinate, Recipe
+from compat.plan.cell import RECIPES, Recipe
 from compat.results.run_group import Kind
 from compat.results.snapshot import Entry, Snapshot
 
@@ -82,14 +82,6 @@ def _preference(entry: Entry) -> tuple[int, int, int, int, int, tuple[Version, .
 
 def beside(known: Snapshot, entry: Entry) -> list[Entry]:
     """Return the entries of the same place, whatever their recipe."""
-    by_place: dict[tuple[Coordinate, ...], list[Entry]] = known.once(
-        "entries by place", lambda: _by_place(known.entries)
-    )
-    return by_place.get(entry.cell.coordinates, [])
-
-
-def _by_place(entries: Iterable[Entry]) -> dict[tuple[Coordinate, ...], list[Entry]]:
-    places: defaultdict[tuple[Coordinate, ...], list[Entry]] = defaultdict(list)
-    for entry in entries:
-        places[entry.cell.coordinates].append(entry)
-    return places
+    cells = (msgspec.structs.replace(entry.cell, recipe=recipe) for recipe in RECIPES)
+    entries = (known.by_id.get(cell.id) for cell in cells)
+    return [entry for entry in entries if entry is not None]

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 
 from compat.declare.suite_table import Tier
-from compat.results.packing import PackedRecord, RecordBatch
-from compat.results.record import Capability
+from compat.results.batch_sheet import IndexedBatch
+from compat.results.packing import PackedRecord
+from compat.results.record import Capability, Record
 from compat.run.evidence import Isolation, Metric
 from compat.run.outcome import Outcome, parse_outcome
 from compat.value import Value
@@ -60,8 +61,9 @@ class RunFacts:
     asked for.
     """
 
-    def __init__(self, fact: bytes) -> None:
-        """Take the fact as the index has it."""
+    def __init__(self, number: int, fact: bytes) -> None:
+        """Take the fact as the index has it, with its number there."""
+        self.number = number
         self._fact = fact
 
     @cached_property
@@ -132,9 +134,6 @@ class FactTable:
         frame = self._frames.get(kept.frame)
         if frame is None:
             frame = self._frames[kept.frame] = _ReadFrame(self._read(kept.frame))
-        facts = self._told.get(kept.told)
-        if facts is None:
-            facts = self._told[kept.told] = RunFacts(self._read(kept.told))
         names = self._names.get(kept.names)
         if names is None:
             names = self._names[kept.names] = _names.decode(self._read(kept.names))
@@ -149,10 +148,17 @@ class FactTable:
             suite_digest=frame.suite_digest,
             isolation=frame.isolation,
             tier=frame.tier,
-            told=facts,
+            told=self.told(kept.told),
             names=names,
             values=kept.values,
         )
+
+    def told(self, number: int) -> RunFacts:
+        """Return what runs were told, by its number."""
+        facts = self._told.get(number)
+        if facts is None:
+            facts = self._told[number] = RunFacts(number, self._read(number))
+        return facts
 
 
 class RunKeeper:
@@ -163,11 +169,15 @@ class RunKeeper:
         self._numbers = {fact: number for number, fact in facts}
         self.new: list[tuple[int, bytes]] = []
         self._next = 1 + max(self._numbers.values(), default=0)
+        # Batches of other days have the same rows.
+        self._rows: dict[bytes, int] = {}
+        self._told: dict[Hashable, int] = {}
 
-    def runs(self, batch: RecordBatch, file: int) -> list[tuple[str, KeptRun]]:
+    def runs(self, batch: IndexedBatch, file: int) -> list[tuple[str, KeptRun]]:
         """Return the runs of a batch with their cells; raise ValueError when one is no run."""
         frames: dict[Hashable, int] = {}
-        told_numbers: dict[Hashable, int] = {}
+        rows = [self._rows.setdefault(bytes(row), len(self._rows)) for row in batch.rows]
+        told_numbers = self._told
         names = [self._number(msgspec.msgpack.encode(metrics)) for metrics in batch.metrics]
 
         def kept(packed: PackedRecord) -> KeptRun:
@@ -175,7 +185,7 @@ class RunKeeper:
             frame = frames.get(frame_key)
             if frame is None:
                 frame = frames[frame_key] = self._number(_frame_of(batch, packed))
-            told_key = (packed.rows, packed.statuses, packed.whys, packed.involved)
+            told_key = (rows[packed.rows], packed.statuses, packed.whys, packed.involved)
             told_number = told_numbers.get(told_key)
             if told_number is None:
                 told_number = told_numbers[told_key] = self._number(_told_of(batch, packed))
@@ -195,6 +205,24 @@ class RunKeeper:
             return [(packed.cell, kept(packed)) for packed in batch.records]
         except (IndexError, KeyError):
             raise ValueError("a record refers to what is not in the batch") from None
+
+    def run_of_record(self, record: Record, name: str, file: int) -> KeptRun:
+        """Return the run of a record that stands in a file of its own."""
+        outcomes = tuple(map(str, record.outcomes))
+        place = (record.suite_digest, record.isolation, record.tier)
+        names = tuple((metric.name, metric.unit, metric.better) for metric in record.metrics)
+        facts = record.capabilities, record.involved
+        return KeptRun(
+            record.started,
+            name,
+            file,
+            float(record.seconds),
+            record.lock_digest,
+            self._number(msgspec.msgpack.encode(_Frame(str(record.outcome), outcomes, *place))),
+            self._number(msgspec.msgpack.encode(facts)),
+            self._number(msgspec.msgpack.encode(names)),
+            array("d", (metric.value for metric in record.metrics)).tobytes(),
+        )
 
     def _number(self, fact: bytes) -> int:
         number = self._numbers.get(fact)
@@ -223,7 +251,7 @@ def checksum(data: bytes, cell: str = "") -> int:
     return zlib.crc32(data, zlib.crc32(cell.encode()))
 
 
-def _frame_of(batch: RecordBatch, packed: PackedRecord) -> bytes:
+def _frame_of(batch: IndexedBatch, packed: PackedRecord) -> bytes:
     place = batch.circumstances[packed.circumstances]
     for text in (packed.outcome, *packed.outcomes):
         parse_outcome(text)
@@ -231,7 +259,7 @@ def _frame_of(batch: RecordBatch, packed: PackedRecord) -> bytes:
     return msgspec.msgpack.encode(frame)
 
 
-def _told_of(batch: RecordBatch, packed: PackedRecord) -> bytes:
+def _told_of(batch: IndexedBatch, packed: PackedRecord) -> bytes:
     capabilities = msgspec.convert(batch.capabilities_of(packed), tuple[Capability, ...])
     return msgspec.msgpack.encode((capabilities, packed.involved))
 

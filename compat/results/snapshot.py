@@ -25,6 +25,7 @@ from compat.results.clauses import Disproof
 from compat.results.plain_answers import KnownRefusal, PlainAnswer
 from compat.results.planned_entries import EntriesById, PlannedEntries
 from compat.results.record import Capability, Ran
+from compat.results.runs_by_cell import RunsByCell
 from compat.results.verdict import Counted, EvaluationContext, History, Verdict, verdict_of
 from compat.run.outcome import Failed, brief
 from compat.value import StrictValue
@@ -70,6 +71,19 @@ class Entry(StrictValue, frozen=True, kw_only=True):
         return self.verdict.evidence in ("tested", "smoke")
 
 
+# What an entry has before it is judged.
+_NOTHING = Verdict(cell="", kind="unknown", evidence="none")
+# Returns what the last argument would, where it is kept: see `KeptVerdicts.of`.
+Judge = Callable[
+    [
+        str,
+        History,
+        EvaluationContext,
+        tuple[str | None, Obstacle | None],
+        Callable[[], Verdict],
+    ],
+    Verdict,
+]
 LanesOf = Callable[["Snapshot"], tuple[Entry, ...]]
 
 
@@ -87,23 +101,29 @@ class Snapshot:
         entries: Iterable[Entry],
         present: EvaluationContext,
         plain: Mapping[str, PlainAnswer] | None = None,
-        disproofs: Sequence[Disproof] = (),
+        disproofs: Callable[[], Sequence[Disproof]] = tuple,
     ) -> None:
         """Take what was declared, what existed, and what is known; `snapshot` makes one from a plan
-        and records. `plain` is what resolvers said of cells, by their ids, and `disproofs` name the
-        clauses that do not hold; see `with_answers`.
+        and records. `plain` is what resolvers said of cells, by their ids, and `disproofs` returns
+        which clauses do not hold; see `with_answers`.
         """
         self.ask = ask
         self.matrix = ask.matrix
         self.catalogue = catalogue
         self.present = present
         self.plain = dict(plain or {})
-        self.disproofs = tuple(disproofs)
+        self._disproofs = disproofs
         self.entries: Sequence[Entry] = (
             entries if isinstance(entries, PlannedEntries) else tuple(entries)
         )
         self._derived: dict[Hashable, Any] = {}
         self._lanes: LanesOf | None = None
+        self._before: Snapshot | None = None
+
+    @cached_property
+    def disproofs(self) -> tuple[Disproof, ...]:
+        """Which clauses do not hold, by what cells came to since they were learnt."""
+        return tuple(self._disproofs())
 
     def with_lanes(self, lanes: "LanesOf | None") -> "Snapshot":
         """Return the same snapshot, with the entries of lanes as the function makes them."""
@@ -130,28 +150,46 @@ class Snapshot:
             return self.entries.known
         return tuple(entry for entry in self.entries if entry.runs or entry.lock_digest is not None)
 
+    @cached_property
+    def known_ids(self) -> Collection[str]:
+        """The ids of the cells that have a lock or a run; some may be of cells without an entry."""
+        if isinstance(self.entries, PlannedEntries):
+            return self.entries.ids
+        return frozenset(entry.cell.id for entry in self.known)
+
     def limited_to(self, cells: Iterable[str]) -> "Snapshot":
         """Return the same of these cells, and of what is known outside the plan, alone."""
         named = [entry for cell in cells if (entry := self.by_id.get(cell)) and entry.planned]
         entries = [entry for entry in named if not entry.cell.is_in_lane]
-        entries += [entry for entry in self.known if not entry.planned]
-        answers = (self.plain, self.disproofs)
-        limited = Snapshot(self.ask, self.catalogue, entries, self.present, *answers)
+        every = self.entries
+        beyond = every.outside if isinstance(every, PlannedEntries) else self.known
+        entries += [entry for entry in beyond if not entry.planned]
+        limited = self._of(entries)
         return limited.with_lanes(self._lanes and (lambda _: self.lanes))
 
-    def mapped(
-        self,
-        change: Callable[[Entry], Entry],
-        plain: Mapping[str, PlainAnswer],
-        disproofs: Sequence[Disproof],
-    ) -> "Snapshot":
+    def mapped(self, change: Callable[[Entry], Entry]) -> "Snapshot":
         """Return the same with each entry as the function changes it, made when it is asked for."""
         entries = self.entries
-        changed = (
+        return self._of(
             entries.mapped(change) if isinstance(entries, PlannedEntries) else map(change, entries)
-        )
-        mapped = Snapshot(self.ask, self.catalogue, changed, self.present, plain, disproofs)
-        return mapped.with_lanes(self._lanes and (lambda _: self.lanes))
+        )._after(self)
+
+    def with_plain(
+        self, plain: Mapping[str, PlainAnswer], disproofs: Callable[[], Sequence[Disproof]]
+    ) -> "Snapshot":
+        """Return the same with what resolvers said, and which clauses do not hold."""
+        after = Snapshot(self.ask, self.catalogue, self.entries, self.present, plain, disproofs)
+        return after._after(self)
+
+    def _after(self, before: "Snapshot") -> "Snapshot":
+        """This one, which says no more of what runs came to than the one before it."""
+        self._before = before
+        return self.with_lanes(before._lanes and (lambda _: before.lanes))
+
+    def _of(self, entries: Iterable[Entry]) -> "Snapshot":
+        """The same of other entries."""
+        answers = (self.plain, lambda: self.disproofs)
+        return Snapshot(self.ask, self.catalogue, entries, self.present, *answers)
 
     @cached_property
     def untouched(self) -> tuple[int, int]:
@@ -191,9 +229,23 @@ class Snapshot:
     @cached_property
     def attribution(self) -> Attribution:
         """Whose fault it is that capabilities fail, by all cells of each release."""
-        return Attribution(
-            self.matrix, ((entry.cell, entry.verdict) for entry in self.known if entry.runs)
-        )
+        entries = self.entries
+        if self._before is not None:
+            return self._before.attribution
+        if isinstance(entries, PlannedEntries):
+            subject = self.matrix.subject
+
+            def of_release(version: Version) -> Iterator[Verdict]:
+                return (e.verdict for e in entries.known_on(subject, version) if e.runs)
+
+            return Attribution(self.matrix, self._ran(), of_release)
+        return Attribution(self.matrix, self._ran())
+
+    def _ran(self) -> Iterator[tuple[Cell, Verdict]]:
+        """The cells with runs; not a generator expression, which would make all entries now."""
+        for entry in self.known:
+            if entry.runs:
+                yield entry.cell, entry.verdict
 
     def once(self, key: Hashable, derive: Callable[[], T]) -> T:
         """Return what later rooms derive from this snapshot under a key; it is derived only once.
@@ -246,24 +298,18 @@ def snapshot(
     A run of a cell whose id the matrix cannot read is left out: its axes have changed.
     """
 
-    def make(fate: Fate) -> Entry:
-        return entry_of(
-            fate.cell,
-            runs.get(fate.cell.id, ()),
-            present,
-            lock_digest=locks.get(fate.cell.id),
-            obstacle=fate.obstacle if isinstance(fate, Infeasible) else None,
-        )
+    judge = runs.verdicts(present).of if isinstance(runs, RunsByCell) else None
 
-    def outside(planned: Collection[str]) -> Iterator[Entry]:
-        for cell_id in sorted({*runs, *locks} - set(planned)):
-            cell = readable_cell(cell_id, ask.matrix)
-            if cell is not None and not cell.is_in_lane:
-                yield unplanned(cell)
+    def made(cell: Cell, obstacle: Obstacle | None, *, planned: bool) -> Entry:
+        cell_runs, beside = runs.get(cell.id, ()), (locks.get(cell.id), obstacle)
+        return entry_of(cell, cell_runs, present, beside, planned=planned, judge=judge)
+
+    def make(fate: Fate) -> Entry:
+        obstacle = fate.obstacle if isinstance(fate, Infeasible) else None
+        return made(fate.cell, obstacle, planned=True)
 
     def unplanned(cell: Cell) -> Entry:
-        cell_runs, lock_digest = runs.get(cell.id, ()), locks.get(cell.id)
-        return entry_of(cell, cell_runs, present, lock_digest=lock_digest, planned=False)
+        return made(cell, None, planned=False)
 
     def lanes_of(known: Snapshot) -> tuple[Entry, ...]:
         every = lane_cells(known.feasibility) if catalogue.packages else ()
@@ -273,39 +319,30 @@ def snapshot(
         cells = (readable_cell(cell_id, ask.matrix) for cell_id in sorted(beside - set(planned)))
         return (*planned.values(), *(unplanned(cell) for cell in cells if cell is not None))
 
-    beside = {cell_id for cell_id in {*runs, *locks} if cell_id.partition("+")[2] in LANES}
+    ids = runs.keys() | locks.keys()
+    beside = {cell_id for cell_id in ids if cell_id.partition("+")[2] in LANES}
     lanes = lanes_of if beside or ask.matrix.has_lanes else None
-
     if isinstance(fates, PlannedFates):
-        numbers = {cell_id: _number(cell_id, fates) for cell_id in {*runs, *locks}}
-        inside = {cell_id: number for cell_id, number in numbers.items() if number is not None}
-        known = {number: make(fates.fate(number)) for number in inside.values()}
-        lazily = PlannedEntries(fates, known, outside(inside), make)
-        alone = Snapshot(ask, catalogue, lazily, present)
-        attribution = alone.attribution
-        attributed = lazily.mapped(lambda entry: _attributed(entry, attribution, present))
-        return Snapshot(ask, catalogue, attributed, present).with_lanes(lanes)
-    planned = {fate.cell.id: fate for fate in fates}
-    entries = (*map(make, planned.values()), *outside(planned))
+        entries: Iterable[Entry] = PlannedEntries(fates, ids, lambda _, fate: make(fate), unplanned)
+    else:
+        planned = {fate.cell.id: fate for fate in fates}
+        cells = (readable_cell(cell_id, ask.matrix) for cell_id in sorted(ids - planned.keys()))
+        outside = (unplanned(cell) for cell in cells if cell is not None and not cell.is_in_lane)
+        entries = (*map(make, planned.values()), *outside)
     alone = Snapshot(ask, catalogue, entries, present)
-    every = (_attributed(entry, alone.attribution, present) for entry in alone.entries)
-    return Snapshot(ask, catalogue, every, present).with_lanes(lanes)
+    attributed = alone.mapped(lambda entry: _attributed(entry, alone.attribution, present, judge))
+    return attributed.with_lanes(lanes)
 
 
-def _number(cell_id: str, fates: PlannedFates) -> int | None:
-    cell = readable_cell(cell_id, fates.matrix)
-    return None if cell is None else fates.number(cell)
-
-
-def _attributed(entry: Entry, attribution: Attribution, present: EvaluationContext) -> Entry:
+def _attributed(
+    entry: Entry, attribution: Attribution, present: EvaluationContext, judge: Judge | None
+) -> Entry:
     """The entry with its verdict beside the other cells of its release."""
     if not entry.counted:
         return entry
     if not any(map(_fails, _distinct(counted.run.capabilities for counted in entry.counted))):
         return entry
-    beside = attribution.context(entry.cell, present)
-    judged = verdict_of(entry.cell.id, entry.history, beside, entry.lock_digest, entry.obstacle)
-    return msgspec.structs.replace(entry, verdict=judged)
+    return _judged("attributed", entry, attribution.context(entry.cell, present), judge)
 
 
 def _distinct(several: Iterable[tuple[Capability, ...]]) -> Iterable[tuple[Capability, ...]]:
@@ -321,23 +358,39 @@ def entry_of(
     cell: Cell,
     runs: Sequence[Ran],
     present: EvaluationContext,
+    beside: tuple[str | None, Obstacle | None] = (None, None),
     *,
-    lock_digest: str | None = None,
-    obstacle: Obstacle | None = None,
     planned: bool = True,
+    judge: Judge | None = None,
 ) -> Entry:
-    """Return the entry of one cell, with its verdict by its own runs alone.
+    """Return the entry of one cell, with its verdict by its own runs alone; `beside` is the digest
+    of its lock and what the plan says against it.
 
     In a whole snapshot the other cells of its release say whose fault a failure is. `runs` are
-    those of the cell.
+    those of the cell. `judge` returns a verdict that is kept.
     """
+    lock_digest, obstacle = beside
     history = History.of(runs, present.day) if runs else History()
-    return Entry(
+    entry = Entry(
         cell=cell,
-        verdict=verdict_of(cell.id, history, present, lock_digest, obstacle),
+        verdict=_NOTHING,
         obstacle=obstacle,
         lock_digest=lock_digest,
         runs=tuple(runs),
         history=history,
         planned=planned,
     )
+    return _judged("alone", entry, present, judge)
+
+
+def _judged(kind: str, entry: Entry, present: EvaluationContext, judge: Judge | None) -> Entry:
+    """The entry with its verdict, out of what is kept of that kind where there is some."""
+    cell, history, beside = entry.cell.id, entry.history, (entry.lock_digest, entry.obstacle)
+
+    def anew() -> Verdict:
+        return verdict_of(cell, history, present, *beside)
+
+    # What is kept follows from all runs of the cell.
+    is_of_all = bool(entry.runs) and entry.runs[-1].started.date() <= present.day
+    judged = judge(kind, history, present, beside, anew) if judge and is_of_all else anew()
+    return msgspec.structs.replace(entry, verdict=judged)

@@ -44,7 +44,8 @@ class LockFacts(Value, frozen=True, kw_only=True):
 
 def lock_facts(lock: Lock, records: Iterable[Record]) -> LockFacts:
     """Return what is known of a lock; `records` are those of its cell, oldest first."""
-    ran = [record for record in records if record.lock_digest == lock.digest]
+    digest = lock.digest
+    ran = [record for record in records if record.lock_digest == digest]
     spent = [s for record in ran if (s := record.step_seconds.install) is not None]
     sizes = [m.value for record in ran for m in record.metrics if m.name == INSTALLED]
     return LockFacts(

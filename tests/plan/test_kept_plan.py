@@ -52,7 +52,7 @@ def test_one_cell_has_the_fate_that_it_has_in_the_plan(
 ) -> None:
     known = kept(facts, tmp_path)
     for fate in fates[:: max(1, len(fates) // 50)]:
-        number = known.number(fate.cell)
+        number = known.number(fate.cell.id)
         assert number is not None
         assert known.fate(number) == fate == fate_of(facts, fate.cell)
         assert planned_cell(facts, fate.cell.id) == fate.cell

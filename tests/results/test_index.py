@@ -135,6 +135,25 @@ class TestReading:
         ):
             assert getattr(row, field) == getattr(record, field)
 
+    def test_a_record_says_the_same_by_itself_and_in_a_batch(
+        self, index: RecordIndex, store: RecordFiles, tmp_path: Path
+    ) -> None:
+        (tmp_path / "packed" / "tff").mkdir(parents=True)
+        packed = RecordFiles(tmp_path / "packed" / "tff")
+        records = [full(), ran("pass", day=1), ran("import-fail:abort", day=2)]
+        for record in records:
+            store.add(record)
+            digits = record_digest(encode_record(record))[:8]
+            packed.batches.add(record.started.date(), [(digits, record)])
+        for of in (store, packed):
+            index.refresh(of)
+        rows, of_batches = index.runs(store), index.runs(packed)
+        assert [(r.outcomes, r.capabilities, r.involved, r.metrics) for r in rows] == [
+            (r.outcomes, r.capabilities, r.involved, r.metrics) for r in of_batches
+        ]
+        # What is the same is one object, so the facts of both have the same numbers.
+        assert [row.told.number for row in rows] == [row.told.number for row in of_batches]
+
     def test_one_cell_is_read_by_itself(self, index: RecordIndex, store: RecordFiles) -> None:
         for record in (
             ran("import-fail:abort", day=3),
@@ -149,7 +168,7 @@ class TestReading:
             "import-fail:abort",
         ]
         assert index.of_cell(store, "py3.9-tf2.9-tff9") == ()
-        assert index.by_cell(store)[CELL] == index.of_cell(store, CELL)
+        assert index.every_row(store)[CELL] == index.of_cell(store, CELL)
 
     @settings(
         max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

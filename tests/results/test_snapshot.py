@@ -62,7 +62,7 @@ def test_every_cell_of_the_plan_stands_in_the_snapshot_once_and_in_order() -> No
 
 def test_the_entry_of_one_cell_is_that_of_the_whole() -> None:
     run = ran("pass", cell=LAST, capabilities=capabilities(sum="yes"))
-    alone = entry_of(FATES[-1].cell, (run,), PRESENT, lock_digest=LOCK)
+    alone = entry_of(FATES[-1].cell, (run,), PRESENT, (LOCK, None))
     assert alone == pictured(run).by_id[LAST]
 
 

@@ -1,0 +1,135 @@
+"""A batch of records as it is read: by the index without what that does not keep, and by a question
+about one cell without the records of others.
+"""
+
+import contextlib
+import datetime
+from collections.abc import Hashable, Iterator
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from compat.results.packing import (
+    PACKED_FORMAT,
+    CapabilityRow,
+    Circumstances,
+    MetricName,
+    PackedRecord,
+    RecordBatch,
+    packed_capabilities,
+)
+from compat.results.record import Capability, Record, refuse_unsound_record
+from compat.run.evidence import Installed
+from compat.value import Value
+
+
+class IndexedBatch(Value, frozen=True):
+    """What the index reads of a batch: what was installed is passed over, and the rows of
+    capabilities are decoded when they are new.
+    """
+
+    format: Literal[6]
+    matrix: str
+    rows: tuple[msgspec.Raw, ...]
+    installed: msgspec.Raw
+    metrics: tuple[tuple[MetricName, ...], ...]
+    circumstances: tuple[Circumstances, ...]
+    records: Annotated[tuple[PackedRecord, ...], msgspec.Meta(min_length=1)]
+
+    @property
+    def newest(self) -> datetime.datetime:
+        """When the last of its runs started."""
+        return max(packed.started for packed in self.records)
+
+    def capabilities_of(self, packed: PackedRecord) -> list[dict[str, Any]]:
+        """Return what each capability of a record came to, as JSON has it."""
+        return packed_capabilities(_row.decode(self.rows[packed.rows]), packed)
+
+
+class BatchSheet(Value, frozen=True, kw_only=True, dict=True):
+    """A batch of which each record is decoded when it is asked for, with what it refers to."""
+
+    matrix: str
+    rows: tuple[msgspec.Raw, ...]
+    installed: tuple[msgspec.Raw, ...]
+    metrics: tuple[tuple[MetricName, ...], ...]
+    circumstances: tuple[Circumstances, ...]
+    records: tuple[msgspec.Raw, ...]
+
+    def of_cell(self, cell: str) -> Iterator[tuple[str, Record]]:
+        """Yield the sound records of a cell with the paths of their files."""
+        for raw in self._by_cell.get(cell, ()):
+            with contextlib.suppress(IndexError, ValueError):
+                packed = _packed.decode(raw)
+                yield packed.path, self._record(packed)
+
+    def _record(self, packed: PackedRecord) -> Record:
+        # Runs of a night share most of what is large, and that is made once.
+        answer = packed.rows, packed.statuses, packed.whys
+        if answer not in self._told:
+            rows = _row.decode(self.rows[packed.rows])
+            answers = packed_capabilities(rows, packed)
+            self._told[answer] = msgspec.convert(answers, tuple[Capability, ...])
+        if packed.installed not in self._packages:
+            packages = _packages.decode(self.installed[packed.installed])
+            self._packages[packed.installed] = tuple(
+                Installed(name=n, version=v) for n, v in packages
+            )
+        alone = replace(packed, rows=0, statuses="", whys=(), installed=0)
+        batch = RecordBatch(
+            format=PACKED_FORMAT,
+            matrix=self.matrix,
+            rows=((),),
+            installed=((),),
+            metrics=self.metrics,
+            circumstances=self.circumstances,
+            records=(alone,),
+        )
+        record = replace(
+            batch.record(alone),
+            capabilities=self._told[answer],
+            installed=self._packages[packed.installed],
+        )
+        refuse_unsound_record(record)
+        return record
+
+    @cached_property
+    def _told(self) -> dict[Hashable, tuple[Capability, ...]]:
+        return {}
+
+    @cached_property
+    def _packages(self) -> dict[int, tuple[Installed, ...]]:
+        return {}
+
+    @cached_property
+    def _by_cell(self) -> dict[str, list[msgspec.Raw]]:
+        by_cell: dict[str, list[msgspec.Raw]] = {}
+        for raw in self.records:
+            by_cell.setdefault(_named.decode(raw).cell, []).append(raw)
+        return by_cell
+
+
+class _Named(Value, frozen=True, array_like=True):
+    """The first of a record's fields."""
+
+    cell: str
+
+
+def decode_indexed(data: bytes) -> IndexedBatch:
+    """Return what the index reads of the batch; raise ValueError when it is none."""
+    return _indexed.decode(data)
+
+
+def decode_sheet(data: bytes) -> BatchSheet:
+    """Return the batch without decoding its records; raise ValueError when it is none."""
+    return _sheet.decode(data)
+
+
+_indexed = msgspec.json.Decoder(IndexedBatch)
+_sheet = msgspec.json.Decoder(BatchSheet)
+_packed = msgspec.json.Decoder(PackedRecord)
+_row = msgspec.json.Decoder(tuple[CapabilityRow, ...])
+_packages = msgspec.json.Decoder(tuple[tuple[str, str], ...])
+_named = msgspec.json.Decoder(_Named)
