@@ -100,6 +100,11 @@ def discovered(workspace: Workspace, keep: bool) -> Discovered:
     after = encode_catalogue(workspace.rediscovered, workspace.matrix)
     if keep and before != after:
         write(workspace.catalogue_path, after)
+    if keep and workspace.matrix.platforms:
+        from compat.index.elsewhere import wheels_elsewhere
+
+        required, source = workspace.rediscovered.required, workspace.source
+        workspace.platforms.keep_wheels(wheels_elsewhere(workspace.matrix, required, source))
     return Discovered(before=before, after=after)
 
 

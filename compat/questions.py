@@ -8,19 +8,23 @@ is read.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
-from compat.lock.lockfile import Lock
-from compat.plan.cell import Cell
+from compat.lock.lockfile import Lock, Refusal
+from compat.plan.cell import Cell, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.results.clauses import Disproof, FileClause, KeptClauses
 from compat.results.known_answers import fallen
 from compat.results.plain_answers import LOCKED, PlainAnswer, answer_of
+from compat.results.platform_installs import PlatformInstall, split_platform
 from compat.run.outcome import is_spurious
 from compat.workspace import Workspace
+
+_ONLY_SOURCE = "can be had there only as source, and no build was tried"
 
 # A step imports the rooms that it alone needs when it is taken: whoever looks something up must
 # not load what runs cells, writes pages or asks the index.
@@ -210,3 +214,34 @@ def settled(
 def _is_said_to_fail(entry: Entry) -> bool:
     """Whether a cell is said to be impossible to lock, though it did not run."""
     return entry.refusal is not None and entry.refusal.outcome.stage == "lock"
+
+
+def asked_elsewhere(
+    workspace: Workspace,
+    facts: Feasibility,
+    install: PlatformInstall,
+    locker: Locker,
+    redacted: Callable[[str], str],
+) -> tuple[PlainAnswer, Lock | None]:
+    """Lock: ask a resolver about a plain install on another platform, whose facts are given, and
+    return its answer with the lock, if it came to one.
+    """
+    from compat.lock.recipe import locked_cell
+
+    cell = parse_cell(split_platform(install.cell)[0], facts.matrix)
+    result = _without_builds(locked_cell(facts, cell, locker, workspace.source.package))
+    answer = answer_of(cell.id, result, workspace.day, redacted)
+    return answer, result if isinstance(result, Lock) else None
+
+
+def _without_builds(result: Lock | Refusal) -> Lock | Refusal:
+    """What a resolver came to on another platform, where nothing can be built to learn more."""
+    if isinstance(result, Refusal):
+        if result.cause != "source-only":
+            return result
+        return replace(result, because=f"{result.subject} {_ONLY_SOURCE}")
+    if not result.builds:
+        return result
+    pins = [f"{pin.name}=={pin.version}" for pin in result.pins if pin.name in result.builds]
+    because = f"{', '.join(pins)} {_ONLY_SOURCE}; apart from what that requires, the rest resolves"
+    return Refusal(cause="source-only", subject=pins[0], because=because)

@@ -40,6 +40,7 @@ from compat.results.durations import Durations, durations_by_tier
 from compat.results.index import RecordIndex
 from compat.results.known_answers import with_answers
 from compat.results.plain_answers import PlainAnswer, decode_answers, encode_answers
+from compat.results.platform_files import PlatformFiles
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
 from compat.results.runs_by_cell import RunsByCell
@@ -79,6 +80,7 @@ class Workspace:
         self.day = day or date
         self._date = date
         self.store = RecordFiles(folder)
+        self.platforms = PlatformFiles(folder)
         self._cache = cache
         self._derived = DerivedFiles(cache)
         self._options = index or IndexOptions()
@@ -332,7 +334,8 @@ class Workspace:
         known = snapshot(self.declared, catalogue, fates, locks, self.runs, present)
         keep = self._keep if catalogue is self.kept_catalogue else not_kept
         answered = with_answers(known, self.asked, self.clauses, keep)
-        return with_locks(answered, self.lock, lambda cell: read(self.lock_path(cell)), keep)
+        whole = with_locks(answered, self.lock, lambda cell: read(self.lock_path(cell)), keep)
+        return whole.with_platforms(partial(self.platforms.installs, self.matrix, catalogue, keep))
 
     def _plan_of(self, catalogue: Catalogue) -> Iterable[Fate]:
         """The fate of every cell; that of the kept catalogue is kept, too."""

@@ -1,9 +1,12 @@
 """What this repository keeps under matrices/ is sound, without asking any index."""
 
+import datetime
 from pathlib import Path
 
 import pytest
 
+from compat.errors import UsageError
+from compat.files import not_kept
 from compat.lock.kept_lock import kept_lock
 from compat.results.attribution import holds
 from compat.results.record_files import RecordFiles
@@ -15,6 +18,10 @@ MATRICES = Path(__file__).parent.parent / "matrices"
 LOCKS = [
     path for name in ("pip-tools", "tff") for path in sorted(MATRICES.glob(f"{name}/locks/*.txt"))
 ]
+
+
+def no_cache() -> Path:
+    raise UsageError.of("this test keeps nothing")
 
 
 def test_there_are_locks_for_each_era_of_the_first_matrix() -> None:
@@ -85,3 +92,28 @@ def test_each_known_capability_of_the_first_matrix_fails_where_its_entry_says(
         }
         assert not issue.capability or "no" in statuses
         assert "yes" not in statuses
+
+
+def test_each_release_of_the_first_matrix_is_answered_for_on_each_platform() -> None:
+    workspace = Workspace(MATRICES / "tff", datetime.date(2026, 11, 23), no_cache)
+    matrix, catalogue = workspace.matrix, workspace.kept_catalogue
+    assert catalogue is not None
+    installs = workspace.platforms.installs(matrix, catalogue, not_kept)
+    asked = {(install.platform, install.release, install.python) for install in installs}
+    assert len(asked) == len(installs)
+    assert {install.platform for install in installs} == set(matrix.platforms)
+    (newest,) = {i.because for i in installs if (i.release, i.python) == ("0.87.0", "3.11")} & {
+        "tensorflow-federated 0.87.0 has no file for Python 3.11 on macOS arm64"
+    }
+    assert newest
+    # What metadata leaves open a resolver was asked.
+    assert not [install.cell for install in installs if install.state == "by-metadata"]
+
+
+def test_what_is_kept_of_other_platforms_names_neither_host_nor_path() -> None:
+    kept = [path for path in MATRICES.glob("*/platforms/**/*") if path.is_file()]
+    assert kept
+    for path in kept:
+        text = path.read_text(encoding="utf-8")
+        assert "://" not in text
+        assert " /" not in text

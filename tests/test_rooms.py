@@ -97,6 +97,7 @@ EDGES = {
     "compat/run/meter.py": {"os", "pathlib", "time"},
     "compat/run/supervise.py": {"os", "pathlib", "subprocess", "tempfile", "time"},
     "compat/results/clause_file.py": {"pathlib"},
+    "compat/results/platform_files.py": {"pathlib"},
     "compat/results/record_files.py": {"os", "pathlib"},
     "compat/results/record_batches.py": {"os", "pathlib"},
     "compat/results/record_packing.py": {"os", "pathlib"},

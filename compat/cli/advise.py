@@ -7,11 +7,12 @@ import typer
 from compat.advise.answer import Advisor, Card, Recommended, Unproven
 from compat.advise.commands import Whereabouts, commands
 from compat.advise.compared import tested
-from compat.advise.request import Goal, label, request_of
-from compat.cli.options import Json, MatrixName, Root, workspace_of
+from compat.advise.request import Goal, Request, label, request_of
+from compat.cli.options import Json, MatrixName, OtherPlatform, Root, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.plain import advised_plain
 from compat.cli.verdicts import verdict_words
+from compat.declare.platforms import PlatformName
 from compat.lock.kept_lock import LocksByCell
 from compat.site.lock_facts import LockFacts, lock_facts
 from compat.site.wording import failing_words, listed
@@ -43,6 +44,7 @@ def advise_command(
     words: Words = None,
     goal: GoalOption = "best",
     need: Needs = None,
+    platform: OtherPlatform = "",
     as_json: Json = False,
     root: Root = None,
 ) -> None:
@@ -54,18 +56,19 @@ def advise_command(
 
     Ends with 0 when what was asked for works: all of it, or with --need each capability that is
     needed; with 1 when the best works only in part, and what fails is said, or when nothing that
-    fits is proven and the nearest is shown.
+    fits is proven and the nearest is shown. --platform adds what is known of the release elsewhere.
 
     Examples: compat advise tff; compat advise tff python==3.10 'tf<2.14' --goal stable; compat
-    advise tff --need import
+    advise tff --need import; compat advise tff tff==0.87.0 --platform macos-arm64
     """
     workspace = workspace_of(matrix, root)
     asked = request_of(words or (), workspace.matrix, _capabilities(workspace), need or (), goal)
     answer = advisor_of(workspace).answer(asked)
     lacking = _lacking(workspace, answer) if isinstance(answer, Recommended) else ""
     lines = advised_plain(workspace, asked)
+    elsewhere = _elsewhere(workspace, asked, platform)
     if as_json:
-        envelope(_payload(workspace, answer) | {"plain": lines})
+        envelope(_payload(workspace, answer) | {"plain": lines, "platforms": elsewhere})
     elif isinstance(answer, Recommended):
         _recommend(workspace, answer)
     else:
@@ -75,9 +78,25 @@ def advise_command(
         say("a plain install of that release:")
         for line in lines:
             say(f"  {line}")
+    if elsewhere and not as_json:
+        from compat.cli.platforms import say_elsewhere
+
+        say()
+        say_elsewhere(elsewhere)
     if lacking:
         note(f"compat: {lacking}")
     raise typer.Exit(0 if isinstance(answer, Recommended) and not lacking else 1)
+
+
+def _elsewhere(
+    workspace: Workspace, asked: Request, platform: str
+) -> dict[PlatformName, list[str]]:
+    """What is known of the release on the platforms that an option names."""
+    if not platform:
+        return {}
+    from compat.cli.platforms import advised_elsewhere, platforms_named
+
+    return advised_elsewhere(workspace, asked, platforms_named(workspace, platform))
 
 
 def advisor_of(workspace: Workspace) -> Advisor:

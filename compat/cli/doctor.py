@@ -26,10 +26,19 @@ from compat.advise.problem import KnownFacts, Problem
 from compat.advise.request import label
 from compat.advise.tested_set import DifferingPin
 from compat.cli.environment import environment_beside, own_packages, packages_of, with_python
-from compat.cli.options import Json, Root, matrices_folder, matrix_names, workspace_of
+from compat.cli.options import (
+    Json,
+    OtherPlatform,
+    Root,
+    matrices_folder,
+    matrix_names,
+    workspace_of,
+)
 from compat.cli.output import envelope, note, say
+from compat.cli.platforms import known_elsewhere, say_elsewhere
 from compat.cli.tested_cells import snapshot_of_runs
 from compat.declare.matrix import InterpreterAxis
+from compat.declare.platforms import PlatformName
 from compat.errors import NothingToDo, UsageError, reason
 from compat.lock.lock_text import read_pins
 from compat.results.snapshot import Entry
@@ -88,6 +97,7 @@ def doctor_command(
     python: PythonOption = "",
     freeze: FreezeOption = "",
     message: MessageOption = "",
+    platform: OtherPlatform = "",
     as_json: Json = False,
     root: Root = None,
 ) -> None:
@@ -100,7 +110,7 @@ def doctor_command(
     broken or unproven, or when no matrix knows it.
 
     Examples: compat doctor; compat doctor tff --freeze requirements.txt --python 3.9; pip install
-    demo 2>&1 | compat doctor
+    demo 2>&1 | compat doctor; compat doctor tff --platform macos-arm64
     """
     asked = _asked(python, freeze, message)
     workspaces = _workspaces(matrix, asked, root)
@@ -108,10 +118,13 @@ def doctor_command(
         (workspace, diagnosis(known_facts(workspace), asked.packages, asked.message))
         for workspace in workspaces
     ]
+    elsewhere = [_elsewhere(workspace, asked, platform) for workspace, _ in answers]
     if as_json:
-        envelope(_payload(asked, answers))
+        envelope(_payload(asked, answers, elsewhere))
     else:
         _print(asked, answers)
+        for lines in elsewhere:
+            say_elsewhere(lines)
     raise typer.Exit(0 if all(_works(answer) for _, answer in answers) else 1)
 
 
@@ -224,6 +237,14 @@ def known_facts(workspace: Workspace) -> KnownFacts:
     )
 
 
+def _elsewhere(workspace: Workspace, asked: _Asked, platform: str) -> dict[PlatformName, list[str]]:
+    """What is known of the release that is there on the platforms that an option names."""
+    if not platform:
+        return {}
+    release = asked.packages.versions.get(workspace.matrix.subject_axis.normalised_name)
+    return known_elsewhere(workspace, release, asked.packages.python, platform)
+
+
 def _works(answer: Diagnosis) -> bool:
     return (
         answer.state == "proven"
@@ -329,7 +350,11 @@ def _pip(asked: _Asked, pins: Any, options: str = "") -> str:
     return f"{asked.installer} {options}{' '.join(quote(f'{name}=={v}') for name, v in pins)}"
 
 
-def _payload(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> dict[str, Any]:
+def _payload(
+    asked: _Asked,
+    answers: list[tuple[Workspace, Diagnosis]],
+    elsewhere: list[dict[PlatformName, list[str]]],
+) -> dict[str, Any]:
     packages = asked.packages
     return {
         "python": packages.python,
@@ -345,6 +370,7 @@ def _payload(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> dict[
                 "notes": answer.notes,
                 "pins": dict(answer.pins),
                 "command": _pip(asked, answer.pins) if answer.pins else "",
+                "platforms": lines,
                 "nearest": None
                 if answer.neighbour is None
                 else {
@@ -353,7 +379,7 @@ def _payload(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> dict[
                     "differences": answer.neighbour.differences,
                 },
             }
-            for workspace, answer in answers
+            for (workspace, answer), lines in zip(answers, elsewhere, strict=True)
         ],
     }
 

@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from compat import pipeline, questions
 from compat.advise.lifted import lifted
 from compat.cli.disproofs import tell_disproofs
-from compat.cli.lockers import locker_of
+from compat.cli.lockers import locker_of, wheels_locker
 from compat.cli.options import (
     CellNames,
     ExtraIndexUrl,
@@ -18,6 +18,7 @@ from compat.cli.options import (
     Json,
     LockerName,
     MatrixName,
+    OtherPlatform,
     Refresh,
     Root,
     workspace_of,
@@ -67,7 +68,9 @@ Plain = Annotated[
 Most = Annotated[
     int,
     typer.Option(
-        "--most", min=1, help="With --plain: the most to ask; new ones first, then the oldest."
+        "--most",
+        min=1,
+        help="With --plain or --platform: the most to ask; new ones first, then the oldest.",
     ),
 ]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Cells to lock at once.")]
@@ -80,6 +83,7 @@ def lock_command(
     check: Check = False,
     plain: Plain = False,
     most: Most = MOST_QUESTIONS,
+    platform: OtherPlatform = "",
     locker: Resolver = "uv",
     jobs: Jobs = 1,
     as_json: Json = False,
@@ -92,15 +96,22 @@ def lock_command(
 
     Without cells: every cell that has a lock. What is printed has the order of the cells, whatever
     --jobs is. With --plain: the fresh cell of each release on each Python that it admits; the
-    answers, refusals too, are kept in plain.json with their day.
+    answers, refusals too, are kept in plain.json with their day. With --platform: what metadata
+    leaves open there, kept in platforms/.
 
     Ends with 0 when all are locked; 1 when some are refused, infeasible or would drift, or there is
     no cell to lock; 3 when some got no answer.
 
     Examples: compat lock tff py3.11-tf2.14-tff0.87.0+relaxed; compat lock tff --check;
-    compat lock tff 'py3.9-*-tff0.33.0+relaxed' --jobs 4; compat lock tff --plain --most 40
+    compat lock tff 'py3.9-*-tff0.33.0+relaxed' --jobs 4; compat lock tff --plain --most 40;
+    compat lock tff --platform all
     """
     workspace = workspace_of(matrix, root, index_url, extra_index_url, refresh)
+    if platform:
+        if plain or check:
+            raise UsageError.of("--platform asks what metadata leaves open: no --plain, no --check")
+        asked = (words or (), wheels_locker(workspace, locker), jobs, most, as_json)
+        raise typer.Exit(_ask_elsewhere(workspace, platform, *asked))
     if plain:
         if words or check:
             raise UsageError.of("--plain asks about every release: no cells, no --check")
@@ -123,6 +134,13 @@ def lock_command(
         _tell_counts(lines, errors)
     other = len(locked) < len(lines)
     raise typer.Exit(max((error.exit_code for error in errors), default=1 if other else 0))
+
+
+def _ask_elsewhere(workspace: Workspace, platform: str, *asked: Any) -> int:
+    """Ask about plain installs on other platforms, and return the exit code."""
+    from compat.cli.platforms import ask_platforms, platforms_named
+
+    return ask_platforms(workspace, platforms_named(workspace, platform), *asked)
 
 
 def _lock_all(

@@ -16,7 +16,7 @@ from compat.cli.machine import (
 )
 from compat.cli.options import LockerName
 from compat.declare.parsing import minor_series, parse_release
-from compat.errors import ToolFailed
+from compat.errors import ToolFailed, UsageError
 from compat.index.release import Published
 from compat.lock.locker import Locker
 from compat.lock.lockfile import Inputs, Pin, Refusal
@@ -72,6 +72,21 @@ def refusing_locker(workspace: Workspace) -> Locker:
     So its refusals hold whatever the builds would tell; its locks are none to install.
     """
     return _uv(workspace, None)
+
+
+def wheels_locker(workspace: Workspace, name: LockerName) -> Locker:
+    """Return a locker for other platforms, which builds nothing: what would have to be built there
+    it takes for such that requires nothing, and says so.
+
+    Raises UsageError for pip-tools, which cannot resolve for another platform.
+    """
+    if name == "pip-tools":
+        raise UsageError.of(
+            "pip-tools resolves for the machine that it runs on alone, not for another platform",
+            path="--locker",
+            hint="--locker uv does",
+        )
+    return refusing_locker(workspace)
 
 
 def _uv(workspace: Workspace, build: Build | None, shown: Sequence[SourceRelease] = ()) -> Locker:

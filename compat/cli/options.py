@@ -50,6 +50,14 @@ PolicyDay = Annotated[
     str,
     typer.Option("--today", metavar="DATE", help="Another day than this one, such as 2027-04-01."),
 ]
+OtherPlatform = Annotated[
+    str,
+    typer.Option(
+        "--platform",
+        metavar="NAME",
+        help="Another platform that the matrix declares, such as macos-arm64; or all of them.",
+    ),
+]
 At = Annotated[
     list[str] | None,
     typer.Option("--at", metavar="AXIS=VERSION", help="A version to keep; one for each axis."),

@@ -15,6 +15,7 @@ from compat.cli.options import (
     IndexUrl,
     Json,
     MatrixName,
+    OtherPlatform,
     Refresh,
     Root,
     workspace_of,
@@ -67,6 +68,7 @@ def plan_command(
     only: Only = "",
     pythons: Pythons = "",
     shown: Print = "table",
+    platform: OtherPlatform = "",
     as_json: Json = False,
     root: Root = None,
     index_url: IndexUrl = None,
@@ -78,16 +80,22 @@ def plan_command(
     With --budget, say what to run now.
 
     A budget is the time of each shard; the most informative cells come first. It asks no index,
-    but the kept catalogue.
+    but the kept catalogue. With --platform, say what plain installs come to where nothing runs,
+    and with --print github which runners could try those that have a lock.
 
     Ends with 0, also when nothing is due; 1 when the matrix has no cells, or no due one fits the
     budget.
 
     Examples: compat plan tff; compat plan tff --explain py3.8-tf2.10-tff0.36.0; compat plan tff
     --json; compat plan tff --budget 90m --shards 20; compat plan tff --budget 8h --shards 50
-    --print shell
+    --print shell; compat plan tff --platform all
     """
     workspace = workspace_of(matrix, root, index_url, extra_index_url, refresh)
+    if platform:
+        if budget or explained or here or first or only or pythons or shards > 1:
+            raise UsageError.of("--platform takes no other option but --print github and --json")
+        _plan_elsewhere(workspace, platform, as_json, shown)
+        return
     if budget:
         options = PlanOptions(
             first=tuple(first.split()), only=tuple(only.split()), pythons=tuple(pythons.split())
@@ -95,10 +103,8 @@ def plan_command(
         run_plan = pipeline.chosen_within(workspace, budget_of(budget, shards), options)
         raise typer.Exit(print_run_plan(workspace, run_plan, "json" if as_json else shown))
     if first or only or pythons or shards > 1 or shown != "table":
-        raise UsageError.of(
-            "--shards, --first, --only, --pythons and --print need --budget",
-            hint="such as --budget 90m",
-        )
+        message = "--shards, --first, --only, --pythons and --print need --budget"
+        raise UsageError.of(message, hint="such as --budget 90m")
     if explained:
         _explain(workspace, explained, as_json)
         return
@@ -110,6 +116,15 @@ def plan_command(
         _summary(workspace, plan)
     report(faults)
     raise typer.Exit(2 if faults else 0)
+
+
+def _plan_elsewhere(workspace: Workspace, platform: str, as_json: bool, shown: Shown) -> None:
+    """Print what plain installs come to on other platforms, or the jobs for runners of theirs."""
+    from compat.cli.platforms import plan_platforms, platforms_named
+
+    if shown not in ("table", "github"):
+        raise UsageError.of(f"--print {shown} needs --budget", hint="such as --budget 90m")
+    plan_platforms(workspace, platforms_named(workspace, platform), as_json, shown == "github")
 
 
 def _series_here(workspace: Workspace) -> frozenset[Version]:

@@ -10,13 +10,14 @@ import typer
 from compat import files
 from compat.advise.commands import Whereabouts, commands
 from compat.cli.machine import now
-from compat.cli.options import Json, MatrixName, Root, workspace_of
+from compat.cli.options import Json, MatrixName, OtherPlatform, Root, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.plain import show_plain
 from compat.cli.verdicts import RunWords, print_table, print_verdicts, verdict_row, verdict_words
 from compat.declare.capabilities import group_of, with_table
 from compat.errors import UsageError
 from compat.results.plain_installs import plain_of_cell
+from compat.results.platform_installs import split_platform
 from compat.results.record import Capability
 from compat.results.table import capability_table, unexplained
 from compat.site.plain_words import plain_line
@@ -44,6 +45,7 @@ def show_command(
     write: Annotated[
         Path | None, typer.Option("--write", help="Put the table between its marks in this file.")
     ] = None,
+    platform: OtherPlatform = "",
     as_json: Json = False,
     root: Root = None,
 ) -> None:
@@ -51,22 +53,26 @@ def show_command(
     hand. Asks no index.
 
     Examples: compat show tff; compat show tff --cells; compat show tff
-    py3.9-tf2.9-tff0.33.0+relaxed; compat show tff --table; compat show tff --plain
+    py3.9-tf2.9-tff0.33.0+relaxed; compat show tff --table; compat show tff --plain;
+    compat show tff --platform macos-arm64
     """
     workspace = workspace_of(matrix, root)
+    has_table = table or write is not None
+    if platform or split_platform(cell)[1]:
+        if plain or by_cell or has_table or (platform and cell):
+            raise UsageError.of("--platform is about every release, and stands alone")
+        _show_elsewhere(workspace, cell, platform, as_json)
+        return
     if plain:
-        if cell or table or write is not None:
+        if cell or has_table:
             raise UsageError.of("--plain is about every release, and takes no cell and no table")
         show_plain(workspace, as_json)
         return
-    if table or write is not None:
+    if has_table:
         raise typer.Exit(_capabilities(workspace, write))
-    is_known = not cell or workspace.is_known(cell) or cell in workspace.plain_answers
-    if not is_known and workspace.verdict(cell).evidence not in ("asked", "inferred"):
-        raise UsageError.of(
-            f"nothing is known of cell {cell!r}", hint=f"compat run {matrix} {cell} finds out"
-        )
     cells = [cell] if cell else workspace.known_ids()
+    if cell and not workspace.is_known(cell):
+        _refuse_unknown(workspace, cell)
     if as_json:
         rows = [verdict_row(workspace, name) for name in cells]
         envelope({"matrix": matrix, "cells": rows})
@@ -82,6 +88,24 @@ def show_command(
     for fault in damaged:
         note(fault.line())
     raise typer.Exit(1 if damaged else 0)
+
+
+def _refuse_unknown(workspace: Workspace, cell: str) -> None:
+    """Raise UsageError for a cell without a lock or a run that no resolver says anything of."""
+    evidence = workspace.verdict(cell).evidence
+    if cell not in workspace.plain_answers and evidence not in ("asked", "inferred"):
+        hint = f"compat run {workspace.name} {cell} finds out"
+        raise UsageError.of(f"nothing is known of cell {cell!r}", hint=hint)
+
+
+def _show_elsewhere(workspace: Workspace, cell: str, platform: str, as_json: bool) -> None:
+    """Print what is known of other platforms, or of one cell of such a platform."""
+    from compat.cli.platforms import platforms_named, show_platform_cell, show_platforms
+
+    if cell:
+        show_platform_cell(workspace, cell, as_json)
+    else:
+        show_platforms(workspace, platforms_named(workspace, platform), as_json)
 
 
 def _capabilities(workspace: Workspace, path: Path | None) -> int:

@@ -21,6 +21,7 @@ from compat.declare.matrix import (
     parse_pin,
 )
 from compat.declare.parsing import minor_series, parse_requirement
+from compat.declare.platforms import own_name
 from compat.errors import Fault
 
 
@@ -49,6 +50,7 @@ def lint_matrix(
             _known(matrix),
             _floors(matrix),
             _prereleases(matrix),
+            _platforms(matrix),
             _requirements(matrix),
         ),
     )
@@ -290,6 +292,15 @@ def _prereleases(matrix: Matrix) -> Iterator[Finding]:
             yield Finding("meaningless", path, message, hint)
         elif name not in dependencies:
             yield unknown_axis(path, name, dependencies, "package axis of a dependency")
+
+
+def _platforms(matrix: Matrix) -> Iterator[Finding]:
+    yield from repeated((("platforms", i), name) for i, name in enumerate(matrix.platforms))
+    own = own_name(matrix.platform)
+    for i, name in enumerate(matrix.platforms):
+        if name == own:
+            message = f"{shown(name)} is the matrix's own platform, {matrix.platform}"
+            yield Finding("meaningless", ("platforms", i), message, "delete it")
 
 
 def _requirements(matrix: Matrix) -> Iterator[Finding]:

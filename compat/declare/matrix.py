@@ -27,6 +27,7 @@ from compat.declare.parsing import (
     parse_version,
 )
 from compat.declare.patches import patch_of
+from compat.declare.platforms import PlatformNames
 from compat.declare.prerelease_table import Prereleases
 from compat.declare.selector import Selector
 from compat.declare.suite_table import Suite
@@ -226,6 +227,8 @@ class Matrix(StrictValue, frozen=True):
     where no wheel fits; of everything else only wheels are taken, because a build runs other
     people's code. `lowest` asks for cells that install the lowest versions that the subject
     declares of its dependencies, `prereleases` for cells with dependencies that are not out yet.
+    `platforms` are others that plain installs are asked about, by metadata and by resolvers; no
+    cell of theirs is run here.
     `indexes` says what holds where several package indexes are configured: of each package only the
     `first` index that has it is asked, extra indexes before the main one, or `all` are, and the
     newest version of any of them wins.
@@ -245,6 +248,7 @@ class Matrix(StrictValue, frozen=True):
     builds: Builds = ()
     lowest: bool = False
     prereleases: Prereleases | None = None
+    platforms: PlatformNames = ()
     indexes: Literal["first", "all"] = "first"
     quick: Annotated[tuple[CellText, ...], msgspec.Meta(max_length=50)] = ()
     known: Annotated[tuple[KnownIssue, ...], msgspec.Meta(max_length=500)] = ()

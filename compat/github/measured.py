@@ -9,7 +9,10 @@ from compat.github.repository import GitRepository, PushAccepted
 from compat.value import Value
 
 # What a run measures of a matrix; the rest of its folder is declared by people.
-MEASURED = ("catalogue.json", "clauses.json", "locks", "plain.json", "probes.json", "records")
+MEASURED = (
+    *("catalogue.json", "clauses.json", "locks", "plain.json", "platforms", "probes.json"),
+    "records",
+)
 
 # Takes the branch, the branch that it is for, a title and a body; returns the address.
 OpenPull = Callable[[str, str, str, str], str]

@@ -7,6 +7,7 @@ index: where a file lies is not kept.
 
 import datetime
 import functools
+from collections.abc import Iterable
 from typing import Annotated
 
 import msgspec
@@ -67,6 +68,11 @@ class _Kept(StrictValue, frozen=True, kw_only=True):
     newer: tuple[_Package, ...] = ()
 
 
+class _KeptPackages(StrictValue, frozen=True, kw_only=True):
+    format: Annotated[int, msgspec.Meta(ge=FORMAT, le=FORMAT)]
+    packages: tuple[_Package, ...]
+
+
 def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
     """Return the text of what a matrix needs of a catalogue: the selected releases, and the
     required ones.
@@ -124,6 +130,27 @@ def decode_catalogue(text: str, source: str) -> Catalogue:
     except (ValueError, RecursionError) as fault:
         hint = "compat discover MATRIX --write makes it anew"
         raise DeclarationError.of(f"is no catalogue: {fault}", path=source, hint=hint) from None
+
+
+def encode_packages(packages: Iterable[Package]) -> str:
+    """Return the text of packages and their files, as `decode_packages` reads it."""
+    stored = tuple(
+        _Package(name=package.name, releases=tuple(map(_kept_release, package.releases)))
+        for package in packages
+    )
+    body = msgspec.json.decode(msgspec.json.encode(_KeptPackages(format=FORMAT, packages=stored)))
+    return _one_file_a_line(body)
+
+
+def decode_packages(text: str, source: str) -> tuple[Package, ...]:
+    """Return the packages of the text; raise DeclarationError, naming `source`, when it has
+    none.
+    """
+    try:
+        return tuple(map(_package, msgspec.json.decode(text, type=_KeptPackages).packages))
+    except (ValueError, RecursionError) as fault:
+        hint = "compat discover MATRIX --write makes it anew"
+        raise DeclarationError.of(f"has no packages: {fault}", path=source, hint=hint) from None
 
 
 def catalogue_with_axes(text: str, source: str, matrix: Matrix) -> Catalogue:

@@ -14,6 +14,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 from uv import find_uv_bin
 
+from compat.declare.platforms import MACOS
 from compat.errors import IndexUnreachable, ToolFailed
 from compat.index.settings import IndexSettings
 from compat.lock.lock_text import decode_pins
@@ -67,6 +68,8 @@ class UvLocker:
         """
         self._settings = settings
         self._environ = {key: environ[key] for key in _KEPT if key in environ}
+        # The macOS that is meant where a lock is for one.
+        self._environ["MACOSX_DEPLOYMENT_TARGET"] = ".".join(map(str, MACOS))
         if settings.cert is not None:
             self._environ["SSL_CERT_FILE"] = settings.cert
         self._find_python = find_python

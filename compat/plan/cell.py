@@ -6,7 +6,9 @@ from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
+from compat.declare.faults import choice
 from compat.declare.matrix import Axis, Matrix
+from compat.declare.platforms import PLATFORM_NAMES, PLATFORMS
 from compat.errors import UsageError
 from compat.value import Value
 
@@ -78,11 +80,31 @@ class Cell(Value, frozen=True, kw_only=True, dict=True):
         raise KeyError(axis)
 
 
+def refuse_elsewhere(text: str, matrix: Matrix) -> None:
+    """Raise UsageError for the id, or the glob, of cells of another platform: none runs here."""
+    _, sign, name = text.partition("@")
+    if not sign:
+        return
+    facts = next((PLATFORMS[known] for known in PLATFORM_NAMES if known == name), None)
+    if facts is None:
+        raise UsageError.of(f"cell {text!r}: {choice(name, PLATFORM_NAMES)} after '@'")
+    where = (
+        f"GitHub's runner {facts.runner} is one"
+        if facts.runner
+        else "no runner of GitHub's is known that is one"
+    )
+    raise UsageError.of(
+        f"cell {text!r} needs a machine with {facts.title}, and is never run here; {where}",
+        hint=f"compat show {matrix.name} --platform {name} says what is known without a run",
+    )
+
+
 def parse_cell(text: str, matrix: Matrix) -> Cell:
     """Return the cell of that id, whether or not the catalogue knows its coordinates.
 
     Raises UsageError naming the part of the id that does not fit the matrix.
     """
+    refuse_elsewhere(text, matrix)
     place, plus, recipe = text.partition("+")
     suffixes = (*RECIPES[1:], *LANES)
     if plus and recipe not in suffixes:

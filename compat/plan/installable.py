@@ -7,6 +7,7 @@ from packaging.version import Version
 
 from compat.declare.matrix import Matrix
 from compat.declare.parsing import minor_series
+from compat.declare.platforms import target_words
 from compat.index.release import Artifact, Catalogue, Release
 from compat.plan.obstacle import Kind, Obstacle, by_reason
 from compat.plan.platform import accepted_tags, admits
@@ -51,7 +52,10 @@ class Installable:
         if not ignores and not any(self._admits(release, file, python) for file in files):
             asked = sorted({str(required_python(release, file)) for file in files})
             return "requires-python", f"requires Python {' or '.join(asked)}"
-        return "no-artifact", f"has no file for Python {python} on {self._matrix.platform}"
+        return (
+            "no-artifact",
+            f"has no file for Python {python} on {target_words(self._matrix.platform)}",
+        )
 
     def _members(self, axis_name: str, version: Version) -> tuple[Release, ...]:
         axis = self._axes[axis_name]

@@ -9,7 +9,7 @@ import msgspec
 from compat.declare.matrix import Matrix
 from compat.errors import NothingToDo, UsageError
 from compat.index.release import Catalogue
-from compat.plan.cell import Cell, form, parse_cell, readable_cell
+from compat.plan.cell import Cell, form, parse_cell, readable_cell, refuse_elsewhere
 from compat.plan.extension import extension_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.lanes import is_lane_cell, lane_cells
@@ -91,6 +91,7 @@ def planned_cell(facts: Feasibility, cell_id: str) -> Cell | None:
 
 
 def _no_cell(matrix: Matrix, every: dict[str, Cell], pattern: str) -> UsageError:
+    refuse_elsewhere(pattern, matrix)
     if not any(sign in pattern for sign in "*?["):
         dated = msgspec.structs.replace(parse_cell(pattern, matrix), recipe="dated").id
         if pattern.endswith("+relaxed") and dated in every:

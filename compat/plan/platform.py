@@ -1,13 +1,14 @@
-"""What an interpreter series on the declared platform accepts: wheel tags and marker values."""
+"""What an interpreter series on a platform accepts: wheel tags and marker values."""
 
 from collections.abc import Iterator
 from functools import cache
 
 from packaging.specifiers import SpecifierSet
-from packaging.tags import Tag, compatible_tags, cpython_tags
+from packaging.tags import Tag, compatible_tags, cpython_tags, mac_platforms
 from packaging.version import Version
 
 from compat.declare.parsing import minor_series
+from compat.declare.platforms import MACOS, PlatformFacts, facts_of_target
 
 # PEP 513, 571 and 599 named these policies before PEP 600 named them by their glibc.
 _LEGACY = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
@@ -33,18 +34,24 @@ def accepted_tags(series: Version, platform: str) -> frozenset[Tag]:
 
 def marker_values(patch: Version, platform: str) -> dict[str, str]:
     """Return the environment of PEP 508 markers for that CPython patch on that platform."""
+    facts = facts_of_target(platform)
+    machine, system, os_name, sys_platform = (
+        (platform.partition("-")[0], "Linux", "posix", "linux")
+        if facts is None
+        else (facts.machine, facts.system, facts.os_name, facts.sys_platform)
+    )
     return {
         "implementation_name": "cpython",
         "implementation_version": str(patch),
-        "os_name": "posix",
-        "platform_machine": platform.partition("-")[0],
+        "os_name": os_name,
+        "platform_machine": machine,
         "platform_python_implementation": "CPython",
         "platform_release": "",
-        "platform_system": "Linux",
+        "platform_system": system,
         "platform_version": "",
         "python_full_version": str(patch),
         "python_version": minor_series(patch),
-        "sys_platform": "linux",
+        "sys_platform": sys_platform,
         "extra": "",
     }
 
@@ -68,6 +75,10 @@ def is_too_old(requires_python: SpecifierSet | None, patch: Version) -> bool:
 
 
 def _platforms(platform: str) -> Iterator[str]:
+    facts = facts_of_target(platform)
+    if facts is not None:
+        yield from _elsewhere(facts)
+        return
     architecture, _, policy = platform.partition("-")
     newest = int(policy.rpartition("_")[2])
     for minor in range(newest, 4, -1):
@@ -76,3 +87,15 @@ def _platforms(platform: str) -> Iterator[str]:
         if architecture in _LEGACY_ARCHITECTURES.get(legacy, ()):
             yield f"{legacy}_{architecture}"
     yield f"linux_{architecture}"
+
+
+def _elsewhere(facts: PlatformFacts) -> Iterator[str]:
+    """The platform tags of what is not Linux with a glibc, the best first."""
+    if facts.system == "Darwin":
+        yield from mac_platforms(MACOS, facts.machine)
+    elif facts.system == "Windows":
+        yield f"win_{facts.machine.lower()}"
+    else:
+        # PEP 656; musl 1.2 is what uv takes for such a platform.
+        yield from (f"musllinux_1_{minor}_{facts.machine}" for minor in (2, 1, 0))
+        yield f"linux_{facts.machine}"

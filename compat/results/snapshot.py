@@ -22,8 +22,10 @@ from compat.plan.plain_cells import PlainQuestion, plain_questions
 from compat.plan.plan import Fate, Infeasible, fate_of
 from compat.results.attribution import Attribution, holds
 from compat.results.clauses import Disproof
+from compat.results.kept_verdicts import Judge
 from compat.results.plain_answers import KnownRefusal, PlainAnswer
 from compat.results.planned_entries import EntriesById, PlannedEntries
+from compat.results.platform_installs import PlatformInstall
 from compat.results.record import Capability, Ran
 from compat.results.runs_by_cell import RunsByCell
 from compat.results.verdict import Counted, EvaluationContext, History, Verdict, verdict_of
@@ -71,20 +73,9 @@ class Entry(StrictValue, frozen=True, kw_only=True):
         return self.verdict.evidence in ("tested", "smoke")
 
 
-# What an entry has before it is judged.
-_NOTHING = Verdict(cell="", kind="unknown", evidence="none")
-# Returns what the last argument would, where it is kept: see `KeptVerdicts.of`.
-Judge = Callable[
-    [
-        str,
-        History,
-        EvaluationContext,
-        tuple[str | None, Obstacle | None],
-        Callable[[], Verdict],
-    ],
-    Verdict,
-]
+_UNJUDGED = Verdict(cell="", kind="unknown", evidence="none")
 LanesOf = Callable[["Snapshot"], tuple[Entry, ...]]
+PlatformInstalls = Callable[[], tuple[PlatformInstall, ...]]
 
 
 class Snapshot:
@@ -119,6 +110,7 @@ class Snapshot:
         self._derived: dict[Hashable, Any] = {}
         self._lanes: LanesOf | None = None
         self._before: Snapshot | None = None
+        self._platforms: PlatformInstalls = tuple
 
     @cached_property
     def disproofs(self) -> tuple[Disproof, ...]:
@@ -129,6 +121,18 @@ class Snapshot:
         """Return the same snapshot, with the entries of lanes as the function makes them."""
         self._lanes = lanes
         return self
+
+    def with_platforms(self, installs: PlatformInstalls) -> "Snapshot":
+        """Return the same snapshot, with the plain installs on other platforms as the function
+        makes them.
+        """
+        self._platforms = installs
+        return self
+
+    @cached_property
+    def platform_installs(self) -> tuple[PlatformInstall, ...]:
+        """What plain installs come to on each other platform that the matrix names."""
+        return self._platforms()
 
     @cached_property
     def lanes(self) -> tuple[Entry, ...]:
@@ -188,8 +192,8 @@ class Snapshot:
 
     def _of(self, entries: Iterable[Entry]) -> "Snapshot":
         """The same of other entries."""
-        answers = (self.plain, lambda: self.disproofs)
-        return Snapshot(self.ask, self.catalogue, entries, self.present, *answers)
+        answered = self.plain, lambda: self.disproofs
+        return Snapshot(self.ask, self.catalogue, entries, self.present, *answered)
 
     @cached_property
     def untouched(self) -> tuple[int, int]:
@@ -373,7 +377,7 @@ def entry_of(
     history = History.of(runs, present.day) if runs else History()
     entry = Entry(
         cell=cell,
-        verdict=_NOTHING,
+        verdict=_UNJUDGED,
         obstacle=obstacle,
         lock_digest=lock_digest,
         runs=tuple(runs),

@@ -2,8 +2,8 @@
 
     index.html                         the home of all matrices
     <matrix>/index.html                the home of one; below it advise/ grid/ grid/<py3.9>/
-                                       cell/<id>/ cap/<id>/ release/<version>/ plain/ schedule/
-                                       proposals/ changes/ lanes/ reliability/
+                                       cell/<id>/ cap/<id>/ release/<version>/ plain/ platforms/
+                                       schedule/ proposals/ changes/ lanes/ reliability/
     <matrix>/advise/<py3.9>/           the answer for a version, for two (<py3.9-dep2>/), and of a
                                        tested combination (<cell-id>/)
     search/ search/entries.json        what can be searched; search/signs.json has what a pasted

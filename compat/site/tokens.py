@@ -25,6 +25,7 @@ class Tokens:
             # A cell that refutes an entry takes the explanation from the pages of others.
             sorted(snapshot.attribution.refuting),
             sorted(snapshot.plain.items()),
+            msgspec.json.encode(snapshot.platform_installs),
             *parts,
         )
         self._of = {entry.cell.id: _token(entry) for entry in snapshot.known}

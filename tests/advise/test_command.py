@@ -157,6 +157,7 @@ def test_machines_read_the_same_keys_whatever_the_answer(
         "best",
         "alternatives",
         "plain",
+        "platforms",
     ]
     assert told["proven"] is is_proven
     assert (told["best"] is None) is not is_proven

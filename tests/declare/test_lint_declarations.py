@@ -175,6 +175,18 @@ CASES: dict[str, tuple[Document, str, str, str]] = {
         "known[0].when.python",
         "a fault of the release holds in every combination of a release",
     ),
+    "its own platform is among the others": (
+        changed(MATRIX, ("platforms",), ["macos-arm64", "linux-x86_64"]),
+        "meaningless",
+        "platforms[1]",
+        "is the matrix's own platform",
+    ),
+    "a platform is named twice": (
+        changed(MATRIX, ("platforms",), ["macos-arm64", "macos-arm64"]),
+        "duplicate",
+        "platforms[1]",
+        "macos-arm64",
+    ),
     "the interpreter is moved": (
         changed(MATRIX, ("rules", 0, "when", "python"), "moved"),
         "meaningless",

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from compat.cli.lockers import locker_of
+from compat.cli.lockers import locker_of, wheels_locker
 from compat.cli.machine import interpreter
 from compat.cli.options import workspace_of
-from compat.lock.lockfile import Lock, Refusal
+from compat.declare.platforms import target_of
+from compat.index.elsewhere import wheels_elsewhere
+from compat.lock.lockfile import Inputs, Lock, Refusal
 from compat.lock.piptools import PipToolsLocker
 from compat.lock.recipe import locked_cell
 from compat.pipeline import locked
@@ -111,3 +113,31 @@ def test_both_lockers_give_the_same_refusal(tff: Workspace) -> None:
             "pip-tools locks under the cell's own interpreter, and this machine has no Python 3.11"
         )
     assert str(resolved(tff, cell, "pip-tools")) == str(resolved(tff, cell, "uv"))
+
+
+def test_a_lock_for_another_platform_has_what_is_installed_there(tff: Workspace) -> None:
+    def asked(requirement: str) -> Lock | Refusal:
+        inputs = Inputs(
+            cell="py3.11-elsewhere",
+            python=Version("3.11.7"),
+            platform=target_of("macos-arm64", tff.matrix.platform),
+            requirements=(requirement,),
+        )
+        return wheels_locker(tff, "uv").lock(inputs)
+
+    # Of 2.15 the package for macOS arm64 is an empty one that requires another (its metadata).
+    lock = asked("tensorflow==2.15.0")
+    assert isinstance(lock, Lock), lock
+    assert "tensorflow-macos" in {pin.name for pin in lock.pins}
+    # 2.12 has wheels, and none for macOS arm64.
+    refusal = asked("tensorflow==2.12.0")
+    assert isinstance(refusal, Refusal), refusal
+    assert refusal.cause == "no-artifact"
+
+
+def test_what_is_pinned_has_wheels_for_other_platforms(tff: Workspace) -> None:
+    found = wheels_elsewhere(tff.matrix, tff.catalogue.required, tff.source)
+    (addons,) = (package for package in found if package.name == "tensorflow-addons")
+    names = {file.filename for release in addons.releases for file in release.artifacts}
+    assert "tensorflow_addons-0.11.2-cp38-cp38-win_amd64.whl" in names
+    assert not any("manylinux2010_x86_64" in name for name in names)

@@ -17,6 +17,7 @@ from compat.site.api.index_documents import Advise, index_document, root_documen
 from compat.site.api.lane_documents import lanes_document
 from compat.site.api.openapi import DOCUMENTS, changelog, openapi, schema_file
 from compat.site.api.plain_documents import plain_document
+from compat.site.api.platform_documents import platforms_document
 from compat.site.api.policy_documents import (
     minimum_document,
     proposals_document,
@@ -90,6 +91,8 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile | Made 
         "plain-installs": plain_document(report),
         "floors": floors_document(report),
     }
+    if report.snapshot.matrix.platforms:
+        documents["platform-installs"] = platforms_document(report)
     if report.snapshot.matrix.has_lanes:
         documents["lanes"] = lanes_document(report)
     for document, content in documents.items():

@@ -16,6 +16,7 @@ from compat.site.api.envelope import SCHEMA_VERSION, FolderListing
 from compat.site.api.index_documents import Advise, MatrixIndex, Root
 from compat.site.api.lane_documents import LanesDocument
 from compat.site.api.plain_documents import PlainInstalls
+from compat.site.api.platform_documents import PlatformInstalls
 from compat.site.api.policy_documents import MinimumDocument, Proposals, ScheduleDocument
 from compat.site.api.why_documents import FloorsDocument
 from compat.site.encode import json
@@ -41,6 +42,7 @@ DOCUMENTS: dict[str, type[Value]] = {
     "advise": Advise,
     "changes": ChangesDocument,
     "plain-installs": PlainInstalls,
+    "platform-installs": PlatformInstalls,
     "floors": FloorsDocument,
     "lanes": LanesDocument,
 }
@@ -60,6 +62,7 @@ PATHS: dict[str, str] = {
     "/api/v1/{matrix}/advise.json": "advise",
     "/api/v1/{matrix}/changes.json": "changes",
     "/api/v1/{matrix}/plain-installs.json": "plain-installs",
+    "/api/v1/{matrix}/platform-installs.json": "platform-installs",
     "/api/v1/{matrix}/floors.json": "floors",
     "/api/v1/{matrix}/lanes.json": "lanes",
 }
@@ -82,6 +85,9 @@ HISTORY = (
             "New document `plain-installs.json`: what a plain install of each release on each"
             " Python comes to today, by a resolver or by a run, and each cause once. Before its"
             " release: each sentence and the command stand there once.",
+            "New document `platform-installs.json` of a matrix that declares other platforms: what"
+            " a plain install of each release on each Python comes to there, by metadata or by a"
+            " resolver; nothing was run.",
             "New document `floors.json`: what keeps each release from an older Python, and from"
             " older versions of other packages.",
             "New document `lanes.json` of a matrix that declares a lane: what the lowest declared"

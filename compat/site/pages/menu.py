@@ -8,6 +8,7 @@ SECTIONS: dict[str, str] = {
     "advise": "What to install",
     "grid": "Grid",
     "plain": "Plain install",
+    "platforms": "Platforms",
     "cap": "Capabilities",
     "causes": "Causes",
     "charts": "Charts",
@@ -52,9 +53,13 @@ def menu_of(report: MatrixReport) -> Menu:
 
 
 def section_paths(report: MatrixReport) -> dict[str, str]:
-    """Return the path of each section of a matrix; lanes have one where it declares any."""
+    """Return the path of each section of a matrix; lanes and platforms have one where it declares
+    any.
+    """
+    matrix = report.snapshot.matrix
+    declared = {"lanes": matrix.has_lanes, "platforms": bool(matrix.platforms)}
     return {
         section: page_path(report.name, section)
         for section in SECTIONS
-        if section != "lanes" or report.snapshot.matrix.has_lanes
+        if declared.get(section, True)
     }

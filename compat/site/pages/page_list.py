@@ -27,6 +27,7 @@ from compat.site.pages.neighbours import Neighbours
 from compat.site.pages.page import Page, alias, titled
 from compat.site.pages.pair_view import Pairs
 from compat.site.pages.plain_view import plain_page
+from compat.site.pages.platforms_view import platforms_page
 from compat.site.pages.policy_view import (
     proposal_list,
     proposal_view,
@@ -53,6 +54,7 @@ def pages(edition: Edition) -> Iterator[Page]:
         yield from _grids(report, tokens[report.name])
         yield from answer_pages(edition, report, tokens[report.name])
         yield _plain(report, tokens[report.name])
+        yield from _platforms(report, tokens[report.name])
         yield from _lanes(report, tokens[report.name])
         yield from _capabilities(report, tokens[report.name])
         yield from _quarters(report, tokens[report.name])
@@ -160,6 +162,25 @@ def _plain(report: MatrixReport, tokens: Tokens) -> Page:
             data=(api_path(report.name, "plain-installs"),),
         ),
     )
+
+
+def _platforms(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
+    title, subject = report.snapshot.matrix.title, report.snapshot.matrix.subject_axis.package
+    if report.snapshot.matrix.platforms:
+        yield Page(
+            path=page(report.name, "platforms"),
+            template="platforms.html",
+            title=titled(f"{title}: does it install on my machine?", f"{title}: my machine"),
+            about=f"Where {subject} installs beside the platform that is tested, and why not.",
+            view=partial(platforms_page, report),
+            inputs=tokens.all,
+            matrix=report.name,
+            section="platforms",
+            problem=ProblemReport(
+                facts=(("platforms of", subject),),
+                data=(api_path(report.name, "platform-installs"),),
+            ),
+        )
 
 
 def _lanes(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:

@@ -17,6 +17,7 @@ from compat.site.pages.place_view import (
     recipe_words,
 )
 from compat.site.pages.plain_view import PlainSection, plain_section
+from compat.site.pages.platforms_view import PlatformRow, platform_rows
 from compat.site.paths import api_path, grid_path, page
 from compat.site.status import StatusStyle, is_admitted
 from compat.site.why_words import (
@@ -82,6 +83,8 @@ class ReleaseView(View, frozen=True):
     requires: tuple[str, ...]
     best: CardView | None
     plain: PlainSection
+    platforms: tuple[PlatformRow, ...]
+    platforms_path: str
     why: WhySection | None
     pythons: tuple[OnPython, ...]
     cells: tuple[KnownCell, ...]
@@ -122,6 +125,8 @@ def release_view(edition: Edition, report: MatrixReport, version: Version) -> Re
         requires=() if published is None else published.requires_dist,
         best=best(edition, report, {axis.name: version}),
         plain=plain_section(edition, report, version),
+        platforms=platform_rows(report, str(version)),
+        platforms_path=page(report.name, "platforms"),
         why=_why(report, version),
         pythons=tuple(_on_python(report, python, version) for python in reversed(report.board)),
         cells=tuple(_cell(report, entry) for entry in known),

@@ -1,0 +1,184 @@
+"""Other platforms on the command line: metadata answers first, a resolver what it leaves open, and
+nothing of it runs here.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from support.fake_index import FakeIndex, File, body, in_json, metadata, wheel
+from support.ran import Run
+
+CELL = "py3.11-dep1-demo1.0"
+DECLARED = 'platforms = ["macos-arm64", "windows-x86_64", "linux-musl-x86_64"]\n'
+
+
+@pytest.fixture
+def mac(root: Path, demo_index: FakeIndex, run: Run) -> Run:
+    """A matrix whose newest release has a wheel for Linux alone, and its kept catalogue."""
+    path = root / "matrices" / "demo" / "matrix.toml"
+    text = path.read_text(encoding="utf-8")
+    platform = 'platform = "x86_64-manylinux_2_28"\n'
+    path.write_text(text.replace(platform, platform + DECLARED), encoding="utf-8")
+    lay_out(
+        demo_index, "demo", {"1.0": ["py3-none-any"], "2.0": ["py3-none-manylinux_2_17_x86_64"]}
+    )
+    assert run("discover", "demo", "--write").code == 0
+    return run
+
+
+def lay_out(index: FakeIndex, name: str, releases: dict[str, list[str]]) -> None:
+    """Lay out wheels with these tags; each release of demo asks for a dep."""
+    files = []
+    for version, tags in releases.items():
+        text = metadata(name, version, "Requires-Dist: dep<2")
+        content = wheel(text, folder=f"{name}-{version}.dist-info")
+        for tag in tags:
+            filename = f"{name}-{version}-{tag}.whl"
+            index.answers(f"/files/{filename}", body(content, "application/octet-stream"))
+            index.answers(f"/files/{filename}.metadata", body(text, "application/octet-stream"))
+            digest = hashlib.sha256(content).hexdigest()
+            files.append(File(filename, "", digest, None, "2024-01-02T12:00:00Z", metadata=True))
+    index.page(name, in_json(files))
+
+
+def test_metadata_answers_without_a_resolver(mac: Run, demo_index: FakeIndex) -> None:
+    demo_index.stop()
+    said = mac("show", "demo", "--platform", "macos-arm64")
+    assert said.code == 0, said.err
+    assert "The newest release of demo that installs on macOS arm64" in said.out
+    assert "1.0, on Python 3.8 and 3.11 (installs by metadata, declared)" in said.out
+    assert "2 plain installs: no wheel (declared), such as: demo 2.0 has no file" in said.out
+    assert (
+        "the newest demo with a file for that platform is 1.0, for Python 3.8 and 3.11" in said.out
+    )
+
+
+def test_the_plan_counts_answers_by_platform_and_evidence(mac: Run) -> None:
+    said = mac("plan", "demo", "--platform", "all")
+    assert "12 plain installs on other platforms, by evidence: 12 declared" in said.out
+    data = mac("plan", "demo", "--platform", "windows-x86_64", "--json").json["data"]
+    assert data["platforms"] == [
+        {
+            "name": "windows-x86_64",
+            "title": "Windows x86-64",
+            "target": "x86_64-pc-windows-msvc",
+            "runner": "windows-latest",
+        }
+    ]
+    assert {one["evidence"] for one in data["installs"]} == {"declared"}
+
+
+def test_a_resolver_answers_what_metadata_leaves_open_and_its_lock_is_for_the_platform(
+    mac: Run, root: Path
+) -> None:
+    locked = mac("lock", "demo", "--platform", "macos-arm64")
+    assert locked.code == 0, locked.err
+    assert f"{CELL}@macos-arm64  resolves, not run (locked on " in locked.out
+    folder = root / "matrices" / "demo" / "platforms" / "macos-arm64"
+    lock = (folder / "locks" / f"{CELL}.txt").read_text(encoding="utf-8")
+    assert "platform: aarch64-apple-darwin" in lock
+    said = mac("show", "demo", f"{CELL}@macos-arm64")
+    assert "resolves, not run (locked on " in said.out
+    assert f"lock: matrices/demo/platforms/macos-arm64/locks/{CELL}.txt" in said.out
+    assert not list((root / "matrices" / "demo").glob("locks/*"))
+
+
+def test_a_refusal_is_kept_with_its_day_and_takes_the_lock_away(
+    mac: Run, root: Path, demo_index: FakeIndex
+) -> None:
+    assert mac("lock", "demo", "--platform", "macos-arm64").code == 0
+    demo_index.page("dep", in_json([]))
+    again = mac("lock", "demo", CELL, "--platform", "macos-arm64", "--refresh")
+    assert again.code == 1
+    assert f"{CELL}@macos-arm64  refused (asked on " in again.out
+    folder = root / "matrices" / "demo" / "platforms" / "macos-arm64"
+    assert [path.stem for path in folder.glob("locks/*")] == ["py3.8-dep1-demo1.0"]
+    assert len(json.loads((folder / "answers.json").read_text(encoding="utf-8"))["answers"]) == 2
+
+
+def test_answers_name_no_index_and_change_no_cell_of_the_own_platform(
+    mac: Run, root: Path, demo_index: FakeIndex
+) -> None:
+    before = mac("plan", "demo", "--json").json["data"]
+    mac("lock", "demo", "--platform", "all")
+    folder = root / "matrices" / "demo" / "platforms"
+    texts = [path.read_text(encoding="utf-8") for path in folder.rglob("*") if path.is_file()]
+    assert texts
+    assert not [text for text in texts if demo_index.url.split("/")[2] in text]
+    assert mac("plan", "demo", "--json").json["data"] == before
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("show", "demo", "--platform", "macos"), "did you mean 'macos-arm64'"),
+        (("show", "demo", "--platform", "linux-x86_64"), "is the matrix's own platform"),
+        (("show", "demo", "--platform", "all", "--plain"), "stands alone"),
+        (("plan", "demo", "--platform", "all", "--budget", "9m"), "takes no other option"),
+        (("plan", "demo", "--platform", "all", "--print", "cells"), "needs --budget"),
+        (("lock", "demo", "--platform", "all", "--check"), "no --check"),
+        (("lock", "demo", "--platform", "all", "--locker", "pip-tools"), "--locker uv does"),
+        (("lock", "demo", "--platform", "all", "py3.8-dep1-demo2.0"), "leaves nothing open"),
+        (("run", "demo", f"{CELL}@macos-arm64"), "is never run here; GitHub's runner macos-14"),
+        (("run", "demo", "*@linux-musl-x86_64"), "no runner of GitHub's is known"),
+        (("show", "demo", "py3.8-dep1-demo9.0@macos-arm64"), "nothing is asked about cell"),
+    ],
+)
+def test_what_cannot_be_asked_is_told_in_one_line(
+    mac: Run, words: tuple[str, ...], why: str
+) -> None:
+    ran = mac(*words)
+    assert (ran.code, ran.err.count("\n")) == (2, 1), ran.err
+    assert why in ran.err
+
+
+def test_a_matrix_without_other_platforms_says_how_to_declare_some(run: Run) -> None:
+    ran = run("show", "demo", "--platform", "macos-arm64")
+    assert ran.code == 2
+    assert "`platforms = [...]` in matrices/demo/matrix.toml declares some" in ran.err
+
+
+def test_the_runners_of_github_get_what_has_a_lock(mac: Run) -> None:
+    nothing = mac("plan", "demo", "--platform", "all", "--print", "github")
+    assert json.loads(nothing.out) == {"include": []}
+    assert "no cell of macOS arm64 has a lock" in nothing.err
+    mac("lock", "demo", "--platform", "all")
+    jobs = mac("plan", "demo", "--platform", "all", "--print", "github")
+    (first, second) = json.loads(jobs.out)["include"]
+    assert (first["runner"], first["pythons"]) == ("macos-14", "3.8 3.11")
+    assert second["runner"] == "windows-latest"
+    assert first["cells"].split() == [
+        "py3.8-dep1-demo1.0@macos-arm64",
+        "py3.11-dep1-demo1.0@macos-arm64",
+    ]
+    assert "no runner of GitHub's is known for Linux x86-64 with musl" in jobs.err
+
+
+def test_the_advisor_says_why_not_and_what_does(mac: Run) -> None:
+    said = mac("advise", "demo", "demo==2.0", "--platform", "macos-arm64").out
+    assert "on macOS arm64, where nothing was run:" in said
+    assert "Python 3.8 and 3.11: no wheel (declared): demo 2.0 has no file on macOS arm64" in said
+    assert "The newest release of demo that installs on macOS arm64 as published" in said
+    data = mac("advise", "demo", "demo==2.0", "--platform", "all", "--json").json["data"]
+    assert list(data["platforms"]) == ["macos-arm64", "windows-x86_64", "linux-musl-x86_64"]
+
+
+def test_doctor_says_it_of_what_is_installed(mac: Run, tmp_path: Path) -> None:
+    frozen = tmp_path / "frozen.txt"
+    frozen.write_text("demo==2.0\ndep==1.1\n", encoding="utf-8")
+    words = ("--freeze", str(frozen), "--python", "3.11", "--platform", "windows-x86_64")
+    said = mac("doctor", "demo", *words).out
+    assert "on Windows x86-64, where nothing was run:" in said
+    assert "Python 3.11: no wheel (declared): demo 2.0 has no file on Windows x86-64" in said
+
+
+def test_metadata_answers_everything_and_no_resolver_is_asked(
+    mac: Run, root: Path, demo_index: FakeIndex
+) -> None:
+    lay_out(demo_index, "demo", {"2.0": ["py3-none-manylinux_2_17_x86_64"]})
+    assert mac("discover", "demo", "--write", "--refresh").code == 0
+    ran = mac("lock", "demo", "--platform", "all")
+    assert ran.code == 1
+    assert "metadata answers all 6 plain installs" in ran.err

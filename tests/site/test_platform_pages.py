@@ -1,0 +1,136 @@
+"""Other platforms on pages and in the API: what metadata says there, and that nothing ran."""
+
+import datetime
+import json
+import re
+from html import unescape
+from typing import Any
+
+import msgspec
+import pytest
+from jsonschema import Draft202012Validator
+from support.editions import edition, files
+from support.known import CATALOGUE, MATRIX, Shelf
+from support.printed import printed
+
+from compat.declare.platforms import PlatformNames
+from compat.plan.other_platforms import platform_facts
+from compat.results.plain_answers import LOCKED, PlainAnswer
+from compat.results.platform_installs import (
+    PlatformInstall,
+    declared_installs,
+    newest_on,
+    on_platforms,
+    platform_causes,
+    split_platform,
+    with_platform_answers,
+)
+from compat.site.api.documents import api
+from compat.site.edition import Edition
+from compat.site.platform_words import platform_line
+
+NAMES: PlatformNames = ("macos-arm64", "windows-x86_64")
+DECLARED = msgspec.structs.replace(MATRIX, platforms=NAMES)
+OPEN = "py3.9-dep2-demo2.0"
+DAY = datetime.date(2026, 11, 20)
+PAGE, DOCUMENT = "demo/platforms/index.html", "api/v1/demo/platform-installs.json"
+
+
+def installs(answers: tuple[PlainAnswer, ...] = ()) -> tuple[PlatformInstall, ...]:
+    by_cell = {answer.cell: answer for answer in answers}
+    return tuple(
+        install
+        for name in NAMES
+        for install in with_platform_answers(
+            declared_installs(platform_facts(DECLARED, CATALOGUE, None, name), name), by_cell
+        )
+    )
+
+
+def platforms_edition(*answers: PlainAnswer) -> Edition:
+    of = edition(Shelf(), matrix=DECLARED)
+    of.reports[0].snapshot.with_platforms(lambda: installs(answers))
+    return of
+
+
+def words(markup: str) -> str:
+    text = re.sub(r"<[^>]+>", " ", markup.partition("<main")[2].partition("</main>")[0])
+    return " ".join(unescape(text).split())
+
+
+def test_the_page_has_each_platform_with_what_installs_there_and_why_not() -> None:
+    said = words(printed(platforms_edition())[PAGE])
+    assert "The newest release of demo that installs on macOS arm64 as published" in said
+    assert "Demo 1.0 admits dep up to 1: dep 1 has no file for Python 3.9 on macOS arm64" in said
+    assert "the newest dep with a file for that platform is 2.0, for Python 3.8 and 3.9" in said
+    assert "Nothing was run there" in said
+    assert "2.0 ? not asked yet ○ installs by metadata ○ installs by metadata" in said
+
+
+def test_a_release_says_where_else_it_installs() -> None:
+    pages = printed(platforms_edition())
+    said = words(pages["demo/release/1.0/index.html"])
+    assert "Does it install on another platform?" in said
+    # Its dep has a wheel for Python 3.9 on Windows, and none on macOS.
+    assert "no wheel on macOS arm64, Python 3.8 and 3.9" in said
+    assert "installs by metadata on Windows x86-64, Python 3.9" in said
+    assert 'href="../../../demo/platforms/"' in pages["demo/release/1.0/index.html"]
+
+
+def test_without_other_platforms_there_is_no_page_and_no_document() -> None:
+    of = edition(Shelf())
+    pages = printed(of)
+    assert PAGE not in pages
+    assert "another platform" not in pages["demo/release/1.0/index.html"]
+    assert DOCUMENT not in files(of, api)
+
+
+def test_the_document_is_as_its_schema_says_and_has_each_sentence_once() -> None:
+    made = files(platforms_edition(), api)
+    document: dict[str, Any] = json.loads(made[DOCUMENT])
+    Draft202012Validator(json.loads(made["schema/v1/platform-installs.json"])).validate(document)
+    assert len(set(document["sentences"])) == len(document["sentences"])
+    assert {one["evidence"] for one in document["installs"]} == {"declared"}
+    assert [one["runner"] for one in document["platforms"]] == ["macos-14", "windows-latest"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state", "evidence"),
+    [
+        (LOCKED, "resolves", "locked"),
+        ("lock-fail:conflict(dep)", "refused", "asked"),
+        ("lock-fail:source-only(dep==2.0)", "needs-build", "asked"),
+    ],
+)
+def test_a_resolver_answers_what_metadata_leaves_open(
+    outcome: str, state: str, evidence: str
+) -> None:
+    answer = PlainAnswer(cell=OPEN, on=DAY, outcome=outcome, because="it says so")
+    (one,) = (i for i in installs((answer,)) if i.cell == f"{OPEN}@macos-arm64")
+    assert (one.state, one.evidence, one.on) == (state, evidence, DAY)
+    assert f"({evidence} on 2026-11-20)" in platform_line(one)
+
+
+def test_metadata_that_rules_an_install_out_is_believed_before_an_older_answer() -> None:
+    answer = PlainAnswer(cell="py3.8-dep1-demo1.0", on=DAY, outcome=LOCKED)
+    cells = [i for i in installs((answer,)) if split_platform(i.cell)[0] == answer.cell]
+    assert {install.state for install in cells} == {"no-wheel"}
+
+
+def test_each_answer_stands_once_and_none_is_lost() -> None:
+    every = installs()
+    causes = platform_causes(every)
+    assert sum(cause.count for cause in causes) == len(every)
+    assert len({(c.platform, c.state, c.outcome) for c in causes}) == len(causes)
+    assert {(one.release, one.platform) for one in on_platforms(every)} == {
+        (install.release, install.platform) for install in every
+    }
+
+
+def test_the_newest_that_installs_is_the_newest_release_and_not_the_last_text() -> None:
+    (first, *_) = (i for i in installs() if i.state == "by-metadata")
+    releases = [msgspec.structs.replace(first, release=text) for text in ("0.9", "0.10", "0.2")]
+    best = newest_on(releases, first.platform, ("by-metadata",))
+    assert best is not None
+    assert best.release == "0.10"
+    assert newest_on(releases, first.platform, ("resolves",)) is None
