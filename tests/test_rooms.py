@@ -129,6 +129,8 @@ EDGES = {
     "compat/cli/lock_intake.py": {"os", "pathlib"},
     "compat/cli/shard_intake.py": {"pathlib"},
     "compat/cli/plain.py": {"pathlib"},
+    "compat/cli/platform_intake.py": {"pathlib"},
+    "compat/cli/platforms.py": {"pathlib"},
     "compat/cli/progress.py": {"pathlib", "time"},
     "compat/cli/machine.py": {"os", "pathlib", "platformdirs", "shutil"},
     "compat/cli/nox_sessions.py": {"pathlib"},

@@ -33,7 +33,7 @@ def take_locks(workspace: Workspace, folder: Path, as_json: bool) -> int:
     taken: list[str] = []
     current: list[str] = []
     faults: list[Fault] = []
-    for name, text in _texts(folder):
+    for name, text in handed_texts(folder):
         try:
             if isinstance(text, Fault):
                 raise DeclarationError(text)
@@ -59,8 +59,8 @@ def take_locks(workspace: Workspace, folder: Path, as_json: bool) -> int:
     return 1 if faults else 0
 
 
-def _texts(folder: Path) -> Iterator[tuple[str, str | Fault]]:
-    """Yield each entry of the folder with its text, or with what is wrong; links are not
+def handed_texts(folder: Path) -> Iterator[tuple[str, str | Fault]]:
+    """Yield each entry of a folder of locks with its text, or with what is wrong; links are not
     followed.
     """
     for number, name in enumerate(sorted(os.listdir(folder))):

@@ -188,13 +188,19 @@ def _unsound(
     """Why an answer of another machine is not kept; empty when it is."""
     if answer.cell not in planned:
         return "is not a plain install of this matrix"
-    age = (workspace.day - answer.on).days
-    if not -1 <= age <= MOST_DAYS:
+    if why := untimely(answer, before, workspace.day):
+        return why
+    if answer.refusal is None and answer.cell not in workspace.lock_digests:
+        return "says that packages were found, and its lock is not here"
+    return ""
+
+
+def untimely(answer: PlainAnswer, before: PlainAnswer | None, day: datetime.date) -> str:
+    """Return why an answer of another machine is not of its run; empty when it can be."""
+    if not -1 <= (day - answer.on).days <= MOST_DAYS:
         return f"is of {answer.on}, and answers of the last {MOST_DAYS} days are taken"
     if before is not None and answer.on < before.on:
         return f"is of {answer.on}, and one of {before.on} is kept"
-    if answer.refusal is None and answer.cell not in workspace.lock_digests:
-        return "says that packages were found, and its lock is not here"
     return ""
 
 

@@ -124,6 +124,10 @@ def _plan_elsewhere(workspace: Workspace, platform: str, as_json: bool, shown: S
 
     if shown not in ("table", "github"):
         raise UsageError.of(f"--print {shown} needs --budget", hint="such as --budget 90m")
+    if shown == "github" and not workspace.matrix.platforms:
+        note(f"compat: matrix {workspace.name!r} declares no other platform, so no runner is asked")
+        print('{"include":[]}')
+        return
     plan_platforms(workspace, platforms_named(workspace, platform), as_json, shown == "github")
 
 

@@ -3,9 +3,9 @@ how a resolver is asked, and which runners could try them.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from pathlib import Path
 
 import msgspec
 from packaging.version import Version
@@ -49,7 +49,7 @@ def platforms_named(workspace: Workspace, text: str) -> tuple[PlatformName, ...]
     declared = workspace.matrix.platforms
     if not declared:
         hint = f"`platforms = [...]` in matrices/{workspace.name}/matrix.toml declares some"
-        raise UsageError.of(f"matrix {workspace.name!r} declares no other platform", hint=hint)
+        raise NothingToDo.of(f"matrix {workspace.name!r} declares no other platform", hint=hint)
     if text == ALL:
         return declared
     if text == own_name(workspace.matrix.platform):
@@ -102,7 +102,7 @@ def show_platform_cell(workspace: Workspace, cell: str, as_json: bool) -> None:
     say(f"{cell}: {platform_line(known[cell])}")
     path = workspace.platforms.lock_path(platform, split_platform(cell)[0])
     if known[cell].state == "resolves" and path.exists():
-        say(f"  lock: matrices/{workspace.name}/{path.relative_to(workspace.folder).as_posix()}")
+        say(f"  lock: {_below_root(workspace, path)}")
 
 
 def plan_platforms(
@@ -303,26 +303,38 @@ def _print_cause(cause: PlatformCause, releases: Sequence[str]) -> None:
 def _print_jobs(
     workspace: Workspace, platforms: Iterable[PlatformName], installs: Sequence[PlatformInstall]
 ) -> None:
-    """Print one line for a GitHub job's matrix: a job for each platform that has a runner and cells
-    with a lock.
+    """Print one line for a GitHub job's matrix: a job for each platform that has a runner and each
+    Python of which a cell has a lock there.
     """
-    include: list[dict[str, Any]] = []
+    include: list[dict[str, str]] = []
     for name in platforms:
-        cells = [i for i in installs if i.platform == name and i.state == "resolves"]
-        runner = PLATFORMS[name].runner
+        locked = [i for i in installs if i.platform == name and i.state == "resolves"]
+        runner, title = PLATFORMS[name].runner, platform_title(name)
         if not runner:
-            note(f"compat: no runner of GitHub's is known for {platform_title(name)}")
-        elif not cells:
-            note(f"compat: no cell of {platform_title(name)} has a lock, so no runner is asked for")
+            note(f"compat: no runner of GitHub's is known for {title}")
+        elif not locked:
+            note(f"compat: no cell of {title} has a lock, so no runner is asked for")
         else:
-            include.append(
-                {
-                    "platform": name,
-                    "runner": runner,
-                    "cells": " ".join(install.cell for install in cells),
-                    "pythons": " ".join(
-                        map(str, sorted({Version(install.python) for install in cells}))
-                    ),
-                }
-            )
+            include += _jobs(workspace, name, locked)
     print(msgspec.json.encode({"include": include}).decode())
+
+
+def _jobs(
+    workspace: Workspace, platform: PlatformName, locked: Sequence[PlatformInstall]
+) -> Iterator[dict[str, str]]:
+    axis = workspace.matrix.subject_axis
+    for python in sorted({Version(install.python) for install in locked}):
+        cells = [i.cell for i in locked if Version(i.python) == python]
+        paths = (workspace.platforms.lock_path(platform, split_platform(c)[0]) for c in cells)
+        yield {
+            "platform": platform,
+            "runner": PLATFORMS[platform].runner,
+            "python": str(python),
+            "cells": " ".join(cells),
+            "locks": " ".join(_below_root(workspace, path) for path in paths),
+            "module": workspace.matrix.suite.module or axis.package.replace("-", "_"),
+        }
+
+
+def _below_root(workspace: Workspace, path: Path) -> str:
+    return f"matrices/{workspace.name}/{path.relative_to(workspace.folder).as_posix()}"

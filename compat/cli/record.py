@@ -12,6 +12,7 @@ from compat.cli.machine import without_places
 from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.plain import take_plain
+from compat.cli.platform_intake import take_platforms
 from compat.cli.shard_intake import take
 from compat.errors import UsageError
 from compat.site.wording import count
@@ -44,6 +45,12 @@ LearntFolder = Annotated[
 ]
 
 
+PlatformsFolder = Annotated[
+    Path | None,
+    typer.Option("--platforms", help="Take the sound answers about other platforms below this."),
+]
+
+
 def record_command(
     matrix: MatrixName,
     rejudge: Rejudge = False,
@@ -53,6 +60,7 @@ def record_command(
     locks: LocksFolder = None,
     plain: PlainFile = None,
     learnt: LearntFolder = None,
+    platforms: PlatformsFolder = None,
     as_json: Json = False,
     root: Root = None,
 ) -> None:
@@ -64,19 +72,21 @@ def record_command(
     since that plan was made, of a cell that the plan gives to the shard in whose folder,
     records-SHARD, it lies; without, it is at most 7 days old. Where no run is named, it names none.
     A lock is taken when this checkout asks for it and the index lists each of its hashes; an answer
-    about a plain install when it is of the last days and newer than the one here; a clause when its
-    cell has its facts here. The others are named and refused (exit 1).
+    about a plain install, here or on another platform, when it is of the last days and newer than
+    the one here; a clause when its cell has its facts here. The others are named and refused
+    (exit 1).
 
     Examples: compat record tff --rejudge; compat record tff --from handed --plan plan.json;
     compat record tff --locks planned/locks; compat record tff --plain planned/plain.json
     """
-    if sum((rejudge, *(way is not None for way in (source, locks, plain, learnt)))) != 1:
+    ways_taken = (way is not None for way in (source, locks, plain, learnt, platforms))
+    if sum((rejudge, *ways_taken)) != 1:
         ways = (
             "--rejudge judges the kept evidence again, --from FOLDER takes records, --locks FOLDER"
             " takes locks, --plain FILE takes answers about plain installs, --learnt FOLDER takes"
-            " clauses"
+            " clauses, --platforms FOLDER takes answers about other platforms"
         )
-        raise UsageError.of(f"{ways}: one of the five")
+        raise UsageError.of(f"{ways}: one of the six")
     if source is None and (plan is not None or made_by):
         raise UsageError.of("--plan and --run-url need --from FOLDER, whose records they are about")
     if locks is not None:
@@ -84,6 +94,8 @@ def record_command(
     workspace = workspace_of(matrix, root)
     if plain is not None:
         raise typer.Exit(take_plain(workspace, plain, as_json))
+    if platforms is not None:
+        raise typer.Exit(take_platforms(workspace, platforms, as_json))
     if learnt is not None:
         raise typer.Exit(take_learnt(workspace, learnt, as_json))
     if source is not None:

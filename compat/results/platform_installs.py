@@ -62,7 +62,7 @@ class PlatformInstall(StrictValue, frozen=True, kw_only=True):
 
 class PlatformCause(StrictValue, frozen=True, kw_only=True):
     """One answer on a platform, with all plain installs that came to it: the releases by Python,
-    oldest first. `example` is that of the newest release.
+    oldest first. `example` is the one that tells most, of a new release.
     """
 
     platform: PlatformName
@@ -229,12 +229,12 @@ def _cause(group: list[PlatformInstall]) -> PlatformCause:
     releases: dict[str, list[str]] = {}
     for install in sorted(group, key=_by_python):
         releases.setdefault(install.python, []).append(install.release)
-    newest = group[-1]
+    example = _telling(group)
     return PlatformCause(
-        platform=newest.platform,
-        state=newest.state,
-        outcome=newest.outcome,
-        example=newest,
+        platform=example.platform,
+        state=example.state,
+        outcome=example.outcome,
+        example=example,
         count=len(group),
         releases={python: tuple(versions) for python, versions in releases.items()},
     )
@@ -243,13 +243,26 @@ def _cause(group: list[PlatformInstall]) -> PlatformCause:
 def _best(group: list[PlatformInstall]) -> OnPlatform:
     state = next(s for s in PLATFORM_STATES if any(install.state == s for install in group))
     same = sorted((install for install in group if install.state == state), key=_by_python)
+    install = _telling(same)
     return OnPlatform(
-        platform=same[-1].platform,
-        release=same[-1].release,
+        platform=install.platform,
+        release=install.release,
         state=state,
         pythons=tuple(install.python for install in same),
-        install=same[-1],
+        install=install,
     )
+
+
+def _telling(installs: Iterable[PlatformInstall]) -> PlatformInstall:
+    """The install of the newest release, where it can be on a Python for which another version of
+    what lacks a wheel there has one: so it is the platform's doing, not the Python's.
+    """
+
+    def telling(install: PlatformInstall) -> tuple[bool, Version, Version]:
+        is_of_platform = install.python in install.newest_pythons
+        return is_of_platform, Version(install.release), _by_python(install)
+
+    return max(installs, key=telling)
 
 
 def _by_python(install: PlatformInstall) -> Version:

@@ -136,23 +136,28 @@ def test_what_cannot_be_asked_is_told_in_one_line(
 
 def test_a_matrix_without_other_platforms_says_how_to_declare_some(run: Run) -> None:
     ran = run("show", "demo", "--platform", "macos-arm64")
-    assert ran.code == 2
+    assert ran.code == 1
     assert "`platforms = [...]` in matrices/demo/matrix.toml declares some" in ran.err
+    jobs = run("plan", "demo", "--platform", "all", "--print", "github")
+    assert (jobs.code, json.loads(jobs.out)) == (0, {"include": []})
 
 
-def test_the_runners_of_github_get_what_has_a_lock(mac: Run) -> None:
+def test_the_runners_of_github_get_what_has_a_lock(mac: Run, root: Path) -> None:
     nothing = mac("plan", "demo", "--platform", "all", "--print", "github")
     assert json.loads(nothing.out) == {"include": []}
     assert "no cell of macOS arm64 has a lock" in nothing.err
     mac("lock", "demo", "--platform", "all")
     jobs = mac("plan", "demo", "--platform", "all", "--print", "github")
-    (first, second) = json.loads(jobs.out)["include"]
-    assert (first["runner"], first["pythons"]) == ("macos-14", "3.8 3.11")
-    assert second["runner"] == "windows-latest"
-    assert first["cells"].split() == [
-        "py3.8-dep1-demo1.0@macos-arm64",
-        "py3.11-dep1-demo1.0@macos-arm64",
+    rows = json.loads(jobs.out)["include"]
+    assert [(row["runner"], row["python"]) for row in rows] == [
+        ("macos-14", "3.8"),
+        ("macos-14", "3.11"),
+        ("windows-latest", "3.8"),
+        ("windows-latest", "3.11"),
     ]
+    assert rows[1]["cells"] == f"{CELL}@macos-arm64"
+    assert rows[1]["module"] == "demo"
+    assert (root / rows[1]["locks"]).is_file()
     assert "no runner of GitHub's is known for Linux x86-64 with musl" in jobs.err
 
 
@@ -182,3 +187,58 @@ def test_metadata_answers_everything_and_no_resolver_is_asked(
     ran = mac("lock", "demo", "--platform", "all")
     assert ran.code == 1
     assert "metadata answers all 6 plain installs" in ran.err
+
+
+@pytest.fixture
+def handed(mac: Run, root: Path, tmp_path: Path) -> Path:
+    """The folder of answers that another machine made, and none of them here."""
+    assert mac("lock", "demo", "--platform", "macos-arm64").code == 0
+    folder = tmp_path / "handed"
+    folder.mkdir()
+    (root / "matrices" / "demo" / "platforms" / "macos-arm64").rename(folder / "macos-arm64")
+    return folder
+
+
+def kept(root: Path) -> list[str]:
+    folder = root / "matrices" / "demo" / "platforms" / "macos-arm64"
+    return sorted(path.stem for path in folder.glob("locks/*"))
+
+
+def test_sound_answers_of_another_machine_are_kept_with_their_locks(
+    mac: Run, root: Path, handed: Path
+) -> None:
+    ran = mac("record", "demo", "--platforms", str(handed))
+    assert ran.code == 0, ran.err
+    assert "2 answers kept, 0 refused" in ran.err
+    assert kept(root) == [CELL, "py3.8-dep1-demo1.0"]
+    again = mac("record", "demo", "--platforms", str(handed))
+    assert (again.code, "0 answers kept, 0 refused" in again.err) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "why"),
+    [
+        ("answers.json", CELL, "py3.11-dep1-demo2.0", "metadata leaves open"),
+        ("answers.json", '"on":"2', '"on":"1', "answers of the last 7 days are taken"),
+        (f"locks/{CELL}.txt", "aarch64-apple-darwin", "x86_64-apple-darwin", "asks for something"),
+        (f"locks/{CELL}.txt", "demo==1.0", "demo==1.1", f"{CELL}.txt"),
+        (f"locks/{CELL}.txt", "# cell", "# call", f"{CELL}.txt"),
+    ],
+)
+def test_an_answer_or_a_lock_that_this_checkout_does_not_ask_for_is_refused(
+    mac: Run, root: Path, handed: Path, name: str, before: str, after: str, why: str
+) -> None:
+    path = handed / "macos-arm64" / name
+    text = path.read_text(encoding="utf-8")
+    assert before in text
+    path.write_text(text.replace(before, after), encoding="utf-8")
+    ran = mac("record", "demo", "--platforms", str(handed))
+    assert ran.code == 1
+    assert why in ran.err
+    assert CELL not in kept(root)
+
+
+def test_a_lock_that_was_not_handed_over_is_missed(mac: Run, root: Path, handed: Path) -> None:
+    (handed / "macos-arm64" / "locks" / f"{CELL}.txt").unlink()
+    assert mac("record", "demo", "--platforms", str(handed)).code == 1
+    assert kept(root) == ["py3.8-dep1-demo1.0"]

@@ -39,8 +39,9 @@ PRETEND = {
     "gh": 'echo "gh $*" >> "$PRETENDED"',
     "sudo": 'echo "sudo $*" >> "$PRETENDED"',
     "python": (
-        'if [ "$1 $2" = "-m pip" ]; then echo "pip $*" >> "$PRETENDED"; else exec "$REAL_PYTHON"'
-        ' "$@"; fi'
+        # What is installed into a folder of its own leaves the code under test alone.
+        'if [ "$1 $2" = "-m pip" ] && [ "${*/--target/}" = "$*" ]; then'
+        ' echo "pip $*" >> "$PRETENDED"; else exec "$REAL_PYTHON" "$@"; fi'
     ),
 }
 
@@ -268,6 +269,7 @@ class Runner:
             "COMPAT_CACHE_DIR": str(self.folder.parent / f"{self.folder.name}-cache"),
             "GITHUB_ACTION_PATH": self.action,
             "GITHUB_STEP_SUMMARY": str(output.with_suffix(".md")),
+            "RUNNER_TEMP": str(self.folder.parent / f"{self.folder.name}-temporary"),
         }
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],

@@ -155,10 +155,11 @@ class TestEveryFile:
 def test_each_step_is_a_command_that_a_person_can_run() -> None:
     tools = re.compile(
         r"\"\$GITHUB_ACTION_PATH/|compat |nox |gh auth |rm -rf \"matrices/|mkdir |touch |sudo "
-        r"|--print cells"
+        r"|--print cells|python -m pip install |PYTHONPATH=\"\$place\" python "
     )
     shell = re.compile(
-        r"exit 1|if grep|fi$|shards=|site=|token=|echo \"(shards|sound|::|\$PLAN\" > plan)"
+        r"exit 1|if (grep|\[ -d)|for lock|done$|fi$|(shards|site|token|jobs|place)="
+        r"|echo \"(shards|sound|jobs|::|\$PLAN\" > plan|\$lock )"
     )
     for path in FILES:
         for step in steps(path):

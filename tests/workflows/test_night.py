@@ -304,7 +304,7 @@ def test_the_records_are_committed_and_the_pages_are_published(
     )
     changed = git("diff", "--name-only", "main~1", "main", cwd=recorded.origin).split()
     assert {name.split("/")[2] for name in changed} == {
-        *("catalogue.json", "locks", "plain.json", "probes.json", "records")
+        *("catalogue.json", "locks", "plain.json", "platforms", "probes.json", "records")
     }
     clone = tmp_path / "clone"
     git("clone", "--quiet", str(recorded.origin), str(clone), cwd=tmp_path)
@@ -322,6 +322,25 @@ def test_the_records_are_committed_and_the_pages_are_published(
     recorded.run_all(WORKFLOW, ["publish", "deploy"])
     assert recorded.jobs["publish"].result == "success", recorded.jobs["publish"].said
     assert recorded.jobs["deploy"].result == "success"
+
+
+def test_other_platforms_are_asked_and_their_runners_install_what_has_a_lock(
+    recorded: Forge,
+) -> None:
+    folder = "matrices/ferry/platforms/macos-arm64"
+    names = git("ls-tree", "-r", "--name-only", "main", folder, cwd=recorded.origin).split()
+    newest = [f"{folder}/locks/py{SERIES}-boat2.0-ferry{release}.txt" for release in ("1.0", "2.0")]
+    assert names == [f"{folder}/answers.json", *newest]
+    recorded.run_all(WORKFLOW, ["platforms", "install"])
+    assert recorded.jobs["platforms"].result == "success", recorded.jobs["platforms"].said
+    (row,) = json.loads(recorded.jobs["platforms"].outputs["jobs"])["include"]
+    assert (row["runner"], row["python"], row["locks"].split()) == ("macos-14", SERIES, newest)
+    said = recorded.jobs["platforms"].said["Say which runners try what"]
+    assert "no runner of GitHub's is known for Linux x86-64 with musl" in said
+    (install,) = recorded.shards
+    # ferry 2.0 and boat 2.0 are no friends, and its import says nothing of that.
+    assert recorded.jobs["install"].result == "success", install.said
+    assert f"{newest[1]} installs, and ferry imports" in "".join(install.said.values())
 
 
 def test_the_weekly_workflow_runs_what_proposals_wait_for_unless_it_ran_today(
