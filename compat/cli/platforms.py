@@ -42,6 +42,8 @@ from compat.site.wording import count, listed, ranges
 from compat.workspace import Workspace
 
 ALL = "all"
+# What a runner tries each night leaves no record, so of all releases only the newest are tried.
+MOST_TRIED = 3
 
 
 def platforms_named(workspace: Workspace, text: str) -> tuple[PlatformName, ...]:
@@ -304,7 +306,7 @@ def _print_jobs(
     workspace: Workspace, platforms: Iterable[PlatformName], installs: Sequence[PlatformInstall]
 ) -> None:
     """Print one line for a GitHub job's matrix: a job for each platform that has a runner and each
-    Python of which a cell has a lock there.
+    Python of which a cell has a lock there, with the newest releases.
     """
     include: list[dict[str, str]] = []
     for name in platforms:
@@ -324,7 +326,9 @@ def _jobs(
 ) -> Iterator[dict[str, str]]:
     axis = workspace.matrix.subject_axis
     for python in sorted({Version(install.python) for install in locked}):
-        cells = [i.cell for i in locked if Version(i.python) == python]
+        of_python = (install for install in locked if Version(install.python) == python)
+        newest = sorted(of_python, key=lambda install: Version(install.release))[-MOST_TRIED:]
+        cells = [install.cell for install in newest]
         paths = (workspace.platforms.lock_path(platform, split_platform(c)[0]) for c in cells)
         yield {
             "platform": platform,
