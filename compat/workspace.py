@@ -235,13 +235,11 @@ class Workspace:
 
     def lock_paths(self) -> Iterator[tuple[str, Path]]:
         """Yield the cell id and the path of every lock, sorted by id."""
-        for path in sorted((self.folder / "locks").glob("*.txt")):
-            yield path.stem, path
+        yield from ((path.stem, path) for path in sorted((self.folder / "locks").glob("*.txt")))
 
     def lock(self, cell: str) -> Lock | None:
         """Return a cell's lock; None when it has none. Raises DeclarationError for damage."""
-        path = self.lock_path(cell)
-        return kept_lock(path) if path.exists() else None
+        return kept_lock(self.lock_path(cell)) if self.lock_path(cell).exists() else None
 
     def lock_text(self, cell: str) -> str | None:
         """Return the text of a cell's lock; None when it has none."""
@@ -328,8 +326,7 @@ class Workspace:
 
     def snapshot_on(self, day: datetime.date) -> Snapshot:
         """Return what is known of every cell of the plan on that day."""
-        catalogue = self.kept_or_asked
-        present = msgspec.structs.replace(self.context, day=day)
+        catalogue, present = self.kept_or_asked, msgspec.structs.replace(self.context, day=day)
         fates, locks = self._plan_of(catalogue), self.lock_digests
         known = snapshot(self.declared, catalogue, fates, locks, self.runs, present)
         keep = self._keep if catalogue is self.kept_catalogue else not_kept

@@ -275,26 +275,26 @@ def known_elsewhere(
 
 def say_elsewhere(lines: dict[PlatformName, list[str]]) -> None:
     """Print what is known of a release on other platforms."""
-    for name, said in lines.items():
+    for name, sentences in lines.items():
         say(f"on {platform_title(name)}, where nothing was run:")
-        for line in said:
+        for line in sentences:
             say(f"  {line}")
 
 
 def _without_python(install: PlatformInstall) -> str:
     """The line of an install with its Python left open, so that those alike are told once."""
-    said = platform_line(install)
+    line = platform_line(install)
     for tail in (f", not {install.python}", f" for Python {install.python}"):
-        said = said.replace(tail, "", 1)
-    return said
+        line = line.replace(tail, "", 1)
+    return line
 
 
 def _print_cause(cause: PlatformCause, releases: Sequence[str]) -> None:
     word = PLATFORM_STYLES[cause.state].word
     evidence = cause.example.evidence
-    said = platform_reason(cause.example)
+    reason = platform_reason(cause.example)
     such = ", such as" if cause.is_example else ""
-    say(f"  {count(cause.count, 'plain install')}: {word} ({evidence}){such}: {said}")
+    say(f"  {count(cause.count, 'plain install')}: {word} ({evidence}){such}: {reason}")
     alike: dict[str, list[str]] = {}
     for python, versions in cause.releases.items():
         alike.setdefault(ranges(versions, releases), []).append(python)

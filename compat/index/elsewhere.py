@@ -40,7 +40,7 @@ def wheels_elsewhere(
             releases = source.package(entry.package.name).releases
         except NoPage:
             releases = ()
-        kept = (
+        fitting = (
             _with_files(
                 r, (a for a in r.artifacts if a.filename not in known[r.version] and is_for(a))
             )
@@ -49,7 +49,7 @@ def wheels_elsewhere(
         )
         return Package(
             name=entry.package.name,
-            releases=tuple(release for release in kept if release.artifacts),
+            releases=tuple(release for release in fitting if release.artifacts),
         )
 
     with ThreadPoolExecutor(THREADS) as pool:

@@ -28,6 +28,12 @@ _FEW = 500
 # By the id of a cell: the digest of what it follows from, and what follows.
 KeptFacts = Mapping[str, tuple[bytes, bytes]]
 
+# Returns what the last argument would, where it is kept: see `KeptVerdicts.of`.
+Judge = Callable[
+    [str, History, EvaluationContext, tuple[str | None, Obstacle | None], Callable[[], Verdict]],
+    Verdict,
+]
+
 
 class FactKeeper(Protocol):
     """Where facts about cells are kept as long as nothing is written of their runs."""

@@ -57,8 +57,8 @@ class PlatformInstalls(Document, frozen=True, kw_only=True):
 def platforms_document(report: MatrixReport) -> PlatformInstalls:
     """Return what is known of plain installs on other platforms."""
     matrix, installs = report.snapshot.matrix, report.snapshot.platform_installs
-    said = [platform_reason(install) for install in installs]
-    numbers = {text: number for number, text in enumerate(dict.fromkeys(said))}
+    reasons = [platform_reason(install) for install in installs]
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(reasons))}
     return PlatformInstalls(
         **head(report),
         package=matrix.subject_axis.package,
@@ -74,6 +74,6 @@ def platforms_document(report: MatrixReport) -> PlatformInstalls:
         sentences=tuple(numbers),
         installs=tuple(
             PlatformInstallRow(**asdict(install) | {"because": numbers[text]})
-            for install, text in zip(installs, said, strict=True)
+            for install, text in zip(installs, reasons, strict=True)
         ),
     )
