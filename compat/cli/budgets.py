@@ -13,17 +13,20 @@ from rich.table import Table
 
 from compat.cli.machine import now
 from compat.cli.output import about, console, envelope, note, say
+from compat.declare.suite_table import Tier
 from compat.fleet.choices import not_planned, outside, up_to_date
 from compat.fleet.run_plan import ASSUMED_SECONDS, OVERHEAD_SECONDS, RunPlan
+from compat.plan.budget import Shard
 from compat.site.wording import count
 from compat.workspace import Workspace
 
-Shown = Literal["table", "json", "github", "cells", "shell"]
+Shown = Literal["table", "json", "github", "cells", "smoke", "shell"]
 
 
 def print_run_plan(workspace: Workspace, run_plan: RunPlan, shown: Shown) -> int:
     """Print the shards: as a table, as JSON, as one line for a GitHub job's matrix, as one command
-    of a shell each, or only the ids.
+    of a shell each, or only the ids: of cells that run the whole suite, or of those that run its
+    core alone.
 
     Return the exit code: 1 when cells are due and the budget is too small for each of them.
     """
@@ -36,11 +39,12 @@ def print_run_plan(workspace: Workspace, run_plan: RunPlan, shown: Shown) -> int
         case "github":
             print(_github(run_plan))
         case "cells":
-            print(" ".join(run_plan.cells_now))
+            print(" ".join(run_plan.cells_of("full")))
+        case "smoke":
+            print(" ".join(run_plan.cells_of("smoke")))
         case "shell":
             for shard in run_plan.packing.shards:
-                cells = (task.cell for task in shard.tasks)
-                print(shlex.join(["compat", "run", matrix, *cells]))
+                print("; ".join(map(shlex.join, _commands(matrix, run_plan, shard))))
     for remark in _remarks(workspace, run_plan):
         note(remark)
     return 1 if run_plan.due and not run_plan.packing.shards else 0
@@ -74,12 +78,22 @@ def _remarks(workspace: Workspace, run_plan: RunPlan) -> Iterator[str]:
         yield "nothing else is due" if is_partial else up_to_date(workspace)
 
 
+def _commands(matrix: str, run_plan: RunPlan, shard: Shard) -> Iterator[list[str]]:
+    """The commands that run a shard: one for each tier that it has."""
+    cells = [task.cell for task in shard.tasks]
+    options: dict[Tier, list[str]] = {"full": [], "smoke": ["--tier", "smoke"]}
+    for tier, words in options.items():
+        if of_tier := run_plan.cells_of(tier, cells):
+            yield ["compat", "run", matrix, *of_tier, *words]
+
+
 def _github(run_plan: RunPlan) -> str:
     since = now()
     include = [
         {
             "shard": number,
-            "cells": " ".join(task.cell for task in shard.tasks),
+            "cells": " ".join(run_plan.cells_of("full", [task.cell for task in shard.tasks])),
+            "smoke": " ".join(run_plan.cells_of("smoke", [task.cell for task in shard.tasks])),
             "pythons": " ".join(
                 map(str, sorted({run_plan.pythons[task.cell] for task in shard.tasks}))
             ),
@@ -126,9 +140,8 @@ def _print_table(run_plan: RunPlan) -> None:
     for cell in run_plan.cells_now:
         due = run_plan.due[cell]
         seconds = f"{run_plan.tasks[cell].seconds:.0f}"
-        table.add_row(
-            str(shard_of[cell]), cell, due.place, due.reason, str(due.last or "never"), seconds
-        )
+        why = due.reason if run_plan.tiers[cell] == "full" else f"{due.reason}, smoke"
+        table.add_row(str(shard_of[cell]), cell, due.place, why, str(due.last or "never"), seconds)
     if shard_of:
         console().print(table)
         times = f"the longest {packing.longest / 60:.1f} minutes, the mean {packing.mean / 60:.1f}"
@@ -173,6 +186,7 @@ def _row(run_plan: RunPlan, cell: str) -> dict[str, Any]:
         "id": cell,
         "place": due.place,
         "reason": due.reason,
+        "tier": run_plan.tiers[cell],
         "last": due.last,
         "seconds": round(run_plan.tasks[cell].seconds, 1),
     }

@@ -50,6 +50,14 @@ First = Annotated[
     str, typer.Option("--first", metavar="CELLS", help="Cells that come before all others.")
 ]
 Only = Annotated[str, typer.Option("--only", metavar="CELLS", help="Cells, and no others.")]
+Smoke = Annotated[
+    str,
+    typer.Option(
+        "--smoke",
+        metavar="CELLS",
+        help="Cells of which the suite's core alone is run; open: those that wait for a first run.",
+    ),
+]
 Pythons = Annotated[
     str, typer.Option("--pythons", metavar="SERIES", help="Python series that the runners have.")
 ]
@@ -66,6 +74,7 @@ def plan_command(
     shards: Shards = 1,
     first: First = "",
     only: Only = "",
+    smoke: Smoke = "",
     pythons: Pythons = "",
     shown: Print = "table",
     platform: OtherPlatform = "",
@@ -92,18 +101,16 @@ def plan_command(
     """
     workspace = workspace_of(matrix, root, index_url, extra_index_url, refresh)
     if platform:
-        if budget or explained or here or first or only or pythons or shards > 1:
+        if budget or explained or here or first or only or smoke or pythons or shards > 1:
             raise UsageError.of("--platform takes no other option but --print github and --json")
         _plan_elsewhere(workspace, platform, as_json, shown)
         return
     if budget:
-        options = PlanOptions(
-            first=tuple(first.split()), only=tuple(only.split()), pythons=tuple(pythons.split())
-        )
+        options = _options(first, only, smoke, pythons)
         run_plan = pipeline.chosen_within(workspace, budget_of(budget, shards), options)
         raise typer.Exit(print_run_plan(workspace, run_plan, "json" if as_json else shown))
-    if first or only or pythons or shards > 1 or shown != "table":
-        message = "--shards, --first, --only, --pythons and --print need --budget"
+    if first or only or smoke or pythons or shards > 1 or shown != "table":
+        message = "--shards, --first, --only, --smoke, --pythons and --print need --budget"
         raise UsageError.of(message, hint="such as --budget 90m")
     if explained:
         _explain(workspace, explained, as_json)
@@ -116,6 +123,16 @@ def plan_command(
         _summary(workspace, plan)
     report(faults)
     raise typer.Exit(2 if faults else 0)
+
+
+def _options(first: str, only: str, smoke: str, pythons: str) -> PlanOptions:
+    """What is asked of a plan within a budget; each text has words with blanks between."""
+    return PlanOptions(
+        first=tuple(first.split()),
+        only=tuple(only.split()),
+        smoke=tuple(smoke.split()),
+        pythons=tuple(pythons.split()),
+    )
 
 
 def _plan_elsewhere(workspace: Workspace, platform: str, as_json: bool, shown: Shown) -> None:

@@ -3,6 +3,7 @@ names the others.
 """
 
 import datetime
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ import msgspec
 from compat.cli.machine import now, run_url
 from compat.cli.output import envelope, note, report, say
 from compat.declare.capabilities import suite_ids
+from compat.declare.suite_table import Tier
 from compat.errors import CompatError, Fault, UsageError, reason
 from compat.files import read
 from compat.lock.kept_lock import kept_lock
@@ -24,11 +26,14 @@ from compat.workspace import Workspace
 class Shards(Value, frozen=True):
     """What `compat plan --print github` prints: which cells each shard was given, and when."""
 
-    class Row(Value, frozen=True):
-        """A shard; it hands its records over in the folder `records-<shard>`."""
+    class Row(Value, frozen=True, kw_only=True):
+        """A shard; it hands its records over in the folder `records-<shard>`. Of the cells in
+        `smoke` it runs the suite's core alone.
+        """
 
         shard: Annotated[int, msgspec.Meta(ge=1)]
         cells: str
+        smoke: str = ""
         since: Annotated[datetime.datetime, msgspec.Meta(tz=True)]
 
     include: tuple[Row, ...]
@@ -103,6 +108,20 @@ def _checkout(workspace: Workspace, made_by: str, plan: Shards | None) -> Checko
         shards=(
             None
             if plan is None
-            else {cell: f"records-{row.shard}" for row in rows for cell in row.cells.split()}
+            else {
+                cell: f"records-{row.shard}"
+                for row in rows
+                for cell in (*row.cells.split(), *row.smoke.split())
+            }
         ),
+        tiers=_tiers(rows),
     )
+
+
+def _tiers(rows: Iterable[Shards.Row]) -> dict[str, Tier]:
+    """How much of the suite each cell was to run."""
+    tiers: dict[str, Tier] = {}
+    for row in rows:
+        tiers |= dict.fromkeys(row.smoke.split(), "smoke")
+        tiers |= dict.fromkeys(row.cells.split(), "full")
+    return tiers

@@ -229,7 +229,29 @@ def _exploration(
     seconds: Callable[[Cell, ProbeKind], float],
     kinds: Sequence[ProbeKind],
 ) -> Exploration:
-    """The open cells of a snapshot, the newest versions first, by how far they are."""
+    """The open cells of a snapshot, and what a resolver said of others."""
+    left = open_work(snapshot)
+    exploration = Exploration(left.unlocked, left.locked, left.smoked, seconds, kinds)
+    for cell in left.lockable:
+        exploration.known(cell, is_refused=False)
+    for cell in _refused(snapshot):
+        exploration.known(cell, is_refused=True)
+    return exploration
+
+
+class OpenWork(Value, frozen=True, kw_only=True):
+    """What is still to be tried, the newest versions first: cells without an answer, by whether
+    they can be `locked`, and those of which the core alone was run; `lockable` are all that can be.
+    """
+
+    unlocked: tuple[Cell, ...]
+    locked: tuple[Cell, ...]
+    smoked: tuple[Cell, ...]
+    lockable: tuple[Cell, ...]
+
+
+def open_work(snapshot: Snapshot) -> OpenWork:
+    """Return the open cells of a snapshot, by how far they are."""
     unlocked: list[Cell] = []
     locked: list[Cell] = []
     smoked: list[Cell] = []
@@ -249,12 +271,12 @@ def _exploration(
                 locked.append(entry.cell)
             elif entry.refusal is None and answer is None:
                 unlocked.append(entry.cell)
-    exploration = Exploration(unlocked, locked, smoked, seconds, kinds)
-    for cell in lockable:
-        exploration.known(cell, is_refused=False)
-    for cell in _refused(snapshot):
-        exploration.known(cell, is_refused=True)
-    return exploration
+    return OpenWork(
+        unlocked=tuple(unlocked),
+        locked=tuple(locked),
+        smoked=tuple(smoked),
+        lockable=tuple(lockable),
+    )
 
 
 def _refused(snapshot: Snapshot) -> Iterable[Cell]:

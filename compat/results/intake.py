@@ -7,7 +7,10 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
+import msgspec
+
 from compat.declare.capabilities import SuiteIds
+from compat.declare.suite_table import Tier
 from compat.errors import Fault, RecordError
 from compat.lock.lockfile import Lock
 from compat.results.record import Record
@@ -35,7 +38,7 @@ class Checkout(Value, frozen=True, kw_only=True):
 
     A record started between `since` and `moment`, in the run at `run_url`. `shards` has the folder
     of each cell that a plan gave to a shard, below the one that is handed over; None without a
-    plan, when a record may lie anywhere.
+    plan, when a record may lie anywhere. `tiers` says how much of the suite each was to run.
     """
 
     matrix: str
@@ -47,6 +50,7 @@ class Checkout(Value, frozen=True, kw_only=True):
     since: datetime.datetime
     run_url: str = ""
     shards: Mapping[str, str] | None = None
+    tiers: Mapping[str, Tier] = msgspec.field(default_factory=dict)
 
 
 def handed(folder: Path, here: Checkout) -> Iterator[tuple[str, Record | Fault]]:
@@ -124,6 +128,10 @@ def _unasked(record: Record, name: str, checkout: Checkout) -> str:
                 f"does not lie in {asked}/{record.cell}/, the folder of the shard that the plan"
                 " gives the cell to"
             )
+    planned = checkout.tiers.get(record.cell, record.tier)
+    # What has no lock was never run, whatever it was meant for.
+    if record.lock_digest and record.tier != planned:
+        return f"is of a run at tier {record.tier}, and the plan asks for tier {planned}"
     moments = [record.started, *(attempt.started for attempt in record.attempts)]
     if max(moments) > checkout.moment:
         return f"says that it started in the future, at {max(moments).isoformat()}"

@@ -45,6 +45,7 @@ def test_github_gets_its_matrix_in_one_line(locked: Run) -> None:
     assert {**row, "since": ""} == {
         "shard": 1,
         "cells": cells,
+        "smoke": "",
         "pythons": "3.11",
         "minutes": 7,
         "since": "",
@@ -62,6 +63,7 @@ def test_json_has_the_shards_and_what_was_left_out(locked: Run) -> None:
             "id": f"{CELL}+dated",
             "place": "elsewhere",
             "reason": "never-run",
+            "tier": "full",
             "last": None,
             "seconds": 120.0,
             "run": 2,
@@ -74,6 +76,65 @@ def test_cells_that_are_named_come_first_or_alone(locked: Run) -> None:
     words = ("plan", "demo", "--budget", "90m", "--print", "cells")
     assert locked(*words, "--first", other).out.split() == [other, CELL, f"{CELL}+dated"]
     assert locked(*words, "--only", other).out.split() == [other]
+
+
+class TestCellsThatWaitForAFirstRun:
+    @pytest.fixture
+    def open_cells(self, locked: Run, root: Path) -> list[str]:
+        """The cells without a lock of which a resolver said that they can be locked."""
+        matrix = root / "matrices" / "demo" / "matrix.toml"
+        text = matrix.read_text(encoding="utf-8")
+        matrix.write_text(text.replace('path = "suite"', 'path = "suite", core = ["*"]'))
+        assert locked("explore", "demo", "--budget", "5m", "--jobs", "0").code == 0
+        probes = json.loads((matrix.parent / "probes.json").read_text(encoding="utf-8"))
+        yes = {row["cell"] for row in probes["answers"] if row["outcome"] == "locked"}
+        return sorted(yes - {CELL, f"{CELL}+dated"})
+
+    def test_they_run_the_core_beside_what_is_due(self, locked: Run, open_cells: list[str]) -> None:
+        words = ("plan", "demo", "--budget", "90m", "--smoke", "open")
+        assert open_cells
+        assert sorted(locked(*words, "--print", "smoke").out.split()) == open_cells
+        assert locked(*words, "--print", "cells").out.split() == [CELL, f"{CELL}+dated"]
+        assert "never-run, smoke" in locked(*words).out
+        (row,) = json.loads(locked(*words, "--print", "github").out)["include"]
+        assert sorted(row["smoke"].split()) == open_cells
+        assert row["cells"].split() == [CELL, f"{CELL}+dated"]
+
+    def test_no_more_are_chosen_than_there_is_time_for(
+        self, locked: Run, open_cells: list[str]
+    ) -> None:
+        # Both due cells need four minutes; of the rest a shard of eight and a half has time for
+        # three, at 30 seconds each.
+        words = ("plan", "demo", "--budget", "8m", "--smoke", "open", "--print")
+        assert len(locked(*words, "cells").out.split()) == 2
+        assert 0 < len(locked(*words, "smoke").out.split()) <= 2
+        told = locked("plan", "demo", "--budget", "8m", "--smoke", "open").out
+        assert "in run 9" not in told
+
+    def test_named_ones_run_the_core_and_nothing_else_runs(
+        self, locked: Run, open_cells: list[str]
+    ) -> None:
+        words = ("plan", "demo", "--budget", "90m", "--smoke", open_cells[0])
+        printed = locked(*words, "--print", "shell").out
+        assert shlex.split(printed) == ["compat", "run", "demo", open_cells[0], "--tier", "smoke"]
+        both = locked(*words, "--only", CELL, "--print", "shell").out
+        assert both.startswith(f"compat run demo {CELL}; compat run demo {open_cells[0]}")
+
+    def test_runners_without_their_python_are_not_given_them(
+        self, locked: Run, open_cells: list[str]
+    ) -> None:
+        words = ("plan", "demo", "--budget", "90m", "--smoke", "open", "--pythons", "3.8")
+        chosen = locked(*words, "--print", "smoke").out.split()
+        assert chosen == [cell for cell in chosen if cell.startswith("py3.8-")]
+        assert chosen
+
+
+def test_of_a_suite_without_a_core_none_waits_and_none_can_be_named(locked: Run) -> None:
+    words = ("plan", "demo", "--budget", "90m", "--print", "smoke", "--smoke")
+    assert locked(*words, "open").out.strip() == ""
+    refused = locked(*words, CELL)
+    assert refused.code == 2
+    assert "has no core" in refused.err
 
 
 def test_a_shard_is_one_command_of_a_shell(locked: Run) -> None:

@@ -177,6 +177,26 @@ class TestAForgedRecord:
                 in complaint(tmp_path, here)
             )
 
+    @pytest.mark.parametrize(("planned", "other"), [("full", "smoke"), ("smoke", "full")])
+    def test_of_another_tier_than_was_planned_is_refused(
+        self, planned: str, other: str, tmp_path: Path
+    ) -> None:
+        here = msgspec.structs.replace(ASKED, tiers={CELL: planned})
+        for tier, folder in ((planned, tmp_path / "one"), (other, tmp_path / "other")):
+            put(folder, msgspec.structs.replace(self.asked(), tier=tier))
+        assert list(map(type, look(tmp_path / "one", here).values())) == [Record]
+        told = complaint(tmp_path / "other", here)
+        assert f"is of a run at tier {other}, and the plan asks for tier {planned}" in told
+
+    def test_that_is_a_refusal_is_of_no_tier(self, tmp_path: Path) -> None:
+        here = msgspec.structs.replace(
+            ASKED, tiers={"py3.9-a": "smoke"}, shards={"py3.9-a": "records-1"}
+        )
+        started = self.asked().started
+        told = ran("lock-fail:conflict(numpy)", day=TODAY, cell="py3.9-a", lock="")
+        put(tmp_path, msgspec.structs.replace(told, run_url=URL, started=started, attempts=()))
+        assert list(map(type, look(tmp_path, here).values())) == [Record]
+
     def test_that_started_before_the_plan_was_made_is_refused(self, tmp_path: Path) -> None:
         put(tmp_path, self.asked(second=-10_000))
         assert "before 2026-11-21T09:40:12+00:00" in complaint(tmp_path, ASKED)

@@ -155,10 +155,11 @@ class TestEveryFile:
 def test_each_step_is_a_command_that_a_person_can_run() -> None:
     tools = re.compile(
         r"\"\$GITHUB_ACTION_PATH/|compat |nox |gh auth |rm -rf \"matrices/|mkdir |touch |sudo "
-        r"|--print cells|python -m pip install |PYTHONPATH=\"\$place\" python "
+        r"|--(print cells|smoke )|python -m pip install |PYTHONPATH=\"\$place\" python "
     )
     shell = re.compile(
-        r"exit 1|if (grep|\[ -d)|for lock|done$|fi$|(shards|site|token|jobs|place)="
+        r"exit 1|if (grep|\[ -d|\[ -n \"\$(CELLS|SMOKE)\" \]; then compat run )|for lock|done$|fi$"
+        r"|(shards|site|token|jobs|place)="
         r"|echo \"(shards|sound|jobs|::|\$PLAN\" > plan|\$lock )"
     )
     for path in FILES:

@@ -21,7 +21,7 @@ from support.zoo import SERIES, pytest_and_its_needs, repacked, serve, wheel
 
 from compat.lock.lock_text import decode_pins
 from compat.lock.lockfile import lock_digest
-from compat.results.plain_answers import decode_answers
+from compat.results.plain_answers import decode_answers, encode_answers
 from compat.results.record import decode_record
 from compat.results.record_files import RecordFiles
 
@@ -364,6 +364,52 @@ def test_the_next_night_plans_what_was_left_out_and_knows_how_long_it_takes(
     # Four cells of some seconds need no second machine.
     assert len(json.loads(later.called["plan"].outputs["shards"])["include"]) == 1
     assert "left out" not in later.called["plan"].said["Say what runs, and what does not"]
+
+
+def test_a_cell_that_waits_for_a_first_run_runs_the_core_in_a_shard_and_no_other_tier_is_taken(
+    recorded: Forge, tmp_path: Path
+) -> None:
+    forge = recorded.copy(tmp_path / "before")
+    cell, clone = f"py{SERIES}-boat2.0-ferry1.0", tmp_path / "clone"
+    git("clone", "--quiet", str(forge.origin), str(clone), cwd=tmp_path)
+    folder = clone / "matrices" / "ferry"
+    text = (folder / "matrix.toml").read_text(encoding="utf-8")
+    core = text.replace('path = "suite"', 'path = "suite", core = ["*floats"]')
+    (folder / "matrix.toml").write_text(core, encoding="utf-8")
+    # All that is known of it is that a resolver found packages for it.
+    shutil.rmtree(folder / "records" / cell, ignore_errors=True)
+    (folder / "locks" / f"{cell}.txt").unlink()
+    answers = decode_answers((folder / "plain.json").read_text(encoding="utf-8"), "plain.json")
+    (folder / "plain.json").unlink()
+    (folder / "probes.json").write_text(encode_answers([answers[cell]]), encoding="utf-8")
+    git("add", "--all", cwd=clone)
+    git("commit", "--quiet", "--message", "Name a core", cwd=clone)
+    git("push", "--quiet", cwd=clone)
+    later = Forge(tmp_path / "later", forge.origin, forge.environ, forge.inputs)
+    later.call(WORKFLOW, "cells", ["plan", "shards"])
+    rows = json.loads(later.called["plan"].outputs["shards"])["include"]
+    assert [row["shard"] for row in rows if cell in row["smoke"].split()]
+    assert cell not in cells_of(later)
+    forged = later.copy(tmp_path / "forged")
+    later.call(WORKFLOW, "cells", ["record"])
+    assert later.called["record"].result == "success", later.called["record"].said
+    main = f"main:matrices/ferry/records/{cell}"
+    [name] = git("ls-tree", "--name-only", main, cwd=later.origin).split()
+    kept = decode_record(git("show", f"{main}/{name}", cwd=later.origin), "a test")
+    assert (kept.tier, str(kept.outcome)) == ("smoke", "pass")
+    assert [capability.id for capability in kept.capabilities] == [
+        "test_ferry.py::test_the_ferry_floats"
+    ]
+    # A whole run of it was not asked for, and nobody knows what it would have said.
+    [path] = forged.artifacts.glob(f"records-*/{cell}/*.json")
+    path.unlink()
+    (tmp_path / "forger" / "ferry").mkdir(parents=True)
+    RecordFiles(tmp_path / "forger" / "ferry").add(msgspec.structs.replace(kept, tier="full"))
+    made = tmp_path / "forger" / "ferry" / "records" / cell
+    shutil.copytree(made, path.parent, dirs_exist_ok=True)
+    forged.call(WORKFLOW, "cells", ["record"])
+    said = forged.called["record"].said["Keep the sound records"]
+    assert "is of a run at tier full, and the plan asks for tier smoke" in said
 
 
 def test_of_a_pull_request_nothing_is_kept_or_published(night: Forge, tmp_path: Path) -> None:
