@@ -11,7 +11,7 @@ from compat import questions
 from compat.cli.disproofs import tell_disproofs
 from compat.cli.lock import Jobs
 from compat.cli.lockers import locker_of, refusing_locker
-from compat.cli.machine import without_places
+from compat.cli.machine import now, without_places
 from compat.cli.machine_search import MachineSearch
 from compat.cli.options import (
     ExtraIndexUrl,
@@ -23,7 +23,8 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, note, report, say
-from compat.errors import CompatError, NothingToDo
+from compat.errors import CompatError, NothingToDo, UsageError
+from compat.fleet.run_plan import seconds_of
 from compat.plan.cell import Cell
 from compat.results.audits import Audit, AuditedCell, audited_run, sampled
 from compat.results.clause_file import keep_audit, keep_probes
@@ -40,6 +41,12 @@ Sample = Annotated[int, typer.Option("--sample", min=1, max=10_000, help="Number
 LocksOnly = Annotated[
     bool, typer.Option("--locks-only", help="Sample only what a lock can tell; run nothing.")
 ]
+BudgetText = Annotated[
+    str,
+    typer.Option(
+        "--budget", metavar="90m", help="Begin no run after so much time; the sample ends there."
+    ),
+]
 Seed = Annotated[
     int | None, typer.Option("--seed", min=0, help="Which cells; else a new number, printed.")
 ]
@@ -50,6 +57,7 @@ def audit_command(
     sample: Sample = _SAMPLE,
     seed: Seed = None,
     locks_only: LocksOnly = False,
+    budget: BudgetText = "",
     isolation: IsolationLevel = "",
     jobs: Jobs = 1,
     as_json: Json = False,
@@ -64,19 +72,18 @@ def audit_command(
     probes.json and audit.json, runs as records. A clause that is disproved is removed, with every
     answer that rested on it.
 
+    With --budget the sample ends before the first cell for whose run no time is left: what comes
+    before it in the order of chance is a sample, too.
+
     Ends with 0 when none is wrong, with 1 when one was disproved or nothing is inferred, with 3
     when some questions got no answer.
 
-    Examples: compat audit tff --sample 59 --seed 7; compat audit tff --locks-only --jobs 2
+    Examples: compat audit tff --sample 59 --seed 7; compat audit tff --locks-only --jobs 2;
+    compat audit tff --sample 59 --budget 2h
     """
+    seconds = _seconds(budget)
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
-    inferred = {
-        entry.cell.id: entry
-        for entry in workspace.snapshot.entries
-        if entry.planned
-        and entry.verdict.evidence == "inferred"
-        and (is_lock_enough(entry) or not locks_only)
-    }
+    inferred = _inferred(workspace, locks_only)
     if not inferred:
         hint = f"compat learn {matrix} asks a resolver"
         raise NothingToDo.of(f"matrix {matrix!r} has no inferred answers to audit", hint=hint)
@@ -85,8 +92,10 @@ def audit_command(
     cells = [entry.cell for entry in chosen if is_lock_enough(entry)]
     findings, answers, errors = _asked(workspace, cells, jobs, as_json)
     keep_probes(workspace.folder, answers)
-    findings += _run(workspace, [e for e in chosen if not is_lock_enough(e)], isolation, as_json)
-    audit = Audit(on=workspace.day, seed=number, inferred=len(inferred), cells=tuple(findings))
+    to_run = [entry for entry in chosen if not is_lock_enough(entry)]
+    findings += _run(workspace, to_run, isolation, as_json, seconds)
+    cells_in_time = tuple(_in_time(chosen, findings))
+    audit = Audit(on=workspace.day, seed=number, inferred=len(inferred), cells=cells_in_time)
     keep_audit(workspace.folder, audit)
     workspace.refresh()
     disproofs, fell = questions.settled(workspace)
@@ -98,6 +107,25 @@ def audit_command(
         _print(audit, disproofs, fell)
     wrong = audit.number("wrong") > 0
     raise typer.Exit(3 if errors and not wrong else int(wrong))
+
+
+def _seconds(budget: str) -> int | None:
+    """The seconds of a budget; None without one."""
+    seconds = seconds_of(budget) if budget else None
+    if seconds == 0:
+        raise UsageError.of(f"{budget!r} is not a time such as 90m or 1h30m", path="--budget")
+    return seconds
+
+
+def _inferred(workspace: Workspace, locks_only: bool) -> dict[str, Entry]:
+    """The entries to choose from, by their cells."""
+    return {
+        entry.cell.id: entry
+        for entry in workspace.snapshot.entries
+        if entry.planned
+        and entry.verdict.evidence == "inferred"
+        and (is_lock_enough(entry) or not locks_only)
+    }
 
 
 def _asked(
@@ -137,13 +165,24 @@ def is_lock_enough(entry: Entry) -> bool:
 
 
 def _run(
-    workspace: Workspace, entries: Sequence[Entry], isolation: str, is_quiet: bool
+    workspace: Workspace,
+    entries: Sequence[Entry],
+    isolation: str,
+    is_quiet: bool,
+    seconds: int | None,
 ) -> list[AuditedCell]:
-    """Run each, and hold what it came to against what was inferred."""
+    """Run each, as long as there is time, and hold what it came to against what was inferred."""
     if not entries:
         return []
-    search = MachineSearch(workspace, isolation)
-    search.run([entry.cell.id for entry in entries])
+    search, began = MachineSearch(workspace, isolation), now()
+    if seconds is None:
+        search.run([entry.cell.id for entry in entries])
+    else:
+        for number, entry in enumerate(entries):
+            if search.cancel.is_set() or (now() - began).total_seconds() >= seconds:
+                entries = entries[:number]
+                break
+            search.run([entry.cell.id])
     workspace.refresh()
     findings = [audited_run(entry, workspace.verdict(entry.cell.id)) for entry in entries]
     if not is_quiet:
@@ -151,6 +190,22 @@ def _run(
             say(f"{finding.cell}  {finding.finding}: {finding.outcome}")
     search.exit_if_interrupted()
     return findings
+
+
+def _in_time(chosen: Sequence[Entry], findings: Sequence[AuditedCell]) -> list[AuditedCell]:
+    """The findings up to the first cell that there was no time for, in the order of chance; those
+    that were asked behind it would make locks weigh more than runs.
+    """
+    by_cell = {finding.cell: finding for finding in findings}
+    in_time: list[AuditedCell] = []
+    for number, entry in enumerate(chosen):
+        finding = by_cell.get(entry.cell.id)
+        if finding is not None:
+            in_time.append(finding)
+        elif not is_lock_enough(entry):
+            note(f"the time ended after {count(number, 'cell')} of {len(chosen)}")
+            break
+    return in_time
 
 
 def _print(audit: Audit, disproofs: Sequence[Disproof], fell: Sequence[str]) -> None:

@@ -1,6 +1,8 @@
 """`compat learn` asks a resolver and keeps what refusals teach; `compat audit` asks in earnest."""
 
+import datetime
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,8 @@ import pytest
 from support.fake_index import FakeIndex
 from support.local_index import DEMO, fill
 from support.ran import Run
+
+from compat.cli import audit
 
 # Whatever asks for `low` cannot be locked: it asks for a `deep` that the index does not have.
 WORLD = {
@@ -101,6 +105,37 @@ def test_the_same_seed_asks_about_the_same_cells(learnt: Run, root: Path) -> Non
     second = learnt("audit", "demo", "--sample", "2", "--seed", "4", "--json").json["data"]
     assert first["audit"] == second["audit"]
     assert first["bound"] == second["bound"]
+
+
+def test_the_sample_ends_before_the_first_cell_that_there_is_no_time_to_run(
+    learnt: Run, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moment = audit.now()
+    began: list[str] = []
+
+    class Machine:
+        cancel = threading.Event()
+
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def run(self, cells: list[str]) -> None:
+            nonlocal moment
+            began.extend(cells)
+            moment += datetime.timedelta(seconds=40)
+
+        def exit_if_interrupted(self) -> None:
+            pass
+
+    monkeypatch.setattr(audit, "is_lock_enough", lambda _: False)
+    monkeypatch.setattr(audit, "MachineSearch", Machine)
+    monkeypatch.setattr(audit, "now", lambda: moment)
+    words = ("audit", "demo", "--sample", "3", "--seed", "3", "--budget", "1m")
+    assert "the time ended after 2 cells of 3" in learnt(*words).err
+    told = kept(root, "audit")["audit"]
+    assert [cell["cell"] for cell in told["cells"]] == began
+    assert len(began) == 2
+    assert "is not a time" in learnt(*words[:-1], "soon").err
 
 
 def test_a_disproof_removes_the_clause_and_says_what_fell(
