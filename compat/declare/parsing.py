@@ -130,6 +130,13 @@ SuitePath = Annotated[
         description="a folder below the matrix's own: letters, digits, '_', '-' and '/'",
     ),
 ]
+InstalledFolder = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=rf"^[A-Za-z_][A-Za-z0-9_]{{0,99}}(/[A-Za-z0-9_-]{{1,99}}){{0,9}}{_END}",
+        description="a folder below site-packages, such as `demo/data`",
+    ),
+]
 TestsPath = Annotated[
     str,
     msgspec.Meta(

@@ -8,6 +8,7 @@ import msgspec
 from compat.declare.parsing import (
     Argument,
     Groups,
+    InstalledFolder,
     ModuleName,
     Requirements,
     Setting,
@@ -64,7 +65,9 @@ class Suite(StrictValue, frozen=True):
     for is asked for as `requirements` are.
 
     `module` is what must import before any test; empty means the package's name with underscores.
-    `environment` holds variables that the cell sees besides compat's own short list. Limits:
+    `environment` holds variables that the cell sees besides compat's own short list. `writes` are
+    folders below site-packages that the library itself writes into, such as those of what it
+    unpacks when it is first used; of them a cell gets its own copy. Limits:
     seconds of wall time and of silence for a step, MiB of memory and of disk. `metrics` are the
     titles of what it measures, for charts. `core` names the few quick capabilities that every
     release has, by id or glob: a run of tier `smoke` asks for no others. It stands here and not in
@@ -79,6 +82,7 @@ class Suite(StrictValue, frozen=True):
     module: ModuleName = ""
     requirements: Requirements = ()
     environment: Annotated[tuple[Setting, ...], msgspec.Meta(max_length=20)] = ()
+    writes: Annotated[tuple[InstalledFolder, ...], msgspec.Meta(max_length=20)] = ()
     seconds: Annotated[int, msgspec.Meta(ge=1, le=36_000)] = 600
     silence_seconds: Annotated[int, msgspec.Meta(ge=1, le=36_000)] = 240
     memory_mb: Annotated[int, msgspec.Meta(ge=64, le=1_000_000)] = 4096

@@ -16,7 +16,7 @@ from compat.run.bytecode import BytecodeStore
 from compat.run.events import EVENTS, LARGEST, SuiteReport, read_modules, read_probe, read_report
 from compat.run.evidence import Evidence, Installed, Raised
 from compat.run.foreign import read_bytes
-from compat.run.installation import Installation
+from compat.run.installation import Installation, own_copies
 from compat.run.installed import Environment, Wrong, installed, renamed_modules, top_modules
 from compat.run.job import Bench, Job
 from compat.run.postpone import postpone_in
@@ -213,6 +213,7 @@ class CellRun:
             shutil.copytree(self.job.suite_folder, suite, ignore=_LEFT_OUT)
             if not (suite / "pytest.ini").exists():
                 (suite / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+        self.steps.writable = own_copies(self.site, self.job.suite.writes)
         self.environment.settle(*_KEPT)
 
     def _changed(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from compat.run.suitefault import (
     misspelt_module,
     own_fault,
     refused_options,
+    undeclared_write,
     without_pytest,
 )
 
@@ -81,7 +82,11 @@ def _import(evidence: Evidence) -> Failed | None:
         subject = f"the probe says that the import {word} but exits with {step.ended.exit_code}"
         return Failed(stage="import", cause="report-mismatch", subject=subject)
     if evidence.imported is not None:
-        return misspelt_module(evidence) or _raised("import", evidence.imported, "")
+        return (
+            misspelt_module(evidence)
+            or undeclared_write("import", evidence.imported)
+            or _raised("import", evidence.imported, "")
+        )
     return None
 
 
@@ -158,7 +163,10 @@ def _report(evidence: Evidence) -> Failed | None:
 def _tests(evidence: Evidence) -> Failed | None:
     failed = [test for test in evidence.tests if test.status == "failed"]
     for test in failed:
-        if test.raised is not None and (fault := own_fault("test", evidence, test.raised)):
+        if test.raised is None:
+            continue
+        fault = own_fault("test", evidence, test.raised) or undeclared_write("test", test.raised)
+        if fault is not None:
             return fault
     return failing_helper(evidence) or (_failed_test(failed[0]) if failed else None)
 

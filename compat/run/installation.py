@@ -1,6 +1,7 @@
 """Installs a lock into a cell's environment, and holds each file against its RECORD."""
 
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from uv import find_uv_bin
@@ -187,3 +188,20 @@ class Installation:
         (self.cell / name).write_text(
             "".join(f"{encode_pin(pin)}\n" for pin in pins), encoding="utf-8"
         )
+
+
+def own_copies(site: Path, folders: Iterable[str]) -> tuple[Path, ...]:
+    """Make a cell's own what stands in these folders below its site-packages, and return those that
+    are there: their files are links that other cells share. No code of the cell ran yet.
+    """
+    owned = []
+    for name in folders:
+        folder = site / name
+        if not folder.is_dir() or folder.resolve() != site.resolve() / name:
+            continue
+        for path in [path for path in folder.rglob("*") if path.is_file()]:
+            copy = path.with_name(f"{path.name}.own")
+            shutil.copy2(path, copy, follow_symlinks=False)
+            copy.replace(path)
+        owned.append(folder)
+    return tuple(owned)

@@ -47,6 +47,7 @@ class StepRunner:
         self.evidence = evidence
         self.cancel = cancel
         self.steps: list[Step] = []
+        self.writable: tuple[Path, ...] = ()
         self._enter = enter
 
     def enter(self, activity: Activity) -> None:
@@ -71,7 +72,7 @@ class StepRunner:
             cwd=self.cell if is_install else home,
             variables=tuple(sorted(variables.items())),
             log=part,
-            writable=(Path(self.bench.sandbox) if is_install else home,),
+            writable=(Path(self.bench.sandbox),) if is_install else (home, *self.writable),
             readable=tuple(Path(folder) for folder in readable if folder),
             hidden=tuple(Path(folder) for folder in self.bench.hidden),
             network=network,

@@ -13,6 +13,8 @@ from compat.run.outcome import Failed, Stage
 # https://docs.pytest.org/en/stable/reference/exit-codes.html
 _USAGE_ERROR = 4
 _NO_MODULE = re.compile(r"No module named '([^']+)'")
+# The environment is mounted read-only at L3, errno 30 is EROFS.
+_READ_ONLY = re.compile(r"\[Errno 30\] .*'[^']*/site-packages/(?P<folder>[^']+)/[^'/]+'$")
 _REFUSED = re.compile(r"(?:error|ERROR): (?!usage:)(?:\S*/)?(?P<why>[^\n]{1,200})")
 
 
@@ -32,6 +34,17 @@ def misspelt_module(evidence: Evidence) -> Failed | None:
         f"set suite.module: {evidence.subject} has no module {name}, it has {has}",
         "matrix.toml",
     )
+
+
+def undeclared_write(stage: Stage, raised: Raised) -> Failed | None:
+    """Return the fault of a declaration that does not say into which of its own folders the library
+    writes.
+    """
+    refused = None if raised.of_suite else _READ_ONLY.search(raised.message)
+    if refused is None:
+        return None
+    remedy = f'add "{refused["folder"]}" to suite.writes: the library writes there'
+    return _fault(stage, remedy, "matrix.toml")
 
 
 def without_pytest(evidence: Evidence) -> Failed | None:

@@ -158,6 +158,11 @@ def unfound(module: str) -> Raised:
     return Raised(type="ModuleNotFoundError", message=f"No module named '{module}'", where="")
 
 
+def read_only(path: str) -> Raised:
+    place = f"/cells/a/venv/lib/python3.11/site-packages/{path}"
+    return Raised("OSError", f"[Errno 30] Read-only file system: {place!r}", "demo/core.py:7")
+
+
 WAYS: list[tuple[str, Evidence]] = [
     ("pass", GOOD),
     ("pass", but(tests=(ran("a"), ran("b", "absent")))),
@@ -380,6 +385,20 @@ WAYS: list[tuple[str, Evidence]] = [
             " matrix.toml)"
         ),
         but(module="demoo.x", modules=("demo",), imported=unfound("demoo")),
+    ),
+    (
+        'import-fail:suite-fault(add "demo/data" to suite.writes: the library writes there; at'
+        " matrix.toml)",
+        but(imported=read_only("demo/data/worker")),
+    ),
+    (
+        "import-fail:error(demo/core.py:7)",
+        but(imported=read_only("demo.lock")),
+    ),
+    (
+        'test-fail:suite-fault(add "demo/data" to suite.writes: the library writes there; at'
+        " matrix.toml)",
+        but(tests=(ran("a", "failed", read_only("demo/data/worker")), ran("b"))),
     ),
     (
         "import-fail:missing-module(demo.x)",

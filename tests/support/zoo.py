@@ -41,6 +41,8 @@ axes = [
 class Animal:
     """A package that fails in one way: its story, its module, its suite, and what a run of it must
     come to.
+
+    With `level` it comes to that at this level of isolation only.
     """
 
     name: str
@@ -50,7 +52,8 @@ class Animal:
     suite: str = "def test_alive():\n    import animal\n\n    assert animal.ALIVE\n"
     requires: list[str] = field(default_factory=list)
     others: dict[str, str] = field(default_factory=dict)
-    limits: dict[str, int] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    limits: dict[str, Any] = field(default_factory=dict)
     tag: str = "py3-none-any"
     metadata_version: str = "1.0"
     suite_requires: list[str] = field(default_factory=list)
@@ -60,6 +63,7 @@ class Animal:
     settings: str = ""
     runner: str = "pytest"
     verdict: str = ""
+    level: str = ""
 
 
 def animals() -> list[Animal]:
@@ -143,7 +147,7 @@ def open_gates(
     served: dict[str, list[tuple[str, bytes, str]]] = {}
     for name, version, content in tools:
         served.setdefault(name, []).append((version, content, "py3-none-any"))
-    files = {"animal.py": animal.module}
+    files = {"animal.py": animal.module, **animal.files}
     made = wheel(package, animal.metadata_version, files, animal.requires, animal.tag)
     served[package] = [("1.0", made, animal.tag)]
     for spec, requires in animal.others.items():
