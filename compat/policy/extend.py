@@ -108,10 +108,8 @@ def _evidence(as_of: AsOf, extension: Extension) -> Iterator[CellEvidence]:
     subject = as_of.matrix.subject
     tried = [
         entry
-        for entry in as_of.snapshot.known
-        if entry.cell.on(extension.axis.name).version == extension.version
-        and entry.cell.on(subject).version == as_of.newest[0]
-        and entry.verdict.latest is not None
+        for entry in as_of.snapshot.known_on(extension.axis.name, extension.version)
+        if entry.cell.on(subject).version == as_of.newest[0] and entry.verdict.latest is not None
     ]
     best = representative(tried) if tried else None
     for entry in sorted(tried, key=lambda entry: entry is not best):

@@ -61,9 +61,13 @@ class PlannedEntries(Sequence["Entry"]):
 
     def known_on(self, axis: str, version: Version) -> Iterator[Entry]:
         """Yield the entries that are known and have that version on the axis, and make no other."""
-        for text, cell_ids in self._texts[axis].items():
-            if _version(text) == version:
-                yield from filter(None, map(self._get, cell_ids))
+        texts = self._texts[axis]
+        cell_ids = [c for text in texts if _version(text) == version for c in texts[text]]
+        planned = {c: n for c in cell_ids if (n := self.fates.number(c)) is not None}
+        yield from (
+            self._at(planned[cell_id]) for cell_id in sorted(planned, key=planned.__getitem__)
+        )
+        yield from filter(None, map(self._beyond, sorted(set(cell_ids) - planned.keys())))
 
     @cached_property
     def _texts(self) -> dict[str, dict[str, list[str]]]:

@@ -233,17 +233,20 @@ class Snapshot:
     @cached_property
     def attribution(self) -> Attribution:
         """Whose fault it is that capabilities fail, by all cells of each release."""
-        entries = self.entries
         if self._before is not None:
             return self._before.attribution
-        if isinstance(entries, PlannedEntries):
-            subject = self.matrix.subject
+        if not isinstance(self.entries, PlannedEntries):
+            return Attribution(self.matrix, self._ran())
+        return Attribution(self.matrix, self._ran(), self._verdicts_of)
 
-            def of_release(version: Version) -> Iterator[Verdict]:
-                return (e.verdict for e in entries.known_on(subject, version) if e.runs)
+    def known_on(self, axis: str, version: Version) -> Iterator[Entry]:
+        """Yield what has a lock or a run and that version on the axis; no other entry is made."""
+        if isinstance(self.entries, PlannedEntries):
+            return self.entries.known_on(axis, version)
+        return (entry for entry in self.known if entry.cell.on(axis).version == version)
 
-            return Attribution(self.matrix, self._ran(), of_release)
-        return Attribution(self.matrix, self._ran())
+    def _verdicts_of(self, version: Version) -> Iterator[Verdict]:
+        return (entry.verdict for entry in self.known_on(self.matrix.subject, version))
 
     def _ran(self) -> Iterator[tuple[Cell, Verdict]]:
         """The cells with runs; not a generator expression, which would make all entries now."""
@@ -342,16 +345,11 @@ def _attributed(
     entry: Entry, attribution: Attribution, present: EvaluationContext, judge: Judge | None
 ) -> Entry:
     """The entry with its verdict beside the other cells of its release."""
-    if not entry.counted:
-        return entry
-    if not any(map(_fails, _distinct(counted.run.capabilities for counted in entry.counted))):
+    # Runs that came to the same share one object in the index.
+    distinct = {id(c.run.capabilities): c.run.capabilities for c in entry.counted}
+    if not any(map(_fails, distinct.values())):
         return entry
     return _judged("attributed", entry, attribution.context(entry.cell, present), judge)
-
-
-def _distinct(several: Iterable[tuple[Capability, ...]]) -> Iterable[tuple[Capability, ...]]:
-    """Those that are objects of their own: runs that came to the same share one in the index."""
-    return {id(capabilities): capabilities for capabilities in several}.values()
 
 
 def _fails(capabilities: tuple[Capability, ...]) -> bool:
