@@ -9,7 +9,6 @@ from packaging.version import Version
 
 from compat.fleet.batch import BatchResult
 from compat.fleet.checkout_run import CheckoutCells, CheckoutChoice
-from compat.plan.plan import Infeasible, fate_of
 from compat.results.checkout_diff import CellDifference
 from compat.value import Value
 
@@ -56,7 +55,7 @@ def compared(
     places = [(cell, cells.counterpart(cell, release)) for cell in choice.cells]
     for fate in choice.infeasible:
         beside = cells.counterpart(fate.cell, release)
-        if not isinstance(fate_of(cells.released, beside), Infeasible):
+        if not cells.cannot_be_released(beside):
             places.append((fate.cell, beside))
     due = [beside.id for _, beside in places if cells.is_due(beside)]
     batches = [run_released(due)] if due else []

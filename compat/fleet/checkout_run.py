@@ -4,6 +4,7 @@ import datetime
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cached_property
 
 import msgspec
 from packaging.version import InvalidVersion, Version
@@ -33,7 +34,15 @@ from compat.lock.lockfile import Lock, Pin, Refusal
 from compat.lock.recipe import locked_cell
 from compat.lock.sources import SourceRelease
 from compat.plan.cell import Cell, Recipe, parse_cell
-from compat.plan.checkout_cells import checkout_cells, facts_of_checkout, released_cell
+from compat.plan.checkout_cells import (
+    checkout_cells,
+    facts_of_checkout,
+    local_cell,
+    released_cell,
+)
+from compat.plan.feasible import Feasibility
+from compat.plan.lanes import facts_for, lane_cells
+from compat.plan.obstacle import Obstacle
 from compat.plan.plan import Infeasible, fate_of
 from compat.plan.platform import accepted_tags
 from compat.plan.product import axis_coordinates
@@ -89,7 +98,8 @@ class CheckoutCells:
 
     def chosen(self, words: Sequence[str], quick: bool) -> CheckoutChoice:
         """Return the cells that words name, the places of the quick cells, or all that a plain
-        install of the checkout could give.
+        install of the checkout could give, and those of the lanes. A glob names cells of lanes only
+        where it has a `+`.
 
         Raises UsageError for words that name no cell, NothingToDo where there is none to run, or
         more than anybody asked for.
@@ -98,14 +108,14 @@ class CheckoutCells:
         if quick:
             meant = [every[name] for name in self._quick() if name in every]
         elif words:
-            meant = [cell for cell in every.values() if _is_named(cell.id, words)]
+            meant = [cell for cell in every.values() if _is_named(cell, words)]
         else:
-            meant = [cell for cell in every.values() if cell.recipe == "fresh"]
+            meant = [c for c in every.values() if c.recipe == "fresh" or c.is_in_lane]
         if words and not meant:
             form = next(iter(every), "")
             hint = f"ids have the form {form}" if form else ""
             raise UsageError.of(f"no cell of the checkout is {words[0]!r}", hint=hint)
-        fates = [fate_of(self.facts, cell) for cell in meant]
+        fates = [fate_of(facts_for(self.facts, cell), cell) for cell in meant]
         infeasible = tuple(fate for fate in fates if isinstance(fate, Infeasible))
         ruled_out = {fate.cell.id for fate in infeasible}
         cells = tuple(cell for cell in meant if cell.id not in ruled_out)
@@ -121,13 +131,9 @@ class CheckoutCells:
             raise NothingToDo.of(f"matrix {matrix.name!r} names no quick cells", hint=hint)
         names: dict[str, None] = {}
         for text in matrix.quick:
-            cell = parse_cell(text, matrix)
-            place = tuple(
-                msgspec.structs.replace(coordinate, is_local=coordinate.axis == subject)
-                for coordinate in cell.coordinates
-            )
-            recipe: Recipe = "relaxed" if cell.recipe == "relaxed" else "fresh"
-            names[msgspec.structs.replace(cell, coordinates=place, recipe=recipe).id] = None
+            cell = local_cell(parse_cell(text, matrix), subject)
+            recipe: Recipe = "fresh" if cell.recipe == "dated" else cell.recipe
+            names[msgspec.structs.replace(cell, recipe=recipe).id] = None
         return list(names)
 
     def _refuse_many(self, cells: Sequence[Cell]) -> None:
@@ -161,8 +167,19 @@ class CheckoutCells:
         raise UsageError.of(f"the index has no release of {axis.package} to compare with")
 
     def counterpart(self, cell: Cell, against: Version) -> Cell:
-        """Return the cell of a release at the place of a checkout's cell."""
-        return released_cell(cell, self.workspace.matrix.subject, against)
+        """Return the cell of a release at the place of a checkout's cell; for the lowest versions
+        that the checkout declares, that of those that the release declares.
+        """
+        matrix = self.workspace.matrix
+        beside = released_cell(cell, matrix.subject, against)
+        ends = (matrix.subject, matrix.interpreters.name)
+        lowest = (known for known in self._lowest if cell.recipe == "lowest")
+        alike = (known for known in lowest if all(known.on(a) == beside.on(a) for a in ends))
+        return next(alike, beside)
+
+    @cached_property
+    def _lowest(self) -> tuple[Cell, ...]:
+        return tuple(cell for cell in lane_cells(self.released) if cell.recipe == "lowest")
 
     def run(
         self,
@@ -195,7 +212,7 @@ class CheckoutCells:
             self.records.get(cell.id, ()),
             self.workspace.context,
             lock_digest=None if lock is None else lock.digest,
-            obstacle=self.facts.obstacle(cell),
+            obstacle=self._obstacle(self.facts, cell),
         )
 
     def released_verdict(self, cell: Cell) -> Verdict:
@@ -205,8 +222,15 @@ class CheckoutCells:
             self.workspace.runs.get(cell.id, ()),
             self.workspace.context,
             lock_digest=self.workspace.lock_digests.get(cell.id),
-            obstacle=self.released.obstacle(cell),
+            obstacle=self._obstacle(self.released, cell),
         )
+
+    def cannot_be_released(self, cell: Cell) -> bool:
+        """Return whether the plan rules out a cell of a release."""
+        return self._obstacle(self.released, cell) is not None
+
+    def _obstacle(self, facts: Feasibility, cell: Cell) -> Obstacle | None:
+        return facts_for(facts, cell).obstacle(cell)
 
     def is_due(self, cell: Cell) -> bool:
         """Return whether a release's cell has no result of the whole suite that holds today."""
@@ -218,7 +242,7 @@ class CheckoutCells:
         own, released = self.locks.get(cell.id), self.workspace.lock(beside.id)
         subject = self.workspace.matrix.subject_axis.normalised_name
         moved = () if own is None or released is None else moved_besides(released, own, subject)
-        obstacle = self.facts.obstacle(cell)
+        obstacle = self._obstacle(self.facts, cell)
         because = "" if obstacle is None else obstacle.because
         return cell_difference(self.released_verdict(beside), self.verdict(cell), moved, because)
 
@@ -228,7 +252,8 @@ class CheckoutCells:
 
         def lock(name: str) -> LockResult:
             cell = every[name]
-            fate = fate_of(self.facts, cell)
+            facts = facts_for(self.facts, cell)
+            fate = fate_of(facts, cell)
             if isinstance(fate, Infeasible):
                 return fate
             pin = self._pin(self._wheel(cell))
@@ -236,11 +261,11 @@ class CheckoutCells:
             alike = (
                 None
                 if released is None
-                else exchanged_subject(released, self.released, self.facts, cell, pin)
+                else exchanged_subject(released, self.released, facts, cell, pin)
             )
             if alike is not None:
                 return alike
-            return locked_cell(self.facts, cell, CheckoutLocker(locker, pin), source.package)
+            return locked_cell(facts, cell, CheckoutLocker(locker, pin), source.package)
 
         return lock
 
@@ -304,8 +329,9 @@ def _release(checkout: BuiltCheckout, moment: datetime.datetime) -> Release:
     return Release(version=version, artifacts=artifacts, published=checkout.wheels[0].published)
 
 
-def _is_named(cell: str, words: Iterable[str]) -> bool:
-    return any(cell == word or fnmatchcase(cell, word) for word in words)
+def _is_named(cell: Cell, words: Iterable[str]) -> bool:
+    globs = (word for word in words if "+" in word or not cell.is_in_lane)
+    return any(cell.id == word or fnmatchcase(cell.id, word) for word in globs)
 
 
 def _newest_places(cells: Sequence[Cell], matrix: Matrix) -> str:

@@ -85,6 +85,9 @@ def exchanged_subject(
     if not all(_is_met(requirement, pins) for requirement in asked):
         return None
     inputs = inputs_of(facts, cell)
+    # A floor that the checkout has lowered shows in no pin.
+    if inputs.floors != lock.inputs.floors:
+        return None
     injected = inputs.injected_pin
     return msgspec.structs.replace(
         lock,

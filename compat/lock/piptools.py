@@ -70,6 +70,13 @@ class PipToolsLocker:
         deep = ", ".join((*inputs.overrides, *inputs.excludes, *inputs.floors, *inputs.constraints))
         if deep:
             return Refusal(cause="unsupported", subject=deep, because=_UNSUPPORTED.format(deep))
+        if inputs.index:
+            # pip would take every package from whichever index has the newest of it.
+            because = (
+                f"pip-tools asks no index of a lane's own, here {inputs.index}; the locker uv does:"
+                " leave --locker out"
+            )
+            return Refusal(cause="unsupported", subject=inputs.index, because=because)
         with self._preparing:
             compiler = self.prepare(inputs.python)
         with (

@@ -1,7 +1,8 @@
 """The cells of a checkout: every place of the matrix with the checkout in place of a release.
 
 Its ids end in `-local` where a release would have its version: `py3.11-wz3.1-flask-local`. Recipe
-`dated` has no such cells: a checkout is of today, so it would ask what `fresh` asks.
+`dated` has no such cells: a checkout is of today, so it would ask what `fresh` asks. The lanes of
+the matrix have theirs.
 """
 
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from compat.declare.selector import Selector
 from compat.index.release import Catalogue, Package, Release
 from compat.plan.cell import Cell, Recipe
 from compat.plan.feasible import Feasibility
+from compat.plan.lanes import lane_cells
 from compat.plan.product import product
 
 LOCAL_RECIPES: tuple[Recipe, ...] = ("fresh", "relaxed")
@@ -34,19 +36,26 @@ def facts_of_checkout(matrix: Matrix, catalogue: Catalogue, release: Release) ->
 
 
 def checkout_cells(facts: Feasibility) -> Iterator[Cell]:
-    """Yield every cell of the checkout: places in axis order, at each place the recipes."""
-    name = facts.matrix.name
+    """Yield every cell of the checkout: places in axis order, at each place the recipes; then those
+    of the lanes.
+    """
+    name, subject = facts.matrix.name, facts.matrix.subject
     for place in product(facts.matrix, facts.catalogue):
-        coordinates = tuple(
-            msgspec.structs.replace(coordinate, is_local=True)
-            if coordinate.axis == facts.matrix.subject
-            else coordinate
-            for coordinate in place
-        )
         for recipe in LOCAL_RECIPES:
-            cell = Cell(matrix=name, coordinates=coordinates, recipe=recipe)
+            cell = local_cell(Cell(matrix=name, coordinates=place, recipe=recipe), subject)
             if recipe != "relaxed" or facts.changing(cell):
                 yield cell
+    for cell in lane_cells(facts):
+        yield local_cell(cell, subject)
+
+
+def local_cell(cell: Cell, subject: str) -> Cell:
+    """Return the cell with a checkout in the place of the subject's release."""
+    coordinates = tuple(
+        msgspec.structs.replace(coordinate, is_local=coordinate.axis == subject)
+        for coordinate in cell.coordinates
+    )
+    return msgspec.structs.replace(cell, coordinates=coordinates)
 
 
 def released_cell(cell: Cell, subject: str, version: Version) -> Cell:
