@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from compat.declare.faults import choice
 from compat.declare.parsing import (
+    LONGEST_SPECIFIER,
     Builds,
     CellText,
     ExtraName,
@@ -46,7 +47,7 @@ Pin = Annotated[
     str,
     msgspec.Meta(
         min_length=1,
-        max_length=200,
+        max_length=LONGEST_SPECIFIER,
         description="a version specifier, 'any' or 'nothing'",
         extra_json_schema={"format": "pin"},
     ),

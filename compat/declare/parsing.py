@@ -1,5 +1,6 @@
 """The `declare` room's texts: which strings a declaration may hold, and what reads them."""
 
+from contextlib import suppress
 from typing import Annotated
 
 import msgspec
@@ -10,10 +11,11 @@ from packaging.version import InvalidVersion, Version
 
 from compat.declare.faults import shown
 
-# Beyond this no real version or specifier goes, and integers of thousands of digits are refused by
-# Python itself.
+# Beyond this no real version goes, and integers of more than 4,300 digits are refused by Python
+# itself. A specifier may leave out many releases one by one. The parser of requirements recurses on
+# brackets.
 LONGEST_VERSION = 100
-LONGEST_SPECIFIER = 200
+LONGEST_SPECIFIER = 2_000
 LONGEST_REQUIREMENT = 300
 
 # `$` alone lets a trailing line break pass.
@@ -172,11 +174,9 @@ Link = Annotated[
 
 def parse_version(text: str) -> Version:
     """Return the version (PEP 440), or raise ValueError with an example of a good one."""
-    if len(text) <= LONGEST_VERSION:
-        try:
-            return Version(text)
-        except InvalidVersion:
-            pass
+    _refuse_longer(text, LONGEST_VERSION, "version")
+    with suppress(InvalidVersion):
+        return Version(text)
     raise ValueError(f"{shown(text)} is not a version such as '2.14.1'") from None
 
 
@@ -190,11 +190,9 @@ def parse_release(text: str) -> tuple[str, Version]:
 
 def parse_specifier(text: str) -> SpecifierSet:
     """Return the specifier (PEP 440), or raise ValueError with an example of a good one."""
-    if len(text) <= LONGEST_SPECIFIER:
-        try:
-            return SpecifierSet(text)
-        except InvalidSpecifier:
-            pass
+    _refuse_longer(text, LONGEST_SPECIFIER, "version specifier")
+    with suppress(InvalidSpecifier):
+        return SpecifierSet(text)
     raise ValueError(f"{shown(text)} is not a version specifier such as '>=2.3,<3'") from None
 
 
@@ -203,9 +201,9 @@ def parse_requirement(text: str) -> Requirement:
 
     A requirement with a URL is refused: locks hold releases of the index.
     """
+    _refuse_longer(text, LONGEST_REQUIREMENT, "requirement")
     try:
-        # The length first: the parser recurses on brackets.
-        requirement = Requirement(text if len(text) <= LONGEST_REQUIREMENT else "")
+        requirement = Requirement(text)
     except InvalidRequirement:
         raise ValueError(f"{shown(text)} is not a requirement such as 'pytest>=7'") from None
     if requirement.url is not None:
@@ -214,6 +212,13 @@ def parse_requirement(text: str) -> Requirement:
             " 'pytest>=7'"
         )
     return requirement
+
+
+def _refuse_longer(text: str, longest: int, kind: str) -> None:
+    if len(text) > longest:
+        raise ValueError(
+            f"{shown(text)} has {len(text):,} characters; a {kind} may have at most {longest:,}"
+        )
 
 
 def minor_series(version: Version) -> str:
