@@ -9,8 +9,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import tomlkit
 from packaging.version import Version
 
 from compat.cli.command_table import COMMANDS as TABLE
@@ -23,7 +25,14 @@ from compat.site.paths import about_path
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
+PACKAGE = ROOT / "PACKAGE.md"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", PACKAGE, *DOCS]
+PROJECT: Any = tomlkit.parse((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXAMPLE = ROOT / "tests" / "workflows" / "example"
+SHOWN = [
+    *PAGES,
+    *(path for path in sorted(EXAMPLE.rglob("*")) if path.suffix in (".yml", ".yaml", ".md")),
+]
 COMMANDS = {name: command_named(name) for name in TABLE}
 # Commands that operations.md describes before they are there; delete a name when its command is.
 COMING = {"keep", "watchdog"} - COMMANDS.keys()
@@ -264,3 +273,33 @@ def test_the_tutorial_does_what_it_shows(tmp_path: Path) -> None:
     assert printed["compat advise jinja2"].returncode == 0
     assert printed["compat verify public"].stdout.endswith(" 0 faults\n")
     assert (tmp_path / "public/jinja2/cell/py3.11-ms2.1-jinja2.11/index.html").is_file()
+
+
+class TestWhatAnAdopterPuts:
+    """The repository, its commit and its release, which stand for what an adopter chooses."""
+
+    OWN = PROJECT["urls"]["Source"].removeprefix("https://github.com/")
+    RELEASE = f"v{Version(str(PROJECT['version'])).base_version}"
+
+    @pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.relative_to(ROOT).as_posix())
+    def test_each_page_has_the_same_repository_commit_and_release(self, page: Path) -> None:
+        text = text_of(page)
+        owner = self.OWN.partition("/")[0]
+        assert set(re.findall(rf"\b(?:OWNER|{owner})\b(?:/[\w.-]+)?", text)) <= {self.OWN}
+        for commit, release in re.findall(rf"{self.OWN}[^@\s]*@([0-9a-f]{{40}}) # (\S+)", text):
+            assert (commit, release) == ("0" * 40, self.RELEASE)
+        for repository, release in re.findall(r"repo: (\S+)\n\s+rev: (\S+)", text):
+            assert (repository, release) == (f"https://github.com/{self.OWN}", self.RELEASE)
+
+    def test_one_place_says_what_to_put(self) -> None:
+        rows = [
+            line
+            for page in PAGES
+            for line in text_of(page).splitlines()
+            if line.startswith((f"| `{self.OWN}`", f"| `{'0' * 40}`", f"| `{self.RELEASE}`"))
+        ]
+        assert len(rows) == 3
+
+    def test_the_page_on_a_package_index_links_to_no_file(self) -> None:
+        assert PROJECT["readme"] == PACKAGE.name
+        assert [link for link in LINK.findall(text_of(PACKAGE)) if "://" not in link] == []

@@ -53,7 +53,7 @@ def test_the_sdist_makes_the_same_wheel_and_says_what_changed(distributions: Pat
     [sdist] = distributions.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"CHANGELOG.md", "LICENSE", "README.md", "pyproject.toml"} <= names
+    assert {"CHANGELOG.md", "LICENSE", "PACKAGE.md", "README.md", "pyproject.toml"} <= names
     assert not [name for name in names if name.startswith(("tests", "matrices"))]
 
 
