@@ -12,13 +12,14 @@ from compat import files
 from compat.cli.machine import cache_folder, interpreter, today
 from compat.cli.options import ExtraIndexUrl, IndexUrl, Json
 from compat.cli.output import envelope, note, prose, say
+from compat.declare.matrix import Matrix
 from compat.declare.project import PYPROJECT, Project, project_of
 from compat.declare.suite_groups import with_groups
 from compat.draft.draft import Draft, DraftRequest, draft_of
 from compat.draft.library import KnownLibrary, library_of
 from compat.draft.naming import axis_name
-from compat.draft.suite_draft import SuiteDraft, import_suite, own_suite
-from compat.draft.suite_needs import suite_needs
+from compat.draft.suite_draft import FurtherNeed, SuiteDraft, import_suite, own_suite
+from compat.draft.suite_needs import further_needs, suite_needs
 from compat.errors import DeclarationError, UsageError
 from compat.index.pypi import PyPISource
 from compat.index.settings import settings
@@ -78,6 +79,11 @@ def init_command(
     series = frozenset(s.version for s in PYTHONS if interpreter(s.version) is not None)
     request = DraftRequest(machine=_architecture(), here=series, day=today())
     draft = draft_of(library, request, suite, source)
+    if own is not None and suite.is_own:
+        further = _further(folder, own, library, draft, source)
+        if further:
+            suite = own_suite(own, module, draft.matrix.suite.tests, further)
+            draft = draft_of(library, request, suite, source)
     for name, text in draft.texts.items():
         files.write(matrix / name, text)
     needs = () if own is None else tuple(_needs(folder, own, library, draft, source))
@@ -88,16 +94,34 @@ def _needs(
     folder: Path, own: Project, library: KnownLibrary, draft: Draft, source: PyPISource
 ) -> Iterator[str]:
     """What the project's tests need besides the draft; what cannot be read is said as it is."""
-    tests = draft.matrix.suite.tests
-    if not tests:
+    if not draft.matrix.suite.tests:
         return
-    texts = {f"{tests}/{path}": text for path, text in python_texts(folder / tests).items()}
-    content = files.read_if_there(folder / PYPROJECT)
     try:
-        matrix = with_groups(draft.matrix, content, f"matrices/{draft.name}/matrix.toml")
+        matrix, texts = _own_tests(folder, draft)
         yield from suite_needs(matrix, own, library, texts, source)
     except DeclarationError as error:
         yield str(error)
+
+
+def _further(
+    folder: Path, own: Project, library: KnownLibrary, draft: Draft, source: PyPISource
+) -> tuple[FurtherNeed, ...]:
+    """The groups and extras that the suite has to ask for, too; none where they cannot be read."""
+    try:
+        matrix, texts = _own_tests(folder, draft)
+        return further_needs(matrix, own, library, texts, source)
+    except DeclarationError:
+        return ()
+
+
+def _own_tests(folder: Path, draft: Draft) -> tuple[Matrix, dict[str, str]]:
+    """The matrix with what the groups and extras of its suite ask for, and the files of the
+    tests.
+    """
+    tests = draft.matrix.suite.tests
+    texts = {f"{tests}/{path}": text for path, text in python_texts(folder / tests).items()}
+    content = files.read_if_there(folder / PYPROJECT)
+    return with_groups(draft.matrix, content, f"matrices/{draft.name}/matrix.toml"), texts
 
 
 def _project(folder: Path) -> Project | None:
@@ -111,12 +135,39 @@ def _same(name: str, package: str) -> bool:
 
 def _suite(folder: Path, own: Project | None, module: str, package: str) -> SuiteDraft:
     """The project's own tests where they stand in a folder of their own, else an import test."""
-    if own is not None:
-        for name in ("tests", "test"):
-            if any((folder / name).rglob("test_*.py")) or any((folder / name).rglob("*_test.py")):
-                return own_suite(own, module, name)
+    tests = "" if own is None else _tests_folder(folder)
+    if own is not None and tests:
+        return own_suite(own, module, tests)
     because = "Suite: an import test, as there are no tests of the project here"
     return import_suite(module, package, because)
+
+
+# Where a project keeps tests: at its top, in its package, or beside several of them, as in
+# src/PACKAGE/tests and packages/NAME/tests.
+_DEPTH = 4
+_NOT_OURS = frozenset(("matrices", "node_modules", "build", "dist", "site-packages", "venv", "env"))
+
+
+def _tests_folder(folder: Path) -> str:
+    """The folder of tests that lies nearest to the top; empty where there is none."""
+    level = [folder]
+    for _ in range(_DEPTH):
+        below = [
+            path
+            for parent in level
+            for path in sorted(parent.iterdir())
+            if path.is_dir() and not path.is_symlink() and path.name not in _NOT_OURS
+        ]
+        level = [path for path in below if not path.name.startswith(".")]
+        for name in ("tests", "test"):
+            for path in level:
+                if path.name == name and _holds_tests(path):
+                    return path.relative_to(folder).as_posix()
+    return ""
+
+
+def _holds_tests(folder: Path) -> bool:
+    return any(next(folder.rglob(name), None) for name in ("test_*.py", "*_test.py"))
 
 
 def _architecture() -> str:

@@ -24,26 +24,46 @@ class SuiteDraft(Value, frozen=True, kw_only=True):
     is_own: bool = False
 
 
+class FurtherNeed(Value, frozen=True, kw_only=True):
+    """A group or an extra of the project, by its key in `[suite]`, that alone brings what its tests
+    import; `imports` are the modules, with the place of the first.
+    """
+
+    key: str
+    name: str
+    imports: str
+
+    @property
+    def words(self) -> str:
+        """What it is called in a sentence."""
+        return f"the {'extra' if self.key == 'extras' else 'dependency group'} {self.name}"
+
+
 # What projects call the dependencies of their tests, most usual first.
 _GROUPS = ("tests", "test", "testing", "dev")
 
 
-def own_suite(project: Project, module: str, tests: str) -> SuiteDraft:
-    """Return a suite of the project's own tests, with the first group or extra that brings pytest;
-    without one pytest alone is asked for.
+def own_suite(
+    project: Project, module: str, tests: str, further: Sequence[FurtherNeed] = ()
+) -> SuiteDraft:
+    """Return a suite of the project's own tests, with the first group or extra that brings pytest,
+    and the further ones; without one that brings it pytest alone is asked for.
     """
     groups = [name for name in _named(project.groups) if _brings_pytest(_of_group(project, name))]
     extras = [name for name in _named(project.extras) if _brings_pytest(project.of_extra(name))]
     texts: Sequence[str] = ()
     where, lines = "", [toml_line("tests", tests), toml_line("module", module)]
+    named: dict[str, list[str]] = {"groups": groups[:1], "extras": [] if groups else extras[:1]}
     if groups:
         where = f", with what the dependency group {groups[0]} asks for"
-        lines.append(toml_line("groups", groups[:1]))
         texts = _of_group(project, groups[0])
     elif extras:
         where = f", with what the extra {extras[0]} asks for"
-        lines.append(toml_line("extras", extras[:1]))
         texts = project.of_extra(extras[0])
+    for need in further:
+        named[need.key].append(need.name)
+        where += f", and {need.words}, which brings {need.imports}"
+    lines += [toml_line(key, names) for key, names in named.items() if names]
     if "pytest" not in _names(texts):
         lines.append('requirements = ["pytest"]')
     lines.append("# Arguments of pytest, for example to leave tests out that need a network:")

@@ -16,6 +16,7 @@ from compat.declare.project import Project
 from compat.declare.suite_imports import asked_names, collected_imports, modules_of
 from compat.draft.declaration_text import toml_line
 from compat.draft.library import KnownLibrary
+from compat.draft.suite_draft import FurtherNeed
 from compat.draft.weighed import settled_releases
 from compat.errors import NoPage
 from compat.index.discover import THREADS
@@ -53,6 +54,45 @@ def suite_needs(
                 f"the tests need {_text(requirement)}, which has only a source distribution, and"
                 f' cells build none unasked: builds = ["{pin}"] in matrix.toml allows it'
             )
+    for need in _further(matrix, project, library, texts, below):
+        yield (
+            f"the tests import {need.imports}, which {need.words} brings and the draft does not ask"
+            f" for: {toml_line(need.key, (*getattr(matrix.suite, need.key), need.name))} in [suite]"
+            " does"
+        )
+
+
+def further_needs(
+    matrix: Matrix,
+    project: Project,
+    library: KnownLibrary,
+    texts: Mapping[str, str],
+    source: ReleaseSource,
+) -> tuple[FurtherNeed, ...]:
+    """Return the groups and extras that alone bring what the tests import, and whose requirements
+    all have a wheel, so that the suite can ask for them, too. Raises IndexUnreachable.
+    """
+    asked = [parse_requirement(text) for text in matrix.suite.requirements]
+    newest = [admitted[-1] for each in asked if (admitted := _admitted(each, source))]
+    below = list(chain(*(_requires(release, source) for release in newest)))
+    return tuple(
+        need
+        for need in _further(matrix, project, library, texts, below)
+        if all(
+            any(usable_wheels(release) for release in _admitted(requirement, source))
+            for requirement in _requirements(project, need.key, need.name)
+            if _holds(requirement)
+        )
+    )
+
+
+def _further(
+    matrix: Matrix,
+    project: Project,
+    library: KnownLibrary,
+    texts: Mapping[str, str],
+    below: Sequence[Requirement],
+) -> Iterator[FurtherNeed]:
     imports = collected_imports(texts)
     known = asked_names(matrix) | {canonicalize_name(r.name) for r in library.requirements}
     brought = known | {canonicalize_name(requirement.name) for requirement in below}
@@ -60,14 +100,9 @@ def suite_needs(
     for key, name, module in _unasked(project, imports, brought):
         modules.setdefault((key, name), []).append(module)
     for (key, name), names in modules.items():
-        yield (
-            f"the tests import {' and '.join(names)} ({imports[names[0]]}), which the"
-            f" {_NOUNS[key]} {name} brings and the draft does not ask for:"
-            f" {toml_line(key, (*getattr(matrix.suite, key), name))} in [suite] does"
+        yield FurtherNeed(
+            key=key, name=name, imports=f"{' and '.join(names)} ({imports[names[0]]})"
         )
-
-
-_NOUNS = {"extras": "extra", "groups": "dependency group"}
 
 
 def _admitted(requirement: Requirement, source: ReleaseSource) -> Sequence[Release]:
@@ -108,10 +143,15 @@ def _unasked(
 
 
 def _names(project: Project, key: str, name: str) -> Iterator[str]:
+    requirements = _requirements(project, key, name)
+    return (canonicalize_name(requirement.name) for requirement in requirements)
+
+
+def _requirements(project: Project, key: str, name: str) -> Iterator[Requirement]:
     try:
         texts = project.of_extra(name) if key == "extras" else project.of_group(name)
         for text in texts:
-            yield canonicalize_name(Requirement(text).name)
+            yield Requirement(text)
     except (InvalidRequirement, ValueError):
         return
 

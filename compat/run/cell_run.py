@@ -23,6 +23,7 @@ from compat.run.postpone import postpone_in
 from compat.run.steps import Enter, StepRunner
 from compat.run.suitefiles import (
     SuiteCore,
+    packages_above,
     suite_core,
     suite_digest,
     suite_notes,
@@ -263,6 +264,10 @@ class CellRun:
             variables["COMPAT_CORE"] = "\n".join(sorted(self._core().ids))
         if self.job.suite.tests:
             variables["COMPAT_PLUGINS"] = " ".join(suite_plugins(self.job.suite.requirements))
+            packages = packages_above(suite, self.job.suite.tests)
+            variables["COMPAT_PACKAGES"] = "\n".join(
+                f"{name}={suite / path}" for name, path in packages.items()
+            )
         command = [
             str(self.python),
             str(self.cell / "plugin" / "launch.py"),

@@ -1,17 +1,19 @@
 """A suite as cells get it: the folder beside matrix.toml, or a copy of the project's own tests.
 
 Of the repository a copy holds the tests, the conftest.py of the folders above them and the settings
-of pytest, and nothing else: the library is the one that is installed in the cell.
+of pytest, and nothing else: the library is the one that is installed in the cell. Tests inside of a
+package that import from above themselves become a part of the installed one.
 """
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from compat import files
 from compat.declare.faults import Finding, faults_of
 from compat.declare.matrix import Matrix
+from compat.declare.packaged_tests import MARK, reach_above
 from compat.declare.project_settings import (
     SETTINGS_FILES,
     ProjectSettings,
@@ -26,6 +28,7 @@ from compat.errors import DeclarationError
 MOST_BYTES = 300_000_000
 _TEST_FOLDERS = ("test", "tests", "testing")
 _LEFT_OUT = ("__pycache__", "node_modules")
+INIT = "__init__.py"
 
 
 def placed_suite(folder: Path, matrix: Matrix, cache: Callable[[], Path]) -> Path:
@@ -42,6 +45,7 @@ def placed_suite(folder: Path, matrix: Matrix, cache: Callable[[], Path]) -> Pat
     names = asked_names(matrix)
     settings = cell_settings(_settings(repository, matrix), matrix.suite.arguments, names)
     contents[SETTINGS] = settings.encode()
+    contents |= dict.fromkeys(_packages(repository, matrix, contents), MARK)
     digest = hashlib.sha256()
     for name in sorted(contents):
         digest.update(name.encode() + b"\0" + hashlib.sha256(contents[name]).digest())
@@ -89,6 +93,27 @@ def _top(repository: Path, tests: Path) -> Path:
         if part in _TEST_FOLDERS:
             return repository.joinpath(*inside.parts[:number])
     return tests
+
+
+def _packages(repository: Path, matrix: Matrix, contents: Mapping[str, bytes]) -> tuple[str, ...]:
+    """The __init__.py of each package above the tests, where these import from there."""
+    top = _top(repository, repository / matrix.suite.tests)
+    packages: list[Path] = []
+    for folder in top.parents if (top / INIT).exists() else ():
+        if folder == repository or not (folder / INIT).exists():
+            break
+        packages.insert(0, folder)
+    if not packages:
+        return ()
+    above = f"{packages[-1].relative_to(repository).as_posix()}/"
+    texts = {
+        name.removeprefix(above): content.decode(errors="replace")
+        for name, content in contents.items()
+        if name.endswith(".py") and "/" in name.removeprefix(above)
+    }
+    if not reach_above(texts, ".".join(folder.name for folder in packages)):
+        return ()
+    return tuple((folder / INIT).relative_to(repository).as_posix() for folder in packages)
 
 
 def _settings(repository: Path, matrix: Matrix) -> ProjectSettings | None:

@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 from compat.declare.capabilities import with_table
 from compat.declare.collectable import collectable_tests
 from compat.declare.core_capabilities import core_ids, core_tests
+from compat.declare.packaged_tests import MARK
 from compat.declare.project_settings import noted_settings
 from compat.declare.suite_plugins import OTHER_SETTINGS, SETTINGS
 from compat.declare.suite_table import Suite
@@ -40,6 +41,21 @@ def python_texts(folder: Path) -> dict[str, str]:
         path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8", errors="replace")
         for path in sorted(folder.rglob("*.py"))
     }
+
+
+def packages_above(folder: Path, tests: str) -> dict[str, str]:
+    """Return the packages above a project's own tests that the installed ones stand for, outermost
+    first: the folder of each below the suite's, by its dotted name.
+    """
+    packages: dict[str, str] = {}
+    parts: list[str] = []
+    place = folder
+    for part in tests.split("/"):
+        place /= part
+        if read_if_there(place / "__init__.py") == MARK:
+            parts.append(part)
+            packages[".".join(parts)] = place.relative_to(folder).as_posix()
+    return packages
 
 
 def settings_texts(folder: Path) -> dict[str, str]:

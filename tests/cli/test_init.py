@@ -184,6 +184,47 @@ def test_what_the_projects_tests_need_besides_is_said_with_the_remedy(
     assert len(run("init", "--json").json["data"]["needs"]) == 3
 
 
+def test_extras_that_alone_bring_what_the_tests_import_are_joined(
+    run: Run, empty: Path, demo_index: FakeIndex
+) -> None:
+    fill(demo_index, {"speedy": [("1.0", 1, None, [])], "plug": [("1.0", 1, None, [])]})
+    pyproject = NEEDY.replace(', "PyYAML"', "").replace(', "mixed"', "")
+    (empty / "pyproject.toml").write_text(pyproject)
+    (empty / "tests").mkdir()
+    (empty / "tests" / "test_a.py").write_text("import dep\nimport late\nimport speedy.deep\n")
+    drafted = run("init")
+    assert drafted.code == 0, drafted.err
+    assert (
+        "Suite: the project's own tests in tests, with what the dependency group test asks for, and"
+        " the extra fast, which brings speedy (tests/test_a.py:3), and the extra brought, which"
+        " brings late (tests/test_a.py:2)" in drafted.out
+    )
+    text = (empty / "matrices" / "my-lib" / "matrix.toml").read_text()
+    assert 'groups = ["test"]\nextras = ["fast", "brought"]\n' in text
+    assert "compat: the tests" not in drafted.err
+
+
+@pytest.mark.parametrize(
+    ("paths", "tests"),
+    [
+        (("src/my_lib/tests/test_a.py", "packages/other/deep/tests/test_b.py"), "src/my_lib/tests"),
+        (("my_lib/test/unit/a_test.py",), "my_lib/test"),
+        (("my_lib/tests/test_a.py", "tests/data/readme.md", "test/test_b.py"), "test"),
+        ((".tox/tests/test_a.py", "build/lib/tests/test_a.py", "a/b/c/d/tests/test_a.py"), ""),
+    ],
+)
+def test_the_folder_of_tests_nearest_to_the_top_is_taken(
+    run: Run, empty: Path, paths: tuple[str, ...], tests: str
+) -> None:
+    (empty / "pyproject.toml").write_text('[project]\nname = "my-lib"\n')
+    for path in map(empty.joinpath, paths):
+        path.parent.mkdir(parents=True)
+        path.write_text("def test_a(): pass\n")
+    assert run("init").code == 0
+    text = (empty / "matrices" / "my-lib" / "matrix.toml").read_text()
+    assert (f'tests = "{tests}"\n' if tests else 'path = "suite"\n') in text
+
+
 def test_a_group_that_no_lock_can_hold_is_said_at_once(run: Run, empty: Path) -> None:
     pyproject = (
         '[project]\nname = "my-lib"\n[dependency-groups]\ntest = ["pytest", "a @ file:///a"]\n'

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.fake_index import FakeIndex
-from support.zoo import Animal, Repository, pytest_and_its_needs
+from support.zoo import Animal, Repository, pytest_and_its_needs, serve, wheel
 
 from compat.cli.show import answer_lines
 from compat.results.record import Capability
@@ -129,6 +129,43 @@ def test_the_tests_run_on_what_is_installed_and_are_capabilities_by_their_ids(
     helper = tmp_path / "tests" / "help.py"
     helper.write_text("ONE = 1  # as before\n", encoding="utf-8")
     assert "suite-changed" in repository.run("run", "zoo", "--dry-run")[1]
+
+
+def test_tests_in_a_package_that_import_from_above_are_a_part_of_the_installed_one(
+    tmp_path: Path, index: FakeIndex, tools: Any
+) -> None:
+    broken = "raise ImportError('the checkout is not what is asked about')\n"
+    text = """
+from ....core import NAME
+from animal.deep.tests.util import ONE
+
+
+def test_above():
+    assert (NAME, ONE) == ("installed", 1)
+"""
+    tests = {
+        "__init__.py": "",
+        "util.py": "ONE = 1\n",
+        "unit/test_a.py": text,
+    }
+    files = {f"src/animal/deep/tests/{name}": content for name, content in tests.items()}
+    files |= {"src/animal/__init__.py": broken, "src/animal/deep/__init__.py": broken}
+    files |= {"src/animal/deep/tests/unit/__init__.py": "", "src/animal/core.py": broken}
+    for path in files:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    repository = project(tmp_path, index, tools, **files)
+    installed = {"__init__.py": "", "core.py": "NAME = 'installed'\n", "deep/__init__.py": ""}
+    contents = {f"animal/{name}": content for name, content in installed.items()}
+    tag = "py3-none-any"
+    serve(index, "zooown", [("1.0", wheel("zooown", "1.0", contents, []), tag)])
+    matrix = tmp_path / "matrices" / "zoo" / "matrix.toml"
+    declared = matrix.read_text(encoding="utf-8")
+    matrix.write_text(declared.replace('tests = "tests"', 'tests = "src/animal/deep/tests"'))
+    code, _, err = repository.run("run", "zoo")
+    assert code == 0, err
+    (capability,) = record_of(repository)["capabilities"]
+    assert capability["id"] == "src/animal/deep/tests/unit/test_a.py::test_above"
+    assert capability["status"] == "yes"
 
 
 def test_a_package_that_hides_tests_and_one_that_changes_them_are_found_out(

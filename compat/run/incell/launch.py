@@ -8,6 +8,7 @@ https://docs.pytest.org/en/stable/reference/reference.html#environment-variables
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import sys
@@ -31,9 +32,30 @@ def run_pytest(arguments: list[str]) -> int:
     import probe  # type: ignore[import-not-found]
 
     del sys.path[0], sys.modules["probe"]
+    join_packages()
     code = int(pytest.main([*plugin_options(), *arguments]))
     probe.write_facts(os.environ["COMPAT_EVENTS"] + ".modules", probe.loaded())
     return code
+
+
+def join_packages() -> None:
+    """Make folders of the suite a part of installed packages: tests that import from above
+    themselves are then what they are in their repository.
+
+    COMPAT_PACKAGES has NAME=FOLDER on each line. A package that does not import is left to the
+    tests, which say so.
+    """
+    lines = os.environ.get("COMPAT_PACKAGES", "").splitlines()
+    folders = {name: folder for name, _, folder in (line.partition("=") for line in lines)}
+    try:
+        # All of them first: a folder that was joined would hide the installed packages below.
+        packages = {name: importlib.import_module(name) for name in folders}
+    except Exception:
+        return
+    for name, package in packages.items():
+        package.__path__ = [folders[name], *package.__path__]
+        # Its own __init__.py is elsewhere than pytest expects it.
+        os.environ["PY_IGNORE_IMPORTMISMATCH"] = "1"
 
 
 def plugin_options() -> list[str]:
