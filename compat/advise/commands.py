@@ -12,9 +12,9 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import Matrix
-from compat.declare.parsing import minor_series
 from compat.lock.lock_text import encode_pin
 from compat.lock.lockfile import Lock
+from compat.plan.platform import python_name, without_build
 from compat.value import Value
 
 # The first with importlib.metadata in the standard library:
@@ -104,14 +104,14 @@ def smoke_test(lock: Lock, matrix: Matrix) -> str:
 
 def platform_words(lock: Lock) -> str:
     """Return where a lock installs, in words: `Linux x86-64, glibc 2.31 or newer`."""
-    architecture, _, system = lock.inputs.platform.partition("-")
+    architecture, _, system = without_build(lock.inputs.platform).partition("-")
     glibc = system.removeprefix("manylinux_").replace("_", ".")
     return f"Linux {architecture.replace('_', '-')}, glibc {glibc} or newer"
 
 
 def series(lock: Lock) -> str:
-    """Return the interpreter series that the lock is for, X.Y."""
-    return minor_series(lock.inputs.python)
+    """Return the interpreter series that the lock is for: `3.13`, `3.13t`, `pypy3.10`."""
+    return python_name(lock.inputs.python, lock.inputs.platform)
 
 
 def in_two_steps(lock: Lock) -> bool:

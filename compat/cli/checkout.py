@@ -19,6 +19,7 @@ from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.checkout_run import CheckoutCells, refuse_no_cells
 from compat.fleet.choices import outside
 from compat.plan.cell import Cell
+from compat.plan.platform import python_name
 from compat.results.state_words import STATE_WORDS
 from compat.results.verdict import Verdict
 from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
@@ -35,10 +36,12 @@ AskedCheckout = tuple[str, Isolation, bool]
 def cells_of_checkout(workspace: Workspace, asked: AskedCheckout) -> Iterator[CheckoutCells]:
     """Build the wheel of a checkout and yield its cells; the wheel goes when the context ends."""
     source, level, keep = asked
-    axis = workspace.matrix.interpreters
-    pythons = [patch for patch in sorted(axis.patches, reverse=True) if interpreter(patch)]
+    axis, platform = workspace.matrix.interpreters, workspace.matrix.platform
+    newest_first = sorted(axis.patches, reverse=True)
+    pythons = [patch for patch in newest_first if interpreter(patch, platform)]
     if not pythons:
-        hint = f"`uv python install {axis.releases[-1]}` gets one"
+        name = python_name(axis.releases[-1], platform)
+        hint = f"`uv python install {name}` gets one"
         raise UsageError.of("this machine has no Python of the matrix to build with", hint=hint)
     order = CheckoutOrder(
         source=source,

@@ -208,7 +208,7 @@ class _Session:
     def _can_run(self, cell: Cell) -> bool:
         python = cell.on(self._matrix.interpreters.name).version
         if python not in self._interpreters:
-            self._interpreters[python] = interpreter(python) is not None
+            self._interpreters[python] = interpreter(python, self._matrix.platform) is not None
         return self._interpreters[python]
 
 

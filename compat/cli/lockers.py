@@ -1,6 +1,7 @@
 """The lockers of a matrix: uv, whose named builds are isolated, or pip-tools."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from packaging.version import Version
 
@@ -23,6 +24,7 @@ from compat.lock.lockfile import Inputs, Pin, Refusal
 from compat.lock.piptools import PipToolsLocker
 from compat.lock.sources import Build, NamedBuilds, SourceRelease
 from compat.lock.uv import UvLocker
+from compat.plan.platform import python_name
 from compat.run.builds import BUILD_SECONDS, Builder, Workshop
 from compat.run.evidence import Isolation, Limits
 from compat.workspace import Workspace
@@ -93,14 +95,16 @@ def _uv(workspace: Workspace, build: Build | None, shown: Sequence[SourceRelease
     environment = {"UV_CACHE_DIR": str(sandbox_folder() / "uv"), **environ()}
     named = tuple(map(parse_release, workspace.matrix.builds))
     builds = NamedBuilds(named, workspace.source, build)
-    return UvLocker(workspace.index, environment, interpreter, builds, shown)
+    find_python = partial(interpreter, platform=workspace.matrix.platform)
+    return UvLocker(workspace.index, environment, find_python, builds, shown)
 
 
 def workshop_of(workspace: Workspace, patch: Version, level: Isolation) -> Workshop:
     """Return what a build for a Python gets here; raise ToolFailed where that is missing."""
-    python, suite = interpreter(patch), workspace.matrix.suite
+    python = interpreter(patch, workspace.matrix.platform)
+    suite = workspace.matrix.suite
     if python is None:
-        series = minor_series(patch)
+        series = python_name(patch, workspace.matrix.platform)
         hint = f"`uv python install {series}` gets one"
         raise ToolFailed.of(
             f"a build for Python {series} needs that Python, and this machine has none", hint=hint

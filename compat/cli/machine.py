@@ -134,13 +134,15 @@ def without_places(text: str) -> str:
     return redacted(text, places=machine_places())
 
 
-def interpreter(patch: Version) -> str | None:
-    """Return the path of an interpreter of that version's series on this machine."""
+def interpreter(patch: Version, platform: str = "") -> str | None:
+    """Return the path of an interpreter of that version's series, and of the build that a platform
+    names, on this machine.
+    """
     from compat.index.interpreters import find
+    from compat.plan.platform import build_of
 
-    nearest = find(
-        Version(f"{patch.major}.{patch.minor}"), environ(), cache_folder() / "interpreters"
-    )
+    series, kept = Version(f"{patch.major}.{patch.minor}"), cache_folder() / "interpreters"
+    nearest = find(series, environ(), kept, build_of(platform))
     return None if nearest is None else nearest.path
 
 
@@ -169,7 +171,7 @@ def bench_of(job: Job, worker: str, index: IndexSettings, level: Isolation, keep
     from compat.run.interpreter import bytecode_of
     from compat.run.job import Bench
 
-    python = interpreter(job.lock.inputs.python)
+    python = interpreter(job.lock.inputs.python, job.lock.inputs.platform)
     if python is None:
         raise UsageError.of(f"this machine has no Python for {job.cell}")
     tag, magic = bytecode_of(python)
@@ -225,8 +227,8 @@ def readable_places(python: str) -> tuple[str, ...]:
 
 def missing_interpreter(lock: Lock) -> Version | None:
     """Return the series that the lock needs and this machine lacks; None when it is there."""
-    version = lock.inputs.python
-    return Version(f"{version.major}.{version.minor}") if interpreter(version) is None else None
+    version, path = lock.inputs.python, interpreter(lock.inputs.python, lock.inputs.platform)
+    return Version(f"{version.major}.{version.minor}") if path is None else None
 
 
 def host_class() -> str:

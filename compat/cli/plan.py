@@ -150,9 +150,12 @@ def _plan_elsewhere(workspace: Workspace, platform: str, as_json: bool, shown: S
 
 def _series_here(workspace: Workspace) -> frozenset[Version]:
     """The Python series of the matrix that this machine has."""
+    platform = workspace.matrix.platform
     series = axis_coordinates(workspace.matrix.interpreters, workspace.catalogue)
     return frozenset(
-        coordinate.version for coordinate in series if interpreter(coordinate.version) is not None
+        coordinate.version
+        for coordinate in series
+        if interpreter(coordinate.version, platform) is not None
     )
 
 

@@ -1,6 +1,7 @@
 """The command that runs cells: which, where, and what they came to."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -135,7 +136,13 @@ def run_command(
     options = RunOptions(workers=workers, tier=tier, attempts=attempts, keep=keep)
     if asked is not None:
         raise typer.Exit(_run_checkout(workspace, asked, meant, options, as_json, reports))
-    choices = pipeline.chosen(workspace, words or (), quick, tier, _has_python)
+    choices = pipeline.chosen(
+        workspace,
+        words or (),
+        quick,
+        tier,
+        partial(_has_python, platform=workspace.matrix.platform),
+    )
     _print_remarks(choices)
     if not choices.cells:
         _end_empty(workspace, None if dry_run else reports, allow_empty)
@@ -168,8 +175,8 @@ def _refuse_together(choices: tuple[bool, ...], reports_nothing: bool) -> None:
         raise UsageError.of("name cells, or --due, or --quick: one of the three")
 
 
-def _has_python(series: Version) -> bool:
-    return interpreter(series) is not None
+def _has_python(series: Version, platform: str) -> bool:
+    return interpreter(series, platform) is not None
 
 
 def _end_empty(workspace: Workspace, reports: ReportFiles | None, allow_empty: bool) -> None:

@@ -1,5 +1,6 @@
 """The `declare` room's texts: which strings a declaration may hold, and what reads them."""
 
+import re
 from contextlib import suppress
 from typing import Annotated
 
@@ -17,6 +18,9 @@ from compat.declare.faults import shown
 LONGEST_VERSION = 100
 LONGEST_SPECIFIER = 2_000
 LONGEST_REQUIREMENT = 300
+
+# How tools name the Pythons that are not CPython's usual ones, such as 3.13t and pypy3.10.
+_BUILD = re.compile(r"(?P<pypy>pypy-?)?(?P<version>3\.\d{1,2}(?:\.\d{1,2})?)(?(pypy)|t)")
 
 # `$` alone lets a trailing line break pass.
 _END = r"$(?!\n)"
@@ -96,8 +100,9 @@ Builds = Annotated[
 Platform = Annotated[
     str,
     msgspec.Meta(
-        pattern=rf"^(x86_64|aarch64)-manylinux_2_[0-9]{{1,2}}{_END}",
-        description="a platform: 'x86_64-manylinux_2_<minor>' or 'aarch64-manylinux_2_<minor>'",
+        pattern=rf"^(x86_64|aarch64)-manylinux_2_[0-9]{{1,2}}(-free-threaded|-pypy)?{_END}",
+        description="a platform: 'x86_64-manylinux_2_<minor>' or 'aarch64-manylinux_2_<minor>', and"
+        " where Pythons are not CPython's usual ones '-free-threaded' or '-pypy' at its end",
     ),
 ]
 ModuleName = Annotated[
@@ -177,6 +182,12 @@ def parse_version(text: str) -> Version:
     _refuse_longer(text, LONGEST_VERSION, "version")
     with suppress(InvalidVersion):
         return Version(text)
+    if (build := _BUILD.fullmatch(text)) is not None:
+        name = "pypy" if build["pypy"] else "free-threaded"
+        raise ValueError(
+            f"{shown(text)} names a build of Python besides its version: write"
+            f" {build['version']!r}, and end `platform` with '-{name}'"
+        )
     raise ValueError(f"{shown(text)} is not a version such as '2.14.1'") from None
 
 

@@ -17,6 +17,7 @@ from compat.fleet.local import Fleet, Reporter
 from compat.lock.locker import Locker
 from compat.lock.lockfile import Lock, Refusal
 from compat.plan.plan import Infeasible
+from compat.plan.platform import python_name
 from compat.results.judged import JudgedRun
 from compat.results.record import Record
 from compat.run.canary import canary
@@ -207,7 +208,8 @@ class Batch:
                 )
             else:
                 self._unlocked += 1
-                remedy = f"`uv python install {missing}` gets one"
+                name = python_name(missing, lock.inputs.platform)
+                remedy = f"`uv python install {name}` gets one"
                 self._reporter.counted(cell, f"plan-fail:no-interpreter(py{missing}): {remedy}")
 
     def _locked(self, cells: Sequence[str]) -> Iterator[tuple[str, Lock]]:
@@ -265,7 +267,8 @@ class Batch:
         return self._machine.bench(job, f"{self._scratch.folder.name}/{worker}", is_kept)
 
     def _canary(self, job: Job) -> Job:
-        return canary(self._scratch.folder / "canary", job.lock.inputs.python)
+        inputs = job.lock.inputs
+        return canary(self._scratch.folder / "canary", inputs.python, inputs.platform)
 
     def _store(self, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         """Record a cell that ended, unless that says nothing about it, as a fault of its suite."""

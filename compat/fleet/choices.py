@@ -12,6 +12,7 @@ from compat.plan.feasible import Feasibility
 from compat.plan.lanes import facts_for, lockable_cells
 from compat.plan.named import cells_of, runnable_cells
 from compat.plan.plan import Feasible, Infeasible, fate_of
+from compat.plan.platform import python_name
 from compat.results.due import Due, agenda
 from compat.site.wording import count
 from compat.value import Value
@@ -201,7 +202,7 @@ def _with_python(
     at_hand = [cell for cell in cells if series[cell] not in missing]
     if not missing:
         return at_hand, ()
-    names = " ".join(map(str, missing))
+    names = " ".join(python_name(version, matrix.platform) for version in missing)
     which = count(len(cells) - len(at_hand), "cell needs", "cells need")
     because = f"this machine does not have; `uv python install {names}` gets it"
     return at_hand, (f"left out: {which} Python {names.replace(' ', ' or ')}, which {because}",)

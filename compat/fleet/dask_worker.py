@@ -157,7 +157,8 @@ class CellHost(WorkerPlugin):
                 lambda job: self._machine.bench(job, order.merged),
                 # Workers of a machine start at the same moment and leave evidence by this name.
                 lambda job: msgspec.structs.replace(
-                    canary(folder, job.lock.inputs.python), cell=f"canary-{folder.parent.name}"
+                    canary(folder, job.lock.inputs.python, job.lock.inputs.platform),
+                    cell=f"canary-{folder.parent.name}",
                 ),
                 self._machine.clock,
                 attempts=order.attempts,

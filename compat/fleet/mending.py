@@ -134,7 +134,8 @@ def imported_lock(
         return machine.bench(job, f"{scratch.folder.name}/{worker}", False)
 
     def known_good(job: Job) -> Job:
-        return canary(scratch.folder / "canary", job.lock.inputs.python)
+        inputs = job.lock.inputs
+        return canary(scratch.folder / "canary", inputs.python, inputs.platform)
 
     job = msgspec.structs.replace(job_of(workspace, cell, lock), suite_folder="")
     try:

@@ -3,6 +3,7 @@ PATH.
 """
 
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -14,13 +15,20 @@ from compat.value import Value
 
 QUERY_SECONDS = "5"  # for one interpreter to tell its version; a sound one takes 0.1 s
 
+# How pyenv calls the folders of builds: 3.13.0, 3.13.0t, pypy3.10-7.3.19.
+_FOLDERS = {
+    "": re.compile(r"(?P<version>.+)"),
+    "free-threaded": re.compile(r"(?P<version>3\.[\d.]+)t"),
+    "pypy": re.compile(r"pypy(?P<version>3\.[\d.]+)-.+"),
+}
+
 # The library warns of every interpreter that is too old or broken, and those are many where people
 # keep old ones.
 logging.getLogger("python_discovery").setLevel(logging.ERROR)
 
 
 class Interpreter(Value, frozen=True):
-    """A CPython of this machine: its exact version, and the path that starts it (not that of a
+    """A Python of this machine: its exact version, and the path that starts it (not that of a
     virtual environment).
     """
 
@@ -29,36 +37,38 @@ class Interpreter(Value, frozen=True):
 
 
 def find(
-    series: Version, env: Mapping[str, str], cache_dir: Path | None = None
+    series: Version, env: Mapping[str, str], cache_dir: Path | None = None, build: str = ""
 ) -> Interpreter | None:
     """Return an interpreter of the series (X.Y), or None when this machine has none that works.
 
+    `build` is `free-threaded` or `pypy`; empty stands for CPython's usual one.
+
     pyenv's versions are asked first and by folder, newest patch first, because its shims run only
     the versions that are switched on; python-discovery then looks through PATH and uv's own folder.
-    Free-threaded builds are left out: they are another ABI. What interpreters told is kept in
-    `cache_dir`, if there is one.
+    What interpreters told is kept in `cache_dir`, if there is one.
     """
     cache = None if cache_dir is None else DiskCache(cache_dir)
     env = {**env, "PY_DISCOVERY_TIMEOUT": QUERY_SECONDS}
-    for path in _pyenv(series, env):
+    for path in _pyenv(series, env, build):
         info = PythonInfo.from_exe(str(path), cache, raise_on_error=False, env=env)
-        if info is not None and _fits(info, series):
+        if info is not None and _fits(info, series, build):
             return _interpreter(info)
     try:
         discovered = get_interpreter(
-            f"cpython{minor_series(series)}",
+            f"{'pypy' if build == 'pypy' else 'cpython'}{minor_series(series)}"
+            f"{'t' if build == 'free-threaded' else ''}",
             cache=cache,
             env=env,
-            predicate=lambda info: _fits(info, series),
+            predicate=lambda info: _fits(info, series, build),
         )
     except (RuntimeError, OSError):
         return None
     return None if discovered is None else _interpreter(discovered)
 
 
-def _pyenv(series: Version, env: Mapping[str, str]) -> Iterator[Path]:
-    """Yield pyenv's interpreters of the series, newest patch first; virtual environments and forks
-    have no version.
+def _pyenv(series: Version, env: Mapping[str, str], build: str = "") -> Iterator[Path]:
+    """Yield pyenv's interpreters of the series and the build, newest patch first; virtual
+    environments and other forks have no version.
     """
     root = env.get("PYENV_ROOT") or (f"{home}/.pyenv" if (home := env.get("HOME")) else "")
     versions: list[tuple[Version, Path]] = []
@@ -67,8 +77,9 @@ def _pyenv(series: Version, env: Mapping[str, str]) -> Iterator[Path]:
     except OSError:
         return
     for folder in folders:
+        match = _FOLDERS[build].fullmatch(folder.name)
         try:
-            version = Version(folder.name)
+            version = Version("" if match is None else match["version"])
         except InvalidVersion:
             continue
         if (version.major, version.minor) == (series.major, series.minor):
@@ -78,12 +89,12 @@ def _pyenv(series: Version, env: Mapping[str, str]) -> Iterator[Path]:
             yield path
 
 
-def _fits(info: PythonInfo, series: Version) -> bool:
+def _fits(info: PythonInfo, series: Version, build: str) -> bool:
     version = info.version_info
     return (
-        info.implementation == "CPython"
+        info.implementation == ("PyPy" if build == "pypy" else "CPython")
         and (version.major, version.minor) == (series.major, series.minor)
-        and not info.free_threaded
+        and bool(info.free_threaded) is (build == "free-threaded")
     )
 
 

@@ -56,7 +56,8 @@ def required(
     asked = frozenset({*names, *axes})
 
     architecture = matrix.platform.partition("-")[0]
-    series = frozenset(f"cp{patch.major}{patch.minor}" for patch in matrix.interpreters.patches)
+    own = "pp" if matrix.platform.endswith("-pypy") else "cp"
+    series = frozenset(f"{own}{patch.major}{patch.minor}" for patch in matrix.interpreters.patches)
 
     def of(name: str) -> Required | None:
         try:

@@ -23,6 +23,7 @@ from compat.lock.refusals import last_words, refusal_of_pip
 from compat.lock.tool import Done, run_resolver
 from compat.lock.uv import FindPython
 from compat.lock.view import IndexView
+from compat.plan.platform import build_of
 
 # pip-compile downloads whole wheels where the index has no metadata files: minutes for a large
 # tree.
@@ -70,6 +71,11 @@ class PipToolsLocker:
         deep = ", ".join((*inputs.overrides, *inputs.excludes, *inputs.floors, *inputs.constraints))
         if deep:
             return Refusal(cause="unsupported", subject=deep, because=_UNSUPPORTED.format(deep))
+        if build_of(inputs.platform):
+            because = (
+                "pip-tools locks for CPython's usual builds alone here; the locker uv for others"
+            )
+            return Refusal(cause="unsupported", subject=build_of(inputs.platform), because=because)
         if inputs.index:
             # pip would take every package from whichever index has the newest of it.
             because = (

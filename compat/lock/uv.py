@@ -22,6 +22,7 @@ from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.refusals import cut_reason, refusal_of_uv, tool_message
 from compat.lock.sources import NamedBuilds, SourceRelease, shelved
 from compat.lock.tool import run_resolver
+from compat.plan.platform import build_of, python_name, without_build
 
 # Generous: locks take seconds, but an index without metadata files makes uv read every wheel by
 # ranges.
@@ -83,6 +84,13 @@ class UvLocker:
         it, it is built and shown as what it is: so only what is chosen is built, and what is
         refused then is refused whatever it requires.
         """
+        if build_of(inputs.platform) and self._find_python(inputs.python) is None:
+            # uv takes the tags of other builds from the interpreter alone.
+            name = python_name(inputs.python, inputs.platform)
+            raise ToolFailed.of(
+                f"a lock for {name} needs that Python, and this machine has none",
+                hint=f"`uv python install {name}` gets one",
+            )
         roots = self._with_floors(inputs)
         if isinstance(roots, Refusal):
             return roots
@@ -160,7 +168,7 @@ class UvLocker:
             "--generate-hashes",
             "--no-python-downloads",
             f"--python-version={inputs.python}",
-            f"--python-platform={inputs.platform}",
+            f"--python-platform={without_build(inputs.platform)}",
             "--only-binary=:all:",
             *index_arguments(self._settings, inputs.index),
             *(f"--prerelease-package={name}=disallow" for name in inputs.no_prereleases),

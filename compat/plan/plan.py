@@ -11,6 +11,7 @@ from compat.index.release import Catalogue
 from compat.plan.cell import RECIPES, Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.obstacle import Obstacle
+from compat.plan.platform import python_name
 from compat.plan.product import product
 from compat.value import Value
 
@@ -104,10 +105,8 @@ def _no_interpreter(matrix: Matrix, cell: Cell, versions: frozenset[Version]) ->
     python = cell.on(matrix.interpreters.name)
     if python.version in versions:
         return None
-    because = (
-        f"this machine has no Python {python.version}; `uv python install {python.version}`"
-        " gets one"
-    )
+    name = python_name(python.version, matrix.platform)
+    because = f"this machine has no Python {name}; `uv python install {name}` gets one"
     return Obstacle(kind="no-interpreter", between=(python.text,), because=because)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from packaging.specifiers import SpecifierSet
-from packaging.tags import Tag, compatible_tags, cpython_tags, mac_platforms
+from packaging.tags import Tag, compatible_tags, cpython_tags, generic_tags, mac_platforms
 from packaging.version import Version
 
 from compat.declare.parsing import minor_series
@@ -18,34 +18,67 @@ _LEGACY_ARCHITECTURES = {
     "manylinux1": ("x86_64",),
 }
 
+# The ABI of PyPy, and what it says of itself, have been these since 2020:
+# https://doc.pypy.org/en/latest/release-v7.3.0.html
+_PYPY_ABI, _PYPY = "pp73", "7.3"
+_BUILDS = ("free-threaded", "pypy")
+
 
 @cache
 def accepted_tags(series: Version, platform: str) -> frozenset[Tag]:
-    """Return the wheel tags that CPython of a series accepts (PEP 425, PEP 600)."""
-    python = (series.major, series.minor)
+    """Return the wheel tags that a Python of a series accepts (PEP 425, PEP 600)."""
+    python, build = (series.major, series.minor), build_of(platform)
     platforms = tuple(_platforms(platform))
-    abi = f"cp{series.major}{series.minor}{'m' if python < (3, 8) else ''}"
-    tags = set(cpython_tags(python, abis=[abi], platforms=platforms))
-    tags.update(
-        compatible_tags(python, interpreter=f"cp{series.major}{series.minor}", platforms=platforms)
-    )
+    number = f"{series.major}{series.minor}"
+    if build == "pypy":
+        interpreter = f"pp{number}"
+        tags = set(generic_tags(interpreter, [f"pypy{number}_{_PYPY_ABI}"], platforms))
+    else:
+        interpreter = f"cp{number}"
+        flag = "t" if build == "free-threaded" else "m" if python < (3, 8) else ""
+        tags = set(cpython_tags(python, abis=[f"{interpreter}{flag}"], platforms=platforms))
+    tags.update(compatible_tags(python, interpreter=interpreter, platforms=platforms))
     return frozenset(tags)
 
 
+def build_of(platform: str) -> str:
+    """Return the build of Python that a platform names: `free-threaded`, `pypy`, or empty for
+    CPython's usual one.
+    """
+    return next((build for build in _BUILDS if platform.endswith(f"-{build}")), "")
+
+
+def without_build(platform: str) -> str:
+    """Return the architecture and the glibc of a platform alone."""
+    return platform.removesuffix(f"-{build_of(platform)}")
+
+
+def python_name(version: Version, platform: str) -> str:
+    """Return what uv and pyenv call the series of a Python: `3.13`, `3.13t`, `pypy3.10`."""
+    series = minor_series(version)
+    match build_of(platform):
+        case "pypy":
+            return f"pypy{series}"
+        case "free-threaded":
+            return f"{series}t"
+        case _:
+            return series
+
+
 def marker_values(patch: Version, platform: str) -> dict[str, str]:
-    """Return the environment of PEP 508 markers for that CPython patch on that platform."""
-    facts = facts_of_target(platform)
+    """Return the environment of PEP 508 markers for that patch of Python on that platform."""
+    facts, is_pypy = facts_of_target(platform), build_of(platform) == "pypy"
     machine, system, os_name, sys_platform = (
         (platform.partition("-")[0], "Linux", "posix", "linux")
         if facts is None
         else (facts.machine, facts.system, facts.os_name, facts.sys_platform)
     )
     return {
-        "implementation_name": "cpython",
-        "implementation_version": str(patch),
+        "implementation_name": "pypy" if is_pypy else "cpython",
+        "implementation_version": _PYPY if is_pypy else str(patch),
         "os_name": os_name,
         "platform_machine": machine,
-        "platform_python_implementation": "CPython",
+        "platform_python_implementation": "PyPy" if is_pypy else "CPython",
         "platform_release": "",
         "platform_system": system,
         "platform_version": "",
@@ -79,7 +112,7 @@ def _platforms(platform: str) -> Iterator[str]:
     if facts is not None:
         yield from _elsewhere(facts)
         return
-    architecture, _, policy = platform.partition("-")
+    architecture, _, policy = without_build(platform).partition("-")
     newest = int(policy.rpartition("_")[2])
     for minor in range(newest, 4, -1):
         yield f"manylinux_2_{minor}_{architecture}"

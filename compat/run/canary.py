@@ -29,7 +29,7 @@ _FILES = {
 }
 
 
-def canary(folder: Path, python: Version) -> Job:
+def canary(folder: Path, python: Version, platform: str = "") -> Job:
     """Write the canary's wheel into `folder`, and return the job that installs and imports it.
 
     Workers do this at the same moment: whoever reads the wheel finds all of it, and always the
@@ -38,7 +38,8 @@ def canary(folder: Path, python: Version) -> Job:
     wheel = _wheel()
     files.write(folder / _WHEEL, wheel)
     pin = Pin(name=_NAME, version=Version("1.0"), hashes=(hashlib.sha256(wheel).hexdigest(),))
-    inputs = Inputs(cell="canary", python=python, platform="", requirements=(f"{_NAME}==1.0",))
+    requirements = (f"{_NAME}==1.0",)
+    inputs = Inputs(cell="canary", python=python, platform=platform, requirements=requirements)
     return Job(
         matrix="canary",
         cell="canary",

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from compat.declare.parsing import minor_series
 from compat.files import remove_tree
+from compat.plan.platform import python_name
 from compat.run import incell
 from compat.run.bytecode import BytecodeStore
 from compat.run.events import EVENTS, LARGEST, SuiteReport, read_modules, read_probe, read_report
@@ -63,8 +63,8 @@ class CellRun:
         evidence = Path(bench.evidence) / job.matrix / job.cell / f"{started:%Y%m%dT%H%M%SZ}"
         self.steps = StepRunner(job, bench, self.cell, evidence, cancel, enter)
         self.bytecode = BytecodeStore(Path(bench.bytecode), bench.tag, bench.magic)
-        version = job.lock.inputs.python
-        site = f"venv/lib/python{minor_series(version)}/site-packages"
+        name = python_name(job.lock.inputs.python, job.lock.inputs.platform)
+        site = f"venv/lib/{name if name.startswith('pypy') else f'python{name}'}/site-packages"
         self.environment = Environment(self.cell, site)
 
     @property

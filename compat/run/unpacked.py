@@ -13,6 +13,7 @@ from compat.lock.lock_text import encode_pin
 from compat.lock.lockfile import Inputs, Pin
 from compat.lock.tool import run_resolver
 from compat.lock.uv import index_arguments
+from compat.plan.platform import without_build
 from compat.value import Value
 
 # The wheel was installed by a run before, so it mostly comes from uv's cache.
@@ -44,7 +45,10 @@ def unpacked(
                 *(find_uv_bin(), "pip", "install", "--no-config", "--no-progress"),
                 *("--color=never", "--no-deps", "--only-binary=:all:", "--require-hashes"),
                 *("-r", "pin.txt", f"--target={target}", f"--python={sys.executable}"),
-                *(f"--python-version={inputs.python}", f"--python-platform={inputs.platform}"),
+                *(
+                    f"--python-version={inputs.python}",
+                    f"--python-platform={without_build(inputs.platform)}",
+                ),
                 *index_arguments(index),
             ]
             if run_resolver(command, Path(name), variables, _SECONDS).returncode == 0:

@@ -73,14 +73,15 @@ class TestNothingIsKnownYet:
         self, run: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(
-            "compat.cli.run.interpreter", lambda series: "x" if str(series) == "3.8" else None
+            "compat.cli.run.interpreter",
+            lambda series, platform: "x" if str(series) == "3.8" else None,
         )
         assert planned(run) == [OLD]
         assert (
             "left out: 1 cell needs Python 3.11, which this machine does not have;"
             " `uv python install 3.11` gets it" in run("run", "demo", "--dry-run").err
         )
-        monkeypatch.setattr("compat.cli.run.interpreter", lambda series: None)
+        monkeypatch.setattr("compat.cli.run.interpreter", lambda series, platform: None)
         found = run("run", "demo")
         assert found.code == 1
         assert "2 cells need Python 3.8 or 3.11" in found.err
