@@ -102,7 +102,7 @@ def distributions(session: nox.Session) -> None:
     project = nox.project.load_toml("pyproject.toml")["project"]
     if session.posargs and session.posargs[0] != f"v{project['version']}":
         session.error(f"{session.posargs[0]} is not the tag of version {project['version']}")
-    if session.posargs and "/OWNER/" in project["urls"]["Source"]:
+    if session.posargs and "/OWNER/" in project.get("urls", {}).get("Source", ""):
         session.error("put the owner of the repository into project.urls of pyproject.toml")
     session.run(sys.executable, "-m", "build", "--no-isolation", external=True)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from packaging.version import Version
 
+from compat.declare.matrix import Matrix
 from compat.declare.suite_table import Tier
 from compat.errors import NothingToDo, UsageError
 from compat.fleet.choices import refuse_without_core
@@ -111,8 +112,10 @@ def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunP
     smoke = _of_core(workspace, budget, options)
     is_named = bool(only or (smoke and options.smoke != (OPEN,)))
     entries = [entry for entry in today.cells if not is_named or entry.cell in only]
-    # What is named and does not stand in the plan is a cell that the matrix could be extended by.
-    entries += [entry for entry in today.unplanned if entry.cell in (*only, *first)]
+    # What is named and does not stand in the plan is a cell that the matrix could be extended by;
+    # where the runners lack its Python, the proposal says more than a plan could.
+    beyond = [entry for entry in today.unplanned if entry.cell in (*only, *first)]
+    entries += [entry for entry in beyond if _is_at_hand(entry.cell, matrix, options.pythons)]
     if not (entries or smoke or snapshot.known):
         raise _unknown(workspace)
     tiers: dict[str, Tier] = dict.fromkeys(smoke, "smoke")
@@ -143,6 +146,12 @@ def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunP
         later={cell: run_of.get(cell) for cell in due if run_of.get(cell) != 1},
         is_guess=workspace.durations["full"].is_empty,
     )
+
+
+def _is_at_hand(cell: str, matrix: Matrix, pythons: Sequence[str]) -> bool:
+    """Whether the runners have the Python of a cell, as far as they are known."""
+    python = parse_cell(cell, matrix).on(matrix.interpreters.name).version
+    return not pythons or str(python) in pythons
 
 
 def _tasks(

@@ -91,6 +91,8 @@ class TestExtending:
     def test_the_night_takes_the_cell_that_a_proposal_waits_for(self, demo: Path, run: Run) -> None:
         came = run("plan", "demo", "--budget", "2h", "--first", self.FIRST, "--print", "cells")
         assert self.FIRST in came.out.split()
+        words = ("--budget", "2h", "--first", self.FIRST, "--pythons", "3.11")
+        assert self.FIRST not in run("plan", "demo", *words).out
 
     def test_a_first_run_opens_it_and_writing_adds_the_series_alone(
         self, demo: Path, run: Run
