@@ -295,6 +295,10 @@ def _prereleases(matrix: Matrix) -> Iterator[Finding]:
 
 
 def _platforms(matrix: Matrix) -> Iterator[Finding]:
+    if matrix.platforms and matrix.platform.endswith(("-free-threaded", "-pypy")):
+        message = "other platforms are asked about for CPython's usual builds alone"
+        yield Finding("meaningless", ("platforms",), message, "ask in a matrix of these")
+        return
     yield from repeated((("platforms", i), name) for i, name in enumerate(matrix.platforms))
     own = own_name(matrix.platform)
     for i, name in enumerate(matrix.platforms):

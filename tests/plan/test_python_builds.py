@@ -2,6 +2,7 @@
 found, and what is said where there is none.
 """
 
+import datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ from support.fake_index import FakeIndex
 from support.world import catalogue_of, matrix_of, world
 
 from compat.declare.decode import decode_matrix
+from compat.declare.lint import lint_matrix
 from compat.errors import DeclarationError, ToolFailed
 from compat.index import interpreters
 from compat.index.settings import IndexSettings
@@ -80,6 +82,16 @@ def test_a_matrix_may_be_of_a_build(platform: str) -> None:
     assert decode_matrix(
         toml(changed(MATRIX, ("platform",), platform)), "matrix.toml"
     ).platform == (platform)
+
+
+def test_other_platforms_are_not_asked_about_for_a_build() -> None:
+    matrix = msgspec.structs.replace(
+        decode_matrix(toml(MATRIX), "matrix.toml"), platform=PYPY, platforms=("macos-arm64",)
+    )
+    faults = lint_matrix(matrix, "matrix.toml", folder=matrix.name, today=datetime.date.today())
+    assert [fault.message for fault in faults if fault.path.endswith("platforms")] == [
+        "other platforms are asked about for CPython's usual builds alone"
+    ]
 
 
 @pytest.mark.parametrize(
