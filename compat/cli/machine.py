@@ -141,8 +141,8 @@ def interpreter(patch: Version, platform: str = "") -> str | None:
     from compat.index.interpreters import find
     from compat.plan.platform import build_of
 
-    series, kept = Version(f"{patch.major}.{patch.minor}"), cache_folder() / "interpreters"
-    nearest = find(series, environ(), kept, build_of(platform))
+    series, queries = Version(f"{patch.major}.{patch.minor}"), cache_folder() / "interpreters"
+    nearest = find(series, environ(), queries, build_of(platform))
     return None if nearest is None else nearest.path
 
 

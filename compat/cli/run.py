@@ -1,7 +1,6 @@
 """The command that runs cells: which, where, and what they came to."""
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -136,13 +135,7 @@ def run_command(
     options = RunOptions(workers=workers, tier=tier, attempts=attempts, keep=keep)
     if asked is not None:
         raise typer.Exit(_run_checkout(workspace, asked, meant, options, as_json, reports))
-    choices = pipeline.chosen(
-        workspace,
-        words or (),
-        quick,
-        tier,
-        partial(_has_python, platform=workspace.matrix.platform),
-    )
+    choices = pipeline.chosen(workspace, words or (), quick, tier, _finder(workspace))
     _print_remarks(choices)
     if not choices.cells:
         _end_empty(workspace, None if dry_run else reports, allow_empty)
@@ -175,8 +168,10 @@ def _refuse_together(choices: tuple[bool, ...], reports_nothing: bool) -> None:
         raise UsageError.of("name cells, or --due, or --quick: one of the three")
 
 
-def _has_python(series: Version, platform: str) -> bool:
-    return interpreter(series, platform) is not None
+def _finder(workspace: Workspace) -> Callable[[Version], bool]:
+    """What tells whether this machine has a Python of a series, of the build of the matrix."""
+    platform = workspace.matrix.platform
+    return lambda series: interpreter(series, platform) is not None
 
 
 def _end_empty(workspace: Workspace, reports: ReportFiles | None, allow_empty: bool) -> None:
