@@ -89,8 +89,8 @@ COMMANDS = {
     ),
     "propose": (
         "propose",
-        "Propose floor moves: what policy, releases and records allow, and what speaks "
-        "against the rest.",
+        "Propose floor moves, and new versions to extend the matrix by: what policy, releases "
+        "and records allow, and what speaks against the rest.",
     ),
     "schedule": (
         "schedule",

@@ -4,7 +4,6 @@ nothing else.
 
 from typing import Any
 
-import tomlkit
 from packaging.version import Version
 
 from compat.declare.extended import added_python, widened_specifier
@@ -34,7 +33,7 @@ def _extended(text: str, name: str, version: Version) -> str:
         _add_series(axis["releases"], name, version)
     else:
         _widen(axis["select"], version)
-    return tomlkit.dumps(document)
+    return document.as_string()
 
 
 def _add_series(releases: Any, name: str, version: Version) -> None:
