@@ -289,7 +289,6 @@ def proposed(
     """
     from compat.policy.extend import proposed_extensions
     from compat.policy.propose import proposals
-    from compat.rewrite.matrix_file import matrix_after
     from compat.rewrite.repository_file import RepositoryFile
 
     snapshot = known_on(workspace, day)
@@ -299,6 +298,8 @@ def proposed(
     before = read(workspace.matrix_path).decode(errors="replace")
     after = before
     for proposal in opened:
+        from compat.rewrite.matrix_file import matrix_after
+
         after = matrix_after(after, proposal, proposal.because)
     matrix_file = f"matrices/{workspace.name}/matrix.toml"
     moved = {workspace.matrix_path: RepositoryFile(path=matrix_file, before=before, after=after)}
