@@ -76,4 +76,5 @@ def test_an_animal_comes_to_its_golden_outcome(
 
 def test_there_are_at_least_twenty_animals_and_none_is_green_without_having_run() -> None:
     assert len(ALL) >= 20
-    assert {animal.name for animal in ALL if animal.outcome == "pass"} == {"orphans"}
+    passing = {animal.name for animal in ALL if animal.outcome == "pass"}
+    assert passing == {"orphans", "unpacks-at-import"}
