@@ -14,12 +14,13 @@ from compat.cli.reports import ReportFiles
 from compat.cli.run_reports import RanCell, run_report
 from compat.cli.this_machine import Interruption, ThisMachine
 from compat.cli.verdicts import print_failures
+from compat.cli.workload import print_lost, print_untried
 from compat.errors import UsageError
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.checkout_run import CheckoutCells, refuse_no_cells
 from compat.fleet.choices import outside
 from compat.plan.cell import Cell
-from compat.plan.platform import python_name
+from compat.plan.platform import python_name, python_remedy
 from compat.results.state_words import STATE_WORDS
 from compat.results.verdict import Verdict
 from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
@@ -41,7 +42,7 @@ def cells_of_checkout(workspace: Workspace, asked: AskedCheckout) -> Iterator[Ch
     pythons = [patch for patch in newest_first if interpreter(patch, platform)]
     if not pythons:
         name = python_name(axis.releases[-1], platform)
-        hint = f"`uv python install {name}` gets one"
+        hint = python_remedy(name)
         raise UsageError.of("this machine has no Python of the matrix to build with", hint=hint)
     order = CheckoutOrder(
         source=source,
@@ -93,7 +94,8 @@ def run_checkout(
         _print(choice.cells, verdicts, result)
     ran = [_ran(cells, verdict) for verdict in verdicts.values()]
     reports.write(run_report(workspace, _subject(cells), ran))
-    print_unanswered(result)
+    print_lost(result)
+    print_untried(result)
     if interruption.signal:
         return 128 + interruption.signal
     return _exit_code(verdicts.values(), result)
@@ -122,15 +124,6 @@ def checkout_row(checkout: BuiltCheckout) -> dict[str, Any]:
         "name": checkout.name,
         "wheels": {wheel.path.rpartition("/")[2]: wheel.sha256 for wheel in checkout.wheels},
     }
-
-
-def print_unanswered(result: BatchResult) -> None:
-    """Say last what has no answer, and why."""
-    for worker, why in result.lost_workers.items():
-        note(f"compat: worker {worker} stopped and took no more cells: {why}")
-    lost = len(result.unanswered) + result.unrun + result.unlocked
-    if lost:
-        note(f"compat: {count(lost, 'cell has', 'cells have')} no answer; run it again")
 
 
 def _subject(cells: CheckoutCells) -> str:

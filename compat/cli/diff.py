@@ -7,7 +7,7 @@ import typer
 from packaging.version import Version
 
 from compat import pipeline
-from compat.cli.checkout import cells_of_checkout, checkout_row, print_unanswered, run_pairs
+from compat.cli.checkout import cells_of_checkout, checkout_row, run_pairs
 from compat.cli.diff_reports import diff_report
 from compat.cli.difference_words import COUNTED, HEADINGS, difference_counts, differing, moved_words
 from compat.cli.machine import level_of, workers_that_fit
@@ -28,6 +28,7 @@ from compat.cli.progress import Progress
 from compat.cli.reports import JUnitFile, ReportFiles, SummaryFile
 from compat.cli.run import Jobs, Quick
 from compat.cli.this_machine import Interruption, ThisMachine
+from compat.cli.workload import print_lost
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.checkout_compare import Comparison, compared
 from compat.fleet.checkout_run import NEWEST, CheckoutCells, CheckoutChoice
@@ -159,7 +160,7 @@ def _print(cells: CheckoutCells, comparison: Comparison, release: str) -> None:
 def _print_last(comparison: Comparison) -> None:
     """Say last what has no answer, and what was not run again."""
     for batch in comparison.batches:
-        print_unanswered(batch)
+        print_lost(batch)
     if comparison.kept:
         held = count(comparison.kept, "cell")
         was = "was" if comparison.kept == 1 else "were"

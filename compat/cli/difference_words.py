@@ -67,7 +67,8 @@ def difference_reasons(
             yield change_words(change, titles.get(change.id, ""))
     if any(change.is_worse for change in known.capabilities) or not known.outcome_after:
         if not known.capabilities:
-            yield known.because or f"{known.before} -> {known.after}"
+            words = STATE_WORDS[known.before], STATE_WORDS[known.after]
+            yield known.because or f"{words[0]} with {release}, {words[1]} with the checkout"
         return
     if is_broken and known.before == "infeasible":
         yield f"could not be installed with {release}, and can be now; {_cause(known)}"

@@ -77,7 +77,7 @@ def _print(workspace: Workspace, cell: LaneCell) -> None:
     for floor in cell.floors:
         say(f"  {floor.declared}: {floor_words(floor)}")
     if cell.is_broken:
-        say(f"  works: {cell.against}")
+        say(f"  works{' in part' if cell.in_part else ''}: {cell.against}")
         say(f"  what makes it fail: {lane_blame(workspace.name, cell)}")
     elif cell.verdict == "broken" and not cell.against:
         say("  nothing to hold it against: no cell of this release and Python works as published")

@@ -24,7 +24,7 @@ from compat.lock.lockfile import Inputs, Pin, Refusal
 from compat.lock.piptools import PipToolsLocker
 from compat.lock.sources import Build, NamedBuilds, SourceRelease
 from compat.lock.uv import UvLocker
-from compat.plan.platform import python_name
+from compat.plan.platform import python_name, python_remedy
 from compat.run.builds import BUILD_SECONDS, Builder, Workshop
 from compat.run.evidence import Isolation, Limits
 from compat.workspace import Workspace
@@ -105,7 +105,7 @@ def workshop_of(workspace: Workspace, patch: Version, level: Isolation) -> Works
     suite = workspace.matrix.suite
     if python is None:
         series = python_name(patch, workspace.matrix.platform)
-        hint = f"`uv python install {series}` gets one"
+        hint = python_remedy(series)
         raise ToolFailed.of(
             f"a build for Python {series} needs that Python, and this machine has none", hint=hint
         )

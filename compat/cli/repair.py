@@ -22,6 +22,7 @@ from compat.cli.output import envelope, note, say
 from compat.cli.repair_all import repair_all
 from compat.errors import DeclarationError, UsageError
 from compat.plan.named import named_cells
+from compat.plan.platform import python_name, python_remedy
 from compat.results.judged import JudgedRun
 from compat.rewrite.rule_text import rule_text
 from compat.run.outcome import Failed, is_suite_fault
@@ -122,7 +123,8 @@ def _verified(workspace: Workspace, answer: Repairs, isolation: str) -> dict[str
     for repair in answer.repairs:
         missing = search.machine.missing_interpreter(repair.lock)
         if missing is not None:
-            note(f"not imported: `uv python install {missing}` gets the Python that it needs")
+            name = python_name(missing, repair.lock.inputs.platform)
+            note(f"not imported, as this machine has no Python {name}; {python_remedy(name)}")
             return {}
         with search.progress([answer.cell]) as progress:
             run = questions.imported(

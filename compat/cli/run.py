@@ -35,14 +35,21 @@ from compat.cli.reports import JUnitFile, ReportFiles, SummaryFile
 from compat.cli.run_reports import released_report
 from compat.cli.this_machine import Interruption, ThisMachine
 from compat.cli.verdicts import RunWords, print_failures, print_verdicts, verdict_row
-from compat.cli.workload import expected_seconds, seconds_by_step, seconds_together, workload
+from compat.cli.workload import (
+    expected_seconds,
+    print_lost,
+    print_untried,
+    seconds_by_step,
+    seconds_together,
+    workload,
+)
 from compat.declare.suite_table import Suite, Tier
 from compat.errors import NothingToDo, UsageError
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.choices import CellsToRun, CellToRun, outside
 from compat.results.record import Record
 from compat.run.evidence import Isolation
-from compat.site.wording import count, listed
+from compat.site.wording import listed
 from compat.workspace import Workspace
 
 Due = Annotated[
@@ -250,7 +257,10 @@ def _run(
         for line in (*learnt(workspace, result.outcomes), next_step(workspace, result.outcomes)):
             prose(line)
         tell_disproofs(disproofs, fell)
-    _print_troubles(result, options.keep)
+    print_lost(result)
+    print_untried(result)
+    if options.keep:
+        note(f"compat: the cells are in {result.folder}; remove the folder when you are done")
     reports.write(released_report(workspace, cells, result.records))
     return 128 + interruption.signal if interruption.signal else _exit_code(workspace, result)
 
@@ -281,25 +291,6 @@ def _print_remarks(choices: CellsToRun) -> None:
         note(remark)
     if choices.infeasible:
         note(outside(choices.infeasible))
-
-
-def _print_troubles(result: BatchResult, keep: bool) -> None:
-    """Say last what a reader of the end of a log must not miss: workers that stopped, cells
-    without a result.
-    """
-    for worker, why in result.lost_workers.items():
-        note(f"compat: worker {worker} stopped and took no more cells: {why}")
-    if result.unrun:
-        note(
-            f"compat: {count(result.unrun, 'cell has', 'cells have')} no result, because compat"
-            " could not run them all"
-        )
-    if result.unanswered:
-        cells = count(len(result.unanswered), "cell has", "cells have")
-        again = "run it again" if len(result.unanswered) == 1 else "run them again"
-        note(f"compat: {cells} no answer: the network, the disk or the sandbox failed; {again}")
-    if keep:
-        note(f"compat: the cells are in {result.folder}; remove the folder when you are done")
 
 
 def _print_times(records: Sequence[Record]) -> None:

@@ -1,10 +1,13 @@
-"""How much there is to run, and how long it takes as far as earlier runs tell."""
+"""How much there is to run, how long it takes as far as earlier runs tell, and what of it was left
+without an answer.
+"""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from compat.cli.output import about
+from compat.cli.output import about, note
 from compat.declare.suite_table import Tier
-from compat.fleet.batch import RunOptions
+from compat.fleet.batch import BatchResult, RunOptions
 from compat.plan.cell import parse_cell
 from compat.results.durations import by_step
 from compat.results.record import StepSeconds
@@ -68,3 +71,26 @@ def seconds_together(
     """Return how many seconds the cells take side by side, by their history; None without one."""
     planned = [parse_cell(cell, workspace.matrix) for cell in cells]
     return workspace.durations[options.tier].together(planned, options.workers)
+
+
+def print_lost(result: BatchResult) -> None:
+    """Say what a reader of the end of a log must not miss: workers that stopped, and cells that the
+    machine lost.
+    """
+    for worker, why in result.lost_workers.items():
+        note(f"compat: worker {worker} stopped and took no more cells: {why}")
+    if result.unrun:
+        note(
+            f"compat: {count(result.unrun, 'cell has', 'cells have')} no result, because compat"
+            " could not run them all"
+        )
+    if result.unanswered:
+        cells = count(len(result.unanswered), "cell has", "cells have")
+        again = "run it again" if len(result.unanswered) == 1 else "run them again"
+        note(f"compat: {cells} no answer: the network, the disk or the sandbox failed; {again}")
+
+
+def print_untried(result: BatchResult) -> None:
+    """Say each reason once for which cells were not tried, as for want of their Python."""
+    for why, cells in Counter(result.untried.values()).items():
+        note(f"compat: {count(cells, 'cell has', 'cells have')} no answer: {why}")

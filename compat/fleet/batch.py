@@ -17,7 +17,7 @@ from compat.fleet.local import Fleet, Reporter
 from compat.lock.locker import Locker
 from compat.lock.lockfile import Lock, Refusal
 from compat.plan.plan import Infeasible
-from compat.plan.platform import python_name
+from compat.plan.platform import python_name, python_remedy
 from compat.results.judged import JudgedRun
 from compat.results.record import Record
 from compat.run.canary import canary
@@ -121,15 +121,15 @@ class BatchResult(Value, frozen=True, kw_only=True):
 
     `outcomes` has an outcome for each cell that has one, `records` what was stored. `unanswered`
     are cells that the network, the disk or the sandbox ended, `unrun` counts those that no worker
-    took or could store, `unlocked` those that could not be locked here, `suite_faults` those whose
-    suite is at fault. `folder` is where kept cells are.
+    took or could store, `untried` says why a cell could not be locked or has no Python here,
+    `suite_faults` counts those whose suite is at fault. `folder` is where kept cells are.
     """
 
     outcomes: Mapping[str, str]
     records: tuple[Record, ...]
     unanswered: tuple[str, ...]
     unrun: int
-    unlocked: int
+    untried: Mapping[str, str]
     suite_faults: int
     lost_workers: Mapping[int, str]
     folder: Path
@@ -137,7 +137,7 @@ class BatchResult(Value, frozen=True, kw_only=True):
     @property
     def is_incomplete(self) -> bool:
         """Whether a cell has no answer for a reason that is not its own."""
-        return bool(self.unrun or self.unanswered or self.unlocked or self.lost_workers)
+        return bool(self.unrun or self.unanswered or self.untried or self.lost_workers)
 
 
 class Batch:
@@ -163,7 +163,7 @@ class Batch:
         self._records: list[Record] = []
         # The workers add to it.
         self._unanswered: list[str] = []
-        self._unlocked = 0
+        self._untried: dict[str, str] = {}
         self._suite_faults = 0
 
     def run(self, cells: Sequence[str], locks: Mapping[str, Lock] | None = None) -> BatchResult:
@@ -190,7 +190,7 @@ class Batch:
             records=tuple(self._records),
             unanswered=tuple(self._unanswered),
             unrun=unrun,
-            unlocked=self._unlocked,
+            untried=self._untried,
             suite_faults=self._suite_faults,
             lost_workers=self._fleet.stopped,
             folder=self._scratch.folder,
@@ -207,9 +207,9 @@ class Batch:
                     job, postponed=options.postponed, wheels=options.wheels
                 )
             else:
-                self._unlocked += 1
                 name = python_name(missing, lock.inputs.platform)
-                remedy = f"`uv python install {name}` gets one"
+                remedy = python_remedy(name)
+                self._untried[cell] = f"this machine has no Python {name}; {remedy}"
                 self._reporter.counted(cell, f"plan-fail:no-interpreter(py{missing}): {remedy}")
 
     def _locked(self, cells: Sequence[str]) -> Iterator[tuple[str, Lock]]:
@@ -239,11 +239,11 @@ class Batch:
     def _settled(self, cell: str, answer: LockResult | CompatError | None) -> Lock | None:
         """Keep the lock and return it; tell and record the reason where there is none."""
         if answer is None or (isinstance(answer, CompatError) and self._cancel.is_set()):
-            self._unlocked += 1
+            self._untried[cell] = "the run was stopped"
             return None
         if isinstance(answer, CompatError):
-            self._unlocked += 1
-            self._reporter.counted(cell, "; ".join(fault.line() for fault in answer.faults))
+            self._untried[cell] = "; ".join(fault.line() for fault in answer.faults)
+            self._reporter.counted(cell, self._untried[cell])
             return None
         match answer:
             case Lock() as lock:

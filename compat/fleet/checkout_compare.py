@@ -5,6 +5,7 @@ run first, and what breaks in one place alone is run once more before it is call
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
 from packaging.version import Version
 
 from compat.fleet.batch import BatchResult
@@ -63,14 +64,27 @@ def compared(
     feasible = {cell.id for cell in choice.cells}
     pairs = {cell.id: beside.id for cell, beside in places if cell.id in feasible}
     batches.append(run_pairs(pairs))
+    # Another try finds no other Python, so what was not tried is not run again.
+    untried = {cell: why for batch in batches for cell, why in batch.untried.items()}
     alone = _alone([cells.difference(cell, beside) for cell, beside in places])
-    again = {name: pairs[name] for name in pairs if name in alone and name in cells.locks}
+    worth = alone.intersection(cells.locks).difference(untried)
+    again = {name: beside for name, beside in pairs.items() if name in worth}
     batches += [run_pairs(again)] if again else []
     return Comparison(
-        differences=tuple(cells.difference(cell, beside) for cell, beside in places),
+        differences=tuple(
+            _with_reason(cells.difference(cell, beside), untried) for cell, beside in places
+        ),
         batches=tuple(batches),
         kept=len(places) - len(due),
     )
+
+
+def _with_reason(known: CellDifference, untried: Mapping[str, str]) -> CellDifference:
+    """The place with the reason for which one of its sides was not tried."""
+    why = untried.get(known.cell, untried.get(known.against, ""))
+    if known.difference != "unknown" or not why:
+        return known
+    return msgspec.structs.replace(known, because=why)
 
 
 def _alone(differences: Sequence[CellDifference]) -> set[str]:

@@ -217,8 +217,8 @@ class LockLaboratory:
         self.runs += 1
         if result.suite_faults:
             raise SearchStopped(f"{what} has no answer: the suite or its declaration is at fault")
-        if result.unlocked or result.lost_workers:
-            reasons = "; ".join(result.lost_workers.values()) or "it could not be run here"
+        if result.untried or result.lost_workers:
+            reasons = "; ".join((*result.lost_workers.values(), *result.untried.values()))
             raise SearchStopped(f"{what} has no answer: {reasons}")
         self._workspace.refresh()
         return result

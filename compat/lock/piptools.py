@@ -23,7 +23,7 @@ from compat.lock.refusals import last_words, refusal_of_pip
 from compat.lock.tool import Done, run_resolver
 from compat.lock.uv import FindPython
 from compat.lock.view import IndexView
-from compat.plan.platform import build_of
+from compat.plan.platform import build_of, python_remedy
 
 # pip-compile downloads whole wheels where the index has no metadata files: minutes for a large
 # tree.
@@ -190,7 +190,7 @@ class PipToolsLocker:
         if interpreter is None:
             raise ToolFailed.of(
                 f"the locker pip-tools needs Python {series}, and this machine has none",
-                hint=f"`uv python install {series}` gets one; the locker uv needs none",
+                hint=f"{python_remedy(series)}; the locker uv needs none",
             )
         self._made(
             [

@@ -22,7 +22,7 @@ from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.refusals import cut_reason, refusal_of_uv, tool_message
 from compat.lock.sources import NamedBuilds, SourceRelease, shelved
 from compat.lock.tool import run_resolver
-from compat.plan.platform import build_of, python_name, without_build
+from compat.plan.platform import build_of, python_name, python_remedy, without_build
 
 # Generous: locks take seconds, but an index without metadata files makes uv read every wheel by
 # ranges.
@@ -89,7 +89,7 @@ class UvLocker:
             name = python_name(inputs.python, inputs.platform)
             raise ToolFailed.of(
                 f"a lock for {name} needs that Python, and this machine has none",
-                hint=f"`uv python install {name}` gets one",
+                hint=python_remedy(name),
             )
         roots = self._with_floors(inputs)
         if isinstance(roots, Refusal):

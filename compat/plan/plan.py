@@ -11,7 +11,7 @@ from compat.index.release import Catalogue
 from compat.plan.cell import RECIPES, Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.obstacle import Obstacle
-from compat.plan.platform import python_name
+from compat.plan.platform import python_name, python_remedy
 from compat.plan.product import product
 from compat.value import Value
 
@@ -106,7 +106,7 @@ def _no_interpreter(matrix: Matrix, cell: Cell, versions: frozenset[Version]) ->
     if python.version in versions:
         return None
     name = python_name(python.version, matrix.platform)
-    because = f"this machine has no Python {name}; `uv python install {name}` gets one"
+    because = f"this machine has no Python {name}; {python_remedy(name)}"
     return Obstacle(kind="no-interpreter", between=(python.text,), because=because)
 
 

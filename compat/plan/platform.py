@@ -65,6 +65,11 @@ def python_name(version: Version, platform: str) -> str:
             return series
 
 
+def python_remedy(name: str) -> str:
+    """Return the words for how to get a Python of that name (`3.13`, `pypy3.10`)."""
+    return f"`uv python install {name}` gets one"
+
+
 def marker_values(patch: Version, platform: str) -> dict[str, str]:
     """Return the environment of PEP 508 markers for that patch of Python on that platform."""
     facts, is_pypy = facts_of_target(platform), build_of(platform) == "pypy"

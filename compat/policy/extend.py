@@ -45,7 +45,8 @@ def _release_words(as_of: AsOf, extension: Extension) -> str | None:
         series = next((s for s in PYTHONS if s.version == extension.version), None)
         if series is None or series.released > as_of.day:
             return None
-        return f"on {series.released} (PEP {series.pep})"
+        verb = "was due" if series.planned else "came out"
+        return f"{verb} on {series.released} ({series.source})"
     select = extension.axis.select
     releases = [
         release
@@ -54,8 +55,9 @@ def _release_words(as_of: AsOf, extension: Extension) -> str | None:
     ]
     uploaded = min((r.uploaded.date() for r in releases if r.uploaded is not None), default=None)
     if uploaded is None:
-        return "on a day that the index does not give"
-    return f"on {uploaded} (upload time on the package index)" if uploaded <= as_of.day else None
+        return "came out on a day that the index does not give"
+    words = f"came out on {uploaded} (upload time on the package index)"
+    return words if uploaded <= as_of.day else None
 
 
 def _proposal(as_of: AsOf, extension: Extension, release_words: str) -> Proposal:
@@ -77,7 +79,7 @@ def _proposal(as_of: AsOf, extension: Extension, release_words: str) -> Proposal
         current=extension.newest,
         proposed=version,
         earliest=None,
-        grounds=(f"{what} came out {release_words}, and {newest}",),
+        grounds=(f"{what} {release_words}, and {newest}",),
         objections=objections,
         arithmetic=(because,),
         evidence=evidence,

@@ -24,8 +24,9 @@ class LaneCell(StrictValue, frozen=True, kw_only=True):
     """A cell of a lane, what it came to, and the ordinary cell that it is held against.
 
     `against` is empty where no ordinary cell of the same release and Python works: then nothing
-    shows that the lane is at fault. `is_broken` says that something fails here that works there,
-    once the packages are installed. `floors` are those of a lowest cell, as its lock has them.
+    shows that the lane is at fault. `in_part` says that it works only in part. `is_broken` says
+    that something fails here that works there, once the packages are installed. `floors` are those
+    of a lowest cell, as its lock has them.
     """
 
     cell: str
@@ -34,6 +35,7 @@ class LaneCell(StrictValue, frozen=True, kw_only=True):
     outcome: str = ""
     because: str = ""
     against: str = ""
+    in_part: bool = False
     is_broken: bool = False
     floors: tuple[LockedFloor, ...] = ()
 
@@ -77,6 +79,7 @@ def _lane_cell(known: Snapshot, entry: Entry, lock_of: Callable[[str], Lock | No
         outcome="" if verdict.outcome is None else str(verdict.outcome),
         because="" if entry.obstacle is None else entry.obstacle.because,
         against="" if against is None else against.cell.id,
+        in_part=against is not None and against.verdict.kind == "partial",
         is_broken=against is not None and _breaks(entry, against),
         floors=() if lock is None else locked_floors(lock),
     )
@@ -144,14 +147,14 @@ def _alerts(known: Snapshot, pairs: Iterable[tuple[Cell, LaneCell]]) -> Iterator
         broken = tuple(row.cell for row in rows if row.is_broken)
         if broken:
             verb = "breaks" if rows[0].lane == "prerelease" else "break"
-            work = "works" if len(rows) == 1 else "work"
+            compared = _compared(sum(row.in_part for row in rows), len(rows), beside)
             yield LaneAlert(
                 lane=rows[0].lane,
                 what=what,
                 broken=len(broken),
                 compared=len(rows),
                 cells=broken,
-                sentence=f"{what} {verb} {len(broken)} of {_cells(len(rows))} that {work} {beside}",
+                sentence=f"{what} {verb} {len(broken)} of {compared}",
             )
 
 
@@ -164,5 +167,9 @@ def _what(known: Snapshot, cell: Cell, row: LaneCell) -> tuple[str, str]:
     return f"{axis.package} {cell.on(axis.name).version}", f"with {earlier}"
 
 
-def _cells(number: int) -> str:
-    return f"{number} cell{'' if number == 1 else 's'}"
+def _compared(in_part: int, number: int, beside: str) -> str:
+    """How many cells there are beside which a lane is held: `3 cells that work with 2.4`."""
+    if number == 1:
+        return f"1 cell that works {'in part ' if in_part else ''}{beside}"
+    those = "all" if in_part == number else f"{in_part}"
+    return f"{number} cells that work {beside}{f', {those} of them in part' if in_part else ''}"

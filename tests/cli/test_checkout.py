@@ -5,6 +5,7 @@ with a build back end of its own and an index on this machine.
 import json
 import shutil
 import subprocess
+import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -267,6 +268,24 @@ def test_a_python_that_is_dropped_is_broken_without_a_run(zoo: Repository) -> No
     assert f"    {LOCAL}" in out
     code, _, err = zoo.run("run", "zoo", "--subject-from", ".")
     assert (code, "no cell of the checkout is left to run" in err) == (1, True)
+
+
+def test_a_place_whose_python_is_missing_names_it_and_is_not_run_again(zoo: Repository) -> None:
+    matrix = zoo.root / "matrices" / "zoo" / "matrix.toml"
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    text = matrix.read_text().replace(f'"{version}"', f'"{version}", "3.99.0"')
+    matrix.write_text(text)
+    code, out, err = zoo.run("diff", "zoo")
+    assert code == 3, err
+    assert "2 cells: 1 as before, 1 without an answer" in out
+    remedy = "this machine has no Python 3.99; `uv python install 3.99` gets one"
+    absent = LOCAL.replace(SERIES, "3.99")
+    assert out.rstrip().endswith(f"{remedy}\n    {absent}")
+    assert err.count(f"{absent}  plan-fail:no-interpreter(py3.99)") == 1
+    assert "again" not in err
+    code, _, err = zoo.run("run", "zoo", "--subject-from", ".")
+    assert code == 3, err
+    assert err.rstrip().endswith(f"compat: 1 cell has no answer: {remedy}")
 
 
 def test_a_wheel_and_a_git_repository_are_checkouts_too(zoo: Repository, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def runs(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[st
             records=(),
             unanswered=(),
             unrun=0,
-            unlocked=0,
+            untried={},
             suite_faults=0,
             lost_workers={},
             folder=root,

@@ -33,7 +33,7 @@ class Machine:
             records=(),
             unanswered=(),
             unrun=0,
-            unlocked=0,
+            untried={},
             suite_faults=self.faults,
             lost_workers={},
             folder=self.folder,

@@ -220,3 +220,5 @@ def test_a_missing_interpreter_is_told_with_the_command_that_gets_it(good: Repos
     code, _, err = good.run("run", "zoo", "py3.99-a1.0")
     assert code == 3
     assert "plan-fail:no-interpreter(py3.99): `uv python install 3.99` gets one" in err
+    remedy = "this machine has no Python 3.99; `uv python install 3.99` gets one"
+    assert err.rstrip().endswith(f"compat: 1 cell has no answer: {remedy}")

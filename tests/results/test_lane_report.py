@@ -12,7 +12,7 @@ from compat.declare.load import Declared
 from compat.index.discover import discover
 from compat.plan.plan import plan
 from compat.results.due import agenda
-from compat.results.lane_report import LaneReport, lane_report
+from compat.results.lane_report import LaneReport, _compared, lane_report
 from compat.results.record import Record
 from compat.results.representative import beside
 from compat.results.snapshot import Snapshot, snapshot
@@ -23,6 +23,7 @@ PRESENT = EvaluationContext(suite_digest=SUITE, day=START.date() + datetime.time
 LOWEST, FRESH = "py3.9-dep2-tool1-demo1.0+lowest", "py3.9-dep2-tool2-demo1.0"
 WORKS = capabilities(sum="yes")
 FAILS = capabilities(sum="no")
+PARTIAL = capabilities(sum="no", mean="yes")
 
 
 def pictured(*runs: Record, lowest: bool = True) -> Snapshot:
@@ -53,6 +54,33 @@ def test_what_fails_beside_a_cell_that_works_is_broken_and_one_alert_says_so() -
     assert alert.sentence == (
         "the lowest declared versions break 1 of 1 cell that works with newer ones"
     )
+
+
+def test_a_cell_that_works_only_in_part_is_called_so_beside_a_lane() -> None:
+    found = reported(
+        ran(
+            "test-fail:assertion(sum)", cell=FRESH, capabilities=capabilities(sum="no", mean="yes")
+        ),
+        ran("import-fail:missing-attribute(dep.new)", cell=LOWEST),
+    )
+    (cell,) = (cell for cell in found.cells if cell.cell == LOWEST)
+    assert (cell.is_broken, cell.against, cell.in_part) == (True, FRESH, True)
+    (alert,) = found.alerts
+    assert alert.sentence == (
+        "the lowest declared versions break 1 of 1 cell that works in part with newer ones"
+    )
+
+
+@pytest.mark.parametrize(
+    ("in_part", "words"),
+    [
+        (0, "3 cells that work with 2.4"),
+        (1, "3 cells that work with 2.4, 1 of them in part"),
+        (3, "3 cells that work with 2.4, all of them in part"),
+    ],
+)
+def test_of_many_cells_those_that_work_only_in_part_are_counted(in_part: int, words: str) -> None:
+    assert _compared(in_part, 3, "with 2.4") == words
 
 
 @pytest.mark.parametrize(

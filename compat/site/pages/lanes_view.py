@@ -107,8 +107,12 @@ def _row(report: MatrixReport, cell: LaneCell) -> LaneRow:
         style=style,
         symbol=symbol,
         why=cause_sentence(outcome) if isinstance(outcome, Failed) else "",
-        against="" if beside is None else place_words(beside.cell, matrix),
+        against="" if beside is None else _beside(cell, place_words(beside.cell, matrix)),
         path="" if beside is None else entry_page(beside),
         floors=tuple((floor.declared, floor_words(floor)) for floor in cell.floors),
         blame=lane_blame(report.name, cell) if cell.is_broken else "",
     )
+
+
+def _beside(cell: LaneCell, place: str) -> str:
+    return f"{place}, which works in part" if cell.in_part else place
