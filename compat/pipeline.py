@@ -367,14 +367,14 @@ def _rewritten(
     from compat.rewrite.ranges import Move, Unsatisfiable
 
     for proposal in opened:
-        if proposal.kind == "extend":
-            continue
         axis = next(axis for axis in matrix.axes if axis.name == proposal.axis)
+        is_extension = proposal.kind == "extend"
         move = Move(
             package=None if isinstance(axis, InterpreterAxis) else axis.package,
-            floor=proposal.proposed,
+            floor=proposal.current if is_extension else proposal.proposed,
             before=proposal.current,
             known=tuple(c.version for c in axis_coordinates(axis, catalogue)),
+            added=proposal.proposed if is_extension else None,
         )
         outcome = rewritten(path, text, move)
         if isinstance(outcome, Unsatisfiable):

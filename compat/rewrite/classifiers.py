@@ -17,7 +17,7 @@ _CLASSIFIER = re.compile(
 
 
 def classifier_changes(text: str, move: Move) -> list[TextChange]:
-    """Return what a move of Python's floor changes among the classifiers."""
+    """Return what a move of Python's floor, or an added Python, changes among the classifiers."""
     if move.package is not None:
         return []
     matches = _CLASSIFIER.finditer(text)

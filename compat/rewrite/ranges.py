@@ -18,13 +18,15 @@ class Move(Value, frozen=True, kw_only=True):
     None.
 
     `before` is where it was, and `known` the versions of its axis: lists that name each version
-    need them, ranges do not.
+    need them, ranges do not. With `added` the floor stays, and lists that end at the newest known
+    version get that one.
     """
 
     package: str | None
     floor: Version
     before: Version | None = None
     known: tuple[Version, ...] = ()
+    added: Version | None = None
 
     def __post_init__(self) -> None:
         """Refuse a floor that no `>=` can carry."""
@@ -117,6 +119,8 @@ def moved(places: Sequence[RangePlace], move: Move) -> RewrittenRanges | Unsatis
     Down: those at the old floor go down; a higher bound elsewhere has its own reason and stays.
     Where no place has a lower bound, each gets one.
     """
+    if move.added is not None:
+        return RewrittenRanges(texts=tuple(place.text for place in places), left=())
     ranges = [_range(place, move) for place in places]
     known = [parsed.bound for parsed in ranges if isinstance(parsed, _Range) and parsed.bound]
     texts: list[str] = []

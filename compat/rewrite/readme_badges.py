@@ -26,7 +26,7 @@ def rewritten_readme(text: str, move: Move) -> Rewritten:
     """Return a README after a move: badges such as `python-3.9+`, and their alternative text."""
     changes: list[TextChange] = []
     for badge in _BADGE.finditer(text):
-        if move.before is None or not _is_about(badge["label"], move):
+        if move.before in (None, move.floor) or not _is_about(badge["label"], move):
             continue
         if not badge["head"] and not badge["tail"]:
             continue  # one version, not a floor

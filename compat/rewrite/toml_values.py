@@ -178,6 +178,8 @@ def _table(table: Any, *keys: str) -> Any:
 
 
 def _poetry(document: Any, move: Move) -> Iterator[Skipped]:
+    if move.added is not None:
+        return
     name = "python" if move.package is None else move.package
     groups = _table(document, "tool", "poetry", "group")
     places: list[tuple[str, ...]] = [("tool", "poetry", "dependencies")]

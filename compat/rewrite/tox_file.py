@@ -23,7 +23,7 @@ _LIST = re.compile(
 )
 _BRACES = re.compile(r"(?<![\w.])(?P<prefix>py3?|pypy3?|)\{(?P<items>[^{}]*)\}")
 _ITEM = re.compile(r"[^,\s{}]+")
-_SPAN = re.compile(r"(?<![^,\s{])(?P<low>\d+)-\d+(?![^,\s}])")
+_SPAN = re.compile(r"(?<![^,\s{])(?P<low>\d+)-(?P<high>\d+)(?![^,\s}])")
 _NAME = re.compile(r"(?P<prefix>py-?|pypy-?|)(?P<version>3\.?\d+)(?P<rest>(?:-[^,\s]*)?)")
 _MAPPING = re.compile(r"^(?P<line>[ \t]*(?P<version>3\.\d+)[ \t]*[:=][^\n]*\n?)", re.M)
 _MAPPED = re.compile(
@@ -48,7 +48,7 @@ def _listed(text: str, match: re.Match[str], move: Move) -> Iterator[TextChange]
         items = [_braced(item, braces) for item in _ITEM.finditer(text, *braces.span("items"))]
         yield from list_changes(text, [item for item in items if item is not None], move)
         for span in _SPAN.finditer(text, *braces.span("items")):
-            yield from _begun(span, braces["prefix"], move)
+            yield from _span_changes(span, braces["prefix"], move)
         left, right = braces.start() - start, braces.end() - start
         outside = outside[:left] + "x" * (right - left) + outside[right:]
     names = (
@@ -60,16 +60,24 @@ def _listed(text: str, match: re.Match[str], move: Move) -> Iterator[TextChange]
     yield from list_changes(text, plain, move)
 
 
-def _begun(span: re.Match[str], prefix: str, move: Move) -> Iterator[TextChange]:
-    """The beginning of a range of environments, `py{39-313}` or `py3{9-13}` (tox 4.25)."""
-    digits = span["low"] if prefix.endswith("3") else span["low"][1:]
-    if move.before is None or "pypy" in prefix or not prefix or not digits:
+def _span_changes(span: re.Match[str], prefix: str, move: Move) -> Iterator[TextChange]:
+    """The ends of a range of environments, `py{39-313}` or `py3{9-13}` (tox 4.25)."""
+    if move.before is None or "pypy" in prefix or not prefix:
         return
-    low = Version(f"3.{digits}")
+    digits = {end: span[end] if prefix.endswith("3") else span[end][1:] for end in ("low", "high")}
+    if not all(digits.values()):
+        return
+    low, high = Version(f"3.{digits['low']}"), Version(f"3.{digits['high']}")
     is_raised = move.before <= low < move.floor
-    if is_raised or (low == move.before and move.floor < low):
-        after = str(move.floor.minor) if prefix.endswith("3") else f"3{move.floor.minor}"
-        yield TextChange(start=span.start("low"), end=span.end("low"), after=after)
+    changed: tuple[str, Version] | None = None
+    if move.added is not None and high == max(move.known):
+        changed = "high", move.added
+    elif is_raised or (low == move.before and move.floor < low):
+        changed = "low", move.floor
+    if changed is not None:
+        end, version = changed
+        after = str(version.minor) if prefix.endswith("3") else f"3{version.minor}"
+        yield TextChange(start=span.start(end), end=span.end(end), after=after)
 
 
 def _braced(item: re.Match[str], braces: re.Match[str]) -> ListedVersion | None:
@@ -107,12 +115,27 @@ def _named(start: int, known: re.Match[str], is_pypy: bool = False) -> ListedVer
 
 
 def _mapped(match: re.Match[str], move: Move) -> Iterator[TextChange]:
-    """The lines of tox-gh and tox-gh-actions whose Python goes."""
+    """The lines of tox-gh and tox-gh-actions whose Python goes, and one for a Python that is
+    added, like that of the newest.
+    """
     if move.before is None or move.floor < move.before:
         return
-    for line in _MAPPING.finditer(match.string, *match.span("body")):
-        if move.before <= Version(line["version"]) < move.floor:
+    lines = list(_MAPPING.finditer(match.string, *match.span("body")))
+    versions = [Version(line["version"]) for line in lines]
+    is_new = move.added is not None and move.added not in versions
+    for line, version in zip(lines, versions, strict=True):
+        if is_new and version == max(move.known):
+            yield TextChange(start=line.end(), end=line.end(), after=_respelled(line[0], move))
+        if move.before <= version < move.floor:
             yield TextChange(start=line.start(), end=line.end(), after="")
+
+
+def _respelled(line: str, move: Move) -> str:
+    """The line of the newest Python, for the one that is added: `3.14: py314`."""
+    newest, added = max(move.known), move.added
+    assert added is not None
+    dotted = line.replace(str(newest), str(added))
+    return dotted.replace(f"{newest.major}{newest.minor}", f"{added.major}{added.minor}")
 
 
 def _apart(changes: list[TextChange]) -> list[TextChange]:

@@ -44,8 +44,10 @@ def list_changes(text: str, items: Sequence[ListedVersion], move: Move) -> list[
 
     Up: items from the old floor to below the new one go; where the list had one of them and does
     not name the new floor, the highest becomes it. Down: a list that began at the old floor gets
-    the versions that the move opens.
+    the versions that the move opens. A version that is added comes beside the newest.
     """
+    if move.added is not None:
+        return _extended(text, items, move.added, max(move.known, default=None))
     if move.before is None:
         return []
     if move.floor < move.before:
@@ -66,8 +68,8 @@ def list_changes(text: str, items: Sequence[ListedVersion], move: Move) -> list[
 
 
 def scalar_change(item: ListedVersion, move: Move) -> list[TextChange]:
-    """Return what a move up makes of one version that stands alone; down changes nothing."""
-    if move.before is None or item.spell is None:
+    """Return what a move up makes of one version that stands alone; nothing else changes it."""
+    if move.before is None or item.spell is None or move.added is not None:
         return []
     if not move.before <= item.version < move.floor:
         return []
@@ -91,22 +93,40 @@ def applied_changes(
 def _opened(text: str, items: Sequence[ListedVersion], move: Move) -> list[TextChange]:
     plain = [item for item in items if item.spell is not None]
     lowest = min(plain, key=lambda item: item.version, default=None)
-    if lowest is None or lowest.spell is None or not _is_of(lowest.version, move.before):
+    if lowest is None or not _is_of(lowest.version, move.before):
         return []
-    position = items.index(lowest)
-    is_rising = position == 0
-    neighbour = position + 1 if is_rising else position - 1
-    if not 0 <= neighbour < len(items):
+    versions = sorted(v for v in move.known if move.floor <= v < lowest.version)
+    new = [v for v in versions if not _is_of(lowest.version, v)]
+    return _beside_the_end(text, items, lowest, new)
+
+
+def _extended(
+    text: str, items: Sequence[ListedVersion], added: Version, newest: Version | None
+) -> list[TextChange]:
+    plain = [item for item in items if item.spell is not None]
+    highest = max(plain, key=lambda item: item.version, default=None)
+    if highest is None or not _is_of(highest.version, newest):
+        return []
+    return _beside_the_end(text, items, highest, [added])
+
+
+def _beside_the_end(
+    text: str, items: Sequence[ListedVersion], end: ListedVersion, versions: Sequence[Version]
+) -> list[TextChange]:
+    """Versions in rising order, put outside of the item at an end of a list, separated as it is."""
+    position = items.index(end)
+    is_first = position == 0
+    neighbour = position + 1 if is_first else position - 1
+    if end.spell is None or not 0 <= neighbour < len(items):
         return []
     first, second = sorted((position, neighbour))
     between = re.sub(r"[ \t]*#[^\n]*", "", text[items[first].end : items[second].start])
-    versions = sorted(v for v in move.known if move.floor <= v < lowest.version)
-    spelled = [lowest.spell(v) for v in versions if not _is_of(lowest.version, v)]
-    if is_rising:
+    spelled = [end.spell(version) for version in versions]
+    if is_first:
         after = "".join(f"{item}{between}" for item in spelled)
-        return [TextChange(start=lowest.start, end=lowest.start, after=after)]
+        return [TextChange(start=end.start, end=end.start, after=after)]
     after = "".join(f"{between}{item}" for item in reversed(spelled))
-    return [TextChange(start=lowest.end, end=lowest.end, after=after)]
+    return [TextChange(start=end.end, end=end.end, after=after)]
 
 
 def _is_of(version: Version, series: Version | None) -> bool:

@@ -107,6 +107,17 @@ class TestExtending:
         assert after == before.replace('"3.11.7"]', '"3.11.7", "3.12.0"]')
         assert "extend Python 3.12 -> 3.13: waits" in run("propose", "demo").out
 
+    def test_the_lists_of_a_target_get_the_python_too(
+        self, demo: Path, run: Run, tmp_path: Path
+    ) -> None:
+        suite = suite_digest(demo / "suite")
+        keep(demo, [floors.ran(self.FIRST, suite_digest=suite, tier="smoke")])
+        tox = tmp_path / "tox.ini"
+        tox.write_text("[tox]\nenvlist = py310, py311, lint\n", encoding="utf-8")
+        assert run("propose", "demo", "--write", "--target", str(tox)).code == 1
+        text = tox.read_text(encoding="utf-8")
+        assert text == "[tox]\nenvlist = py310, py311, py312, lint\n"
+
 
 def test_an_open_move_is_told_with_its_evidence_and_its_diff_and_ends_in_1(
     demo: Path, run: Run

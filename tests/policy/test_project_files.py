@@ -349,3 +349,86 @@ def test_a_folder_stands_for_all_that_state_a_floor(tmp_path: Path) -> None:
         (tmp_path / name).write_text("")
     names = [path.relative_to(tmp_path).as_posix() for path in _files([tmp_path])]
     assert names == ["pyproject.toml", "tox.ini", ".github/workflows/ci.yml"]
+
+
+def added(version: str) -> Move:
+    """Python 3.14, beside all that the lists name so far."""
+    floor = Version("3.9")
+    return Move(package=None, floor=floor, before=floor, known=KNOWN, added=Version(version))
+
+
+class TestAnAddedPython:
+    """Lists that end at the newest Python get the one after it; ranges, tools and badges stay."""
+
+    @pytest.mark.parametrize(
+        ("path", "text", "expected"),
+        [
+            (
+                "pyproject.toml",
+                '[project]\nrequires-python = ">=3.8"\nclassifiers = [\n'
+                '  "Programming Language :: Python :: 3.12",\n'
+                '  "Programming Language :: Python :: 3.13",  # new\n]\n'
+                '[tool.ruff]\ntarget-version = "py39"\n',
+                '[project]\nrequires-python = ">=3.8"\nclassifiers = [\n'
+                '  "Programming Language :: Python :: 3.12",\n'
+                '  "Programming Language :: Python :: 3.13",\n'
+                '  "Programming Language :: Python :: 3.14",  # new\n]\n'
+                '[tool.ruff]\ntarget-version = "py39"\n',
+            ),
+            (
+                "setup.cfg",
+                "[metadata]\nclassifiers =\n"
+                "    Programming Language :: Python :: 3.13\n"
+                "    Programming Language :: Python :: 3.12\n",
+                "[metadata]\nclassifiers =\n"
+                "    Programming Language :: Python :: 3.14\n"
+                "    Programming Language :: Python :: 3.13\n"
+                "    Programming Language :: Python :: 3.12\n",
+            ),
+            (
+                "tox.ini",
+                "[tox]\nenvlist = py312, py313\n",
+                "[tox]\nenvlist = py312, py313, py314\n",
+            ),
+            ("tox.ini", "[tox]\nenvlist = py{39-313}\n", "[tox]\nenvlist = py{39-314}\n"),
+            ("tox.ini", "[tox]\nenv_list = py3{9-13}\n", "[tox]\nenv_list = py3{9-14}\n"),
+            (
+                "tox.ini",
+                "[tox]\nenvlist = py{312,313}-{a,b}\n[gh]\npython =\n    3.13 = py313\n",
+                "[tox]\nenvlist = py{312,313,314}-{a,b}\n[gh]\npython =\n"
+                "    3.13 = py313\n    3.14 = py314\n",
+            ),
+            (
+                "noxfile.py",
+                'PYTHONS = ["3.12", "3.13"]\n',
+                'PYTHONS = ["3.12", "3.13", "3.14"]\n',
+            ),
+            (
+                "ci.yml",
+                "jobs:\n  a:\n    strategy:\n      matrix:\n        python-version:\n"
+                '          - "3.12"\n          - "3.13"\n',
+                "jobs:\n  a:\n    strategy:\n      matrix:\n        python-version:\n"
+                '          - "3.12"\n          - "3.13"\n          - "3.14"\n',
+            ),
+        ],
+    )
+    def test_comes_beside_the_newest(self, path: str, text: str, expected: str) -> None:
+        assert after(path, text, added("3.14")) == expected
+
+    @pytest.mark.parametrize(
+        ("path", "text"),
+        [
+            # It ends elsewhere for a reason of its own.
+            ("noxfile.py", 'PYTHONS = ["3.11", "3.12"]\n'),
+            ("tox.ini", "[tox]\nenvlist = py{39-312}\n"),
+            # One that stands alone is a choice.
+            ("noxfile.py", '@nox.session(python="3.13")\ndef lint(session): pass\n'),
+            ("ci.yml", "steps:\n  - with:\n      python-version: '3.13'\n"),
+            ("pyproject.toml", '[tool.poetry.dependencies]\npython = "^3.9"\n'),
+            ("setup.py", 'setup(python_requires=">=3.7,<3.14")\n'),
+            ("README.md", "![Python 3.9+](https://img.shields.io/badge/python-3.9+-blue)\n"),
+        ],
+    )
+    def test_leaves_all_else_alone(self, path: str, text: str) -> None:
+        outcome = rewritten(path, text, added("3.14"))
+        assert outcome == Rewritten(text=text)
