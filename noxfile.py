@@ -75,7 +75,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def hard(session: nox.Session) -> None:
-    """Repeat kills, orphans and hostile cells, and blame every decay; about two hours."""
+    """Repeat kills, orphans and hostile cells, and blame every decay; 35 to 120 minutes."""
     session.install("-e", ".", *groups("test"), "pytest-repeat>=0.9.4")
     often, pytest = {"COMPAT_KILLS": "1000", "COMPAT_EXAMPLES": "300"}, ("pytest", "-n", "2")
     session.run(*pytest, "tests/results/test_writers.py", "tests/cli/test_generated.py", env=often)
