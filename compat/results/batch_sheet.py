@@ -20,7 +20,7 @@ from compat.results.packing import (
     RecordBatch,
     packed_capabilities,
 )
-from compat.results.record import Capability, Record, refuse_unsound_record
+from compat.results.record import Capability, Record, refuse_unsound_answers
 from compat.run.evidence import Installed
 from compat.value import Value
 
@@ -92,7 +92,7 @@ class BatchSheet(Value, frozen=True, kw_only=True, dict=True):
             capabilities=self._told[answer],
             installed=self._packages[packed.installed],
         )
-        refuse_unsound_record(record)
+        refuse_unsound_answers(record)  # all else was looked at without them
         return record
 
     @cached_property

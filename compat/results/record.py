@@ -377,6 +377,11 @@ def refuse_unsound_record(record: Record) -> None:
             and max(map(len, (outcome.subject, outcome.by, outcome.at))) > LONGEST_TEXT
         ):
             raise ValueError(f"outcome: a part of it is longer than {LONGEST_TEXT} characters")
+    refuse_unsound_answers(record)
+
+
+def refuse_unsound_answers(record: Record) -> None:
+    """Raise ValueError for capabilities that the types of a record cannot refuse."""
     ids = [capability.id for capability in record.capabilities]
     if len(set(ids)) < len(ids):
         raise ValueError("capabilities: one stands there twice")

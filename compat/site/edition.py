@@ -33,6 +33,7 @@ from compat.results.table import ReleaseColumn, columns
 from compat.search.needs import Needs
 from compat.search.why import PythonFloor, python_floor, subject_coordinates
 from compat.site.history import Event, events
+from compat.site.lock_facts import LockFacts, lock_facts
 from compat.site.paths import address
 from compat.site.tokens import Tokens
 from compat.site.wording import day
@@ -122,6 +123,7 @@ class MatrixReport:
         self.audit = audit if is_known else None
         self._answers: dict[Request, Recommended | Unproven] = {}
         self._ordered: dict[Goal, list[TestedCombination]] = {}
+        self._lock_facts: dict[str, LockFacts] = {}
         self._released: dict[tuple[str, Version], datetime.date | None] = {}
 
     @property
@@ -224,6 +226,13 @@ class MatrixReport:
     def advisor(self) -> Advisor:
         """What answers the question what to install."""
         return Advisor(self.snapshot, self.locks)
+
+    def lock_facts(self, lock: Lock) -> LockFacts:
+        """Return what is known of installing the lock of a cell; its records are read once."""
+        cell = lock.inputs.cell
+        if cell not in self._lock_facts:
+            self._lock_facts[cell] = lock_facts(lock, self.parts.records(cell))
+        return self._lock_facts[cell]
 
     def answer(self, request: Request) -> Recommended | Unproven:
         """Return the advisor's answer, worked out once."""

@@ -15,11 +15,14 @@ from support.known import DAY, Shelf, lock_of, ran, shelves
 from support.printed import SITE, every_state
 
 from compat.site.api import cell_documents
+from compat.site.pages.page_list import pages
 from compat.site.pages.render import Printer
+from compat.site.paths import page
 from compat.site.producers import PRODUCERS
 from compat.site.writer import Written, write_edition
 
 BROKEN = "py3.8-dep2-demo2.0+relaxed"
+PROVEN = "py3.9-dep2-demo2.0"
 
 
 def publish(shelf: Shelf, folder: Path, day: datetime.date = DAY) -> Written:
@@ -61,3 +64,19 @@ def test_a_mended_site_is_the_one_that_is_made_at_once(
         ] == []
         assert found.files == whole.files
         assert publish(after, mended).changed == ()
+
+
+def test_a_run_makes_the_commands_of_no_tested_combination_elsewhere_anew() -> None:
+    def inputs(shelf: Shelf) -> dict[str, str]:
+        of = edition(shelf)
+        tested = {page("demo", "advise", proof.id) for proof in of.reports[0].advisor.proofs}
+        return {known.path: known.inputs for known in pages(of) if known.path in tested}
+
+    shelf = every_state()
+    records = [record for entry in shelf.picture().known for record in shelf.records(entry.cell.id)]
+    again = Shelf([*records, ran(shelf.locks[PROVEN], minute=50)], shelf.locks.values())
+    before, after = inputs(shelf), inputs(again)
+    changed = {path for path in before if after[path] != before[path]}
+    assert page("demo", "advise", PROVEN) in changed
+    assert {path for path in changed if "demo2" not in path} == set()
+    assert {path for path in before if "demo2" not in path}

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from compat.advise.request import label
-from compat.site.edition import Edition, MatrixReport
+from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.pages.advice_view import (
     AdvisePage,
     advise_page,
@@ -19,7 +19,7 @@ from compat.site.pages.place_view import recipe_words
 from compat.site.pages.question_view import QuestionForm, question
 from compat.site.pages.version_view import version_axes, version_page
 from compat.site.paths import cell_page, page
-from compat.site.tokens import Tokens
+from compat.site.tokens import Tokens, digest
 from compat.site.wording import place_words
 
 
@@ -63,6 +63,8 @@ def answer_pages(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iter
             title=titled(f"Install {words}", words),
             about=f"The commands that install {words}, {recipe_words(entry)}.",
             view=partial(tested_page, edition, report, combination),
+            # What others came to moves no page of this one, but for those at its place.
+            inputs=digest(tokens.of(entry, *report.places[place_of(entry.cell)]), combination),
             canonical=cell_page(combination.cell),
         )
 

@@ -4,7 +4,6 @@ from compat.advise.commands import Commands, commands
 from compat.lock.lockfile import Lock
 from compat.site.edition import Edition, MatrixReport
 from compat.site.exports.lock_files import whereabouts
-from compat.site.lock_facts import lock_facts
 from compat.site.pages.place_view import View
 from compat.site.paths import lock_file
 
@@ -39,7 +38,7 @@ def command_box(edition: Edition, report: MatrixReport, lock: Lock) -> CommandBo
     lines = commands(lock, whereabouts(edition, report, lock), report.snapshot.matrix)
     return CommandBox(
         lock_path=lock_file(report.name, lock.inputs.cell),
-        facts=lock_facts(lock, report.parts.records(lock.inputs.cell)).words,
+        facts=report.lock_facts(lock).words,
         forms=tuple(form for form in _forms(lines) if form.blocks),
     )
 
