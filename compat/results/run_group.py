@@ -116,8 +116,11 @@ class RunGroup:
     @property
     def in_the_way(self) -> str:
         """The package, neither subject nor coordinate, by which the newest run failed; empty when
-        it was none.
+        it was none. What only runs the tests is never asked about.
         """
+        last = self.outcomes[-1] if self.outcomes else None
+        if isinstance(last, Failed) and last.cause == "test-runner":
+            return self.newest.involved[0] if self.newest.involved else "pytest"
         return third_package(self.newest.involved, self._asked)
 
     @property

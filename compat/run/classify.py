@@ -114,6 +114,10 @@ def _suite_end(evidence: Evidence) -> Failed | None:
 def _collection(evidence: Evidence) -> Failed | None:
     if evidence.collect_errors:
         first = evidence.collect_errors[0]
+        if first.of_runner and evidence.collected is None:
+            met = _raised("collect", first, "")
+            what = met.thing or first.type
+            return Failed(stage="collect", cause="test-runner", subject=what, at=met.place)
         return own_fault("collect", evidence, first) or _raised("collect", first, "")
     if not evidence.collected:
         return Failed(stage="collect", cause="no-tests", subject="none collected")

@@ -59,13 +59,15 @@ class Raised(Value, frozen=True):
     """An exception inside a cell: its type, first line, and the innermost place outside the tests,
     `file:line`.
 
-    `of_suite` says that there is no such place: the suite's own code raised it.
+    `of_suite` says that there is no such place: the suite's own code raised it. `of_runner` says
+    that the import of pytest raised it.
     """
 
     type: str
     message: str
     where: str
     of_suite: bool = False
+    of_runner: bool = False
 
 
 class Trial(Value, frozen=True):

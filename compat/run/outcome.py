@@ -38,6 +38,7 @@ Cause = Literal[
     "fatal-python",
     "premature-exit",
     "no-tests",
+    "test-runner",
     "wall-time",
     "silence",
     "memory",
@@ -68,7 +69,7 @@ DOUBTFUL: frozenset[Cause] = frozenset(("wall-time", "silence", "memory", "kille
 # Of these the subject is the place itself, unless a test is; those name a thing.
 PLACED: frozenset[Cause] = frozenset(("syntax", "type-error", "error"))
 NAMING: frozenset[Cause] = frozenset(
-    ("missing-module", "missing-attribute", "binary-incompatible", "version-guard")
+    ("missing-module", "missing-attribute", "binary-incompatible", "version-guard", "test-runner")
 )
 _FORM = re.compile(r"(?P<stage>[a-z]+)-fail:(?P<cause>[a-z-]+)(?:\((?P<parts>.*)\))?", re.DOTALL)
 # Labels tell the parts apart, so that any part may be missing; a text without labels is a subject.

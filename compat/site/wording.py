@@ -128,6 +128,10 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
     ),
     "premature-exit": ("the process ends by itself in {0}", "process ended early"),
     "no-tests": ("no test ran ({0})", "no test ran"),
+    "test-runner": (
+        "what runs the tests does not start here ({0})",
+        "test runner does not start",
+    ),
     "wall-time": ("{0} takes longer than the limit", "time limit reached"),
     "silence": ("{0} hangs without a sign of life", "hung without output"),
     "memory": ("the memory limit was reached in {0}", "memory limit reached"),

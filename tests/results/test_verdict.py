@@ -196,6 +196,13 @@ class TestInTheWay:
     ) -> None:
         assert self.judged("third", cell=f"{CELL}{recipe}").kind == "broken"
 
+    @pytest.mark.parametrize("recipe", ["", "+dated", "+relaxed"])
+    def test_where_what_runs_the_tests_does_not_start_there_is_no_answer(self, recipe: str) -> None:
+        outcome = "collect-fail:test-runner(KeyError; at py/__init__.py:1)"
+        found = self.judged("py", cell=f"{CELL}{recipe}", outcome=outcome)
+        assert (found.kind, found.evidence, found.latest) == ("unknown", "none", DAY)
+        assert found.reasons == (f"in the way: py; it came to {outcome} on 2026-11-01",)
+
     def test_one_of_which_something_works_is_partial_whatever_is_in_the_way_of_the_rest(
         self,
     ) -> None:

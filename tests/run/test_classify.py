@@ -146,6 +146,12 @@ def steps(*last: Step) -> tuple[Step, ...]:
     return (*(step(name) for name in names[: names.index(last[0].name)]), *last)
 
 
+UNSTARTED = Raised(
+    type="ImportError",
+    message="cannot import name 'HookimplMarker' from 'pluggy' (site-packages/pluggy.py)",
+    where="_pytest/config/__init__.py:46",
+    of_runner=True,
+)
 ERROR = Raised(type="ValueError", message="no", where="demo/core.py:7")
 OWN = Raised(
     type="ModuleNotFoundError", message="No module named 'yaml'", where="test_x.py:3", of_suite=True
@@ -230,6 +236,15 @@ WAYS: list[tuple[str, Evidence]] = [
     (
         "collect-fail:error(demo/core.py:7)",
         but(collect_errors=(ERROR,), collected=None, finished=False, tests=()),
+    ),
+    (
+        "collect-fail:test-runner(pluggy.HookimplMarker; at _pytest/config/__init__.py:46)",
+        but(collect_errors=(UNSTARTED,), collected=None, finished=False, tests=()),
+    ),
+    # Where pytest collected, it has started: what says otherwise is not believed.
+    (
+        "collect-fail:missing-attribute(pluggy.HookimplMarker; at _pytest/config/__init__.py:46)",
+        but(collect_errors=(UNSTARTED,), collected=0, finished=False, tests=()),
     ),
     ("test-fail:premature-exit(t::b)", but(finished=False, started_test="t::b", tests=(ran("a"),))),
     ("test-fail:premature-exit(some tests never ran)", but(tests=(ran("a"),))),

@@ -9,9 +9,11 @@ https://docs.pytest.org/en/stable/reference/reference.html#environment-variables
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import re
 import sys
+from typing import Any
 
 
 def run_pytest(arguments: list[str]) -> int:
@@ -19,23 +21,34 @@ def run_pytest(arguments: list[str]) -> int:
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DEBUG"):
         os.environ.pop(name, None)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    import probe  # type: ignore[import-not-found]
+
     try:
         import pytest
-    except ModuleNotFoundError as error:
-        if error.name != "pytest":
-            raise
-        print("No module named pytest", file=sys.stderr)
-        return 1
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "pytest":
+            print("No module named pytest", file=sys.stderr)
+            return 1
+        tell_broken_pytest(probe.describe(error))
+        raise
     # They lie beside this file. Once they are loaded, neither they nor their folder must hide the
     # suite's own modules.
     import compat_plugin  # type: ignore[import-not-found]  # noqa: F401
-    import probe  # type: ignore[import-not-found]
 
     del sys.path[0], sys.modules["probe"]
     join_packages()
     code = int(pytest.main([*plugin_options(), *arguments]))
     probe.write_facts(os.environ["COMPAT_EVENTS"] + ".modules", probe.loaded())
     return code
+
+
+def tell_broken_pytest(raised: dict[str, Any]) -> None:
+    """Report what the import of pytest raised, before any code of the suite: an old pytest on a
+    newer Python is a package in the way of the tests, and no fault of what they test.
+    """
+    event = {"event": "collect-error", "raised": {**raised, "of_runner": True}}
+    with open(os.environ["COMPAT_EVENTS"], "w", encoding="ascii") as file:
+        file.write(json.dumps(event) + "\n")
 
 
 def join_packages() -> None:
