@@ -23,6 +23,10 @@ COUNTED: dict[Difference, str] = {
     "unknown": "without an answer",
 }
 _MOST_MOVED = 5  # packages that a line names
+_MOST_NAMED = 3  # capabilities with one fate that a line names
+_PLURALS = {"works": "work", "is": "are", "has": "have", "fails:": "fail:"}
+# A capability and what became of it, which together are a sentence.
+_Reason = tuple[str, str]
 
 
 def difference_counts(comparison: Comparison) -> str:
@@ -36,18 +40,32 @@ def difference_counts(comparison: Comparison) -> str:
 def differing(
     comparison: Comparison, titles: Mapping[str, str], release: str
 ) -> Iterator[tuple[Difference, str, list[str]]]:
-    """Yield what differs, what breaks first: the kind, the reason, and the cells it is about.
+    """Yield what differs, what breaks first: the kind, the reason, and the cells it is about. More
+    than a few capabilities that fail alike in the same cells are one reason.
 
     `titles` are those of capabilities by their ids, `release` is the package and its version.
     """
     for kind in HEADINGS:
-        reasons: dict[str, list[str]] = {}
+        reasons: dict[_Reason, list[str]] = {}
         for known in comparison.differences:
             if known.difference == kind:
-                for sentence in difference_reasons(known, titles, release):
-                    reasons.setdefault(sentence, []).append(known.cell)
-        for sentence, names in reasons.items():
+                for reason in _reasons(known, titles, release):
+                    reasons.setdefault(reason, []).append(known.cell)
+        for sentence, names in _folded(reasons):
             yield kind, sentence, names
+
+
+def _folded(reasons: Mapping[_Reason, list[str]]) -> Iterator[tuple[str, list[str]]]:
+    """Each reason with its cells; of many capabilities with one fate, the first few by name."""
+    alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (name, fate), cells in reasons.items():
+        alike.setdefault((fate, tuple(cells)), []).append(name)
+    for (fate, places), names in alike.items():
+        if len(names) > _MOST_NAMED:
+            head, _, tail = fate.partition(" ")
+            yield f"{listed(names, _MOST_NAMED)} {_PLURALS[head]} {tail}", list(places)
+        else:
+            yield from ((f"{name} {fate}".lstrip(), list(places)) for name in names)
 
 
 def moved_words(comparison: Comparison) -> Iterator[str]:
@@ -61,19 +79,26 @@ def difference_reasons(
     known: CellDifference, titles: Mapping[str, str], release: str
 ) -> Iterator[str]:
     """Yield why a place differs: each capability, else what the whole cell came to."""
+    for name, fate in _reasons(known, titles, release):
+        yield f"{name} {fate}".lstrip()
+
+
+def _reasons(known: CellDifference, titles: Mapping[str, str], release: str) -> Iterator[_Reason]:
+    """The same, each capability apart from what became of it; the whole cell has no name."""
     is_broken = known.difference == "breaks"
     for change in known.capabilities:
         if change.is_worse or not is_broken:
-            yield change_words(change, titles.get(change.id, ""))
+            yield _name(change, titles.get(change.id, "")), _fate(change)
     if any(change.is_worse for change in known.capabilities) or not known.outcome_after:
         if not known.capabilities:
             words = STATE_WORDS[known.before], STATE_WORDS[known.after]
-            yield known.because or f"{words[0]} with {release}, {words[1]} with the checkout"
+            both = f"{words[0]} with {release}, {words[1]} with the checkout"
+            yield "", known.because or both
         return
     if is_broken and known.before == "infeasible":
-        yield f"could not be installed with {release}, and can be now; {_cause(known)}"
+        yield "", f"could not be installed with {release}, and can be now; {_cause(known)}"
     elif is_broken or not known.capabilities:
-        yield f"{STATE_WORDS[known.before]} with {release}; {_cause(known)}"
+        yield "", f"{STATE_WORDS[known.before]} with {release}; {_cause(known)}"
 
 
 def _cause(known: CellDifference) -> str:
@@ -82,11 +107,19 @@ def _cause(known: CellDifference) -> str:
 
 def change_words(change: CapabilityDifference, title: str) -> str:
     """Say what became of a capability, and what was raised where."""
-    name = f"{change.id} ({title})" if title and title != change.id else change.id
+    return f"{_name(change, title)} {_fate(change)}"
+
+
+def _name(change: CapabilityDifference, title: str) -> str:
+    return f"{change.id} ({title})" if title and title != change.id else change.id
+
+
+def _fate(change: CapabilityDifference) -> str:
+    """What became of a capability; it begins with one of the verbs in `_PLURALS`."""
     if not change.is_worse:
-        return f"{name} works now"
+        return "works now"
     if change.after == "absent":
-        return f"{name} is not there any more: {change.subject}"
+        return f"is not there any more: {change.subject}"
     if change.after is None:
-        return f"{name} has no result any more: the tests did not come to it"
-    return f"{name} fails: {change.subject or change.cause}"
+        return "has no result any more: the tests did not come to it"
+    return f"fails: {change.subject or change.cause}"
