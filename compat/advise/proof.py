@@ -11,16 +11,17 @@ import datetime
 import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
-from typing import Literal
+from typing import Literal, get_args
 
 from packaging.version import Version
 
 from compat.advise.lifted import Lifted, lifted
-from compat.advise.request import GOALS, Goal, Request, Want, meets, patches
+from compat.advise.request import Goal, Request, Want, meets, patches
 from compat.declare.matrix import Axis, InterpreterAxis
 from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES, Cell
 from compat.plan.product import axis_coordinates
+from compat.results.record import Capability, Status
 from compat.results.score import Score
 from compat.results.snapshot import Entry, Snapshot
 from compat.results.verdict import is_other_suite, staleness
@@ -122,19 +123,16 @@ class Ranks:
         }
         newest_first = sorted(set(self._places.values()), reverse=True)
         self._age = {places: number for number, places in enumerate(newest_first)}
-        self._ranks: dict[Goal, dict[str, int]] = {
-            goal: {
-                tested_combination.id: rank
-                for rank, tested_combination in enumerate(
-                    sorted(proofs, key=partial(self._key, goal))
-                )
-            }
-            for goal in GOALS
-        }
+        self._proofs = proofs
+        self._ranks: dict[Goal, dict[str, int]] = {}
 
     def of(self, proof: TestedCombination, goal: Goal) -> int:
         """Return the place of a proof among all, 0 for the best, whether or not it works wholly."""
-        return self._ranks[goal][proof.id]
+        ranks = self._ranks.get(goal)
+        if ranks is None:
+            ordered = sorted(self._proofs, key=partial(self._key, goal))
+            ranks = self._ranks[goal] = {proof.id: rank for rank, proof in enumerate(ordered)}
+        return ranks[proof.id]
 
     def order(self, proof: TestedCombination, request: Request) -> tuple[int, int]:
         """Return what proofs are sorted by: what works wholly comes first, unless it was said what
@@ -243,6 +241,8 @@ def _proofs(
 ) -> Iterator[TestedCombination]:
     packages = [(axis.name, _package(axis)) for axis in snapshot.matrix.axes]
     todays = _asked_today(snapshot)
+    # Cells that came to the same share one object in the index, and the snapshot holds it.
+    by_identity: dict[int, dict[Status, tuple[str, ...]]] = {}
     for entry in snapshot.known:
         kind, latest = entry.verdict.kind, entry.verdict.latest
         if (kind == "works" or kind == "partial") and latest is not None and is_current(entry):
@@ -253,21 +253,22 @@ def _proofs(
                 if counted.run.lock_digest == entry.lock_digest
                 and (is_core or counted.run.tier == "full")
             ]
-            statuses = {
-                capability.id: capability.status for capability in entry.verdict.capabilities
-            }
+            capabilities = entry.verdict.capabilities
+            by_status = by_identity.get(id(capabilities))
+            if by_status is None:
+                by_status = by_identity[id(capabilities)] = _by_status(capabilities)
             is_of_today = not is_other_suite(counted[-1], snapshot.present)
             yield TestedCombination(
                 id=entry.verdict.cell,
                 cell=entry.cell,
                 kind=kind,
                 versions=tuple(_versions(packages, entry.cell, versions(entry.cell.id))),
-                has=tuple(sorted(name for name, status in statuses.items() if status == "yes")),
-                fails=tuple(sorted(name for name, status in statuses.items() if status == "no")),
+                has=by_status["yes"],
+                fails=by_status["no"],
                 faults=entry.verdict.failing("combination", "unexplained"),
                 untried=()
                 if is_of_today and not is_core
-                else tuple(sorted(todays - statuses.keys())),
+                else tuple(sorted(todays.difference(*by_status.values()))),
                 lifted=()
                 if entry.cell.recipe != "relaxed"
                 else lifted(snapshot.feasibility, entry.cell, locks[entry.cell.id]),
@@ -311,12 +312,18 @@ def is_current(entry: Entry) -> bool:
 
 def _asked_today(snapshot: Snapshot) -> frozenset[str]:
     """The capabilities that any run of today's suite reported."""
-    return frozenset(
-        capability.id
+    by_identity = {
+        id(entry.verdict.capabilities): entry.verdict.capabilities
         for entry in snapshot.known
         if entry.counted and not is_other_suite(entry.counted[-1].run, snapshot.present)
-        for capability in entry.verdict.capabilities
-    )
+    }
+    return frozenset(c.id for capabilities in by_identity.values() for c in capabilities)
+
+
+def _by_status(capabilities: Iterable[Capability]) -> dict[Status, tuple[str, ...]]:
+    """The ids of capabilities by what they came to, sorted."""
+    ordered = sorted(capabilities, key=lambda capability: capability.id)
+    return {s: tuple(c.id for c in ordered if c.status == s) for s in get_args(Status)}
 
 
 def _meets(want: Want, version: Version, locked: Version) -> bool:

@@ -11,7 +11,7 @@ from packaging.version import Version
 
 from compat.errors import CompatError
 from compat.files import file_state, first_bytes, read, stems
-from compat.lock.lock_text import MOST_HEAD, decode_lock, read_digest
+from compat.lock.lock_text import MOST_HEAD, decode_lock, read_digest, read_versions
 from compat.lock.lockfile import Lock
 from compat.value import Value
 
@@ -87,18 +87,25 @@ class LockDigests(Mapping[str, str]):
         before, fact = self._known.get(cell, (b"", b""))
         if before == state:
             return _decoder.decode(fact)
-        known = self._read(cell)
-        with suppress(CompatError):
-            by_name = {
-                pin.name: str(pin.version) for pin in kept_lock(self._folder / f"{cell}.txt").pins
-            }
-            versions = {name: by_name[name] for name in self._packages if name in by_name}
-            known = _KeptHead(known.digest, versions)
+        known = self._whole(self._folder / f"{cell}.txt")
+        if known.versions is not None:
             self._new.append((cell, state, msgspec.msgpack.encode(known)))
         if len(self._new) >= _FEW:
             self._keeper().keep(self._kind, self._new)
             self._new.clear()
         return known
+
+    def _whole(self, path: Path) -> _KeptHead:
+        """What a lock says, with the versions, if it is a sound one."""
+        text = read(path).decode(errors="replace")
+        versions = read_versions(text, self._packages)
+        if versions is None:
+            with suppress(CompatError):
+                versions = {pin.name: pin.version for pin in kept_lock(path).pins}
+        if versions is None:
+            return _KeptHead(read_digest(text), None)
+        texts = {name: str(versions[name]) for name in self._packages if name in versions}
+        return _KeptHead(read_digest(text), texts)
 
     @cached_property
     def _known(self) -> Mapping[str, tuple[bytes, bytes]]:

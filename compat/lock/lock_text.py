@@ -5,6 +5,7 @@ inputs.
 import datetime
 import hashlib
 import re
+from collections.abc import Collection
 from functools import lru_cache
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -66,6 +67,18 @@ def read_pins(text: str) -> dict[str, Version]:
     hashes.
     """
     return {name: _version(version) for name, version in _PINNED.findall(text)}
+
+
+def read_versions(text: str, names: Collection[str]) -> dict[str, Version] | None:
+    """Return which versions of these packages a lock has, by name, without reading its other pins;
+    None where the pins are not those of its digest, or are not written as we write them.
+    """
+    lines = text[_body_start(text) :].replace(_BREAK, " ")
+    if hashlib.sha256(lines.encode()).hexdigest() != read_digest(text):
+        return None
+    named = "|".join(map(re.escape, sorted(names)))
+    pinned: list[tuple[str, str]] = re.findall(rf"^({named})==(\S+)", lines, re.MULTILINE)
+    return {name: _version(version) for name, version in pinned}
 
 
 def decode_pins(text: str) -> list[Pin]:
@@ -170,10 +183,15 @@ def encode_pin(pin: Pin) -> str:
 
 def _split(text: str) -> tuple[dict[str, list[str]], str]:
     head: dict[str, list[str]] = {}
-    begin = match.start() if (match := _BODY.search(text)) else len(text)
+    begin = _body_start(text)
     for key, value in _HEAD.findall(text, 0, begin):
         head.setdefault(key, []).append(value)
     return head, text[begin:]
+
+
+def _body_start(text: str) -> int:
+    """Where the first line stands that is no comment."""
+    return match.start() if (match := _BODY.search(text)) else len(text)
 
 
 def _inputs(head: dict[str, list[str]], pins: tuple[Pin, ...]) -> Inputs:

@@ -4,7 +4,7 @@ proposals alike.
 
 import datetime
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -73,7 +73,6 @@ class Entry(StrictValue, frozen=True, kw_only=True):
         return self.verdict.evidence in ("tested", "smoke")
 
 
-_UNJUDGED = Verdict(cell="", kind="unknown", evidence="none")
 LanesOf = Callable[["Snapshot"], tuple[Entry, ...]]
 PlatformInstalls = Callable[[], tuple[PlatformInstall, ...]]
 
@@ -304,7 +303,6 @@ def snapshot(
 
     A run of a cell whose id the matrix cannot read is left out: its axes have changed.
     """
-
     judge = runs.verdicts(present).of if isinstance(runs, RunsByCell) else None
 
     def made(cell: Cell, obstacle: Obstacle | None, *, planned: bool) -> Entry:
@@ -349,7 +347,9 @@ def _attributed(
     distinct = {id(c.run.capabilities): c.run.capabilities for c in entry.counted}
     if not any(map(_fails, distinct.values())):
         return entry
-    return _judged("attributed", entry, attribution.context(entry.cell, present), judge)
+    present, beside = attribution.context(entry.cell, present), (entry.lock_digest, entry.obstacle)
+    asked = entry.cell.id, entry.history, beside, entry.runs
+    return msgspec.structs.replace(entry, verdict=_judged("attributed", asked, present, judge))
 
 
 def _fails(capabilities: tuple[Capability, ...]) -> bool:
@@ -373,26 +373,28 @@ def entry_of(
     """
     lock_digest, obstacle = beside
     history = History.of(runs, present.day) if runs else History()
-    entry = Entry(
+    return Entry(
         cell=cell,
-        verdict=_UNJUDGED,
+        verdict=_judged("alone", (cell.id, history, beside, runs), present, judge),
         obstacle=obstacle,
         lock_digest=lock_digest,
         runs=tuple(runs),
         history=history,
         planned=planned,
     )
-    return _judged("alone", entry, present, judge)
 
 
-def _judged(kind: str, entry: Entry, present: EvaluationContext, judge: Judge | None) -> Entry:
-    """The entry with its verdict, out of what is kept of that kind where there is some."""
-    cell, history, beside = entry.cell.id, entry.history, (entry.lock_digest, entry.obstacle)
-
-    def anew() -> Verdict:
-        return verdict_of(cell, history, present, *beside)
-
+def _judged(
+    kind: str,
+    asked: tuple[str, History, tuple[str | None, Obstacle | None], Sequence[Ran]],
+    present: EvaluationContext,
+    judge: Judge | None,
+) -> Verdict:
+    """The verdict of a cell with its history, what stands beside it, and all its runs; out of what
+    is kept of that kind where there is some.
+    """
+    cell, history, beside, runs = asked
+    anew = partial(verdict_of, cell, history, present, *beside)
     # What is kept follows from all runs of the cell.
-    is_of_all = bool(entry.runs) and entry.runs[-1].started.date() <= present.day
-    judged = judge(kind, history, present, beside, anew) if judge and is_of_all else anew()
-    return msgspec.structs.replace(entry, verdict=judged)
+    is_of_all = bool(runs) and runs[-1].started.date() <= present.day
+    return judge(kind, history, present, beside, anew) if judge and is_of_all else anew()

@@ -11,7 +11,7 @@ from packaging.version import Version
 
 from compat.errors import DeclarationError
 from compat.lock.drift import drift
-from compat.lock.lock_text import decode_lock, decode_pins, encode_lock
+from compat.lock.lock_text import decode_lock, decode_pins, encode_lock, read_versions
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin
 
 NAMES = st.from_regex(r"[a-z][a-z0-9]{0,6}(-[a-z0-9]{1,4})?", fullmatch=True)
@@ -130,6 +130,30 @@ def test_a_damaged_lock_is_told_with_its_file_and_the_remedy(damaged: str, told:
     assert line.startswith("locks/c.txt: ")
     assert told in line
     assert "compat lock" in line
+
+
+@given(locks(), st.data())
+def test_some_versions_are_read_as_all_are(lock: Lock, data: st.DataObject) -> None:
+    names = data.draw(st.sets(NAMES | st.sampled_from([pin.name for pin in lock.pins])))
+    text = encode_lock(lock)
+    every = {pin.name: pin.version for pin in decode_lock(text, "a test").pins}
+    some = {name: version for name, version in every.items() if name in names}
+    assert read_versions(text, names) == some
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        TEXT.replace("a==1 ", "a==2 "),
+        TEXT.replace("# digest: ", "# dug: "),
+        TEXT.replace("0" * 64, "0" * 63 + "1"),
+        TEXT + "# a later remark\n",
+        "",
+    ],
+)
+def test_of_a_damaged_lock_no_version_is_read_by_the_short_way(damaged: str) -> None:
+    assert read_versions(TEXT, {"a"}) == {"a": Version("1")}
+    assert read_versions(damaged, {"a"}) is None
 
 
 def test_pins_are_read_from_the_resolvers_text_whatever_its_order() -> None:
