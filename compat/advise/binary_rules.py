@@ -18,6 +18,13 @@ OF_BINARIES = (
     ),
     fault(
         "binary-incompatible",
+        r"-packages/(\w{1,80})/SAMEFILEimporterror: \S{1,300}: version (glibcxx|cxxabi|glibc)"
+        r"_([\d.]{1,20}\d) not found(?! \(required by)",
+        "A compiled module of $1 needs $2 $3, which this machine does not have.",
+        package="$1",
+    ),
+    fault(
+        "binary-incompatible",
         r"-packages/(\w{1,80})/[^()]{0,300}(?:\([^()]{0,20}\): tried: [^()]{0,300})?"
         r"\(mach-o file, but is an incompatible architecture",
         "A compiled module of $1 is for another processor than this Python.",

@@ -92,6 +92,14 @@ OF_RESOLVERS = (
     ),
     fault(
         "no-artifact",
+        r"requested (NAME)(?:==(RELEASE))? from \S{1,400} (?:\([^)]{1,200}(?:\([^)]{1,40}\))?\) )?"
+        r"has invalid metadata: ",
+        "pip 24.1 and newer refuse $1 $2, whose metadata is not valid.",
+        package="pip",
+        needs="pip<24.1",
+    ),
+    fault(
+        "no-artifact",
         r"could not find a version that satisfies the requirement (NAME)EXTRAS ?(SPEC)? \(from"
         r" versions:",
         "pip finds no file of $1$2 for this Python and platform.",
@@ -193,6 +201,14 @@ OF_RESOLVERS = (
         r" for) (?!installable|one or more|these)([a-z0-9][\w.-]{0,80}\w)(?:==(RELEASE))?",
         "$1 $2 does not build from source.",
         package="$1",
+    ),
+    # https://setuptools.pypa.io/en/stable/history.html#v58-0-0
+    fault(
+        "build-tool",
+        r"error in NAME setup command: use_2to3 is invalid",
+        "setuptools 58 and newer build nothing that asks for use_2to3.",
+        package="setuptools",
+        needs="setuptools<58",
     ),
     # https://setuptools.pypa.io: what distutils says where it runs a compiler.
     fault(

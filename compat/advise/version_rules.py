@@ -122,6 +122,24 @@ OF_VERSIONS = (
         "The package $1 is not installed, or its metadata is damaged.",
         package="$1",
     ),
+    # https://docs.h5py.org/en/stable/whatsnew/3.0.html
+    fault(
+        "missing-attribute",
+        r"(?:hdf5_format|saving|topology)\.py, line SAMEFILEattributeerror: str object has no"
+        r" attribute decode",
+        "h5py 3 gives text where bytes are expected: the code is for h5py 2.",
+        package="h5py",
+        needs="h5py<3",
+    ),
+    # pip-tools calls what pip keeps to itself, below pip._internal.
+    fault(
+        "type-error",
+        r"pip-(?:compile|sync)\b(?:(?!-packages/).){0,600}? typeerror: (?:[\w.]{1,80}\.)?\w{1,80}"
+        r"\(\) got an unexpected keyword argument (\w{1,80})",
+        "pip-tools calls pip with $1, which the installed pip does not take.",
+        package="pip",
+        of="pip-tools",
+    ),
     # https://importlib-metadata.readthedocs.io/en/latest/history.html#v5-0-0
     fault(
         "missing-attribute",

@@ -15,6 +15,7 @@ from compat.run import incell
 from compat.run.bytecode import BytecodeStore
 from compat.run.events import EVENTS, LARGEST, SuiteReport, read_modules, read_probe, read_report
 from compat.run.evidence import Evidence, Installed, Raised
+from compat.run.failed_files import with_failed_files
 from compat.run.foreign import read_bytes
 from compat.run.installation import Installation, own_copies
 from compat.run.installed import Environment, Wrong, installed, renamed_modules, top_modules
@@ -178,14 +179,23 @@ class CellRun:
             facts = msgspec.structs.replace(
                 facts, installed_after=installed(self.environment.distributions)
             )
-        if facts.collected is None or facts.collect_errors:
+        if facts.collected is None:
+            return facts
+        asked, unasked = self._asked(facts)
+        if facts.collect_errors and self._goes_on:
+            facts = with_failed_files(facts, asked)
+        if facts.collect_errors:
             return facts
         collected = {trial.test.partition("[")[0] for trial in facts.tests}
-        asked, unasked = self._asked(facts)
         missing = asked - collected - {facts.started_test.partition("[")[0]}
         return msgspec.structs.replace(
             facts, uncollected=tuple(sorted(missing)), unasked=tuple(sorted(unasked))
         )
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether one file that cannot be collected leaves the others their say."""
+        return bool(self.job.suite.tests) and self.job.tier == "full"
 
     def _asked(self, facts: Evidence) -> tuple[frozenset[str], frozenset[str]]:
         """The tests that have to be collected, and those that ran without being asked for.
@@ -277,6 +287,7 @@ class CellRun:
             "no:cacheprovider",
             "-q",
             "--tb=short",
+            *(["--continue-on-collection-errors"] if self._goes_on else []),
             "-c",
             str(suite / "pytest.ini"),
             f"--rootdir={suite}",

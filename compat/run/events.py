@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from compat.run.evidence import Metric, Raised, Trial
 from compat.run.foreign import open_plain, read_bytes
 from compat.value import Value
@@ -171,9 +173,8 @@ class _Reading:
             return
         match kind:
             case "collect-error" if not self.open_test:
-                self.errors.append(
-                    _raised(event.get("raised")) or Raised(type="Error", message="", where="")
-                )
+                raised = _raised(event.get("raised")) or Raised(type="Error", message="", where="")
+                self.errors.append(replace(raised, file=_short(event.get("file"))))
             case "collected" if self.collected is None and _is_count(event.get("count")):
                 self.collected = int(event["count"])
             case "start" if self.collected is not None and not self.open_test:

@@ -60,7 +60,8 @@ class Raised(Value, frozen=True):
     `file:line`.
 
     `of_suite` says that there is no such place: the suite's own code raised it. `of_runner` says
-    that the import of pytest raised it.
+    that the import of pytest raised it. `file` is the file of the suite that pytest could not
+    collect for it; else it is empty.
     """
 
     type: str
@@ -68,6 +69,7 @@ class Raised(Value, frozen=True):
     where: str
     of_suite: bool = False
     of_runner: bool = False
+    file: str = ""
 
 
 class Trial(Value, frozen=True):

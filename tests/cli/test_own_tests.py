@@ -180,6 +180,64 @@ def test_a_package_that_hides_tests_and_one_that_changes_them_are_found_out(
     assert "report-mismatch(tests/test_b.py::test_alive was not collected)" in err
 
 
+NEWER = """
+from animal import SOUND
+
+
+def test_sound():
+    assert SOUND
+
+
+class TestSounds:
+    def test_loud(self):
+        assert SOUND
+"""
+
+
+def test_a_file_that_asks_for_what_a_release_lacks_leaves_the_others_their_say(
+    tmp_path: Path, index: FakeIndex, tools: Any
+) -> None:
+    repository = project(tmp_path, index, tools, **{"tests/test_c.py": NEWER})
+    matrix = tmp_path / "matrices" / "zoo" / "matrix.toml"
+    text = matrix.read_text(encoding="utf-8")
+    chosen = 'arguments = ["-m", "not slow"], '
+    assert chosen in text
+    (tmp_path / "tests" / "test_b.py").write_text("def test_alive(): ...\n", encoding="utf-8")
+    matrix.write_text(text.replace(chosen, ""), encoding="utf-8")
+    code, _, err = repository.run("run", "zoo")
+    assert code == 1, err
+    record = record_of(repository)
+    lost = "missing-attribute", "animal.SOUND"
+    assert record["outcome"].startswith(
+        "test-fail:missing-attribute(tests/test_c.py::TestSounds::test_loud; by animal.SOUND"
+    )
+    assert [(c["id"], c["status"], c.get("cause", "")) for c in record["capabilities"]] == [
+        ("tests/test_a.py::TestThings::test_thing", "yes", ""),
+        ("tests/test_a.py::test_many", "yes", ""),
+        ("tests/test_b.py::test_alive", "yes", ""),
+        ("tests/test_c.py::TestSounds::test_loud", "no", lost[0]),
+        ("tests/test_c.py::test_sound", "no", lost[0]),
+    ]
+    assert "3 of 5 work; 2 fail" in repository.run("show", "zoo", repository.cell)[1]
+    # Where nobody can tell which tests a file has, the file itself is what fails.
+    matrix.write_text(text, encoding="utf-8")
+    assert repository.run("run", "zoo")[0] == 1
+    newest = max(repository.records(), key=lambda path: path.name)
+    failing = [c for c in json.loads(newest.read_text())["capabilities"] if c["status"] == "no"]
+    assert [(c["id"], c["cause"]) for c in failing] == [("tests/test_c.py", lost[0])]
+
+
+def test_where_no_file_can_be_collected_there_is_nothing_in_part(
+    tmp_path: Path, index: FakeIndex, tools: Any
+) -> None:
+    both = {"tests/test_a.py": NEWER, "tests/test_b.py": NEWER}
+    repository = project(tmp_path, index, tools, **both)
+    assert repository.run("run", "zoo")[0] == 1
+    record = record_of(repository)
+    assert record["outcome"].startswith("collect-fail:missing-attribute(animal.SOUND")
+    assert "capabilities" not in record or record["capabilities"] == []
+
+
 def test_tests_that_are_not_there_are_a_fault_of_the_declaration(
     tmp_path: Path, index: FakeIndex, tools: Any
 ) -> None:

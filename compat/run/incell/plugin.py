@@ -111,7 +111,9 @@ class EventHooks:
         call = getattr(report, "call", None)
         error = call.excinfo.value if call is not None and call.excinfo is not None else None
         self.stream.send(
-            "collect-error", raised=self.collect_failure(error, report, collector.nodeid)
+            "collect-error",
+            file=identifier(collector.nodeid),
+            raised=self.collect_failure(error, report, collector.nodeid),
         )
 
     def collect_failure(
