@@ -6,6 +6,7 @@ from collections import OrderedDict
 
 import api
 import pytest
+from another_process import AnotherProcess
 
 MARKERS = (
     "capability(id, title, says, looks_for, helper, of): what of the library this test shows, or of the suite's helper",
@@ -18,6 +19,15 @@ def pytest_configure(config):
     for line in MARKERS:
         config.addinivalue_line("markers", line)
     config.pluginmanager.register(Summary(), "capability-summary")
+
+
+def pytest_collection_finish():
+    """Leave what the imports made out of every later search for garbage: it is most of what there is, and none of it.
+
+    Traced computations are full of cycles, so Python searches often: a twelfth of the time of the learning tests.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def groups_of(item):
@@ -88,6 +98,14 @@ def async_context(shared):
     if name not in shared:
         shared[name] = create()
     return shared[name]
+
+
+@pytest.fixture(scope="session")
+def another_process(tmp_path_factory):
+    """Give tests the process that runs their programs outside of this one."""
+    process = AnotherProcess(tmp_path_factory.mktemp("another-process"))
+    yield process
+    process.end()
 
 
 class Summary:

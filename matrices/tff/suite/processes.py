@@ -10,20 +10,25 @@ import time
 @contextlib.contextmanager
 def running(log, *command):
     """Run a command in a session of its own until the block ends; its output goes to a file."""
+    process = started(log, *command)
+    try:
+        yield process
+    finally:
+        end(process)
+
+
+def started(log, *command, takes_input=False):
+    """Start a command in a session of its own; its output goes to a file."""
     # A pipe would be held open by the processes that the library starts.
     with open(str(log), "wb") as output:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             [str(part) for part in command],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if takes_input else subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
             cwd=os.path.dirname(os.path.abspath(__file__)),
         )
-    try:
-        yield process
-    finally:
-        end(process)
 
 
 def end(process):

@@ -10,13 +10,13 @@ START = np.array([1.0, -1.0], np.float32)
 SLOPES = [np.array(pair, np.float32) for pair in ([0.5, 0.5], [-1.0, 2.0], [1.0, 1.0])]
 
 
-def steps_at_the_server(server_optimizer, rounds=3):
+def steps_at_the_server(server_optimizer, rounds=2):
     """Return the weights after each round when the server's optimizer is the given one."""
     build = look_up(*models.FED_AVG)[1]
     return [this.weights for this in models.run(build(model_fn, sgd(), server_optimizer), rounds)]
 
 
-def momentum_in_numpy(rate, momentum, rounds=3):
+def momentum_in_numpy(rate, momentum, rounds=2):
     """Return the weights after each round when the server takes steps with momentum."""
     weights, velocity, history = ZEROS, [np.zeros_like(part) for part in ZEROS], []
     for _ in range(rounds):
@@ -89,7 +89,7 @@ def test_an_optimizer_of_keras_trains(find):
     import tensorflow as tf
 
     build = find("tff.learning.algorithms.build_weighted_fed_avg")
-    history = models.run(fed_avg_with_keras(build, lambda: tf.keras.optimizers.SGD(0.5, momentum=0.8)), 3)
+    history = models.run(fed_avg_with_keras(build, lambda: tf.keras.optimizers.SGD(0.5, momentum=0.8)), 2)
     assert_close(flat(this.weights for this in history), flat(momentum_in_numpy(0.5, 0.8)))
     before = ZEROS
     for this in history:
@@ -111,7 +111,7 @@ def test_the_clients_rate_follows_a_schedule(find):
     optimizer = sgd if release() >= (0, 87) else tf.keras.optimizers.SGD
     process = build(model_fn, lambda number: RATE / (1.0 + tf.cast(number, tf.float32)), optimizer, sgd(1.0))
     weights = ZEROS
-    for number, this in enumerate(models.run(process, 3)):
+    for number, this in enumerate(models.run(process, 2)):
         weights = models.fed_avg_round(weights, rate=RATE / (1.0 + number))
         assert_close(this.weights, weights)
 

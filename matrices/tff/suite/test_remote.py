@@ -13,12 +13,14 @@ from processes import running, wait_until
 from relay import relayed
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+# The executor is served until the file of the second argument is there.
 SERVICE = """
-import signal, sys, time
-signal.signal(signal.SIGINT, signal.default_int_handler)
+import os, sys, time
 import tensorflow_federated as tff
 with tff.simulation.server_context(tff.framework.local_executor_factory(), 4, int(sys.argv[1])):
-    time.sleep(120)
+    end = time.monotonic() + 120
+    while not os.path.exists(sys.argv[2]) and time.monotonic() < end:
+        time.sleep(0.02)
 """
 
 
@@ -71,16 +73,34 @@ def channel(port):
         ("tff.framework.local_executor_factory",),
     ],
 )
-def test_another_python_process_sums(find, tmp_path):
+def test_another_python_process_sums(find, tmp_path, another_process):
     create = find("tff.backends.native.create_remote_python_execution_context")
     find("tff.simulation.server_context")
     find("tff.framework.local_executor_factory")
     port = free_port()
-    with running(tmp_path / "service.log", sys.executable, "-c", SERVICE, port) as service:
-        wait_until(lambda: answers(port) or service.poll() is not None, what="the service")
-        with installed(create([channel(port)])):
-            assert scaled_total()(2, [1, 2, 3]) == 12
-            assert scaled_total()(6, [1, 2, 3]) == 36
+    with python_service(port, tmp_path, another_process), installed(create([channel(port)])):
+        assert scaled_total()(2, [1, 2, 3]) == 12
+        assert scaled_total()(6, [1, 2, 3]) == 36
+
+
+@contextlib.contextmanager
+def python_service(port, folder, another_process):
+    """Have another process serve an executor on a port until the block ends."""
+    program, stop = folder / "service.py", folder / "stop"
+    program.write_text(SERVICE)
+    with another_process.running(program, port, stop) as ended:
+        wait_until(lambda: answers(port) or ended(), what="the service")
+        yield
+        stop.touch()
+
+
+@contextlib.contextmanager
+def worker(port, folder):
+    """Run the library's worker on a port until the block ends, for two minutes at most; raise Absent without one."""
+    command = ["timeout", "--signal=KILL", 120, worker_binary(), f"--port={port}"]
+    with running(folder / "worker.log", *command) as process:
+        wait_until(lambda: answers(port) or process.poll() is not None, what="the worker")
+        yield
 
 
 def remote_context(find, port):
@@ -145,25 +165,19 @@ def worker_binary():
 def test_the_worker_started_by_hand_sums(find, tmp_path):
     find("tff.framework.RemoteExecutorGrpcStub")
     port = free_port()
-    with running(tmp_path / "worker.log", *worker_command(port)) as worker:
-        wait_until(lambda: answers(port) or worker.poll() is not None, what="the worker")
-        with installed(remote_context(find, port)):
-            assert scaled_total()(2, [1, 2, 3]) == 12
-            assert scaled_total()(6, [1, 2, 3]) == 36
+    with worker(port, tmp_path), installed(remote_context(find, port)):
+        assert scaled_total()(2, [1, 2, 3]) == 12
+        assert scaled_total()(6, [1, 2, 3]) == 36
 
 
-def worker_command(port):
-    """Return the command that runs the worker on a port, for two minutes at most; raise Absent where there is none."""
-    return ["timeout", "--signal=KILL", 120, worker_binary(), f"--port={port}"]
-
-
-def service_command(port):
-    """Return the command that serves an executor: the library's worker where there is one, and Python where not."""
+def service(port, folder, another_process):
+    """Serve an executor on a port for a block: by the library's worker where there is one, and by Python where not."""
     try:
-        return worker_command(port)
+        worker_binary()
     except Absent:
         look_up("tff.simulation.server_context")
-        return [sys.executable, "-c", SERVICE, port]
+        return python_service(port, folder, another_process)
+    return worker(port, folder)
 
 
 @pytest.mark.capability(
@@ -181,14 +195,13 @@ def service_command(port):
     ],
     helper="relay.py",
 )
-def test_an_executor_pulls_its_work(find, tmp_path):
+def test_an_executor_pulls_its_work(find, tmp_path, another_process):
     find("tff.framework.RemoteExecutorGrpcStub")
     port, behind = free_port(), free_port()
     with contextlib.ExitStack() as stack:
-        service = stack.enter_context(running(tmp_path / "service.log", *service_command(behind)))
+        stack.enter_context(service(behind, tmp_path, another_process))
         url = stack.enter_context(relayed(port, seconds=30))
         pulling = [sys.executable, os.path.join(HERE, "relay.py"), url, f"127.0.0.1:{behind}"]
-        wait_until(lambda: answers(behind) or service.poll() is not None, what="the service")
         stack.enter_context(running(tmp_path / "leaf.log", *pulling))
         with installed(remote_context(find, port)):
             assert scaled_total()(2, [1, 2, 3]) == 12

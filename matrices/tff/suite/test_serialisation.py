@@ -1,23 +1,14 @@
 """Computations and values as bytes: in one process, and from one process to another."""
 
-import contextlib
-import os
-import signal
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import tensorflow as tf
 import tensorflow_federated as tff
 from api import at_clients, at_server, dtype, ordered, tf_computation
 
-SECONDS = 50
 # A program of its own: it imports nothing of this suite, and learns all about the computation from the file.
 RUNS_A_FILE = """
-import signal
 import sys
-signal.signal(signal.SIGINT, signal.default_int_handler)  # the library stops its worker by it, and waits for it
 import numpy as np
 import tensorflow_federated as tff
 from tensorflow_federated.proto.v0 import computation_pb2
@@ -72,40 +63,15 @@ def test_a_computation_survives_being_bytes(find):
     says="A computation saved to a file is loaded and run by a new process that has none of its code.",
     looks_for=[("tff.framework.serialize_computation",), ("tff.framework.deserialize_computation",)],
 )
-def test_a_saved_computation_runs_in_a_new_process(find, tmp_path):
+def test_a_saved_computation_runs_in_a_new_process(find, tmp_path, another_process):
     proto = find("tff.framework.serialize_computation")(scaled_total())
     find("tff.framework.deserialize_computation")  # is called in the new process
     (tmp_path / "computation").write_bytes(proto.SerializeToString())
     (tmp_path / "program.py").write_text(RUNS_A_FILE)
-    run_program(tmp_path, "program.py", "computation", "result.npy", "signature")
+    files = [tmp_path / name for name in ("computation", "result.npy", "signature")]
+    another_process.run(tmp_path / "program.py", *files)
     assert (tmp_path / "signature").read_text() == SIGNATURE
     assert np.array_equal(np.load(str(tmp_path / "result.npy")), [9.0, 90.0])
-
-
-def run_program(folder, *arguments):
-    """Run a Python program in a folder, no longer than the limit; what it started ends with it."""
-    output = folder / "output"
-    with output.open("wb") as file:
-        process = subprocess.Popen(
-            [sys.executable, *arguments],
-            cwd=str(folder),
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=file,
-            start_new_session=True,
-        )
-    try:
-        code = process.wait(SECONDS)
-    finally:
-        end_group(process)
-    assert code == 0, output.read_text(errors="replace")[-2000:]
-
-
-def end_group(process):
-    """End a process and all that it started."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait(SECONDS)
 
 
 @pytest.mark.capability(

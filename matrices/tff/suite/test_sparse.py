@@ -131,9 +131,9 @@ def test_entries_of_one_index_are_added_up():
     helper="sparse_sums.py",
 )
 def test_the_sparse_sums_agree_on_random_values():
-    check_that_sums_agree((7,), np.float32, (1, 2, 3))
-    check_that_sums_agree((4, 1, 3), np.int32, (4, 5, 6))
-    check_that_sums_agree((2, 5), np.float64, (7, 8, 9))
+    check_that_sums_agree((7,), np.float32, (1, 2))
+    check_that_sums_agree((4, 1, 3), np.int32, (4, 5))
+    check_that_sums_agree((2, 5), np.float64, (7, 8))
 
 
 def check_that_sums_agree(shape, number, seeds):

@@ -6,26 +6,7 @@ import time
 import models
 import numpy as np
 import pytest
-import tensorflow_federated as tff
-from api import look_up
-from models import CLIENTS, RATE, SIZES, ZEROS, close, model_fn, sgd
-
-LATER_ROUNDS = 5
-
-
-def warm_up():
-    """Start the runtime, so that the first round does not count that."""
-
-    @tff.federated_computation()
-    def nothing():
-        return tff.federated_value(1, tff.SERVER)
-
-    assert int(nothing()) == 1
-
-
-def fresh_fed_avg():
-    """Return a federated averaging that nothing has run yet."""
-    return look_up(*models.FED_AVG)[1](model_fn, sgd(), sgd(1.0))
+from models import CLIENTS, LATER_ROUNDS, RATE, SIZES, ZEROS, close
 
 
 def keras_rounds(rounds):
@@ -56,8 +37,7 @@ def keras_rounds(rounds):
 )
 def test_the_time_of_a_round(find, metric):
     find("tff.learning.algorithms.build_weighted_fed_avg")
-    warm_up()
-    rounds = models.run(fresh_fed_avg(), 1 + LATER_ROUNDS)
+    _, rounds = models.trained_fed_avg()
     of_keras = keras_rounds(1 + LATER_ROUNDS)
     for this, (weights, _) in zip(rounds, of_keras):
         assert close(this.weights, weights)

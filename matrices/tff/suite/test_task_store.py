@@ -1,7 +1,6 @@
 """Work pulled from a task store by stateless processes: the helper in `task_store.py`."""
 
 import contextlib
-import os
 import statistics
 import sys
 import threading
@@ -19,21 +18,23 @@ from task_store import ServedStore, TaskFailed, TaskStore, pack, run_all, serial
 SECONDS = 50  # for the first task, which waits for the workers to import the library
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    """Keep a store with two workers in other processes: one dials the service, one opens the file."""
-    folder = tmp_path_factory.mktemp("store")
-    # The first computation in 0.41 to 0.58 unpacks a program beside the library, which three processes at once would
-    # do to the same file.
+@pytest.fixture
+def store(tmp_path):
+    """Return a store that nobody works for yet."""
+    # The first computation in 0.41 to 0.58 unpacks a program beside the library, which two processes at once would do
+    # to the same file.
     tf_computation()(lambda: np.int32(0))()
-    store = TaskStore(folder / "tasks.sqlite")
-    file = os.path.abspath(task_store.__file__)
-    limit = ("--seconds", 240)
-    with contextlib.ExitStack() as stack:
-        url = stack.enter_context(served(store))
-        stack.enter_context(running(folder / "one.log", sys.executable, file, url, *limit))
-        stack.enter_context(running(folder / "two.log", sys.executable, file, folder / "tasks.sqlite", *limit))
-        yield store
+    return TaskStore(tmp_path / "tasks.sqlite")
+
+
+@contextlib.contextmanager
+def worked_for(store, another_process):
+    """Serve a store, and have a worker in another process dial it, until the block ends."""
+    with contextlib.ExitStack() as service:
+        url = service.enter_context(served(store))
+        with another_process.running(task_store.__file__, url, "--seconds", 240):
+            yield
+            service.close()  # which ends the worker
 
 
 def total_of_client():
@@ -168,13 +169,14 @@ def test_the_task_of_a_dead_worker_is_done_by_another(tmp_path):
     ],
     helper="task_store.py",
 )
-def test_a_round_of_pulled_tasks_is_the_ordinary_round(find, store):
+def test_a_round_of_pulled_tasks_is_the_ordinary_round(find, store, another_process):
     convert = find("tff.backends.mapreduce.get_map_reduce_form_for_computation")
     process = models.fed_avg()
     form = convert(process.next if convert.__name__ == "get_map_reduce_form_for_computation" else process)
     state = process.initialize()
     model = form.prepare(state)
-    worked = run_all(store, serialized(form.work), [(data, model) for data in models.datasets()], SECONDS)
+    with worked_for(store, another_process):
+        worked = run_all(store, serialized(form.work), [(data, model) for data in models.datasets()], SECONDS)
     accumulator = form.zero()
     for update in worked:
         accumulator = form.accumulate(accumulator, update[0])
@@ -193,7 +195,7 @@ def test_a_round_of_pulled_tasks_is_the_ordinary_round(find, store):
     says="The clients' parts of a sum, computed by processes that pull them, add up to the ordinary federated sum.",
     helper="task_store.py",
 )
-def test_a_sum_of_pulled_tasks_is_the_federated_sum(store, metric):
+def test_a_sum_of_pulled_tasks_is_the_federated_sum(store, another_process, metric):
     of_client = total_of_client()
     clients = [[1, 2, 3], [4], [], [5, 6], [-7, 8], [9]]
     factor = dtype("int32")
@@ -207,11 +209,16 @@ def test_a_sum_of_pulled_tasks_is_the_federated_sum(store, metric):
         return tff.federated_sum(tff.federated_map(tenfold, datasets))
 
     content = serialized(of_client)
-    results = run_all(store, content, [(numbers, 10) for numbers in clients], SECONDS)
+    first = store.put(content, (clients[0], 10))
+    assert work_once(store, {})  # this process pulls too, from the file
+    with worked_for(store, another_process):
+        results = run_all(store, content, [(numbers, 10) for numbers in clients[1:]], SECONDS)
+        pulled = median_seconds(lambda: run_all(store, content, [([1, 2, 3], 10)], SECONDS))
+    results.insert(0, store.result(first)[1])
     assert [int(count) for _, count in results] == [len(numbers) for numbers in clients]
     assert sum(int(part) for part, _ in results) == total(clients) == 10 * sum(map(sum, clients))
     assert [int(part) for part in of_client([1, 2, 3], 10)] == [60, 3]
-    metric("task_store_seconds", median_seconds(lambda: run_all(store, content, [([1, 2, 3], 10)], SECONDS)))
+    metric("task_store_seconds", pulled)
     metric("direct_seconds", median_seconds(lambda: of_client([1, 2, 3], 10)))
 
 
@@ -231,7 +238,7 @@ def median_seconds(call):
     says="What a computation raises at a worker reaches whoever asked for it, and the worker goes on.",
     helper="task_store.py",
 )
-def test_an_error_at_a_worker_reaches_the_caller(store):
+def test_an_error_at_a_worker_reaches_the_caller(store, another_process):
     import tensorflow as tf
 
     @tf_computation(dtype("int32"))
@@ -240,7 +247,8 @@ def test_an_error_at_a_worker_reaches_the_caller(store):
             return tf.identity(value)
 
     content = serialized(positive)
-    for _ in range(2):
-        with pytest.raises(TaskFailed, match="not a positive number"):
-            run_all(store, content, [(-1,)], SECONDS)
-        assert [int(value) for value in run_all(store, content, [(1,), (2,)], SECONDS)] == [1, 2]
+    with worked_for(store, another_process):
+        for _ in range(2):
+            with pytest.raises(TaskFailed, match="not a positive number"):
+                run_all(store, content, [(-1,)], SECONDS)
+            assert [int(value) for value in run_all(store, content, [(1,), (2,)], SECONDS)] == [1, 2]
