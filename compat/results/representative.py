@@ -7,7 +7,8 @@ next. The representative cell is the best answer that a user can have, the most 
    outdone by what works with older packages or changed pins.
 2. Then the verdict decides: works, partial, flaky, broken, unknown, infeasible. What nothing is
    known of comes before what is ruled out: it may still be tried.
-3. Then what was tested with the whole suite, before what was with its core alone.
+3. Then what was tested with the whole suite, before what was with its core alone, and that before
+   what nobody ran.
 4. Of cells that do not work in full, the one with the most capabilities that work.
 5. Then the recipe: as published today, as published at the time, with changed dependency pins.
 6. Of a release, then the most capabilities that work, and the newest versions.
@@ -24,6 +25,7 @@ from packaging.version import Version
 from compat.plan.cell import RECIPES, Recipe
 from compat.results.run_group import Kind
 from compat.results.snapshot import Entry, Snapshot
+from compat.results.verdict import EvidenceKind
 
 _KIND_RANK: dict[Kind, int] = {
     "works": 0,
@@ -33,6 +35,7 @@ _KIND_RANK: dict[Kind, int] = {
     "unknown": 4,
     "infeasible": 5,
 }
+_RUN_RANK: dict[EvidenceKind, int] = {"tested": 2, "smoke": 1}
 _RECIPE_RANK: dict[Recipe, int] = {"fresh": 0, "dated": 1, "relaxed": 2}
 
 
@@ -72,7 +75,7 @@ def _preference(entry: Entry) -> tuple[int, int, int, int, int, tuple[Version, .
     working = sum(capability.status == "yes" for capability in entry.verdict.capabilities)
     return (
         -_KIND_RANK[kind],
-        int(entry.verdict.evidence != "smoke"),
+        _RUN_RANK.get(entry.verdict.evidence, 0),
         0 if kind == "works" else working,
         -_RECIPE_RANK[entry.recipe],
         working,

@@ -1,5 +1,6 @@
 """One rule for the cell that stands for a place or a release: grid, table and proposals agree."""
 
+import msgspec
 from packaging.version import Version
 from support.floors import DAY, cell, declared, green, ran, seen
 from support.made_records import capabilities
@@ -10,6 +11,7 @@ from compat.results.record import Record
 from compat.results.representative import representative
 from compat.results.snapshot import Entry, Snapshot
 from compat.results.table import columns
+from compat.results.verdict import Verdict
 from compat.site.status import place_style
 
 FRESH, DATED, RELAXED = (cell("3.11", "1.3", recipe) for recipe in ("", "dated", "relaxed"))
@@ -92,3 +94,10 @@ def test_what_may_still_be_tried_stands_before_what_is_ruled_out() -> None:
     place = [entry for entry in snapshot.entries if entry.obstacle is not None][:1]
     fresh = snapshot.by_id[FRESH]
     assert representative((*place, fresh)) is fresh
+
+
+def test_what_ran_stands_before_what_a_resolver_refused() -> None:
+    older, newer = cell("3.9", "1.2", "relaxed"), cell("3.11", "1.4", "relaxed")
+    tested, unasked = entries([ran(older, "import-fail:error(demo/core.py:7)")], older, newer)
+    refused = Verdict(cell=newer, kind="broken", evidence="asked")
+    assert representative([msgspec.structs.replace(unasked, verdict=refused), tested]) is tested
