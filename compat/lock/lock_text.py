@@ -73,8 +73,8 @@ def read_versions(text: str, names: Collection[str]) -> dict[str, Version] | Non
     """Return which versions of these packages a lock has, by name, without reading its other pins;
     None where the pins are not those of its digest, or are not written as we write them.
     """
-    lines = text[_body_start(text) :].replace(_BREAK, " ")
-    if hashlib.sha256(lines.encode()).hexdigest() != read_digest(text):
+    lines = _lines_of_digest(text[_body_start(text) :], read_digest(text))
+    if lines is None:
         return None
     named = "|".join(map(re.escape, sorted(names)))
     pinned: list[tuple[str, str]] = re.findall(rf"^({named})==(\S+)", lines, re.MULTILINE)
@@ -102,13 +102,19 @@ def _own_pins(body: str, digest: str) -> tuple[Pin, ...]:
     """The pins of a lock that must have this digest: one that we wrote has its lines, so only
     others are parsed.
     """
-    lines = body.replace(_BREAK, " ")
-    if hashlib.sha256(lines.encode()).hexdigest() == digest:
+    lines = _lines_of_digest(body, digest)
+    if lines is not None:
         return tuple(map(_own_pin, lines.splitlines()))
     pins = tuple(decode_pins(body))
     if lock_digest(pins) != digest:
         raise ValueError("its pins are not those that were locked: the digest differs")
     return pins
+
+
+def _lines_of_digest(body: str, digest: str) -> str | None:
+    """A line for each pin, as the digest is made of them; None where it is another one."""
+    lines = body.replace(_BREAK, " ")
+    return lines if hashlib.sha256(lines.encode()).hexdigest() == digest else None
 
 
 @lru_cache(maxsize=20_000)

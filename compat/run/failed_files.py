@@ -19,13 +19,12 @@ def with_failed_files(evidence: Evidence, asked: Collection[str]) -> Evidence:
     It stays as it is where no other test passed, pytest did not go on to its end, or more tests are
     lacking than those files have.
     """
-    errors = evidence.collect_errors
     is_ended = evidence.pytest_exit == 1 and evidence.collected is not None
     if not is_ended or not any(trial.status == "passed" for trial in evidence.tests):
         return evidence
     lacking = sorted(set(asked) - {trial.test.partition("[")[0] for trial in evidence.tests})
     failed: dict[str, Trial] = {}
-    for raised in errors:
+    for raised in evidence.collect_errors:
         below = (f"{raised.file}::", f"{raised.file}/")
         for test in [test for test in lacking if test.startswith(below)] or [raised.file]:
             trial = Trial(test=test, capability="", status="failed", seconds=0.0, raised=raised)
