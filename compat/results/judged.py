@@ -134,7 +134,7 @@ def _capabilities(evidence: Evidence, redacted: Redact) -> tuple[Capability, ...
     rank = {"failed": 0, "passed": 1, "absent": 2, "skipped": 3}
     deciding: dict[str, Trial] = {}
     for trial in sorted(evidence.tests, key=lambda trial: rank[trial.status]):
-        name = trial.capability or trial.test.partition("[")[0]
+        name = trial.capability or trial.function
         deciding.setdefault(redacted(name)[:200], trial)
     ids = sorted(deciding)[:_MOST_CAPABILITIES]
     return tuple(

@@ -186,7 +186,7 @@ class CellRun:
             facts = with_failed_files(facts, asked)
         if facts.collect_errors:
             return facts
-        collected = {trial.test.partition("[")[0] for trial in facts.tests}
+        collected = {trial.function for trial in facts.tests}
         missing = asked - collected - {facts.started_test.partition("[")[0]}
         return msgspec.structs.replace(
             facts, uncollected=tuple(sorted(missing)), unasked=tuple(sorted(unasked))
@@ -208,7 +208,7 @@ class CellRun:
         strange = (
             trial.test
             for trial in facts.tests
-            if (trial.capability or trial.test.partition("[")[0]) not in core.ids
+            if (trial.capability or trial.function) not in core.ids
         )
         return core.tests, frozenset(strange)
 

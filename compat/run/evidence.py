@@ -90,6 +90,11 @@ class Trial(Value, frozen=True):
     spelling: str = ""
     helper: bool = False
 
+    @property
+    def function(self) -> str:
+        """The test's id without its parameters."""
+        return self.test.partition("[")[0]
+
 
 class Metric(Value, frozen=True):
     """A number that a suite reports, with its unit and whether lower or higher is better."""

@@ -22,7 +22,7 @@ def with_failed_files(evidence: Evidence, asked: Collection[str]) -> Evidence:
     is_ended = evidence.pytest_exit == 1 and evidence.collected is not None
     if not is_ended or not any(trial.status == "passed" for trial in evidence.tests):
         return evidence
-    lacking = sorted(set(asked) - {trial.test.partition("[")[0] for trial in evidence.tests})
+    lacking = sorted(set(asked) - {trial.function for trial in evidence.tests})
     failed: dict[str, Trial] = {}
     for raised in evidence.collect_errors:
         below = (f"{raised.file}::", f"{raised.file}/")
