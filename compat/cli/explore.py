@@ -43,8 +43,7 @@ from compat.results.clause_file import keep_clauses, keep_probes
 from compat.results.clauses import KeptClauses
 from compat.results.coverage import Coverage, coverage, coverage_lines
 from compat.results.plain_answers import PlainAnswer
-from compat.results.run_group import Kind
-from compat.results.verdict import verdict
+from compat.results.verdict import Verdict
 from compat.run.job import Job
 from compat.run.outcome import is_spurious
 from compat.run.steps import Activity
@@ -87,9 +86,10 @@ def explore_command(
     """Answer as many cells as can be in the time given.
 
     Each time the probe comes next that is expected to answer most cells a second: a question to the
-    resolver, whose refusals answer other cells too; then the core of the suite; and once no cell is
-    without an answer, the whole suite. Questions go on beside the cells that run. Each probe is
-    kept, so the next session goes on from there.
+    resolver, whose refusals answer other cells too; the whole suite, where what lies between two
+    cells that come to the same would be answered with them; else the core of the suite; and once no
+    cell is without an answer, the whole suite. Questions go on beside the cells that run. Each
+    probe is kept, so the next session goes on from there.
 
     Ends with 0; with 3 when probes got no answer; with 130 when it was interrupted.
 
@@ -106,7 +106,7 @@ def explore_command(
         workers=jobs,
         has_core=bool(workspace.matrix.suite.core),
     )
-    session = _Session(workspace, search)
+    session = _Session(workspace, search, workspace_of(matrix, root, index_url, extra_index_url))
     before = coverage(workspace.snapshot)
     explorer = Explorer(workspace.snapshot, session.steps, limits, time.monotonic, search.cancel)
     try:
@@ -131,11 +131,13 @@ def explore_command(
 class _Session:
     """How the probes of one command are made, and what they left that is to be kept."""
 
-    def __init__(self, workspace: Workspace, search: MachineSearch) -> None:
+    def __init__(self, workspace: Workspace, search: MachineSearch, looked_at: Workspace) -> None:
         self._workspace = workspace
         self._search = search
+        # What a run came to beside all others is read anew after each, and no thread else reads it.
+        self._looked_at, self._look = looked_at, threading.Lock()
         # What names them is read once: the threads share it.
-        self._context, self._matrix = workspace.context, workspace.matrix
+        self._matrix = workspace.matrix
         facts = workspace.facts_of(workspace.kept_or_asked)
         self._learner = RefusalLearner(
             facts,
@@ -190,7 +192,7 @@ class _Session:
         if is_time:
             self.keep()
 
-    def _run(self, cell: Cell, tier: Tier) -> Kind | None:
+    def _run(self, cell: Cell, tier: Tier) -> Verdict | None:
         options = RunOptions(tier=tier)
         result = pipeline.run(
             self._workspace,
@@ -203,7 +205,9 @@ class _Session:
         self._search.refuse_suite_fault(cell.id, result)
         if cell.id not in result.outcomes or result.unanswered:
             return None
-        return verdict(cell.id, self._workspace.records(cell.id), self._context).kind
+        with self._look:
+            self._looked_at.refresh()
+            return self._looked_at.snapshot.by_id[cell.id].verdict
 
     def _can_run(self, cell: Cell) -> bool:
         python = cell.on(self._matrix.interpreters.name).version

@@ -11,11 +11,13 @@ from compat.declare.suite_table import Tier
 from compat.errors import CompatError
 from compat.plan.cell import Cell
 from compat.results.coverage import Coverage, CoverageCount
+from compat.results.intervals import signature_of
 from compat.results.run_group import Kind
 from compat.results.snapshot import Snapshot
-from compat.results.verdict import is_whole
+from compat.results.verdict import Verdict, is_whole
 from compat.run.outcome import is_spurious
 from compat.search.exploration import Exploration, ExploreProbe, ProbeKind
+from compat.search.run_reach import RunReach
 from compat.value import Value
 
 # So many probes in a row without an answer are the index's or the machine's doing, not the cells'.
@@ -40,13 +42,13 @@ class ExploreSteps(Value, frozen=True, kw_only=True):
     """What exploring asks of others.
 
     `ask` asks a resolver about a cell; `inferred` tells what follows for a cell from all that was
-    heard, None where nothing does; `run` runs a cell at a tier, and returns the kind of its verdict
-    then, None where it came to nothing. `can_run` says whether this machine has its interpreter.
+    heard, None where nothing does; `run` runs a cell at a tier, and returns its verdict then, None
+    where it came to nothing. `can_run` says whether this machine has its interpreter.
     """
 
     ask: Callable[[Cell], LockAnswer]
     inferred: Callable[[Cell], LockAnswer | None]
-    run: Callable[[Cell, Tier], Kind | None]
+    run: Callable[[Cell, Tier], Verdict | None]
     can_run: Callable[[Cell], bool]
 
 
@@ -111,8 +113,9 @@ class Explorer:
         self._seconds: dict[ProbeKind, float] = {"lock": 0.0, "smoke": 0.0, "suite": 0.0}
         self._failed: list[str] = []
         self._in_vain: dict[str, int] = {"lock": 0, "run": 0}
-        self._pending: dict[Future[LockAnswer | Kind | None], _Begun] = {}
-        self._exploration = _exploration(snapshot, self._expected, limits.kinds)
+        self._pending: dict[Future[LockAnswer | Verdict | None], _Begun] = {}
+        self._reach = RunReach(snapshot)
+        self._exploration = _exploration(snapshot, self._expected, limits.kinds, self._reach.of)
 
     @property
     def totals(self) -> ExploreTotals:
@@ -172,11 +175,11 @@ class Explorer:
         return left > 0 and not self._cancel.is_set() and self._in_vain[hand] < MOST_WITHOUT_ANSWER
 
     def _begin(
-        self, future: "Future[LockAnswer] | Future[Kind | None]", probe: ExploreProbe
+        self, future: "Future[LockAnswer] | Future[Verdict | None]", probe: ExploreProbe
     ) -> None:
         self._pending[future] = _Begun(probe, self._clock())  # type: ignore[index]
 
-    def _settle(self, future: "Future[LockAnswer | Kind | None]") -> None:
+    def _settle(self, future: "Future[LockAnswer | Verdict | None]") -> None:
         begun = self._pending.pop(future)
         cell, kind = begun.probe.cell, begun.probe.kind
         self._probes[kind] += 1
@@ -195,8 +198,18 @@ class Explorer:
         if isinstance(result, LockAnswer):
             self._learn(cell, result)
         else:
-            self._count.answer([cell], result)
-            self._exploration.ran(cell, kind)
+            self._ran(begun.probe, result)
+
+    def _ran(self, probe: ExploreProbe, found: Verdict) -> None:
+        self._count.answer([probe.cell], found.kind)
+        followers: dict[Cell, Kind] = {}
+        if found.evidence == "tested":
+            followers = self._reach.ran(probe.cell, signature_of(found))
+        else:
+            self._reach.answered([probe.cell])
+        for other, kind in followers.items():
+            self._count.answer([other], kind)
+        self._exploration.ran(probe.cell, probe.kind, followers)
 
     def _learn(self, cell: Cell, result: LockAnswer) -> None:
         answers = self._inferred(self._exploration.unlocked) if result.is_lesson else {}
@@ -207,6 +220,7 @@ class Explorer:
         else:
             self._exploration.refused(cell, refused)
             self._count.answer([cell, *refused], "broken")
+            self._reach.answered([cell, *refused])
         self._count.lock(lockable)
         for other in lockable:
             self._exploration.locked(other)
@@ -228,10 +242,11 @@ def _exploration(
     snapshot: Snapshot,
     seconds: Callable[[Cell, ProbeKind], float],
     kinds: Sequence[ProbeKind],
+    reach: Callable[[Cell], float],
 ) -> Exploration:
     """The open cells of a snapshot, and what a resolver said of others."""
     left = open_work(snapshot)
-    exploration = Exploration(left.unlocked, left.locked, left.smoked, seconds, kinds)
+    exploration = Exploration(left.unlocked, left.locked, left.smoked, seconds, kinds, reach)
     for cell in left.lockable:
         exploration.known(cell, is_refused=False)
     for cell in _refused(snapshot):
@@ -266,7 +281,7 @@ def open_work(snapshot: Snapshot) -> OpenWork:
         if entry.verdict.evidence == "smoke":
             if not is_whole(entry.history.deciding[-1].run):
                 smoked.append(entry.cell)
-        elif entry.verdict.kind == "unknown" and not entry.counted:
+        elif entry.verdict.answer == "unknown" and not entry.counted:
             if has_lock:
                 locked.append(entry.cell)
             elif entry.refusal is None and answer is None:

@@ -71,7 +71,7 @@ def audited_run(entry: Entry, verdict: Verdict) -> AuditedCell:
     """Return the finding of a cell that was run: `entry` is what was inferred, `verdict` what is
     known of it now.
     """
-    expected = entry.verdict.expected or entry.verdict.kind
+    expected = entry.verdict.answer
     outcome = "" if verdict.outcome is None else str(verdict.outcome)
     finding: Finding = "agrees" if verdict.kind == expected else "wrong"
     if verdict.evidence != "tested":

@@ -68,7 +68,7 @@ class CoverageCount:
         for entry in snapshot.entries:
             if entry.planned:
                 cell = entry.cell
-                self._kinds[cell.id] = entry.verdict.kind
+                self._kinds[cell.id] = entry.verdict.answer
                 self._evidence[cell.id] = entry.verdict.evidence
                 self._places.setdefault(cell.place, []).append(cell.id)
                 self._place_of[cell.id] = cell.place

@@ -5,7 +5,7 @@ It is an expectation, no proof: the verdict of such a cell stays `unknown`, so t
 every tested one and moves nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -16,20 +16,35 @@ from compat.results.snapshot import Entry, Snapshot
 from compat.results.verdict import Verdict
 from compat.run.outcome import brief
 
-# Two tested neighbours in reading order, and the axis on which they stand beside each other.
-_Ends = tuple[Entry, Entry, str]
+# What two tested neighbours must have in common; empty where a run says nothing for other cells.
+Signature = tuple[str, ...]
+# The ids of two tested neighbours in reading order, and the axis on which they stand beside each
+# other.
+_Ends = tuple[str, str, str]
 
 
 def with_expectations(known: Snapshot) -> Snapshot:
     """Return the snapshot with what the cells between tested neighbours are expected to come to."""
     if not known.catalogue.packages:  # without one none is planned, and no axis has coordinates
         return known
-    lines = _Lines(known)
+    by_id, ids = known.by_id, known.known_ids
+
+    def tested(cell_id: str) -> Signature | None:
+        return tested_signature(by_id[cell_id]) if cell_id in ids and cell_id in by_id else None
+
+    def is_even(cell_id: str) -> bool:
+        entry = by_id.get(cell_id)
+        return entry is not None and is_open(entry)
+
+    lines = Lines(known, tested, is_even)
 
     def awaited(entry: Entry) -> Entry:
-        if not _is_open(entry):
+        if not is_open(entry):
             return entry
-        expected = [_verdict(entry, *ends) for ends in lines.around(entry.cell)]
+        expected = [
+            _verdict(entry, by_id[low], by_id[high], axis)
+            for low, high, axis in lines.around(entry.cell)
+        ]
         if len({verdict.expected for verdict in expected}) != 1:
             return entry
         return msgspec.structs.replace(entry, verdict=expected[0])
@@ -37,24 +52,36 @@ def with_expectations(known: Snapshot) -> Snapshot:
     return known.mapped(awaited)
 
 
-class _Lines:
-    """The cells that differ on one axis alone, in its order; each such line is looked at once."""
+class Lines:
+    """The cells that differ on one axis alone, in its order; what lies between those that were
+    tested is looked at once for each line.
+    """
 
-    def __init__(self, known: Snapshot) -> None:
-        self._known = known
+    def __init__(
+        self,
+        known: Snapshot,
+        tested: Callable[[str], Signature | None],
+        is_even: Callable[[str], bool],
+    ) -> None:
+        """Take the axes of a snapshot; by its id what a cell came to, None where it was not tested,
+        and whether it says nothing of its own.
+        """
+        self._tested = tested
+        self._is_even = is_even
         self._axes = [
             (axis.name, [coordinate.text for coordinate in axis_coordinates(axis, known.catalogue)])
             for axis in known.matrix.axes
         ]
         self._between: dict[tuple[str, str, str], dict[str, _Ends]] = {}
 
+    def through(self, cell: Cell) -> Iterator[list[str]]:
+        """Yield the ids of the cells on each line of a cell, in the order of its axis."""
+        for (_, before, after), texts in self._keys(cell):
+            yield [f"{before}{text}{after}" for text in texts]
+
     def around(self, cell: Cell) -> Iterator[_Ends]:
         """Yield the tested neighbours that agree about an open cell, on each axis that has some."""
-        own = [coordinate.text for coordinate in cell.coordinates]
-        recipe = cell.id.removeprefix(cell.place)
-        for number, (axis, texts) in enumerate(self._axes):
-            before = "".join(f"{text}-" for text in own[:number])
-            after = "".join(f"-{text}" for text in own[number + 1 :]) + recipe
+        for (axis, before, after), texts in self._keys(cell):
             line = axis, before, after
             if line not in self._between:
                 cells = [f"{before}{text}{after}" for text in texts]
@@ -62,39 +89,53 @@ class _Lines:
             if cell.id in self._between[line]:
                 yield self._between[line][cell.id]
 
+    def forget(self, cell: Cell) -> None:
+        """Take that something has become known of a cell."""
+        for line, _ in self._keys(cell):
+            self._between.pop(line, None)
+
+    def _keys(self, cell: Cell) -> Iterator[tuple[tuple[str, str, str], list[str]]]:
+        """The axis of each line of a cell, what stands before and after its versions, and these."""
+        own = [coordinate.text for coordinate in cell.coordinates]
+        recipe = cell.id.removeprefix(cell.place)
+        for number, (axis, texts) in enumerate(self._axes):
+            before = "".join(f"{text}-" for text in own[:number])
+            after = "".join(f"-{text}" for text in own[number + 1 :]) + recipe
+            yield (axis, before, after), texts
+
     def _pairs(self, axis: str, cells: Sequence[str]) -> Iterator[tuple[str, _Ends]]:
         """The open cells of a line that stand between two tested ones that agree."""
-        by_id, ids = self._known.by_id, self._known.known_ids
-        known = ((n, by_id.get(cell)) for n, cell in enumerate(cells) if cell in ids)
-        tested = [(n, e) for n, e in known if e and e.planned and e.verdict.evidence == "tested"]
+        signatures = ((n, self._tested(cell)) for n, cell in enumerate(cells))
+        tested = [(n, signature) for n, signature in signatures if signature is not None]
         for (first, low), (last, high) in pairwise(tested):
-            if last - first < 2 or not _agree(low, high):
+            if last - first < 2 or not low or low != high:
                 continue
-            between = [by_id.get(cell) for cell in cells[first + 1 : last]]
+            between = cells[first + 1 : last]
             # A cell between with an answer of its own says that the line is not even.
-            if all(entry is not None and _is_open(entry) for entry in between):
-                yield from ((cell, (low, high, axis)) for cell in cells[first + 1 : last])
+            if all(map(self._is_even, between)):
+                yield from ((cell, (cells[first], cells[last], axis)) for cell in between)
 
 
-def _is_open(entry: Entry) -> bool:
-    refusal = entry.refusal
-    is_answered = entry.verdict.evidence != "none" or entry.obstacle is not None
-    return entry.planned and not is_answered and refusal is None and not entry.runs
+def tested_signature(entry: Entry) -> Signature | None:
+    """Return what a planned cell came to in a run of the whole suite; None where it did not run."""
+    is_tested = entry.planned and entry.verdict.evidence == "tested"
+    return signature_of(entry.verdict) if is_tested else None
 
 
-def _agree(low: Entry, high: Entry) -> bool:
-    signature = _signature(low)
-    return signature is not None and signature == _signature(high)
-
-
-def _signature(entry: Entry) -> tuple[str, ...] | None:
-    """What two neighbours must have in common; None where the entry says nothing for others."""
-    verdict = entry.verdict
+def signature_of(verdict: Verdict) -> Signature:
+    """Return what a neighbour must have come to, too; empty where it says nothing for others."""
     if verdict.kind not in ("works", "partial", "broken"):
-        return None
+        return ()
     if verdict.kind == "broken":
         return verdict.kind, "" if verdict.outcome is None else str(brief(verdict.outcome))
     return verdict.kind, *verdict.failing("combination", "unexplained")
+
+
+def is_open(entry: Entry) -> bool:
+    """Return whether nothing at all is known of a planned cell."""
+    refusal = entry.refusal
+    is_answered = entry.verdict.evidence != "none" or entry.obstacle is not None
+    return entry.planned and not is_answered and refusal is None and not entry.runs
 
 
 def _verdict(entry: Entry, low: Entry, high: Entry, axis: str) -> Verdict:

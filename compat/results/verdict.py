@@ -74,6 +74,11 @@ class Verdict(StrictValue, frozen=True, kw_only=True):
     reasons: tuple[str, ...] = ()
     expected: Kind | None = None
 
+    @property
+    def answer(self) -> Kind:
+        """What it is, and where that is unknown what it is expected to be."""
+        return self.expected or self.kind
+
     def failing(self, *faults: Blame) -> tuple[str, ...]:
         """Return the ids of the capabilities that fail by one of these faults, sorted."""
         return tuple(sorted(fault.id for fault in self.faults if fault.fault in faults))

@@ -3,7 +3,9 @@
 A refusal repeats a few reasons, and a reason is a few facts of a cell, so a cell is worth a lock
 where many unanswered cells share facts with it, and where its like were refused before. Facts of a
 cell that could be locked are no reason. How far refusals reach is learnt from those that came: for
-each set of axes, how often a refusal also answered cells that differ in exactly these.
+each set of axes, how often a refusal also answered cells that differ in exactly these. A run of the
+whole suite may answer what lies between it and a neighbour that came to the same
+(`run_reach.py`); a run of the core alone answers its own cell.
 """
 
 import itertools
@@ -21,6 +23,7 @@ from compat.value import Value
 # while one runs, the next are there. Chosen on 2026-11-23.
 _ENOUGH = 4
 ProbeKind = Literal["lock", "smoke", "suite"]
+_RUNS: tuple[ProbeKind, ...] = ("smoke", "suite")
 # The axes in which its cells differ, and its number.
 Group = tuple[frozenset[str], int]
 
@@ -47,17 +50,20 @@ class Exploration:
         smoked: Iterable[Cell],
         seconds: Callable[[Cell, ProbeKind], float],
         kinds: Collection[ProbeKind] = ("lock", "smoke", "suite"),
+        reach: Callable[[Cell], float] = lambda cell: 0.0,
     ) -> None:
         """Take the cells without an answer, by whether they have a lock, and those that ran the
         core alone; the first ones come first where they are worth the same.
 
-        `seconds` says how long a probe is expected to take; `kinds` which may be tried.
+        `seconds` says how long a probe is expected to take; `kinds` which may be tried; `reach` how
+        many other cells a run of the whole suite is expected to answer.
         """
         self._unlocked = {cell.id: cell for cell in unlocked}
         self._locked = {cell.id: cell for cell in locked}
         self._smoked = {cell.id: cell for cell in smoked}
         self._seconds = seconds
         self._kinds = frozenset(kinds)
+        self._reach_of_run = reach
         self._busy: dict[str, Cell] = {}
         self._groups_of: dict[str, tuple[Group, ...]] = {}
         self._numbers: dict[tuple[tuple[Version | None, ...], str], int] = {}
@@ -75,7 +81,7 @@ class Exploration:
     @property
     def run_kind(self) -> ProbeKind | None:
         """What a locked cell without an answer runs; None where nothing may run."""
-        return next((kind for kind in ("smoke", "suite") if kind in self._kinds), None)
+        return next((kind for kind in _RUNS if kind in self._kinds), None)
 
     def next(self) -> ExploreProbe | None:
         """Return the probe that is worth most of all, and count it as begun; None without one."""
@@ -179,9 +185,10 @@ class Exploration:
         return best if self._worth_refused(best.cell) >= least else None
 
     def _best_run(self) -> ExploreProbe | None:
-        kind = self.run_kind
-        if kind is not None and self._locked:
-            probes = (ExploreProbe(cell, kind) for cell in self._locked.values())
+        kinds = [kind for kind in _RUNS if kind in self._kinds]
+        if kinds and self._locked:
+            locked = self._locked.values()
+            probes = (ExploreProbe(cell, kind) for cell in locked for kind in kinds)
             return max(probes, key=self._worth)
         waits = self._unlocked or self._locked or self._busy
         if "suite" not in self._kinds or not self._smoked or waits:
@@ -192,7 +199,8 @@ class Exploration:
         """How many cells a probe is expected to answer a second, what follows it included."""
         cell = probe.cell
         if probe.kind != "lock":
-            return 1 / self._seconds(cell, probe.kind)
+            reached = self._reach_of_run(cell) if probe.kind == "suite" else 0.0
+            return (1 + reached) / self._seconds(cell, probe.kind)
         chance, reached = self._chance(cell), self._reached(cell)
         answers, seconds = chance * reached, self._seconds(cell, "lock")
         if (run := self.run_kind) is not None:

@@ -164,3 +164,20 @@ def test_what_is_no_time_is_told_in_one_line(run: Run, budget: str) -> None:
     answer = run("explore", "demo", "--budget", budget)
     assert (answer.code, answer.err.count("\n")) == (2, 1)
     assert "is not a time such as 90m" in answer.err
+
+
+def test_what_lies_between_runs_that_came_to_the_same_is_not_run(
+    run: Run, root: Path, runs: list[tuple[str, str]]
+) -> None:
+    path = root / "matrices" / "demo" / "matrix.toml"
+    pythons = '"3.8.18", "3.9.18", "3.10.13", "3.11.7"'
+    path.write_text(path.read_text().replace('"3.8.18", "3.11.7"', pythons), encoding="utf-8")
+    explored(run, "--jobs", "0")
+    data = explored(run)
+    assert data["after"]["answered"] == data["after"]["cells"]
+    assert data["after"]["evidence"]["inferred"] > 0
+    assert data["after"]["evidence"]["tested"] == len(runs)
+    known = workspace_of("demo", root).snapshot
+    between = [entry.verdict for entry in known.entries if entry.verdict.expected]
+    assert {verdict.evidence for verdict in between} == {"inferred"}
+    assert not {verdict.cell for verdict in between} & {cell for cell, _ in runs}

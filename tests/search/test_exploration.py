@@ -145,6 +145,28 @@ def test_the_whole_suite_waits_until_no_cell_is_without_an_answer() -> None:
     assert exploration.next_run() == ExploreProbe(locked, "suite")
 
 
+def test_the_whole_suite_runs_first_where_it_may_answer_many_others() -> None:
+    alone, end = cell(1, 1, 1), cell(2, 1, 1)
+    exploration = Exploration(
+        (),
+        [alone, end],
+        (),
+        lambda _, kind: SECONDS[kind],
+        reach=lambda one: 9.0 if one == end else 0.0,
+    )
+    assert exploration.next_run() == ExploreProbe(end, "suite")
+    assert exploration.next_run() == ExploreProbe(alone, "smoke")
+
+
+def test_what_a_run_answers_besides_is_not_tried() -> None:
+    end, between = cell(1, 1, 1), cell(2, 1, 1)
+    exploration = Exploration((), [end, between], (), lambda _, kind: SECONDS[kind])
+    probe = exploration.next_run()
+    assert probe is not None
+    exploration.ran(probe.cell, "suite", [between if probe.cell == end else end])
+    assert exploration.next_run() is None
+
+
 def test_without_a_core_a_locked_cell_runs_the_whole_suite() -> None:
     locked = cell(2, 1, 1)
     exploration = Exploration(

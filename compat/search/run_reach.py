@@ -1,0 +1,112 @@
+"""How many other cells a run is expected to answer: those between it and a tested neighbour, where
+both come to the same (`results/intervals.py`).
+
+A line that has no tested cell is worth most at its ends, as a second run may then answer all that
+lies between; between two neighbours that came to something else the middle is, as in a bisection.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from compat.plan.cell import Cell
+from compat.results.intervals import Lines, Signature, is_open, tested_signature
+from compat.results.run_group import Kind
+from compat.results.snapshot import Snapshot
+
+
+class RunReach:
+    """The lines of a matrix, what was tested on them, and what follows from a run."""
+
+    def __init__(self, known: Snapshot) -> None:
+        """Take what is known at the beginning."""
+        self._tested: dict[str, Signature] = {}
+        # Cells of which nothing of their own is known, and those of them that are expected to come
+        # to something.
+        self._open: dict[str, Cell] = {}
+        self._expected: set[str] = set()
+        for entry in known.entries:
+            cell_id, signature = entry.cell.id, tested_signature(entry)
+            if signature is not None:
+                self._tested[cell_id] = signature
+            elif is_open(entry) or entry.verdict.expected is not None:
+                self._open[cell_id] = entry.cell
+                if entry.verdict.expected is not None:
+                    self._expected.add(cell_id)
+        self._lines = Lines(known, self._tested.get, self._open.__contains__)
+        self._worth: dict[str, float] = {}
+        self._agreed = self._compared = 0
+        for entry in known.known:
+            if entry.cell.id in self._tested:
+                self._compare(entry.cell)
+
+    def of(self, cell: Cell) -> float:
+        """Return how many other cells a run of this one is expected to answer."""
+        if cell.id not in self._worth:
+            lines = self._lines.through(cell)
+            self._worth[cell.id] = sum(self._on_line(cell.id, line) for line in lines)
+        return self._worth[cell.id]
+
+    def ran(self, cell: Cell, signature: Signature) -> dict[Cell, Kind]:
+        """Take what a run of the whole suite came to; return the cells that are now expected to
+        come to something, and to what.
+        """
+        self.answered([cell])
+        self._tested[cell.id] = signature
+        self._compare(cell)
+        followers: dict[Cell, Kind] = {}
+        for line in self._lines.through(cell):
+            for cell_id in line:
+                other = self._open.get(cell_id)
+                if other is None or cell_id in self._expected:
+                    continue
+                kinds = {self._tested[low][0] for low, _, _ in self._lines.around(other)}
+                if len(kinds) == 1:
+                    followers[other] = kinds.pop()  # type: ignore[assignment]
+        for other in followers:
+            self._expected.add(other.id)
+            self._forget(other)
+        return followers
+
+    def answered(self, cells: Iterable[Cell]) -> None:
+        """Take that cells have an answer of their own."""
+        for cell in cells:
+            self._open.pop(cell.id, None)
+            self._expected.discard(cell.id)
+            self._lines.forget(cell)
+            self._forget(cell)
+
+    def _forget(self, cell: Cell) -> None:
+        for line in self._lines.through(cell):
+            for cell_id in line:
+                self._worth.pop(cell_id, None)
+
+    def _compare(self, cell: Cell) -> None:
+        """Count how often tested neighbours agree."""
+        for line in self._lines.through(cell):
+            place = line.index(cell.id)
+            beside = next((other for other in line[place + 1 :] if other in self._tested), None)
+            if beside is not None:
+                self._compared += 1
+                self._agreed += self._tested[cell.id] == self._tested[beside] != ()
+
+    def _on_line(self, cell_id: str, line: Sequence[str]) -> float:
+        place = line.index(cell_id)
+        before, low = self._up_to(reversed(line[:place]))
+        after, high = self._up_to(line[place + 1 :])
+        if low and high and low != high:
+            # Somewhere between them it changes, and nobody knows where.
+            return (before * (after + 1) + after * (before + 1)) / (before + after + 1)
+        chance = (1 + self._agreed) / (2 + self._compared)
+        sides = ((before, low), (after, high))
+        # Without a tested neighbour another run has to come, at the far end.
+        return chance * sum(cells if end else max(0, cells - 1) / 2 for cells, end in sides)
+
+    def _up_to(self, cells: Iterable[str]) -> tuple[int, Signature | None]:
+        """How many cells in that order have no answer, and what the tested one behind them came
+        to.
+        """
+        waiting = 0
+        for cell_id in cells:
+            if cell_id not in self._open:
+                return waiting, self._tested.get(cell_id)
+            waiting += cell_id not in self._expected
+        return waiting, None

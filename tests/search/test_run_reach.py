@@ -1,0 +1,117 @@
+"""How many cells a run is expected to answer besides its own, and which it then answers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from support.known import DAY, SUITE, ran
+from support.world import FRAME_MATRIX, catalogue_of, matrix_of
+
+from compat.declare.load import Declared
+from compat.plan.cell import Cell
+from compat.plan.plan import plan
+from compat.results.intervals import with_expectations
+from compat.results.snapshot import Snapshot, snapshot
+from compat.results.verdict import EvaluationContext
+from compat.search.run_reach import RunReach
+
+LAST = 9
+WORLD: dict[str, Any] = {
+    "matrix": FRAME_MATRIX.replace('["3.8.18", "3.9.18"]', '["3.9.18"]'),
+    "packages": [
+        {
+            "name": name,
+            "releases": [
+                {"version": f"{number}.0", "files": [f"{name}-{number}.0-py3-none-any.whl"]}
+                for number in range(1, 1 + count)
+            ],
+        }
+        for name, count in (("frame", LAST), ("demo", 1))
+    ],
+}
+WORKS, FAILS = "pass", "import-fail:missing-module(ant)"
+
+
+def known(outcomes: Mapping[int, str], tier: Any = "full") -> Snapshot:
+    """A line of nine cells, and what those came to that ran."""
+    matrix, catalogue = matrix_of(WORLD), catalogue_of(WORLD)
+    runs = {
+        name(frame): [ran(name(frame), outcome, suite_digest=SUITE, tier=tier)]
+        for frame, outcome in outcomes.items()
+    }
+    present = EvaluationContext(suite_digest=SUITE, day=DAY)
+    fates = plan(matrix, catalogue).fates
+    return with_expectations(snapshot(Declared(matrix=matrix), catalogue, fates, {}, runs, present))
+
+
+def name(frame: int) -> str:
+    return f"py3.9-fr{frame}-demo1.0"
+
+
+def cells(of: Snapshot) -> dict[int, Cell]:
+    return {frame: of.by_id[name(frame)].cell for frame in range(1, 1 + LAST)}
+
+
+def reaches(outcomes: Mapping[int, str]) -> dict[int, float]:
+    of = known(outcomes)
+    reach = RunReach(of)
+    return {frame: reach.of(cell) for frame, cell in cells(of).items() if frame not in outcomes}
+
+
+def best(outcomes: Mapping[int, str]) -> set[int]:
+    worth = reaches(outcomes)
+    return {frame for frame in worth if worth[frame] == max(worth.values())}
+
+
+def test_of_a_line_without_a_run_the_ends_are_worth_most() -> None:
+    assert best({}) == {1, LAST}
+
+
+def test_after_the_first_run_the_far_end_is_worth_most() -> None:
+    assert best({1: WORKS}) == {LAST}
+    assert best({1: FAILS}) == {LAST}
+
+
+def test_between_runs_that_differ_the_middle_is_worth_most() -> None:
+    assert best({1: WORKS, LAST: FAILS}) == {5}
+
+
+def test_where_neighbours_agree_already_a_run_answers_no_other() -> None:
+    assert set(reaches({1: WORKS, LAST: WORKS}).values()) == {0.0}
+
+
+def test_neighbours_that_often_differed_promise_less() -> None:
+    odd = known({1: WORKS, 2: FAILS, 3: WORKS})
+    even = known({1: WORKS, 2: WORKS, 3: WORKS})
+    assert RunReach(odd).of(cells(odd)[LAST]) < RunReach(even).of(cells(even)[LAST])
+
+
+def test_a_run_answers_what_lies_between_it_and_a_neighbour_that_came_to_the_same() -> None:
+    of = known({1: WORKS})
+    frames, reach = cells(of), RunReach(of)
+    followers = reach.ran(frames[6], ("works",))
+    assert followers == dict.fromkeys([frames[frame] for frame in (2, 3, 4, 5)], "works")
+    assert reach.of(frames[3]) == 0
+    assert reach.ran(frames[LAST], ("broken", FAILS)) == {}
+    assert reach.of(frames[7]) > 0
+
+
+def test_what_follows_is_what_the_snapshot_says_of_the_same_runs() -> None:
+    of = known({2: FAILS})
+    followers = RunReach(of).ran(cells(of)[8], ("broken", FAILS))
+    later = known({2: FAILS, 8: FAILS})
+    assert {cell.id for cell in followers} == {
+        entry.cell.id for entry in later.entries if entry.verdict.expected == "broken"
+    }
+
+
+def test_a_cell_with_an_answer_of_its_own_between_them_lets_nothing_follow() -> None:
+    of = known({1: WORKS})
+    frames, reach = cells(of), RunReach(of)
+    reach.answered([frames[4]])
+    assert reach.ran(frames[6], ("works",)) == {}
+
+
+def test_a_run_of_the_core_alone_is_no_neighbour() -> None:
+    of = known({1: WORKS}, tier="smoke")
+    frames, reach = cells(of), RunReach(of)
+    assert reach.ran(frames[6], ("works",)) == {}
