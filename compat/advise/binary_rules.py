@@ -5,7 +5,8 @@ from compat.advise.message_rule import fault
 OF_BINARIES = (
     fault(
         "binary-incompatible",
-        r"(?:site|dist)-packages/(\w{1,80})[^: ]{0,200}: undefined symbol: ",
+        r"(?:(?:site|dist)-packages/|error: (?=\w{1,80}/))(\w{1,80})[^: ]{0,200}: undefined"
+        r" symbol: ",
         "A compiled module of $1 is for another version of what it was linked with.",
         package="$1",
     ),
@@ -26,7 +27,7 @@ OF_BINARIES = (
     fault(
         "binary-incompatible",
         r"-packages/(\w{1,80})/[^()]{0,300}(?:\([^()]{0,20}\): tried: [^()]{0,300})?"
-        r"\(mach-o file, but is an incompatible architecture",
+        r"(?:\(mach-o file, but is an incompatible architecture|: mach-o, but wrong architecture)",
         "A compiled module of $1 is for another processor than this Python.",
         package="$1",
     ),
@@ -39,8 +40,8 @@ OF_BINARIES = (
     ),
     fault(
         "binary-incompatible",
-        r"-packages/(\w{1,80})/SAMEFILEdll load failed[^:]{0,80}: the specified procedure could not"
-        r" be found",
+        r"-packages/(\w{1,80})/SAMEFILEdll load failed[^:]{0,80}: (?:the specified procedure could"
+        r" not be found|%1 is not a valid win32 application)",
         "A compiled module of $1 is for another version of what it was linked with.",
         package="$1",
     ),
@@ -59,6 +60,12 @@ OF_BINARIES = (
         r" expected c (?:function|variable)|has wrong signature)",
         "A compiled module is for another $1 than the installed one.",
         package="$1",
+    ),
+    fault(
+        "illegal-instruction",
+        r"illegal (?:hardware )?instruction",
+        "A compiled module of it uses instructions that this processor does not have.",
+        package="",
     ),
     fault(
         "binary-incompatible",

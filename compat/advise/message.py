@@ -21,6 +21,12 @@ from compat.value import Value
 Sign = tuple[str, ...]
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _MARGINS = re.compile("[\u2500-\u257f\u25b6\u00d7\u276f\u2501\"'`\u2018\u2019\u201c\u201d]")
+# A line that only notes something: a warning of Python, a notice of TensorFlow or jax.
+_NOTICES = re.compile(
+    r"^(?![^\n]*Error)(?:[^\n]*\b[A-Z][a-z]+Warning: "
+    r"|[^\n]{0,80}?\b[IW]\d{0,4}\b[^\n]{0,120}?\.(?:cc|py):\d{1,6}\] )[^\n]*$",
+    re.MULTILINE,
+)
 _LINE = re.compile(r":\d+$")
 _FLAGS = re.IGNORECASE | re.ASCII
 # Trouble of the machine or the network, in which nothing is found or built.
@@ -39,7 +45,7 @@ _ERRORS = {
 
 class Complaint(Value, frozen=True):
     """What a rule finds in a message: `package` is at fault, `of` asks for it, by normalised name;
-    `needs` would mend it.
+    `needs` would mend it. `ends_installation` is as of the rule.
     """
 
     cause: Cause
@@ -48,6 +54,7 @@ class Complaint(Value, frozen=True):
     of: str
     needs: str
     is_fault: bool
+    ends_installation: bool
 
 
 class Message(Value, frozen=True):
@@ -59,6 +66,24 @@ class Message(Value, frozen=True):
     complaints: tuple[Complaint, ...]
     python: Version | None
     versions: dict[str, Version]
+
+    @property
+    def installed(self) -> frozenset[str]:
+        """The packages of which the text names a file below site-packages, by normalised name."""
+        files = re.findall(r"-packages/(\w{1,80})", self.text)
+        return frozenset(canonicalize_name(module_package(module)) for module in files)
+
+    @property
+    def own_files(self) -> frozenset[str]:
+        """The packages whose name a file has that is neither installed nor of Python itself."""
+        files = re.findall(
+            r"(?:\bfile |\()((?:[^ ()]{0,200}/)?)(\w{1,80})\.py(?=, line \d|\))", self.text, _FLAGS
+        )
+        return frozenset(
+            canonicalize_name(module_package(stem))
+            for folder, stem in files
+            if not re.search(r"-packages/|/lib(?:64)?/(?:python)?", folder, _FLAGS)
+        )
 
     def names(self, name: str) -> bool:
         """Return whether the text speaks of a package or its module."""
@@ -88,10 +113,10 @@ def read_message(text: str) -> Message:
 
 
 def legible(text: str) -> str:
-    """Return a text as rules are matched in it: without colours, quotes and the frames that tools
-    draw, its blanks single, its paths with slashes as on Linux.
+    """Return a text as rules are matched in it: without notices, colours, quotes and the frames
+    that tools draw, its blanks single, its paths with slashes as on Linux.
     """
-    plain = _MARGINS.sub("", _ESCAPES.sub("", text))
+    plain = _MARGINS.sub("", _NOTICES.sub("", _ESCAPES.sub("", text)))
     return re.sub(r"\s+", " ", re.sub(r"\\+", "/", plain)).strip()
 
 
@@ -172,6 +197,7 @@ def _complaint(rule: MessageRule, match: re.Match[str]) -> Complaint:
         of=_package(filled(rule.of)),
         needs=re.sub(r"^[\w ]+ (?=[\w-]+[<>=])|\s", _joined, filled(rule.needs)).rstrip("."),
         is_fault=rule.is_fault,
+        ends_installation=rule.ends_installation,
     )
 
 

@@ -5,15 +5,32 @@ with `re.ASCII` and JavaScript's RegExp share, so groups have numbers, and each 
 bound. All are matched without regard to case, in the text that `legible` returns.
 """
 
+from compat.advise.module_names import ALIASES
 from compat.run.outcome import Cause
 from compat.value import Value
 
 _NAME = r"[a-z0-9][\w.-]{0,100}?"
 _SPEC = r"[<>=!~]=?=? ?[\w.*+!-]{1,60}(?:, ?[<>=!~]=?=? ?[\w.*+!-]{1,60}){0,7}"
 _EXTRAS = r"(?:\[[\w.,-]{1,80}\])?"
+_BUILTIN = (
+    "(?:nonetype|str|bytes|int|float|bool|list|tuple|dict|set|function|method|module|generator|type"
+    "|object)"
+)
 _RELEASE = r"[\w.+!-]{1,60}"
+# What limits a requirement to some environments.
+_MARKER = r"(?: ?; [^()]{1,200}?)?"
 # What lies between a file of a package, as a traceback names it, and the error: no other file.
 _SAME_FILE = r"[^ ]{0,300}(?:(?!-packages/|\.py, line \d).){0,400}?"
+_WORDS = (
+    ("NAME", _NAME),
+    ("SPEC", _SPEC),
+    ("EXTRAS", _EXTRAS),
+    ("RELEASE", _RELEASE),
+    ("MARKER", _MARKER),
+    ("BUILTIN", _BUILTIN),
+    ("SAMEFILE", _SAME_FILE),
+    ("ALIAS", ALIASES),
+)
 
 
 class MessageRule(Value, frozen=True):
@@ -22,7 +39,7 @@ class MessageRule(Value, frozen=True):
     `$1` to `$9` in the other texts stand for its groups. `package` is at fault (`python` for the
     interpreter), `of` is who asks for it; both are empty where the message does not say. `needs` is
     a requirement that would mend it. Not `is_fault` is what says nothing about versions, or is
-    information only.
+    information only. `ends_installation` is what nothing was installed after.
     """
 
     pattern: str
@@ -32,21 +49,17 @@ class MessageRule(Value, frozen=True):
     of: str = ""
     needs: str = ""
     is_fault: bool = True
+    ends_installation: bool = False
 
 
 def fault(
     cause: Cause, pattern: str, sentence: str, *, package: str, of: str = "", needs: str = ""
 ) -> MessageRule:
-    """Return a rule for what is at fault. NAME, SPEC, EXTRAS, RELEASE and SAMEFILE in its pattern
-    stand for what they say.
+    """Return a rule for what is at fault. In its pattern the words of _WORDS stand for what they
+    say.
     """
-    pattern = (
-        pattern.replace("NAME", _NAME)
-        .replace("SPEC", _SPEC)
-        .replace("EXTRAS", _EXTRAS)
-        .replace("RELEASE", _RELEASE)
-        .replace("SAMEFILE", _SAME_FILE)
-    )
+    for word, meaning in _WORDS:
+        pattern = pattern.replace(word, meaning)
     return MessageRule(
         pattern=pattern, cause=cause, sentence=sentence, package=package, of=of, needs=needs
     )

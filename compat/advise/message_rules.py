@@ -2,12 +2,14 @@
 most certain first, and what says nothing about versions.
 """
 
+import msgspec
+
 from compat.advise.binary_rules import OF_BINARIES
 from compat.advise.interpreter_rules import OF_PYTHON
 from compat.advise.message_rule import information
 from compat.advise.name_rules import OF_NAMES
 from compat.advise.removal_rules import OF_REMOVALS
-from compat.advise.resolver_rules import OF_RESOLVERS
+from compat.advise.resolver_rules import OF_BARE_NAMES, OF_RESOLVERS
 from compat.advise.version_rules import OF_VERSIONS
 
 # Of a longer message the end is read: there tools say what went wrong. A screen of a terminal has
@@ -21,7 +23,9 @@ _INFORMATION = (
         r"|connection (?:refused|reset|aborted|broken|timed out)|certificate_verify_failed"
         r"|could not fetch url|failed to fetch|error sending request for url"
         r"|cannot connect to proxy|tunnel connection failed|remote end closed connection"
-        r"|incompleteread|http error (?:403|429|5\d\d)|getaddrinfo failed",
+        r"|incompleteread|http error (?:40[137]|429|5\d\d)|getaddrinfo failed"
+        r"|read operation timed out"
+        r"|40[13] (?:client error|unauthorized|forbidden)|unable to connect|sslerror|proxyerror",
         "The network or the index failed, which says nothing about versions.",
     ),
     information(
@@ -41,19 +45,21 @@ _INFORMATION = (
     ),
     information(
         "memory",
-        r"(?:^|[^\w])memoryerror(?!\w)|cannot allocate memory(?! in static)|signal killed",
+        r"(?:^|[^\w])memoryerror(?!\w)|cannot allocate memory(?! in static)|signal killed"
+        r"|oom when allocating|resource_?exhausted",
         "The memory did not suffice, which says nothing about versions.",
     ),
     information(
         "error",
         r"\(most likely due to a circular import\)|consider renaming \S{1,300} since it has the"
-        r" same name",
+        r" same name|no module named \S{1,200}; \S{1,200} is not a package",
         "A module was asked while it was still being imported: mostly a file of one's own has the"
         " name of a package.",
     ),
     information(
         "error",
         r"invalid requirement: |could not open requirements file|no such option: "
+        r"|not a valid editable requirement|zsh: no matches found|: command not found"
         r"|(?:setup\.py|pyproject\.toml) (?:was )?not found",
         "What was asked of the installer is not as it takes it, which says nothing about versions.",
     ),
@@ -68,7 +74,8 @@ MESSAGE_RULES = (
     *OF_VERSIONS,
     *OF_REMOVALS,
     *OF_BINARIES,
-    *OF_RESOLVERS,
+    *(msgspec.structs.replace(rule, ends_installation=True) for rule in OF_RESOLVERS),
+    *OF_BARE_NAMES,
     *OF_NAMES,
     *_INFORMATION,
 )

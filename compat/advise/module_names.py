@@ -25,10 +25,26 @@ _PACKAGES = {
     "pvectorc": "pyrsistent",
     "skimage": "scikit-image",
     "sklearn": "scikit-learn",
+    "tensorflow_core": "tensorflow",
     "tree": "dm-tree",
     "yaml": "pyyaml",
 }
-_BY_LOWER = {module.lower(): package for module, package in _PACKAGES.items()}
+# Under which names programs import modules: a call of `np.sum` is one of numpy.
+_SHORT_FORMS = {
+    "jnp": "jax",
+    "np": "numpy",
+    "pd": "pandas",
+    "tf": "tensorflow",
+    "tfp": "tensorflow-probability",
+}
+_CALLED = (
+    *_SHORT_FORMS,
+    *("attr", "cv2", "flax", "h5py", "jax", "keras", "numpy", "pandas", "scipy", "sklearn"),
+    *("tensorflow", "torch", "yaml"),
+)
+# A pattern of the names before the first dot of a call that tell whose function it is.
+ALIASES = "|".join(_CALLED)
+_BY_LOWER = {module.lower(): package for module, package in (_PACKAGES | _SHORT_FORMS).items()}
 
 
 def module_package(module: str) -> str:

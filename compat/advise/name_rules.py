@@ -7,14 +7,14 @@ from compat.advise.message_rule import fault
 OF_NAMES = (
     fault(
         "missing-attribute",
-        r"attributeerror: (?:partially initialized )?module ([\w.]{1,200}\w) has no attribute"
-        r" (\w{1,80})(?!\w)(?! \((?:most likely due|consider renaming))",
+        r"(?<!\w)(?:partially initialized )?module ([\w.]{1,200}\w)"
+        r" has no attribute (\w{1,80})(?!\w)(?! \((?:most likely due|consider renaming))",
         "The installed $1 has no $2: it was removed, renamed, or is not there yet.",
         package="$1",
     ),
     fault(
         "missing-attribute",
-        r"importerror: cannot import name (\w{1,80}) from (?:partially initialized module )?"
+        r"cannot import name (\w{1,80}) from (?:partially initialized module )?"
         r"(?!partially init)([\w.]{1,200}\w)(?![\w.])(?! \(most likely due to a circular import)",
         "The installed $2 has no $1: it was removed, renamed, or is not there yet.",
         package="$2",
@@ -31,8 +31,30 @@ OF_NAMES = (
     fault(
         "missing-attribute",
         r"(?:site|dist)-packages/(\w{1,80})/(?:(?!-packages/).){0,400}?attributeerror:"
+        r" (?!BUILTIN )(\w{1,80}) object has no attribute (\w{1,80})",
+        "Code of $1 asks a $2 for $3, which the installed release does not have.",
+        package="$1",
+    ),
+    # What is handed to it may be wrong, too: that is held against what the matrix knows alone.
+    fault(
+        "missing-attribute",
+        r"(?:site|dist)-packages/(\w{1,80})/(?:(?!-packages/).){0,400}?attributeerror:"
         r" (?!nonetype )(\w{1,80}) object has no attribute (\w{1,80})",
         "Code of $1 asks a $2 for $3, which the installed release does not have.",
+        package="$1",
+        of="$1",
+    ),
+    fault(
+        "missing-attribute",
+        r"type object ([a-z_]\w{0,80})((?:\.\w{1,80}){1,6}) has no attribute (\w{1,80})",
+        "The installed $1$2 has no $3: it is of another release than what asks for it.",
+        package="$1",
+    ),
+    fault(
+        "missing-attribute",
+        r"(?:site|dist)-packages/(\w{1,80})/(?:(?!-packages/).){0,400}?attributeerror: type object"
+        r" (\w{1,80}) has no attribute (\w{1,80})",
+        "Code of $1 asks $2 for $3, which the installed release does not have.",
         package="$1",
     ),
     # Python 2 names the last part of a module alone.
@@ -43,25 +65,82 @@ OF_NAMES = (
         "The installed $1 has no module $2: it was removed, renamed, or is not there yet.",
         package="$1",
     ),
-    # A call from a package's own code, into another one or its own.
+    # The line of the call, above the error, says whose function it is.
     fault(
         "type-error",
-        r"(?:site|dist)-packages/(\w{1,80})/SAMEFILEtypeerror: (?:[\w.<>]{1,100}\.)?(\w{1,80})\(\)"
-        r" got an unexpected keyword argument (\w{1,80})",
+        r"(?<![\w.])(ALIAS)((?:\.\w{1,60}){0,5}\.(\w{1,60}))\((?:(?!\.py\b).){0,300}? typeerror:"
+        r" (?:(?:[\w.<>]{1,100}\.)?(?:\3|__init__|__new__)\(\) )?got an unexpected keyword argument"
+        r" (\w{1,80})",
+        "$1$2 is called with $4, which the installed release does not take.",
+        package="$1",
+    ),
+    # Functions that others import by their name alone: https://www.attrs.org/en/stable/api.html,
+    # https://scikit-learn.org/stable/api/sklearn.utils.html
+    fault(
+        "type-error",
+        r"(?<![\w.])(?:attrs|attrib|attributes)\(\) got an unexpected keyword argument (\w{1,80})",
+        "The installed attrs does not take $1: the code is for another release.",
+        package="attrs",
+    ),
+    fault(
+        "type-error",
+        r"(?<![\w.])(check_array|check_x_y|check_is_fitted|validate_data|check_consistent_length)"
+        r"\(\) got an unexpected keyword argument (\w{1,80})",
+        "$1 of the installed scikit-learn does not take $2: the code is for another release.",
+        package="scikit-learn",
+    ),
+    # A call from a package's own code, into another one or its own. What it only hands on may be
+    # of the user's.
+    fault(
+        "type-error",
+        r"(?:site|dist)-packages/(\w{1,80})(?:/|\.py)SAMEFILEtypeerror:"
+        r" (?:[\w.<>]{1,100}\.)?(\w{1,80})\(\) got an unexpected keyword argument (\w{1,80})",
         "Code of $1 calls $2 with $3, which the installed release does not take.",
         package="$1",
+    ),
+    fault(
+        "type-error",
+        r"(?:site|dist)-packages/(\w{1,80})(?:/|\.py)(?:(?!-packages/|\.py, line \d|\*args, ?\*\*"
+        r"kw).){0,500}?typeerror: (?:[\w.<>]{1,100}\.)?(\w{1,80})\(\) (missing \d{1,2} required"
+        r" (?:positional|keyword-only) arguments?|takes (?:from )?\d{1,2}(?: to \d{1,2})?"
+        r" positional arguments? but)",
+        "Code of $1 calls $2 in a way that the installed release does not take.",
+        package="$1",
+    ),
+    fault(
+        "type-error",
+        r"(?:site|dist)-packages/(\w{1,80})/SAMEFILE(?:typeerror: \(keyword argument not"
+        r" understood:,|valueerror: unrecognized keyword arguments)",
+        "$1 is given an argument that the installed release does not know.",
+        package="$1",
+    ),
+    fault(
+        "type-error",
+        r"typeerror: (?:[\w.<>]{1,100}\.)?(\w{1,80})\(\) (got an unexpected keyword argument"
+        r" \w{1,80}|missing \d{1,2} required (?:positional|keyword-only) arguments?)",
+        "$1 is called in a way that the installed release does not take.",
+        package="",
     ),
     # Lower-case types are mostly Python's own, whose attributes no release of a library changes.
     fault(
         "missing-attribute",
-        r"attributeerror: (?!(?:nonetype|str|bytes|int|float|bool|list|tuple|dict|set|function"
-        r"|method|module|generator|type|object) )(\w{1,80}) object has no attribute (\w{1,80})",
+        r"attributeerror: (?!BUILTIN )(\w{1,80}) object has no attribute (\w{1,80})",
         "Code asks a $1 for $2, which it does not have: the code is for another release.",
         package="",
     ),
     fault(
         "missing-module",
-        r"(?:modulenotfounderror|importerror): no module named ([\w.]{1,200}\w)",
+        r"(?:site|dist)-packages/(\w{1,80})/SAMEFILE(?:import|from) (?:[\w.,]{1,80} ){1,12}?"
+        r"(?:modulenotfounderror|importerror): no module named (?!\1\b)"
+        r"([\w.]{1,200}\w)(?![\w.])(?!; \S{1,200} is not a package)",
+        "The module $2 is not installed, and $1 imports it.",
+        package="$2",
+        of="$1",
+    ),
+    fault(
+        "missing-module",
+        r"(?:modulenotfounderror|importerror): no module named"
+        r" ([\w.]{1,200}\w)(?![\w.])(?!; \S{1,200} is not a package)",
         "The module $1 is not installed.",
         package="$1",
     ),

@@ -36,6 +36,8 @@ Ground = Literal["run", "metadata", "fallback", "index", "message"]
 _MENDED_BY_VERSION: frozenset[Cause] = frozenset(
     ("conflict", "version-guard", "binary-incompatible", "missing-module")
 )
+# Named in the output of every build.
+_BUILD_TOOLS = frozenset(("pip", "setuptools", "wheel", "packaging"))
 
 
 class Problem(Value, frozen=True):
@@ -145,23 +147,36 @@ def problems_of_message(
     )
     is_known = _recogniser(known)
     for complaint in message.complaints:
-        if complaint.is_fault and _is_about(complaint, is_known, speaks):
-            placed = complaint if complaint.package else _placed(complaint, message, known, rules)
-            if placed is not None:
-                yield _complained(placed, known.snapshot.matrix, rules)
+        placed = complaint if complaint.package else _placed(complaint, message, known, rules)
+        if placed is None or not placed.is_fault or _is_of_users(placed, message):
+            continue
+        if _is_about(placed, message, is_known, speaks):
+            yield _complained(placed, known.snapshot.matrix, rules)
 
 
-def _is_about(complaint: Complaint, is_known: Callable[[str], bool], speaks: bool) -> bool:
+def _is_about(
+    complaint: Complaint, message: Message, is_known: Callable[[str], bool], speaks: bool
+) -> bool:
     """Whether a complaint is about the matrix: who asks is of it, or what is at fault.
 
-    What a resolver refuses beside the subject is. A name that Python does not find must be of a
-    package that the matrix knows: else it is of the user's own code.
+    What ends an installation is. A name that Python does not find must be of a package that the
+    matrix knows, or of one that is installed: else it is of the user's own code.
     """
-    if complaint.of:
-        return is_known(complaint.of)
-    if complaint.package and complaint.cause in ("missing-module", "missing-attribute"):
-        return is_known(complaint.package)
-    return speaks or is_known(complaint.package)
+    who = complaint.of or complaint.package
+    if complaint.ends_installation or complaint.cause == "requires-python":
+        return True
+    if (complaint.cause == "missing-module" or not complaint.of) and who in message.installed:
+        return True
+    if complaint.of or complaint.cause in ("missing-module", "missing-attribute"):
+        return is_known(who)
+    return speaks or is_known(who)
+
+
+def _is_of_users(complaint: Complaint, message: Message) -> bool:
+    """Whether a file of the user's own has the name of the package that is asked for a name."""
+    return complaint.cause in ("missing-module", "missing-attribute") and (
+        complaint.package in message.own_files
+    )
 
 
 def _recogniser(known: KnownFacts) -> Callable[[str], bool]:
@@ -177,21 +192,28 @@ def _placed(
 ) -> Complaint | None:
     """A complaint that names no package, with the one that the rest of the message tells of.
 
-    What was built is the last package that is named before the compiler gave up. What does not
-    parse is for a newer Python where this one is older than each of the matrix. An object that
-    lacks an attribute is of the subject, where its version is told; else of code that nobody knows.
+    What was built is the last package that is named before the compiler gave up, what uses
+    instructions that a processor lacks the last one at all. What is called wrongly is of the one
+    package whose version is told. What does not parse is for a newer Python where this one is older
+    than each of the matrix. An object that lacks an attribute is of the subject, where its version
+    is told; else of code that nobody knows.
     """
     matrix = known.snapshot.matrix
     subject = str(matrix.subject_axis.normalised_name)
     if complaint.cause == "syntax":
         is_older = message.python is not None and message.python < min(matrix.interpreters.releases)
         return msgspec.structs.replace(complaint, package=PYTHON) if is_older else None
-    if complaint.cause == "build":
+    if complaint.cause in ("build", "illegal-instruction"):
         whole = flat(message.text)
         before = whole[: whole.find("error: command")] if "error: command" in whole else whole
-        names = _names(known) - {subject, PYTHON}
+        names = _names(known) - {PYTHON, *_BUILD_TOOLS}
+        if complaint.cause == "build":
+            names -= {subject}
         spoken_of = [name for name in re.findall(r"[a-z0-9][\w.-]*\w", before) if name in names]
         package = spoken_of[-1] if spoken_of else ""
+    elif complaint.cause == "type-error":
+        told = sorted((_names(known) - {PYTHON}) & message.versions.keys())
+        package = told[0] if len(told) == 1 else ""
     else:
         is_told = subject in message.versions or rules.is_installed(subject)
         package = subject if is_told else ""

@@ -40,7 +40,8 @@ OF_REMOVALS = (
     ),
     fault(
         "binary-incompatible",
-        r"numpy\.(?:dtype|ufunc|ndarray) size changed, may indicate binary incompatib"
+        r"numpy\.(?:dtype|ufunc|ndarray) (?:size changed, may indicate binary incompatib"
+        r"|has the wrong size)"
         r"|compiled against a[bp]i version \w{1,20} but this version of numpy is"
         r"|numpy\.(?:_?core)\.(?:multiarray|umath|_multiarray_umath) failed to import",
         "A compiled module is for another numpy than the installed one.",

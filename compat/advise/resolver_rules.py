@@ -5,7 +5,7 @@ from compat.advise.message_rule import fault
 OF_RESOLVERS = (
     fault(
         "no-artifact",
-        r"could not find a version that satisfies the requirement (NAME)EXTRAS ?(SPEC)"
+        r"could not find a version that satisfies the requirement (NAME)EXTRAS ?(SPEC)MARKER"
         r" \(from (NAME)(?:==RELEASE)?\)",
         "$3 requires $1$2, and pip finds no such file for this Python and platform.",
         package="$1",
@@ -14,7 +14,8 @@ OF_RESOLVERS = (
     ),
     fault(
         "no-artifact",
-        r"no matching distribution found for (NAME)EXTRAS ?(SPEC) \(from (NAME)(?:==RELEASE)?\)",
+        r"no matching distribution found for (NAME)EXTRAS ?(SPEC)MARKER"
+        r" \(from (NAME)(?:==RELEASE)?\)",
         "$3 requires $1$2, and pip finds no such file for this Python and platform.",
         package="$1",
         of="$3",
@@ -22,13 +23,13 @@ OF_RESOLVERS = (
     ),
     fault(
         "no-artifact",
-        r"no matching distribution found for (NAME)EXTRAS ?(SPEC)?(?=[\s;)]|$)",
+        r"no matching distribution found for (NAME)EXTRAS ?(SPEC)(?=[\s;)]|$)",
         "pip finds no file of $1$2 for this Python and platform.",
         package="$1",
     ),
     fault(
         "no-artifact",
-        r"there (?:is|are) no versions? of (NAME)EXTRAS(?:\{[^}]{0,80}\})?(SPEC)?(?=[ ,])"
+        r"there (?:is|are) no versions? of (NAME)EXTRAS(?:\{[^}]{0,80}\})?(SPEC)(?=[ ,])"
         r"(?: and (NAME)(?:==RELEASE) depends on)?",
         "The index has no $1$2 for this Python and platform.",
         package="$1",
@@ -50,18 +51,18 @@ OF_RESOLVERS = (
     ),
     fault(
         "no-artifact",
-        r"because (NAME) was not found in the (?:package registry|provided package locations)",
-        "The index has no package $1.",
-        package="$1",
-    ),
-    fault(
-        "no-artifact",
         r"because only the following versions of (NAME)EXTRAS are available: .{0,2000}?(?: and|,)"
         r" (?:we can .{0,200}?|you require|your project depends on|(?:all versions of"
         r" )?(NAME)EXTRAS(?:==RELEASE)? depends? on) \1EXTRAS ?(SPEC)",
         "The index has no $1$3 for this Python and platform.",
         package="$1",
         of="$2",
+    ),
+    fault(
+        "no-artifact",
+        r"(NAME)(?:==(RELEASE))? is unusable because no (?:wheels|source distribution)",
+        "$1 $2 has no file for this Python and platform.",
+        package="$1",
     ),
     fault(
         "no-artifact",
@@ -100,8 +101,8 @@ OF_RESOLVERS = (
     ),
     fault(
         "no-artifact",
-        r"could not find a version that satisfies the requirement (NAME)EXTRAS ?(SPEC)? \(from"
-        r" versions:",
+        r"could not find a version that satisfies the requirement (NAME)EXTRAS ?(SPEC)MARKER"
+        r"(?: \(from -[^()]{1,200}(?:\(line \d{1,6}\)[^()]{0,200}){1,9}\))? \(from versions:",
         "pip finds no file of $1$2 for this Python and platform.",
         package="$1",
     ),
@@ -135,6 +136,43 @@ OF_RESOLVERS = (
         of="$1",
         needs="$2$3",
     ),
+    fault(
+        "requires-python",
+        r"projects (?:python requirement|supported python range) \((SPEC)\) is not compatible with"
+        r" some of the required packages python requirement: - (NAME) requires python (SPEC)",
+        "$2 requires Python $3, and the project admits $1.",
+        package="python",
+        of="$2",
+        needs="python$3",
+    ),
+    fault(
+        "requires-python",
+        r"because (NAME) \((?:RELEASE)\) requires python (SPEC)(?= and|,)",
+        "$1 requires Python $2.",
+        package="python",
+        of="$1",
+        needs="python$2",
+    ),
+    fault(
+        "no-artifact",
+        r"unable to find installation candidates for (NAME) \((RELEASE)\)",
+        "$1 $2 has no file for this Python and platform.",
+        package="$1",
+    ),
+    fault(
+        "no-artifact",
+        r"depends on (NAME)EXTRAS \((SPEC|RELEASE)\) which doesnt match any versions",
+        "The index has no $1 $2.",
+        package="$1",
+    ),
+    fault(
+        "conflict",
+        r"(?:so, )?because (NAME) depends on (?:both )?(NAME)EXTRAS \([^()]{1,80}\)(?: and"
+        r" (NAME)EXTRAS \([^()]{1,80}\))?, version solving failed",
+        "$1 requires $2, which other requirements exclude.",
+        package="$2",
+        of="$1",
+    ),
     # What conda and mamba say.
     fault(
         "conflict",
@@ -151,6 +189,69 @@ OF_RESOLVERS = (
         package="$1",
     ),
     fault(
+        "conflict",
+        r"cannot install (?:-\S .{0,400}? and |(NAME)EXTRAS(?:==RELEASE)?(?:,| and) .{0,400}?)?"
+        r"(NAME)EXTRAS ?(?:SPEC)?(?: and (?:SPEC))? because these package versions have"
+        r" conflicting dependencies",
+        "What $1 and $2 require cannot be installed together.",
+        package="$2",
+        of="$1",
+    ),
+    # What pip-tools said before it used pip's own resolver.
+    fault(
+        "conflict",
+        r"could not find a version that matches (NAME)EXTRAS(SPEC)",
+        "The requirements on $1 contradict each other: $2.",
+        package="$1",
+    ),
+    # https://docs.conda.io: the classic solver lists what it was asked for, and what that asks for.
+    fault(
+        "requires-python",
+        r"incompatible with the existing python installation in your environment: specifications:"
+        r" - (NAME)(?:[ =]\S{1,60})? -> python\[version=([^\]]{1,200})\]",
+        "$1 requires Python $2.",
+        package="python",
+        of="$1",
+    ),
+    fault(
+        "conflict",
+        r"specifications were found to be (?:in conflict|incompatible[^:]{0,80}) ?: ?- ?(NAME)"
+        r"(?=[ =<>!~*]|->|$)(?:[^-]{0,80} -(?: |(?=[a-z]))([a-z]NAME)(?=[ =<>!~*]|->|$))?",
+        "What $1 and $2 require cannot be installed together.",
+        package="$1",
+        of="$2",
+    ),
+    fault(
+        "conflict",
+        r"package (NAME) conflicts for: (NAME)(?=[ =<>!~]|$)",
+        "The requirements on $1, of $2 and others, contradict each other.",
+        package="$1",
+        of="$2",
+    ),
+    fault(
+        "no-artifact",
+        r"(?:packagesnotfounderror: the following packages are (?:not available from current"
+        r" channels|missing from the target environment)|resolvepackagenotfound): ?- ?(NAME)"
+        r"(?=[ =<>!~\[]|$)",
+        "The channels have no such $1.",
+        package="$1",
+    ),
+    fault(
+        "no-artifact",
+        r"nothing provides (?:requested )?(NAME)(?=[ =<>!~]|$)(?: ?[\w.*=<>,|!~]{1,80}){0,3}?"
+        r"(?: needed by ([a-z][\w.-]{0,80}?)-\d\S{0,80})?(?=[ ,;]|$)",
+        "The channels have no such $1, which $2 was to be installed with.",
+        package="$1",
+        of="$2",
+    ),
+    fault(
+        "no-artifact",
+        r"[ >-] ?(NAME) [\d.*=|<>,!~ \[\]]{0,80}does not exist \(perhaps a typo or a missing"
+        r" channel\)",
+        "The channels have no such $1.",
+        package="$1",
+    ),
+    fault(
         "build",
         r"(?:using cached|downloading) ([a-z0-9][\w.-]{0,80}?)-(\d[\w.]{0,40}?)\.(?:tar\.gz|zip)"
         r"(?: \([^)]{1,30}\))?(?:(?!collecting).){0,300}?(?:installing build dependencies"
@@ -161,8 +262,8 @@ OF_RESOLVERS = (
     ),
     fault(
         "build",
-        r"building wheels? for (NAME)(?: \([^)]{1,30}\))?:? ?(?:\.\.\.|finished with status)"
-        r" ?error",
+        r"building wheels? for (NAME)(?: \([^)]{1,30}\))?:? ?(?:(?:\.\.\.|finished with"
+        r" status) ?error|did not run successfully)",
         "$1 has no file for this Python and platform, and does not build from source.",
         package="$1",
     ),
@@ -198,7 +299,30 @@ OF_RESOLVERS = (
     fault(
         "build",
         r"(?:failed to (?:download and )?build|failed building wheel for|could not build wheels"
-        r" for) (?!installable|one or more|these)([a-z0-9][\w.-]{0,80}\w)(?:==(RELEASE))?",
+        r" for) (?!installable|one or more|these)([a-z0-9][\w.-]{0,80}\w)(?![\w.-])"
+        r"(?:==(RELEASE))?(?! @ file:)",
+        "$1 $2 does not build from source.",
+        package="$1",
+    ),
+    # pip builds in folders that are named after the package.
+    fault(
+        "build",
+        r"[/ ]pip-(?:install|build|req-build|download)-\w{6,12}/([a-z0-9][\w.-]{0,80}?)"
+        r"(?:_[0-9a-f]{32})?/(?:(?!/pip-(?:install|build|req-build)-).){0,1500}?(?:error:|exception:"
+        r"|error code|exit (?:status|code))",
+        "$1 does not build from source.",
+        package="$1",
+    ),
+    fault(
+        "build",
+        r"installing (NAME) \((RELEASE)\): failed (?=calledprocesserror|chefbuilderror"
+        r"|envcommanderror)",
+        "$1 $2 has no file for this Python and platform, and does not build from source.",
+        package="$1",
+    ),
+    fault(
+        "build",
+        r"likely not a problem with poetry but with (NAME) \((RELEASE)\)",
         "$1 $2 does not build from source.",
         package="$1",
     ),
@@ -214,8 +338,39 @@ OF_RESOLVERS = (
     fault(
         "build",
         r"error: command \S{1,200} failed(?: with exit (?:status|code)|: )"
+        r"|(?:pip-build-env-|/builds-v0/)(?:(?! hint: ).){0,600}?error: (?!subprocess)\w"
         r"|error: microsoft visual c\+\+ [\d.]{1,8} (?:or greater )?is required",
         "A package has no file for this Python and platform, and its source does not compile.",
         package="",
+    ),
+)
+# A bare name that is not found may be misspelt.
+OF_BARE_NAMES = (
+    fault(
+        "no-artifact",
+        r"no matching distribution found for (NAME)EXTRAS(?=[\s;)]|$)",
+        "pip finds no file of $1 for this Python and platform.",
+        package="$1",
+    ),
+    fault(
+        "no-artifact",
+        r"could not find a version that satisfies the requirement (NAME)EXTRASMARKER"
+        r"(?: \(from -[^()]{1,200}(?:\(line \d{1,6}\)[^()]{0,200}){1,9}\))? \(from versions:",
+        "pip finds no file of $1 for this Python and platform.",
+        package="$1",
+    ),
+    fault(
+        "no-artifact",
+        r"there (?:is|are) no versions? of (NAME)EXTRAS(?:\{[^}]{0,80}\})?(?=[ ,])"
+        r"(?: and (NAME)(?:==RELEASE) depends on)?",
+        "The index has no $1 for this Python and platform.",
+        package="$1",
+        of="$2",
+    ),
+    fault(
+        "no-artifact",
+        r"because (NAME) was not found in the (?:package registry|provided package locations)",
+        "The index has no package $1.",
+        package="$1",
     ),
 )

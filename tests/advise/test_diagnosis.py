@@ -42,7 +42,6 @@ MISSED = {
     "tensorflow-52937": "an error in the words of TensorFlow alone",
     "jax-1912": "an error in the words of jax alone",
     "model-optimization-448": "Python 2 does not say which module lacks the name",
-    "albert-zh-80": "a module that no lock knows by that name",
     "albert-chinese-ner-6": "a slip reads as what was removed",
     "tensorflow-109469": "what a coordinate requires is not kept",
     "assume-774": "a list alone does not say what is imported",
@@ -106,7 +105,7 @@ def test_a_real_case_is_diagnosed(case: dict[str, Any], known: dict[str, KnownFa
 
 @pytest.mark.parametrize(
     ("cases", "number", "found", "called"),
-    [(CASES, 62, 60, 60), (HELD_OUT, 34, 30, 31), (FRESH, 30, 25, 26)],
+    [(CASES, 62, 60, 60), (HELD_OUT, 34, 31, 32), (FRESH, 30, 25, 26)],
     ids=["kept", "held out", "fresh"],
 )
 def test_precision_and_recall(
