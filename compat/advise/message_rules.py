@@ -24,8 +24,8 @@ _INFORMATION = (
         r"|could not fetch url|failed to fetch|error sending request for url"
         r"|cannot connect to proxy|tunnel connection failed|remote end closed connection"
         r"|incompleteread|http error (?:40[137]|429|5\d\d)|getaddrinfo failed"
-        r"|read operation timed out"
-        r"|40[13] (?:client error|unauthorized|forbidden)|unable to connect|sslerror|proxyerror",
+        r"|read operation timed out|40[13] (?:(?:client )?error|unauthorized|forbidden)"
+        r"|unable to connect|sslerror|proxyerror",
         "The network or the index failed, which says nothing about versions.",
     ),
     information(

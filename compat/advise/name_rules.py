@@ -44,6 +44,13 @@ OF_NAMES = (
         package="$1",
         of="$1",
     ),
+    # A type that is written in C is named with its module. An array is mostly the user's own.
+    fault(
+        "missing-attribute",
+        r"(?<!\w)(?!numpy\.)([a-z_]\w{0,80}(?:\.\w{1,80}){1,8}) object has no attribute (\w{1,80})",
+        "The installed $1 has no $2: the code is for another release.",
+        package="$1",
+    ),
     fault(
         "missing-attribute",
         r"type object ([a-z_]\w{0,80})((?:\.\w{1,80}){1,6}) has no attribute (\w{1,80})",
@@ -88,6 +95,13 @@ OF_NAMES = (
         r"\(\) got an unexpected keyword argument (\w{1,80})",
         "$1 of the installed scikit-learn does not take $2: the code is for another release.",
         package="scikit-learn",
+    ),
+    fault(
+        "type-error",
+        r"(?<![\w.])(read_(?:csv|excel|json|table)|to_(?:csv|excel|datetime)|json_normalize)\(\)"
+        r" got an unexpected keyword argument (\w{1,80})",
+        "$1 of the installed pandas does not take $2: the code is for another release.",
+        package="pandas",
     ),
     # A call from a package's own code, into another one or its own. What it only hands on may be
     # of the user's.
@@ -164,7 +178,8 @@ OF_NAMES = (
     ),
     fault(
         "requires-python",
-        r"error: (?:([\w-]{1,60}) requires )?python (?:version )?(?:>="
+        r"error: (?:(?:[^:]{0,120}? )?([\w-]{1,60}) (?:requires|needs|only supports) )?python"
+        r" (?:version )?(?:>="
         r" ?)?(3\.\d{1,2}(?:\.\d{1,2})?)(?: is required| required|\+| or (?:higher|newer|later"
         r"|above|greater))",
         "$1 requires Python $2 or newer.",

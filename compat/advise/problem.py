@@ -167,6 +167,8 @@ def _is_about(
         return True
     if (complaint.cause == "missing-module" or not complaint.of) and who in message.installed:
         return True
+    if complaint.cause == "version-guard" and is_known(complaint.package):
+        return True
     if complaint.of or complaint.cause in ("missing-module", "missing-attribute"):
         return is_known(who)
     return speaks or is_known(who)

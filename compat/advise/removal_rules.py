@@ -42,6 +42,7 @@ OF_REMOVALS = (
         "binary-incompatible",
         r"numpy\.(?:dtype|ufunc|ndarray) (?:size changed, may indicate binary incompatib"
         r"|has the wrong size)"
+        r"|something is wrong with the numpy installation"
         r"|compiled against a[bp]i version \w{1,20} but this version of numpy is"
         r"|numpy\.(?:_?core)\.(?:multiarray|umath|_multiarray_umath) failed to import",
         "A compiled module is for another numpy than the installed one.",

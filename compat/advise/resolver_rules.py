@@ -129,8 +129,8 @@ OF_RESOLVERS = (
     # What poetry says.
     fault(
         "conflict",
-        r"because (NAME)EXTRAS \(RELEASE\) depends on (NAME)EXTRAS \((SPEC)\) and (?:NAME)EXTRAS"
-        r"(?: \(RELEASE\))? depends on \2EXTRAS \((SPEC)\)",
+        r"because (NAME)EXTRAS \(RELEASE\) depends on (NAME)EXTRAS \(([^()]{1,80})\) and"
+        r" (?:NAME)EXTRAS(?: \(RELEASE\))? depends on \2EXTRAS \(([^()]{1,80})\)",
         "$1 requires $2$3, and $2$4 is asked for, too.",
         package="$2",
         of="$1",
@@ -161,7 +161,7 @@ OF_RESOLVERS = (
     ),
     fault(
         "no-artifact",
-        r"depends on (NAME)EXTRAS \((SPEC|RELEASE)\) which doesnt match any versions",
+        r"depends on (NAME)EXTRAS \(([^()]{1,80})\) which doesnt match any versions",
         "The index has no $1 $2.",
         package="$1",
     ),
@@ -245,6 +245,12 @@ OF_RESOLVERS = (
         of="$2",
     ),
     fault(
+        "conflict",
+        r"[ >-] ?(NAME) [\d.*=|<>,!~ \[\]]{0,80}is not installable because",
+        "What $1 requires cannot be installed with the rest.",
+        package="$1",
+    ),
+    fault(
         "no-artifact",
         r"[ >-] ?(NAME) [\d.*=|<>,!~ \[\]]{0,80}does not exist \(perhaps a typo or a missing"
         r" channel\)",
@@ -298,13 +304,19 @@ OF_RESOLVERS = (
     ),
     fault(
         "build",
-        r"(?:failed to (?:download and )?build|failed building wheel for|could not build wheels"
+        r"(?:failed to (?:download and )?build:?|failed building wheel for|could not build wheels"
         r" for) (?!installable|one or more|these)([a-z0-9][\w.-]{0,80}\w)(?![\w.-])"
         r"(?:==(RELEASE))?(?! @ file:)",
         "$1 $2 does not build from source.",
         package="$1",
     ),
     # pip builds in folders that are named after the package.
+    fault(
+        "build",
+        r"error code \d{1,3} in \S{0,200}/pip-\w{1,10}-\w{6,12}/([a-z0-9][\w.-]{0,80}?)(?=/|$| )",
+        "$1 does not build from source.",
+        package="$1",
+    ),
     fault(
         "build",
         r"[/ ]pip-(?:install|build|req-build|download)-\w{6,12}/([a-z0-9][\w.-]{0,80}?)"

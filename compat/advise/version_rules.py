@@ -83,6 +83,22 @@ OF_VERSIONS = (
     ),
     fault(
         "version-guard",
+        r"installed version of ([\w-]{1,60}) is ([\w. ]{1,40}), but this is not (?:yet )?supported"
+        r" (?:in|by) ([\w-]{1,60}\w)",
+        "$3 does not take $2 of $1 when it is imported.",
+        package="$1",
+        of="$3",
+    ),
+    fault(
+        "version-guard",
+        r"(?:import|runtime|value|assertion|attribute)error: (?:[^:]{0,200}? )?(?:requires?|needs?"
+        r"|expects?) (?!python\b)([a-z][\w-]{0,60}?)(?: version)? ?(SPEC)(?=[,;.)]? |[,;.)]?$)",
+        "$1$2 is required by what is imported.",
+        package="$1",
+        needs="$1$2",
+    ),
+    fault(
+        "version-guard",
         r"importerror: (NAME) v?(\d[\d.]{0,20}\d|\d) only supports"
         r" ([^,.;]{1,80}(?:\.\d[^,.;]{0,20}){0,4})",
         "$1 $2 works with $3 alone.",
@@ -106,6 +122,15 @@ OF_VERSIONS = (
         package="$1",
         of="$5",
         needs="$3$4",
+    ),
+    # What distutils says.
+    fault(
+        "conflict",
+        r"error: (NAME) (RELEASE) is installed but \1EXTRAS(SPEC) is required by \{(NAME)[,}]",
+        "$4 requires $1$3, and $1 $2 is installed.",
+        package="$1",
+        of="$4",
+        needs="$1$3",
     ),
     fault(
         "missing-module",
