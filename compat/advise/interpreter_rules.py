@@ -21,6 +21,15 @@ OF_PYTHON = (
         of="$3",
         needs="python$2",
     ),
+    fault(
+        "requires-python",
+        r"(?:current|requested) python version \([^\d)]{0,4}([\d.]{1,20})\) does not satisfy"
+        r" python.{0,1500}? (NAME)EXTRAS(?:SPEC)? depends on python ?(SPEC)",
+        "$2 requires Python $3, and yours is $1.",
+        package="python",
+        of="$2",
+        needs="python$3",
+    ),
     # pip names what it left out, and says then that it finds nothing.
     fault(
         "requires-python",

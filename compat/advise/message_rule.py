@@ -5,7 +5,6 @@ with `re.ASCII` and JavaScript's RegExp share, so groups have numbers, and each 
 bound. All are matched without regard to case, in the text that `legible` returns.
 """
 
-from compat.advise.module_names import ALIASES
 from compat.run.outcome import Cause
 from compat.value import Value
 
@@ -29,7 +28,6 @@ _WORDS = (
     ("MARKER", _MARKER),
     ("BUILTIN", _BUILTIN),
     ("SAMEFILE", _SAME_FILE),
-    ("ALIAS", ALIASES),
 )
 
 

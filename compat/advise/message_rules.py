@@ -5,6 +5,7 @@ most certain first, and what says nothing about versions.
 import msgspec
 
 from compat.advise.binary_rules import OF_BINARIES
+from compat.advise.conda_rules import OF_CONDA
 from compat.advise.interpreter_rules import OF_PYTHON
 from compat.advise.message_rule import information
 from compat.advise.name_rules import OF_NAMES
@@ -74,7 +75,7 @@ MESSAGE_RULES = (
     *OF_VERSIONS,
     *OF_REMOVALS,
     *OF_BINARIES,
-    *(msgspec.structs.replace(rule, ends_installation=True) for rule in OF_RESOLVERS),
+    *(msgspec.structs.replace(rule, ends_installation=True) for rule in OF_RESOLVERS + OF_CONDA),
     *OF_BARE_NAMES,
     *OF_NAMES,
     *_INFORMATION,

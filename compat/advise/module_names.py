@@ -5,6 +5,7 @@ _PACKAGES = {
     "Crypto": "pycryptodome",
     "OpenSSL": "pyopenssl",
     "PIL": "pillow",
+    "_distutils_hack": "setuptools",
     "_cffi_backend": "cffi",
     "_yaml": "pyyaml",
     "absl": "absl-py",
@@ -25,25 +26,11 @@ _PACKAGES = {
     "pvectorc": "pyrsistent",
     "skimage": "scikit-image",
     "sklearn": "scikit-learn",
-    "tensorflow_core": "tensorflow",
     "tree": "dm-tree",
     "yaml": "pyyaml",
 }
 # Under which names programs import modules: a call of `np.sum` is one of numpy.
-_SHORT_FORMS = {
-    "jnp": "jax",
-    "np": "numpy",
-    "pd": "pandas",
-    "tf": "tensorflow",
-    "tfp": "tensorflow-probability",
-}
-_CALLED = (
-    *_SHORT_FORMS,
-    *("attr", "cv2", "flax", "h5py", "jax", "keras", "numpy", "pandas", "scipy", "sklearn"),
-    *("tensorflow", "torch", "yaml"),
-)
-# A pattern of the names before the first dot of a call that tell whose function it is.
-ALIASES = "|".join(_CALLED)
+_SHORT_FORMS = {"jnp": "jax", "np": "numpy", "pd": "pandas"}
 _BY_LOWER = {module.lower(): package for module, package in (_PACKAGES | _SHORT_FORMS).items()}
 
 

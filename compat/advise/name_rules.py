@@ -44,6 +44,29 @@ OF_NAMES = (
         package="$1",
         of="$1",
     ),
+    # Python 2 says of no module which one it is; the line of the call, above the error, does.
+    fault(
+        "missing-attribute",
+        r"(?<![\w.])([a-z_]\w{0,40})(?:\.\w{1,60}){0,5}\.(\w{1,80})(?!\w)(?:(?!\.py\b).){0,300}?"
+        r" attributeerror: module object has no attribute \2(?!\w)",
+        "The installed $1 has no $2: it was removed, renamed, or is not there yet.",
+        package="$1",
+        of="$1",
+    ),
+    fault(
+        "missing-attribute",
+        r"(?:site|dist)-packages/(\w{1,80})SAMEFILEimporterror: cannot import name"
+        r" (\w{1,80})(?!\w)(?! from)",
+        "Code of $1 imports $2, which what is installed does not have.",
+        package="$1",
+    ),
+    fault(
+        "missing-attribute",
+        r"(?:site|dist)-packages/(\w{1,80})SAMEFILEattributeerror: (\w{1,80})(?= file |$| \[)",
+        "Code of $1 asks for $2, which what is installed does not have.",
+        package="$1",
+        of="$1",
+    ),
     # A type that is written in C is named with its module. An array is mostly the user's own.
     fault(
         "missing-attribute",
@@ -75,11 +98,13 @@ OF_NAMES = (
     # The line of the call, above the error, says whose function it is.
     fault(
         "type-error",
-        r"(?<![\w.])(ALIAS)((?:\.\w{1,60}){0,5}\.(\w{1,60}))\((?:(?!\.py\b).){0,300}? typeerror:"
+        r"(?<![\w.])(?!(?:self|cls|super|model)\b)([a-z_]\w{0,40})((?:\.\w{1,60}){0,5}"
+        r"\.(\w{1,60}))\((?:(?!\.py\b).){0,300}? typeerror:"
         r" (?:(?:[\w.<>]{1,100}\.)?(?:\3|__init__|__new__)\(\) )?got an unexpected keyword argument"
         r" (\w{1,80})",
         "$1$2 is called with $4, which the installed release does not take.",
         package="$1",
+        of="$1",
     ),
     # Functions that others import by their name alone: https://www.attrs.org/en/stable/api.html,
     # https://scikit-learn.org/stable/api/sklearn.utils.html

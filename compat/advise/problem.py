@@ -148,10 +148,26 @@ def problems_of_message(
     is_known = _recogniser(known)
     for complaint in message.complaints:
         placed = complaint if complaint.package else _placed(complaint, message, known, rules)
-        if placed is None or not placed.is_fault or _is_of_users(placed, message):
+        if placed is None or not placed.is_fault:
             continue
+        placed = _under_full_names(placed, known)
         if _is_about(placed, message, is_known, speaks):
             yield _complained(placed, known.snapshot.matrix, rules)
+
+
+def _under_full_names(complaint: Complaint, known: KnownFacts) -> Complaint:
+    """A complaint about packages under the names that a matrix knows them by: programs import its
+    subjects by their short names, and inner modules are called `demo_core`.
+    """
+    names, short = _names(known), short_names(known.snapshot.matrix)
+
+    def full(name: str) -> str:
+        base = short.get(name, name.removesuffix("-core"))
+        return base if name not in names and base in names else name
+
+    return msgspec.structs.replace(
+        complaint, package=full(complaint.package), of=full(complaint.of)
+    )
 
 
 def _is_about(
@@ -160,8 +176,12 @@ def _is_about(
     """Whether a complaint is about the matrix: who asks is of it, or what is at fault.
 
     What ends an installation is. A name that Python does not find must be of a package that the
-    matrix knows, or of one that is installed: else it is of the user's own code.
+    matrix knows, or of one that is installed: else it is of the user's own code, as it is where a
+    file of the user's own has that name.
     """
+    is_of_name = complaint.cause in ("missing-module", "missing-attribute")
+    if is_of_name and complaint.package in message.own_files:
+        return False
     who = complaint.of or complaint.package
     if complaint.ends_installation or complaint.cause == "requires-python":
         return True
@@ -169,16 +189,9 @@ def _is_about(
         return True
     if complaint.cause == "version-guard" and is_known(complaint.package):
         return True
-    if complaint.of or complaint.cause in ("missing-module", "missing-attribute"):
+    if complaint.of or is_of_name:
         return is_known(who)
     return speaks or is_known(who)
-
-
-def _is_of_users(complaint: Complaint, message: Message) -> bool:
-    """Whether a file of the user's own has the name of the package that is asked for a name."""
-    return complaint.cause in ("missing-module", "missing-attribute") and (
-        complaint.package in message.own_files
-    )
 
 
 def _recogniser(known: KnownFacts) -> Callable[[str], bool]:
@@ -214,8 +227,8 @@ def _placed(
         spoken_of = [name for name in re.findall(r"[a-z0-9][\w.-]*\w", before) if name in names]
         package = spoken_of[-1] if spoken_of else ""
     elif complaint.cause == "type-error":
-        told = sorted((_names(known) - {PYTHON}) & message.versions.keys())
-        package = told[0] if len(told) == 1 else ""
+        versioned = sorted((_names(known) - {PYTHON}) & message.versions.keys())
+        package = versioned[0] if len(versioned) == 1 else ""
     else:
         is_told = subject in message.versions or rules.is_installed(subject)
         package = subject if is_told else ""
@@ -286,7 +299,7 @@ def _complained(complaint: Complaint, matrix: Matrix, rules: PublishedRules) -> 
     gone = _gone(complaint, rules) if complaint.cause == "no-artifact" else ""
     return Problem(
         cause=complaint.cause,
-        packages=tuple(filter(None, (package, complaint.of))),
+        packages=tuple(dict.fromkeys(filter(None, (package, complaint.of)))),
         sentence=f"{sentence} {gone}".strip(),
         ground="index" if gone else "message",
         # What cannot be had is no need: a set without it is looked for.
