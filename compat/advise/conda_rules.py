@@ -46,21 +46,26 @@ OF_CONDA = (
     ),
     fault(
         "no-artifact",
-        r"nothing provides (?:requested )?(NAME)(?=[ =<>!~]|$)(?: ?[\w.*=<>,|!~]{1,80}){0,3}?"
-        r"(?: needed by ([a-z][\w.-]{0,80}?)-\d\S{0,80})?(?=[ ,;]|$)",
-        "The channels have no such $1, which $2 was to be installed with.",
+        r"nothing provides (NAME)(?=[ =<>!~])[^,;:]{0,80}? needed by ([a-z][\w.-]{0,80}?)-\d",
+        "The channels have no such $1, which $2 requires.",
         package="$1",
         of="$2",
     ),
     fault(
+        "no-artifact",
+        r"nothing provides (?:requested )?(NAME)(?=[ =<>!~]|$)",
+        "The channels have no such $1.",
+        package="$1",
+    ),
+    fault(
         "conflict",
-        r"[ >-] ?(NAME) [\d.*=|<>,!~ \[\]]{0,80}is not installable because",
+        r"(?:^|[ >-])(NAME) [\d.*=|<>,!~ \[\]]{0,80}is not installable because",
         "What $1 requires cannot be installed with the rest.",
         package="$1",
     ),
     fault(
         "no-artifact",
-        r"[ >-] ?(NAME) [\d.*=|<>,!~ \[\]]{0,80}does not exist \(perhaps a typo or a missing"
+        r"(?:^|[ >-])(NAME) [\d.*=|<>,!~ \[\]]{0,80}does not exist \(perhaps a typo or a missing"
         r" channel\)",
         "The channels have no such $1.",
         package="$1",

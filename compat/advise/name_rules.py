@@ -7,7 +7,7 @@ from compat.advise.message_rule import fault
 OF_NAMES = (
     fault(
         "missing-attribute",
-        r"(?<!\w)(?:partially initialized )?module ([\w.]{1,200}\w)"
+        r"(?<!\w)(?:partially initialized )?module (?!object )([\w.]{1,200}\w)"
         r" has no attribute (\w{1,80})(?!\w)(?! \((?:most likely due|consider renaming))",
         "The installed $1 has no $2: it was removed, renamed, or is not there yet.",
         package="$1",

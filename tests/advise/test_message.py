@@ -100,6 +100,32 @@ def test_nothing_of_a_terminal_is_left_in_what_is_read() -> None:
     assert legible("\x1b[1;31m\u2502 a\n\u2570\u2500\u25b6 'b'\u276f\x1b[0m\t c") == "a b c"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "/a/b.py:36: RuntimeWarning: numpy.dtype size changed, may indicate binary incompatibility",
+        "I1025 08:07:07.36 3504 bridge.py:35] No backend: module 'demo' has no attribute 'client'",
+        "2020-04-22 21:10:43.5: W demo/loader.cc:55] cannot import name 'a' from 'demo'",
+    ],
+)
+def test_what_a_program_only_notes_is_not_read(line: str) -> None:
+    assert read_message(f"{line}\n").complaints == ()
+    error = "ImportError: cannot import name 'a' from 'dep'"
+    packages = [c.package for c in read_message(f"{line}\n{error}\n").complaints]
+    assert packages == ["dep"]
+    # What was pasted without its line ends may hold an error, too.
+    assert "dep" in [c.package for c in read_message(f"{line} {error}").complaints]
+
+
+def test_files_tell_what_is_installed_and_what_is_the_users_own() -> None:
+    message = read_message(
+        '  File "/home/me/demo.py", line 1, in <module>\n  File "/usr/lib/python3.9/random.py",'
+        ' line 3\n  File "C:\\env\\Lib\\site-packages\\yaml\\__init__.py", line 2, in <module>\n'
+    )
+    assert message.own_files == {"demo"}
+    assert message.installed == {"pyyaml"}
+
+
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_pattern_is_bounded_and_of_the_shared_syntax(pattern: str) -> None:
     bare = re.sub(r"\\.|\[(?:\\.|[^\]\\])*\]", "x", pattern)

@@ -265,6 +265,16 @@ EXAMPLES = [
         *("binary-incompatible", "demo", "", ""),
     ),
     (
+        "NotFoundError: demo_ops/ops/_k.so: undefined symbol: _ZN4",
+        *("binary-incompatible", "demo-ops", "", ""),
+    ),
+    (
+        f"ImportError: dlopen({HERE}/demo/_k.so, 6): no suitable image found. Did find:"
+        f" {HERE}/demo/_k.so: mach-o, but wrong architecture",
+        *("binary-incompatible", "demo", "", ""),
+    ),
+    ("Illegal instruction (core dumped)", *("illegal-instruction", "", "", "")),
+    (
         "ImportError: scipy.linalg.cython_blas does not export expected C function caxpy",
         *("binary-incompatible", "scipy", "", ""),
     ),
@@ -324,7 +334,114 @@ EXAMPLES = [
         "    Running setup.py install for demo: finished with status 'error'",
         *("build", "demo", "", ""),
     ),
+    (
+        'ERROR: Could not find a version that satisfies the requirement dep<3; python_version < "4"'
+        " (from demo) (from versions: none)",
+        *("no-artifact", "dep", "demo", "dep<3"),
+    ),
+    (
+        "ERROR: Cannot install demo and dep==1.0 because these package versions have conflicting"
+        " dependencies.",
+        *("conflict", "dep", "demo", ""),
+    ),
+    (
+        "Could not find a version that matches demo<2,>=2 (from -r a.in (line 1))\nTried: 1.0",
+        *("conflict", "demo", "", ""),
+    ),
+    (
+        "The current project's supported Python range (>=3.8,<4.0) is not compatible with some of"
+        " the required packages Python requirement:\n  - demo requires Python <3.13,>=3.9, so it"
+        " will not be satisfied for Python >=3.13,<4.0",
+        *("requires-python", "python", "demo", "python<3.13,>=3.9"),
+    ),
+    (
+        "Because mine depends on demo (^2.0) which doesn't match any versions, version solving",
+        *("no-artifact", "demo", "", ""),
+    ),
+    (
+        "Unable to find installation candidates for demo (2.0.2)",
+        *("no-artifact", "demo", "", ""),
+    ),
+    (
+        "  \u2022 Installing demo (3.7.0): Failed\n\n  CalledProcessError\n",
+        *("build", "demo", "", ""),
+    ),
+    (
+        "An error occurred while installing demo==1.9.1 --hash=sha256:00",
+        *("build", "demo", "", ""),
+    ),
+    (
+        '  File "/tmp/pip-install-_e5hzm1j/demo_339b92de5f6346f595c43d3fd6a665b1/src/a.py", line'
+        " 2\ndistutils.errors.CompileError: command 'gcc' failed with exit code 1",
+        *("build", "demo", "", ""),
+    ),
+    (
+        'Command "python setup.py egg_info" failed with error code 1 in'
+        " /tmp/pip-build-9rtyx1/demo/",
+        *("build", "demo", "", ""),
+    ),
+    (
+        "\u00d7 Building wheel for demo (pyproject.toml) did not run successfully.",
+        *("build", "demo", "", ""),
+    ),
+    # Of conda.
+    (
+        "UnsatisfiableError: The following specifications were found to be in conflict:\n"
+        "  - demo 1.2.0 py36_0\n  - dep",
+        *("conflict", "demo", "dep", ""),
+    ),
+    (
+        "The following specifications were found to be incompatible with the existing python"
+        " installation in your environment:\n\nSpecifications:\n\n"
+        "  - demo -> python[version='3.5.*|3.6.*']",
+        *("requires-python", "python", "demo", ""),
+    ),
+    (
+        "ResolvePackageNotFound:\n  - demo=0.3.14",
+        *("no-artifact", "demo", "", ""),
+    ),
+    (
+        "  - nothing provides dep 1.5.0 needed by demo-1.8.0-py310h6c2663c_0",
+        *("no-artifact", "dep", "demo", ""),
+    ),
+    (
+        "\u2514\u2500 demo 2.18.1**  does not exist (perhaps a typo or a missing channel).",
+        *("no-artifact", "demo", "", ""),
+    ),
+    # Of calls.
+    (
+        '  File "/home/me/a.py", line 3, in b\n    x = np.sum(a, keepdim=True)\nTypeError: sum()'
+        " got an unexpected keyword argument 'keepdim'",
+        *("type-error", "numpy", "numpy", ""),
+    ),
+    (
+        "TypeError: attrib() got an unexpected keyword argument 'eq'",
+        *("type-error", "attrs", "", ""),
+    ),
+    (
+        f'  File "{HERE}/demo.py", line 3, in make\n    Finder(urls, wheel=1)\nTypeError:'
+        " __init__() missing 1 required positional argument: 'a'",
+        *("type-error", "demo", "", ""),
+    ),
     # Of names.
+    (
+        "module 'demo.sub' has no attribute 'main'",
+        *("missing-attribute", "demo", "", ""),
+    ),
+    (
+        "  File \"a.py\", line 3, in <module>\n    np.app.run(1)\nAttributeError: 'module' object"
+        " has no attribute 'app'",
+        *("missing-attribute", "numpy", "numpy", ""),
+    ),
+    (
+        "AttributeError: type object 'demo.core.Config' has no attribute '__reduce_cython__'",
+        *("missing-attribute", "demo", "", ""),
+    ),
+    (
+        f'  File "{HERE}/demo/a.py", line 3, in <module>\n    import dep.sub\n'
+        "ModuleNotFoundError: No module named 'dep.sub'",
+        *("missing-module", "dep", "demo", ""),
+    ),
     (
         "    from demo.sub.parts import main\nImportError: No module named parts",
         *("missing-module", "demo", "", ""),
@@ -371,6 +488,10 @@ def test_an_example_is_understood(
         "ERROR: Could not find a version that satisfies the requirement demo\nERROR: HTTP error"
         " 403",
         "MemoryError\nERROR: Failed building wheel for demo",
+        "ModuleNotFoundError: No module named 'demo.sub'; 'demo' is not a package",
+        "ResourceExhaustedError: OOM when allocating tensor with shape[100,4096]",
+        "ERROR: HTTP error 401 while getting it\nERROR: No matching distribution found for demo",
+        "zsh: no matches found: demo[all]",
     ],
 )
 def test_trouble_that_is_not_of_versions_is_no_fault(text: str) -> None:
