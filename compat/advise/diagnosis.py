@@ -119,10 +119,14 @@ def touches(matrix: Matrix, packages: PackageList, message: Message | None) -> b
 
 
 def _each_once(problems: Sequence[Problem]) -> tuple[Problem, ...]:
-    """The problems, of those of one cause about the same package the first."""
+    """The problems, of those of one cause about the same package the first; one that names none
+    only where no other of its cause does.
+    """
+    placed = {problem.cause for problem in problems if problem.packages}
     first: dict[tuple[str, ...], Problem] = {}
     for problem in problems:
-        first.setdefault((problem.cause, *problem.packages[:1]), problem)
+        if problem.packages or problem.cause not in placed:
+            first.setdefault((problem.cause, *problem.packages[:1]), problem)
     return tuple(first.values())
 
 

@@ -153,6 +153,14 @@ OF_NAMES = (
         "$1 is given an argument that the installed release does not know.",
         package="$1",
     ),
+    # A class of one package and a base of another, or of another release of its own.
+    fault(
+        "type-error",
+        r"(?:site|dist)-packages/(?:google/)?(\w{1,80})(?:/|\.py)SAMEFILEtypeerror: metaclass"
+        r" conflict",
+        "Code of $1 makes a class whose bases do not fit together: they are of other releases.",
+        package="$1",
+    ),
     fault(
         "type-error",
         r"typeerror: (?:[\w.<>]{1,100}\.)?(\w{1,80})\(\) (got an unexpected keyword argument"

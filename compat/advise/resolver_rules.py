@@ -49,6 +49,23 @@ OF_RESOLVERS = (
         "$1$2 has no file for this Python and platform.",
         package="$1",
     ),
+    # https://peps.python.org/pep-0592/
+    fault(
+        "yanked",
+        r"because (NAME)==(RELEASE) was yanked",
+        "$1 $2 was taken back by its authors, and this resolver does not take it.",
+        package="$1",
+    ),
+    fault(
+        "conflict",
+        r"because only the following versions of (NAME)EXTRAS are available: .{0,2000}? and"
+        r" (NAME)EXTRAS(?:==RELEASE)? depends on \1EXTRAS ?(SPEC), .{0,2000}?because you require"
+        r" \1EXTRAS ?(SPEC)",
+        "$2 requires $1$3, and $1$4 is asked for, too.",
+        package="$1",
+        of="$2",
+        needs="$1$3",
+    ),
     fault(
         "no-artifact",
         r"because only the following versions of (NAME)EXTRAS are available: .{0,2000}?(?: and|,)"

@@ -275,6 +275,22 @@ EXAMPLES = [
     ),
     ("Illegal instruction (core dumped)", *("illegal-instruction", "", "", "")),
     (
+        f'  File "{HERE}/demo/kinds.py", line 9, in __new__\n    new_class = parent(cls, name)\n'
+        "TypeError: metaclass conflict: the metaclass of a derived class must be a (non-strict)",
+        *("type-error", "demo", "", ""),
+    ),
+    (
+        "Because demo==6.2.0 was yanked (reason: a bug) and you require demo==6.2.0, we can"
+        " conclude that your requirements are unsatisfiable.",
+        *("yanked", "demo", "", ""),
+    ),
+    (
+        "Because only the following versions of dep are available:\n    dep<=1.26.0\n   "
+        " dep==2.2\nand demo==2.2 depends on dep>=1.26, we can conclude that demo==2.2 depends on"
+        " dep>=1.26.\nAnd because you require dep>=1.24,<1.25 and demo>=2.2, we can conclude",
+        *("conflict", "dep", "demo", "dep>=1.26"),
+    ),
+    (
         "ImportError: scipy.linalg.cython_blas does not export expected C function caxpy",
         *("binary-incompatible", "scipy", "", ""),
     ),
