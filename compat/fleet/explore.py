@@ -115,7 +115,7 @@ class Explorer:
         self._in_vain: dict[str, int] = {"lock": 0, "run": 0}
         self._pending: dict[Future[LockAnswer | Verdict | None], _Begun] = {}
         self._reach = RunReach(snapshot)
-        self._exploration = _exploration(snapshot, self._expected, limits.kinds, self._reach.of)
+        self._exploration = _exploration(snapshot, self._expected, limits.kinds, self._answers)
 
     @property
     def totals(self) -> ExploreTotals:
@@ -203,7 +203,9 @@ class Explorer:
     def _ran(self, probe: ExploreProbe, found: Verdict) -> None:
         self._count.answer([probe.cell], found.kind)
         followers: dict[Cell, Kind] = {}
-        if found.evidence == "tested":
+        if found.kind == "unknown":
+            self._reach.blocked(probe.cell)
+        elif found.evidence == "tested":
             followers = self._reach.ran(probe.cell, signature_of(found))
         else:
             self._reach.answered([probe.cell])
@@ -233,6 +235,9 @@ class Explorer:
         answers = ((cell, self._steps.inferred(cell)) for cell in cells)
         return {cell: answer.answer for cell, answer in answers if answer is not None}
 
+    def _answers(self, cell: Cell, kind: ProbeKind) -> float:
+        return self._reach.answers(cell, is_whole=kind == "suite")
+
     def _expected(self, cell: Cell, kind: ProbeKind) -> float:
         """How many seconds a probe takes: the mean of this session's and of a first guess."""
         return (_FIRST_SECONDS[kind] + self._seconds[kind]) / (1 + self._probes[kind])
@@ -242,11 +247,11 @@ def _exploration(
     snapshot: Snapshot,
     seconds: Callable[[Cell, ProbeKind], float],
     kinds: Sequence[ProbeKind],
-    reach: Callable[[Cell], float],
+    answers: Callable[[Cell, ProbeKind], float],
 ) -> Exploration:
     """The open cells of a snapshot, and what a resolver said of others."""
     left = open_work(snapshot)
-    exploration = Exploration(left.unlocked, left.locked, left.smoked, seconds, kinds, reach)
+    exploration = Exploration(left.unlocked, left.locked, left.smoked, seconds, kinds, answers)
     for cell in left.lockable:
         exploration.known(cell, is_refused=False)
     for cell in _refused(snapshot):

@@ -50,20 +50,20 @@ class Exploration:
         smoked: Iterable[Cell],
         seconds: Callable[[Cell, ProbeKind], float],
         kinds: Collection[ProbeKind] = ("lock", "smoke", "suite"),
-        reach: Callable[[Cell], float] = lambda cell: 0.0,
+        answers: Callable[[Cell, ProbeKind], float] = lambda cell, kind: 1.0,
     ) -> None:
         """Take the cells without an answer, by whether they have a lock, and those that ran the
         core alone; the first ones come first where they are worth the same.
 
-        `seconds` says how long a probe is expected to take; `kinds` which may be tried; `reach` how
-        many other cells a run of the whole suite is expected to answer.
+        `seconds` says how long a probe is expected to take; `kinds` which may be tried; `answers`
+        how many cells a run is expected to answer.
         """
         self._unlocked = {cell.id: cell for cell in unlocked}
         self._locked = {cell.id: cell for cell in locked}
         self._smoked = {cell.id: cell for cell in smoked}
         self._seconds = seconds
         self._kinds = frozenset(kinds)
-        self._reach_of_run = reach
+        self._answers_of_run = answers
         self._busy: dict[str, Cell] = {}
         self._groups_of: dict[str, tuple[Group, ...]] = {}
         self._numbers: dict[tuple[tuple[Version | None, ...], str], int] = {}
@@ -199,8 +199,7 @@ class Exploration:
         """How many cells a probe is expected to answer a second, what follows it included."""
         cell = probe.cell
         if probe.kind != "lock":
-            reached = self._reach_of_run(cell) if probe.kind == "suite" else 0.0
-            return (1 + reached) / self._seconds(cell, probe.kind)
+            return self._answers_of_run(cell, probe.kind) / self._seconds(cell, probe.kind)
         chance, reached = self._chance(cell), self._reached(cell)
         answers, seconds = chance * reached, self._seconds(cell, "lock")
         if (run := self.run_kind) is not None:

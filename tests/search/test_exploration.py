@@ -152,7 +152,7 @@ def test_the_whole_suite_runs_first_where_it_may_answer_many_others() -> None:
         [alone, end],
         (),
         lambda _, kind: SECONDS[kind],
-        reach=lambda one: 9.0 if one == end else 0.0,
+        answers=lambda one, kind: 9.0 if (one, kind) == (end, "suite") else 1.0,
     )
     assert exploration.next_run() == ExploreProbe(end, "suite")
     assert exploration.next_run() == ExploreProbe(alone, "smoke")

@@ -54,7 +54,9 @@ def cells(of: Snapshot) -> dict[int, Cell]:
 def reaches(outcomes: Mapping[int, str]) -> dict[int, float]:
     of = known(outcomes)
     reach = RunReach(of)
-    return {frame: reach.of(cell) for frame, cell in cells(of).items() if frame not in outcomes}
+    return {
+        frame: reach.answers(cell) for frame, cell in cells(of).items() if frame not in outcomes
+    }
 
 
 def best(outcomes: Mapping[int, str]) -> set[int]:
@@ -76,13 +78,15 @@ def test_between_runs_that_differ_the_middle_is_worth_most() -> None:
 
 
 def test_where_neighbours_agree_already_a_run_answers_no_other() -> None:
-    assert set(reaches({1: WORKS, LAST: WORKS}).values()) == {0.0}
+    of = known({1: WORKS, LAST: WORKS})
+    reach, middle = RunReach(of), cells(of)[5]
+    assert reach.answers(middle) == reach.answers(middle, is_whole=False) <= 1
 
 
 def test_neighbours_that_often_differed_promise_less() -> None:
     odd = known({1: WORKS, 2: FAILS, 3: WORKS})
     even = known({1: WORKS, 2: WORKS, 3: WORKS})
-    assert RunReach(odd).of(cells(odd)[LAST]) < RunReach(even).of(cells(even)[LAST])
+    assert RunReach(odd).answers(cells(odd)[LAST]) < RunReach(even).answers(cells(even)[LAST])
 
 
 def test_a_run_answers_what_lies_between_it_and_a_neighbour_that_came_to_the_same() -> None:
@@ -90,9 +94,9 @@ def test_a_run_answers_what_lies_between_it_and_a_neighbour_that_came_to_the_sam
     frames, reach = cells(of), RunReach(of)
     followers = reach.ran(frames[6], ("works",))
     assert followers == dict.fromkeys([frames[frame] for frame in (2, 3, 4, 5)], "works")
-    assert reach.of(frames[3]) == 0
+    assert reach.answers(frames[3]) <= 1
     assert reach.ran(frames[LAST], ("broken", FAILS)) == {}
-    assert reach.of(frames[7]) > 0
+    assert reach.answers(frames[7]) > 1
 
 
 def test_what_follows_is_what_the_snapshot_says_of_the_same_runs() -> None:
@@ -115,3 +119,21 @@ def test_a_run_of_the_core_alone_is_no_neighbour() -> None:
     of = known({1: WORKS}, tier="smoke")
     frames, reach = cells(of), RunReach(of)
     assert reach.ran(frames[6], ("works",)) == {}
+
+
+def test_beside_a_cell_that_came_to_no_answer_another_is_less_likely() -> None:
+    of = known({})
+    frames, reach = cells(of), RunReach(of)
+    reach.blocked(frames[LAST])
+    assert best_of(reach, frames) == {1}
+    assert reach.answers(frames[8], is_whole=False) < reach.answers(frames[2], is_whole=False)
+
+
+def test_a_run_that_came_to_no_answer_is_known_from_the_records() -> None:
+    of = known({LAST: "install-fail:network"})
+    assert best_of(RunReach(of), cells(of)) == {1}
+
+
+def best_of(reach: RunReach, frames: Mapping[int, Cell]) -> set[int]:
+    worth = {frame: reach.answers(cell) for frame, cell in frames.items() if frame != LAST}
+    return {frame for frame in worth if worth[frame] == max(worth.values())}
