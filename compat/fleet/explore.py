@@ -162,6 +162,7 @@ class Explorer:
             if probe is None:
                 break
             tier: Tier = "smoke" if probe.kind == "smoke" else "full"
+            self._reach.begun(probe.cell)
             self._begin(runners.submit(self._steps.run, probe.cell, tier), probe)
             free_runs -= 1
         while free_locks > 0 and self._may("lock", left):

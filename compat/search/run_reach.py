@@ -18,6 +18,8 @@ from compat.results.snapshot import Snapshot
 # How likely a run comes to an answer as far as no neighbour has run: of the first 90 cells of the
 # largest matrix here that ran, 73 did (24 November 2026).
 _ANSWERS = 0.8
+# Of a cell that runs now.
+_NOT_YET: Signature = ("",)
 
 
 class RunReach:
@@ -30,8 +32,9 @@ class RunReach:
         # to something.
         self._open: dict[str, Cell] = {}
         self._expected: set[str] = set()
-        # Cells that ran without an answer.
+        # Cells that ran without an answer, and those that run now.
         self._blocked: set[str] = set()
+        self._running: set[str] = set()
         for entry in known.entries:
             cell_id, signature = entry.cell.id, tested_signature(entry)
             if signature is not None:
@@ -85,9 +88,15 @@ class RunReach:
         """Take that cells have an answer of their own."""
         for cell in cells:
             self._open.pop(cell.id, None)
+            self._running.discard(cell.id)
             self._expected.discard(cell.id)
             self._lines.forget(cell)
             self._forget(cell)
+
+    def begun(self, cell: Cell) -> None:
+        """Take that a cell runs now, so that the next one is chosen away from it."""
+        self.answered([cell])
+        self._running.add(cell.id)
 
     def blocked(self, cell: Cell) -> None:
         """Take that a run came to no answer."""
@@ -112,7 +121,7 @@ class RunReach:
         place = line.index(cell_id)
         before, low = self._up_to(reversed(line[:place]))
         after, high = self._up_to(line[place + 1 :])
-        if low and high and low != high:
+        if low and high and low != high and _NOT_YET not in (low, high):
             # Somewhere between them it changes, and nobody knows where.
             return (before * (after + 1) + after * (before + 1)) / (before + after + 1)
         chance = (1 + self._agreed) / (2 + self._compared)
@@ -145,6 +154,7 @@ class RunReach:
         waiting = 0
         for cell_id in cells:
             if cell_id not in self._open:
-                return waiting, self._tested.get(cell_id)
+                is_running = cell_id in self._running
+                return waiting, _NOT_YET if is_running else self._tested.get(cell_id)
             waiting += cell_id not in self._expected
         return waiting, None

@@ -137,3 +137,12 @@ def test_a_run_that_came_to_no_answer_is_known_from_the_records() -> None:
 def best_of(reach: RunReach, frames: Mapping[int, Cell]) -> set[int]:
     worth = {frame: reach.answers(cell) for frame, cell in frames.items() if frame != LAST}
     return {frame for frame in worth if worth[frame] == max(worth.values())}
+
+
+def test_beside_a_run_that_has_begun_another_is_worth_less_than_far_away() -> None:
+    of = known({})
+    frames, reach = cells(of), RunReach(of)
+    reach.begun(frames[LAST])
+    assert best_of(reach, frames) == {1}
+    followers = reach.ran(frames[1], ("works",)) | reach.ran(frames[LAST], ("works",))
+    assert {cell.id for cell in followers} == {name(frame) for frame in range(2, LAST)}
