@@ -14,7 +14,7 @@ from compat.plan.cell import Cell
 from compat.plan.product import axis_coordinates
 from compat.results.snapshot import Entry, Snapshot
 from compat.results.verdict import Verdict
-from compat.run.outcome import brief
+from compat.run.outcome import PLACED, Failed, Outcome, brief
 
 # What two tested neighbours must have in common; empty where a run says nothing for other cells.
 Signature = tuple[str, ...]
@@ -127,8 +127,18 @@ def signature_of(verdict: Verdict) -> Signature:
     if verdict.kind not in ("works", "partial", "broken"):
         return ()
     if verdict.kind == "broken":
-        return verdict.kind, "" if verdict.outcome is None else str(brief(verdict.outcome))
+        return verdict.kind, "" if verdict.outcome is None else _cause(verdict.outcome)
     return verdict.kind, *verdict.failing("combination", "unexplained")
+
+
+def _cause(outcome: Outcome) -> str:
+    """What a broken neighbour has to share. Of a place it is the package: from release to release
+    lines move, and so does the first of many files that a Python cannot run.
+    """
+    if isinstance(outcome, Failed) and outcome.cause in PLACED:
+        package = outcome.subject.partition("/")[0]
+        return str(Failed(stage=outcome.stage, cause=outcome.cause, subject=package))
+    return str(brief(outcome))
 
 
 def is_open(entry: Entry) -> bool:
@@ -139,9 +149,10 @@ def is_open(entry: Entry) -> bool:
 
 
 def _verdict(entry: Entry, low: Entry, high: Entry, axis: str) -> Verdict:
-    kind, outcome = low.verdict.kind, low.verdict.outcome
+    kind, outcome, other = low.verdict.kind, low.verdict.outcome, high.verdict.outcome
     ends = f"{low.cell.id} and {high.cell.id}"
-    same = "both work" if kind == "works" else f"both came to {outcome}"
+    same = f"both came to {outcome}" if outcome == other else f"came to {outcome} and to {other}"
+    same = "both work" if kind == "works" else same
     reason = f"inferred: of the versions of {axis} around it, {ends} {same}; nothing between speaks"
     return Verdict(
         cell=entry.cell.id,

@@ -233,6 +233,17 @@ def test_equal_failures_are_expected_between_them_and_different_ones_are_not() -
     assert inferred(picture(record(ends[0], failure), record(ends[1]))) == set()
 
 
+def test_of_failures_at_places_those_in_the_same_package_are_equal() -> None:
+    first, last = "py3.9-fr1-demo1.0", "py3.9-fr5-demo1.0"
+    failure = record(first, "import-fail:type-error(demo/core.py:12)")
+    of = picture(failure, record(last, "import-fail:type-error(demo/shape.py:7)"))
+    assert inferred(of) == BETWEEN
+    verdict = of.by_id["py3.9-fr3-demo1.0"].verdict
+    assert "(demo/core.py:12) and to import-fail:type-error(demo/shape.py:7)" in verdict.reasons[0]
+    other = record(last, "import-fail:type-error(frame/shape.py:7)")
+    assert inferred(picture(failure, other)) == set()
+
+
 @pytest.mark.parametrize("against", ["refusal", "run", "clause"])
 def test_an_answer_of_its_own_between_them_ends_the_expectation(against: str) -> None:
     ends = [record("py3.9-fr1-demo1.0"), record("py3.9-fr5-demo1.0")]
