@@ -76,32 +76,32 @@ class Lines:
 
     def through(self, cell: Cell) -> Iterator[list[str]]:
         """Yield the ids of the cells on each line of a cell, in the order of its axis."""
-        for (_, before, after), texts in self._keys(cell):
-            yield [f"{before}{text}{after}" for text in texts]
+        for _, cells in self._lines(cell):
+            yield cells
 
     def around(self, cell: Cell) -> Iterator[_Ends]:
         """Yield the tested neighbours that agree about an open cell, on each axis that has some."""
-        for (axis, before, after), texts in self._keys(cell):
-            line = axis, before, after
+        for line, cells in self._lines(cell):
             if line not in self._between:
-                cells = [f"{before}{text}{after}" for text in texts]
-                self._between[line] = dict(self._pairs(axis, cells))
+                self._between[line] = dict(self._pairs(line[0], cells))
             if cell.id in self._between[line]:
                 yield self._between[line][cell.id]
 
     def forget(self, cell: Cell) -> None:
         """Take that something has become known of a cell."""
-        for line, _ in self._keys(cell):
+        for line, _ in self._lines(cell):
             self._between.pop(line, None)
 
-    def _keys(self, cell: Cell) -> Iterator[tuple[tuple[str, str, str], list[str]]]:
-        """The axis of each line of a cell, what stands before and after its versions, and these."""
+    def _lines(self, cell: Cell) -> Iterator[tuple[tuple[str, str, str], list[str]]]:
+        """Each line of a cell by its axis and what stands before and after the version, and the ids
+        of its cells.
+        """
         own = [coordinate.text for coordinate in cell.coordinates]
         recipe = cell.id.removeprefix(cell.place)
         for number, (axis, texts) in enumerate(self._axes):
             before = "".join(f"{text}-" for text in own[:number])
             after = "".join(f"-{text}" for text in own[number + 1 :]) + recipe
-            yield (axis, before, after), texts
+            yield (axis, before, after), [f"{before}{text}{after}" for text in texts]
 
     def _pairs(self, axis: str, cells: Sequence[str]) -> Iterator[tuple[str, _Ends]]:
         """The open cells of a line that stand between two tested ones that agree."""

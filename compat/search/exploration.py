@@ -63,6 +63,7 @@ class Exploration:
         self._smoked = {cell.id: cell for cell in smoked}
         self._seconds = seconds
         self._kinds = frozenset(kinds)
+        self._run_kinds = [kind for kind in _RUNS if kind in self._kinds]
         self._answers_of_run = answers
         self._busy: dict[str, Cell] = {}
         self._groups_of: dict[str, tuple[Group, ...]] = {}
@@ -81,7 +82,7 @@ class Exploration:
     @property
     def run_kind(self) -> ProbeKind | None:
         """What a locked cell without an answer runs; None where nothing may run."""
-        return next((kind for kind in _RUNS if kind in self._kinds), None)
+        return next(iter(self._run_kinds), None)
 
     def next(self) -> ExploreProbe | None:
         """Return the probe that is worth most of all, and count it as begun; None without one."""
@@ -185,10 +186,9 @@ class Exploration:
         return best if self._worth_refused(best.cell) >= least else None
 
     def _best_run(self) -> ExploreProbe | None:
-        kinds = [kind for kind in _RUNS if kind in self._kinds]
-        if kinds and self._locked:
+        if self._run_kinds and self._locked:
             locked = self._locked.values()
-            probes = (ExploreProbe(cell, kind) for cell in locked for kind in kinds)
+            probes = (ExploreProbe(cell, kind) for cell in locked for kind in self._run_kinds)
             return max(probes, key=self._worth)
         waits = self._unlocked or self._locked or self._busy
         if "suite" not in self._kinds or not self._smoked or waits:

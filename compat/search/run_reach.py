@@ -7,8 +7,7 @@ A run may come to no answer, as another package is in the way or the time ran ou
 beside such a cell.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Sequence
 
 from compat.plan.cell import Cell
 from compat.results.intervals import Lines, Signature, is_open, tested_signature
@@ -136,16 +135,13 @@ class RunReach:
         answers, weights = _ANSWERS, 1.0
         for line in lines:
             place = line.index(cell_id)
-            for cells in (line[place + 1 :], line[place - 1 :: -1] if place else []):
-                for distance, other in islice(self._that_ran(cells), 1):
-                    answers += (other in self._tested) / distance
-                    weights += 1 / distance
+            for cells in (reversed(line[:place]), line[place + 1 :]):
+                for distance, other in enumerate(cells, 1):
+                    if other in self._tested or other in self._blocked:
+                        answers += (other in self._tested) / distance
+                        weights += 1 / distance
+                        break
         return answers / weights
-
-    def _that_ran(self, cells: Sequence[str]) -> Iterator[tuple[int, str]]:
-        for distance, cell_id in enumerate(cells, 1):
-            if cell_id in self._tested or cell_id in self._blocked:
-                yield distance, cell_id
 
     def _up_to(self, cells: Iterable[str]) -> tuple[int, Signature | None]:
         """How many cells in that order have no answer, and what the tested one behind them came
