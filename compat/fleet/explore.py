@@ -194,6 +194,8 @@ class Explorer:
         if result is None or (isinstance(result, LockAnswer) and result.answer == "none"):
             self._in_vain[hand] += result is None and not self._cancel.is_set()
             self._exploration.set_aside([cell])
+            if hand == "run":
+                self._reach.blocked(cell)
             return
         self._in_vain[hand] = 0
         if isinstance(result, LockAnswer):

@@ -1,12 +1,14 @@
 """How many cells a run is expected to answer besides its own, and which it then answers."""
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from support.known import DAY, SUITE, ran
 from support.world import FRAME_MATRIX, catalogue_of, matrix_of
 
 from compat.declare.load import Declared
+from compat.fleet.explore import ExploreLimits, Explorer, ExploreSteps, LockAnswer
 from compat.plan.cell import Cell
 from compat.plan.plan import plan
 from compat.results.intervals import with_expectations
@@ -31,16 +33,17 @@ WORLD: dict[str, Any] = {
 WORKS, FAILS = "pass", "import-fail:missing-module(ant)"
 
 
-def known(outcomes: Mapping[int, str], tier: Any = "full") -> Snapshot:
+def known(outcomes: Mapping[int, str], tier: Any = "full", locked: Iterable[int] = ()) -> Snapshot:
     """A line of nine cells, and what those came to that ran."""
     matrix, catalogue = matrix_of(WORLD), catalogue_of(WORLD)
     runs = {
         name(frame): [ran(name(frame), outcome, suite_digest=SUITE, tier=tier)]
         for frame, outcome in outcomes.items()
     }
+    locks = {name(frame): "d" * 64 for frame in locked}
     present = EvaluationContext(suite_digest=SUITE, day=DAY)
-    fates = plan(matrix, catalogue).fates
-    return with_expectations(snapshot(Declared(matrix=matrix), catalogue, fates, {}, runs, present))
+    declared, fates = Declared(matrix=matrix), plan(matrix, catalogue).fates
+    return with_expectations(snapshot(declared, catalogue, fates, locks, runs, present))
 
 
 def name(frame: int) -> str:
@@ -146,3 +149,20 @@ def test_beside_a_run_that_has_begun_another_is_worth_less_than_far_away() -> No
     assert best_of(reach, frames) == {1}
     followers = reach.ran(frames[1], ("works",)) | reach.ran(frames[LAST], ("works",))
     assert {cell.id for cell in followers} == {name(frame) for frame in range(2, LAST)}
+
+
+def test_a_run_that_ended_without_a_verdict_runs_no_longer() -> None:
+    of = known({}, locked=[LAST])
+    steps = ExploreSteps(
+        ask=lambda cell: LockAnswer("none"),
+        inferred=lambda cell: None,
+        run=lambda cell, tier: None,
+        can_run=lambda cell: True,
+    )
+    limits = ExploreLimits(seconds=600, has_core=False)
+    explorer = Explorer(of, steps, limits, lambda: 0.0, threading.Event())
+    explorer.explore(lambda: None)
+    ended = RunReach(of)
+    ended.blocked(cells(of)[LAST])
+    last_but_one = cells(of)[LAST - 1]
+    assert explorer._reach.answers(last_but_one) == ended.answers(last_but_one)
