@@ -120,10 +120,12 @@ class RunReach:
         place = line.index(cell_id)
         before, low = self._up_to(reversed(line[:place]))
         after, high = self._up_to(line[place + 1 :])
-        if low and high and low != high and _NOT_YET not in (low, high):
-            # Somewhere between them it changes, and nobody knows where.
-            return (before * (after + 1) + after * (before + 1)) / (before + after + 1)
         chance = (1 + self._agreed) / (2 + self._compared)
+        if (low and high and low != high) or low == high == _NOT_YET:
+            # Somewhere between them it changes, and nobody knows where. Where an end runs now, it
+            # does only if both come to something else: else they answer what lies between.
+            halves = (before * (after + 1) + after * (before + 1)) / (before + after + 1)
+            return halves * (1 - chance if _NOT_YET in (low, high) else 1)
         sides = ((before, low), (after, high))
         # Without a tested neighbour another run has to come, at the far end.
         return chance * sum(cells if end else max(0, cells - 1) / 2 for cells, end in sides)

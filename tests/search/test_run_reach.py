@@ -151,6 +151,21 @@ def test_beside_a_run_that_has_begun_another_is_worth_less_than_far_away() -> No
     assert {cell.id for cell in followers} == {name(frame) for frame in range(2, LAST)}
 
 
+def test_between_runs_that_have_begun_the_middle_is_worth_most_and_less_than_a_line_alone() -> None:
+    """On 24 November 2026 three cells in a row beside a running one took 13 minutes of two workers,
+    and answered themselves alone.
+    """
+    for outcomes in ({}, {1: WORKS}):
+        of = known(outcomes)
+        frames, reach = cells(of), RunReach(of)
+        alone = max(reach.answers(cell) for cell in frames.values())
+        for frame in {1, LAST} - {*outcomes}:
+            reach.begun(frames[frame])
+        inner = {frame: cell for frame, cell in frames.items() if 1 < frame < LAST}
+        assert best_of(reach, inner) == {5}
+        assert reach.answers(frames[5]) < alone
+
+
 def test_a_run_that_ended_without_a_verdict_runs_no_longer() -> None:
     of = known({}, locked=[LAST])
     steps = ExploreSteps(
