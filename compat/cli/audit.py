@@ -9,9 +9,8 @@ import typer
 
 from compat import questions
 from compat.cli.disproofs import tell_disproofs
-from compat.cli.lock import Jobs
 from compat.cli.lockers import locker_of, refusing_locker
-from compat.cli.machine import now, without_places
+from compat.cli.machine import now, without_places, workers_that_fit
 from compat.cli.machine_search import MachineSearch
 from compat.cli.options import (
     ExtraIndexUrl,
@@ -24,6 +23,7 @@ from compat.cli.options import (
 )
 from compat.cli.output import envelope, note, report, say
 from compat.errors import CompatError, NothingToDo, UsageError
+from compat.fleet.batch import RunOptions
 from compat.fleet.run_plan import seconds_of
 from compat.plan.cell import Cell
 from compat.results.audits import Audit, AuditedCell, audited_run, sampled
@@ -46,6 +46,10 @@ BudgetText = Annotated[
     typer.Option(
         "--budget", metavar="90m", help="Begin no run after so much time; the sample ends there."
     ),
+]
+Jobs = Annotated[
+    int,
+    typer.Option("--jobs", "-j", min=1, max=64, help="Cells to lock at once, and then to run."),
 ]
 Seed = Annotated[
     int | None, typer.Option("--seed", min=0, help="Which cells; else a new number, printed.")
@@ -79,7 +83,7 @@ def audit_command(
     when some questions got no answer.
 
     Examples: compat audit tff --sample 59 --seed 7; compat audit tff --locks-only --jobs 2;
-    compat audit tff --sample 59 --budget 2h
+    compat audit tff --sample 59 --jobs 2 --budget 2h
     """
     seconds = _seconds(budget)
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
@@ -93,7 +97,7 @@ def audit_command(
     findings, answers, errors = _asked(workspace, cells, jobs, as_json)
     keep_probes(workspace.folder, answers)
     to_run = [entry for entry in chosen if not is_lock_enough(entry)]
-    findings += _run(workspace, to_run, isolation, as_json, seconds)
+    findings += _run(workspace, to_run, (isolation, jobs), as_json, seconds)
     cells_in_time = tuple(_in_time(chosen, findings))
     audit = Audit(on=workspace.day, seed=number, inferred=len(inferred), cells=cells_in_time)
     keep_audit(workspace.folder, audit)
@@ -167,22 +171,25 @@ def is_lock_enough(entry: Entry) -> bool:
 def _run(
     workspace: Workspace,
     entries: Sequence[Entry],
-    isolation: str,
+    how: tuple[str, int],
     is_quiet: bool,
     seconds: int | None,
 ) -> list[AuditedCell]:
-    """Run each, as long as there is time, and hold what it came to against what was inferred."""
+    """Run each, as long as there is time, and hold what it came to against what was inferred; `how`
+    is the isolation level and how many run at once.
+    """
     if not entries:
         return []
+    isolation, jobs = how
     search, began = MachineSearch(workspace, isolation), now()
-    if seconds is None:
-        search.run([entry.cell.id for entry in entries])
-    else:
-        for number, entry in enumerate(entries):
-            if search.cancel.is_set() or (now() - began).total_seconds() >= seconds:
-                entries = entries[:number]
-                break
-            search.run([entry.cell.id])
+    options = RunOptions(workers=workers_that_fit(jobs, workspace.matrix.suite))
+    at_once = len(entries) if seconds is None else options.workers
+    for first in range(0, len(entries), at_once):
+        is_late = seconds is not None and (now() - began).total_seconds() >= seconds
+        if search.cancel.is_set() or is_late:
+            entries = entries[:first]
+            break
+        search.run([entry.cell.id for entry in entries[first : first + at_once]], options)
     workspace.refresh()
     findings = [audited_run(entry, workspace.verdict(entry.cell.id)) for entry in entries]
     if not is_quiet:

@@ -16,7 +16,7 @@ from compat.workspace import Workspace
 
 
 class MachineSearch:
-    """A search of a matrix that runs cells on this machine, one at a time, until it is stopped.
+    """A search of a matrix that runs cells on this machine until it is stopped.
 
     Raises DeclarationError where the matrix's suite cannot be run as it is declared.
     """
@@ -29,20 +29,16 @@ class MachineSearch:
         self.machine = ThisMachine(workspace, level_of(isolation))
         self.cancel = self._interruption.cancel
 
-    def progress(self, cells: Iterable[str]) -> Progress:
+    def progress(self, cells: Iterable[str], workers: int = 1) -> Progress:
         """Return what shows how far these cells are, whose duration nobody knows."""
-        return Progress(dict.fromkeys(cells), 1)
+        return Progress(dict.fromkeys(cells), workers)
 
     def run(self, cells: Sequence[str], options: RunOptions | None = None) -> BatchResult:
-        """Run cells of the plan, and record them."""
-        with self.progress(cells) as progress:
+        """Run cells of the plan, one at a time unless `options` say otherwise, and record them."""
+        options = options or RunOptions()
+        with self.progress(cells, options.workers) as progress:
             return pipeline.run(
-                self._workspace,
-                cells,
-                self.machine,
-                options or RunOptions(),
-                self.cancel,
-                progress,
+                self._workspace, cells, self.machine, options, self.cancel, progress
             )
 
     def refuse_suite_fault(self, cell: str, result: BatchResult) -> None:

@@ -4,7 +4,7 @@ import datetime
 import json
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from support.fake_index import FakeIndex
@@ -12,6 +12,7 @@ from support.local_index import DEMO, fill
 from support.ran import Run
 
 from compat.cli import audit
+from compat.fleet.batch import RunOptions
 
 # Whatever asks for `low` cannot be locked: it asks for a `deep` that the index does not have.
 WORLD = {
@@ -107,35 +108,56 @@ def test_the_same_seed_asks_about_the_same_cells(learnt: Run, root: Path) -> Non
     assert first["bound"] == second["bound"]
 
 
-def test_the_sample_ends_before_the_first_cell_that_there_is_no_time_to_run(
-    learnt: Run, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    moment = audit.now()
-    began: list[str] = []
+class Machine:
+    """A machine whose runs take 40 seconds each time, of which it keeps what began."""
 
-    class Machine:
-        cancel = threading.Event()
+    cancel = threading.Event()
+    moment = datetime.datetime(2026, 11, 24, tzinfo=datetime.timezone.utc)
+    began: ClassVar[list[tuple[int, list[str]]]] = []
 
-        def __init__(self, *_: object) -> None:
-            pass
+    def __init__(self, *_: object) -> None:
+        pass
 
-        def run(self, cells: list[str]) -> None:
-            nonlocal moment
-            began.extend(cells)
-            moment += datetime.timedelta(seconds=40)
+    def run(self, cells: list[str], options: RunOptions) -> None:
+        self.began.append((options.workers, cells))
+        Machine.moment += datetime.timedelta(seconds=40)
 
-        def exit_if_interrupted(self) -> None:
-            pass
+    def exit_if_interrupted(self) -> None:
+        pass
 
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> type[Machine]:
+    """In place of this machine, for an audit whose cells all have to run."""
     monkeypatch.setattr(audit, "is_lock_enough", lambda _: False)
     monkeypatch.setattr(audit, "MachineSearch", Machine)
-    monkeypatch.setattr(audit, "now", lambda: moment)
+    monkeypatch.setattr(audit, "now", lambda: Machine.moment)
+    monkeypatch.setattr(audit, "workers_that_fit", lambda asked, suite: asked)
+    Machine.began.clear()
+    return Machine
+
+
+def test_the_sample_ends_before_the_first_cell_that_there_is_no_time_to_run(
+    learnt: Run, root: Path, machine: type[Machine]
+) -> None:
     words = ("audit", "demo", "--sample", "3", "--seed", "3", "--budget", "1m")
     assert "the time ended after 2 cells of 3" in learnt(*words).err
     told = kept(root, "audit")["audit"]
-    assert [cell["cell"] for cell in told["cells"]] == began
-    assert len(began) == 2
+    assert [(1, [cell["cell"]]) for cell in told["cells"]] == machine.began
+    assert len(machine.began) == 2
     assert "is not a time" in learnt(*words[:-1], "soon").err
+
+
+def test_as_many_cells_run_at_once_as_were_asked_for(
+    learnt: Run, root: Path, machine: type[Machine]
+) -> None:
+    words = ("audit", "demo", "--sample", "3", "--seed", "3", "--jobs", "2")
+    learnt(*words, "--budget", "2m")
+    told = [cell["cell"] for cell in kept(root, "audit")["audit"]["cells"]]
+    assert machine.began == [(2, told[:2]), (2, told[2:])]
+    machine.began.clear()
+    learnt(*words)
+    assert machine.began == [(2, told)]
 
 
 def test_a_disproof_removes_the_clause_and_says_what_fell(
