@@ -30,6 +30,15 @@ OF_PYTHON = (
         of="$2",
         needs="python$3",
     ),
+    fault(
+        "requires-python",
+        r"(?:current|requested) python version \([^\d)]{0,4}([\d.]{1,20})\) does not satisfy"
+        r" python ?(SPEC),? and (?:your project depends on|you require) (NAME)(?=[\[<>=!~ ,])",
+        "$3 requires Python $2, and yours is $1.",
+        package="python",
+        of="$3",
+        needs="python$2",
+    ),
     # pip names what it left out, and says then that it finds nothing.
     fault(
         "requires-python",

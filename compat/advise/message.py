@@ -45,7 +45,7 @@ _ERRORS = {
 
 class Complaint(Value, frozen=True):
     """What a rule finds in a message: `package` is at fault, `of` asks for it, by normalised name;
-    `needs` would mend it. `ends_installation` is as of the rule.
+    `needs` would mend it. `is_certain` and `is_part` are as of the rule.
     """
 
     cause: Cause
@@ -54,7 +54,8 @@ class Complaint(Value, frozen=True):
     of: str
     needs: str
     is_fault: bool
-    ends_installation: bool
+    is_certain: bool
+    is_part: bool
 
 
 class Message(Value, frozen=True):
@@ -76,14 +77,28 @@ class Message(Value, frozen=True):
     @property
     def own_files(self) -> frozenset[str]:
         """The packages whose name a file has that is neither installed nor of Python itself."""
+        stems = (
+            folder.rstrip("/").rpartition("/")[2] if stem == "__init__" else stem
+            for folder, stem in self._own_places()
+        )
+        return frozenset(canonicalize_name(module_package(stem)) for stem in stems if stem)
+
+    @property
+    def own_folders(self) -> frozenset[str]:
+        """The packages whose name a folder has in which such a file lies."""
+        folders = (part for folder, _ in self._own_places() for part in folder.split("/") if part)
+        return frozenset(canonicalize_name(module_package(folder)) for folder in folders)
+
+    def _own_places(self) -> list[tuple[str, str]]:
+        """The folder and the stem of each file that is neither installed nor of Python itself."""
         files = re.findall(
             r"(?:\bfile |\()((?:[^ ()]{0,200}/)?)(\w{1,80})\.py(?=, line \d|\))", self.text, _FLAGS
         )
-        return frozenset(
-            canonicalize_name(module_package(stem))
+        return [
+            (folder, stem)
             for folder, stem in files
             if not re.search(r"-packages/|/lib(?:64)?/(?:python)?", folder, _FLAGS)
-        )
+        ]
 
     def names(self, name: str) -> bool:
         """Return whether the text speaks of a package or its module."""
@@ -197,7 +212,8 @@ def _complaint(rule: MessageRule, match: re.Match[str]) -> Complaint:
         of=_package(filled(rule.of)),
         needs=re.sub(r"^[\w ]+ (?=[\w-]+[<>=])|\s", _joined, filled(rule.needs)).rstrip("."),
         is_fault=rule.is_fault,
-        ends_installation=rule.ends_installation,
+        is_certain=rule.is_certain,
+        is_part=rule.is_part,
     )
 
 

@@ -2,16 +2,20 @@
 most certain first, and what says nothing about versions.
 """
 
+from collections.abc import Iterable, Iterator
+
 import msgspec
 
 from compat.advise.binary_rules import OF_BINARIES
 from compat.advise.conda_rules import OF_CONDA
 from compat.advise.interpreter_rules import OF_PYTHON
-from compat.advise.message_rule import information
-from compat.advise.name_rules import OF_NAMES
+from compat.advise.message_rule import MessageRule, information
+from compat.advise.name_rules import OF_CALLS, OF_NAMES, OF_REQUIREMENTS, OF_SLIPS
+from compat.advise.own_words_rules import OF_LOOSE_WORDS, OF_OWN_WORDS
+from compat.advise.python2_rules import OF_PYTHON_2
 from compat.advise.removal_rules import OF_REMOVALS
 from compat.advise.resolver_rules import OF_BARE_NAMES, OF_RESOLVERS
-from compat.advise.version_rules import OF_VERSIONS
+from compat.advise.version_rules import OF_CHANGES, OF_VERSIONS
 
 # Of a longer message the end is read: there tools say what went wrong. A screen of a terminal has
 # 5,000; the longest in our cases 2,000. Chosen in 2026-11 for the site, and kept.
@@ -70,13 +74,30 @@ _INFORMATION = (
         "The index serves other files than the requirements were made for.",
     ),
 )
+
+
+def _certain(rules: Iterable[MessageRule]) -> Iterator[MessageRule]:
+    """What pip, a resolver or conda says, or a package of a version that it refuses, is not of
+    one's own code.
+    """
+    return (msgspec.structs.replace(rule, is_certain=True) for rule in rules)
+
+
 MESSAGE_RULES = (
     *OF_PYTHON,
-    *OF_VERSIONS,
+    *OF_PYTHON_2,
+    *_certain(OF_VERSIONS),
+    *OF_CHANGES,
     *OF_REMOVALS,
     *OF_BINARIES,
-    *(msgspec.structs.replace(rule, ends_installation=True) for rule in OF_RESOLVERS + OF_CONDA),
+    *_certain(OF_RESOLVERS),
+    *_certain(OF_CONDA),
+    *_certain(OF_OWN_WORDS),
+    *OF_LOOSE_WORDS,
     *OF_BARE_NAMES,
+    *OF_SLIPS,
+    *_certain(OF_CALLS),
     *OF_NAMES,
+    *OF_REQUIREMENTS,
     *_INFORMATION,
 )

@@ -1,4 +1,8 @@
-"""The `advise` room's knowledge of modules whose name is not their package's own."""
+"""The `advise` room's knowledge of modules whose name is not their package's own, and of names that
+tell of no package.
+"""
+
+import sys
 
 # By the module, or the beginning of its name.
 _PACKAGES = {
@@ -23,12 +27,35 @@ _PACKAGES = {
     "jwt": "pyjwt",
     "mpl_toolkits": "matplotlib",
     "pkg_resources": "setuptools",
+    "pytorch": "torch",
     "pvectorc": "pyrsistent",
     "skimage": "scikit-image",
     "sklearn": "scikit-learn",
     "tree": "dm-tree",
     "yaml": "pyyaml",
 }
+# What many call a module of their own.
+_OF_ANYBODY = frozenset(
+    (
+        *("api", "app", "base", "common", "config", "configs", "constants", "core", "data"),
+        *("dataset", "datasets", "db", "demo", "errors", "example", "examples", "forms"),
+        *("functions", "helper", "helpers", "lib", "libs", "logger", "main", "misc", "model"),
+        *("models", "module", "modules", "my", "net", "network", "networks", "options", "plugin"),
+        *(
+            "plugins",
+            "process",
+            "project",
+            "run",
+            "scripts",
+            "server",
+            "setting",
+            "settings",
+            "src",
+        ),
+        *("test", "tests", "tool", "tools", "train", "types", "ui", "urls", "util", "utilities"),
+        *("utils", "views"),
+    )
+)
 # Under which names programs import modules: a call of `np.sum` is one of numpy.
 _SHORT_FORMS = {"jnp": "jax", "np": "numpy", "pd": "pandas"}
 _BY_LOWER = {module.lower(): package for module, package in (_PACKAGES | _SHORT_FORMS).items()}
@@ -44,3 +71,15 @@ def module_package(module: str) -> str:
         if package is not None:
             return package
     return parts[0]
+
+
+def is_own_name(name: str) -> bool:
+    """Return whether a module of that name may be of one's own, or is of Python's library, so that
+    the name alone tells of no package.
+    """
+    module = name.replace("-", "_").lower()
+    return (
+        module.startswith(("my_", "_"))
+        or module in _OF_ANYBODY
+        or module in {known.lower() for known in sys.stdlib_module_names}
+    )

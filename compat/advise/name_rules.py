@@ -2,31 +2,89 @@
 rules tell more of those that are known.
 """
 
-from compat.advise.message_rule import fault
+from compat.advise.message_rule import fault, information, part_of_found
 
-OF_NAMES = (
-    fault(
+# What a name of one's own explains as well: which one the message does not tell.
+OF_SLIPS = (
+    # Python 3.10 and newer name the nearest name there is. One letter less, more, other or moved
+    # is a slip; a plural is mostly a name that was changed.
+    information(
         "missing-attribute",
-        r"(?<!\w)(?:partially initialized )?module (?!object )([\w.]{1,200}\w)"
-        r" has no attribute (\w{1,80})(?!\w)(?! \((?:most likely due|consider renaming))",
-        "The installed $1 has no $2: it was removed, renamed, or is not there yet.",
+        r"module ([\w.]{1,200}\w) has no attribute (?=\w{4})(?:(\w{1,80})\w(\w{1,80})\. did you"
+        r" mean: \.?(?:\2\3|\2\w\3)|(\w{1,80}?)(\w{1,80})\. did you mean: \.?\4\w\5"
+        r"|(\w{0,80})(\w)(\w)(\w{0,80})\. did you mean: \.?\6\8\7\9)\?",
+        "The name that is asked of $1 is one letter from one that it has: a slip, as it seems.",
         package="$1",
     ),
+    information(
+        "missing-attribute",
+        r"(?:module (\w{1,80}) has no attribute \1(?!\w)|cannot import name (\w{1,80}) from \2"
+        r"(?![\w.])(?! \(\S{1,300}-packages/))",
+        "The module $1$2 lacks what it is named after: mostly a file or folder of one's own has the"
+        " name of the package.",
+        package="$1$2",
+    ),
+)
+# A call from one installed package into another: no code of one's own has a part in it.
+OF_CALLS = (
     fault(
         "missing-attribute",
-        r"cannot import name (\w{1,80}) from (?:partially initialized module )?"
-        r"(?!partially init)([\w.]{1,200}\w)(?![\w.])(?! \(most likely due to a circular import)",
-        "The installed $2 has no $1: it was removed, renamed, or is not there yet.",
-        package="$2",
+        r"-packages/(\w{1,80})(?:/|\.py)[^ ]{0,300}(?: in [^.]{1,80})? (?:(?!-packages/).){0,200}?"
+        r"\.(\w{1,80})(?!\w)(?:(?!\.py, line \d).){0,200}? file \S{0,300}-packages/(?!\1\b)"
+        r"(\w{1,80})(?:/|\.py)SAMEFILEattributeerror: (?:\w{1,80} object has no attribute )?\2"
+        r"(?!\w)",
+        "Code of $1 asks $3 for $2, which the installed release does not have.",
+        package="$3",
+        of="$1",
+    ),
+    # What the interpreter brings itself begins so.
+    fault(
+        "missing-attribute",
+        r"/lib(?:64)?/python[\d.]{1,6}/\w{1,80}\.py, line SAMEFILEimporterror: cannot import name"
+        r" (_\w{1,80})",
+        "The library of this Python is of another release than the interpreter: it asks for $1.",
+        package="python",
+    ),
+)
+OF_NAMES = (
+    part_of_found(
+        fault(
+            "missing-attribute",
+            r"(?<!\w)(?:partially initialized )?module (?!object )([\w.]{1,200}\w)"
+            r" has no attribute (\w{1,80})(?!\w)(?! \((?:most likely due|consider renaming))",
+            "The installed $1 has no $2: it was removed, renamed, or is not there yet.",
+            package="$1",
+        ),
+    ),
+    part_of_found(
+        fault(
+            "missing-attribute",
+            r"cannot import name (\w{1,80}) from (?:partially initialized module )?(?!partially"
+            r" init)([\w.]{1,200}\w)(?![\w.])(?! \(most likely due to a circular import)",
+            "The installed $2 has no $1: it was removed, renamed, or is not there yet.",
+            package="$2",
+        ),
     ),
     # Before Python 3.7 the line above the error alone tells which module was asked.
-    fault(
-        "missing-attribute",
-        r"from ([a-z_][\w.]{0,200}\w) import (?:\(? ?\w{1,80}(?: as \w{1,80})?, ){0,20}?\(?"
-        r" ?(\w{1,80})(?:(?!-packages/)[^:]){0,200}? importerror: cannot import name \2(?!"
-        r" from)(?!\w)",
-        "The installed $1 has no $2: it was removed, renamed, or is not there yet.",
-        package="$1",
+    part_of_found(
+        fault(
+            "missing-attribute",
+            r"from ([a-z_][\w.]{0,200}\w) import (?:\(? ?\w{1,80}(?: as \w{1,80})?, ){0,20}?\(?"
+            r" ?(\w{1,80})(?:(?!-packages/)[^:]){0,200}? importerror: cannot import name \2(?!"
+            r" from)(?!\w)",
+            "The installed $1 has no $2: it was removed, renamed, or is not there yet.",
+            package="$1",
+        ),
+    ),
+    # Of several lines a traceback shows the first.
+    part_of_found(
+        fault(
+            "missing-attribute",
+            r"from ([a-z_][\w.]{0,200}\w) import \( importerror: cannot import name (\w{1,80})(?!"
+            r" from)(?!\w)",
+            "The installed $1 has no $2: it was removed, renamed, or is not there yet.",
+            package="$1",
+        ),
     ),
     fault(
         "missing-attribute",
@@ -74,11 +132,13 @@ OF_NAMES = (
         "The installed $1 has no $2: the code is for another release.",
         package="$1",
     ),
-    fault(
-        "missing-attribute",
-        r"type object ([a-z_]\w{0,80})((?:\.\w{1,80}){1,6}) has no attribute (\w{1,80})",
-        "The installed $1$2 has no $3: it is of another release than what asks for it.",
-        package="$1",
+    part_of_found(
+        fault(
+            "missing-attribute",
+            r"type object ([a-z_]\w{0,80})((?:\.\w{1,80}){1,6}) has no attribute (\w{1,80})",
+            "The installed $1$2 has no $3: it is of another release than what asks for it.",
+            package="$1",
+        ),
     ),
     fault(
         "missing-attribute",
@@ -94,6 +154,38 @@ OF_NAMES = (
         r" module named \2(?![\w.])",
         "The installed $1 has no module $2: it was removed, renamed, or is not there yet.",
         package="$1",
+    ),
+    # A program that shows where its names come from.
+    part_of_found(
+        fault(
+            "type-error",
+            r"(?<!\w)import ([a-z_]\w{0,60})(?!\w)(?! as ).{0,3000}?(?<![\w.])\1((?:\.\w{1,60})"
+            r"{1,5})\(.{0,300}? typeerror: (?:[\w.<>]{1,100}\.)?\w{1,60}\(\) (?:got an unexpected"
+            r" keyword argument|missing \d{1,2} required keyword-only arguments?:?) (\w{1,80})",
+            "$1$2 is called without or with $3, as the installed release does not take it.",
+            package="$1",
+        )
+    ),
+    part_of_found(
+        fault(
+            "type-error",
+            r"(?<!\w)import ([a-z_][\w.]{0,60}) as (\w{1,30})(?!\w).{0,3000}?(?<![\w.])\2((?:\."
+            r"\w{1,60}){1,5})\(.{0,300}? typeerror: (?:[\w.<>]{1,100}\.)?\w{1,60}\(\) (?:got an"
+            r" unexpected keyword argument|missing \d{1,2} required keyword-only arguments?:?)"
+            r" (\w{1,80})",
+            "$1$3 is called without or with $4, as the installed release does not take it.",
+            package="$1",
+        )
+    ),
+    part_of_found(
+        fault(
+            "type-error",
+            r"(?<!\w)from ([a-z_][\w.]{0,80}) import [^:]{0,200}?(?<!\w)(\w{1,60})(?!\w)"
+            r".{0,3000}? typeerror: \2\.__init__\(\) (?:got an unexpected keyword argument|missing"
+            r" \d{1,2} required keyword-only arguments?:?) (\w{1,80})",
+            "$2 of $1 is made without or with $3, as the installed release does not take it.",
+            package="$1",
+        )
     ),
     # The line of the call, above the error, says whose function it is.
     fault(
@@ -184,6 +276,16 @@ OF_NAMES = (
         package="$2",
         of="$1",
     ),
+    # Since Python 3.3 the first of the packages that are not there is named: the outer ones are.
+    part_of_found(
+        fault(
+            "missing-module",
+            r"modulenotfounderror: no module named ([a-z_]\w{0,80})((?:\.\w{1,80}){1,8})(?![\w.])"
+            r"(?!; \S{1,200} is not a package)",
+            "The installed $1 has no module $1$2: it was removed, renamed, or is not there yet.",
+            package="$1",
+        ),
+    ),
     fault(
         "missing-module",
         r"(?:modulenotfounderror|importerror): no module named"
@@ -191,6 +293,20 @@ OF_NAMES = (
         "The module $1 is not installed.",
         package="$1",
     ),
+    fault(
+        "requires-python",
+        r"error: (?:(?:[^:]{0,120}? )?([\w-]{1,60}) (?:requires|needs|only supports) )?python"
+        r" (?:version )?(?:>="
+        r" ?)?(3\.\d{1,2}(?:\.\d{1,2})?)(?: is required| required|\+| or (?:higher|newer|later"
+        r"|above|greater))",
+        "$1 requires Python $2 or newer.",
+        package="python",
+        of="$1",
+        needs="python>=$2",
+    ),
+)
+# What pip says of installed packages.
+OF_REQUIREMENTS = (
     fault(
         "conflict",
         r"(?:^|[\s:])(NAME) (\d[\w.+!-]{0,60}) (?:requires|has requirement) (NAME)EXTRAS ?(SPEC)"
@@ -208,16 +324,5 @@ OF_NAMES = (
         package="$3",
         of="$1",
         needs="$3",
-    ),
-    fault(
-        "requires-python",
-        r"error: (?:(?:[^:]{0,120}? )?([\w-]{1,60}) (?:requires|needs|only supports) )?python"
-        r" (?:version )?(?:>="
-        r" ?)?(3\.\d{1,2}(?:\.\d{1,2})?)(?: is required| required|\+| or (?:higher|newer|later"
-        r"|above|greater))",
-        "$1 requires Python $2 or newer.",
-        package="python",
-        of="$1",
-        needs="python>=$2",
     ),
 )

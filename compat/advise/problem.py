@@ -19,6 +19,7 @@ from compat.advise.named_builds import (
     short_names,
 )
 from compat.advise.package_list import PackageList
+from compat.advise.relevance import is_about_matrix
 from compat.advise.tested_set import TestedSet, differing_pins, fails_alike
 from compat.advise.violation import Fallback, PublishedRules, Violation, series_of
 from compat.declare.matrix import Matrix
@@ -151,7 +152,7 @@ def problems_of_message(
         if placed is None or not placed.is_fault:
             continue
         placed = _under_full_names(placed, known)
-        if _is_about(placed, message, is_known, speaks):
+        if is_about_matrix(placed, message, is_known, speaks):
             yield _complained(placed, known.snapshot.matrix, rules)
 
 
@@ -168,30 +169,6 @@ def _under_full_names(complaint: Complaint, known: KnownFacts) -> Complaint:
     return msgspec.structs.replace(
         complaint, package=full(complaint.package), of=full(complaint.of)
     )
-
-
-def _is_about(
-    complaint: Complaint, message: Message, is_known: Callable[[str], bool], speaks: bool
-) -> bool:
-    """Whether a complaint is about the matrix: who asks is of it, or what is at fault.
-
-    What ends an installation is. A name that Python does not find must be of a package that the
-    matrix knows, or of one that is installed: else it is of the user's own code, as it is where a
-    file of the user's own has that name.
-    """
-    is_of_name = complaint.cause in ("missing-module", "missing-attribute")
-    if is_of_name and complaint.package in message.own_files:
-        return False
-    who = complaint.of or complaint.package
-    if complaint.ends_installation or complaint.cause == "requires-python":
-        return True
-    if (complaint.cause == "missing-module" or not complaint.of) and who in message.installed:
-        return True
-    if complaint.cause == "version-guard" and is_known(complaint.package):
-        return True
-    if complaint.of or is_of_name:
-        return is_known(who)
-    return speaks or is_known(who)
 
 
 def _recogniser(known: KnownFacts) -> Callable[[str], bool]:

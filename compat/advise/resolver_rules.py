@@ -143,6 +143,21 @@ OF_RESOLVERS = (
         of="$1",
         needs="$2$3",
     ),
+    fault(
+        "conflict",
+        r"because (?:you require|your project depends on) (NAME)EXTRAS ?(SPEC) and \1EXTRAS"
+        r" ?(SPEC),",
+        "$1$2 is asked for, and $1$3, too.",
+        package="$1",
+    ),
+    fault(
+        "no-artifact",
+        r"because (NAME)EXTRAS(?:==RELEASE)? depends on (NAME)EXTRAS(?:\{[^}]{0,80}\})? ?(SPEC) and"
+        r" only the following versions of \2EXTRAS(?:\{[^}]{0,80}\})? are available",
+        "$1 requires $2$3, which the index does not have for this Python and platform.",
+        package="$2",
+        of="$1",
+    ),
     # What poetry says.
     fault(
         "conflict",

@@ -91,14 +91,6 @@ OF_VERSIONS = (
     ),
     fault(
         "version-guard",
-        r"(?:import|runtime|value|assertion|attribute)error: (?:[^:]{0,200}? )?(?:requires?|needs?"
-        r"|expects?) (?!python\b)([a-z][\w-]{0,60}?)(?: version)? ?(SPEC)(?=[,;.)]? |[,;.)]?$)",
-        "$1$2 is required by what is imported.",
-        package="$1",
-        needs="$1$2",
-    ),
-    fault(
-        "version-guard",
         r"importerror: (NAME) v?(\d[\d.]{0,20}\d|\d) only supports"
         r" ([^,.;]{1,80}(?:\.\d[^,.;]{0,20}){0,4})",
         "$1 $2 works with $3 alone.",
@@ -141,6 +133,9 @@ OF_VERSIONS = (
         of="$3",
         needs="$1$2",
     ),
+)
+# What other packages have changed, and one's own may lack: is held against what is known alone.
+OF_CHANGES = (
     fault(
         "missing-module",
         r"packagenotfounderror: (?:no package metadata was found for )?(NAME)(?=\s|$)",
