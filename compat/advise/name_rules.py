@@ -159,7 +159,7 @@ OF_NAMES = (
     part_of_found(
         fault(
             "type-error",
-            r"(?<!\w)import ([a-z_]\w{0,60})(?!\w)(?! as ).{0,3000}?(?<![\w.])\1((?:\.\w{1,60})"
+            r"(?<!\w)import ([a-z_]\w{0,60})(?!\w)(?! as ).{0,1500}?(?<![\w.])\1((?:\.\w{1,60})"
             r"{1,5})\(.{0,300}? typeerror: (?:[\w.<>]{1,100}\.)?\w{1,60}\(\) (?:got an unexpected"
             r" keyword argument|missing \d{1,2} required keyword-only arguments?:?) (\w{1,80})",
             "$1$2 is called without or with $3, as the installed release does not take it.",
@@ -169,7 +169,7 @@ OF_NAMES = (
     part_of_found(
         fault(
             "type-error",
-            r"(?<!\w)import ([a-z_][\w.]{0,60}) as (\w{1,30})(?!\w).{0,3000}?(?<![\w.])\2((?:\."
+            r"(?<!\w)import ([a-z_][\w.]{0,60}) as (\w{1,30})(?!\w).{0,1500}?(?<![\w.])\2((?:\."
             r"\w{1,60}){1,5})\(.{0,300}? typeerror: (?:[\w.<>]{1,100}\.)?\w{1,60}\(\) (?:got an"
             r" unexpected keyword argument|missing \d{1,2} required keyword-only arguments?:?)"
             r" (\w{1,80})",
@@ -180,8 +180,8 @@ OF_NAMES = (
     part_of_found(
         fault(
             "type-error",
-            r"(?<!\w)from ([a-z_][\w.]{0,80}) import [^:]{0,200}?(?<!\w)(\w{1,60})(?!\w)"
-            r".{0,3000}? typeerror: \2\.__init__\(\) (?:got an unexpected keyword argument|missing"
+            r"(?<!\w)from ([a-z_][\w.]{0,80}) import (?:\w{1,60}, ){0,8}?(\w{1,60})(?!\w)"
+            r".{0,1500}? typeerror: \2\.__init__\(\) (?:got an unexpected keyword argument|missing"
             r" \d{1,2} required keyword-only arguments?:?) (\w{1,80})",
             "$2 of $1 is made without or with $3, as the installed release does not take it.",
             package="$1",
