@@ -2,6 +2,16 @@
 
 from compat.advise.message_rule import fault
 
+# A mangled name begins with the C++ namespaces in which it lies: "N" for nested, then each with its
+# length (https://itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling). What asks may lie anywhere.
+OF_SYMBOLS = (
+    fault(
+        "binary-incompatible",
+        r"undefined symbol: _zn[kv]{0,2}(?:2at|3c10|5torch|6caffe2)",
+        "A compiled module is for another PyTorch than the installed one.",
+        package="torch",
+    ),
+)
 OF_BINARIES = (
     fault(
         "binary-incompatible",

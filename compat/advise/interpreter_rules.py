@@ -120,6 +120,22 @@ OF_PYTHON = (
         package="python",
         of="$1",
     ),
+    # What newer Pythons cannot parse they say in more words: the line itself shows what is new.
+    # https://peps.python.org/pep-0498/, https://peps.python.org/pep-0572/
+    fault(
+        "syntax",
+        r"(?<!\w)f[^\s{}]{0,80}\{[^{}]{1,200}\}[^{}^]{0,200}\^ syntaxerror: invalid syntax(?!\.)",
+        "A formatted string in it needs Python 3.6 or newer (PEP 498).",
+        package="python",
+        needs="python>=3.6",
+    ),
+    fault(
+        "syntax",
+        r"(?<!\w)[a-z_]\w{0,80} := [^^]{1,300}\^ syntaxerror: invalid syntax(?!\.)",
+        "An assignment expression in it needs Python 3.8 or newer (PEP 572).",
+        package="python",
+        needs="python>=3.8",
+    ),
     # Without a place only a Python that is older than all that the matrix knows speaks for it.
     fault(
         "syntax",

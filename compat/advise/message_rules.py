@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from compat.advise.binary_rules import OF_BINARIES
+from compat.advise.binary_rules import OF_BINARIES, OF_SYMBOLS
 from compat.advise.conda_rules import OF_CONDA
 from compat.advise.interpreter_rules import OF_PYTHON
 from compat.advise.message_rule import MessageRule, information
@@ -90,6 +90,7 @@ MESSAGE_RULES = (
     *OF_CHANGES,
     *OF_REMOVALS,
     *OF_BINARIES,
+    *_certain(OF_SYMBOLS),
     *_certain(OF_RESOLVERS),
     *_certain(OF_CONDA),
     *_certain(OF_OWN_WORDS),

@@ -142,6 +142,15 @@ OF_OWN_WORDS = (
         package="$1$2",
         of="torch",
     ),
+    # An exception that is made for it; what speaks of a conversion is none.
+    fault(
+        "version-guard",
+        r"(?<![\w.])(?!pkg_resources\b)([a-z_]\w{0,60})\.(?:\w{1,60}\.){0,4}\w{0,30}?"
+        r"(?<!con)(?<!in)(?<!re)(?<!sub)version\w{0,30}?(?:error|mismatch|conflict|exception)"
+        r"(?!\w)",
+        "$1 refuses a version: what asks for it is for another release.",
+        package="$1",
+    ),
     fault(
         "missing-module",
         r"(?:missing|unable to import) required dependencies:? \[?([a-z]\w{0,60})",

@@ -166,6 +166,23 @@ OF_REMOVALS = (
         package="pandas",
         needs="pandas<2",
     ),
+    # https://pandas.pydata.org/docs/whatsnew/v1.0.0.html#removal-of-prior-version-deprecations-changes
+    # and v0.20.0
+    fault(
+        "missing-attribute",
+        r"(?:dataframe|series) object has no attribute (ix|as_matrix|get_value|set_value|sort|order"
+        r"|convert_objects|clip_upper|clip_lower|get_dtype_counts|irow|icol|from_csv)\b",
+        "pandas 1.0 and earlier releases removed $1: the code is for an older pandas.",
+        package="pandas",
+        needs="pandas<1",
+    ),
+    # A column may have any name, but mostly not one that begins so.
+    fault(
+        "missing-attribute",
+        r"(?:dataframe|series|index|multiindex) object has no attribute (_[a-z]\w{1,60})",
+        "The installed pandas has no $1 inside: the code, or what was saved, is of another one.",
+        package="pandas",
+    ),
     # https://docs.pydantic.dev/latest/migration/
     fault(
         "missing-attribute",

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from compat.advise.binary_rules import OF_SYMBOLS
 from compat.advise.message import Message, legible, read_message
 from compat.advise.message_rule import MessageRule
 from compat.advise.module_names import is_own_name
@@ -93,6 +94,10 @@ EXAMPLES = [
         *("missing-module", "dep", "", ""),
     ),
     (
+        "demo.errors.VersionRequirementError: 5.0",
+        *("version-guard", "demo", "", ""),
+    ),
+    (
         "RuntimeError: the loader requires demo >= 2 for it",
         *("version-guard", "demo", "", "demo>=2"),
     ),
@@ -120,6 +125,27 @@ EXAMPLES = [
     (
         "ImportError: cannot import name 'izip' from 'itertools' (unknown location)",
         *("missing-attribute", "python", "", "python<3"),
+    ),
+    # Of Python and of what lies deeper.
+    (
+        '    bar.set(loss=f"{total / 2:.2f}")\n          ^\nSyntaxError: invalid syntax',
+        *("syntax", "python", "", "python>=3.6"),
+    ),
+    (
+        '    if needs and (specs := needs["specs"]):\n         ^\nSyntaxError: invalid syntax',
+        *("syntax", "python", "", "python>=3.8"),
+    ),
+    (
+        "ImportError: /home/me/_C.so: undefined symbol: _ZN2at19UndefinedTensorImpl10_singletonE",
+        *("binary-incompatible", "torch", "", ""),
+    ),
+    (
+        "AttributeError: 'DataFrame' object has no attribute 'ix'",
+        *("missing-attribute", "pandas", "", "pandas<1"),
+    ),
+    (
+        "AttributeError: 'DataFrame' object has no attribute '_data'",
+        *("missing-attribute", "pandas", "", ""),
     ),
     # Of calls.
     (
@@ -189,7 +215,7 @@ def test_an_example_of_own_words_is_understood(
 
 @pytest.mark.parametrize(
     "rule",
-    [*OF_OWN_WORDS, *OF_LOOSE_WORDS, *OF_PYTHON_2, *OF_CALLS],
+    [*OF_OWN_WORDS, *OF_LOOSE_WORDS, *OF_PYTHON_2, *OF_CALLS, *OF_SYMBOLS],
     ids=lambda rule: str(rule.cause),
 )
 def test_each_rule_has_an_example(rule: MessageRule) -> None:
@@ -274,6 +300,9 @@ def test_what_a_message_tells_of_packages_needs_no_knowledge(text: str) -> None:
         "RuntimeError: Unsupported strange version",
         "ValueError: requires alpha >= 1",
         "strange 10.1 is not supported here",
+        "strange.errors.TracerConversionError: of an array",
+        '    print(f"{total}" 2)\n          ^\nSyntaxError: invalid syntax. Perhaps you forgot a'
+        " comma?",
     ],
 )
 def test_what_may_be_of_ones_own_is_left_alone(text: str) -> None:
