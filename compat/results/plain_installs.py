@@ -22,8 +22,11 @@ PlainState = Literal[
     "works",
     "works-smoke",
     "partial",
+    "partial-smoke",
     "flaky",
+    "flaky-smoke",
     "broken",
+    "broken-smoke",
     "resolves",
     "refused",
     "needs-build",
@@ -38,6 +41,13 @@ _RAN: dict[Kind, PlainState] = {
     "partial": "partial",
     "flaky": "flaky",
     "broken": "broken",
+}
+# The same where only the core of the suite was run.
+_RAN_CORE: dict[Kind, PlainState] = {
+    "works": "works-smoke",
+    "partial": "partial-smoke",
+    "flaky": "flaky-smoke",
+    "broken": "broken-smoke",
 }
 
 
@@ -182,11 +192,10 @@ def _of_run(install: PlainInstall, entry: Entry) -> PlainInstall:
     verdict = entry.verdict
     outcome = verdict.outcome
     is_lock = isinstance(outcome, Failed) and outcome.stage == "lock"
-    is_core = verdict.kind == "works" and verdict.evidence == "smoke"
-    state: PlainState = "works-smoke" if is_core else _RAN[verdict.kind]
+    states = _RAN_CORE if verdict.evidence == "smoke" else _RAN
     return replace(
         install,
-        state="refused" if is_lock else state,
+        state="refused" if is_lock else states[verdict.kind],
         outcome=str(outcome or ""),
         because="; ".join(verdict.reasons),
         on=verdict.latest,

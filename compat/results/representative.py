@@ -13,6 +13,9 @@ next. The representative cell is the best answer that a user can have, the most 
 5. Then the recipe: as published today, as published at the time, with changed dependency pins.
 6. Of a release, then the most capabilities that work, and the newest versions.
 
+A release has many places: one where only the suite's core was run says less of it than another
+where the whole suite worked, in full or in part, and does not represent it.
+
 Whoever asks may leave out cells that cannot answer (the table: those that did not reach the suite),
 but never orders the rest.
 """
@@ -48,6 +51,19 @@ def representative(entries: Iterable[Entry]) -> Entry:
     for entry in entries:
         places.setdefault(entry.cell.place, []).append(entry)
     return _preferred([_of_place(of_place) for of_place in places.values()])
+
+
+def representative_of_release(entries: Iterable[Entry]) -> Entry:
+    """Return the cell that represents a release, of all its cells or of those that can answer.
+
+    Raises ValueError without any entry.
+    """
+    every = tuple(entries)
+    is_whole = any(
+        entry.verdict.evidence == "tested" and entry.verdict.kind in ("works", "partial")
+        for entry in every
+    )
+    return representative(e for e in every if not (is_whole and e.verdict.evidence == "smoke"))
 
 
 def newest_versions(entry: Entry) -> tuple[Version, ...]:

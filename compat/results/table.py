@@ -9,7 +9,7 @@ from compat.declare.capabilities import Described
 from compat.declare.matrix import KnownIssue
 from compat.declare.parsing import minor_series
 from compat.results.record import Capability, Status
-from compat.results.representative import newest_versions, representative
+from compat.results.representative import newest_versions, representative_of_release
 from compat.results.snapshot import Entry, Snapshot
 from compat.run.outcome import Failed
 from compat.value import StrictValue
@@ -65,7 +65,7 @@ def columns(snapshot: Snapshot) -> tuple[ReleaseColumn, ...]:
     for version, entries in sorted(by_version.items()):
         reached = [entry for entry in entries if entry.verdict.capabilities]
         if reached:
-            best = representative(reached)
+            best = representative_of_release(reached)
             peers = (e for e in entries if e.cell.recipe == best.cell.recipe and _was_installed(e))
             newest = max(peers, key=newest_versions, default=best)
             others = tuple(entry for entry in reached if entry is not best)

@@ -37,8 +37,17 @@ PLAIN_STYLES: dict[PlainState, PlainStyle] = {
         "It installs, imports and passes the core of the suite; the rest was not run.",
     ),
     "partial": _as_run(STYLES["partial"], "It installs and imports; some capabilities fail."),
+    "partial-smoke": _as_run(
+        STYLES["partial-smoke"], "It installs and imports; a part of the suite's core fails."
+    ),
     "flaky": _as_run(STYLES["flaky"], "It installs; the suite passes and fails by chance."),
+    "flaky-smoke": _as_run(
+        STYLES["flaky-smoke"], "It installs; the core of the suite passes and fails by chance."
+    ),
     "broken": _as_run(STYLES["broken"], "It was run and fails."),
+    "broken-smoke": _as_run(
+        STYLES["broken-smoke"], "A run of the suite's core failed; the rest was not run."
+    ),
     "resolves": PlainStyle(
         symbol="○",
         word="resolves, not run",
@@ -78,6 +87,8 @@ PLAIN_STYLES: dict[PlainState, PlainStyle] = {
 # What uv says where an index has a release, and no file of it fits; the cause is the same as where
 # it has none. Seen with uv 0.13.9 on 2026-11-23.
 _NO_WHEEL = "has no wheels with a matching"
+# What a failed run or a resolver says of these tells more than the state.
+_EXPLAINED: tuple[PlainState, ...] = ("refused", "broken", "broken-smoke", "needs-build")
 
 
 def plain_command(package: str, release: str) -> str:
@@ -89,7 +100,10 @@ def plain_reason(about: PlainInstall | PlainCause) -> str:
     """Return why, as one sentence without a date: what failed, or what the metadata says of this
     release.
     """
-    if about.state in ("refused", "broken", "needs-build") and "-fail:" in about.outcome:
+    if (
+        about.state in ("refused", "broken", "broken-smoke", "needs-build")
+        and "-fail:" in about.outcome
+    ):
         outcome = parse_outcome(about.outcome)
         words = about.because if isinstance(about, PlainInstall) else about.example
         if isinstance(outcome, Failed) and outcome.cause == "no-artifact" and _NO_WHEEL in words:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, sync_playwright
 from support.editions import edition
+from support.many_releases import LongShelf, ever_changing, long_edition
 from support.printed import every_state, put, whole
 
 from compat.cli import publish
@@ -90,6 +91,15 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The site of the committed records, on the loopback."""
     folder = tmp_path_factory.mktemp("real")
     publish.publish_site(None, folder, "https://compat.example/", publish.today(), ROOT)
+    with Preview(folder) as preview:
+        yield preview.url
+
+
+@pytest.fixture(scope="session", params=[68, 200])
+def many(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The site of a matrix with so many tested releases, no two neighbours alike."""
+    folder = tmp_path_factory.mktemp("many")
+    put(folder, whole(long_edition(LongShelf(request.param, ever_changing, smoked=[9, 33]))))
     with Preview(folder) as preview:
         yield preview.url
 

@@ -40,6 +40,24 @@ def test_no_column_is_cut_off_on_a_wide_screen(path: str, window: Open, real: st
     assert hidden == 0
 
 
+# How much of the page, and of each box of it, is beyond its right edge.
+BEYOND = """() => [document.documentElement, ...document.querySelectorAll('.scroll, .strip')]
+  .map((box) => box.scrollWidth - box.clientWidth)"""
+
+
+@pytest.mark.parametrize("width", [360, 768, 1440])
+def test_many_tested_releases_are_cut_off_nowhere(width: int, window: Open, many: str) -> None:
+    opened = window(many, viewport={"width": width, "height": 900})
+    # A narrow screen scrolls the table in its box; the page itself fits on each.
+    table = opened.visit("demo/cap/").evaluate(BEYOND)
+    assert table[0] == 0
+    assert width < 1440 or not any(table)
+    for path in ("demo/cap/a.c0/", "demo/cap/a.c32+a.c34/"):
+        page = opened.visit(path)
+        assert page.locator(".strip li").count() in (68, 200)
+        assert page.evaluate(BEYOND)[:2] == [0, 0]
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_columns_begin_with_the_newest(path: str, window: Open, real: str) -> None:
     page = window(real, viewport={"width": 1440, "height": 900}).visit(path)

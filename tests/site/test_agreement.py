@@ -22,7 +22,7 @@ from compat.advise.request import GOALS, Request, request_of
 from compat.cli.options import workspace_of
 from compat.cli.verdicts import verdict_row
 from compat.declare.decode import decode_matrix
-from compat.results.representative import representative
+from compat.results.representative import representative_of_release
 from compat.results.snapshot import Entry
 from compat.results.verdict import EvaluationContext
 from compat.site.api.documents import api
@@ -151,7 +151,7 @@ def test_the_badge_of_a_release_agrees(shelf: Shelf) -> None:
         entries = [
             entry for entry in volume.snapshot.entries if entry.cell.on(axis).version == version
         ]
-        spoken, message = representative(entries), found["release", str(version)].message
+        spoken, message = representative_of_release(entries), found["release", str(version)].message
         word = style_of(spoken, volume.places[place_of(spoken.cell)]).brief
         assert message.startswith(word) if spoken.is_tested else message in (NO_DATA, word)
         score = spoken.verdict.score

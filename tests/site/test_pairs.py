@@ -101,10 +101,13 @@ def test_the_two_link_it_under_compare_with() -> None:
 @pytest.mark.parametrize(
     ("told", "expected"),
     [
-        ([("1", "yes", "yes"), ("2", "yes", "yes")], ("In every tested release: both work.",)),
+        (
+            [("1", "yes", "yes"), ("2", "yes", "yes")],
+            ("In every release tested for it: both work.",),
+        ),
         (
             [("1", None, "yes"), ("2", "no", "no")],
-            ("In every tested release: “One” fails, “Two” fails.",),
+            ("In every release tested for it: “One” fails, “Two” fails.",),
         ),
         (
             [("1", "absent", "yes"), ("2", "yes", "yes"), ("3", "no", "yes")],

@@ -1,16 +1,22 @@
 """What is known from the suite's core alone is called so on pages, badges, feeds and in data."""
 
 import json
+import re
+from pathlib import Path
 
+import pytest
+from hypothesis import HealthCheck, given, settings
 from support.editions import edition
-from support.known import Shelf, lock_of, ran, statuses
-from support.printed import whole
+from support.known import Shelf, lock_of, ran, shelves, statuses
+from support.one_truth import differences
+from support.printed import Addresses, printed, put, whole
 
 from compat.site.exports.badges import matrix_badges
 from compat.site.exports.feeds import feed_entries
 from compat.site.status import STYLES, place_style
 
-PLACE = "py3.8-dep1-demo1.0"
+PLACE, NEIGHBOUR = "py3.8-dep1-demo1.0", "py3.9-dep2-demo1.0+relaxed"
+FAILED = "test-fail:assertion(mean)"
 
 
 def shelf(tier: str) -> Shelf:
@@ -42,3 +48,76 @@ def test_pages_and_data_say_it() -> None:
     )
     assert document["evidence"] == "smoke"
     assert [run["tier"] for run in document["runs"]] == ["smoke"]
+
+
+def opening(shelf: Shelf) -> str:
+    """What the page of release 1.0 opens with."""
+    html = printed(edition(shelf))["demo/release/1.0/index.html"]
+    part = html.partition('<div class="verdict">')[2].partition("</div>")[0]
+    return " ".join(" ".join(Addresses(part).words).split())
+
+
+def badge(shelf: Shelf) -> str:
+    (report,) = edition(shelf).reports
+    return dict(matrix_badges(report))["release", "1.0"].message
+
+
+def columns(shelf: Shelf) -> list[str]:
+    (report,) = edition(shelf).reports
+    return [column.entry.cell.id for column in report.columns]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "found", "word"),
+    [
+        ("pass", {"import": "yes", "sum": "yes"}, "works (smoke)"),
+        (FAILED, {"sum": "yes", "mean": "no"}, "partly works (smoke)"),
+        (FAILED, {"mean": "no"}, "broken (smoke)"),
+        ("import-fail:abort", {}, "broken (smoke)"),
+    ],
+)
+def test_a_release_known_from_the_core_alone_is_called_the_same_everywhere(
+    tmp_path: Path, outcome: str, found: dict[str, str], word: str
+) -> None:
+    lock = lock_of(PLACE)
+    made = Shelf([ran(lock, outcome, tier="smoke", capabilities=statuses(**found))], [lock])
+    put(tmp_path, whole(edition(made)))
+    assert differences(tmp_path, "demo")[1] == []
+    assert re.sub(r", \d+/\d+$", "", badge(made)) == word
+    assert f" {word} " in opening(made)
+    assert ("No tested combination" in opening(made)) == word.startswith("broken")
+
+
+def test_a_whole_suite_that_works_in_part_says_more_of_a_release_than_a_core_that_passes() -> None:
+    core, suite = lock_of(PLACE), lock_of(NEIGHBOUR)
+    runs = [
+        ran(core, tier="smoke", capabilities=statuses(sum="yes")),
+        ran(suite, FAILED, capabilities=statuses(sum="yes", mean="no")),
+    ]
+    made = Shelf(runs, [core, suite])
+    assert badge(made) == "partly works, 1/2"
+    assert opening(made).startswith("◐ partly works demo 1.0 with dep 2 on Python 3.9: 1 of 2 work")
+    assert columns(made) == [NEIGHBOUR]
+
+
+def test_a_core_that_passes_says_more_of_a_release_than_a_whole_suite_that_never_works() -> None:
+    core, suite = lock_of(PLACE), lock_of(NEIGHBOUR)
+    made = Shelf([ran(core, tier="smoke"), ran(suite, "import-fail:abort")], [core, suite])
+    assert badge(made) == "works (smoke)"
+    assert "works (smoke) demo 1.0 with dep 1 on Python 3.8" in opening(made)
+
+
+def test_a_page_opens_with_what_its_badge_says_where_the_lock_has_changed_since() -> None:
+    made = Shelf([ran(lock_of(PLACE), tier="smoke")], [lock_of(PLACE, pytest="7.0")])
+    assert badge(made) == "works (smoke), stale"
+    assert opening(made).startswith("✓°◷ works (smoke) ")
+    assert "How to install it" not in opening(made)
+
+
+@given(shelf=shelves())
+@settings(
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_whatever_ran_no_badge_says_otherwise_than_its_page(tmp_path: Path, shelf: Shelf) -> None:
+    put(tmp_path, whole(edition(shelf)))
+    assert [line for line in differences(tmp_path, "demo")[1] if line.startswith("badge")] == []

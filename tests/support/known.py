@@ -189,6 +189,7 @@ def _runs(draw: st.DrawFn, cell: Cell, lock: Lock | None) -> list[Record]:
                 draw(st.sampled_from(locks)),
                 outcome,
                 days_ago=draw(st.sampled_from([0, 1, 5, 200])),
+                tier=draw(st.sampled_from(["full", "full", "smoke"])),
                 suite=draw(st.sampled_from([SUITE, SUITE, OTHER_SUITE])),
                 capabilities=statuses(**told),
                 minute=minute,

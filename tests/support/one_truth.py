@@ -132,17 +132,32 @@ def _badges(site: Published) -> Compared:
         picture = file.with_suffix(".svg").read_text(encoding="utf-8")
         yield f"{file.name}: svg", badge["message"] in html.unescape(picture), True
         if file.parent.name == "release":
-            own = {
-                brief[site.words[name]]
-                for name, cell in site.cells.items()
-                if cell["evidence"] == "tested" and cell_release(name) == file.stem
-            }
             said = re.sub(r", \d+/\d+$", "", badge["message"].removesuffix(", stale"))
-            yield f"badge {file.stem}", said in (own or {"no data", "ruled out"}), True
+            own = _said_of_release(site, file.stem)
+            yield (
+                f"badge {file.stem}",
+                said in ({brief[own]} if own else {"no data", "ruled out"}),
+                True,
+            )
     for floor in site.api("minimum")["floors"]:
         badge = site.folder / "badge" / site.matrix / f"{floor['axis']}-min.json"
         message = json.loads(badge.read_text(encoding="utf-8"))["message"]
         yield f"badge minimum {floor['axis']}", message, f"{floor['at']} or newer"
+
+
+def _said_of_release(site: Published, version: str) -> str:
+    """The word that a release's page opens with; empty where none of its cells was tested."""
+    source = (site.folder / f"{site.matrix}/release/{version}/index.html").read_text("utf-8")
+    opening = source.partition('<div class="verdict">')[2].partition("</div>")[0]
+    shown = " ".join(html.unescape(re.sub(r"<[^>]*>", " ", opening)).split())
+    chip = re.search(r'class="chip[^>]*><span[^>]*>[^<]*</span> ([^<]*)<', opening)
+    tested = {
+        site.words[name]
+        for name, cell in site.cells.items()
+        if cell["evidence"] in ("tested", "smoke") and cell_release(name) == version
+    }
+    assert (chip is None) == (not tested), f"{version} opens with: {shown}"
+    return "" if chip is None else html.unescape(chip[1])
 
 
 def _feed(site: Published) -> Compared:
@@ -183,7 +198,9 @@ def _plain(site: Published) -> Compared:
         version = row["release"]
         where = f"plain {version} on {row['python']}"
         if row["ground"] == "run":
-            yield where, row["state"], site.cells[row["cell"]]["verdict"]
+            cell = site.cells[row["cell"]]
+            core = "-smoke" if cell["evidence"] == "smoke" else ""
+            yield where, row["state"], f"{cell['verdict']}{core}"
         path = f"{site.matrix}/release/{version}/index.html"
         page = pages.setdefault(version, site.text(path))
         part = page.partition("Does a plain install work today?")[2].partition("All releases")[0]

@@ -98,7 +98,8 @@ HISTORY = (
             "A code of `verdicts` has `evidence` and `expected`.",
             "`evidence` of a cell may be `smoke`: only the core of the suite was run, which"
             " `core` of the matrix names. A run has `tier`, `full` or `smoke`; the cells of a"
-            " proposal have `evidence`; a plain install may be `works-smoke`.",
+            " proposal have `evidence`; a plain install may be `works-smoke`, `partial-smoke`,"
+            " `flaky-smoke` or `broken-smoke`.",
             "`kind` of a proposal may be `extend`: a version newer than all that an axis has.",
         ),
     ),

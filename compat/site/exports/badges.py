@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from packaging.version import Version
 
 from compat.advise.request import label
-from compat.results.representative import representative
+from compat.results.representative import representative_of_release
 from compat.results.run_group import Kind
 from compat.results.snapshot import Entry
 from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
@@ -150,7 +150,7 @@ def _subject(report: MatrixReport) -> str:
 
 def _release(report: MatrixReport, version: Version, entries: Sequence[Entry]) -> Badge:
     """What is known of one release: the state of its representative cell."""
-    best = representative(entries)
+    best = representative_of_release(entries)
     name = f"{_subject(report)} {version}"
     if not best.is_tested:
         look = style_of(best, report.places[place_of(best.cell)])
@@ -177,7 +177,7 @@ def _latest(report: MatrixReport, releases: dict[Version, list[Entry]]) -> Badge
     tested = [
         (version, best)
         for version in sorted(releases, reverse=True)
-        if (best := representative(releases[version])).is_tested
+        if (best := representative_of_release(releases[version])).is_tested
     ]
     for kinds in (("works",), ("partial",), get_args(Kind)):
         for version, best in tested:

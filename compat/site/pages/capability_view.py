@@ -11,6 +11,7 @@ from compat.results.record import Capability
 from compat.results.snapshot import Entry
 from compat.results.table import SIGNS, ReleaseColumn
 from compat.site.edition import MatrixReport
+from compat.site.pages.capability_columns import chosen_columns
 from compat.site.pages.place_view import View, links_to
 from compat.site.paths import cell_page, page
 from compat.site.wording import cause_words, cut_text, failing_words, place_words
@@ -78,7 +79,7 @@ class CapabilityView(View, frozen=True):
 
 
 class CapabilityLine(View, frozen=True):
-    """A capability in the list."""
+    """A capability in the list; `strip` has a mark for each column of the list."""
 
     id: str
     title: str
@@ -88,14 +89,21 @@ class CapabilityLine(View, frozen=True):
 
 
 class CapabilityList(View, frozen=True):
-    """All capabilities by group; `releases` are the tested ones, newest first, as in each strip.
+    """All capabilities by group; `columns` are the heads of the table, newest first.
 
+    `releases` is how many were tested, from the oldest to the newest; `shared` is true where some
+    stand in one column, and `left_out` are those that stand in none, with the paths of their pages.
     `helpers` are tests of the suite's own files, which are not counted.
     """
 
     groups: tuple[tuple[str, tuple[CapabilityLine, ...]], ...]
     helpers: tuple[CapabilityLine, ...]
-    releases: tuple[str, ...]
+    columns: tuple[str, ...]
+    releases: int
+    oldest: str
+    newest: str
+    shared: bool
+    left_out: tuple[tuple[str, str], ...]
     count: int
 
 
@@ -108,15 +116,26 @@ def capability_ids(report: MatrixReport) -> tuple[str, ...]:
 
 def capability_list(report: MatrixReport) -> CapabilityList:
     """Return the list of all capabilities."""
-    shown = report.columns
+    tested = report.columns
+    positions = report.advisor.ranks.positions[report.snapshot.matrix.subject]
+    chosen = chosen_columns(tested, report.asked, positions)
+    shown = [column.releases[-1] for column in chosen.shown]
     lines = [_line(report, name, shown) for name in report.asked]
     return CapabilityList(
         groups=tuple(
             (name, tuple(group))
             for name, group in groupby(lines, key=lambda line: group_of(line.id))
         ),
-        helpers=tuple(_line(report, name, shown) for name in report.helpers),
-        releases=tuple(str(column.version) for column in reversed(shown)),
+        helpers=tuple(_line(report, name, ()) for name in report.helpers),
+        columns=tuple(column.label for column in chosen.shown),
+        releases=len(tested),
+        oldest=str(tested[0].version) if tested else "",
+        newest=str(tested[-1].version) if tested else "",
+        shared=any(len(column.releases) > 1 for column in chosen.shown),
+        left_out=tuple(
+            (str(version), page(report.name, "release", str(version)))
+            for version in chosen.left_out
+        ),
         count=len(lines),
     )
 
@@ -230,7 +249,7 @@ def _statement(group: Sequence[Stretch], number: int, of: int) -> str:
 def where(first: str, last: str, number: int, of: int) -> str:
     """Return where a span of releases is among all: `since 1.2`, `until 1.0`, `in 1.0 to 1.2`."""
     if of == 1:
-        return "in every tested release"
+        return "in every release tested for it"
     if number == of - 1:
         return f"since {first}"
     if number == 0:
@@ -247,13 +266,13 @@ def _undescribed(name: str) -> Described:
 
 
 def _line(report: MatrixReport, name: str, shown: Sequence[ReleaseColumn]) -> CapabilityLine:
-    spans = stretches([(column.version, column.capability(name)) for column in shown])
+    spans = stretches([(column.version, column.capability(name)) for column in report.columns])
     return CapabilityLine(
         id=name,
         title=capability_title(report, name),
         path=page(report.name, "cap", name),
         statement=short_statement(spans),
-        strip=tuple(_mark(report, column, name) for column in reversed(shown)),
+        strip=tuple(_mark(report, column, name) for column in shown),
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from packaging.version import Version
 
+from compat.results.representative import representative_of_release
 from compat.results.snapshot import Entry
 from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.pages.advice_view import CardView, best
@@ -73,7 +74,11 @@ class WhySection(View, frozen=True):
 
 
 class ReleaseView(View, frozen=True):
-    """A release, as its page shows it; `best` is its best tested combination."""
+    """A release, as its page shows it.
+
+    `spoken` is its representative cell, None where none was tested. `best` is what to install of
+    it, ranked by proof: often another cell; None where none works or their locks have changed.
+    """
 
     package: str
     version: str
@@ -81,6 +86,7 @@ class ReleaseView(View, frozen=True):
     yanked: bool
     requires_python: str
     requires: tuple[str, ...]
+    spoken: KnownCell | None
     best: CardView | None
     plain: PlainSection
     platforms: tuple[PlatformRow, ...]
@@ -116,6 +122,7 @@ def release_view(edition: Edition, report: MatrixReport, version: Version) -> Re
     newest = next((release for release in reversed(releases) if not release.yanked), None)
     published = None if newest is None else newest.published
     known = [e for e in report.snapshot.known if e.cell.on(axis.name).version == version]
+    spoken = representative_of_release(report.entries_at({axis.name: version}))
     return ReleaseView(
         package=axis.package,
         version=str(version),
@@ -123,6 +130,7 @@ def release_view(edition: Edition, report: MatrixReport, version: Version) -> Re
         yanked=bool(releases) and newest is None,
         requires_python="" if published is None else str(published.requires_python or ""),
         requires=() if published is None else published.requires_dist,
+        spoken=_cell(report, spoken) if spoken.is_tested else None,
         best=best(edition, report, {axis.name: version}),
         plain=plain_section(edition, report, version),
         platforms=platform_rows(report, str(version)),
