@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from compat.declare.matrix import ANY, NOTHING, Matrix, Outside, PackageAxis, Relaxation, Rule
 from compat.index.release import Catalogue, Published, Release, earliest_upload
-from compat.plan.cell import Cell
+from compat.plan.cell import Cell, Coordinate
 from compat.plan.dependencies import Dependencies, Question
 from compat.plan.installable import Installable
 from compat.plan.obstacle import Obstacle, RefusingAxis, conflict
@@ -49,6 +49,9 @@ class Feasibility:
         self._versions = cache(self._versions_on)
         self._fits = cache(self._pin_fits)
         self._latest: tuple[tuple[object, ...], Obstacle | None] | None = None
+        # Three questions of a cell ask for its fitting releases, and those of the fresh cell of a
+        # place are those of its dated one.
+        self._fitted: tuple[bool, tuple[Coordinate, ...], tuple[Release, ...]] | None = None
         self._changing: dict[tuple[Version, Version, tuple[str, ...]], tuple[Rule, ...]] = {}
         self._asked = self.questions()
         # The facts where another release stands on an axis: plan/lanes.py and plan/extension.py
@@ -125,12 +128,16 @@ class Feasibility:
         return tuple(r for r in self._fitting(cell) if self._dead_end(cell, r) is None)
 
     def _fitting(self, cell: Cell) -> tuple[Release, ...]:
-        relaxations = self.rules.relaxations(cell)
-        return tuple(
-            release
-            for release in self.usable(cell, self._subject)
-            if all(self._admitted(cell, a, release, relaxations) for a in self._others)
-        )
+        is_relaxed = cell.recipe == "relaxed"
+        if self._fitted is None or self._fitted[:2] != (is_relaxed, cell.coordinates):
+            relaxations = self.rules.relaxations(cell)
+            releases = tuple(
+                release
+                for release in self.usable(cell, self._subject)
+                if all(self._admitted(cell, a, release, relaxations) for a in self._others)
+            )
+            self._fitted = is_relaxed, cell.coordinates, releases
+        return self._fitted[2]
 
     def subject_release(self, cell: Cell, until: datetime.datetime | None = None) -> Release | None:
         """Return the newest fitting release of the subject's coordinate by that moment.

@@ -5,14 +5,15 @@ the folder, and nothing is believed of it that does not bear its own digest.
 """
 
 import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
 from itertools import product as combinations
 
 import msgspec
 from packaging.version import Version
 
-from compat.plan.cell import RECIPES, Cell, Coordinate
+from compat.plan.cell import RECIPES, Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.obstacle import Obstacle
 from compat.plan.plain_cells import PlainQuestion, plain_questions
@@ -50,9 +51,14 @@ class PlannedFates:
         self.matrix = matrix
         self._load = kept
         self._axes = [axis_coordinates(axis, catalogue) for axis in matrix.axes]
+        # How far apart the slots of two neighbours on each axis are.
+        spans = [len(coordinates) for coordinates in self._axes[1:]]
+        self._strides = [
+            len(RECIPES) * math.prod(spans[number:]) for number in range(len(self._axes))
+        ]
         self._places = [
-            {coordinate.text: index for index, coordinate in enumerate(coordinates)}
-            for coordinates in self._axes
+            {coordinate.text: index * stride for index, coordinate in enumerate(coordinates)}
+            for coordinates, stride in zip(self._axes, self._strides, strict=True)
         ]
         self._offsets = {
             "" if recipe == "fresh" else f"+{recipe}": offset
@@ -83,17 +89,19 @@ class PlannedFates:
         """
         admitted = [
             [
-                (index, coordinate)
+                (index * stride, coordinate)
                 for index, coordinate in enumerate(coordinates)
                 if versions is None
                 or axis.name not in versions
                 or coordinate.version in versions[axis.name]
             ]
-            for axis, coordinates in zip(self.matrix.axes, self._axes, strict=True)
+            for axis, coordinates, stride in zip(
+                self.matrix.axes, self._axes, self._strides, strict=True
+            )
         ]
         for numbered_place in combinations(*admitted):
             place = tuple(coordinate for _, coordinate in numbered_place)
-            first = self._first_slot(index for index, _ in numbered_place)
+            first = sum(slot for slot, _ in numbered_place)
             for offset, recipe in enumerate(RECIPES):
                 slot = self._slots[first + offset]
                 if slot != _NO_CELL:
@@ -103,25 +111,24 @@ class PlannedFates:
     def number(self, cell_id: str) -> int | None:
         """Return the number of the slot of the cell with that id; None for one outside the plan."""
         place, plus, suffix = cell_id.partition("+")
-        offset, parts = self._offsets.get(plus + suffix), place.split("-")
-        if offset is None or len(parts) != len(self._places):
+        number, parts = self._offsets.get(plus + suffix), place.split("-")
+        if number is None or len(parts) != len(self._places):
             return None
         # By the texts: 2.14 equals 2.14.0, and yet only one of them stands in an id.
-        indices = [index.get(part) for index, part in zip(self._places, parts, strict=True)]
-        known = [index for index in indices if index is not None]
-        if len(known) < len(indices):
-            return None
-        number = self._first_slot(known) + offset
+        for part, slots in zip(parts, self._places, strict=True):
+            slot = slots.get(part)
+            if slot is None:
+                return None
+            number += slot
         return number if self._slots[number] != _NO_CELL else None
 
     def fate(self, number: int) -> Fate:
         """Return the fate of the cell in a slot that has one."""
-        rest, offset = divmod(number, len(RECIPES))
-        place: list[Coordinate] = []
-        for coordinates in reversed(self._axes):
-            rest, index = divmod(rest, len(coordinates))
+        rest, place = number, []
+        for coordinates, stride in zip(self._axes, self._strides, strict=True):
+            index, rest = divmod(rest, stride)
             place.append(coordinates[index])
-        cell = Cell(matrix=self.matrix.name, coordinates=tuple(place[::-1]), recipe=RECIPES[offset])
+        cell = Cell(matrix=self.matrix.name, coordinates=tuple(place), recipe=RECIPES[rest])
         return self._fate(cell, self._slots[number])
 
     @property
@@ -141,12 +148,6 @@ class PlannedFates:
             )
             for release, python, cell, obstacle in self._kept.questions
         )
-
-    def _first_slot(self, indices: Iterable[int]) -> int:
-        number = 0
-        for index, coordinates in zip(indices, self._axes, strict=True):
-            number = number * len(coordinates) + index
-        return number * len(RECIPES)
 
     def _fate(self, cell: Cell, slot: int) -> Fate:
         if slot == _FEASIBLE:

@@ -1,6 +1,6 @@
 """The fresh cell that a plain install of each release asks about, on each Python that it admits."""
 
-from collections.abc import Iterable
+import itertools
 
 from packaging.version import Version
 
@@ -46,20 +46,18 @@ def _question(
 ) -> PlainQuestion:
     others = [axis.name for axis in facts.matrix.packages if axis is not facts.matrix.subject_axis]
 
-    def newest(candidates: Iterable[Cell]) -> Cell | None:
-        def versions(cell: Cell) -> tuple[Version, ...]:
-            return tuple(cell.on(axis).version for axis in others)
-
-        return max(candidates, key=versions, default=None)
+    def versions(cell: Cell) -> tuple[Version, ...]:
+        return tuple(cell.on(axis).version for axis in others)
 
     if not facts.usable(cells[0], facts.matrix.subject_axis):
         obstacle = facts.unavailable(cells[0])
         return PlainQuestion(release=release, python=python, obstacle=obstacle)
     # Of what the release admits, a resolver takes what has a file; where nothing has one, it says
     # so about what is admitted.
-    cell = newest(cell for cell in cells if facts.conflicting(cell) is None) or newest(
-        cell for cell in cells if not any(facts.moved(cell, axis) for axis in others)
-    )
+    newest_first = sorted(cells, key=versions, reverse=True)
+    admitted = (cell for cell in newest_first if facts.conflicting(cell) is None)
+    unmoved = (cell for cell in newest_first if not any(facts.moved(cell, axis) for axis in others))
+    cell = next(itertools.chain(admitted, unmoved), None)
     if cell is None:
         obstacle = facts.conflicting(cells[-1])
         return PlainQuestion(release=release, python=python, obstacle=obstacle)
