@@ -11,12 +11,14 @@ import pytest
 from packaging.version import Version
 from support.known import DAY, Shelf, lock_of, proven, ran, repository, statuses
 
+from compat.advise.request import Request
+from compat.cli.advise import advisor_of
 from compat.cli.verdicts import verdict_words
 from compat.lock import kept_lock as kept_lock_module
 from compat.lock.lock_text import encode_lock
 from compat.results import kept_verdicts
-from compat.results import snapshot as snapshot_module
 from compat.results import verdict as verdict_module
+from compat.results.due import agenda
 from compat.results.index import RecordIndex
 from compat.results.record_files import RecordFiles
 from compat.results.run_row import RunRow
@@ -89,7 +91,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         cells.extend([cell] if history.counted else [])
         return judge(cell, history, *of)
 
-    monkeypatch.setattr(snapshot_module, "verdict_of", noted)
+    monkeypatch.setattr(kept_verdicts, "verdict_of", noted)
     for name, number in (("_FEW", 0), ("_TOGETHER", 1)):
         monkeypatch.setattr(kept_verdicts, name, number)
     return cells
@@ -123,14 +125,44 @@ def test_what_is_kept_of_a_cell_says_what_its_runs_say_on_any_day(
     tmp_path: Path, judged: list[str]
 ) -> None:
     lock = lock_of(NEW)
-    runs = [ran(lock, days_ago=200), ran(lock, "import-fail:missing-module(a)", days_ago=5)]
-    days = [DAY + datetime.timedelta(days=n) for n in (0, 100, 101, -6, 85, 86, -300, 0)]
+    # The newest says nothing about the versions, and the verdict rests on the one before it.
+    runs = [
+        ran(lock, days_ago=200),
+        ran(lock, "import-fail:missing-module(a)", days_ago=5),
+        ran(lock, "install-fail:network", days_ago=2),
+    ]
+    days = [DAY + datetime.timedelta(days=n) for n in (0, 100, 101, -3, -6, 85, 86, -300, 0)]
     with repository(Shelf(runs, [lock])) as root:
         for day in days:
             judged.clear()
-            kept = verdicts(root, tmp_path, day)
-            anew = verdicts(root, tmp_path / f"other{day}", day)
-            assert kept == anew, day
+            kept, anew = (workspace(root, tmp_path / at, day).snapshot for at in ("", f"{day}"))
+            for one, other in zip(kept.known, anew.known, strict=True):
+                assert (one.verdict, one.overview) == (other.verdict, other.overview), day
+            assert agenda(kept) == agenda(anew), day
+
+
+def test_a_question_about_all_cells_reads_no_runs_where_nothing_has_changed(
+    tmp_path: Path, judged: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answers(root: Path) -> tuple[object, ...]:
+        demo = workspace(root, tmp_path)
+        advisor = advisor_of(demo)
+        known = [(entry.cell.id, entry.verdict) for entry in demo.snapshot.known]
+        return known, agenda(demo.snapshot), advisor.answer(Request()), advisor.proofs
+
+    def unread(*_: object) -> Mapping[str, tuple[RunRow, ...]]:
+        raise AssertionError("read runs")
+
+    locks = [lock_of(cell) for cell in (NEW, "py3.8-dep1-demo2.0", OLD)]
+    failing = ran(locks[0], "test-fail:assertion(a)", capabilities=statuses(a="no", b="yes"))
+    runs = [failing, *(ran(lock, capabilities=statuses(a="yes")) for lock in locks[1:])]
+    with repository(Shelf(runs, locks)) as root:
+        before = answers(root)
+        judged.clear()
+        monkeypatch.setattr(RecordIndex, "of_cell", unread)
+        monkeypatch.setattr(RecordIndex, "every_row", unread)
+        assert answers(root) == before
+        assert judged == []
 
 
 def test_a_verdict_of_another_suite_or_lock_is_judged_again(

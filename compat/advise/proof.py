@@ -24,7 +24,6 @@ from compat.plan.product import axis_coordinates
 from compat.results.record import Capability, Status
 from compat.results.score import Score
 from compat.results.snapshot import Entry, Snapshot
-from compat.results.verdict import is_other_suite, staleness
 from compat.run.evidence import Isolation
 from compat.value import Value
 
@@ -244,20 +243,14 @@ def _proofs(
     # Cells that came to the same share one object in the index, and the snapshot holds it.
     by_identity: dict[int, dict[Status, tuple[str, ...]]] = {}
     for entry in snapshot.known:
-        kind, latest = entry.verdict.kind, entry.verdict.latest
-        if (kind == "works" or kind == "partial") and latest is not None and is_current(entry):
-            is_core = entry.verdict.evidence == "smoke"
-            counted = [
-                counted.run
-                for counted in entry.counted
-                if counted.run.lock_digest == entry.lock_digest
-                and (is_core or counted.run.tier == "full")
-            ]
+        kind, latest, overview = entry.verdict.kind, entry.verdict.latest, entry.overview
+        proof = None if overview is None else overview.proof
+        if (kind == "works" or kind == "partial") and latest and overview and proof:
             capabilities = entry.verdict.capabilities
             by_status = by_identity.get(id(capabilities))
             if by_status is None:
                 by_status = by_identity[id(capabilities)] = _by_status(capabilities)
-            is_of_today = not is_other_suite(counted[-1], snapshot.present)
+            is_core = entry.verdict.evidence == "smoke"
             yield TestedCombination(
                 id=entry.verdict.cell,
                 cell=entry.cell,
@@ -267,18 +260,18 @@ def _proofs(
                 fails=by_status["no"],
                 faults=entry.verdict.failing("combination", "unexplained"),
                 untried=()
-                if is_of_today and not is_core
+                if proof.is_of_today and not is_core
                 else tuple(sorted(todays.difference(*by_status.values()))),
                 lifted=()
                 if entry.cell.recipe != "relaxed"
                 else lifted(snapshot.feasibility, entry.cell, locks[entry.cell.id]),
                 score=entry.verdict.score,
-                tested=len(counted),
-                days=len({run.started.date() for run in counted}),
+                tested=proof.count,
+                days=proof.days,
                 last=latest,
-                isolation=counted[-1].isolation,
-                stale=staleness(entry.history, snapshot.present, entry.lock_digest),
-                is_of_today=is_of_today,
+                isolation=proof.isolation,
+                stale=overview.outdated,
+                is_of_today=proof.is_of_today,
             )
 
 
@@ -306,8 +299,7 @@ def is_goal_met(proof: TestedCombination, request: Request) -> bool:
 
 def is_current(entry: Entry) -> bool:
     """Return whether the newest run that counts was on the lock that the cell has now."""
-    newest = entry.counted[-1].run.lock_digest if entry.counted else None
-    return newest is not None and newest == entry.lock_digest
+    return entry.overview is not None and entry.overview.proof is not None
 
 
 def _asked_today(snapshot: Snapshot) -> frozenset[str]:
@@ -315,7 +307,7 @@ def _asked_today(snapshot: Snapshot) -> frozenset[str]:
     by_identity = {
         id(entry.verdict.capabilities): entry.verdict.capabilities
         for entry in snapshot.known
-        if entry.counted and not is_other_suite(entry.counted[-1].run, snapshot.present)
+        if entry.overview is not None and entry.overview.asks_as_today
     }
     return frozenset(c.id for capabilities in by_identity.values() for c in capabilities)
 

@@ -20,6 +20,7 @@ from compat.results.plain_installs import plain_of_cell
 from compat.results.platform_installs import split_platform
 from compat.results.record import Capability
 from compat.results.table import capability_table, unexplained
+from compat.run.outcome import Failed
 from compat.site.plain_words import plain_line
 from compat.site.wording import fault_words
 from compat.workspace import Workspace
@@ -153,7 +154,12 @@ def _print_results(workspace: Workspace, cell: str) -> None:
         say("  of the suite's own helpers, which say nothing about the library:")
     for capability in verdict.helpers:
         say(f"    {_answer(capability)}")
-    records, run_words = workspace.records(cell), RunWords(workspace, [cell])
+    records = workspace.records(cell)
+    # Only of a failed test it takes the other cells of the release to say what a run came to.
+    has_failed = any(
+        isinstance(record.outcome, Failed) and record.outcome.stage == "test" for record in records
+    )
+    run_words = RunWords(workspace, [cell] if has_failed else [])
     for record in records:
         result = f"{run_words.of_record(record)}, {record.seconds:.0f} s"
         if record.tier == "smoke":

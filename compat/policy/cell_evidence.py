@@ -17,7 +17,7 @@ from compat.declare.policy import Policy
 from compat.policy.proposal import Against, CellEvidence, Objection
 from compat.results.record import Ran
 from compat.results.snapshot import Entry, Snapshot
-from compat.results.verdict import EvidenceKind, History, Verdict, is_whole, verdict_of
+from compat.results.verdict import EvidenceKind, Verdict, is_whole, verdict_of
 from compat.value import StrictValue
 
 FloorState = Literal["proven", "green", "red", "open"]
@@ -132,9 +132,10 @@ def _without_trouble(entry: Entry, snapshot: Snapshot) -> Verdict:
     """
     if entry.history.unanswered is None:
         return entry.verdict
-    counted = History(counted=entry.counted)
     present = snapshot.attribution.context(entry.cell, snapshot.present)
-    return verdict_of(entry.cell.id, counted, present, entry.lock_digest, entry.obstacle)
+    return verdict_of(
+        entry.cell.id, entry.history.answered, present, entry.lock_digest, entry.obstacle
+    )
 
 
 def _isolated_days(entry: Entry, policy: Policy) -> tuple[datetime.date, ...]:

@@ -36,6 +36,8 @@ class Attribution:
         self._verdicts = verdicts
         self._of_release = of_release
         self._releases: dict[Version, frozenset[str]] = {}
+        # By the identity of capabilities, which the verdict beside holds.
+        self._steady: dict[tuple[int, tuple[str, ...]], tuple[Verdict, frozenset[str]]] = {}
         # Cells of a release in which the same issues hold share one object.
         self._faults: dict[tuple[Version, tuple[int, ...]], tuple[CapabilityFault, ...]] = {}
 
@@ -94,8 +96,12 @@ class Attribution:
         if version not in self._releases:
             of_release = self._of_release(version)
             # Cells that came to the same share one object in the index.
-            distinct = {(id(v.capabilities), v.changing): v for v in of_release}.values()
-            self._releases[version] = frozenset().union(*map(steadily_working, distinct))
+            distinct = {(id(v.capabilities), v.changing): v for v in of_release}.items()
+            for key, verdict in distinct:
+                if key not in self._steady:
+                    self._steady[key] = verdict, steadily_working(verdict)
+            steady = (self._steady[key][1] for key, _ in distinct)
+            self._releases[version] = frozenset().union(*steady)
         return self._releases[version]
 
     @cached_property

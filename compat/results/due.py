@@ -4,7 +4,8 @@ When nothing has changed it is empty.
 """
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Literal, NamedTuple, get_args
 
 from packaging.version import Version
@@ -13,16 +14,9 @@ from compat.plan.cell import Cell
 from compat.plan.plan import Infeasible
 from compat.plan.product import axis_coordinates
 from compat.results.record import Ran
+from compat.results.run_overview import RunOverview, overview_of
 from compat.results.snapshot import Entry, Snapshot
-from compat.results.verdict import (
-    EvaluationContext,
-    History,
-    in_order,
-    is_other_suite,
-    is_whole,
-    staleness,
-    verdict,
-)
+from compat.results.verdict import EvaluationContext, History, verdict_of
 from compat.value import StrictValue
 
 Reason = Literal[
@@ -65,25 +59,24 @@ def due(
     locks: Mapping[str, str | None],
     runs: Iterable[Ran],
     present: EvaluationContext,
-    places: Mapping[str, Place] | None = None,
-    entries: Mapping[str, Entry] | None = None,
 ) -> tuple[Due, ...]:
-    """Return the cells to run, the most informative first: by place, by reason, then by id.
+    """Return the cells to run, the most informative first: by reason, then by id.
 
     `locks` has each cell that could be run, with its lock's digest, or None where it has no lock to
-    compare. Of the cells of `entries` it is known already what their runs add up to.
+    compare.
     """
-    known = entries or {}
-    where = places or {}
     by_cell: dict[str, list[Ran]] = {cell: [] for cell in locks}
     for run in runs:
-        if run.cell in by_cell and run.started.date() <= present.day:
+        if run.cell in by_cell:
             by_cell[run.cell].append(run)
-    awaited = (
-        _due(_Asked(cell, by_cell[cell], present, lock, known.get(cell)), where)
-        for cell, lock in locks.items()
-    )
-    return tuple(sorted((entry for entry in awaited if entry is not None), key=_order))
+
+    def asked(cell: str) -> _Asked:
+        history, lock = History(by_cell[cell], present.day), locks[cell]
+        overview = overview_of(by_cell[cell], history, present, lock)
+        judge = partial(verdict_of, cell, history, present, lock, None)
+        return _Asked(cell, overview, present, lock is not None, lambda: judge().kind == "flaky")
+
+    return _sorted(_due(asked(cell), "elsewhere") for cell in locks)
 
 
 class Agenda(StrictValue, frozen=True, kw_only=True):
@@ -110,13 +103,21 @@ def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
     where = dict(_places(snapshot)) | dict.fromkeys(proposed, "proposal")
     every = (*snapshot.known, *snapshot.lanes)
     known = {entry.cell.id: entry for entry in every if entry.runs or entry.lock_digest is not None}
-    runs = [run for entry in every for run in entry.runs]
-    locks = {cell: entry.lock_digest for cell, entry in known.items()}
-    candidates = dict.fromkeys([*snapshot.matrix.quick, *where]) | locks
+
+    def asked(cell: str) -> _Asked:
+        entry = known.get(cell)
+        if entry is None:
+            return _Asked(cell, None, snapshot.present, False, lambda: False)
+        is_flaky = entry.verdict.kind == "flaky"
+        is_locked = entry.lock_digest is not None
+        return _Asked(cell, entry.overview, snapshot.present, is_locked, lambda: is_flaky)
+
+    candidates = dict.fromkeys([*snapshot.matrix.quick, *where, *known])
+    awaited = (_due(asked(cell), where.get(cell, "elsewhere")) for cell in candidates)
     cells: list[Due] = []
     infeasible: list[Infeasible] = []
     unplanned: list[Due] = []
-    for due_cell in due(candidates, runs, snapshot.present, where, known):
+    for due_cell in _sorted(awaited):
         entry = snapshot.by_id.get(due_cell.cell)
         if entry is None or not entry.planned:
             unplanned.append(due_cell)
@@ -127,83 +128,70 @@ def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
     return Agenda(cells=tuple(cells), infeasible=tuple(infeasible), unplanned=tuple(unplanned))
 
 
+def _sorted(cells: Iterable[Due | None]) -> tuple[Due, ...]:
+    """Those that are due, the most informative first: by place, by reason, then by id."""
+    return tuple(sorted((due_cell for due_cell in cells if due_cell is not None), key=_order))
+
+
 def _order(entry: Due) -> tuple[int, int, str]:
     return PLACES.index(entry.place), _RANK[entry.reason], entry.cell
 
 
 class _Asked(NamedTuple):
-    """A cell, its runs up to the day, its lock, and what its runs add up to where that is known."""
+    """A cell, what its runs up to the day say, whether it has a lock, and what tells whether it is
+    flaky.
+    """
 
     cell: str
-    runs: Sequence[Ran]
+    overview: RunOverview | None
     present: EvaluationContext
-    lock: str | None
-    entry: Entry | None
-
-    @property
-    def history(self) -> History:
-        if self.entry is not None:
-            return self.entry.history
-        return History.of(self.runs, self.present.day)
-
-    @property
-    def is_flaky(self) -> bool:
-        if self.entry is not None:
-            return self.entry.verdict.kind == "flaky"
-        return verdict(self.cell, self.runs, self.present).kind == "flaky"
+    is_locked: bool
+    is_flaky: Callable[[], bool]
 
 
-def _due(asked: _Asked, where: Mapping[str, Place]) -> Due | None:
-    place = where.get(asked.cell, "elsewhere")
-    if not asked.runs:
+def _due(asked: _Asked, place: Place) -> Due | None:
+    overview = asked.overview
+    if overview is None:
         return Due(cell=asked.cell, reason="never-run", place=place)
-    last = in_order(asked.runs)[-1]
-    day = last.started.date()
+    day = overview.newest
     # Proposals want runs on different days, so one of today answers.
     again: Reason | None = "asked" if place == "proposal" and day < asked.present.day else None
-    reason = _reason(last, asked) or again
+    reason = _reason(overview, asked) or again
     return None if reason is None else Due(cell=asked.cell, reason=reason, last=day, place=place)
 
 
-def _reason(last: Ran, asked: _Asked) -> Reason | None:
-    present, lock = asked.present, asked.lock
-    if lock is not None and last.lock_digest != lock:
+def _reason(overview: RunOverview, asked: _Asked) -> Reason | None:
+    if asked.is_locked and not overview.is_of_lock:
         return "lock-changed"
-    if is_other_suite(last, present):
+    if not overview.is_of_suite:
         return "suite-changed"
-    history = asked.history
-    if not history.counted or history.counted[-1].run is not last:
+    if not overview.counts:
         return "spurious-last"
-    if (present.day - last.started.date()).days >= AGAIN_DAYS and asked.is_flaky:
+    if (asked.present.day - overview.newest).days >= AGAIN_DAYS and asked.is_flaky():
         return "flaky"
-    if staleness(history, present, lock):
+    if overview.outdated:
         return "stale"
-    return None if is_whole(history.deciding[-1].run) else "smoke-only"
+    return None if overview.is_whole else "smoke-only"
 
 
 def _places(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
     """The feasible cells near a floor or of a new release; of a cell that is both, the floor comes
     last, so that it counts.
     """
-    feasible = [entry for entry in snapshot.entries if entry.planned and entry.obstacle is None]
-    arrived = _new_releases(snapshot)
-    newest = _newest(snapshot)
+    arrived, newest, subject = _new_releases(snapshot), _newest(snapshot), snapshot.matrix.subject
     for entry in snapshot.lanes:
-        if (
-            entry.planned
-            and not entry.runs
-            and entry.cell.on(snapshot.matrix.subject).version == newest
-        ):
+        if entry.planned and not entry.runs and entry.cell.on(subject).version == newest:
             yield entry.cell.id, "new-release"
-    for entry in feasible:
-        if _asks_about(arrived, newest, entry, snapshot.matrix.subject):
-            yield entry.cell.id, "new-release"
+    wanted = arrived[subject] if newest is None else arrived[subject] | {newest}
+    feasible = list(snapshot.feasible_on(subject, wanted))
+    tested = {entry.cell.id for entry in snapshot.known if entry.runs}
+    for cell in feasible:
+        if cell.id not in tested and _asks_about(arrived, newest, cell, subject):
+            yield cell.id, "new-release"
     floors = _around_floors(snapshot)
-    for entry in feasible:
-        if entry.cell.on(snapshot.matrix.subject).version == newest and _lies_in(
-            floors, entry.cell
-        ):
-            yield entry.cell.id, "floor"
+    for cell in feasible:
+        if cell.on(subject).version == newest and _lies_in(floors, cell):
+            yield cell.id, "floor"
 
 
 def _newest(snapshot: Snapshot) -> Version | None:
@@ -236,16 +224,14 @@ def _around_floors(snapshot: Snapshot) -> dict[str, Sequence[Version]]:
 
 
 def _asks_about(
-    arrived: Mapping[str, frozenset[Version]], newest: Version | None, entry: Entry, subject: str
+    arrived: Mapping[str, frozenset[Version]], newest: Version | None, cell: Cell, subject: str
 ) -> bool:
-    """Whether an untested cell holds a new release: of the subject as published, or of another with
-    its newest.
+    """Whether a cell without a run holds a new release: of the subject as published, or of another
+    with its newest.
     """
-    if entry.runs:
-        return False
-    version = {coordinate.axis: coordinate.version for coordinate in entry.cell.coordinates}
+    version = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}
     if version[subject] in arrived[subject]:
-        return entry.cell.recipe != "relaxed"
+        return cell.recipe != "relaxed"
     return version[subject] == newest and any(
         version[axis] in versions for axis, versions in arrived.items()
     )
@@ -255,7 +241,7 @@ def _new_releases(snapshot: Snapshot) -> dict[str, frozenset[Version]]:
     """The coordinates of each package axis that came out after the first run of the matrix: they
     came since.
     """
-    began = min((run.started for entry in snapshot.known for run in entry.runs), default=None)
+    began = min((_began(entry) for entry in snapshot.known if entry.runs), default=None)
     return {
         axis.name: frozenset(
             coordinate.version
@@ -266,3 +252,10 @@ def _new_releases(snapshot: Snapshot) -> dict[str, frozenset[Version]]:
         )
         for axis in snapshot.matrix.packages
     }
+
+
+def _began(entry: Entry) -> datetime.datetime:
+    """When the first run of a cell started, though that was after the snapshot's day."""
+    if entry.overview is not None:
+        return entry.overview.first
+    return min(run.started for run in entry.runs)

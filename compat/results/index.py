@@ -103,6 +103,21 @@ class RecordIndex:
 
         return self._sound(store, read)
 
+    def kept_of(
+        self, store: RecordFiles, kind: str, changes: int, cell: str
+    ) -> tuple[bytes, bytes] | None:
+        """Return what `kept` has of one cell; None where that is nothing."""
+        asked = (
+            "SELECT digest, fact, sum FROM kept JOIN totals USING (root)"
+            " WHERE root = ? AND cell = ? AND kind = ? AND changes = ?"
+        )
+
+        def read() -> tuple[bytes, bytes] | None:
+            rows = self._execute(asked, _root(store), cell, kind, changes)
+            return next(((digest, sound_fact(*row)) for digest, *row in rows), None)
+
+        return self._sound(store, read)
+
     def keep(
         self,
         store: RecordFiles,
@@ -200,7 +215,7 @@ class RecordIndex:
                 self.refresh(store)
             return read()
 
-    def _execute(self, asked: str, *values: str) -> list[tuple[Any, ...]]:
+    def _execute(self, asked: str, *values: str | int) -> list[tuple[Any, ...]]:
         return self._connection.execute(asked, values).fetchall()
 
     def _cells(self, root: str) -> tuple[str, ...]:

@@ -8,31 +8,63 @@ whatever writes a cell's runs takes away what is kept of it. Nothing is lost wit
 import datetime
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
 from compat.plan.obstacle import Obstacle
-from compat.results.record import Capability
+from compat.results.record import Capability, Ran
 from compat.results.run_group import Kind
+from compat.results.run_overview import RunOverview, overview_of
 from compat.results.run_row import RunFacts, RunRow
 from compat.results.score import CapabilityFault, Score
-from compat.results.verdict import EvaluationContext, EvidenceKind, History, Verdict
+from compat.results.verdict import EvaluationContext, EvidenceKind, History, Verdict, verdict_of
 from compat.run.outcome import Failed, Passed
 from compat.value import Value
 
 # What is judged is written by so many at a time; what remains is quickly judged again.
-_TOGETHER = 500
-# So many are judged in less time than all that is kept is read.
+_TOGETHER = 100
+# So many are read one by one in less time than all that is kept.
 _FEW = 500
 # By the id of a cell: the digest of what it follows from, and what follows.
 KeptFacts = Mapping[str, tuple[bytes, bytes]]
 
-# Returns what the last argument would, where it is kept: see `KeptVerdicts.of`.
-Judge = Callable[
-    [str, History, EvaluationContext, tuple[str | None, Obstacle | None], Callable[[], Verdict]],
-    Verdict,
-]
+
+class JudgedRuns(NamedTuple):
+    """What is judged: the runs of a cell, the history that they make on the day, the digest of the
+    cell's lock, and what the plan says against it.
+    """
+
+    cell: str
+    runs: Sequence[Ran]
+    history: History
+    lock_digest: str | None
+    obstacle: Obstacle | None
+
+
+class Judgement(NamedTuple):
+    """The verdict of a cell, and what else its runs say; None where there is no run up to the
+    day.
+    """
+
+    verdict: Verdict
+    overview: RunOverview | None
+
+
+# How a verdict is judged: `alone`, by the runs of its cell, with what else they say; `attributed`,
+# beside the other cells of its release.
+JudgedKind = Literal["alone", "attributed"]
+Judge = Callable[[JudgedKind, JudgedRuns, EvaluationContext], Judgement]
+
+
+def judged_anew(kind: JudgedKind, judged: JudgedRuns, present: EvaluationContext) -> Judgement:
+    """Return what the runs of a cell come to."""
+    cell, runs, history, lock_digest, obstacle = judged
+    verdict = verdict_of(cell, history, present, lock_digest, obstacle)
+    is_alone = kind == "alone"
+    return Judgement(
+        verdict, overview_of(runs, history, present, lock_digest) if is_alone else None
+    )
 
 
 class FactKeeper(Protocol):
@@ -40,6 +72,9 @@ class FactKeeper(Protocol):
 
     def kept(self, kind: str) -> KeptFacts:
         """Return what is kept of that kind."""
+
+    def kept_of(self, kind: str, cell: str) -> tuple[bytes, bytes] | None:
+        """Return what is kept of that kind of one cell."""
 
     def keep(self, kind: str, facts: Sequence[tuple[str, bytes, bytes]]) -> None:
         """Keep facts, each with its cell and the digest of what it follows from."""
@@ -50,7 +85,7 @@ class FactKeeper(Protocol):
 
 class _KeptVerdict(Value, frozen=True, array_like=True):
     """A verdict in little room, with the days on which it holds. `told` is the number of what the
-    run came to from which it has its capabilities.
+    run came to from which it has its capabilities. Of its score the words are left out.
     """
 
     first: datetime.date
@@ -64,8 +99,9 @@ class _KeptVerdict(Value, frozen=True, array_like=True):
     told: int
     faults: tuple[CapabilityFault, ...]
     changing: tuple[str, ...]
-    score: Score
+    score: tuple[int, int, int, int, int, bool]
     reasons: tuple[str, ...]
+    overview: RunOverview | None
 
 
 class KeptVerdicts:
@@ -85,38 +121,39 @@ class KeptVerdicts:
         self._new: dict[str, list[tuple[str, bytes, bytes]]] = {}
         self._faults: dict[int, tuple[tuple[CapabilityFault, ...], bytes]] = {}
         self._capabilities: dict[int, tuple[tuple[Capability, ...], ...]] = {}
+        self._scores: dict[tuple[int, int, int, int, int, bool], Score] = {}
 
-    def of(
-        self,
-        kind: str,
-        history: History,
-        present: EvaluationContext,
-        beside: tuple[str | None, Obstacle | None],
-        judge: Callable[[], Verdict],
-    ) -> Verdict:
-        """Return what the function would, of the history that all runs of one cell make; `beside`
-        is its lock's digest and its obstacle.
-        """
-        self._questions += 1
-        run = history.deciding[-1].run if history.counted else None
-        if not isinstance(run, RunRow) or self._questions <= _FEW:
-            return judge()
-        if kind not in self._kept:
-            self._kept[kind] = self._keeper.kept(kind)
-        key = hashlib.blake2b(self._with_faults(present.faults), digest_size=16)
-        key.update(msgspec.msgpack.encode(beside))
-        digest, body = self._kept[kind].get(run.cell, (b"", b""))
-        if digest == key.digest():
+    def of(self, kind: JudgedKind, judged: JudgedRuns, present: EvaluationContext) -> Judgement:
+        """Return what `judged_anew` does; the runs are read only where that is not kept."""
+        if not judged.runs:
+            return judged_anew(kind, judged, present)
+        key = self._key(judged, present)
+        digest, body = self._fact(kind, judged.cell) or (b"", b"")
+        if digest == key:
             known = _decoder.decode(body)
             if known.first <= present.day <= known.last:
-                return self._verdict(run.cell, known)
-        verdict = judge()
-        new = self._new.setdefault(kind, [])
-        new.append((run.cell, key.digest(), _encoded(verdict, present, run)))
-        if len(new) >= _TOGETHER:
-            self._keeper.keep(kind, new)
-            new.clear()
-        return verdict
+                return Judgement(self._verdict(judged.cell, known), known.overview)
+        judgement = judged_anew(kind, judged, present)
+        if (fact := _encoded(judgement, judged, present)) is not None:
+            new = self._new.setdefault(kind, [])
+            new.append((judged.cell, key, fact))
+            if len(new) >= _TOGETHER:
+                self._keeper.keep(kind, new)
+                new.clear()
+        return judgement
+
+    def _key(self, judged: JudgedRuns, present: EvaluationContext) -> bytes:
+        key = hashlib.blake2b(self._with_faults(present.faults), digest_size=16)
+        key.update(msgspec.msgpack.encode((judged.lock_digest, judged.obstacle)))
+        return key.digest()
+
+    def _fact(self, kind: str, cell: str) -> tuple[bytes, bytes] | None:
+        self._questions += 1
+        if self._questions <= _FEW:
+            return self._keeper.kept_of(kind, cell)
+        if kind not in self._kept:
+            self._kept[kind] = self._keeper.kept(kind)
+        return self._kept[kind].get(cell)
 
     def _with_faults(self, faults: tuple[CapabilityFault, ...]) -> bytes:
         """The digest of what holds for all cells of a release; they share their faults."""
@@ -133,6 +170,10 @@ class KeptVerdicts:
             asked = tuple(c for c in every if c.id not in self._helpers) if helpers else every
             self._capabilities[kept.told] = asked, helpers
         capabilities, helpers = self._capabilities[kept.told]
+        score = self._scores.get(kept.score)
+        if score is None:
+            numbers = dict(zip(_SCORE_FIELDS, kept.score, strict=True))
+            score = self._scores[kept.score] = msgspec.convert(numbers, Score)
         return Verdict(
             cell=cell,
             kind=kept.kind,
@@ -144,21 +185,28 @@ class KeptVerdicts:
             capabilities=capabilities,
             faults=kept.faults,
             changing=kept.changing,
-            score=kept.score,
+            score=score,
             helpers=helpers,
             reasons=kept.reasons,
         )
 
 
-def _encoded(verdict: Verdict, present: EvaluationContext, run: RunRow) -> bytes:
+def _encoded(judgement: Judgement, judged: JudgedRuns, present: EvaluationContext) -> bytes | None:
+    """A judgement as it is kept; None where no run counts, or one is yet to come on the day: what
+    is kept follows from all runs of the cell.
+    """
+    verdict, history = judgement.verdict, judged.history
+    run = history.deciding[-1].run if history.counted else None
+    if not isinstance(run, RunRow) or judged.runs[-1].started.date() > present.day:
+        return None
     newest = run.started.date()
     fresh_until = newest + datetime.timedelta(days=present.fresh_days)
     # Of an old one the reasons say how many days old it is today.
     is_old = present.day > fresh_until
-    first, last = (present.day, present.day) if is_old else (newest, fresh_until)
-    held = _KeptVerdict(
+    first = present.day if is_old else judged.runs[-1].started.date()
+    fact = _KeptVerdict(
         first=first,
-        last=last,
+        last=present.day if is_old else fresh_until,
         kind=verdict.kind,
         evidence=verdict.evidence,
         failed=verdict.outcome if isinstance(verdict.outcome, Failed) else None,
@@ -168,10 +216,12 @@ def _encoded(verdict: Verdict, present: EvaluationContext, run: RunRow) -> bytes
         told=run.told.number,
         faults=verdict.faults,
         changing=verdict.changing,
-        score=verdict.score,
+        score=tuple(getattr(verdict.score, name) for name in _SCORE_FIELDS),
         reasons=verdict.reasons,
+        overview=judgement.overview,
     )
-    return msgspec.msgpack.encode(held)
+    return msgspec.msgpack.encode(fact)
 
 
+_SCORE_FIELDS = tuple(name for name in Score.__struct_fields__ if name != "words")
 _decoder = msgspec.msgpack.Decoder(_KeptVerdict)

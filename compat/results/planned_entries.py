@@ -22,15 +22,16 @@ if TYPE_CHECKING:
 class PlannedEntries(Sequence["Entry"]):
     """The entries of a plan in its order, then those of cells outside it.
 
-    `ids` are those of the cells that have a lock or a run. `make` makes the entry of a fate, with
-    the number of its slot, and `make_outside` that of a cell that no longer stands in the plan.
+    `ids` are those of the cells that have a lock or a run. `make` makes the entry of a slot by its
+    number, with the fate where that is at hand, and `make_outside` that of a cell that no longer
+    stands in the plan.
     """
 
     def __init__(
         self,
         fates: PlannedFates,
         ids: Collection[str],
-        make: Callable[[int, Fate], Entry],
+        make: Callable[[int, Fate | None], Entry],
         make_outside: Callable[[Cell], Entry],
     ) -> None:
         """Take the plan, what is known, and how entries are made."""
@@ -128,7 +129,7 @@ class PlannedEntries(Sequence["Entry"]):
 
     def _at(self, number: int, fate: Fate | None = None) -> Entry:
         if number not in self._made:
-            self._made[number] = self._make(number, fate or self.fates.fate(number))
+            self._made[number] = self._make(number, fate)
         return self._made[number]
 
     @cached_property

@@ -2,8 +2,11 @@
 them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from typing import overload
 
+from compat.errors import CompatError
 from compat.files import code_of
 from compat.results.index import RecordIndex
 from compat.results.kept_verdicts import KeptFacts, KeptVerdicts
@@ -11,15 +14,60 @@ from compat.results.record_files import RecordFiles
 from compat.results.run_row import RunFacts, RunRow
 from compat.results.verdict import EvaluationContext
 
-# A release has no more cells, and reading their rows singly takes 20 ms.
-_FEW = 500
+# A release has no more cells, and reading their rows singly takes 20 ms. Of a large matrix it is
+# this share of its cells: so many new records are fewer than all.
+_FEW, _FEW_OF = 500, 8
 # From the code of these rooms follows what a cell's runs add up to.
 _JUDGING_ROOMS = ("declare", "plan", "run", "results")
 
 
-class RunsByCell(Mapping[str, tuple[RunRow, ...]]):
-    """The runs of each cell, oldest first: those of few cells are read one by one, and all of them
-    once many are asked for.
+class CellRuns(Sequence[RunRow]):
+    """The runs of one cell, oldest first, read when one of them is asked for: that there are some
+    is known before.
+    """
+
+    def __init__(self, read: Callable[[], tuple[RunRow, ...]]) -> None:
+        """Take what reads them."""
+        self._read = read
+
+    @cached_property
+    def _rows(self) -> tuple[RunRow, ...]:
+        return self._read()
+
+    def __bool__(self) -> bool:
+        """Return that there are runs, without reading them."""
+        return True
+
+    def __len__(self) -> int:
+        """Return how many runs there are."""
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[RunRow]:
+        """Yield the runs."""
+        return iter(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> RunRow: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[RunRow]: ...
+
+    def __getitem__(self, index: int | slice) -> RunRow | Sequence[RunRow]:
+        """Return the run at that place, or several."""
+        return self._rows[index]
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether these are the same runs."""
+        return isinstance(other, Sequence) and self._rows == tuple(other)
+
+    def __hash__(self) -> int:
+        """Return the hash of the runs."""
+        return hash(self._rows)
+
+
+class RunsByCell(Mapping[str, CellRuns]):
+    """The runs of each cell: those of few cells are read one by one, and all of them once many are
+    asked for.
     """
 
     def __init__(self, index: RecordIndex, store: RecordFiles) -> None:
@@ -28,19 +76,28 @@ class RunsByCell(Mapping[str, tuple[RunRow, ...]]):
         self._store = store
         self._changes = index.changes(store)
         self._cells = dict.fromkeys(index.cells(store))
+        self._few = max(_FEW, len(self._cells) // _FEW_OF)
         self._rows: dict[str, tuple[RunRow, ...]] = {}
+        self._runs: dict[str, CellRuns] = {}
 
-    def __getitem__(self, cell: str) -> tuple[RunRow, ...]:
+    def __getitem__(self, cell: str) -> CellRuns:
         """Return the runs of a cell."""
-        if cell not in self._rows:
+        if cell not in self._runs:
             if cell not in self._cells:
                 raise KeyError(cell)
-            if len(self._rows) < _FEW:
+            self._runs[cell] = CellRuns(partial(self._read, cell))
+        return self._runs[cell]
+
+    def _read(self, cell: str) -> tuple[RunRow, ...]:
+        if cell not in self._rows:
+            if len(self._rows) < self._few:
                 self._rows[cell] = self._index.of_cell(self._store, cell)
             else:
-                # Records that were taken away meanwhile leave cells without runs.
-                self._rows = dict.fromkeys(self._cells, ()) | self._index.every_row(self._store)
-        return self._rows[cell]
+                self._rows = self._index.every_row(self._store)
+        if not (rows := self._rows.get(cell)):
+            message = f"the records of {cell} were taken away while they were read"
+            raise CompatError.of(message, hint="ask again")
+        return rows
 
     def __contains__(self, cell: object) -> bool:
         """Return whether a cell has runs, without reading them."""
@@ -61,6 +118,10 @@ class RunsByCell(Mapping[str, tuple[RunRow, ...]]):
     def kept(self, kind: str) -> KeptFacts:
         """Return what is kept of that kind, by cell."""
         return self._index.kept(self._store, kind, self._changes)
+
+    def kept_of(self, kind: str, cell: str) -> tuple[bytes, bytes] | None:
+        """Return what is kept of that kind of one cell."""
+        return self._index.kept_of(self._store, kind, self._changes, cell)
 
     def keep(self, kind: str, facts: Sequence[tuple[str, bytes, bytes]]) -> None:
         """Keep facts of that kind, each with its cell and the digest of what it follows from."""

@@ -4,7 +4,7 @@ proposals alike.
 
 import datetime
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,16 +19,17 @@ from compat.plan.kept_plan import PlannedFates
 from compat.plan.lanes import facts_for, lane_cells
 from compat.plan.obstacle import Obstacle
 from compat.plan.plain_cells import PlainQuestion, plain_questions
-from compat.plan.plan import Fate, Infeasible, fate_of
+from compat.plan.plan import Fate, Feasible, Infeasible, fate_of
 from compat.results.attribution import Attribution, holds
 from compat.results.clauses import Disproof
-from compat.results.kept_verdicts import Judge
+from compat.results.kept_verdicts import Judge, JudgedRuns, judged_anew
 from compat.results.plain_answers import KnownRefusal, PlainAnswer
 from compat.results.planned_entries import EntriesById, PlannedEntries
 from compat.results.platform_installs import PlatformInstall
 from compat.results.record import Capability, Ran
-from compat.results.runs_by_cell import RunsByCell
-from compat.results.verdict import Counted, EvaluationContext, History, Verdict, verdict_of
+from compat.results.run_overview import RunOverview
+from compat.results.runs_by_cell import CellRuns, RunsByCell
+from compat.results.verdict import Counted, EvaluationContext, History, Verdict
 from compat.run.outcome import Failed, brief
 from compat.value import StrictValue
 
@@ -40,7 +41,8 @@ class Entry(StrictValue, frozen=True, kw_only=True):
 
     `lock_digest` is None when it has no lock now.
 
-    `history` is what they come to on the snapshot's day. `refusal` is what a resolver says against
+    `history` is what they come to on the snapshot's day, `overview` the same without reading them,
+    None where there is no run up to that day. `refusal` is what a resolver says against
     a fresh cell. `planned` is false for a cell that has records but no longer stands in the plan.
     `is_unchanged` says of a relaxed cell that its lock keeps every published requirement.
     """
@@ -49,8 +51,9 @@ class Entry(StrictValue, frozen=True, kw_only=True):
     verdict: Verdict
     obstacle: Obstacle | None = None
     lock_digest: str | None = None
-    runs: tuple[Ran, ...] = ()
+    runs: Sequence[Ran] = ()
     history: History = History()
+    overview: RunOverview | None = None
     refusal: KnownRefusal | None = None
     planned: bool = True
     is_unchanged: bool = False
@@ -217,6 +220,16 @@ class Snapshot:
             if all(entry.cell.on(axis).version in versions[axis] for axis in versions)
         )
 
+    def feasible_on(self, axis: str, versions: Collection[Version]) -> Iterator[Cell]:
+        """Yield the planned cells with one of the versions on the axis that no fact rules out, in
+        the order of the plan; no entry is made.
+        """
+        if isinstance(self.entries, PlannedEntries):
+            fates = self.entries.fates.numbered({axis: versions})
+            return (fate.cell for _, fate in fates if isinstance(fate, Feasible))
+        entries = self.having({axis: versions})
+        return (entry.cell for entry in entries if entry.planned and entry.obstacle is None)
+
     @cached_property
     def plain_questions(self) -> tuple[PlainQuestion, ...]:
         """The plain installs that the matrix asks about, oldest release first."""
@@ -303,7 +316,7 @@ def snapshot(
 
     A run of a cell whose id the matrix cannot read is left out: its axes have changed.
     """
-    judge = runs.verdicts(present).of if isinstance(runs, RunsByCell) else None
+    judge = runs.verdicts(present).of if isinstance(runs, RunsByCell) else judged_anew
 
     def made(cell: Cell, obstacle: Obstacle | None, *, planned: bool) -> Entry:
         cell_runs, beside = runs.get(cell.id, ()), (locks.get(cell.id), obstacle)
@@ -328,7 +341,10 @@ def snapshot(
     beside = {cell_id for cell_id in ids if cell_id.partition("+")[2] in LANES}
     lanes = lanes_of if beside or ask.matrix.has_lanes else None
     if isinstance(fates, PlannedFates):
-        entries: Iterable[Entry] = PlannedEntries(fates, ids, lambda _, fate: make(fate), unplanned)
+        plan = fates
+        entries: Iterable[Entry] = PlannedEntries(
+            plan, ids, lambda number, fate: make(fate or plan.fate(number)), unplanned
+        )
     else:
         planned = {fate.cell.id: fate for fate in fates}
         cells = (readable_cell(cell_id, ask.matrix) for cell_id in sorted(ids - planned.keys()))
@@ -340,20 +356,16 @@ def snapshot(
 
 
 def _attributed(
-    entry: Entry, attribution: Attribution, present: EvaluationContext, judge: Judge | None
+    entry: Entry, attribution: Attribution, present: EvaluationContext, judge: Judge
 ) -> Entry:
     """The entry with its verdict beside the other cells of its release."""
-    # Runs that came to the same share one object in the index.
-    distinct = {id(c.run.capabilities): c.run.capabilities for c in entry.counted}
-    if not any(map(_fails, distinct.values())):
+    if entry.overview is None or not entry.overview.has_failures:
         return entry
-    present, beside = attribution.context(entry.cell, present), (entry.lock_digest, entry.obstacle)
-    asked = entry.cell.id, entry.history, beside, entry.runs
-    return msgspec.structs.replace(entry, verdict=_judged("attributed", asked, present, judge))
-
-
-def _fails(capabilities: tuple[Capability, ...]) -> bool:
-    return any(capability.status == "no" for capability in capabilities)
+    beside = entry.lock_digest, entry.obstacle
+    judged = JudgedRuns(entry.cell.id, entry.runs, entry.history, *beside)
+    present = attribution.context(entry.cell, present)
+    verdict, _ = judge("attributed", judged, present)
+    return msgspec.structs.replace(entry, verdict=verdict)
 
 
 def entry_of(
@@ -363,7 +375,7 @@ def entry_of(
     beside: tuple[str | None, Obstacle | None] = (None, None),
     *,
     planned: bool = True,
-    judge: Judge | None = None,
+    judge: Judge = judged_anew,
 ) -> Entry:
     """Return the entry of one cell, with its verdict by its own runs alone; `beside` is the digest
     of its lock and what the plan says against it.
@@ -372,29 +384,16 @@ def entry_of(
     those of the cell. `judge` returns a verdict that is kept.
     """
     lock_digest, obstacle = beside
-    history = History.of(runs, present.day) if runs else History()
+    history = History(runs, present.day)
+    judged = JudgedRuns(cell.id, runs, history, lock_digest, obstacle)
+    verdict, overview = judge("alone", judged, present)
     return Entry(
         cell=cell,
-        verdict=_judged("alone", (cell.id, history, beside, runs), present, judge),
+        verdict=verdict,
         obstacle=obstacle,
         lock_digest=lock_digest,
-        runs=tuple(runs),
+        runs=runs if isinstance(runs, CellRuns) else tuple(runs),
         history=history,
+        overview=overview,
         planned=planned,
     )
-
-
-def _judged(
-    kind: str,
-    asked: tuple[str, History, tuple[str | None, Obstacle | None], Sequence[Ran]],
-    present: EvaluationContext,
-    judge: Judge | None,
-) -> Verdict:
-    """The verdict of a cell with its history, what stands beside it, and all its runs; out of what
-    is kept of that kind where there is some.
-    """
-    cell, history, beside, runs = asked
-    anew = partial(verdict_of, cell, history, present, *beside)
-    # What is kept follows from all runs of the cell.
-    is_of_all = bool(runs) and runs[-1].started.date() <= present.day
-    return judge(kind, history, present, beside, anew) if judge and is_of_all else anew()

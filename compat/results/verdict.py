@@ -6,6 +6,7 @@ The only place where that is decided.
 import datetime
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
@@ -99,7 +100,7 @@ def verdict(
     the future change nothing.
     """
     own = [run for run in runs if run.cell == cell]
-    return verdict_of(cell, History.of(own, present.day), present, lock_digest, obstacle)
+    return verdict_of(cell, History(own, present.day), present, lock_digest, obstacle)
 
 
 def verdict_of(
@@ -151,17 +152,37 @@ class Counted(StrictValue, frozen=True, kw_only=True):
     outcomes: tuple[Outcome, ...]
 
 
-class History(StrictValue, frozen=True, kw_only=True):
+class History:
     """The runs of a cell that count, oldest first, and the newest run of all where it came after
     them and does not.
 
     A run that was cancelled asked nothing, so it is no `unanswered` one.
     """
 
-    counted: tuple[Counted, ...] = ()
-    unanswered: Ran | None = None
+    def __init__(self, runs: Sequence[Ran] = (), day: datetime.date = datetime.date.max) -> None:
+        """Take the runs of a cell, in whatever order they come, and up to which day they count;
+        they are looked at when something is asked of the history.
+        """
+        self._runs = runs
+        self._day = day
 
-    @property
+    @cached_property
+    def _ordered(self) -> list[Ran]:
+        return in_order(run for run in self._runs if run.started.date() <= self._day)
+
+    @cached_property
+    def counted(self) -> tuple[Counted, ...]:
+        """The runs that count."""
+        return _counting(self._ordered)
+
+    @cached_property
+    def unanswered(self) -> Ran | None:
+        """The newest run of all, where it does not count."""
+        newest = next((run for run in reversed(self._ordered) if not _is_cancelled(run)), None)
+        is_answered = any(counted.run is newest for counted in reversed(self.counted))
+        return None if is_answered else newest
+
+    @cached_property
     def deciding(self) -> tuple[Counted, ...]:
         """Those on the newest run's lock and suite that the verdict rests on, oldest first: where a
         run of the whole suite is among them, those alone. Raises IndexError where none counts.
@@ -171,14 +192,22 @@ class History(StrictValue, frozen=True, kw_only=True):
         whole = [counted for counted in alike if counted.run.tier == "full"]
         return tuple(whole or alike)
 
-    @classmethod
-    def of(cls, runs: Sequence[Ran], day: datetime.date) -> "History":
-        """Return the history that the runs up to that day make, in whatever order they come."""
-        ordered = in_order(run for run in runs if run.started.date() <= day)
-        counted = _counting(ordered)
-        newest = next((run for run in reversed(ordered) if not _is_cancelled(run)), None)
-        is_answered = any(entry.run is newest for entry in reversed(counted))
-        return cls(counted=counted, unanswered=None if is_answered else newest)
+    @property
+    def answered(self) -> "History":
+        """The same without a newer run that does not count."""
+        return History([counted.run for counted in self.counted])
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the same runs count, and the same one does not."""
+        return isinstance(other, History) and self._whole == other._whole
+
+    def __hash__(self) -> int:
+        """Return the hash of what is compared."""
+        return hash(self._whole)
+
+    @property
+    def _whole(self) -> tuple[tuple[Counted, ...], Ran | None]:
+        return self.counted, self.unanswered
 
 
 def counting(runs: Iterable[Ran], day: datetime.date) -> tuple[Counted, ...]:

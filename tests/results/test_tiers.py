@@ -118,7 +118,7 @@ def test_the_whole_suite_could_say_no_more_where_the_import_fails() -> None:
 
 def test_the_runs_that_decide_are_those_of_the_whole_suite_on_the_newest_files() -> None:
     runs = [ran("pass", day=0), smoke("pass", day=1), smoke("pass", day=2, lock=OTHER_LOCK)]
-    history = History.of(runs, TODAY)
+    history = History(runs, TODAY)
     assert [counted.run for counted in history.deciding] == [runs[2]]
-    history = History.of(runs[:2], TODAY)
+    history = History(runs[:2], TODAY)
     assert [counted.run for counted in history.deciding] == [runs[0]]
