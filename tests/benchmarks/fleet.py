@@ -33,7 +33,7 @@ from side_by_side import (
 from compat.index.interpreters import find
 from compat.workspace import Workspace
 
-# Two further axes whose releases need nothing, and are many: with them some 2,500 cells have a lock.
+# Two further axes whose releases need nothing: with the first alone there are 320 cells.
 AXES = """
 [[axes]]
 kind = "package"
