@@ -32,6 +32,8 @@ SAID = re.compile(
     + ")"
 )
 ITEM = re.compile(r"<(li|tr|entry|h1)\b.*?</\1>", re.DOTALL)
+# A sign in a strip says what a capability came to in the cell, not what the cell's state is.
+STRIP = re.compile(r'<ol class="strip">.*?</ol>', re.DOTALL)
 TAG = re.compile(r"<[^>]+>")
 
 
@@ -67,7 +69,7 @@ def allowed(of: Edition, entry: Entry) -> set[str]:
 
 def items(text: str, link: str) -> Iterator[str]:
     """The words of each list item, table row, entry or heading that links to the address alone."""
-    for match in ITEM.finditer(text):
+    for match in ITEM.finditer(STRIP.sub("", text)):
         if f'{link}"' in match[0] and match[0].count("/cell/") == 1:
             yield " ".join(unescape(TAG.sub(" ", match[0])).split())
 
