@@ -100,10 +100,7 @@ def plain_reason(about: PlainInstall | PlainCause) -> str:
     """Return why, as one sentence without a date: what failed, or what the metadata says of this
     release.
     """
-    if (
-        about.state in ("refused", "broken", "broken-smoke", "needs-build")
-        and "-fail:" in about.outcome
-    ):
+    if about.state in _EXPLAINED and "-fail:" in about.outcome:
         outcome = parse_outcome(about.outcome)
         words = about.because if isinstance(about, PlainInstall) else about.example
         if isinstance(outcome, Failed) and outcome.cause == "no-artifact" and _NO_WHEEL in words:
