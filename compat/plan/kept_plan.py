@@ -7,6 +7,7 @@ the folder, and nothing is believed of it that does not bear its own digest.
 import array
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from itertools import product as combinations
 
@@ -17,14 +18,20 @@ from compat.plan.cell import RECIPES, Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.obstacle import Obstacle
 from compat.plan.plain_cells import PlainQuestion, plain_questions
-from compat.plan.plan import Fate, Feasible, Infeasible, plan
+from compat.plan.plan import Fate, Feasible, Infeasible, fate_of, is_asked, plan
 from compat.plan.product import axis_coordinates, product
 from compat.value import Value
 
 # What a slot says of a cell; a higher number is an obstacle's, counted from here.
 _NO_CELL, _FEASIBLE, _FIRST_OBSTACLE = range(3)
+# The fates of so many cells take some 50 ms, the plan of 100,000 cells takes seconds.
+_FEW = 500
 # From the code of these rooms follows what is kept of a matrix with a catalogue.
 DERIVING_ROOMS = ("declare", "index", "plan", "lock", "run", "results", "advise")
+
+
+class _NotKept(Exception):
+    """No plan is kept."""
 
 
 class KeptPlan(Value, frozen=True, kw_only=True):
@@ -42,14 +49,19 @@ class KeptPlan(Value, frozen=True, kw_only=True):
 
 class PlannedFates:
     """The fate of every cell of a plan, in the order of the plan; each is made when it is asked
-    for, by the number of its slot.
+    for, by the number of its slot. Where no plan is kept, none is made for the fates of a few.
     """
 
-    def __init__(self, facts: Feasibility, kept: Callable[[], KeptPlan]) -> None:
-        """Take the facts, and what gives their plan; it is asked for when it is first needed."""
+    def __init__(self, facts: Feasibility, kept: Callable[[bool], KeptPlan | None]) -> None:
+        """Take the facts, and what gives their plan where it is kept, or, told so, in any case; it
+        is asked when it is first needed.
+        """
         matrix, catalogue = facts.matrix, facts.catalogue
         self.matrix = matrix
+        self._facts = facts
         self._load = kept
+        self._alone: dict[int, Fate | None] = {}
+        self._is_whole = False
         self._axes = [axis_coordinates(axis, catalogue) for axis in matrix.axes]
         # How far apart the slots of two neighbours on each axis are.
         spans = [len(coordinates) for coordinates in self._axes[1:]]
@@ -66,8 +78,14 @@ class PlannedFates:
         }
 
     @cached_property
+    def _if_kept(self) -> KeptPlan | None:
+        return self._load(False)
+
+    @cached_property
     def _kept(self) -> KeptPlan:
-        return self._load()
+        whole = self._if_kept or self._load(True)
+        assert whole is not None, "it is made where it is not kept"
+        return whole
 
     @cached_property
     def _slots(self) -> "array.array[int]":
@@ -120,16 +138,38 @@ class PlannedFates:
             if slot is None:
                 return None
             number += slot
+        if self._is_answered_alone:
+            return None if self._fate_alone(number) is None else number
         return number if self._slots[number] != _NO_CELL else None
 
     def fate(self, number: int) -> Fate:
         """Return the fate of the cell in a slot that has one."""
+        if self._is_answered_alone and (fate := self._fate_alone(number)) is not None:
+            return fate
+        return self._fate(self._cell(number), self._slots[number])
+
+    @property
+    def _is_answered_alone(self) -> bool:
+        """Whether a question about one cell is answered without the plan."""
+        if not self._is_whole:
+            is_at_hand = "_slots" in self.__dict__ or self._if_kept is not None
+            self._is_whole = is_at_hand or len(self._alone) >= _FEW
+        return not self._is_whole
+
+    def _fate_alone(self, number: int) -> Fate | None:
+        """The fate of the cell in a slot, as the plan would have it; None where it has none."""
+        if number not in self._alone:
+            cell = self._cell(number)
+            is_planned = is_asked(self._facts, cell)
+            self._alone[number] = fate_of(self._facts, cell) if is_planned else None
+        return self._alone[number]
+
+    def _cell(self, number: int) -> Cell:
         rest, place = number, []
         for coordinates, stride in zip(self._axes, self._strides, strict=True):
             index, rest = divmod(rest, stride)
             place.append(coordinates[index])
-        cell = Cell(matrix=self.matrix.name, coordinates=tuple(place), recipe=RECIPES[rest])
-        return self._fate(cell, self._slots[number])
+        return Cell(matrix=self.matrix.name, coordinates=tuple(place), recipe=RECIPES[rest])
 
     @property
     def infeasible(self) -> int:
@@ -163,10 +203,17 @@ def planned_fates(facts: Feasibility, kept: Callable[[Callable[[], bytes]], byte
     where it is kept.
     """
 
-    def encoded() -> bytes:
-        return msgspec.msgpack.encode(_made(facts))
+    def plan_of(is_made: bool) -> KeptPlan | None:
+        def encoded() -> bytes:
+            if not is_made:
+                raise _NotKept
+            return msgspec.msgpack.encode(_made(facts))
 
-    return PlannedFates(facts, lambda: _decoded.decode(kept(encoded)))
+        with suppress(_NotKept):
+            return _decoded.decode(kept(encoded))
+        return None
+
+    return PlannedFates(facts, plan_of)
 
 
 def _made(facts: Feasibility) -> KeptPlan:

@@ -7,7 +7,7 @@ from packaging.version import Version
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.obstacle import Obstacle
-from compat.plan.product import product
+from compat.plan.product import axis_coordinates, product
 from compat.value import Value
 
 
@@ -39,6 +39,27 @@ def plain_questions(facts: Feasibility) -> tuple[PlainQuestion, ...]:
         _question(facts, release, series, cells)
         for (release, series), cells in sorted(pairs.items())
     )
+
+
+def plain_question_of(facts: Feasibility, cell: Cell) -> PlainQuestion | None:
+    """Return the question of a cell's release and Python, as `plain_questions` has it; None where
+    the matrix has no such place.
+    """
+    pair = (facts.matrix.subject, facts.matrix.interpreters.name)
+    release, python = (cell.on(axis).version for axis in pair)
+    spans = (
+        [
+            coordinate
+            for coordinate in axis_coordinates(axis, facts.catalogue)
+            if axis.name not in pair or coordinate.version == cell.on(axis.name).version
+        ]
+        for axis in facts.matrix.axes
+    )
+    cells = [
+        Cell(matrix=facts.matrix.name, coordinates=place, recipe="fresh")
+        for place in itertools.product(*spans)
+    ]
+    return _question(facts, release, python, cells) if cells else None
 
 
 def _question(

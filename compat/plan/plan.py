@@ -62,8 +62,13 @@ def every_cell(facts: Feasibility) -> Iterator[Cell]:
     for place in product(facts.matrix, facts.catalogue):
         for recipe in RECIPES:
             cell = Cell(matrix=facts.matrix.name, coordinates=place, recipe=recipe)
-            if recipe != "relaxed" or facts.changing(cell):
+            if is_asked(facts, cell):
                 yield cell
+
+
+def is_asked(facts: Feasibility, cell: Cell) -> bool:
+    """Return whether the plan has a cell of that place and recipe."""
+    return cell.recipe != "relaxed" or bool(facts.changing(cell))
 
 
 def fate_of(facts: Feasibility, cell: Cell, here: frozenset[Version] | None = None) -> Fate:

@@ -10,8 +10,9 @@ from typing import Literal, get_args
 from msgspec.structs import replace
 from packaging.version import Version
 
+from compat.plan.cell import readable_cell
 from compat.plan.obstacle import Obstacle
-from compat.plan.plain_cells import PlainQuestion
+from compat.plan.plain_cells import PlainQuestion, plain_question_of
 from compat.results.plain_answers import KnownRefusal, PlainAnswer
 from compat.results.run_group import Kind
 from compat.results.snapshot import Entry, Snapshot
@@ -106,9 +107,12 @@ def plain_by_cell(snapshot: Snapshot) -> dict[str, PlainInstall]:
 
 def plain_of_cell(snapshot: Snapshot, cell: str) -> Iterator[PlainInstall]:
     """Yield the plain install that a cell stands for, if it stands for one."""
-    for question in snapshot.plain_questions:
-        if question.cell is not None and question.cell.id == cell:
-            yield _install(snapshot, question)
+    asked = readable_cell(cell, snapshot.matrix)
+    if asked is None or asked.recipe != "fresh":
+        return
+    question = plain_question_of(snapshot.feasibility, asked)
+    if question is not None and question.cell is not None and question.cell.id == cell:
+        yield _install(snapshot, question)
 
 
 def plain_causes(installs: tuple[PlainInstall, ...]) -> tuple[PlainCause, ...]:

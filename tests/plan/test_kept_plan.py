@@ -12,8 +12,8 @@ from compat.plan import kept_plan
 from compat.plan.feasible import Feasibility
 from compat.plan.kept_plan import PlannedFates, planned_fates
 from compat.plan.named import planned_cell
-from compat.plan.plain_cells import plain_questions
-from compat.plan.plan import Fate, Infeasible, fate_of, plan
+from compat.plan.plain_cells import plain_question_of, plain_questions
+from compat.plan.plan import Fate, Infeasible, every_cell, fate_of, plan
 
 ROOT = Path(__file__).parents[2]
 TODAY = datetime.date(2026, 11, 23)
@@ -107,3 +107,33 @@ def test_few_are_kept(tmp_path: Path) -> None:
     for number in range(40):
         assert files.of("plans", [bytes([number])], lambda: b"made") == b"made"
     assert len(list((tmp_path / "plans").iterdir())) == 32
+
+
+def test_the_fates_of_a_few_cells_are_those_of_the_plan_and_make_none(
+    facts: Feasibility,
+    fates: tuple[Fate, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[Feasibility] = []
+    make = kept_plan._made
+    monkeypatch.setattr(kept_plan, "_made", lambda facts: made.append(facts) or make(facts))
+    known, few = kept(facts, tmp_path), fates[:: max(1, len(fates) // 50)]
+    assert [known.fate(known.number(fate.cell.id) or 0) for fate in few] == list(few)
+    ids = {fate.cell.id for fate in fates}
+    relaxed = [f"{fate.cell.place}+relaxed" for fate in few]
+    assert [known.number(cell) is not None for cell in relaxed] == [c in ids for c in relaxed]
+    assert made == []
+    monkeypatch.setattr(kept_plan, "_FEW", 0)
+    known = kept(facts, tmp_path)
+    assert known.fate(known.number(few[-1].cell.id) or 0) == few[-1]
+    assert made == [facts]
+
+
+def test_the_plain_question_of_a_cell_is_that_of_its_release_and_python(facts: Feasibility) -> None:
+    questions = plain_questions(facts)
+    subject, python = facts.matrix.subject, facts.matrix.interpreters.name
+    by_pair = {(question.release, question.python): question for question in questions}
+    for cell in every_cell(facts):
+        pair = cell.on(subject).version, cell.on(python).version
+        assert plain_question_of(facts, cell) == by_pair[pair]
