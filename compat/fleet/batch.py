@@ -16,7 +16,10 @@ from compat.errors import CompatError
 from compat.fleet.local import Fleet, Reporter
 from compat.lock.locker import Locker
 from compat.lock.lockfile import Lock, Refusal
-from compat.plan.plan import Infeasible
+from compat.lock.recipe import asks_as_declared
+from compat.plan.cell import parse_cell
+from compat.plan.lanes import facts_for
+from compat.plan.plan import Infeasible, fate_of
 from compat.plan.platform import python_name, python_remedy
 from compat.results.judged import JudgedRun
 from compat.results.record import Record
@@ -173,7 +176,11 @@ class Batch:
         """
         self._workspace.store.sweep(self._machine.clock())
         # All locks are read before anything runs, so that a damaged one stops the command at once.
+        # One that asks what the declarations asked once is made anew, like one that is not there.
         own = {cell: lock for cell in cells if (lock := self._workspace.lock(cell)) is not None}
+        for cell in [cell for cell, lock in own.items() if not self._asks_as_declared(cell, lock)]:
+            self._reporter.tell(f"compat: {cell} is locked again: it asks for something else now")
+            del own[cell]
         locks = own if locks is None else {**own, **locks}
         folder = self._machine.cells()
         if dead := remove_dead_folders(folder):
@@ -195,6 +202,20 @@ class Batch:
             lost_workers=self._fleet.stopped,
             folder=self._scratch.folder,
         )
+
+    def _asks_as_declared(self, cell_id: str, lock: Lock) -> bool:
+        """Whether a lock asks what the declarations ask now. Without a kept catalogue, and of a
+        cell that the plan rules out, it is not told, and the lock is taken as it is.
+        """
+        workspace = self._workspace
+        if workspace.kept_catalogue is None:
+            return True
+        facts = workspace.facts_of(workspace.kept_catalogue)
+        cell = parse_cell(cell_id, facts.matrix)
+        facts = facts_for(facts, cell)
+        if isinstance(fate_of(facts, cell), Infeasible):
+            return True
+        return asks_as_declared(facts, cell, lock)
 
     def _jobs(self, locks: Mapping[str, Lock], unlocked: Sequence[str]) -> Iterator[Job]:
         """Yield a job for each cell that can run here: those with locks, then as locks are made."""

@@ -13,7 +13,7 @@ from compat.plan.cell import Cell
 from compat.results.coverage import Coverage, CoverageCount
 from compat.results.intervals import signature_of
 from compat.results.run_group import Kind
-from compat.results.snapshot import Snapshot
+from compat.results.snapshot import Entry, Snapshot
 from compat.results.verdict import Verdict, is_whole
 from compat.run.outcome import is_spurious
 from compat.search.exploration import Exploration, ExploreProbe, ProbeKind
@@ -289,7 +289,7 @@ def open_work(snapshot: Snapshot) -> OpenWork:
         if entry.verdict.evidence == "smoke":
             if not is_whole(entry.history.deciding[-1].run):
                 smoked.append(entry.cell)
-        elif entry.verdict.answer == "unknown" and not entry.counted:
+        elif entry.verdict.answer == "unknown" and not _is_run(entry):
             if has_lock:
                 locked.append(entry.cell)
             elif entry.refusal is None and answer is None:
@@ -300,6 +300,12 @@ def open_work(snapshot: Snapshot) -> OpenWork:
         smoked=tuple(smoked),
         lockable=tuple(lockable),
     )
+
+
+def _is_run(entry: Entry) -> bool:
+    """Whether a run of the lock that a cell has now counts for it."""
+    overview = entry.overview
+    return bool(entry.counted) and (overview is None or overview.is_of_lock)
 
 
 def _refused(snapshot: Snapshot) -> Iterable[Cell]:

@@ -98,6 +98,30 @@ def locked_cell(
     return answer
 
 
+def asks_as_declared(facts: Feasibility, cell: Cell, lock: Lock) -> bool:
+    """Return whether a lock of a cell that can be locked asks what the declarations ask now, with
+    the rules' offers or without them. Of one of another release of the subject it is not told.
+    """
+    asked = inputs_of(facts, cell)
+    injected, now = lock.inputs.injected_pin, asked.injected_pin
+    if injected is not None and now is not None and injected.version != now.version:
+        return True
+    rules = facts.rules.relaxations(cell) if cell.recipe == "relaxed" else {}
+    offers = frozenset(name for name, relaxation in rules.items() if not relaxation.always)
+    published = inputs_of(facts, cell, offers)
+    return all(
+        set(most) & set(least) <= set(own) <= {*most, *least}
+        for most, least, own in zip(
+            _lines(asked), _lines(published), _lines(lock.inputs), strict=True
+        )
+    )
+
+
+def _lines(inputs: Inputs) -> tuple[tuple[str, ...], ...]:
+    """What of a lock's inputs follows from declarations."""
+    return inputs.requirements, inputs.overrides, inputs.excludes, inputs.constraints
+
+
 def lock_cell(
     locker: Locker, inputs: Inputs, package_of: PackageOf, margin_days: int
 ) -> Lock | Refusal:

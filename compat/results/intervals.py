@@ -34,7 +34,7 @@ def with_expectations(known: Snapshot) -> Snapshot:
 
     def is_even(cell_id: str) -> bool:
         entry = by_id.get(cell_id)
-        return entry is not None and is_open(entry)
+        return entry is not None and is_silent(entry)
 
     lines = Lines(known, tested, is_even)
 
@@ -143,9 +143,15 @@ def _cause(outcome: Outcome) -> str:
 
 def is_open(entry: Entry) -> bool:
     """Return whether nothing at all is known of a planned cell."""
-    refusal = entry.refusal
+    return is_silent(entry) and not entry.runs
+
+
+def is_silent(entry: Entry) -> bool:
+    """Return whether a planned cell says nothing about its line: it did not run, or what its runs
+    came to (another package in the way, a time limit once) does not count for its versions.
+    """
     is_answered = entry.verdict.evidence != "none" or entry.obstacle is not None
-    return entry.planned and not is_answered and refusal is None and not entry.runs
+    return entry.planned and not is_answered and entry.refusal is None
 
 
 def _verdict(entry: Entry, low: Entry, high: Entry, axis: str) -> Verdict:

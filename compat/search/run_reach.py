@@ -10,7 +10,7 @@ beside such a cell.
 from collections.abc import Iterable, Sequence
 
 from compat.plan.cell import Cell
-from compat.results.intervals import Lines, Signature, is_open, tested_signature
+from compat.results.intervals import Lines, Signature, is_open, is_silent, tested_signature
 from compat.results.run_group import Kind
 from compat.results.snapshot import Snapshot
 
@@ -42,9 +42,9 @@ class RunReach:
                 self._open[cell_id] = entry.cell
                 if entry.verdict.expected is not None:
                     self._expected.add(cell_id)
-            elif entry.runs and entry.verdict.kind == "unknown":
+            elif is_silent(entry):
                 self._blocked.add(cell_id)
-        self._lines = Lines(known, self._tested.get, self._open.__contains__)
+        self._lines = Lines(known, self._tested.get, self._is_even)
         self._worth: dict[str, tuple[float, float]] = {}
         self._agreed = self._compared = 0
         for entry in known.known:
@@ -102,6 +102,9 @@ class RunReach:
         self.answered([cell])
         self._blocked.add(cell.id)
 
+    def _is_even(self, cell_id: str) -> bool:
+        return cell_id in self._open or cell_id in self._blocked
+
     def _forget(self, cell: Cell) -> None:
         for line in self._lines.through(cell):
             for cell_id in line:
@@ -146,11 +149,13 @@ class RunReach:
         return answers / weights
 
     def _up_to(self, cells: Iterable[str]) -> tuple[int, Signature | None]:
-        """How many cells in that order have no answer, and what the tested one behind them came
+        """How many cells in that order wait for an answer, and what the tested one behind them came
         to.
         """
         waiting = 0
         for cell_id in cells:
+            if cell_id in self._blocked:
+                continue
             if cell_id not in self._open:
                 is_running = cell_id in self._running
                 return waiting, _NOT_YET if is_running else self._tested.get(cell_id)

@@ -65,6 +65,22 @@ def test_a_matrix_that_has_no_lock_yet_is_locked_and_run(good: Repository) -> No
     assert "about 2 minutes" not in good.run("run", "zoo", good.cell, "--dry-run")[1]
 
 
+def test_a_lock_that_asks_what_was_declared_once_is_made_anew(good: Repository) -> None:
+    assert good.run("lock", "zoo", good.cell)[0] == 0
+    lock = good.root / "matrices" / "zoo" / "locks" / f"{good.cell}.txt"
+    declaration = good.root / "matrices" / "zoo" / "matrix.toml"
+    text = declaration.read_text()
+    declaration.write_text(text.replace('["pytest"]', '["pytest>1"]'))
+    assert declaration.read_text() != text
+    assert good.run("discover", "zoo", "--write")[0] == 0
+    code, _, err = good.run("run", "zoo", good.cell)
+    assert code == 0, err
+    assert f"{good.cell} is locked again: it asks for something else now" in err
+    assert "# require: pytest>1\n" in lock.read_text()
+    code, _, err = good.run("run", "zoo", good.cell)
+    assert (code, "locked again" in err) == (0, False)
+
+
 def test_a_record_tells_all_and_names_no_machine(good: Repository) -> None:
     ci = {"SERVER_URL": "https://git.example", "REPOSITORY": "some/one", "RUN_ID": "12"}
     good.environ |= {f"GITHUB_{name}": value for name, value in ci.items()}

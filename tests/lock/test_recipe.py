@@ -10,7 +10,7 @@ from support.memory_locker import MemoryLocker
 from support.world import catalogue_of, matrix_of, source_of, world
 
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Refusal
-from compat.lock.recipe import inputs_of, lock_cell, locked_cell, moment_after
+from compat.lock.recipe import asks_as_declared, inputs_of, lock_cell, locked_cell, moment_after
 from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility
 
@@ -277,3 +277,30 @@ class TestOffers:
         answer, asked = self.lock(refused=lambda _: True)
         assert isinstance(answer, Refusal)
         assert len(asked) == 1
+
+
+NO_DEEP = '{ package = "deep", to = "nothing", everywhere = true'
+
+
+@pytest.mark.parametrize(
+    ("rules", "is_as_declared"),
+    [
+        ("", True),
+        # An offer may have been withdrawn, a rule that holds always is never.
+        (NO_DEEP + " }", True),
+        (NO_DEEP + ", always = true }", False),
+    ],
+)
+def test_a_lock_asks_as_declared_unless_a_rule_changes_what_it_asked(
+    rules: str, is_as_declared: bool
+) -> None:
+    cell, document = "py3.8-dep2-demo1.0+relaxed", world("published")
+    tried = 'name = "a", effect = "relax", because = "it is tried here"'
+    relaxations = ",".join(['{ package = "dep", to = "any" }', *([rules] if rules else [])])
+    inputs = asked(cell, rules=f'{{ {tried}, relaxations = [{{ package = "dep", to = "any" }}] }}')
+    lock = Lock(inputs=inputs, pins=(), tool="uv")
+    changed = f"{{ {tried}, relaxations = [{relaxations}] }}"
+    document["matrix"] = document["matrix"].split("rules = [")[0] + f"rules = [{changed}]\n"
+    matrix = matrix_of(document)
+    facts = Feasibility(matrix, catalogue_of(document))
+    assert asks_as_declared(facts, parse_cell(cell, matrix), lock) == is_as_declared

@@ -258,6 +258,13 @@ def test_an_answer_of_its_own_between_them_ends_the_expectation(against: str) ->
     assert not inferred(of) & {"py3.9-fr2-demo1.0", "py3.9-fr4-demo1.0"}
 
 
+def test_a_run_that_says_nothing_of_its_versions_leaves_the_others_expected() -> None:
+    """On 24 November 2026 one cell hung once, and what was expected of 22 beside it fell."""
+    silent = record("py3.9-fr3-demo1.0", "test-fail:silence(test_demo.py::test_sum)")
+    of = picture(record("py3.9-fr1-demo1.0"), record("py3.9-fr5-demo1.0"), silent)
+    assert inferred(of) == BETWEEN - {"py3.9-fr3-demo1.0"}
+
+
 def test_what_axes_expect_differently_is_not_expected() -> None:
     failure = "import-fail:missing-module(x)"
     of = picture(

@@ -4,11 +4,18 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
 from support.known import DAY, SUITE, ran
 from support.world import FRAME_MATRIX, catalogue_of, matrix_of
 
 from compat.declare.load import Declared
-from compat.fleet.explore import ExploreLimits, Explorer, ExploreSteps, LockAnswer
+from compat.fleet.explore import (
+    ExploreLimits,
+    Explorer,
+    ExploreSteps,
+    LockAnswer,
+    open_work,
+)
 from compat.plan.cell import Cell
 from compat.plan.plan import plan
 from compat.results.intervals import with_expectations
@@ -33,11 +40,13 @@ WORLD: dict[str, Any] = {
 WORKS, FAILS = "pass", "import-fail:missing-module(ant)"
 
 
-def known(outcomes: Mapping[int, str], tier: Any = "full", locked: Iterable[int] = ()) -> Snapshot:
+def known(
+    outcomes: Mapping[int, str], tier: Any = "full", locked: Iterable[int] = (), **more: Any
+) -> Snapshot:
     """A line of nine cells, and what those came to that ran."""
     matrix, catalogue = matrix_of(WORLD), catalogue_of(WORLD)
     runs = {
-        name(frame): [ran(name(frame), outcome, suite_digest=SUITE, tier=tier)]
+        name(frame): [ran(name(frame), outcome, suite_digest=SUITE, tier=tier, **more)]
         for frame, outcome in outcomes.items()
     }
     locks = {name(frame): "d" * 64 for frame in locked}
@@ -135,6 +144,24 @@ def test_beside_a_cell_that_came_to_no_answer_another_is_less_likely() -> None:
 def test_a_run_that_came_to_no_answer_is_known_from_the_records() -> None:
     of = known({LAST: "install-fail:network"})
     assert best_of(RunReach(of), cells(of)) == {1}
+
+
+def test_a_run_that_came_to_no_answer_lets_follow_what_lies_beside_it() -> None:
+    of = known({1: WORKS, 4: "install-fail:network"})
+    frames, reach = cells(of), RunReach(of)
+    assert reach.answers(frames[6]) > RunReach(known({1: WORKS, 4: FAILS})).answers(frames[6])
+    followers = reach.ran(frames[6], ("works",))
+    assert followers == dict.fromkeys([frames[frame] for frame in (2, 3, 5)], "works")
+
+
+def test_a_cell_that_came_to_no_answer_on_an_older_lock_is_tried_again() -> None:
+    def blocked(lock_digest: str) -> Snapshot:
+        of = known({LAST: FAILS}, locked=[LAST], lock_digest=lock_digest)
+        verdict = replace(of.by_id[name(LAST)].verdict, kind="unknown", evidence="none")
+        return of.mapped(lambda e: replace(e, verdict=verdict) if e.cell.id == name(LAST) else e)
+
+    assert [cell.id for cell in open_work(blocked("e" * 64)).locked] == [name(LAST)]
+    assert open_work(blocked("d" * 64)).locked == ()
 
 
 def best_of(reach: RunReach, frames: Mapping[int, Cell]) -> set[int]:
