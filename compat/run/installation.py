@@ -113,13 +113,23 @@ class Installation:
         self.environment.is_bare()
         for command in commands:
             with self.environment.startup_put_aside():
-                if not self.steps.run("install", command, variables, network=True):
+                if not self._install_cached(command, variables):
                     return False
         for command in built:
             with self.environment.startup_put_aside():
                 if not self.steps.run("install", command, own, network=False):
                     return False
         return True
+
+    def _install_cached(self, command: list[str], variables: dict[str, str]) -> bool:
+        """Install from the cache alone, where it has every pin: the hashes say that the files are
+        those of the index, which need not be asked about each package of each cell (of a small cell
+        that took 60 of 90 ms, in November 2026). Else ask it.
+        """
+        cached = [*command, "--offline"]
+        return self.steps.run(
+            "install", cached, variables, network=False, is_trial=True
+        ) or self.steps.run("install", command, variables, network=True)
 
     def _link_mode(self) -> list[str]:
         """Where code of the cell can write to the environment, its files are copies of the cache's,

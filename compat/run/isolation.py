@@ -20,6 +20,12 @@ _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # a connection.
 _SOCKETS = Path("/run")
 _RESOLVER = Path("/etc/resolv.conf")
+# An isolated Python (-I) has no folder of ours on its path: it comes last, so that nothing of the
+# standard library is hidden. Imported, as the bytecode of a script is not kept.
+_KEEPER = (
+    "import sys; sys.path.append(sys.argv[1]);"
+    " from compat.run.keeper import supervise_command; supervise_command(*sys.argv[2:])"
+)
 Mount = Literal["hide", "read", "write"]
 
 
@@ -46,7 +52,9 @@ def wrapped(command: Sequence[str], room: Room, level: Isolation, bounds: str) -
     these bounds.
     """
     network = "on" if room.network else "off"
-    argv = [sys.executable, "-I", "-S", "-B", keeper.__file__, level, network, bounds, *command]
+    place = str(Path(keeper.__file__).parents[2])
+    argv = [sys.executable, "-I", "-S", "-B", "-c", _KEEPER, place, level, network, bounds]
+    argv += command
     match level:
         case "L3":
             return [_tool("bwrap"), *_bubblewrap(room), "--", *argv]

@@ -1,9 +1,9 @@
 """The first process inside an isolation: starts one command, takes in its orphans, and ends when
 none of them is left.
 
-`compat.run.supervise` starts this file as a script, `-I -S`, so it imports nothing but the standard
-library and its neighbour `processes`. It is the init of its pid namespace (L3, L2), a subreaper
-(L1), or a plain parent (L0).
+`compat.run.isolation` starts it with each command of each cell, `-I -S`: so it imports nothing but
+its neighbour `processes` and what it always needs of the standard library. It is the init of its
+pid namespace (L3, L2), a subreaper (L1), or a plain parent (L0).
 
 Three channels, none of which the command gets: standard input brings orders, standard output takes
 the report, standard error is the log, which the command shares. The end of the orders is the order
@@ -18,16 +18,8 @@ import os
 import resource
 import select
 import signal
-import socket
 import struct
-import sys
 import time
-from typing import NamedTuple, NoReturn
-
-if __name__ == "__main__":
-    # An isolated script (-I) has no folder of its own on its path. At the end, so that nothing of
-    # the standard library is hidden.
-    sys.path.append(os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..")))
 
 from compat.run.processes import (
     MARK,
@@ -67,14 +59,14 @@ _CAPABILITY_VERSION_3 = 0x20080522
 _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1
 
 
-class Start(NamedTuple):
+class Start:
     """What the command is started with: its priority as nice(2) counts, and RLIMIT_NPROC, 0 for
     none.
     """
 
-    priority: int
-    tasks: int
-    command: list[str]
+    def __init__(self, priority: int, tasks: int, command: list[str]) -> None:
+        """Take what is said above."""
+        self.priority, self.tasks, self.command = priority, tasks, command
 
 
 class Keeper:
@@ -206,7 +198,7 @@ def _started(start: Start, variables: dict[bytes, bytes], is_init: bool) -> int:
     return pid
 
 
-def _exec(start: Start, variables: dict[bytes, bytes], is_init: bool) -> NoReturn:
+def _exec(start: Start, variables: dict[bytes, bytes], is_init: bool) -> None:
     signal.set_wakeup_fd(-1)
     # An inherited SIG_IGN of SIGINT makes programs hang that end their children with it.
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
@@ -260,6 +252,9 @@ def _settle_in(level: str, network: str) -> None:
 
 
 def _bring_up_loopback() -> None:
+    # Only L2 needs it, and it takes as long as three of the imports above.
+    import socket
+
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:
         request = bytearray(struct.pack("16sh22x", b"lo", 0))
         fcntl.ioctl(channel, _GET_FLAGS, request)
@@ -294,7 +289,3 @@ def supervise_command(level: str, network: str, bounds: str, *command: str) -> N
     survivors = keeper.end()
     with contextlib.suppress(BrokenPipeError):
         os.write(1, _report(keeper, survivors))
-
-
-if __name__ == "__main__":
-    supervise_command(*sys.argv[1:])

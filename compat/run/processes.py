@@ -1,14 +1,14 @@
 """The processes of this machine as /proc shows them, and how all below one of them are killed.
 
-`compat.run.keeper` runs it as part of a bare script: it imports nothing but the standard library.
+It is a part of `compat.run.keeper`, which starts with each command of each cell: so it imports
+nothing but the standard library, and no `typing`, which takes as long as all the rest.
 """
 
 import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
 
 SWEEP_SECONDS = 5.0
 # One look at /proc can miss a process that forks meanwhile; three in a row have not, in any test.
@@ -20,21 +20,22 @@ MARK = "COMPAT_CELL"
 Known = set[tuple[int, int]]
 
 
-class Process(NamedTuple):
+class Process:
     """A line of `/proc/PID/stat`, see proc(5).
 
     `born` and `ticks` (CPU, with reaped children) are in clock ticks.
     """
 
-    pid: int
-    parent: int
-    group: int
-    session: int
-    state: str
-    born: int
-    ticks: int
-    threads: int
-    pages: int
+    # In the order of the line.
+    __slots__ = (  # noqa: RUF023
+        "pid", "parent", "group", "session", "state", "born", "ticks", "threads", "pages"
+    )  # fmt: skip
+
+    def __init__(self, pid: int, state: str, fields: Sequence[int]) -> None:
+        """Take the state, and the other fields in the order of the slots."""
+        self.pid, self.state = pid, state
+        self.parent, self.group, self.session = fields[:3]
+        self.born, self.ticks, self.threads, self.pages = fields[3:]
 
     @property
     def alive(self) -> bool:
@@ -64,7 +65,8 @@ def process(pid: int) -> Process | None:
     parent, group, session, born, threads, pages = (
         int(field[place]) for place in (1, 2, 3, 19, 17, 21)
     )
-    return Process(pid, parent, group, session, field[0].decode(), born, ticks, threads, pages)
+    others = (parent, group, session, born, ticks, threads, pages)
+    return Process(pid, field[0].decode(), others)
 
 
 def family(root: int, known: Known | None = None) -> list[Process]:

@@ -61,9 +61,17 @@ class StepRunner:
             folder.mkdir(parents=True)
 
     def run(
-        self, name: StepName, command: list[str], variables: Mapping[str, str], *, network: bool
+        self,
+        name: StepName,
+        command: list[str],
+        variables: Mapping[str, str],
+        *,
+        network: bool,
+        is_trial: bool = False,
     ) -> bool:
-        """Run one command as (a part of) a step; return whether it ended well."""
+        """Run one command as (a part of) a step; return whether it ended well. Of a trial that did
+        not nothing is noted, as another command comes in its place.
+        """
         log = self.evidence / f"{name}.log"
         part = self.evidence / f"{name}.part.log"
         is_install, home = name == "install", self.cell / "home"
@@ -80,11 +88,13 @@ class StepRunner:
         ended = run_limited(
             command, room, self.limits(name), level=self.bench.level, cancel=self.cancel
         )
-        with log.open("ab") as whole, part.open("rb") as piece:
-            shutil.copyfileobj(piece, whole)
+        is_well = ended.by == "exit" and ended.exit_code == 0
+        if is_well or not is_trial:
+            with log.open("ab") as whole, part.open("rb") as piece:
+                shutil.copyfileobj(piece, whole)
+            self.note(name, ended, log)
         part.unlink()
-        self.note(name, ended, log)
-        return ended.by == "exit" and ended.exit_code == 0
+        return is_well
 
     def note(self, name: StepName, ended: Ended, log: Path) -> None:
         """Add a command that ended to its step, with the end of the step's log."""

@@ -81,6 +81,16 @@ def test_a_lock_that_asks_what_was_declared_once_is_made_anew(good: Repository) 
     assert (code, "locked again" in err) == (0, False)
 
 
+def test_what_is_in_the_cache_is_installed_without_the_index(
+    good: Repository, index: FakeIndex
+) -> None:
+    assert good.run("run", "zoo", good.cell)[0] == 0
+    index.stop()
+    code, _, err = good.run("run", "zoo", good.cell)
+    assert code == 0, err
+    assert len(good.records()) == 2
+
+
 def test_a_record_tells_all_and_names_no_machine(good: Repository) -> None:
     ci = {"SERVER_URL": "https://git.example", "REPOSITORY": "some/one", "RUN_ID": "12"}
     good.environ |= {f"GITHUB_{name}": value for name, value in ci.items()}
