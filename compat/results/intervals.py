@@ -21,6 +21,8 @@ Signature = tuple[str, ...]
 # The ids of two tested neighbours in reading order, and the axis on which they stand beside each
 # other.
 _Ends = tuple[str, str, str]
+# A line by its axis, and what stands before and after the version in the ids of its cells.
+_Line = tuple[str, str, str]
 
 
 def with_expectations(known: Snapshot) -> Snapshot:
@@ -68,40 +70,42 @@ class Lines:
         """
         self._tested = tested
         self._is_even = is_even
-        self._axes = [
-            (axis.name, [coordinate.text for coordinate in axis_coordinates(axis, known.catalogue)])
+        self._axes = {
+            axis.name: [coordinate.text for coordinate in axis_coordinates(axis, known.catalogue)]
             for axis in known.matrix.axes
-        ]
-        self._between: dict[tuple[str, str, str], dict[str, _Ends]] = {}
+        }
+        self._between: dict[_Line, dict[str, _Ends]] = {}
 
     def through(self, cell: Cell) -> Iterator[list[str]]:
         """Yield the ids of the cells on each line of a cell, in the order of its axis."""
-        for _, cells in self._lines(cell):
-            yield cells
+        return map(self._cells, self._lines(cell))
 
     def around(self, cell: Cell) -> Iterator[_Ends]:
         """Yield the tested neighbours that agree about an open cell, on each axis that has some."""
-        for line, cells in self._lines(cell):
+        for line in self._lines(cell):
             if line not in self._between:
-                self._between[line] = dict(self._pairs(line[0], cells))
+                self._between[line] = dict(self._pairs(line[0], self._cells(line)))
             if cell.id in self._between[line]:
                 yield self._between[line][cell.id]
 
     def forget(self, cell: Cell) -> None:
         """Take that something has become known of a cell."""
-        for line, _ in self._lines(cell):
+        for line in self._lines(cell):
             self._between.pop(line, None)
 
-    def _lines(self, cell: Cell) -> Iterator[tuple[tuple[str, str, str], list[str]]]:
-        """Each line of a cell by its axis and what stands before and after the version, and the ids
-        of its cells.
-        """
+    def _lines(self, cell: Cell) -> Iterator[_Line]:
+        """Each line that a cell is on."""
         own = [coordinate.text for coordinate in cell.coordinates]
         recipe = cell.id.removeprefix(cell.place)
-        for number, (axis, texts) in enumerate(self._axes):
+        for number, axis in enumerate(self._axes):
             before = "".join(f"{text}-" for text in own[:number])
             after = "".join(f"-{text}" for text in own[number + 1 :]) + recipe
-            yield (axis, before, after), [f"{before}{text}{after}" for text in texts]
+            yield axis, before, after
+
+    def _cells(self, line: _Line) -> list[str]:
+        """The ids of the cells on a line."""
+        axis, before, after = line
+        return [f"{before}{text}{after}" for text in self._axes[axis]]
 
     def _pairs(self, axis: str, cells: Sequence[str]) -> Iterator[tuple[str, _Ends]]:
         """The open cells of a line that stand between two tested ones that agree."""

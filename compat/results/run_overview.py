@@ -62,7 +62,7 @@ def overview_of(
     """Return the overview of a cell's runs, with the history that they make on the day; None where
     there is none up to it. `lock_digest` is that of the lock that the cell has now.
     """
-    ordered = in_order(run for run in runs if run.started.date() <= present.day)
+    ordered = in_order(run for run in runs if run.started.date() <= present.day) if runs else []
     if not ordered:
         return None
     counted, last = history.counted, ordered[-1]
