@@ -30,7 +30,7 @@ print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
 HEAVY = {
     *("requests", "requests_cache", "urllib3", "pypi_simple", "remotezip", "bs4"),
     *("jinja2", "markdown_it", "icalendar", "PIL", "tomlkit", "jsonschema", "psutil"),
-    *("python_discovery", "compat.fleet.batch", "compat.fleet.local"),
+    *("pydantic", "python_discovery", "compat.fleet.batch", "compat.fleet.local"),
     *("compat.site.edition", "compat.site.pages.render", "compat.github.rest", "compat.lock.uv"),
     *("compat.run.supervise", "compat.run.keeper", "compat.index.pypi"),
 }
