@@ -170,7 +170,9 @@ def run(
     cancel: threading.Event,
     reporter: BatchReporter,
 ) -> BatchResult:
-    """Run: lock each cell that has no lock, run it, and record what it came to, side by side."""
+    """Run: lock each cell that has no lock of today's declarations, run it, and record what it came
+    to, side by side.
+    """
     from compat.fleet.batch import Batch
 
     def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
