@@ -303,9 +303,10 @@ def open_work(snapshot: Snapshot) -> OpenWork:
 
 
 def _is_run(entry: Entry) -> bool:
-    """Whether a run of the lock that a cell has now counts for it."""
+    """Whether a run counts for a cell, on the lock that it has now, or without any."""
     overview = entry.overview
-    return bool(entry.counted) and (overview is None or overview.is_of_lock)
+    is_of_lock = overview is None or overview.is_of_lock or entry.lock_digest is None
+    return bool(entry.counted) and is_of_lock
 
 
 def _refused(snapshot: Snapshot) -> Iterable[Cell]:

@@ -147,15 +147,15 @@ def _cause(outcome: Outcome) -> str:
 
 def is_open(entry: Entry) -> bool:
     """Return whether nothing at all is known of a planned cell."""
-    return is_silent(entry) and not entry.runs
+    return is_silent(entry) and entry.refusal is None and not entry.runs
 
 
 def is_silent(entry: Entry) -> bool:
     """Return whether a planned cell says nothing about its line: it did not run, or what its runs
-    came to (another package in the way, a time limit once) does not count for its versions.
+    came to (another package in the way, a time limit once) does not count for its versions; nor
+    does it that a resolver only wants a build.
     """
-    is_answered = entry.verdict.evidence != "none" or entry.obstacle is not None
-    return entry.planned and not is_answered and entry.refusal is None
+    return entry.planned and entry.verdict.evidence == "none" and entry.obstacle is None
 
 
 def _verdict(entry: Entry, low: Entry, high: Entry, axis: str) -> Verdict:

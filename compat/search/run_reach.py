@@ -31,7 +31,8 @@ class RunReach:
         # to something.
         self._open: dict[str, Cell] = {}
         self._expected: set[str] = set()
-        # Cells that ran without an answer, and those that run now.
+        # Cells without an answer that is to come, those of them that ran, and those that run now.
+        self._silent: set[str] = set()
         self._blocked: set[str] = set()
         self._running: set[str] = set()
         for entry in known.entries:
@@ -43,7 +44,9 @@ class RunReach:
                 if entry.verdict.expected is not None:
                     self._expected.add(cell_id)
             elif is_silent(entry):
-                self._blocked.add(cell_id)
+                self._silent.add(cell_id)
+                if entry.runs:
+                    self._blocked.add(cell_id)
         self._lines = Lines(known, self._tested.get, self._is_even)
         self._worth: dict[str, tuple[float, float]] = {}
         self._agreed = self._compared = 0
@@ -100,10 +103,11 @@ class RunReach:
     def blocked(self, cell: Cell) -> None:
         """Take that a run came to no answer."""
         self.answered([cell])
+        self._silent.add(cell.id)
         self._blocked.add(cell.id)
 
     def _is_even(self, cell_id: str) -> bool:
-        return cell_id in self._open or cell_id in self._blocked
+        return cell_id in self._open or cell_id in self._silent
 
     def _forget(self, cell: Cell) -> None:
         for line in self._lines.through(cell):
@@ -154,7 +158,7 @@ class RunReach:
         """
         waiting = 0
         for cell_id in cells:
-            if cell_id in self._blocked:
+            if cell_id in self._silent:
                 continue
             if cell_id not in self._open:
                 is_running = cell_id in self._running

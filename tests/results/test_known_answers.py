@@ -263,6 +263,10 @@ def test_a_run_that_says_nothing_of_its_versions_leaves_the_others_expected() ->
     silent = record("py3.9-fr3-demo1.0", "test-fail:silence(test_demo.py::test_sum)")
     of = picture(record("py3.9-fr1-demo1.0"), record("py3.9-fr5-demo1.0"), silent)
     assert inferred(of) == BETWEEN - {"py3.9-fr3-demo1.0"}
+    facts, outcome = ("ant==1", "frame==3.*"), "lock-fail:source-only(ant==1)"
+    wants_build = [replace(CLAUSE, facts=facts, outcome=outcome)]
+    of = picture(record("py3.9-fr1-demo1.0"), record("py3.9-fr5-demo1.0"), conflicts=wants_build)
+    assert inferred(of) == BETWEEN - {"py3.9-fr3-demo1.0"}
 
 
 def test_what_axes_expect_differently_is_not_expected() -> None:

@@ -162,6 +162,13 @@ def test_a_cell_that_came_to_no_answer_on_an_older_lock_is_tried_again() -> None
 
     assert [cell.id for cell in open_work(blocked("e" * 64)).locked] == [name(LAST)]
     assert open_work(blocked("d" * 64)).locked == ()
+    # A refusal is of no lock.
+    refused = known({LAST: FAILS})
+    verdict = replace(refused.by_id[name(LAST)].verdict, kind="unknown", evidence="none")
+    refused = refused.mapped(
+        lambda e: replace(e, verdict=verdict) if e.cell.id == name(LAST) else e
+    )
+    assert name(LAST) not in {cell.id for cell in open_work(refused).unlocked}
 
 
 def best_of(reach: RunReach, frames: Mapping[int, Cell]) -> set[int]:
