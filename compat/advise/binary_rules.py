@@ -11,6 +11,21 @@ OF_SYMBOLS = (
         "A compiled module is for another PyTorch than the installed one.",
         package="torch",
     ),
+    # https://cython.readthedocs.io: modules that were compiled against others' types.
+    fault(
+        "binary-incompatible",
+        r"(?:c (?:function|variable) )?([a-z_]\w{0,80})(?:\.\w{1,80}){1,6} (?:does not export"
+        r" expected c (?:function|variable)|has wrong signature)",
+        "A compiled module is for another $1 than the installed one.",
+        package="$1",
+    ),
+    fault(
+        "binary-incompatible",
+        r"valueerror: (?!numpy)([a-z_]\w{0,80})(?:\.\w{1,80}){1,6} (?:size changed, may indicate"
+        r" binary incompatib|has the wrong size)",
+        "A compiled module is for another $1 than the installed one.",
+        package="$1",
+    ),
 )
 OF_BINARIES = (
     fault(
@@ -65,23 +80,9 @@ OF_BINARIES = (
         package="$1",
     ),
     fault(
-        "binary-incompatible",
-        r"(?:c (?:function|variable) )?([a-z_]\w{0,80})(?:\.\w{1,80}){1,6} (?:does not export"
-        r" expected c (?:function|variable)|has wrong signature)",
-        "A compiled module is for another $1 than the installed one.",
-        package="$1",
-    ),
-    fault(
         "illegal-instruction",
         r"illegal (?:hardware )?instruction",
         "A compiled module of it uses instructions that this processor does not have.",
         package="",
-    ),
-    fault(
-        "binary-incompatible",
-        r"valueerror: (?!numpy)([a-z_]\w{0,80})(?:\.\w{1,80}){1,6} size changed, may indicate"
-        r" binary incompatib",
-        "A compiled module is for another $1 than the installed one.",
-        package="$1",
     ),
 )

@@ -57,6 +57,14 @@ OF_CONDA = (
         "The channels have no such $1.",
         package="$1",
     ),
+    # What is pinned in an environment, and so may not be changed.
+    fault(
+        "conflict",
+        r"pins seem to be involved in the conflict\. currently pinned specs: - (NAME)"
+        r"(?=[ =<>!~]|$)",
+        "$1 is pinned to a version that what is asked for does not admit.",
+        package="$1",
+    ),
     fault(
         "conflict",
         r"(?:^|[ >-])(NAME) [\d.*=|<>,!~ \[\]]{0,80}is not installable because",

@@ -14,7 +14,8 @@ OF_PYTHON = (
     ),
     fault(
         "requires-python",
-        r"(?:current|requested) python version \([^\d)]{0,4}([\d.]{1,20})\) does not satisfy"
+        r"(?:current|requested) python version \([^\d)]{0,4}([\d.]{1,20})(?:, ?SPEC)?\) does not"
+        r" satisfy"
         r" python ?(SPEC),? and (?:all versions of )?(NAME)(?:==RELEASE)? depends? on python",
         "$3 requires Python $2, and yours is $1.",
         package="python",
@@ -23,7 +24,8 @@ OF_PYTHON = (
     ),
     fault(
         "requires-python",
-        r"(?:current|requested) python version \([^\d)]{0,4}([\d.]{1,20})\) does not satisfy"
+        r"(?:current|requested) python version \([^\d)]{0,4}([\d.]{1,20})(?:, ?SPEC)?\) does not"
+        r" satisfy"
         r" python.{0,1500}? (NAME)EXTRAS(?:SPEC)? depends on python ?(SPEC)",
         "$2 requires Python $3, and yours is $1.",
         package="python",
@@ -32,7 +34,8 @@ OF_PYTHON = (
     ),
     fault(
         "requires-python",
-        r"(?:current|requested) python version \([^\d)]{0,4}([\d.]{1,20})\) does not satisfy"
+        r"(?:current|requested) python version \([^\d)]{0,4}([\d.]{1,20})(?:, ?SPEC)?\) does not"
+        r" satisfy"
         r" python ?(SPEC),? and (?:your project depends on|you require) (NAME)(?=[\[<>=!~ ,])",
         "$3 requires Python $2, and yours is $1.",
         package="python",
@@ -63,6 +66,14 @@ OF_PYTHON = (
         "The project requires Python $2, and yours is $1.",
         package="python",
         needs="python$2",
+    ),
+    fault(
+        "requires-python",
+        r"(?:^|[\s:(])(NAME)(?: \(?v?RELEASE\)?)? is (?:not compatible|incompatible|not supported)"
+        r" (?:to|with|on|by) (?:your )?python(?: version)?:? v?(3[\d.]{1,8})",
+        "$1 is not for Python $2.",
+        package="python",
+        of="$1",
     ),
     # https://pyo3.rs: a build for a newer Python than its release knows is refused.
     fault(

@@ -23,7 +23,7 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _MARGINS = re.compile("[\u2500-\u257f\u25b6\u00d7\u276f\u2501\"'`\u2018\u2019\u201c\u201d]")
 # A line that only notes something: a warning of Python, a notice of a library's log.
 _NOTICES = re.compile(
-    r"^(?![^\n]*Error)(?:[^\n]*\b[A-Z][a-z]+Warning: "
+    r"^(?![^\n]*Error)(?:[^\n]*\b(?!Import)[A-Z][a-z]+Warning: "
     r"|[^\n]{0,80}?\b[IW]\d{0,4}\b[^\n]{0,120}?\.(?:cc|py):\d{1,6}\] )[^\n]*$",
     re.MULTILINE,
 )

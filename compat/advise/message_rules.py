@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from compat.advise.binary_rules import OF_BINARIES, OF_SYMBOLS
+from compat.advise.changed_calls import OF_CHANGED_CALLS
+from compat.advise.changed_objects import OF_OBJECTS
+from compat.advise.changed_words import OF_CHANGED_WORDS
 from compat.advise.conda_rules import OF_CONDA
 from compat.advise.interpreter_rules import OF_PYTHON
 from compat.advise.message_rule import MessageRule, information
@@ -89,6 +92,9 @@ MESSAGE_RULES = (
     *_certain(OF_VERSIONS),
     *OF_CHANGES,
     *OF_REMOVALS,
+    *_certain(OF_OBJECTS),
+    *_certain(OF_CHANGED_CALLS),
+    *_certain(OF_CHANGED_WORDS),
     *OF_BINARIES,
     *_certain(OF_SYMBOLS),
     *_certain(OF_RESOLVERS),
@@ -96,8 +102,8 @@ MESSAGE_RULES = (
     *_certain(OF_OWN_WORDS),
     *OF_LOOSE_WORDS,
     *OF_BARE_NAMES,
-    *OF_SLIPS,
     *_certain(OF_CALLS),
+    *OF_SLIPS,
     *OF_NAMES,
     *OF_REQUIREMENTS,
     *_INFORMATION,

@@ -29,6 +29,14 @@ OF_SLIPS = (
 OF_CALLS = (
     fault(
         "missing-attribute",
+        r"-packages/(\w{1,80})(?:/|\.py)SAMEFILEattributeerror: (?:partially initialized )?module"
+        r" (?!object )(?!\1\b)(\w{1,80})((?:\.\w{1,80}){0,6}) has no attribute (\w{1,80})(?! \()",
+        "Code of $1 asks $2$3 for $4, which the installed release does not have.",
+        package="$2",
+        of="$1",
+    ),
+    fault(
+        "missing-attribute",
         r"-packages/(\w{1,80})(?:/|\.py)[^ ]{0,300}(?: in [^.]{1,80})? (?:(?!-packages/).){0,200}?"
         r"\.(\w{1,80})(?!\w)(?:(?!\.py, line \d).){0,200}? file \S{0,300}-packages/(?!\1\b)"
         r"(\w{1,80})(?:/|\.py)SAMEFILEattributeerror: (?:\w{1,80} object has no attribute )?\2"
@@ -91,6 +99,14 @@ OF_NAMES = (
         r"(?:site|dist)-packages/(\w{1,80})/(?:(?!-packages/).){0,400}?attributeerror:"
         r" (?!BUILTIN )(\w{1,80}) object has no attribute (\w{1,80})",
         "Code of $1 asks a $2 for $3, which the installed release does not have.",
+        package="$1",
+    ),
+    # What a package asks of a module is no slip of the user's; Python 2 names none.
+    fault(
+        "missing-attribute",
+        r"(?:site|dist)-packages/(\w{1,80})/SAMEFILEattributeerror: module object has no attribute"
+        r" (\w{1,80})",
+        "Code of $1 asks a module for $2, which what is installed does not have.",
         package="$1",
     ),
     # What is handed to it may be wrong, too: that is held against what the matrix knows alone.
@@ -229,6 +245,25 @@ OF_NAMES = (
         "Code of $1 calls $2 with $3, which the installed release does not take.",
         package="$1",
     ),
+    # The line of the call names what is called: no function that the user handed on.
+    fault(
+        "type-error",
+        r"(?:site|dist)-packages/(\w{1,80})(?:/|\.py)[^ ]{0,300}(?:(?!-packages/|\.py, line \d"
+        r"|\*args, ?\*\*kw).){0,400}?(?<!\w)(\w{2,80})\((?:(?!-packages/|\.py, line \d|\*args, ?"
+        r"\*\*kw).){0,400}?typeerror: (?:[\w.<>]{1,100}\.)?\2\(\) (missing \d{1,2} required"
+        r" (?:positional|keyword-only) arguments?|takes (?:from )?\d{1,2}(?: to \d{1,2})?"
+        r" positional arguments? but)",
+        "Code of $1 calls $2 in a way that the installed release does not take.",
+        package="$1",
+    ),
+    fault(
+        "type-error",
+        r"(?:site|dist)-packages/(\w{1,80})(?:/|\.py)[^ ]{0,300}(?:(?!-packages/|\.py, line \d"
+        r"|\*args, ?\*\*kw|(?<!\w)cls\().){0,400}?typeerror: (?:[\w.<>]{1,100}\.)?(__init__)\(\)"
+        r" (missing \d{1,2} required (?:positional|keyword-only) arguments?)",
+        "Code of $1 makes an object in a way that the installed release does not take.",
+        package="$1",
+    ),
     fault(
         "type-error",
         r"(?:site|dist)-packages/(\w{1,80})(?:/|\.py)(?:(?!-packages/|\.py, line \d|\*args, ?\*\*"
@@ -280,8 +315,8 @@ OF_NAMES = (
     part_of_found(
         fault(
             "missing-module",
-            r"modulenotfounderror: no module named ([a-z_]\w{0,80})((?:\.\w{1,80}){1,8})(?![\w.])"
-            r"(?!; \S{1,200} is not a package)",
+            r"(?:modulenotfounderror|exception): no module named ([a-z_]\w{0,80})"
+            r"((?:\.\w{1,80}){1,8})(?![\w.])(?!; \S{1,200} is not a package)",
             "The installed $1 has no module $1$2: it was removed, renamed, or is not there yet.",
             package="$1",
         ),

@@ -8,6 +8,31 @@ from compat.advise.message_rule import fault
 OF_OWN_WORDS = (
     fault(
         "version-guard",
+        r"(?:requires?|needs?) (DIST) (?:maximum|minimum|max|min)\.? versions?:? v?(VERS)",
+        "$1 of another version is required: $2 is the bound.",
+        package="$1",
+    ),
+    fault(
+        "binary-incompatible",
+        r"(?:built|compiled) for(?: another version of)?:? (DIST) (?:v?(VERS) [^.:;]{0,60})?"
+        r"\(you have",
+        "What is loaded was made for $1 $2, and another version is installed.",
+        package="$1",
+    ),
+    fault(
+        "binary-incompatible",
+        r"(?:module|extension) was (?:built|compiled) for another version of (DIST)",
+        "A compiled module is for another $1 than the installed one.",
+        package="$1",
+    ),
+    fault(
+        "version-guard",
+        r"version mismatch: this is the (DIST) package version (VERS)",
+        "Parts of two releases of $1 are installed over each other.",
+        package="$1",
+    ),
+    fault(
+        "version-guard",
         r"(?:requires?|needs?|expects?|need) (?:at least )?(?:the )?(DIST)(?: library| package)?"
         r"(?: versions?)? (?:>= ?|at least |of at least )?v?(VERS)(?: or NEWER|\+| and NEWER)",
         "$1 $2 or newer is required.",

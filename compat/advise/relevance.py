@@ -8,6 +8,10 @@ from collections.abc import Callable
 from compat.advise.message import Complaint, Message, flat
 from compat.advise.module_names import is_own_name
 
+# What a hosted notebook brings itself: it asks for exact versions, and works with others, as
+# https://github.com/googlecolab/colabtools/issues/2604 and many more tell.
+_HOSTS = frozenset(("google-colab", "datascience"))
+
 
 def is_about_matrix(
     complaint: Complaint, message: Message, is_known: Callable[[str], bool], speaks: bool
@@ -30,6 +34,8 @@ def is_about_matrix(
         return True
     if complaint.is_part and _is_of_package(complaint.package, message):
         return True
+    if complaint.cause == "conflict" and complaint.of in _HOSTS:
+        return False
     if complaint.cause == "conflict" and not speaks and len(_conflicting(message)) == 1:
         return True
     if complaint.cause == "version-guard":

@@ -103,6 +103,12 @@ _OF_TYPES = (
         r"object has no attribute (assertequals|assertnotequals|assertregexpmatches"
         r"|assertraisesregexp|assert_)\b",
     ),
+    (
+        "3.7",
+        True,
+        r"argparse\.py, line SAMEFILEtypeerror: (?:\w{1,40}\.)?__init__\(\) got an unexpected"
+        r" keyword argument (required)",
+    ),
     ("3.9", True, r"str object has no attribute (removeprefix|removesuffix)"),
     ("3.10", True, r"int object has no attribute (bit_count)"),
     ("3.10", True, r"dataclass\(\) got an unexpected keyword argument (slots|kw_only)"),

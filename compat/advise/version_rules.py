@@ -33,7 +33,7 @@ OF_VERSIONS = (
     ),
     fault(
         "version-guard",
-        r"error: ([\w-]{1,60}) (?:needs|requires) ([\w-]{1,60}) (?:version )?(\d[\d.]{0,20}) or"
+        r"(?:error: |^|(?<=[\s(]))(DIST) (?:needs|requires) (DIST) (?:version )?(\d[\d.]{0,20}) or"
         r" (?:less|lower|older|earlier)",
         "$1 requires $2 $3 or older when it is imported.",
         package="$2",
@@ -80,6 +80,12 @@ OF_VERSIONS = (
         "A package requires $1$3 when it is imported, and $1 $2 is installed.",
         package="$1",
         needs="$1$3",
+    ),
+    fault(
+        "version-guard",
+        r"error: (NAME)==(RELEASE) is used but incompatible(?!\. please install \S{1,60}=\d)",
+        "A package takes another $1 when it is imported, and $1 $2 is installed.",
+        package="$1",
     ),
     fault(
         "version-guard",

@@ -34,6 +34,22 @@ EXAMPLES = [
         *("version-guard", "dep", "", "dep>=1.4.0"),
     ),
     (
+        "demo.ImproperlyConfigured: Plugin demo requires Dep maximum version 3.2.99.",
+        *("version-guard", "dep", "", ""),
+    ),
+    (
+        "demo was built for: Dep 2.0.0 with more (you have 2.0.1+cpu)",
+        *("binary-incompatible", "dep", "", ""),
+    ),
+    (
+        "ImportError: the C extension module was built for another version of dep",
+        *("binary-incompatible", "dep", "", ""),
+    ),
+    (
+        "Exception: Version mismatch: this is the 'dep' package version 1.14, located in /a",
+        *("version-guard", "dep", "", ""),
+    ),
+    (
         "RuntimeError: A Dep version >=1.16.5 and <1.23.0 is required for this version of Demo"
         " (detected version 1.16.2)",
         *("version-guard", "dep", "demo", "dep>=1.16.5"),
@@ -140,6 +156,14 @@ EXAMPLES = [
         *("binary-incompatible", "torch", "", ""),
     ),
     (
+        "ValueError: demo.loop size changed, may indicate binary incompatibility. Expected 96",
+        *("binary-incompatible", "demo", "", ""),
+    ),
+    (
+        "ImportError: demo.core does not export expected C function _make",
+        *("binary-incompatible", "demo", "", ""),
+    ),
+    (
         "AttributeError: 'DataFrame' object has no attribute 'ix'",
         *("missing-attribute", "pandas", "", "pandas<1"),
     ),
@@ -148,6 +172,11 @@ EXAMPLES = [
         *("missing-attribute", "pandas", "", ""),
     ),
     # Of calls.
+    (
+        f'  File "{HERE}/demo/io.py", line 173, in _is_zip\n    dep.path.parse(a)\nAttributeError:'
+        " module 'dep' has no attribute 'path'. Did you mean: 'Path'?",
+        *("missing-attribute", "dep", "demo", ""),
+    ),
     (
         f'  File "{HERE}/demo/worker.py", line 241, in start\n    self.transport.implements.async'
         f' and\n  File "{HERE}/dep/base.py", line 125, in __getattr__\n    raise'
@@ -166,7 +195,7 @@ EXAMPLES = [
     ),
     (
         "import demo\nbot = demo.Client()\nTypeError: __init__() missing 1 required keyword-only"
-        " argument: 'intents'",
+        " argument: 'wide'",
         *("type-error", "demo", "", ""),
     ),
     (
@@ -175,6 +204,15 @@ EXAMPLES = [
         *("type-error", "demo", "", ""),
     ),
     # Of names.
+    (
+        f"  File \"{HERE}/demo/fft.py\", line 48, in <module>\nAttributeError: 'module' object has no"
+        " attribute 'cffti'",
+        *("missing-attribute", "demo", "", ""),
+    ),
+    (
+        "Could not import extension demo.auto (exception: No module named 'dep.util.compat')",
+        *("missing-module", "dep", "", ""),
+    ),
     (
         "from demo.parts import (\nImportError: cannot import name 'default'",
         *("missing-attribute", "demo", "", ""),

@@ -468,8 +468,8 @@ EXAMPLES = [
         *("missing-attribute", "dep", "", ""),
     ),
     (
-        f'  File "{HERE}/demo/a.py", line 3, in make\n    super().__init__(proxies=p)\nTypeError:'
-        " Client.__init__() got an unexpected keyword argument 'proxies'",
+        f'  File "{HERE}/demo/a.py", line 3, in make\n    super().__init__(wide=p)\nTypeError:'
+        " Client.__init__() got an unexpected keyword argument 'wide'",
         *("type-error", "demo", "", ""),
     ),
 ]

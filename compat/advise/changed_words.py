@@ -1,0 +1,258 @@
+"""The `advise` room's knowledge of sentences: what much-used packages say in words of their own
+when they are asked as other releases of theirs were, or read what others wrote.
+"""
+
+from compat.advise.message_rule import MessageRule, fault
+from compat.run.outcome import Cause
+
+_OLD: Cause = "missing-attribute"
+_MIXED: Cause = "binary-incompatible"
+_GUARD: Cause = "version-guard"
+_TYPE: Cause = "type-error"
+# What is wrong, what would mend it or the package alone, and what it says, in lower case.
+_WORDS: tuple[tuple[Cause, str, str], ...] = (
+    # https://docs.pydantic.dev/latest/migration/, https://docs.pydantic.dev/latest/errors/
+    (
+        _TYPE,
+        "pydantic",
+        r"pydanticusererror: |a non-annotated attribute was detected: |was overridden by a"
+        r" non-annotated attribute|field and config parameters are not available in pydantic v2"
+        r"|(?:regex|const|min_items|max_items) is removed\. use |pydantic\S{0,40}\.configerror: "
+        r"|unable to infer type for attribute|with pre=false \(the default\) you must specify"
+        r" skip_on_failure",
+    ),
+    (_TYPE, "pydantic", r"-packages/pydantic/SAMEFILEtypeerror: issubclass\(\) arg 1 must be a"),
+    # https://docs.sqlalchemy.org/en/20/changelog/migration_20.html
+    (
+        _TYPE,
+        "sqlalchemy<2",
+        r"not an executable object: |textual sql expression .{1,200}? should be explicitly declared"
+        r" as text|columns argument to select\(\) must be a python list|invalid argument\(s\)"
+        r" convert_unicode|cant load plugin: sqlalchemy\.dialects:postgres(?!\w)"
+        r"|column expression, from clause, or other columns clause"
+        r" element expected, got \[",
+    ),
+    # https://numpy.org/doc/stable/release/
+    (
+        _TYPE,
+        "numpy",
+        r"numpy boolean subtract, the - operator, is (?:not supported|deprecated)|cannot be safely"
+        r" interpreted as an integer|arrays to stack must be passed as a sequence type|python"
+        r" integer -?\d{1,20} out of bounds for u?int\d|cannot interpret <attribute dtype of"
+        r" numpy\.generic objects> as a data type|-packages/(?!numpy)\w{1,60}/SAMEFILEvalueerror:"
+        r" setting an array element with a sequence\. the requested array has an inhomogeneous",
+    ),
+    (
+        _MIXED,
+        "numpy",
+        r"cannot convert a symbolic (?:tf\.)?tensor \([^)]{1,200}\) to a numpy array|unable to"
+        r" convert function return value to a python type! the signature was|initialization of"
+        r" _(?:internal|umath\w{0,20}|multiarray\w{0,20}) (?:failed|raised)",
+    ),
+    # https://www.tensorflow.org/guide/migrate
+    (
+        _TYPE,
+        "tensorflow<2",
+        r"placeholder\(\) is not compatible with eager execution|the session graph is empty\. add"
+        r"|to optimizer\.compute_gradients should be a function when eager|is not supported when"
+        r" eager execution is enabled|(?:get_session|tf\.gradients) is not (?:available|supported)"
+        r" when (?:using tensorflow 2|eager)",
+    ),
+    # https://keras.io/keras_3/
+    (
+        _TYPE,
+        "keras",
+        r"(?:decay|lr) is deprecated in the new keras optimizer|argument\(s\) not recognized: \{"
+        r"|keyword argument not understood:,|unrecognized keyword arguments(?: passed to \w{1,60}"
+        r")?:|keras symbolic inputs/outputs do not implement|a kerastensor (?:cannot|is symbolic)"
+        r"|keras 3 only supports|filepath provided must end in \.(?:keras|weights)|unknown layer:?"
+        r" \W?(?:functional|tfoplambda|normalization|rescaling|customlayer|syncbatch)"
+        r"|could not (?:deserialize|locate) class |could not interpret optimizer identifier"
+        r"|error when deserializing class |the added layer must be an instance of class layer"
+        r"|add_weight\(\) got multiple values for argument|bad marshal data \(unknown type code"
+        r"",
+    ),
+    (_OLD, "keras", r"keyerror: (?:val_)?acc(?!\w)"),
+    # https://github.com/pytorch/pytorch/releases
+    (
+        _TYPE,
+        "torch",
+        r"weights only load failed|the default value of the weights_only argument in torch\.load"
+        r"|legacy autograd function with non-static forward|invalid index of a 0-dim tensor"
+        r"|subtraction, the - operator, with (?:a|two) bool tensors? is not supported|integer"
+        r" division of tensors using div or / is no longer supported|lengths argument should be a"
+        r" 1d cpu int64 tensor|stft requires the return_complex parameter|istft requires a complex"
+        r"|was deprecated since version [\d.]{1,8} and is now removed|your pytorch installation may"
+        r" be too old|is a zip archive \(did you mean to use torch\.jit\.load|unknown builtin op:"
+        r"|result type float cant be cast to the desired output type (?:__int64|long)"
+        r"|unknown type name (?:__torch__|torch\.)|version_ <="
+        r" kmaxsupported",
+    ),
+    (
+        _MIXED,
+        "torch",
+        r"detected cuda version \([\d.]{1,8}\) mismatches the version that was used to compile"
+        r" pytorch|with cuda capability sm_\d{1,3} is not compatible with the current pytorch",
+    ),
+    # https://github.com/huggingface/transformers/releases
+    (
+        _TYPE,
+        "transformers",
+        r"but transformers does not recognize this architecture|dropout\(\): argument input"
+        r" \(position 1\) must be tensor, not (?:str|tuple)|tokenizer class \w{1,60} does not exist"
+        r" or is not currently imported|rope_scaling must be a dictionary with|configuration_auto"
+        r"\.py, line SAMEFILEkeyerror: |couldnt instantiate the backend tokenizer from one of"
+        r"",
+    ),
+    (_TYPE, "fsspec", r"invalid pattern: \*\* can only be an entire path component"),
+    # https://onnxruntime.ai/docs/reference/compatibility.html
+    (
+        _TYPE,
+        "onnxruntime",
+        r"unsupported model ir version: \d{1,3}, max|opset \d{1,3} is under development and support"
+        r" for this is limited",
+    ),
+    (_TYPE, "torch", r"unsupported onnx opset version"),
+    (_TYPE, "tokenizers", r"data did not match any variant of untagged enum"),
+    (
+        _TYPE,
+        "openai<1",
+        r"(?:chatcompletion\w{0,20}|choice|completion\w{0,10}) object is not"
+        r" subscriptable",
+    ),
+    # https://spacy.io/usage/v3#migrating
+    (
+        _TYPE,
+        "spacy",
+        r"\[e966\]|\[e941\]|\[e053\] could not read|\[w031\]|\[w095\]|\[e958\]|nlp\.add_pipe now"
+        r" takes the string name|obsolete as of spacy v3",
+    ),
+    (
+        _TYPE,
+        "gensim<4",
+        r"was removed from keyedvectors? in gensim 4|(?:word2vec|doc2vec|fasttext)"
+        r" object is not subscriptable",
+    ),
+    # https://pymongo.readthedocs.io/en/stable/migrate-to-pymongo4.html
+    (
+        _OLD,
+        "pymongo<4",
+        r"if you meant to call the (?:insert|update|remove|save|count|ensure_index|find_and_modify"
+        r"|group|map_reduce|database_names|collection_names|authenticate) method on a"
+        r"|(?:database|collection) objects do not implement truth value testing|unknown option"
+        r" ssl_cert_reqs",
+    ),
+    (_TYPE, "redis<3", r"dataerror: invalid input of type: "),
+    (_GUARD, "elasticsearch<7.14", r"we do not support this unknown product"),
+    # https://github.com/openai/gym/releases
+    (
+        _TYPE,
+        "gym",
+        r"gym\.error\.(?:deprecatedenv|versionnotfound)|\.step\((?:(?!\.py\b).){0,160}?valueerror:"
+        r" (?:too many values to unpack \(expected 4\)|not enough values to unpack \(expected 5)",
+    ),
+    (
+        _TYPE,
+        "opencv-python",
+        r"gapi_wip_gst_gstreamerpipeline|findcontours\((?:(?!\.py\b).){0,200}?"
+        r"valueerror: (?:too many|not enough) values to unpack",
+    ),
+    (_OLD, "lxml", r"lxml\.html\.clean module is now a separate project"),
+    (_OLD, "dash<3", r"obsoleteattributeexception: "),
+    (_TYPE, "bokeh<3", r"unexpected attribute (?:plot_width|plot_height|legend|webgl) to "),
+    (
+        _TYPE,
+        "scipy",
+        r"scipy\.misc is deprecated and has no attribute|scipy\.\w{1,30} is deprecated"
+        r" and has no",
+    ),
+    (_TYPE, "albumentations", r"validation errors? for (?:initschema|\w{1,30}initschema)"),
+    (
+        _TYPE,
+        "pyjwt<2",
+        r"you pass in a value for the algorithms argument when calling decode"
+        r"|jwt\.encode\((?:(?!\.py\b).){0,200}?str object has no attribute decode",
+    ),
+    (_GUARD, "urllib3<2", r"urllib3 v2(?:\.0)? only supports openssl"),
+    (_TYPE, "requests<2.32", r"not supported url scheme http\+docker"),
+    (_TYPE, "aiogram<3", r"to bot initializer is not supported anymore"),
+    (_TYPE, "click<8.2", r"secondary flag is not valid for non-boolean flag"),
+    # https://docs.pytest.org/en/stable/changelog.html
+    (
+        _TYPE,
+        "pytest",
+        r"pluginvalidationerror: unknown (?:hook|argument)|\[pytest\] section in setup\.cfg files"
+        r" is no longer supported|pytestremovedin\d{1,2}warning: |yield tests were removed in"
+        r" pytest|the \(path: py\.path\.local\) argument is",
+    ),
+    # https://setuptools.pypa.io/en/stable/history.html#v66-0-0, https://packaging.pypa.io
+    (
+        "build-tool",
+        "setuptools",
+        r"pkg_resources\S{0,100}invalidrequirement: |invalidversion: invalid"
+        r" version: |error in \S{1,80} setup command: \S{0,4}(?:install_requires|tests_require"
+        r"|extras_require|python_requires)\b.{0,140}?(?:expected|invalid|parse error)",
+    ),
+    ("build", "sklearn", r"the sklearn pypi package is deprecated, use scikit-learn"),
+    # https://github.com/yaml/pyyaml/issues/601, https://github.com/cython/cython/issues/5568
+    ("build", "pyyaml", r"attributeerror: cython_sources"),
+    # https://python-poetry.org/blog/announcing-poetry-1.2.0/
+    (
+        _GUARD,
+        "poetry",
+        r"(?:lock file|poetry\.lock) is not compatible with the current version of poetry"
+        r"|additional properties are not allowed \(group was unexpected\)",
+    ),
+    (_TYPE, "protobuf", r"couldnt build proto file into descriptor pool"),
+    (_TYPE, "h5py<3", r"h5py/_hl/SAMEFILEattributeerror: str object has no attribute decode"),
+    (_TYPE, "markupsafe", r"soft_unicode has been renamed to soft_str"),
+    (_TYPE, "snowflake-connector-python", r"you have an incompatible version of pyarrow installed"),
+    # https://docs.python.org/3/whatsnew/
+    (
+        _TYPE,
+        "python<3.11",
+        r"passing coroutines is forbidden, use tasks explicitly|population must be a sequence\. for"
+        r" dicts or sets",
+    ),
+    (_TYPE, "python<3.14", r"there is no current event loop in thread mainthread"),
+    (
+        _TYPE,
+        "python>=3.10",
+        r"(?<!\w)staticmethod object is not callable|makes use of newer typing"
+        r" features than are supported|unable to evaluate type annotation",
+    ),
+    (_TYPE, "python<3.10", r"has unexpected type float"),
+    (
+        _TYPE,
+        "python<3.8",
+        r"an integer is required \(got type bytes\)|required field type_ignores"
+        r" missing from module",
+    ),
+    (_TYPE, "python>=3.8", r"unsupported pickle protocol: 5"),
+    (
+        _TYPE,
+        "python",
+        r"bad magic number in |systemerror: unknown opcode|undefined symbol: (?:pyfpe_"
+        r"jbuf|_?py(?:unicode|string|module|thread|interpreter|bytes|err|object|type)\w{0,60})",
+    ),
+    (
+        _OLD,
+        "python>=3.6",
+        r"nameerror: name (?:modulenotfounderror|filenotfounderror|breakpoint"
+        r"|anext|aiter) is not defined",
+    ),
+)
+
+
+def _of_words(cause: Cause, needs: str, words: str) -> MessageRule:
+    package = needs.partition("<")[0].partition(">")[0]
+    if ">" in needs:
+        sentence = f"It asks for {needs}: what is installed is older than what it is for."
+    elif "<" in needs:
+        sentence = f"It is for {needs}: what is installed no longer takes it."
+    else:
+        sentence = f"The installed {package} is of another release than what it is given is for."
+    return fault(cause, words, sentence, package=package, needs=needs if needs != package else "")
+
+
+OF_CHANGED_WORDS = tuple(_of_words(*row) for row in _WORDS)
