@@ -260,6 +260,7 @@ _OBJECTS = (
     # https://docs.pytest.org/en/stable/changelog.html
     ("pytest", "function|item|fixturedef|package|module", "get_marker unittest obj"),
     ("notebook", "extensionmanager", "_extensions"),
+    ("biopython", "seq|mutableseq|seqrecord", "tostring tomutable"),
     ("astroid", "treerebuilder", r"visit_\w{1,40}"),
     ("astroid", r"\w{1,40}", "infered"),
     ("pip", "nonetype", "skip_requirements_regex is_hash_allowed"),

@@ -9,11 +9,12 @@ _OLD: Cause = "missing-attribute"
 _MIXED: Cause = "binary-incompatible"
 _GUARD: Cause = "version-guard"
 _TYPE: Cause = "type-error"
+_ERROR: Cause = "error"
 # What is wrong, what would mend it or the package alone, and what it says, in lower case.
 _WORDS: tuple[tuple[Cause, str, str], ...] = (
     # https://docs.pydantic.dev/latest/migration/, https://docs.pydantic.dev/latest/errors/
     (
-        _TYPE,
+        _ERROR,
         "pydantic",
         r"pydanticusererror: |a non-annotated attribute was detected: |was overridden by a"
         r" non-annotated attribute|field and config parameters are not available in pydantic v2"
@@ -24,7 +25,7 @@ _WORDS: tuple[tuple[Cause, str, str], ...] = (
     (_TYPE, "pydantic", r"-packages/pydantic/SAMEFILEtypeerror: issubclass\(\) arg 1 must be a"),
     # https://docs.sqlalchemy.org/en/20/changelog/migration_20.html
     (
-        _TYPE,
+        _ERROR,
         "sqlalchemy<2",
         r"not an executable object: |textual sql expression .{1,200}? should be explicitly declared"
         r" as text|columns argument to select\(\) must be a python list|invalid argument\(s\)"
@@ -51,7 +52,7 @@ _WORDS: tuple[tuple[Cause, str, str], ...] = (
     ),
     # https://www.tensorflow.org/guide/migrate
     (
-        _TYPE,
+        _ERROR,
         "tensorflow<2",
         r"placeholder\(\) is not compatible with eager execution|the session graph is empty\. add"
         r"|to optimizer\.compute_gradients should be a function when eager|is not supported when"
@@ -60,22 +61,26 @@ _WORDS: tuple[tuple[Cause, str, str], ...] = (
     ),
     # https://keras.io/keras_3/
     (
-        _TYPE,
+        _ERROR,
         "keras",
         r"(?:decay|lr) is deprecated in the new keras optimizer|argument\(s\) not recognized: \{"
-        r"|keyword argument not understood:,|unrecognized keyword arguments(?: passed to \w{1,60}"
-        r")?:|keras symbolic inputs/outputs do not implement|a kerastensor (?:cannot|is symbolic)"
-        r"|keras 3 only supports|filepath provided must end in \.(?:keras|weights)|unknown layer:?"
-        r" \W?(?:functional|tfoplambda|normalization|rescaling|customlayer|syncbatch)"
+        r"|unrecognized keyword arguments(?: passed to \w{1,60})?:|a kerastensor (?:cannot"
+        r"|is symbolic)|keras 3 only supports|filepath provided must end in \.(?:keras|weights)"
+        r"|unknown layer:? \W?(?:functional|tfoplambda|normalization|rescaling|customlayer|syncbatch)"
         r"|could not (?:deserialize|locate) class |could not interpret optimizer identifier"
         r"|error when deserializing class |the added layer must be an instance of class layer"
-        r"|add_weight\(\) got multiple values for argument|bad marshal data \(unknown type code"
-        r"",
+        r"|bad marshal data \(unknown type code",
     ),
-    (_OLD, "keras", r"keyerror: (?:val_)?acc(?!\w)"),
-    # https://github.com/pytorch/pytorch/releases
     (
         _TYPE,
+        "keras",
+        r"keyword argument not understood:,|keras symbolic inputs/outputs do not implement"
+        r"|add_weight\(\) got multiple values for argument",
+    ),
+    (_ERROR, "keras", r"keyerror: (?:val_)?acc(?!\w)"),
+    # https://github.com/pytorch/pytorch/releases
+    (
+        _ERROR,
         "torch",
         r"weights only load failed|the default value of the weights_only argument in torch\.load"
         r"|legacy autograd function with non-static forward|invalid index of a 0-dim tensor"
@@ -96,24 +101,28 @@ _WORDS: tuple[tuple[Cause, str, str], ...] = (
     ),
     # https://github.com/huggingface/transformers/releases
     (
-        _TYPE,
+        _ERROR,
         "transformers",
-        r"but transformers does not recognize this architecture|dropout\(\): argument input"
-        r" \(position 1\) must be tensor, not (?:str|tuple)|tokenizer class \w{1,60} does not exist"
-        r" or is not currently imported|rope_scaling must be a dictionary with|configuration_auto"
-        r"\.py, line SAMEFILEkeyerror: |couldnt instantiate the backend tokenizer from one of"
-        r"",
+        r"but transformers does not recognize this architecture|tokenizer class \w{1,60} does not"
+        r" exist or is not currently imported|rope_scaling must be a dictionary with"
+        r"|configuration_auto\.py, line SAMEFILEkeyerror: |couldnt instantiate the backend tokenizer"
+        r" from one of",
     ),
-    (_TYPE, "fsspec", r"invalid pattern: \*\* can only be an entire path component"),
+    (_ERROR, "fsspec", r"invalid pattern: \*\* can only be an entire path component"),
     # https://onnxruntime.ai/docs/reference/compatibility.html
     (
-        _TYPE,
+        _ERROR,
         "onnxruntime",
         r"unsupported model ir version: \d{1,3}, max|opset \d{1,3} is under development and support"
         r" for this is limited",
     ),
     (_TYPE, "torch", r"unsupported onnx opset version"),
-    (_TYPE, "tokenizers", r"data did not match any variant of untagged enum"),
+    (
+        _TYPE,
+        "transformers<4",
+        r"dropout\(\): argument input \(position 1\) must be tensor, not str",
+    ),
+    (_ERROR, "tokenizers", r"data did not match any variant of untagged enum"),
     (
         _TYPE,
         "openai<1",
@@ -122,7 +131,7 @@ _WORDS: tuple[tuple[Cause, str, str], ...] = (
     ),
     # https://spacy.io/usage/v3#migrating
     (
-        _TYPE,
+        _ERROR,
         "spacy",
         r"\[e966\]|\[e941\]|\[e053\] could not read|\[w031\]|\[w095\]|\[e958\]|nlp\.add_pipe now"
         r" takes the string name|obsolete as of spacy v3",
@@ -142,44 +151,50 @@ _WORDS: tuple[tuple[Cause, str, str], ...] = (
         r"|(?:database|collection) objects do not implement truth value testing|unknown option"
         r" ssl_cert_reqs",
     ),
-    (_TYPE, "redis<3", r"dataerror: invalid input of type: "),
+    (_ERROR, "redis<3", r"dataerror: invalid input of type: "),
     (_GUARD, "elasticsearch<7.14", r"we do not support this unknown product"),
     # https://github.com/openai/gym/releases
     (
-        _TYPE,
+        _ERROR,
         "gym",
         r"gym\.error\.(?:deprecatedenv|versionnotfound)|\.step\((?:(?!\.py\b).){0,160}?valueerror:"
         r" (?:too many values to unpack \(expected 4\)|not enough values to unpack \(expected 5)",
     ),
     (
-        _TYPE,
+        _OLD,
         "opencv-python",
-        r"gapi_wip_gst_gstreamerpipeline|findcontours\((?:(?!\.py\b).){0,200}?"
+        r"gapi_wip_gst_gstreamerpipeline",
+    ),
+    (
+        _ERROR,
+        "opencv-python",
+        r"findcontours\((?:(?!\.py\b).){0,200}?"
         r"valueerror: (?:too many|not enough) values to unpack",
     ),
     (_OLD, "lxml", r"lxml\.html\.clean module is now a separate project"),
+    (_OLD, "biopython<1.78", r"bio\.alphabet has been removed"),
     (_OLD, "dash<3", r"obsoleteattributeexception: "),
-    (_TYPE, "bokeh<3", r"unexpected attribute (?:plot_width|plot_height|legend|webgl) to "),
+    (_OLD, "bokeh<3", r"unexpected attribute (?:plot_width|plot_height|legend|webgl) to "),
     (
-        _TYPE,
+        _OLD,
         "scipy",
         r"scipy\.misc is deprecated and has no attribute|scipy\.\w{1,30} is deprecated"
         r" and has no",
     ),
-    (_TYPE, "albumentations", r"validation errors? for (?:initschema|\w{1,30}initschema)"),
+    (_ERROR, "albumentations", r"validation errors? for (?:initschema|\w{1,30}initschema)"),
     (
-        _TYPE,
+        _ERROR,
         "pyjwt<2",
         r"you pass in a value for the algorithms argument when calling decode"
         r"|jwt\.encode\((?:(?!\.py\b).){0,200}?str object has no attribute decode",
     ),
     (_GUARD, "urllib3<2", r"urllib3 v2(?:\.0)? only supports openssl"),
-    (_TYPE, "requests<2.32", r"not supported url scheme http\+docker"),
+    (_ERROR, "requests<2.32", r"not supported url scheme http\+docker"),
     (_TYPE, "aiogram<3", r"to bot initializer is not supported anymore"),
     (_TYPE, "click<8.2", r"secondary flag is not valid for non-boolean flag"),
     # https://docs.pytest.org/en/stable/changelog.html
     (
-        _TYPE,
+        _ERROR,
         "pytest",
         r"pluginvalidationerror: unknown (?:hook|argument)|\[pytest\] section in setup\.cfg files"
         r" is no longer supported|pytestremovedin\d{1,2}warning: |yield tests were removed in"
@@ -193,7 +208,7 @@ _WORDS: tuple[tuple[Cause, str, str], ...] = (
         r" version: |error in \S{1,80} setup command: \S{0,4}(?:install_requires|tests_require"
         r"|extras_require|python_requires)\b.{0,140}?(?:expected|invalid|parse error)",
     ),
-    ("build", "sklearn", r"the sklearn pypi package is deprecated, use scikit-learn"),
+    ("build", "scikit-learn", r"the sklearn pypi package is deprecated, use scikit-learn"),
     # https://github.com/yaml/pyyaml/issues/601, https://github.com/cython/cython/issues/5568
     ("build", "pyyaml", r"attributeerror: cython_sources"),
     # https://python-poetry.org/blog/announcing-poetry-1.2.0/
@@ -204,8 +219,8 @@ _WORDS: tuple[tuple[Cause, str, str], ...] = (
         r"|additional properties are not allowed \(group was unexpected\)",
     ),
     (_TYPE, "protobuf", r"couldnt build proto file into descriptor pool"),
-    (_TYPE, "h5py<3", r"h5py/_hl/SAMEFILEattributeerror: str object has no attribute decode"),
-    (_TYPE, "markupsafe", r"soft_unicode has been renamed to soft_str"),
+    (_OLD, "h5py<3", r"h5py/_hl/SAMEFILEattributeerror: str object has no attribute decode"),
+    (_OLD, "markupsafe", r"soft_unicode has been renamed to soft_str"),
     (_TYPE, "snowflake-connector-python", r"you have an incompatible version of pyarrow installed"),
     # https://docs.python.org/3/whatsnew/
     (
@@ -214,7 +229,7 @@ _WORDS: tuple[tuple[Cause, str, str], ...] = (
         r"passing coroutines is forbidden, use tasks explicitly|population must be a sequence\. for"
         r" dicts or sets",
     ),
-    (_TYPE, "python<3.14", r"there is no current event loop in thread mainthread"),
+    (_ERROR, "python<3.14", r"there is no current event loop in thread mainthread"),
     (
         _TYPE,
         "python>=3.10",
@@ -228,12 +243,11 @@ _WORDS: tuple[tuple[Cause, str, str], ...] = (
         r"an integer is required \(got type bytes\)|required field type_ignores"
         r" missing from module",
     ),
-    (_TYPE, "python>=3.8", r"unsupported pickle protocol: 5"),
+    (_ERROR, "python>=3.8", r"unsupported pickle protocol: 5"),
     (
         _TYPE,
         "python",
-        r"bad magic number in |systemerror: unknown opcode|undefined symbol: (?:pyfpe_"
-        r"jbuf|_?py(?:unicode|string|module|thread|interpreter|bytes|err|object|type)\w{0,60})",
+        r"bad magic number in |systemerror: unknown opcode",
     ),
     (
         _OLD,

@@ -22,6 +22,11 @@ _RELEASE = r"[\w.+!-]{1,60}"
 _MARKER = r"(?: ?; [^()]{1,200}?)?"
 # What lies between a file of a package, as a traceback names it, and the error: no other file.
 _SAME_FILE = r"[^ ]{0,300}(?:(?!-packages/|\.py, line \d).){0,400}?"
+# Likewise, and not in what Python asks for names that an object does not have: who asks is above.
+_OWN_FRAME = (
+    r"[^ ]{0,300}(?:(?!-packages/|\.py, line \d|in __getattr)."
+    r"|/lib(?:64)?/python[\d.]{1,6}/[\w/]{1,60}\.py, line \d){0,400}?"
+)
 # A package as sentences name one. What else has versions is none: the interpreter has rules of its
 # own, and drivers and systems are not of pip.
 _DIST = (
@@ -45,6 +50,7 @@ _WORDS = (
     ("MARKER", _MARKER),
     ("BUILTIN", _BUILTIN),
     ("SAMEFILE", _SAME_FILE),
+    ("OWNFRAME", _OWN_FRAME),
     ("VERS", _VERS),
 )
 

@@ -52,6 +52,10 @@ _OF_ANYBODY = frozenset(
             "settings",
             "src",
         ),
+        *("agent", "agents", "auth", "bot", "callbacks", "client", "crud", "custom", "database"),
+        *("dependencies", "engine", "env", "environment", "evaluation", "execution", "game"),
+        *("handlers", "inference", "losses", "metrics", "nodes", "player", "preprocess", "routes"),
+        *("schema", "schemas", "service", "services", "state", "trainer", "user", "users", "vocab"),
         *("test", "tests", "tool", "tools", "train", "types", "ui", "urls", "util", "utilities"),
         *("utils", "views"),
     )

@@ -96,8 +96,16 @@ OF_NAMES = (
     ),
     fault(
         "missing-attribute",
-        r"(?:site|dist)-packages/(\w{1,80})/(?:(?!-packages/).){0,400}?attributeerror:"
+        r"(?:site|dist)-packages/(\w{1,80})/OWNFRAMEattributeerror:"
         r" (?!BUILTIN )(\w{1,80}) object has no attribute (\w{1,80})",
+        "Code of $1 asks a $2 for $3, which the installed release does not have.",
+        package="$1",
+    ),
+    fault(
+        "missing-attribute",
+        r"(?:site|dist)-packages/(\w{1,80})/OWNFRAMEfile \S{0,300}-packages/\1/[^ ]{0,300} line"
+        r" \d{1,6}, in __getattr(?:(?!-packages/).){0,400}?attributeerror: (?!BUILTIN )(\w{1,80})"
+        r" object has no attribute (\w{1,80})",
         "Code of $1 asks a $2 for $3, which the installed release does not have.",
         package="$1",
     ),
@@ -112,7 +120,7 @@ OF_NAMES = (
     # What is handed to it may be wrong, too: that is held against what the matrix knows alone.
     fault(
         "missing-attribute",
-        r"(?:site|dist)-packages/(\w{1,80})/(?:(?!-packages/).){0,400}?attributeerror:"
+        r"(?:site|dist)-packages/(\w{1,80})/OWNFRAMEattributeerror:"
         r" (?!nonetype )(\w{1,80}) object has no attribute (\w{1,80})",
         "Code of $1 asks a $2 for $3, which the installed release does not have.",
         package="$1",
@@ -158,7 +166,7 @@ OF_NAMES = (
     ),
     fault(
         "missing-attribute",
-        r"(?:site|dist)-packages/(\w{1,80})/(?:(?!-packages/).){0,400}?attributeerror: type object"
+        r"(?:site|dist)-packages/(\w{1,80})/OWNFRAMEattributeerror: type object"
         r" (\w{1,80}) has no attribute (\w{1,80})",
         "Code of $1 asks $2 for $3, which the installed release does not have.",
         package="$1",

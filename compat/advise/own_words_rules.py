@@ -8,6 +8,13 @@ from compat.advise.message_rule import fault
 OF_OWN_WORDS = (
     fault(
         "version-guard",
+        r"error: (DIST) ?(DOTTEDSPEC) (?:requirement )?(?:is |was )?not (?:satisfied|met)",
+        "$1$2 is required, and another version is installed.",
+        package="$1",
+        needs="$1$2",
+    ),
+    fault(
+        "version-guard",
         r"(?:requires?|needs?) (DIST) (?:maximum|minimum|max|min)\.? versions?:? v?(VERS)",
         "$1 of another version is required: $2 is the bound.",
         package="$1",
@@ -166,6 +173,12 @@ OF_OWN_WORDS = (
         " extends.",
         package="$1$2",
         of="torch",
+    ),
+    fault(
+        "binary-incompatible",
+        r"_opnamespace (\w{1,60}) object has no attribute (\w{1,80})",
+        "The compiled operator $1::$2 was not loaded: it is for another torch.",
+        package="torch",
     ),
     # An exception that is made for it; what speaks of a conversion is none.
     fault(

@@ -171,6 +171,14 @@ EXAMPLES = [
         "AttributeError: 'DataFrame' object has no attribute '_data'",
         *("missing-attribute", "pandas", "", ""),
     ),
+    (
+        "AssertionError: dep>=0.25.0 requirement not satisfied. Please install it.",
+        *("version-guard", "dep", "", "dep>=0.25.0"),
+    ),
+    (
+        "AttributeError: '_OpNamespace' '_C' object has no attribute 'rms_norm'",
+        *("binary-incompatible", "torch", "", ""),
+    ),
     # Of calls.
     (
         f'  File "{HERE}/demo/io.py", line 173, in _is_zip\n    dep.path.parse(a)\nAttributeError:'
@@ -205,8 +213,8 @@ EXAMPLES = [
     ),
     # Of names.
     (
-        f"  File \"{HERE}/demo/fft.py\", line 48, in <module>\nAttributeError: 'module' object has no"
-        " attribute 'cffti'",
+        f"  File \"{HERE}/demo/fft.py\", line 48\nAttributeError: 'module' object has no attribute"
+        " 'cffti'",
         *("missing-attribute", "demo", "", ""),
     ),
     (
