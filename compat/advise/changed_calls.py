@@ -178,15 +178,6 @@ _UNKNOWN = (
         r"(?:\w{1,60}\.){0,3}\w{1,40}",
         "weights_only enable_gqa enable_onnx_checker example_outputs async check_reduction",
     ),
-    ("tensorflow<2", "op", "tag"),
-    # https://keras.io/keras_3/ and the release notes of Keras 2
-    (
-        "keras",
-        r"(?:\w{1,60}\.)?\w{1,40}",
-        "nb_epoch nb_filter border_mode nb_classes nb_col nb_row batch_input_shape"
-        " use_multiprocessing save_format samples_per_epoch",
-    ),
-    ("keras", r"(?:adamw?|sgd|rmsprop|adagrad|adadelta|nadam)\.__init__", "lr decay"),
     ("discord-py", r"(?:\w{1,20}\.)?__init__", "self_bot debug_guilds fetch_offline_members"),
     (
         "seaborn",

@@ -16,7 +16,6 @@ _GRADIO = (
     "button|textbox|row|column|chatbot|slider|dropdown|gallery|image|file|audio|video|checkbox"
     "|radio|number|html|dataframe|markdown|group|checkboxgroup|code|state"
 )
-_KERAS = r"sequential|functional|model|\w{0,30}optimizer|adamw?|sgd|rmsprop|adagrad|adadelta|nadam"
 _TOKENIZERS = (
     r"(?:bert|gpt2|gptneox|llama|t5|chatglm4?|qwen2?|xlm\w{0,12}|roberta|clip|whisper|bart|mbart"
     r"|albert|electra|deberta\w{0,4}|gemma|mistral|bloom|baichuan|internlm2?|marian|m2m100|nllb"
@@ -123,30 +122,6 @@ _OBJECTS = (
         "xgboost",
         "xgb(?:classifier|regressor|model)",
         "use_label_encoder _le gpu_id predictor callbacks enable_categorical early_stopping_rounds",
-    ),
-    # https://keras.io/keras_3/, https://www.tensorflow.org/guide/migrate
-    (
-        "keras",
-        _KERAS,
-        "predict_classes predict_proba fit_generator evaluate_generator predict_generator"
-        " _make_predict_function _ckpt_saved_epoch _get_distribution_strategy _is_graph_network"
-        " lr get_updates _create_all_weights _set_hyper _hyper total_loss get_slot",
-    ),
-    (
-        "keras",
-        "tensor|resourcevariable|kerastensor|layer|node|eagertensor",
-        "_keras_shape _uses_learning_phase _keras_history inbound_nodes output_masks _lazy_read",
-    ),
-    (
-        "keras",
-        r"modelcheckpoint|earlystopping|\w{0,30}callback",
-        "_implements_train_batch_hooks _supports_tf_logs _chief_worker_only",
-    ),
-    (
-        "tensorflow<2",
-        r"\w{0,30}dataset",
-        "make_one_shot_iterator make_initializable_iterator"
-        " output_shapes output_types output_classes",
     ),
     # https://github.com/pytorch/pytorch/releases
     ("torch<1.13", "_(?:multi|single)processingdataloaderiter|_dataloaderiter", "next"),
@@ -275,13 +250,11 @@ _OBJECTS = (
 
 
 def _sentence(needs: str, what: str) -> str:
-    for operator, meaning in (
-        (">=", "{1} {2} brought $1 of {0}: an older one is installed than what asks for it."),
-        ("<", "{1} {2} no longer has $1 of {0}: the code is for an older one."),
-    ):
-        package, found, release = needs.partition(operator)
-        if found:
-            return meaning.format(what, package, release)
+    newer, older = needs.split(">="), needs.split("<")
+    if len(newer) == 2:
+        return f"{newer[0]} {newer[1]} brought $1 of {what}: an older one is installed."
+    if len(older) == 2:
+        return f"{older[0]} {older[1]} no longer has $1 of {what}: the code is for an older one."
     return f"The installed {needs} has no $1 of {what}: the code, or what was saved, is of another."
 
 

@@ -50,34 +50,6 @@ _WORDS: tuple[tuple[Cause, str, str], ...] = (
         r" convert function return value to a python type! the signature was|initialization of"
         r" _(?:internal|umath\w{0,20}|multiarray\w{0,20}) (?:failed|raised)",
     ),
-    # https://www.tensorflow.org/guide/migrate
-    (
-        _ERROR,
-        "tensorflow<2",
-        r"placeholder\(\) is not compatible with eager execution|the session graph is empty\. add"
-        r"|to optimizer\.compute_gradients should be a function when eager|is not supported when"
-        r" eager execution is enabled|(?:get_session|tf\.gradients) is not (?:available|supported)"
-        r" when (?:using tensorflow 2|eager)",
-    ),
-    # https://keras.io/keras_3/
-    (
-        _ERROR,
-        "keras",
-        r"(?:decay|lr) is deprecated in the new keras optimizer|argument\(s\) not recognized: \{"
-        r"|unrecognized keyword arguments(?: passed to \w{1,60})?:|a kerastensor (?:cannot"
-        r"|is symbolic)|keras 3 only supports|filepath provided must end in \.(?:keras|weights)"
-        r"|unknown layer:? \W?(?:functional|tfoplambda|normalization|rescaling|customlayer|syncbatch)"
-        r"|could not (?:deserialize|locate) class |could not interpret optimizer identifier"
-        r"|error when deserializing class |the added layer must be an instance of class layer"
-        r"|bad marshal data \(unknown type code",
-    ),
-    (
-        _TYPE,
-        "keras",
-        r"keyword argument not understood:,|keras symbolic inputs/outputs do not implement"
-        r"|add_weight\(\) got multiple values for argument",
-    ),
-    (_ERROR, "keras", r"keyerror: (?:val_)?acc(?!\w)"),
     # https://github.com/pytorch/pytorch/releases
     (
         _ERROR,
@@ -105,8 +77,8 @@ _WORDS: tuple[tuple[Cause, str, str], ...] = (
         "transformers",
         r"but transformers does not recognize this architecture|tokenizer class \w{1,60} does not"
         r" exist or is not currently imported|rope_scaling must be a dictionary with"
-        r"|configuration_auto\.py, line SAMEFILEkeyerror: |couldnt instantiate the backend tokenizer"
-        r" from one of",
+        r"|configuration_auto\.py, line SAMEFILEkeyerror: |couldnt instantiate the backend"
+        r" tokenizer from one of",
     ),
     (_ERROR, "fsspec", r"invalid pattern: \*\* can only be an entire path component"),
     # https://onnxruntime.ai/docs/reference/compatibility.html

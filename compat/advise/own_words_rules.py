@@ -180,6 +180,28 @@ OF_OWN_WORDS = (
         "The compiled operator $1::$2 was not loaded: it is for another torch.",
         package="torch",
     ),
+    # Whose function, optimizer, tensor or file it is the sentence says.
+    fault(
+        "error",
+        r"(?<![\w.])(\w{1,20})(?:\.\w{1,20}){0,3}\.?placeholder\(\) is not compatible with eager",
+        "The code is for an older $1, which had no eager execution.",
+        package="$1",
+    ),
+    fault(
+        "error",
+        r"\w{1,40} is deprecated in the new ([a-z]\w{1,30}) optimizer"
+        r"|file format not supported: (?:(?!error:).){0,300}? ([a-z]\w{1,30}) \d{1,2} only"
+        r" supports",
+        "The installed $1$2 no longer takes it: the code, or what was saved, is for an older one.",
+        package="$1$2",
+    ),
+    fault(
+        "type-error",
+        r"(?<!\w)a ([a-z]\w{1,30})tensor (?:cannot be used as input|is symbolic)"
+        r"|(?<!\w)([a-z]\w{1,30}) symbolic inputs/outputs do not implement",
+        "The installed $1$2 is of another release than what works with it.",
+        package="$1$2",
+    ),
     # An exception that is made for it; what speaks of a conversion is none.
     fault(
         "version-guard",

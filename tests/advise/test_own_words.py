@@ -179,6 +179,18 @@ EXAMPLES = [
         "AttributeError: '_OpNamespace' '_C' object has no attribute 'rms_norm'",
         *("binary-incompatible", "torch", "", ""),
     ),
+    (
+        "RuntimeError: demo.placeholder() is not compatible with eager execution.",
+        *("error", "demo", "", ""),
+    ),
+    (
+        "ValueError: decay is deprecated in the new Demo optimizer, please check the docstring",
+        *("error", "demo", "", ""),
+    ),
+    (
+        "ValueError: A DemoTensor cannot be used as input to another function",
+        *("type-error", "demo", "", ""),
+    ),
     # Of calls.
     (
         f'  File "{HERE}/demo/io.py", line 173, in _is_zip\n    dep.path.parse(a)\nAttributeError:'
