@@ -28,7 +28,7 @@ else:
 
 HERE = Path(__file__).parent
 MATRICES = HERE.parent.parent / "matrices"
-CASES, HELD_OUT, FRESH, THIRD, FOURTH = (
+CASES, HELD_OUT, FRESH, THIRD, FOURTH, FIFTH = (
     tomllib.loads((HERE / name).read_text("utf-8"))["cases"]
     for name in (
         "doctor_cases.toml",
@@ -36,9 +36,10 @@ CASES, HELD_OUT, FRESH, THIRD, FOURTH = (
         "doctor_fresh.toml",
         "doctor_third.toml",
         "doctor_fourth.toml",
+        "doctor_fifth.toml",
     )
 )
-EVERY: list[dict[str, Any]] = [*CASES, *HELD_OUT, *FRESH, *THIRD, *FOURTH]
+EVERY: list[dict[str, Any]] = [*CASES, *HELD_OUT, *FRESH, *THIRD, *FOURTH, *FIFTH]
 DAY = datetime.date(2026, 11, 23)
 # What is not found, and why.
 MISSED = {
@@ -54,6 +55,11 @@ MISSED = {
     "acts-5034": "versions that were never run together",
     "neurostore-901": "a class that the message does not say where to look for",
     "l3das23-3": "what other packages require is not known",
+    "responses-159": "the message alone does not say whose call it is",
+    "mediapipe-5117": "an index without a file reads like an index without the package",
+    "zappa-1063": "a C library that is older than a wheel asks for",
+    "pluget-63": "newer syntax in a program of the user's own",
+    "pytest-6951": "an attribute of an object that is not named",
     "open-zaak-585": "the same, and an old release reads as a resolver's fallback",
 }
 # Cells that work, of three Pythons, and of which one is as published.
@@ -119,8 +125,9 @@ def test_a_real_case_is_diagnosed(case: dict[str, Any], known: dict[str, KnownFa
         (FRESH, 30, 25, 26),
         (THIRD, 31, 30, 30),
         (FOURTH, 28, 27, 27),
+        (FIFTH, 29, 24, 24),
     ],
-    ids=["kept", "held out", "fresh", "third", "fourth"],
+    ids=["kept", "held out", "fresh", "third", "fourth", "fifth"],
 )
 def test_precision_and_recall(
     cases: list[dict[str, Any]], number: int, found: int, called: int, known: dict[str, KnownFacts]
@@ -131,7 +138,7 @@ def test_precision_and_recall(
     right = [case for case, answer in broken if is_right(answer, case)]
     assert len(positives) == number
     # As of 2026-11-24. Asked of the held-out cases for the first time it found 27 and called 29
-    # broken, of the fresh ones 20 and 21, of the third 26 and 28, of the fourth 20 and 20; what was
+    # broken, of the fresh ones 20 and 21, of the third 26 and 28, of the fourth 20 and 20, of the fifth 24 and 24; what was
     # seen there was mended by general rules.
     assert len(right) >= found
     assert len(broken) - len(right) <= called - found
