@@ -138,8 +138,8 @@ def test_precision_and_recall(
     right = [case for case, answer in broken if is_right(answer, case)]
     assert len(positives) == number
     # As of 2026-11-24. Asked of the held-out cases for the first time it found 27 and called 29
-    # broken, of the fresh ones 20 and 21, of the third 26 and 28, of the fourth 20 and 20, of the fifth 24 and 24; what was
-    # seen there was mended by general rules.
+    # broken, of the fresh ones 20 and 21, of the third 26 and 28, of the fourth 20 and 20, of the
+    # fifth 24 and 24; what was seen in the first four was mended by general rules.
     assert len(right) >= found
     assert len(broken) - len(right) <= called - found
 
