@@ -170,9 +170,7 @@ def run(
     cancel: threading.Event,
     reporter: BatchReporter,
 ) -> BatchResult:
-    """Run: lock each cell that has no lock of today's declarations, run it, and record what it came
-    to, side by side.
-    """
+    """Run: lock each cell that has no lock of what is declared now, run it, and record it."""
     from compat.fleet.batch import Batch
 
     def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:

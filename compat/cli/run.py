@@ -121,10 +121,9 @@ def run_command(
     With --tier smoke a cell is installed and imported, and runs only what [suite] core names: works
     (smoke) is less than works, and the whole suite stays due. With --fleet cells run on a cluster.
 
-    Cells without a lock, or with one that asks what was declared once, are locked first, while
-    others run. Where nothing is known of a matrix yet, the feasible fresh cells run, if they are
-    few, else the smoke cells. A glob names cells of the plan; those that are infeasible are left
-    out and counted.
+    Cells without a lock of what is declared now are locked first, while others run. Where nothing
+    is known of a matrix yet, the feasible fresh cells run, if they are few, else the smoke cells. A
+    glob names cells of the plan; those that are infeasible are left out and counted.
 
     Ends with 0 when all work, 1 when some do not or there is no cell to run (0 with --allow-empty),
     2 when the suite or its declaration is at fault (nothing is recorded then), 3 when some could
