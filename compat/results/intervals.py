@@ -1,5 +1,6 @@
 """What is expected of cells between two tested neighbours that agree: same outcome and same cause,
-all other coordinates equal, and nothing contrary between.
+all other coordinates equal, and nothing contrary between. Of two that work in part the capabilities
+agree one by one: what fails in both is expected to fail between them, too.
 
 It is an expectation, no proof: the verdict of such a cell stays `unknown`, so that it stands behind
 every tested one and moves nothing.
@@ -16,13 +17,15 @@ from compat.results.snapshot import Entry, Snapshot
 from compat.results.verdict import Verdict
 from compat.run.outcome import PLACED, Failed, Outcome, brief
 
-# What two tested neighbours must have in common; empty where a run says nothing for other cells.
+# What a tested cell says for others: its kind, and the cause or the capabilities that fail; empty
+# where it says nothing.
 Signature = tuple[str, ...]
 # The ids of two tested neighbours in reading order, and the axis on which they stand beside each
 # other.
 _Ends = tuple[str, str, str]
 # A line by its axis, and what stands before and after the version in the ids of its cells.
 _Line = tuple[str, str, str]
+_MOST_NAMED = 4
 
 
 def with_expectations(known: Snapshot) -> Snapshot:
@@ -112,7 +115,7 @@ class Lines:
         signatures = ((n, self._tested(cell)) for n, cell in enumerate(cells))
         tested = [(n, signature) for n, signature in signatures if signature is not None]
         for (first, low), (last, high) in pairwise(tested):
-            if last - first < 2 or not low or low != high:
+            if last - first < 2 or not agreement(low, high):
                 continue
             between = cells[first + 1 : last]
             # A cell between with an answer of its own says that the line is not even.
@@ -133,6 +136,19 @@ def signature_of(verdict: Verdict) -> Signature:
     if verdict.kind == "broken":
         return verdict.kind, "" if verdict.outcome is None else _cause(verdict.outcome)
     return verdict.kind, *verdict.failing("combination", "unexplained")
+
+
+def agreement(low: Signature, high: Signature) -> Signature:
+    """Return what two tested neighbours let expect of what lies between them; empty where that is
+    nothing. A capability is a line of its own: what fails in one of them alone says nothing about
+    it, and changes nothing in what fails in both.
+    """
+    if low == high:
+        return low
+    if low[:1] != ("partial",) or high[:1] != ("partial",):
+        return ()
+    shared = sorted({*low[1:]} & {*high[1:]})
+    return ("partial", *shared) if shared else ()
 
 
 def _cause(outcome: Outcome) -> str:
@@ -162,7 +178,10 @@ def _verdict(entry: Entry, low: Entry, high: Entry, axis: str) -> Verdict:
     kind, outcome, other = low.verdict.kind, low.verdict.outcome, high.verdict.outcome
     ends = f"{low.cell.id} and {high.cell.id}"
     same = f"both came to {outcome}" if outcome == other else f"came to {outcome} and to {other}"
-    same = "both work" if kind == "works" else same
+    if kind == "works":
+        same = "both work"
+    elif kind == "partial":
+        same = _in_part(signature_of(low.verdict), signature_of(high.verdict))
     reason = f"inferred: of the versions of {axis} around it, {ends} {same}; nothing between speaks"
     return Verdict(
         cell=entry.cell.id,
@@ -172,3 +191,21 @@ def _verdict(entry: Entry, low: Entry, high: Entry, axis: str) -> Verdict:
         stale=low.verdict.stale or high.verdict.stale,
         reasons=(f"{reason} against it",),
     )
+
+
+def _in_part(low: Signature, high: Signature) -> str:
+    """What two neighbours that work in part have in common, and what they leave open."""
+    shared = agreement(low, high)[1:]
+    open_ids = sorted({*low[1:]} ^ {*high[1:]})
+    words = "both work in part"
+    if shared:
+        words += f": {_some(shared)} {'fails' if len(shared) == 1 else 'fail'} in both"
+    if open_ids:
+        words += f", and {_some(open_ids)} in one of them alone, which stays open"
+    return words
+
+
+def _some(ids: Sequence[str]) -> str:
+    """The first of many ids."""
+    rest = len(ids) - _MOST_NAMED
+    return ", ".join(ids[:_MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")

@@ -10,7 +10,14 @@ beside such a cell.
 from collections.abc import Iterable, Sequence
 
 from compat.plan.cell import Cell
-from compat.results.intervals import Lines, Signature, is_open, is_silent, tested_signature
+from compat.results.intervals import (
+    Lines,
+    Signature,
+    agreement,
+    is_open,
+    is_silent,
+    tested_signature,
+)
 from compat.results.run_group import Kind
 from compat.results.snapshot import Snapshot
 
@@ -121,14 +128,14 @@ class RunReach:
             beside = next((other for other in line[place + 1 :] if other in self._tested), None)
             if beside is not None:
                 self._compared += 1
-                self._agreed += self._tested[cell.id] == self._tested[beside] != ()
+                self._agreed += bool(agreement(self._tested[cell.id], self._tested[beside]))
 
     def _on_line(self, cell_id: str, line: Sequence[str]) -> float:
         place = line.index(cell_id)
         before, low = self._up_to(reversed(line[:place]))
         after, high = self._up_to(line[place + 1 :])
         chance = (1 + self._agreed) / (2 + self._compared)
-        if (low and high and low != high) or low == high == _NOT_YET:
+        if (low and high and not agreement(low, high)) or low == high == _NOT_YET:
             # Somewhere between them it changes, and nobody knows where. Where an end runs now, it
             # does only if both come to something else: else they answer what lies between.
             halves = (before * (after + 1) + after * (before + 1)) / (before + after + 1)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from support.known import DAY, SUITE, ran
+from support.made_records import capabilities
 from support.world import FRAME_MATRIX, catalogue_of, matrix_of
 
 from compat.declare.load import Declared
@@ -242,6 +243,33 @@ def test_of_failures_at_places_those_in_the_same_package_are_equal() -> None:
     assert "(demo/core.py:12) and to import-fail:type-error(demo/shape.py:7)" in verdict.reasons[0]
     other = record(last, "import-fail:type-error(frame/shape.py:7)")
     assert inferred(picture(failure, other)) == set()
+
+
+def in_part(cell: str, *failing: str) -> Record:
+    """A run in which these capabilities fail, and one more works."""
+    rows = capabilities(**dict.fromkeys(failing, "no"), fine="yes")
+    return record(cell, f"test-fail:assertion({failing[0]})", capabilities=rows)
+
+
+def test_of_neighbours_that_work_in_part_what_fails_in_both_is_expected_between_them() -> None:
+    """On 24 November 2026 a release in which one more capability failed ended what was expected of
+    78 combinations in which three others failed anyway.
+    """
+    first, last = "py3.9-fr1-demo1.0", "py3.9-fr5-demo1.0"
+    of = picture(in_part(first, "mean", "sum"), in_part(last, "mean", "zip"))
+    assert inferred(of) == BETWEEN
+    verdict = of.by_id["py3.9-fr3-demo1.0"].verdict
+    assert (verdict.kind, verdict.expected) == ("unknown", "partial")
+    assert (
+        "both work in part: mean fails in both, and sum, zip in one of them alone, which stays open"
+        in verdict.reasons[0]
+    )
+
+
+def test_neighbours_that_work_in_part_by_different_failures_let_expect_nothing() -> None:
+    first, last = "py3.9-fr1-demo1.0", "py3.9-fr5-demo1.0"
+    assert inferred(picture(in_part(first, "mean"), in_part(last, "zip"))) == set()
+    assert inferred(picture(in_part(first, "mean"), record(last))) == set()
 
 
 @pytest.mark.parametrize("against", ["refusal", "run", "clause"])

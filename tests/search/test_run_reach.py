@@ -111,6 +111,15 @@ def test_a_run_answers_what_lies_between_it_and_a_neighbour_that_came_to_the_sam
     assert reach.answers(frames[7]) > 1
 
 
+def test_a_run_answers_what_fails_in_a_neighbour_too() -> None:
+    of = known({1: WORKS})
+    frames, reach = cells(of), RunReach(of)
+    assert reach.ran(frames[3], ("partial", "mean", "sum")) == {}
+    followers = reach.ran(frames[6], ("partial", "mean", "zip"))
+    assert followers == dict.fromkeys([frames[4], frames[5]], "partial")
+    assert reach.ran(frames[LAST], ("partial", "last")) == {}
+
+
 def test_what_follows_is_what_the_snapshot_says_of_the_same_runs() -> None:
     of = known({2: FAILS})
     followers = RunReach(of).ran(cells(of)[8], ("broken", FAILS))
