@@ -70,11 +70,9 @@ class Workspace:
         index: IndexOptions | None = None,
         notify: Callable[[str], None] = lambda line: None,
     ) -> None:
-        """Take the matrix's folder, the date of today, and where the cache folder is.
-
-        Verdicts hold for `day`, by default today. `notify` gets one line for whatever a reader
-        should know of the index's answers. The cache folder is asked for when it is needed, as not
-        every user has one.
+        """Take the matrix's folder, the date of today, and where the cache folder is: not every
+        user has one. Verdicts hold for `day`, by default today. `notify` gets one line for what a
+        reader should know of the index's answers.
         """
         self.folder = folder
         self.day = day or date
@@ -284,26 +282,29 @@ class Workspace:
 
     @cached_property
     def _record_index(self) -> RecordIndex:
-        # The cache holds nothing that the records do not.
         return RecordIndex(self._cache() / "records.sqlite")
+
+    @cached_property
+    def _refreshed_index(self) -> RecordIndex:
+        # Before the files are looked at: of a batch that comes meanwhile is asked again.
+        self._packed = self.store.batches.state
+        self._record_index.refresh(self.store)
+        return self._record_index
 
     @cached_property
     def runs(self) -> RunsByCell:
         """The runs of each cell, oldest first, without what only the records' files hold."""
-        self._record_index.refresh(self.store)
-        return RunsByCell(self._record_index, self.store)
+        return RunsByCell(self._refreshed_index, self.store)
 
     def records(self, cell: str) -> tuple[Record, ...]:
         """Return the records of a cell, whole, oldest first."""
-        before, self._packed = self._packed, self.store.batches.state
-        if self._packed != before:  # only what is in batches is looked for in the index
-            self._record_index.refresh(self.store)
-        return self.store.records(cell, self._record_index.batches(self.store, cell))
+        if self._packed != self.store.batches.state:  # only what is in batches is looked up there
+            self.__dict__.pop("_refreshed_index", None)
+        return self.store.records(cell, self._refreshed_index.batches(self.store, cell))
 
     def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
         """Return what is wrong among the records, stray files and future dates included."""
-        self._record_index.refresh(self.store)
-        return self._record_index.damaged(self.store, now)
+        return self._refreshed_index.damaged(self.store, now)
 
     def evidence_paths(self) -> list[Path]:
         """Return the evidence that this machine has kept of runs of the matrix, sorted."""
@@ -394,7 +395,6 @@ class Workspace:
 
     def refresh(self) -> None:
         """Forget the locks and runs that were read, and what followed from them."""
-        derived = ("snapshot", "known", "known_places", "durations")
-        answers = ("plain_answers", "asked", "clauses")
-        for name in ("runs", "lock_digests", *answers, *derived):
+        files = ("_refreshed_index", "runs", "lock_digests", "plain_answers", "asked", "clauses")
+        for name in (*files, "snapshot", "known", "known_places", "durations"):
             self.__dict__.pop(name, None)

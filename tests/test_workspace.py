@@ -2,7 +2,7 @@
 
 import datetime
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,31 @@ def test_the_row_of_a_cell_that_is_lacking_is_noticed_by_a_question_about_anothe
         demo = workspace(root, tmp_path)
         assert demo.verdict(NEW).kind == "works"
         assert set(demo.runs) == {NEW, OLD}
+
+
+def test_one_question_looks_at_the_files_of_records_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`show` looked at each of them three times, in November 2026."""
+    looked: list[int] = []
+    states = RecordFiles.states
+
+    def noted(store: RecordFiles) -> Iterator[tuple[str, tuple[int, int]]]:
+        looked.append(len(looked))
+        return states(store)
+
+    monkeypatch.setattr(RecordFiles, "states", noted)
+    with repository(proven(NEW, OLD)) as root:
+        demo = workspace(root, tmp_path)
+        assert demo.verdict(NEW).kind == "works"
+        assert len(demo.records(NEW)) == 1
+        now = datetime.datetime.combine(DAY, datetime.time(23), datetime.timezone.utc)
+        assert demo.damaged(now) == ()
+        assert len(looked) == 1
+        (path,) = (demo.store.folder / OLD).iterdir()
+        path.write_text("{}")
+        demo.refresh()
+        assert [fault.path for fault in demo.damaged(now)] == [demo.store.name(path)]
 
 
 @pytest.fixture

@@ -114,8 +114,9 @@ class Package(Value, frozen=True):
         """
         return tuple(
             release
-            for release in self.selected(selector)
-            if selector.stands_for(coordinate, release.version)
+            for release in self.releases
+            # First what is asked of each coordinate in turn, as it costs a tenth of the other.
+            if selector.stands_for(coordinate, release.version) and selector.keeps(release.version)
         )
 
 

@@ -61,6 +61,7 @@ class PlannedFates:
         self._facts = facts
         self._load = kept
         self._alone: dict[int, Fate | None] = {}
+        self._numbers: dict[str, int | None] = {}
         self._is_whole = False
         self._axes = [axis_coordinates(axis, catalogue) for axis in matrix.axes]
         # How far apart the slots of two neighbours on each axis are.
@@ -128,6 +129,11 @@ class PlannedFates:
 
     def number(self, cell_id: str) -> int | None:
         """Return the number of the slot of the cell with that id; None for one outside the plan."""
+        if cell_id not in self._numbers:
+            self._numbers[cell_id] = self._number(cell_id)
+        return self._numbers[cell_id]
+
+    def _number(self, cell_id: str) -> int | None:
         place, plus, suffix = cell_id.partition("+")
         number, parts = self._offsets.get(plus + suffix), place.split("-")
         if number is None or len(parts) != len(self._places):

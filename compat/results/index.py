@@ -183,10 +183,11 @@ class RecordIndex:
         rows = self._sound(store, lambda: self._execute(asked, _root(store)))
         newest = {path: (moment, fault) for path, moment, fault in rows}
 
-        def known(path: Path) -> datetime.datetime | Fault | None:
-            moment, fault = newest.get(f"{path.parent.name}/{path.name}", (None, None))
+        def known(name: str) -> datetime.datetime | Fault | None:
+            moment, fault = newest.get(name, (None, None))
             if fault is not None:
-                return Fault(code=RecordError.code, path=store.name(path), message=fault)
+                path = store.name(store.folder / name)
+                return Fault(code=RecordError.code, path=path, message=fault)
             return moment and datetime.datetime.fromtimestamp(moment, datetime.timezone.utc)
 
         return store.damaged(now, known)
@@ -267,8 +268,8 @@ class RecordIndex:
         rows = self._execute(asked, root)
         known: dict[str, tuple[int, ...]] = {path: tuple(state) for path, *state in rows}
         # Before the batches: what is put into one meanwhile is found there.
-        present = {_path(path): state for path, state in store.states()}
-        present |= {_path(path): state for path, state in store.batches.states()}
+        present = dict(store.states())
+        present |= {f"{BATCHES}/{path.name}": state for path, state in store.batches.states()}
         gone = known.keys() - present.keys()
         changed = [path for path, state in present.items() if known.get(path, ())[1:] != state]
         if gone or changed:
@@ -290,10 +291,6 @@ class RecordIndex:
         for table in ("files", "cells", "kept"):
             self._execute(f"DELETE FROM {table} WHERE root = ?", root)
         self._execute("UPDATE totals SET cells = 0, runs = 0 WHERE root = ?", root)
-
-
-def _path(path: Path) -> str:
-    return f"{path.parent.name}/{path.name}"
 
 
 def _root(store: RecordFiles) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
@@ -19,70 +20,88 @@ if TYPE_CHECKING:
     from compat.results.snapshot import Entry
 
 
+class KnownIds:
+    """The ids of the cells that have a lock or a run, by their numbers in a plan and by their
+    versions.
+    """
+
+    def __init__(self, fates: PlannedFates, ids: Collection[str]) -> None:
+        """Take the plan and the ids."""
+        self.fates = fates
+        self.ids = ids
+        self._by_version: dict[str, Mapping[Version, list[str]]] = {}
+
+    @cached_property
+    def numbers(self) -> dict[str, int | None]:
+        """The number of the slot of each cell; None for one outside the plan."""
+        return {cell_id: self.fates.number(cell_id) for cell_id in sorted(self.ids)}
+
+    def having(self, axis: str, version: Version) -> Sequence[str]:
+        """Return the ids of the cells with that version on the axis."""
+        if axis not in self._by_version:
+            self._by_version[axis] = self._grouped(axis)
+        return self._by_version[axis].get(version, ())
+
+    def _grouped(self, name: str) -> Mapping[Version, list[str]]:
+        axes = self.fates.matrix.axes
+        number, axis = next((n, axis) for n, axis in enumerate(axes) if axis.name == name)
+        texts: defaultdict[str, list[str]] = defaultdict(list)
+        for cell_id in self.ids:
+            parts = cell_id.partition("+")[0].split("-")
+            if len(parts) == len(axes):
+                texts[parts[number]].append(cell_id)
+        versions: defaultdict[Version, list[str]] = defaultdict(list)
+        for text, cell_ids in texts.items():
+            with suppress(InvalidVersion):
+                versions[Version(text.removeprefix(axis.short))] += cell_ids
+        return versions
+
+
 class PlannedEntries(Sequence["Entry"]):
     """The entries of a plan in its order, then those of cells outside it.
 
-    `ids` are those of the cells that have a lock or a run. `make` makes the entry of a slot by its
-    number, with the fate where that is at hand, and `make_outside` that of a cell that no longer
-    stands in the plan.
+    `known_ids` are those of the cells that have a lock or a run. `make` makes the entry of a slot
+    by its number, with the fate where that is at hand, and `make_outside` that of a cell that no
+    longer stands in the plan.
     """
 
     def __init__(
         self,
-        fates: PlannedFates,
-        ids: Collection[str],
+        known_ids: KnownIds,
         make: Callable[[int, Fate | None], Entry],
         make_outside: Callable[[Cell], Entry],
     ) -> None:
-        """Take the plan, what is known, and how entries are made."""
-        self.fates = fates
-        self.ids = ids
+        """Take what is known of which plan, and how entries are made."""
+        self.fates = known_ids.fates
+        self.known_ids = known_ids
         self._make = make
         self._make_outside = make_outside
         self._made: dict[int, Entry] = {}
         self._outside: dict[str, Entry | None] = {}
 
     @cached_property
-    def _numbers(self) -> dict[str, int | None]:
-        """The number of the slot of each cell that is known; None for one outside the plan."""
-        return {cell_id: self.fates.number(cell_id) for cell_id in sorted(self.ids)}
-
-    @cached_property
     def known(self) -> tuple[Entry, ...]:
         """The entries that have a lock or a run, in the order of the plan."""
-        numbers = sorted(number for number in self._numbers.values() if number is not None)
+        every = self.known_ids.numbers.values()
+        numbers = sorted(number for number in every if number is not None)
         return (*(self._at(number) for number in numbers), *self.outside)
 
     @cached_property
     def outside(self) -> tuple[Entry, ...]:
         """The entries of the cells that are known and no longer stand in the plan."""
-        beyond = [cell_id for cell_id, number in self._numbers.items() if number is None]
+        numbers = self.known_ids.numbers
+        beyond = [cell_id for cell_id, number in numbers.items() if number is None]
         every = (self._beyond(cell_id) for cell_id in beyond)
         return tuple(entry for entry in every if entry is not None)
 
     def known_on(self, axis: str, version: Version) -> Iterator[Entry]:
         """Yield the entries that are known and have that version on the axis, and make no other."""
-        texts = self._texts[axis]
-        cell_ids = [c for text in texts if _version(text) == version for c in texts[text]]
+        cell_ids = self.known_ids.having(axis, version)
         planned = {c: n for c in cell_ids if (n := self.fates.number(c)) is not None}
         yield from (
             self._at(planned[cell_id]) for cell_id in sorted(planned, key=planned.__getitem__)
         )
         yield from filter(None, map(self._beyond, sorted(set(cell_ids) - planned.keys())))
-
-    @cached_property
-    def _texts(self) -> dict[str, dict[str, list[str]]]:
-        """The ids of what is known by the text of its version on each axis."""
-        texts: dict[str, dict[str, list[str]]] = {}
-        axes = self.fates.matrix.axes
-        for number, axis in enumerate(axes):
-            of_axis: defaultdict[str, list[str]] = defaultdict(list)
-            texts[axis.name] = of_axis
-            for cell_id in self.ids:
-                parts = cell_id.partition("+")[0].split("-")
-                if len(parts) == len(axes):
-                    of_axis[parts[number].removeprefix(axis.short)].append(cell_id)
-        return texts
 
     def mapped(self, change: Callable[[Entry], Entry]) -> PlannedEntries:
         """Return the entries as the function changes each, when it is asked for."""
@@ -93,7 +112,7 @@ class PlannedEntries(Sequence["Entry"]):
             return change(entry)
 
         return PlannedEntries(
-            self.fates, self.ids, lambda number, fate: change(self._at(number, fate)), make_outside
+            self.known_ids, lambda number, fate: change(self._at(number, fate)), make_outside
         )
 
     def having(self, versions: Mapping[str, Collection[Version]]) -> Iterator[Entry]:
@@ -115,7 +134,7 @@ class PlannedEntries(Sequence["Entry"]):
         number = self.fates.number(cell_id)
         if number is not None:
             return self._at(number)
-        return self._beyond(cell_id) if cell_id in self.ids else None
+        return self._beyond(cell_id) if cell_id in self.known_ids.ids else None
 
     def _beyond(self, cell_id: str) -> Entry | None:
         """The entry of a cell outside the plan; None where the matrix cannot read its id, or it
@@ -176,10 +195,3 @@ class EntriesById(Mapping[str, "Entry"]):
     def __len__(self) -> int:
         """Return how many entries there are."""
         return len(self._entries) + len(self._lanes)
-
-
-def _version(text: str) -> Version | None:
-    try:
-        return Version(text)
-    except InvalidVersion:
-        return None

@@ -52,6 +52,7 @@ class RecordFiles:
         self.matrix = matrix or folder.name
         self.folder = folder / "records"
         self.batches = RecordBatches(self.folder, self.matrix)
+        self._prefix = f"matrices/{self.matrix}/records/"
 
     def records(self, cell: str, batches: Iterable[Path] | None = None) -> tuple[Record, ...]:
         """Return the sound records of a cell, by when they started; those that stand in batches out
@@ -101,25 +102,29 @@ class RecordFiles:
         for folder in self._folders():
             yield from self._files(folder)
 
-    def states(self) -> Iterator[tuple[Path, tuple[int, int]]]:
-        """Yield every file of one record with its size and time of change in nanoseconds."""
-        for path in self.paths():
-            with contextlib.suppress(FileNotFoundError):
-                state = path.lstat()
-                yield path, (state.st_size, state.st_mtime_ns)
+    def states(self) -> Iterator[tuple[str, tuple[int, int]]]:
+        """Yield every file of one record, as `<cell-id>/<name>`, with its size and time of change
+        in nanoseconds.
+        """
+        for folder in self._folders():
+            for entry in _entries(folder):
+                if _NAME.fullmatch(entry.name):
+                    with contextlib.suppress(FileNotFoundError):
+                        state = entry.stat(follow_symlinks=False)
+                        yield f"{folder.name}/{entry.name}", (state.st_size, state.st_mtime_ns)
 
     def read(self, path: Path) -> Record | Fault:
         """Return the record of that file, or what is wrong with it."""
         return read_record(path, self.matrix, self.name(path))
 
     def damaged(
-        self, now: datetime.datetime, known: Callable[[Path], Known] = lambda path: None
+        self, now: datetime.datetime, known: Callable[[str], Known] = lambda name: None
     ) -> tuple[Fault, ...]:
         """Return what is wrong in the store: no sound record, a stray file, or a future date.
 
-        `known` tells of a record's file when its run started, or what is wrong with it; a file of
-        which it knows nothing is read. Files with a fault are left where they are; `records` goes
-        by without them.
+        `known` tells of a record's file, by its path below `records/`, when its run started, or
+        what is wrong with it; a file of which it knows nothing is read. Files with a fault are left
+        where they are; `records` goes by without them.
         """
         return tuple(self._damage(now, known))
 
@@ -142,9 +147,9 @@ class RecordFiles:
 
     def name(self, path: Path) -> str:
         """Return the path from `matrices/` on, for messages: nothing of this machine."""
-        return "/".join(("matrices", self.matrix, "records", *path.relative_to(self.folder).parts))
+        return self._prefix + path.relative_to(self.folder).as_posix()
 
-    def _damage(self, now: datetime.datetime, known: Callable[[Path], Known]) -> Iterator[Fault]:
+    def _damage(self, now: datetime.datetime, known: Callable[[str], Known]) -> Iterator[Fault]:
         folders = self._folders()
         cells = {folder.name for folder in folders}
         for entry in _entries(self.folder):
@@ -156,30 +161,32 @@ class RecordFiles:
         for folder in folders:
             for entry in _entries(folder):
                 if not entry.name.startswith("."):
-                    yield from self._faults(Path(entry.path), now, known)
+                    yield from self._faults(f"{folder.name}/{entry.name}", now, known)
         for entry in _entries(self.batches.folder):
             if not entry.name.startswith("."):
-                yield from self._batch_faults(Path(entry.path), now, known)
+                yield from self._batch_faults(f"{BATCHES}/{entry.name}", now, known)
 
     def _faults(
-        self, path: Path, now: datetime.datetime, known: Callable[[Path], Known]
+        self, place: str, now: datetime.datetime, known: Callable[[str], Known]
     ) -> Iterator[Fault]:
-        if not _NAME.fullmatch(path.name):
-            yield _fault(self.name(path), "is not a valid record")
+        name = self._prefix + place
+        if not _NAME.fullmatch(place.rpartition("/")[2]):
+            yield _fault(name, "is not a valid record")
             return
-        answer = known(path) or self.read(path)
+        answer = known(place) or self.read(self.folder / place)
         started = answer.started if isinstance(answer, Record) else answer
-        yield from _untimely(started, now, self.name(path))
+        yield from _untimely(started, now, name)
 
     def _batch_faults(
-        self, path: Path, now: datetime.datetime, known: Callable[[Path], Known]
+        self, place: str, now: datetime.datetime, known: Callable[[str], Known]
     ) -> Iterator[Fault]:
-        if not self.batches.is_batch(path.name):
-            yield _fault(self.name(path), "is not a valid batch of records")
+        name = self._prefix + place
+        if not self.batches.is_batch(place.rpartition("/")[2]):
+            yield _fault(name, "is not a valid batch of records")
             return
-        answer = known(path) or self.batches.read_indexed(path)
+        answer = known(place) or self.batches.read_indexed(self.folder / place)
         newest = answer.newest if isinstance(answer, IndexedBatch) else answer
-        yield from _untimely(newest, now, self.name(path))
+        yield from _untimely(newest, now, name)
 
     def _batch_paths(self) -> list[Path]:
         return [path for path, _ in self.batches.states()]

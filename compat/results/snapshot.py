@@ -24,7 +24,7 @@ from compat.results.attribution import Attribution, holds
 from compat.results.clauses import Disproof
 from compat.results.kept_verdicts import Judge, JudgedRuns, judged_anew
 from compat.results.plain_answers import KnownRefusal, PlainAnswer
-from compat.results.planned_entries import EntriesById, PlannedEntries
+from compat.results.planned_entries import EntriesById, KnownIds, PlannedEntries
 from compat.results.platform_installs import PlatformInstall
 from compat.results.record import Capability, Ran
 from compat.results.run_overview import RunOverview
@@ -160,7 +160,7 @@ class Snapshot:
     def known_ids(self) -> Collection[str]:
         """The ids of the cells that have a lock or a run; some may be of cells without an entry."""
         if isinstance(self.entries, PlannedEntries):
-            return self.entries.ids
+            return self.entries.known_ids.ids
         return frozenset(entry.cell.id for entry in self.known)
 
     def limited_to(self, cells: Iterable[str]) -> "Snapshot":
@@ -341,9 +341,9 @@ def snapshot(
     beside = {cell_id for cell_id in ids if cell_id.partition("+")[2] in LANES}
     lanes = lanes_of if beside or ask.matrix.has_lanes else None
     if isinstance(fates, PlannedFates):
-        plan = fates
+        known_ids, fate_at = KnownIds(fates, ids), fates.fate
         entries: Iterable[Entry] = PlannedEntries(
-            plan, ids, lambda number, fate: make(fate or plan.fate(number)), unplanned
+            known_ids, lambda number, fate: make(fate or fate_at(number)), unplanned
         )
     else:
         planned = {fate.cell.id: fate for fate in fates}

@@ -8,6 +8,7 @@ the time. Publishing makes a page of every cell, so only sizes up to MOST record
 
 import argparse
 import datetime
+import gc
 import gzip
 import hashlib
 import itertools
@@ -26,6 +27,7 @@ from packaging.tags import parse_tag
 from packaging.version import Version
 
 from compat import files
+from compat.cli.app import COLLECT_AFTER
 from compat.declare.decode import decode_matrix
 from compat.index.kept import encode_catalogue
 from compat.index.release import Artifact, Catalogue, Package, Published, Release
@@ -102,7 +104,8 @@ because = "that is what the oldest supported release asks for"
 POLICY = 'default_months = 36\ncadence = "quarterly"\nnotice_days = 60\nwitnesses = 2\n'
 TEST = '@pytest.mark.capability("{id}", title="Do {id}", says="It does.")\ndef test_{n}(): ...\n'
 FIRST_RELEASE = datetime.datetime(2023, 1, 2, tzinfo=datetime.timezone.utc)
-STEPS = ("index", "add", "show", "verdicts", "advise", "propose", "publish", "publish new", "idle")
+STEPS = ("index", "add", "show", "verdicts", "verdicts again", "advise", "propose")
+STEPS_OF_PAGES = ("publish", "publish new", "idle")
 
 
 def releases(name: str, count: int) -> Package:
@@ -294,6 +297,7 @@ def refresh(root: Path) -> None:
 
 def verdicts(root: Path) -> None:
     """Ask for every verdict, and for what is due."""
+    gc.set_threshold(COLLECT_AFTER)  # as a command does
     known = made_workspace(root, root / "cache").snapshot
     kinds = {entry.cell.id: entry.verdict.kind for entry in known.known}
     assert len(kinds) == len(known.known)
@@ -310,6 +314,7 @@ def step(name: str, root: Path) -> list[str]:
         "index": [*here, "--step", "index", "--folder", str(root)],
         "add": [*here, "--step", "index", "--folder", str(root)],
         "verdicts": [*here, "--step", "verdicts", "--folder", str(root)],
+        "verdicts again": [*here, "--step", "verdicts", "--folder", str(root)],
         "show": [*compat, "show", "growth", cell, *at],
         "advise": [*compat, "advise", "growth", *at],
         "propose": [*compat, "propose", "growth", *at],
@@ -338,9 +343,7 @@ def cost(words: list[str], cache: Path) -> tuple[float, float]:
 def measured(root: Path, is_published: bool) -> dict[str, tuple[float, float]]:
     """Return CPU seconds and megabytes of each step, of a matrix with so many records."""
     figures: dict[str, tuple[float, float]] = {}
-    for name in STEPS:
-        if name.startswith(("publish", "idle")) and not is_published:
-            continue
+    for name in (*STEPS, *STEPS_OF_PAGES) if is_published else STEPS:
         if name in ("add", "publish new"):
             add_new(root, 2 if name == "add" else 1)
         figures[name] = cost(step(name, root), root / "cache")
@@ -354,7 +357,7 @@ def table(rows: dict[int, dict[str, tuple[float, float]]]) -> str:
     head = ["CPU s (MB)", *(f"{size:,}" for size in sizes)]
     head += [f"{low:,} to {high:,}" for low, high in itertools.pairwise(sizes)]
     lines = [head, ["---"] * len(head)]
-    for name in STEPS:
+    for name in (*STEPS, *STEPS_OF_PAGES):
         line = [name]
         for size in sizes:
             seconds, megabytes = rows[size].get(name, (math.nan, math.nan))
