@@ -263,7 +263,7 @@ def _proofs(
                 if proof.is_of_today and not is_core
                 else tuple(sorted(todays.difference(*by_status.values()))),
                 lifted=()
-                if entry.cell.recipe != "relaxed"
+                if entry.cell.recipe != "relaxed" or entry.is_unchanged
                 else lifted(snapshot.feasibility, entry.cell, locks[entry.cell.id]),
                 score=entry.verdict.score,
                 tested=proof.count,

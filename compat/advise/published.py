@@ -6,7 +6,7 @@ from typing import Literal
 
 from compat.declare.matrix import PackageAxis
 from compat.plan.cell import Cell
-from compat.results.plain_installs import PlainInstall, plain_by_cell
+from compat.results.plain_installs import PlainInstall, plain_of_cell
 from compat.results.snapshot import Entry, Snapshot
 from compat.results.state_words import verdict_clause
 from compat.value import Value
@@ -24,7 +24,7 @@ def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
     """Return what a plain install of the cell's versions does, by the fresh cell of its place."""
     command = f"pip install {' '.join(_pin(axis, cell) for axis in snapshot.matrix.packages)}"
     fresh = cell.id.partition("+")[0]
-    entry, install = snapshot.by_id.get(fresh), plain_by_cell(snapshot).get(fresh)
+    entry, install = snapshot.by_id.get(fresh), next(plain_of_cell(snapshot, fresh), None)
     if install is not None and install.ground in ("resolver", "clause"):
         return _as_resolved(command, install)
     kind = "unknown" if entry is None else entry.verdict.kind

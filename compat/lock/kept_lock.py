@@ -64,9 +64,10 @@ class LockDigests(Mapping[str, str]):
         """Return which versions of the packages a cell's lock has; raise DeclarationError when it
         is damaged.
         """
-        known = self._head(cell).versions
+        path = self._folder / f"{cell}.txt"
+        known = self._head(cell).versions or self._whole(path).versions
         if known is None:
-            pins = kept_lock(self._folder / f"{cell}.txt").pins
+            pins = kept_lock(path).pins
             return {pin.name: pin.version for pin in pins if pin.name in self._packages}
         return {name: _version(text) for name, text in known.items()}
 

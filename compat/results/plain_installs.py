@@ -97,14 +97,6 @@ def plain_installs(snapshot: Snapshot) -> tuple[PlainInstall, ...]:
     return snapshot.once("plain-installs", derived)
 
 
-def plain_by_cell(snapshot: Snapshot) -> dict[str, PlainInstall]:
-    """Return the plain installs that a fresh cell stands for, by its id."""
-    return snapshot.once(
-        "plain-by-cell",
-        lambda: {install.cell: install for install in plain_installs(snapshot) if install.cell},
-    )
-
-
 def plain_of_cell(snapshot: Snapshot, cell: str) -> Iterator[PlainInstall]:
     """Yield the plain install that a cell stands for, if it stands for one."""
     asked = readable_cell(cell, snapshot.matrix)
