@@ -100,7 +100,8 @@ def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
     `proposed` are cells for which proposals wait. A cell with a lock is never ruled out: that it
     was locked shows more than the plan knows.
     """
-    where = dict(_places(snapshot)) | dict.fromkeys(proposed, "proposal")
+    feasible = dict(_places(snapshot))
+    where = dict(_places_in_lanes(snapshot)) | feasible | dict.fromkeys(proposed, "proposal")
     every = (*snapshot.known, *snapshot.lanes)
     known = {entry.cell.id: entry for entry in every if entry.runs or entry.lock_digest is not None}
 
@@ -118,6 +119,9 @@ def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
     infeasible: list[Infeasible] = []
     unplanned: list[Due] = []
     for due_cell in _sorted(awaited):
+        if due_cell.cell in feasible:  # that is all that its entry could say here
+            cells.append(due_cell)
+            continue
         entry = snapshot.by_id.get(due_cell.cell)
         if entry is None or not entry.planned:
             unplanned.append(due_cell)
@@ -179,9 +183,6 @@ def _places(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
     last, so that it counts.
     """
     arrived, newest, subject = _new_releases(snapshot), _newest(snapshot), snapshot.matrix.subject
-    for entry in snapshot.lanes:
-        if entry.planned and not entry.runs and entry.cell.on(subject).version == newest:
-            yield entry.cell.id, "new-release"
     wanted = arrived[subject] if newest is None else arrived[subject] | {newest}
     feasible = list(snapshot.feasible_on(subject, wanted))
     tested = {entry.cell.id for entry in snapshot.known if entry.runs}
@@ -192,6 +193,14 @@ def _places(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
     for cell in feasible:
         if cell.on(subject).version == newest and _lies_in(floors, cell):
             yield cell.id, "floor"
+
+
+def _places_in_lanes(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
+    """The cells of the newest release that did not run in their lanes."""
+    newest, subject = _newest(snapshot), snapshot.matrix.subject
+    for entry in snapshot.lanes:
+        if entry.planned and not entry.runs and entry.cell.on(subject).version == newest:
+            yield entry.cell.id, "new-release"
 
 
 def _newest(snapshot: Snapshot) -> Version | None:
