@@ -74,8 +74,7 @@ def stems(folder: Path, suffix: str) -> list[str]:
     that is not there, none.
     """
     try:
-        with os.scandir(folder) as entries:
-            names = [entry.name for entry in entries if entry.name.endswith(suffix)]
+        names = [name for name in os.listdir(folder) if name.endswith(suffix)]
     except FileNotFoundError:
         return []
     return sorted(name.removesuffix(suffix) for name in names)

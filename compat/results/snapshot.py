@@ -34,17 +34,18 @@ from compat.run.outcome import Failed, brief
 from compat.value import StrictValue
 
 T = TypeVar("T")
+# How the ids of cells in lanes end.
+_LANES = tuple(f"+{lane}" for lane in LANES)
 
 
 class Entry(StrictValue, frozen=True, kw_only=True):
     """A cell, what is known of it, and from which runs, oldest first.
 
-    `lock_digest` is None when it has no lock now.
-
-    `history` is what they come to on the snapshot's day, `overview` the same without reading them,
-    None where there is no run up to that day. `refusal` is what a resolver says against
-    a fresh cell. `planned` is false for a cell that has records but no longer stands in the plan.
-    `is_unchanged` says of a relaxed cell that its lock keeps every published requirement.
+    `lock_digest` is None when it has no lock now. `history` is what they come to on the snapshot's
+    day, `overview` the same without reading them, None where there is no run up to that day.
+    `refusal` is what a resolver says against a fresh cell. `planned` is false for a cell that has
+    records but no longer stands in the plan. `is_unchanged` says of a relaxed cell that its lock
+    keeps every published requirement.
     """
 
     cell: Cell
@@ -337,8 +338,8 @@ def snapshot(
         cells = (readable_cell(cell_id, ask.matrix) for cell_id in sorted(beside - set(planned)))
         return (*planned.values(), *(unplanned(cell) for cell in cells if cell is not None))
 
-    ids = runs.keys() | locks.keys()
-    beside = {cell_id for cell_id in ids if cell_id.partition("+")[2] in LANES}
+    ids = {*runs, *locks}
+    beside = {cell_id for cell_id in ids if cell_id.endswith(_LANES)}
     lanes = lanes_of if beside or ask.matrix.has_lanes else None
     if isinstance(fates, PlannedFates):
         known_ids, fate_at = KnownIds(fates, ids), fates.fate
