@@ -80,3 +80,18 @@ def test_a_run_makes_the_commands_of_no_tested_combination_elsewhere_anew() -> N
     assert page("demo", "advise", PROVEN) in changed
     assert {path for path in changed if "demo2" not in path} == set()
     assert {path for path in before if "demo2" not in path}
+
+
+def test_a_run_that_changes_no_sign_makes_no_page_of_a_neighbour_anew() -> None:
+    def inputs(shelf: Shelf) -> dict[str, str]:
+        of = edition(shelf)
+        cells = {page("demo", "cell", entry.cell.id) for entry in of.reports[0].snapshot.known}
+        return {known.path: known.inputs for known in pages(of) if known.path in cells}
+
+    shelf = repaired()
+    records = [record for entry in shelf.picture().known for record in shelf.records(entry.cell.id)]
+    again = Shelf([*records, ran(shelf.locks[PROVEN], minute=50)], shelf.locks.values())
+    before, after = inputs(shelf), inputs(again)
+    changed = {path for path in before if after[path] != before[path]}
+    assert page("demo", "cell", PROVEN) in changed
+    assert page("demo", "cell", "py3.9-dep1-demo2.0") in before.keys() - changed

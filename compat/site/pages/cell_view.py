@@ -161,7 +161,7 @@ def cell_view(
         ),
         packages=tuple(sorted(installed.items())),
         recipes=tuple(_beside(sibling, siblings) for sibling in siblings if sibling is not entry),
-        beside=_axes_beside(report, entry, neighbours),
+        beside=axes_beside(report, entry, neighbours),
         release_path=page(report.name, "release", str(cell.on(matrix.subject).version)),
         grid_path=grid_path(report.name, python_of(cell, matrix)),
         api_path=api_path(report.name, "cells", cell.id),
@@ -288,9 +288,12 @@ def _beside(entry: Entry, siblings: tuple[Entry, ...]) -> NeighbourLink:
     )
 
 
-def _axes_beside(
+def axes_beside(
     report: MatrixReport, entry: Entry, neighbours: Neighbours
 ) -> tuple[tuple[str, NeighbourLink | None, NeighbourLink | None], ...]:
+    """Return each axis on which known cells stand beside this one, with links to the next lower and
+    the next higher.
+    """
     beside = neighbours.beside(entry.cell)
     return tuple(
         (

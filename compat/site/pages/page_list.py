@@ -1,6 +1,6 @@
 """The `site` room's list of pages: path, template, view and inputs of each."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -17,7 +17,7 @@ from compat.site.pages.capability_view import (
     capability_view,
 )
 from compat.site.pages.causes_view import causes
-from compat.site.pages.cell_view import cell_view
+from compat.site.pages.cell_view import axes_beside, cell_view
 from compat.site.pages.changes_view import changes_page
 from compat.site.pages.charts_view import charts
 from compat.site.pages.grid_view import choices, grid, main_python
@@ -316,9 +316,6 @@ def _cell(
     edition: Edition, report: MatrixReport, tokens: Tokens, entry: Entry, neighbours: Neighbours
 ) -> Page:
     cell = entry.cell
-    around: Iterable[Entry | None] = (
-        neighbour for pair in neighbours.beside(cell).values() for neighbour in pair
-    )
     green = (
         neighbours.greener(entry) if entry.verdict.kind in ("broken", "partial", "flaky") else None
     )
@@ -333,7 +330,12 @@ def _cell(
             " reproduce it."
         ),
         view=partial(cell_view, edition, report, entry, neighbours),
-        inputs=tokens.of(*report.places[place_of(cell)], entry, green, *around),
+        # Of what stands beside it on the axes the links alone: so a new run there that changes no
+        # sign makes no page anew.
+        inputs=digest(
+            tokens.of(*report.places[place_of(cell)], entry, green),
+            axes_beside(report, entry, neighbours),
+        ),
         matrix=report.name,
         section="grid",
         problem=_problem(entry),
