@@ -2,6 +2,7 @@
 
 from compat.advise.message_rule import fault
 from compat.advise.standard_library import OF_STANDARD_LIBRARY
+from compat.advise.syntax_rules import OF_SYNTAX
 
 OF_PYTHON = (
     fault(
@@ -117,43 +118,7 @@ OF_PYTHON = (
         package="python",
         needs="python>=3.9",
     ),
-    fault(
-        "syntax",
-        r"future feature annotations is not defined",
-        "Code in it needs Python 3.7 or newer (PEP 563).",
-        package="python",
-        needs="python>=3.7",
-    ),
-    fault(
-        "syntax",
-        r"(?:site|dist)-packages/(\w{1,80})/SAMEFILEsyntaxerror: ",
-        "Code of $1 is for another Python: this one cannot parse it.",
-        package="python",
-        of="$1",
-    ),
-    # What newer Pythons cannot parse they say in more words: the line itself shows what is new.
-    # https://peps.python.org/pep-0498/, https://peps.python.org/pep-0572/
-    fault(
-        "syntax",
-        r"(?<!\w)f[^\s{}]{0,80}\{[^{}]{1,200}\}[^{}^]{0,200}\^ syntaxerror: invalid syntax(?!\.)",
-        "A formatted string in it needs Python 3.6 or newer (PEP 498).",
-        package="python",
-        needs="python>=3.6",
-    ),
-    fault(
-        "syntax",
-        r"(?<!\w)[a-z_]\w{0,80} := [^^]{1,300}\^ syntaxerror: invalid syntax(?!\.)",
-        "An assignment expression in it needs Python 3.8 or newer (PEP 572).",
-        package="python",
-        needs="python>=3.8",
-    ),
-    # Without a place only a Python that is older than all that the matrix knows speaks for it.
-    fault(
-        "syntax",
-        r"syntaxerror: (?:invalid syntax|invalid decimal literal)",
-        "Code in it is for a newer Python than this one, which cannot parse it.",
-        package="",
-    ),
+    *OF_SYNTAX,
     # https://docs.python.org/3/whatsnew/3.11.html#dataclasses
     fault(
         "type-error",
