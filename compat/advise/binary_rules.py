@@ -1,6 +1,6 @@
 """The `advise` room's rules for what the dynamic linker and compiled modules say."""
 
-from compat.advise.message_rule import fault
+from compat.advise.message_rule import fault, information
 
 # A mangled name begins with the C++ namespaces in which it lies: "N" for nested, then each with its
 # length (https://itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling). What asks may lie anywhere.
@@ -26,8 +26,25 @@ OF_SYMBOLS = (
         "A compiled module is for another $1 than the installed one.",
         package="$1",
     ),
+    # https://docs.aws.amazon.com/lambda: what is installed lies in /var/task.
+    fault(
+        "binary-incompatible",
+        r"version (glibcxx|cxxabi|glibc)_([\d.]{1,20}\d) not found \(required by (?:/var/task"
+        r"/(?:python/)?(?=\w{1,80}[/.]\S{0,300}(?:\.abi3|cpython|pywrap))|\S{0,400}?/(?=\w{1,80}\."
+        r"(?:abi3|cpython-)))(\w{1,80})",
+        "A compiled module of $3 needs $1 $2, which this machine does not have.",
+        package="$3",
+    ),
 )
 OF_BINARIES = (
+    # https://pytorch.org/tutorials/advanced/cpp_extension.html
+    information(
+        "binary-incompatible",
+        r"(?:-packages/|error: (?=\w{1,80}/))(\w{1,80})[^: ]{0,200}: undefined symbol:"
+        r" thpvariableclass",
+        "An extension of torch is imported before torch itself.",
+        package="$1",
+    ),
     fault(
         "binary-incompatible",
         r"(?:(?:site|dist)-packages/|error: (?=\w{1,80}/))(\w{1,80})[^: ]{0,200}: undefined"

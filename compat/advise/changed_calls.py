@@ -173,6 +173,13 @@ _UNKNOWN = (
         "dispatch_batches logging_dir use_seedable_sampler even_batches split_batches"
         " keep_torch_compile",
     ),
+    # https://github.com/keras-team/keras/wiki/Keras-2.0-release-notes
+    (
+        "keras",
+        r"(?:\w{1,40}\.)?__init__|fit|fit_generator|evaluate_generator",
+        "input_dtype ragged batch_shape batch_input_shape quantization_config dim_ordering"
+        " border_mode nb_filter nb_epoch nb_val_samples samples_per_epoch subsample w_regularizer",
+    ),
     (
         "torch",
         r"(?:\w{1,60}\.){0,3}\w{1,40}",
@@ -252,7 +259,8 @@ _BY_NAME = (
 # Classes that one package alone has: whatever is wrong with a call of theirs is between it and who
 # calls.
 _CLASSES = {
-    "pandas": "dataframe series dataframegroupby seriesgroupby ndframe multiindex styler",
+    "pandas": "dataframe series stringdtype dataframegroupby seriesgroupby multiindex"
+    " ndframe styler",
     "fastmcp": "fastmcp",
     "fastapi": "fastapi apirouter",
     "flask": "flask",

@@ -170,6 +170,7 @@ _OBJECTS = (
         "member|user|clientuser|guild|appinfo",
         "avatar_url avatar_url_as icon_url banner_url permissions_in default_avatar_url",
     ),
+    ("discord-py", "intents|connectionstate", r"\w{1,60}"),
     ("discord-py>=2", "bot|client|autoshardedbot|autoshardedclient", "tree setup_hook"),
     (
         "discord-py",
@@ -234,11 +235,19 @@ _OBJECTS = (
     ("tweepy<4", "api", "search me followers_ids friends_ids followers friends update_with_media"),
     # https://docs.pytest.org/en/stable/changelog.html
     ("pytest", "function|item|fixturedef|package|module", "get_marker unittest obj"),
+    ("pytest", "pytestpluginmanager|fixturefunctiondefinition", r"\w{1,80}"),
     ("notebook", "extensionmanager", "_extensions"),
     ("biopython", "seq|mutableseq|seqrecord", "tostring tomutable"),
     ("astroid", "treerebuilder", r"visit_\w{1,40}"),
     ("astroid", r"\w{1,40}", "infered"),
     ("pip", "nonetype", "skip_requirements_regex is_hash_allowed"),
+    (
+        "pip",
+        "installrequirement|requirementset|packagefinder|pipsession|requirementpreparer"
+        "|linkcollector",
+        r"\w{1,80}",
+    ),
+    ("pip", "values", "process_dependency_links build_isolation"),
     ("protobuf", "nonetype", "message_types_by_name"),
     (
         "bitsandbytes",

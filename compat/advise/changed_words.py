@@ -38,7 +38,8 @@ _WORDS: tuple[tuple[Cause, str, str], ...] = (
         _TYPE,
         "numpy",
         r"numpy boolean subtract, the - operator, is (?:not supported|deprecated)|cannot be safely"
-        r" interpreted as an integer|arrays to stack must be passed as a sequence type|python"
+        r" interpreted as an integer|the truth value of an empty array is ambiguous"
+        r"|arrays to stack must be passed as a sequence type|python"
         r" integer -?\d{1,20} out of bounds for u?int\d|cannot interpret <attribute dtype of"
         r" numpy\.generic objects> as a data type|-packages/(?!numpy)\w{1,60}/SAMEFILEvalueerror:"
         r" setting an array element with a sequence\. the requested array has an inhomogeneous",
@@ -80,6 +81,20 @@ _WORDS: tuple[tuple[Cause, str, str], ...] = (
         r"|configuration_auto\.py, line SAMEFILEkeyerror: |couldnt instantiate the backend"
         r" tokenizer from one of",
     ),
+    # https://scikit-learn.org/stable/model_persistence.html, https://xgboost.readthedocs.io
+    (_ERROR, "scikit-learn", r"node array from the pickle has an incompatible dtype"),
+    (_ERROR, "xgboost", r"loading a serialized model \(like pickle in python"),
+    (_ERROR, "pandas", r"optionerror: pattern matched multiple keys"),
+    (_OLD, "dataclasses", r"module typing has no attribute _classvar"),
+    (
+        _ERROR,
+        "keras",
+        r"expected \d{1,4} variables, but received 0 variables during loading|unrecognized keyword"
+        r" arguments:?,? ?(?:passed to \w{1,60}: )?(?:dict_keys\()?[\[{]|another metric with the"
+        r" same name already exists",
+    ),
+    (_TYPE, "tensorflow-probability", r"arg specs do not match: original=fullargspec"),
+    (_TYPE, "shapely", r"arguments is of incorrect type\. please provide only geometry objects"),
     (_ERROR, "fsspec", r"invalid pattern: \*\* can only be an entire path component"),
     # https://onnxruntime.ai/docs/reference/compatibility.html
     (
@@ -168,7 +183,8 @@ _WORDS: tuple[tuple[Cause, str, str], ...] = (
     (
         _ERROR,
         "pytest",
-        r"pluginvalidationerror: unknown (?:hook|argument)|\[pytest\] section in setup\.cfg files"
+        r"pluginvalidationerror: |str object has no attribute iter_parents"
+        r"|\[pytest\] section in setup\.cfg files"
         r" is no longer supported|pytestremovedin\d{1,2}warning: |yield tests were removed in"
         r" pytest|the \(path: py\.path\.local\) argument is",
     ),

@@ -29,6 +29,10 @@ _NOTICES = re.compile(
 )
 _LINE = re.compile(r":\d+$")
 _FLAGS = re.IGNORECASE | re.ASCII
+# Where installed packages and Python's library lie, and what its image has of Home Assistant.
+_OF_NOBODY = re.compile(r"-packages/|/lib(?:64)?/(?:python)?|/usr/src/homeassistant/", _FLAGS)
+# Of these the names are those of an index, in which a point is no end of a module.
+_OF_INDEX: tuple[Cause, ...] = ("no-artifact", "build", "conflict", "requires-python", "yanked")
 # Trouble of the machine or the network, in which nothing is found or built.
 _MACHINE: tuple[Cause, ...] = ("network", "disk", "memory", "worker")
 # So many complaints of one rule are told apart; pip lists one for each conflict.
@@ -94,11 +98,7 @@ class Message(Value, frozen=True):
         files = re.findall(
             r"(?:\bfile |\()((?:[^ ()]{0,200}/)?)(\w{1,80})\.py(?=, line \d|\))", self.text, _FLAGS
         )
-        return [
-            (folder, stem)
-            for folder, stem in files
-            if not re.search(r"-packages/|/lib(?:64)?/(?:python)?", folder, _FLAGS)
-        ]
+        return [(folder, stem) for folder, stem in files if not _OF_NOBODY.search(folder)]
 
     def names(self, name: str) -> bool:
         """Return whether the text speaks of a package or its module."""
@@ -208,8 +208,8 @@ def _complaint(rule: MessageRule, match: re.Match[str]) -> Complaint:
     return Complaint(
         cause=rule.cause,
         sentence=re.sub(r" +", " ", filled(rule.sentence)),
-        package=_package(filled(rule.package)),
-        of=_package(filled(rule.of)),
+        package=_package(filled(rule.package), rule.cause),
+        of=_package(filled(rule.of), rule.cause),
         needs=re.sub(r"^[\w ]+ (?=[\w-]+[<>=])|\s", _joined, filled(rule.needs)).rstrip("."),
         is_fault=rule.is_fault,
         is_certain=rule.is_certain,
@@ -221,9 +221,10 @@ def _joined(match: re.Match[str]) -> str:
     return "-".join(match[0].split()) + ("-" if match[0].strip() else "")
 
 
-def _package(text: str) -> str:
+def _package(text: str, cause: Cause) -> str:
     """The package of a name, of a module (its top one), or of a product as people write it."""
-    name = text.strip() if "-" in text else module_package(text.strip())
+    is_name = "-" in text or ("." in text and cause in _OF_INDEX)
+    name = text.strip() if is_name else module_package(text.strip())
     return canonicalize_name(name.replace(" ", "-")) if name else ""
 
 

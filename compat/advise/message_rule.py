@@ -20,6 +20,8 @@ _BUILTIN = (
 _RELEASE = r"[\w.+!-]{1,60}"
 # What limits a requirement to some environments.
 _MARKER = r"(?: ?; [^()]{1,200}?)?"
+# A file of an installed package, which may be all of it.
+_INSTALLED = r"(?:site|dist)-packages/(\w{1,80})(?:/|\.py)"
 # What lies between a file of a package, as a traceback names it, and the error: no other file.
 _SAME_FILE = r"[^ ]{0,300}(?:(?!-packages/|\.py, line \d).){0,400}?"
 # Likewise, and not in what Python asks for names that an object does not have: who asks is above.
@@ -49,6 +51,7 @@ _WORDS = (
     ("RELEASE", _RELEASE),
     ("MARKER", _MARKER),
     ("BUILTIN", _BUILTIN),
+    ("INSTALLED", _INSTALLED),
     ("SAMEFILE", _SAME_FILE),
     ("OWNFRAME", _OWN_FRAME),
     ("VERS", _VERS),

@@ -11,6 +11,7 @@ from compat.advise.changed_calls import OF_CHANGED_CALLS
 from compat.advise.changed_objects import OF_OBJECTS
 from compat.advise.changed_words import OF_CHANGED_WORDS
 from compat.advise.conda_rules import OF_CONDA
+from compat.advise.import_rules import OF_IMPORTS
 from compat.advise.interpreter_rules import OF_PYTHON
 from compat.advise.message_rule import MessageRule, information
 from compat.advise.name_rules import OF_CALLS, OF_NAMES, OF_REQUIREMENTS, OF_SLIPS
@@ -105,6 +106,7 @@ MESSAGE_RULES = (
     *_certain(OF_CALLS),
     *OF_SLIPS,
     *OF_NAMES,
+    *OF_IMPORTS,
     *OF_REQUIREMENTS,
     *_INFORMATION,
 )

@@ -11,6 +11,7 @@ _PACKAGES = {
     "PIL": "pillow",
     "_distutils_hack": "setuptools",
     "_cffi_backend": "cffi",
+    "_pytest": "pytest",
     "_yaml": "pyyaml",
     "absl": "absl-py",
     "attr": "attrs",
@@ -57,7 +58,17 @@ _OF_ANYBODY = frozenset(
         *("handlers", "inference", "losses", "metrics", "nodes", "player", "preprocess", "routes"),
         *("schema", "schemas", "service", "services", "state", "trainer", "user", "users", "vocab"),
         *("test", "tests", "tool", "tools", "train", "types", "ui", "urls", "util", "utilities"),
-        *("utils", "views"),
+        *("utils", "views", "api_keys", "cfg", "cogs", "const", "consts", "credentials", "globals"),
+        *(
+            "keys",
+            "local_settings",
+            "parameters",
+            "params",
+            "secret",
+            "shared",
+            "tokens",
+            "version",
+        ),
     )
 )
 # Under which names programs import modules: a call of `np.sum` is one of numpy.

@@ -7,11 +7,12 @@ from compat.advise.message_rule import fault, information, part_of_found
 # What a name of one's own explains as well: which one the message does not tell.
 OF_SLIPS = (
     # Python 3.10 and newer name the nearest name there is. One letter less, more, other or moved
-    # is a slip; a plural is mostly a name that was changed.
+    # is a slip; a plural or an underscore is mostly a name that was changed.
     information(
         "missing-attribute",
-        r"module ([\w.]{1,200}\w) has no attribute (?=\w{4})(?:(\w{1,80})\w(\w{1,80})\. did you"
-        r" mean: \.?(?:\2\3|\2\w\3)|(\w{1,80}?)(\w{1,80})\. did you mean: \.?\4\w\5"
+        r"module ([\w.]{1,200}\w) has no attribute (?=\w{4})(?:(\w{1,80})[a-z\d](\w{1,80})\. did"
+        r" you mean: \.?(?:\2\3|\2[a-z\d]\3)|(\w{1,80}?)(\w{1,80})\. did you mean:"
+        r" \.?\4[a-z\d]\5"
         r"|(\w{0,80})(\w)(\w)(\w{0,80})\. did you mean: \.?\6\8\7\9)\?",
         "The name that is asked of $1 is one letter from one that it has: a slip, as it seems.",
         package="$1",
@@ -78,8 +79,8 @@ OF_NAMES = (
         fault(
             "missing-attribute",
             r"from ([a-z_][\w.]{0,200}\w) import (?:\(? ?\w{1,80}(?: as \w{1,80})?, ){0,20}?\(?"
-            r" ?(\w{1,80})(?:(?!-packages/)[^:]){0,200}? importerror: cannot import name \2(?!"
-            r" from)(?!\w)",
+            r" ?(\w{1,80})(?:(?!-packages/)(?:[^:]|(?<=# type|# noqa):)){0,200}?"
+            r" importerror: cannot import name \2(?! from)(?!\w)",
             "The installed $1 has no $2: it was removed, renamed, or is not there yet.",
             package="$1",
         ),
@@ -96,14 +97,14 @@ OF_NAMES = (
     ),
     fault(
         "missing-attribute",
-        r"(?:site|dist)-packages/(\w{1,80})/OWNFRAMEattributeerror:"
+        r"INSTALLEDOWNFRAMEattributeerror:"
         r" (?!BUILTIN )(\w{1,80}) object has no attribute (\w{1,80})",
         "Code of $1 asks a $2 for $3, which the installed release does not have.",
         package="$1",
     ),
     fault(
         "missing-attribute",
-        r"(?:site|dist)-packages/(\w{1,80})/OWNFRAMEfile \S{0,300}-packages/\1/[^ ]{0,300} line"
+        r"INSTALLEDOWNFRAMEfile \S{0,300}-packages/\1/[^ ]{0,300} line"
         r" \d{1,6}, in __getattr(?:(?!-packages/).){0,400}?attributeerror: (?!BUILTIN )(\w{1,80})"
         r" object has no attribute (\w{1,80})",
         "Code of $1 asks a $2 for $3, which the installed release does not have.",
@@ -112,7 +113,7 @@ OF_NAMES = (
     # What a package asks of a module is no slip of the user's; Python 2 names none.
     fault(
         "missing-attribute",
-        r"(?:site|dist)-packages/(\w{1,80})/SAMEFILEattributeerror: module object has no attribute"
+        r"INSTALLEDSAMEFILEattributeerror: module object has no attribute"
         r" (\w{1,80})",
         "Code of $1 asks a module for $2, which what is installed does not have.",
         package="$1",
@@ -120,7 +121,7 @@ OF_NAMES = (
     # What is handed to it may be wrong, too: that is held against what the matrix knows alone.
     fault(
         "missing-attribute",
-        r"(?:site|dist)-packages/(\w{1,80})/OWNFRAMEattributeerror:"
+        r"INSTALLEDOWNFRAMEattributeerror:"
         r" (?!nonetype )(\w{1,80}) object has no attribute (\w{1,80})",
         "Code of $1 asks a $2 for $3, which the installed release does not have.",
         package="$1",
@@ -137,14 +138,14 @@ OF_NAMES = (
     ),
     fault(
         "missing-attribute",
-        r"(?:site|dist)-packages/(\w{1,80})SAMEFILEimporterror: cannot import name"
+        r"INSTALLEDSAMEFILEimporterror: cannot import name"
         r" (\w{1,80})(?!\w)(?! from)",
         "Code of $1 imports $2, which what is installed does not have.",
         package="$1",
     ),
     fault(
         "missing-attribute",
-        r"(?:site|dist)-packages/(\w{1,80})SAMEFILEattributeerror: (\w{1,80})(?= file |$| \[)",
+        r"INSTALLEDSAMEFILEattributeerror: (\w{1,80})(?= file |$| \[)",
         "Code of $1 asks for $2, which what is installed does not have.",
         package="$1",
         of="$1",
@@ -166,7 +167,7 @@ OF_NAMES = (
     ),
     fault(
         "missing-attribute",
-        r"(?:site|dist)-packages/(\w{1,80})/OWNFRAMEattributeerror: type object"
+        r"INSTALLEDOWNFRAMEattributeerror: type object"
         r" (\w{1,80}) has no attribute (\w{1,80})",
         "Code of $1 asks $2 for $3, which the installed release does not have.",
         package="$1",
@@ -215,10 +216,11 @@ OF_NAMES = (
     fault(
         "type-error",
         r"(?<![\w.])(?!(?:self|cls|super|model)\b)([a-z_]\w{0,40})((?:\.\w{1,60}){0,5}"
-        r"\.(\w{1,60}))\((?:(?!\.py\b).){0,300}? typeerror:"
-        r" (?:(?:[\w.<>]{1,100}\.)?(?:\3|__init__|__new__)\(\) )?got an unexpected keyword argument"
-        r" (\w{1,80})",
-        "$1$2 is called with $4, which the installed release does not take.",
+        r"\.(\w{1,60}))\((?:(?!\.py\b).){0,300}?(?:typeerror:|>)"
+        r" (?:(?:[\w.<>]{1,100}\.)?(?:\3|__init__|__new__)\(\) )?(?:got an unexpected keyword"
+        r" argument \w|takes (?:from )?\d{1,2}(?: to \d{1,2})? positional arguments? but|missing"
+        r" \d{1,2} required)",
+        "$1$2 is called in a way that the installed release does not take.",
         package="$1",
         of="$1",
     ),
@@ -248,7 +250,7 @@ OF_NAMES = (
     # of the user's.
     fault(
         "type-error",
-        r"(?:site|dist)-packages/(\w{1,80})(?:/|\.py)SAMEFILEtypeerror:"
+        r"INSTALLEDSAMEFILEtypeerror:"
         r" (?:[\w.<>]{1,100}\.)?(\w{1,80})\(\) got an unexpected keyword argument (\w{1,80})",
         "Code of $1 calls $2 with $3, which the installed release does not take.",
         package="$1",
@@ -256,7 +258,7 @@ OF_NAMES = (
     # The line of the call names what is called: no function that the user handed on.
     fault(
         "type-error",
-        r"(?:site|dist)-packages/(\w{1,80})(?:/|\.py)[^ ]{0,300}(?:(?!-packages/|\.py, line \d"
+        r"INSTALLED[^ ]{0,300}(?:(?!-packages/|\.py, line \d"
         r"|\*args, ?\*\*kw).){0,400}?(?<!\w)(\w{2,80})\((?:(?!-packages/|\.py, line \d|\*args, ?"
         r"\*\*kw).){0,400}?typeerror: (?:[\w.<>]{1,100}\.)?\2\(\) (missing \d{1,2} required"
         r" (?:positional|keyword-only) arguments?|takes (?:from )?\d{1,2}(?: to \d{1,2})?"
@@ -266,7 +268,7 @@ OF_NAMES = (
     ),
     fault(
         "type-error",
-        r"(?:site|dist)-packages/(\w{1,80})(?:/|\.py)[^ ]{0,300}(?:(?!-packages/|\.py, line \d"
+        r"INSTALLED[^ ]{0,300}(?:(?!-packages/|\.py, line \d"
         r"|\*args, ?\*\*kw|(?<!\w)cls\().){0,400}?typeerror: (?:[\w.<>]{1,100}\.)?(__init__)\(\)"
         r" (missing \d{1,2} required (?:positional|keyword-only) arguments?)",
         "Code of $1 makes an object in a way that the installed release does not take.",
@@ -274,7 +276,7 @@ OF_NAMES = (
     ),
     fault(
         "type-error",
-        r"(?:site|dist)-packages/(\w{1,80})(?:/|\.py)(?:(?!-packages/|\.py, line \d|\*args, ?\*\*"
+        r"INSTALLED(?:(?!-packages/|\.py, line \d|\*args, ?\*\*"
         r"kw).){0,500}?typeerror: (?:[\w.<>]{1,100}\.)?(\w{1,80})\(\) (missing \d{1,2} required"
         r" (?:positional|keyword-only) arguments?|takes (?:from )?\d{1,2}(?: to \d{1,2})?"
         r" positional arguments? but)",
@@ -283,7 +285,7 @@ OF_NAMES = (
     ),
     fault(
         "type-error",
-        r"(?:site|dist)-packages/(\w{1,80})/SAMEFILE(?:typeerror: \(keyword argument not"
+        r"INSTALLEDSAMEFILE(?:typeerror: \(keyword argument not"
         r" understood:,|valueerror: unrecognized keyword arguments)",
         "$1 is given an argument that the installed release does not know.",
         package="$1",
@@ -312,7 +314,7 @@ OF_NAMES = (
     ),
     fault(
         "missing-module",
-        r"(?:site|dist)-packages/(\w{1,80})/SAMEFILE(?:import|from) (?:[\w.,]{1,80} ){1,12}?"
+        r"INSTALLEDSAMEFILE(?:import|from) (?:[\w.,]{1,80} ){1,12}?"
         r"(?:modulenotfounderror|importerror): no module named (?!\1\b)"
         r"([\w.]{1,200}\w)(?![\w.])(?!; \S{1,200} is not a package)",
         "The module $2 is not installed, and $1 imports it.",

@@ -74,7 +74,8 @@ OF_OWN_WORDS = (
     fault(
         "version-guard",
         r"(?:requires?|needs?|expects?|expected|need) (DIST)(?: versions?)? ?(DOTTEDSPEC)"
-        r"(?=[ ;:)]|, |\. |\.$)(?!,? ?but you(?:ll)? have \S{1,80} \S{1,80} which)(?!,? which is)"
+        r"(?=[ ;:)]|, |\. |\.$)(?!(?:;[^,]{1,120})?,? ?but you(?:ll)? have \S{1,80} \S{1,80}"
+        r" which)(?!,? which is)"
         r"(?:(?!error:|which is ).){0,150}?(?:you have|found|installed|detected|current|upgrade"
         r"|downgrade|\bgot\b|running|instead)",
         "$1$2 is required, and another version is installed.",

@@ -32,10 +32,28 @@ OF_PYTHON_2 = (
         package="python",
         needs="python<3",
     ),
+    # https://docs.python.org/3/whatsnew/3.0.html#views-and-iterators-instead-of-lists
+    fault(
+        "type-error",
+        r"(?<![\w.])(o?dict_(?:keys|values|items)|map|filter|zip|range) object (?:is not"
+        r" subscriptable|does not support (?:indexing|item (?:assignment|deletion))|has no"
+        r" attribute (?:sort|append|extend|remove|pop|reverse|copy|tolist)(?!\w))",
+        "Python 3 gives a $1 where Python 2 gave a list: the code is for Python 2.",
+        package="python",
+        needs="python<3",
+    ),
+    fault(
+        "type-error",
+        r"object of type (map|filter|zip) has no len\(\)|unsupported operand type\(s\) for \+:"
+        r" (?:o?(dict_(?:keys|values|items)) and|(range|map|filter|zip) and list)",
+        "Python 3 gives a $1$2$3 where Python 2 gave a list: the code is for Python 2.",
+        package="python",
+        needs="python<3",
+    ),
     fault(
         "missing-attribute",
-        r"nameerror: (?:global )?name (unicode|xrange|raw_input|basestring|unichr|execfile|long)"
-        r" is not defined",
+        r"nameerror: (?:global )?name (unicode|xrange|raw_input|basestring|unichr|execfile|long"
+        r"|reduce|cmp|standarderror) is not defined",
         "Python 3 has no $1: the code is for Python 2.",
         package="python",
         needs="python<3",

@@ -42,7 +42,8 @@ def is_about_matrix(
         named = {complaint.package, complaint.of} - {""}
         return any(is_known(name) or _is_listed(name, message) for name in named)
     if complaint.of or is_of_name:
-        return is_known(who)
+        # Who tells a version of what is asked does not ask code of one's own.
+        return is_known(who) or (who == complaint.package and who in message.versions)
     return speaks or is_known(who)
 
 

@@ -214,8 +214,8 @@ OF_RESOLVERS = (
     fault(
         "conflict",
         r"cannot install (?:-\S .{0,400}? and |(NAME)EXTRAS(?:==RELEASE)?(?:,| and) .{0,400}?)?"
-        r"(NAME)EXTRAS ?(?:SPEC)?(?: and (?:SPEC))? because these package versions have"
-        r" conflicting dependencies",
+        r"(NAME)EXTRAS ?(?:SPEC|\d[\w.]{0,40})?(?: \(from [^()]{1,400}\))?(?: and (?:SPEC))?"
+        r" because these package versions have conflicting dependencies",
         "What $1 and $2 require cannot be installed together.",
         package="$2",
         of="$1",
@@ -322,6 +322,30 @@ OF_RESOLVERS = (
         "setuptools 58 and newer build nothing that asks for use_2to3.",
         package="setuptools",
         needs="setuptools<58",
+    ),
+    fault(
+        "build",
+        r"(?<![\w.-])([a-z0-9][\w-]{0,80})\.egg-info(?:(?!\.egg-info).){0,3000}?error: cant find"
+        r" rust compiler",
+        "$1 has no file for this Python and platform, and is not built without Rust.",
+        package="$1",
+    ),
+    # What C code asks of the inside of an interpreter or of numpy, which others have otherwise.
+    fault(
+        "build",
+        r"(?:no member named \w{1,60} in (?:struct )?_?|(?:_?|struct )_?)(?:pyarray|npy)_?\w{1,60}"
+        r"(?: \{aka[^}]{1,80}\})?(?: has no member named| was not declared)",
+        "C code in it is for another numpy than the one that it is built with.",
+        package="numpy",
+    ),
+    fault(
+        "build",
+        r"longintrepr\.h|(?:no member named \w{1,60} in (?:struct )?|incomplete (?:type|typedef) "
+        r"|(?:implicit declaration of|too (?:few|many) arguments to)(?: function)? "
+        r"|undeclared identifier )(?:struct )?_?(?:py[a-z]{0,20}_?\w{1,60}|_ts|_frame|_longobject)"
+        r"(?!\w)|(?<!\w)_?py\w{1,60}(?: \{aka[^}]{1,80}\})? (?:has no member named|undeclared)",
+        "C code in it is for another Python than this one: mostly for an older one.",
+        package="python",
     ),
     # https://setuptools.pypa.io: what distutils says where it runs a compiler.
     fault(

@@ -38,7 +38,11 @@ _LINES = (
 )
 # What Python says of itself, without the line.
 _WORDS = (
-    (">=3.12", "A formatted string (PEP 701)", r"f-string: (?:unmatched|expecting \}|unterminated)"),
+    (
+        ">=3.12",
+        "A formatted string (PEP 701)",
+        r"f-string: (?:unmatched|expecting \}|unterminated)",
+    ),
     (">=3.12", "A formatted string (PEP 701)", r"f-string expression part cannot include a back"),
     (">=3.0", "A character outside ASCII", r"non-ascii character \S{1,20} in file"),
     ("<3.0", "A number with a leading zero", r"invalid token(?!\w)"),
@@ -46,15 +50,15 @@ _WORDS = (
 
 
 def _of_line(python: str, what: str, line: str) -> MessageRule:
-    said = r"(?:f-string: )?invalid (?:syntax|decimal literal|token)(?!\.)"
-    return _of_words(python, what, said, rf"{line}[^^]{{0,300}}\^[\^~ ]{{0,120}} ?")
+    words = r"(?:f-string: )?invalid (?:syntax|decimal literal|token)(?!\.)"
+    return _of_words(python, what, words, rf"{line}[^^]{{0,300}}\^[\^~ ]{{0,120}} ?")
 
 
-def _of_words(python: str, what: str, said: str, before: str = "") -> MessageRule:
+def _of_words(python: str, what: str, words: str, before: str = "") -> MessageRule:
     age = f"{python[2:]} or newer" if python.startswith(">=") else f"an older one than {python[1:]}"
     return fault(
         "syntax",
-        rf"{before}syntaxerror: {said}",
+        rf"{before}syntaxerror: {words}",
         f"{what} is in it, which needs Python {age}.",
         package="python",
         needs=f"python{python}",
@@ -64,7 +68,7 @@ def _of_words(python: str, what: str, said: str, before: str = "") -> MessageRul
 OF_SYNTAX = (
     fault(
         "syntax",
-        r"(?:site|dist)-packages/(\w{1,80})(?:/|\.py)SAMEFILEsyntaxerror: ",
+        r"INSTALLEDSAMEFILEsyntaxerror: ",
         "Code of $1 is for another Python: this one cannot parse it.",
         package="python",
         of="$1",

@@ -128,6 +128,14 @@ EXAMPLES = [
         "SyntaxError: Missing parentheses in call to 'print'. Did you mean print(x)?",
         *("syntax", "python", "", "python<3"),
     ),
+    (
+        "    first = counts.keys()[0]\nTypeError: 'dict_keys' object is not subscriptable",
+        *("type-error", "python", "", "python<3"),
+    ),
+    (
+        "TypeError: object of type 'map' has no len()",
+        *("type-error", "python", "", "python<3"),
+    ),
     ("ImportError: No module named 'urllib2'", *("missing-module", "python", "", "python<3")),
     (
         "ModuleNotFoundError: No module named 'ConfigParser'",
@@ -150,6 +158,11 @@ EXAMPLES = [
     (
         '    if needs and (specs := needs["specs"]):\n         ^\nSyntaxError: invalid syntax',
         *("syntax", "python", "", "python>=3.8"),
+    ),
+    (
+        "ImportError: /lib64/libc.so.6: version `GLIBC_2.28' not found (required by"
+        " /var/task/demo/_demo.abi3.so)",
+        *("binary-incompatible", "demo", "", ""),
     ),
     (
         "ImportError: /home/me/_C.so: undefined symbol: _ZN2at19UndefinedTensorImpl10_singletonE",
