@@ -54,7 +54,7 @@ OF_BINARIES = (
     ),
     fault(
         "binary-incompatible",
-        r"version (glibcxx|cxxabi|glibc)_([\d.]{1,20}\d) not found \(required by"
+        r"version ([a-z]\w{1,30}?)_([\d._]{1,20}\d) not found \(required by"
         r" \S{0,400}?-packages/(\w{1,80})",
         "A compiled module of $3 needs $1 $2, which this machine does not have.",
         package="$3",

@@ -85,7 +85,6 @@ _WORDS: tuple[tuple[Cause, str, str], ...] = (
     (_ERROR, "scikit-learn", r"node array from the pickle has an incompatible dtype"),
     (_ERROR, "xgboost", r"loading a serialized model \(like pickle in python"),
     (_ERROR, "pandas", r"optionerror: pattern matched multiple keys"),
-    (_OLD, "dataclasses", r"module typing has no attribute _classvar"),
     (
         _ERROR,
         "keras",

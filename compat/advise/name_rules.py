@@ -128,6 +128,15 @@ OF_NAMES = (
         of="$1",
     ),
     # Python 2 says of no module which one it is; the line of the call, above the error, does.
+    part_of_found(
+        fault(
+            "missing-attribute",
+            r"(?<!\w)import ([a-z_][\w.]{0,60}) as (\w{1,30})(?!\w).{0,800}?(?<![\w.])\2\."
+            r"(\w{1,60})(?!\w).{0,300}? attributeerror: module object has no attribute \3(?!\w)",
+            "The installed $1 has no $3: it was removed, renamed, or is not there yet.",
+            package="$1",
+        ),
+    ),
     fault(
         "missing-attribute",
         r"(?<![\w.])([a-z_]\w{0,40})(?:\.\w{1,60}){0,5}\.(\w{1,80})(?!\w)(?:(?!\.py\b).){0,300}?"

@@ -8,7 +8,15 @@ from compat.advise.message_rule import MessageRule, fault
 
 # By the Python that brought them: the names of each module, and under "" whole modules.
 GAINED: dict[str, dict[str, str]] = {
-    "3.7": {"": "dataclasses contextvars importlib.resources"},
+    "3.6": {"": "secrets"},
+    "3.7": {
+        "": "dataclasses contextvars importlib.resources",
+        "asyncio": "run create_task get_running_loop current_task all_tasks",
+        "contextlib": "nullcontext asynccontextmanager",
+        "time": "time_ns perf_counter_ns monotonic_ns",
+        "typing": "ForwardRef",
+        "re": "Pattern Match",
+    },
     "3.8": {
         "": "importlib.metadata",
         "typing": "Literal Final Protocol TypedDict runtime_checkable SupportsIndex get_args"
@@ -48,9 +56,16 @@ GAINED: dict[str, dict[str, str]] = {
 }
 # By the Python that no longer has them.
 LOST: dict[str, dict[str, str]] = {
+    "3.7": {
+        "typing": "GenericMeta _ForwardRef _Union _ClassVar",
+        "re": "_pattern_type",
+        "os": "errno",
+    },
     "3.8": {"time": "clock", "platform": "linux_distribution dist", "cgi": "escape"},
     "3.9": {
         "": "dummy_threading _dummy_thread",
+        "plistlib": "readPlist writePlist readPlistFromString",
+        "sys": "setcheckinterval getcheckinterval",
         "fractions": "gcd",
         "base64": "encodestring decodestring",
     },
@@ -109,6 +124,23 @@ _OF_TYPES = (
         r"argparse\.py, line SAMEFILEtypeerror: (?:\w{1,40}\.)?__init__\(\) got an unexpected"
         r" keyword argument (required)",
     ),
+    (
+        "3.9",
+        False,
+        r"json/__init__\.py, line SAMEFILEtypeerror: (?:\w{1,40}\.)?__init__\(\) got an unexpected"
+        r" keyword argument (encoding)",
+    ),
+    (
+        "3.0",
+        True,
+        r"typeerror: (encoding|errors|newline) is an invalid keyword argument for this f",
+    ),
+    ("3.4", True, r"\(\) got an unexpected keyword argument (with_pip)"),
+    ("3.6", True, r"the json object must be str, not (bytes)"),
+    ("3.7", True, r"(?:type object )?datetime\.datetime has no attribute (fromisoformat)"),
+    ("3.7", True, r"\(\) got an unexpected keyword argument (capture_output)"),
+    ("3.8", True, r"\(\) got an unexpected keyword argument (missing_ok|dirs_exist_ok)"),
+    ("3.9", True, r"(?:posix|windows)path object has no attribute (is_relative_to|with_stem)"),
     ("3.9", True, r"str object has no attribute (removeprefix|removesuffix)"),
     ("3.10", True, r"int object has no attribute (bit_count)"),
     ("3.10", True, r"dataclass\(\) got an unexpected keyword argument (slots|kw_only)"),

@@ -244,7 +244,6 @@ WORDS = [
     ("ValueError: node array from the pickle has an incompatible dtype:", "scikit-learn"),
     ("If you are loading a serialized model (like pickle in Python, RDS in R)", "xgboost"),
     ("pandas._config.config.OptionError: Pattern matched multiple keys", "pandas"),
-    ("AttributeError: module 'typing' has no attribute '_ClassVar'", "dataclasses"),
     (
         "ValueError: Layer 'a' expected 2 variables, but received 0 variables during loading",
         "keras",
