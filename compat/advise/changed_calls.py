@@ -173,13 +173,6 @@ _UNKNOWN = (
         "dispatch_batches logging_dir use_seedable_sampler even_batches split_batches"
         " keep_torch_compile",
     ),
-    # https://github.com/keras-team/keras/wiki/Keras-2.0-release-notes
-    (
-        "keras",
-        r"(?:\w{1,40}\.)?__init__|fit|fit_generator|evaluate_generator",
-        "input_dtype ragged batch_shape batch_input_shape quantization_config dim_ordering"
-        " border_mode nb_filter nb_epoch nb_val_samples samples_per_epoch subsample w_regularizer",
-    ),
     (
         "torch",
         r"(?:\w{1,60}\.){0,3}\w{1,40}",

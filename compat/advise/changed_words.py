@@ -85,14 +85,6 @@ _WORDS: tuple[tuple[Cause, str, str], ...] = (
     (_ERROR, "scikit-learn", r"node array from the pickle has an incompatible dtype"),
     (_ERROR, "xgboost", r"loading a serialized model \(like pickle in python"),
     (_ERROR, "pandas", r"optionerror: pattern matched multiple keys"),
-    (
-        _ERROR,
-        "keras",
-        r"expected \d{1,4} variables, but received 0 variables during loading|unrecognized keyword"
-        r" arguments:?,? ?(?:passed to \w{1,60}: )?(?:dict_keys\()?[\[{]|another metric with the"
-        r" same name already exists",
-    ),
-    (_TYPE, "tensorflow-probability", r"arg specs do not match: original=fullargspec"),
     (_TYPE, "shapely", r"arguments is of incorrect type\. please provide only geometry objects"),
     (_ERROR, "fsspec", r"invalid pattern: \*\* can only be an entire path component"),
     # https://onnxruntime.ai/docs/reference/compatibility.html

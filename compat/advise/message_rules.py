@@ -34,7 +34,8 @@ _INFORMATION = (
         r"|cannot connect to proxy|tunnel connection failed|remote end closed connection"
         r"|incompleteread|http error (?:40[137]|429|5\d\d)|getaddrinfo failed"
         r"|read operation timed out|40[13] (?:(?:client )?error|unauthorized|forbidden)"
-        r"|unable to connect|sslerror|proxyerror",
+        r"|unable to connect|sslerror|proxyerror|there was an error checking the latest version of"
+        r" pip",
         "The network or the index failed, which says nothing about versions.",
     ),
     information(

@@ -79,8 +79,8 @@ OF_NAMES = (
         fault(
             "missing-attribute",
             r"from ([a-z_][\w.]{0,200}\w) import (?:\(? ?\w{1,80}(?: as \w{1,80})?, ){0,20}?\(?"
-            r" ?(\w{1,80})(?:(?!-packages/)(?:[^:]|(?<=# type|# noqa):)){0,200}?"
-            r" importerror: cannot import name \2(?! from)(?!\w)",
+            r" ?(\w{1,80})(?:(?!-packages/)[^:]){0,200}? importerror: cannot import name \2(?!"
+            r" from)(?!\w)",
             "The installed $1 has no $2: it was removed, renamed, or is not there yet.",
             package="$1",
         ),
@@ -295,7 +295,7 @@ OF_NAMES = (
     fault(
         "type-error",
         r"INSTALLEDSAMEFILE(?:typeerror: \(keyword argument not"
-        r" understood:,|valueerror: unrecognized keyword arguments)",
+        r" understood:,|valueerror: \(?unrecognized keyword arguments)",
         "$1 is given an argument that the installed release does not know.",
         package="$1",
     ),
@@ -310,8 +310,9 @@ OF_NAMES = (
     fault(
         "type-error",
         r"typeerror: (?:[\w.<>]{1,100}\.)?(\w{1,80})\(\) (got an unexpected keyword argument"
-        r" \w{1,80}|missing \d{1,2} required (?:positional|keyword-only) arguments?)",
-        "$1 is called in a way that the installed release does not take.",
+        r" \w{1,80}|missing \d{1,2} required (?:positional|keyword-only) arguments?)"
+        r"|valueerror: \(?unrecognized keyword arguments",
+        "Something is called in a way that the installed release does not take.",
         package="",
     ),
     # Lower-case types are mostly Python's own, whose attributes no release of a library changes.

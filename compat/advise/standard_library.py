@@ -83,6 +83,7 @@ LOST: dict[str, dict[str, str]] = {
         "": "distutils imp asynchat asyncore smtpd",
         "pkgutil": "ImpImporter ImpLoader",
         "importlib": "find_loader",
+        "importlib.abc": "Finder",
         "ssl": "wrap_socket match_hostname",
         "configparser": "SafeConfigParser",
         "locale": "format",

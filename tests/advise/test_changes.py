@@ -159,7 +159,6 @@ CALLS = [
     ("TypeError: m() got an unexpected keyword argument 'attn_implementation'", "transformers"),
     ("TypeError: __init__() got an unexpected keyword argument 'dataset_text_field'", "trl"),
     ("TypeError: __init__() got an unexpected keyword argument 'dispatch_batches'", "accelerate"),
-    ("TypeError: __init__() got an unexpected keyword argument 'input_dtype'", "keras"),
     ("TypeError: m() got an unexpected keyword argument 'weights_only'", "torch"),
     ("TypeError: __init__() got an unexpected keyword argument 'self_bot'", "discord-py"),
     ("TypeError: distplot() got an unexpected keyword argument 'shade'", "seaborn"),
@@ -244,14 +243,6 @@ WORDS = [
     ("ValueError: node array from the pickle has an incompatible dtype:", "scikit-learn"),
     ("If you are loading a serialized model (like pickle in Python, RDS in R)", "xgboost"),
     ("pandas._config.config.OptionError: Pattern matched multiple keys", "pandas"),
-    (
-        "ValueError: Layer 'a' expected 2 variables, but received 0 variables during loading",
-        "keras",
-    ),
-    (
-        "ValueError: Arg specs do not match: original=FullArgSpec(args=['x'])",
-        "tensorflow-probability",
-    ),
     ("one of the arguments is of incorrect type. please provide only geometry objects", "shapely"),
     ("invalid pattern: ** can only be an entire path component", "fsspec"),
     ("Unsupported model IR version: 10, max supported IR version: 9", "onnxruntime"),

@@ -506,6 +506,8 @@ def test_an_example_is_understood(
         "MemoryError\nERROR: Failed building wheel for demo",
         "ModuleNotFoundError: No module named 'demo.sub'; 'demo' is not a package",
         "ResourceExhaustedError: OOM when allocating tensor with shape[100,4096]",
+        "WARNING: There was an error checking the latest version of pip.\nERROR: No matching"
+        " distribution found for demo",
         "ERROR: HTTP error 401 while getting it\nERROR: No matching distribution found for demo",
         "zsh: no matches found: demo[all]",
     ],
