@@ -21,9 +21,10 @@ OF_RESOLVERS = (
         of="$3",
         needs="$1$2",
     ),
+    # A Python is no file of an index, whichever is asked for.
     fault(
         "no-artifact",
-        r"no matching distribution found for (NAME)EXTRAS ?(SPEC)(?=[\s;)]|$)",
+        r"no matching distribution found for (?!python ?[<>=!~])(NAME)EXTRAS ?(SPEC)(?=[\s;)]|$)",
         "pip finds no file of $1$2 for this Python and platform.",
         package="$1",
     ),
@@ -118,8 +119,9 @@ OF_RESOLVERS = (
     ),
     fault(
         "no-artifact",
-        r"could not find a version that satisfies the requirement (NAME)EXTRAS ?(SPEC)MARKER"
-        r"(?: \(from -[^()]{1,200}(?:\(line \d{1,6}\)[^()]{0,200}){1,9}\))? \(from versions:",
+        r"could not find a version that satisfies the requirement (?!python ?[<>=!~])(NAME)EXTRAS"
+        r" ?(SPEC)MARKER(?: \(from -[^()]{1,200}(?:\(line \d{1,6}\)[^()]{0,200}){1,9}\))?"
+        r" \(from versions:",
         "pip finds no file of $1$2 for this Python and platform.",
         package="$1",
     ),
@@ -145,8 +147,8 @@ OF_RESOLVERS = (
     ),
     fault(
         "conflict",
-        r"because (?:you require|your project depends on) (NAME)EXTRAS ?(SPEC) and \1EXTRAS"
-        r" ?(SPEC),",
+        r"because (?:you require|your project depends on) (NAME)EXTRAS ?(SPEC) and"
+        r" (?:you require |your project depends on )?\1EXTRAS ?(SPEC),",
         "$1$2 is asked for, and $1$3, too.",
         package="$1",
     ),

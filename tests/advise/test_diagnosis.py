@@ -28,7 +28,7 @@ else:
 
 HERE = Path(__file__).parent
 MATRICES = HERE.parent.parent / "matrices"
-CASES, HELD_OUT, FRESH, THIRD, FOURTH, FIFTH = (
+CASES, HELD_OUT, FRESH, THIRD, FOURTH, FIFTH, SIXTH = (
     tomllib.loads((HERE / name).read_text("utf-8"))["cases"]
     for name in (
         "doctor_cases.toml",
@@ -37,9 +37,10 @@ CASES, HELD_OUT, FRESH, THIRD, FOURTH, FIFTH = (
         "doctor_third.toml",
         "doctor_fourth.toml",
         "doctor_fifth.toml",
+        "doctor_sixth.toml",
     )
 )
-EVERY: list[dict[str, Any]] = [*CASES, *HELD_OUT, *FRESH, *THIRD, *FOURTH, *FIFTH]
+EVERY: list[dict[str, Any]] = [*CASES, *HELD_OUT, *FRESH, *THIRD, *FOURTH, *FIFTH, *SIXTH]
 DAY = datetime.date(2026, 11, 23)
 # What is not found, and why.
 MISSED = {
@@ -57,6 +58,12 @@ MISSED = {
     "l3das23-3": "what other packages require is not known",
     "mediapipe-5117": "an index without a file reads like an index without the package",
     "open-zaak-585": "the same, and an old release reads as a resolver's fallback",
+    "sack-3": "a name that no message before told of, and whose package it does not say",
+    "tensorboard-keras-example-3": "an argument, and not whose call it is",
+    "si-adv-3": "it does not say that the library is too old for the processor",
+    "numpy-31613": "a build that ends without a word of its cause",
+    "ktrain-525": "an error in the words of a package alone",
+    "totaldepth-37": "a missing compiler reads as a package that cannot be built",
 }
 # Cells that work, of three Pythons, and of which one is as published.
 PROVEN = (
@@ -122,8 +129,9 @@ def test_a_real_case_is_diagnosed(case: dict[str, Any], known: dict[str, KnownFa
         (THIRD, 31, 30, 30),
         (FOURTH, 28, 27, 27),
         (FIFTH, 29, 28, 28),
+        (SIXTH, 29, 24, 25),
     ],
-    ids=["kept", "held out", "fresh", "third", "fourth", "fifth"],
+    ids=["kept", "held out", "fresh", "third", "fourth", "fifth", "sixth"],
 )
 def test_precision_and_recall(
     cases: list[dict[str, Any]], number: int, found: int, called: int, known: dict[str, KnownFacts]
@@ -135,7 +143,8 @@ def test_precision_and_recall(
     assert len(positives) == number
     # As of 2026-11-24. Asked of the held-out cases for the first time it found 27 and called 29
     # broken, of the fresh ones 20 and 21, of the third 26 and 28, of the fourth 20 and 20, of the
-    # fifth 24 and 24; what was seen in the first four was mended by general rules.
+    # fifth 24 and 24, of the sixth 23 and 25; what was seen in them was mended by general rules,
+    # where it could be.
     assert len(right) >= found
     assert len(broken) - len(right) <= called - found
 
