@@ -21,7 +21,8 @@ URLS = "urls.json"
 # Every file of the edition with its sha256, for whoever has a copy; see `verified`.
 FILES = "files.json"
 PAGE = "index.html"
-# After so many new files their makers' garbage is cleared away, and only theirs.
+# After so many files that were made, written or as before, their makers' garbage is cleared away,
+# and only theirs.
 _MADE = 200
 
 
@@ -97,6 +98,7 @@ def write_edition(
         )
     new: dict[str, Known] = {}
     changed: list[str] = []
+    made_files = 0
     for file in files:
         if file.path in new:
             raise CompatError.of("is made twice", path=file.path)
@@ -105,7 +107,9 @@ def write_edition(
         new[file.path] = known
         if written:
             changed.append(file.path)
-            if len(changed) % _MADE == 0:
+        if known is not old.files.get(file.path):
+            made_files += 1
+            if made_files % _MADE == 0:
                 gc.collect(1)
     unchanged = len(new) - len(changed)
     every = {*_urls(folder), *earlier, *(path for path in new if is_page(path))}
