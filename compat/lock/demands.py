@@ -7,7 +7,7 @@ them: what cannot be locked from all releases there are cannot be locked from fe
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from compat.declare.matrix import NOTHING, Relaxation
+from compat.declare.matrix import NOTHING, Matrix, Relaxation
 from compat.index.release import Release
 from compat.lock.lockfile import Inputs
 from compat.lock.recipe import asked_lines, common_lines, pinned
@@ -34,16 +34,7 @@ class Demands:
         self._matrix = facts.matrix
         self._python = facts.matrix.interpreters.name
         # Of these a fact says what becomes of them in the whole tree.
-        self.replaceable = tuple(
-            sorted(
-                {
-                    canonicalize_name(relaxation.package)
-                    for rule in facts.matrix.rules
-                    for relaxation in rule.relaxations
-                    if relaxation.everywhere
-                }
-            )
-        )
+        self.replaceable = replaceable(facts.matrix)
         self._memo: dict[tuple[object, ...], Facts] = {}
 
     def of(self, cell: Cell) -> tuple[Facts, ...]:
@@ -110,6 +101,17 @@ class Demands:
                 ),
             )
         )
+
+
+def replaceable(matrix: Matrix) -> tuple[str, ...]:
+    """Return the packages that some rule replaces throughout the tree, normalised and sorted."""
+    rules = (relaxation for rule in matrix.rules for relaxation in rule.relaxations)
+    return tuple(sorted({canonicalize_name(r.package) for r in rules if r.everywhere}))
+
+
+def as_asked(package: str) -> str:
+    """Return the fact that no rule replaces a package throughout the tree."""
+    return _THROUGHOUT + _treatment(package, None)
 
 
 def is_requirement(fact: str) -> bool:

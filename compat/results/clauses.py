@@ -7,7 +7,7 @@ on Computers 48, 1999), each answers every cell that contains it, whatever else 
 
 import datetime
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Annotated
 
 import msgspec
@@ -15,7 +15,14 @@ from packaging.version import Version
 
 from compat.declare.matrix import Matrix
 from compat.errors import DeclarationError
-from compat.lock.demands import Facts, is_fact
+from compat.lock.demands import (
+    Facts,
+    as_asked,
+    is_fact,
+    is_requirement,
+    package_of_fact,
+    replaceable,
+)
 from compat.results.record import is_cell_id
 from compat.run.outcome import Failed, is_spurious, parse_outcome
 from compat.value import StrictValue, encode
@@ -168,11 +175,14 @@ def _series(text: str) -> tuple[int, ...]:
 
 
 class _KeptText(StrictValue, frozen=True, kw_only=True):
-    """What they hold for: on another platform, or with more builds, more can be locked."""
+    """What they hold for: on another platform, or with more builds, more can be locked. `replaced`
+    are the packages that rules replaced throughout the tree; a file without it is of today's.
+    """
 
     format: Annotated[int, msgspec.Meta(ge=CLAUSES_FORMAT, le=CLAUSES_FORMAT)]
     platform: str
     builds: tuple[str, ...]
+    replaced: tuple[str, ...] | None = None
     clauses: tuple[Clause, ...]
     files: tuple[FileClause, ...] = ()
 
@@ -186,6 +196,7 @@ def encode_clauses(clauses: KeptClauses, matrix: Matrix) -> str:
         "format": CLAUSES_FORMAT,
         "platform": matrix.platform,
         "builds": sorted(matrix.builds),
+        "replaced": replaceable(matrix),
     }
     conflicts = ",\n".join(encode(clause).decode() for clause in united(clauses.conflicts))
     of_files = ",\n".join(encode(clause).decode() for clause in files)
@@ -195,7 +206,8 @@ def encode_clauses(clauses: KeptClauses, matrix: Matrix) -> str:
 
 def decode_clauses(text: str, source: str, matrix: Matrix) -> KeptClauses:
     """Return the clauses of the text; without conflicts where they were learnt for another
-    platform, or with fewer builds from source.
+    platform, or with fewer builds from source. A package that a rule has come to replace since was
+    as asked when they were learnt.
 
     Raises DeclarationError, naming `source`, when the text has something else.
     """
@@ -212,8 +224,21 @@ def decode_clauses(text: str, source: str, matrix: Matrix) -> KeptClauses:
     except (ValueError, RecursionError) as fault:
         hint = "compat learn MATRIX makes it anew once it is deleted"
         raise DeclarationError.of(f"has no clauses: {fault}", path=source, hint=hint) from None
-    is_same = document.platform == matrix.platform and set(matrix.builds) <= set(document.builds)
-    return KeptClauses(conflicts=document.clauses if is_same else (), files=document.files)
+    if document.platform != matrix.platform or not set(matrix.builds) <= set(document.builds):
+        return KeptClauses(files=document.files)
+    replaced = replaceable(matrix)
+    later = {*replaced}.difference(replaced if document.replaced is None else document.replaced)
+    conflicts = united(_with_asked(clause, later) for clause in document.clauses)
+    return KeptClauses(conflicts=conflicts, files=document.files)
+
+
+def _with_asked(clause: Clause, packages: Collection[str]) -> Clause:
+    """The clause with the fact that no rule replaces these packages, but for those of which it
+    speaks.
+    """
+    told = {package_of_fact(fact) for fact in clause.facts if not is_requirement(fact)}
+    facts = {*clause.facts, *(as_asked(name) for name in packages if name not in told)}
+    return msgspec.structs.replace(clause, facts=tuple(sorted(facts)))
 
 
 def _failed(text: str) -> Failed:

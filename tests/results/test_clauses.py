@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 from support.known import MATRIX
 
+from compat.declare.matrix import Relaxation, Rule
 from compat.errors import DeclarationError
 from compat.results.clauses import (
     Clause,
@@ -112,6 +113,25 @@ def test_more_builds_or_another_platform_void_what_resolvers_said_and_no_file() 
     for changes in ({"builds": ("gone==4.1",)}, {"platform": "x86_64-manylinux_2_99"}):
         assert read(text, **changes) == KeptClauses(files=(FILE,))
     assert read(encode_clauses(KEPT, replace(MATRIX, builds=("gone==4.1",)))) == KEPT
+
+
+def test_a_package_that_a_rule_has_come_to_replace_was_as_asked_before() -> None:
+    """Clauses of 23 November 2026 went on to answer cells in whose tree a rule of the next day
+    replaced dm-tree and grpcio; some of these can be locked.
+    """
+    relaxation = Relaxation(package="Ant", to="<3", everywhere=True)
+    rule = Rule(name="ant", effect="relax", because="it is gone", relaxations=(relaxation,))
+    before, after = replace(MATRIX, rules=()), replace(MATRIX, rules=(rule,))
+    text = encode_clauses(KeptClauses(conflicts=(CLAUSE, OTHER)), before)
+    facts = {clause.facts for clause in decode_clauses(text, "clauses.json", after).conflicts}
+    more = "throughout: ant as asked"
+    assert facts == {("ant==1", more), ("gone==4.1", more, "throughout: numpy as asked")}
+    # What was learnt beside the rule says itself whether it needs that.
+    text = encode_clauses(KeptClauses(conflicts=(CLAUSE, OTHER)), after)
+    assert {c.facts for c in decode_clauses(text, "clauses.json", after).conflicts} == {
+        CLAUSE.facts,
+        OTHER.facts,
+    }
 
 
 def test_a_clause_answers_only_what_holds_all_of_it() -> None:
