@@ -227,8 +227,10 @@ def decode_clauses(text: str, source: str, matrix: Matrix) -> KeptClauses:
     if document.platform != matrix.platform or not set(matrix.builds) <= set(document.builds):
         return KeptClauses(files=document.files)
     replaced = replaceable(matrix)
-    later = {*replaced}.difference(replaced if document.replaced is None else document.replaced)
-    conflicts = united(_with_asked(clause, later) for clause in document.clauses)
+    replaced_since = {*replaced}.difference(
+        replaced if document.replaced is None else document.replaced
+    )
+    conflicts = united(_with_asked(clause, replaced_since) for clause in document.clauses)
     return KeptClauses(conflicts=conflicts, files=document.files)
 
 
@@ -236,8 +238,8 @@ def _with_asked(clause: Clause, packages: Collection[str]) -> Clause:
     """The clause with the fact that no rule replaces these packages, but for those of which it
     speaks.
     """
-    told = {package_of_fact(fact) for fact in clause.facts if not is_requirement(fact)}
-    facts = {*clause.facts, *(as_asked(name) for name in packages if name not in told)}
+    spoken_of = {package_of_fact(fact) for fact in clause.facts if not is_requirement(fact)}
+    facts = {*clause.facts, *(as_asked(name) for name in packages if name not in spoken_of)}
     return msgspec.structs.replace(clause, facts=tuple(sorted(facts)))
 
 
