@@ -34,7 +34,7 @@ def kill(folder: Path, times: int, seed: int) -> None:
 
 def _wait_for_notes(notes: Path, count: int) -> None:
     """Wait until the file is longer by that many lines of a digest."""
-    longer = (notes.stat().st_size if notes.exists() else 0) + count * 65
+    longer = (notes.stat().st_size if notes.exists() else 0) + count * 66
     while count and (not notes.exists() or notes.stat().st_size < longer):
         time.sleep(0.0005)
 
@@ -45,7 +45,9 @@ def _write_for_ever(folder: Path, number: int) -> None:
     for second in range(1_000_000):
         record = ran("pass", second=number * 1000 + second % 1000, log=f"{number}.{second} " * 200)
         store.add(record)
-        os.write(notes, f"{record_digest(encode_record(record))}\n".encode())
+        # Two pages of the file take a note in two steps, and a kill between them tears it: so that
+        # it spoils no other, each begins a line of its own.
+        os.write(notes, f"\n{record_digest(encode_record(record))}\n".encode())
 
 
 def crowd(folder: Path, writers: int, distinct: int, identical: int) -> None:
