@@ -226,11 +226,11 @@ def decode_clauses(text: str, source: str, matrix: Matrix) -> KeptClauses:
         raise DeclarationError.of(f"has no clauses: {fault}", path=source, hint=hint) from None
     if document.platform != matrix.platform or not set(matrix.builds) <= set(document.builds):
         return KeptClauses(files=document.files)
-    replaced = replaceable(matrix)
-    replaced_since = {*replaced}.difference(
-        replaced if document.replaced is None else document.replaced
-    )
-    conflicts = united(_with_asked(clause, replaced_since) for clause in document.clauses)
+    conflicts = document.clauses
+    if document.replaced is not None:
+        replaced_since = {*replaceable(matrix)}.difference(document.replaced)
+        if replaced_since:
+            conflicts = united(_with_asked(clause, replaced_since) for clause in conflicts)
     return KeptClauses(conflicts=conflicts, files=document.files)
 
 

@@ -3,6 +3,7 @@ made from.
 """
 
 import datetime
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +16,7 @@ from support.known import DAY, Shelf, lock_of, ran, shelves
 from support.printed import SITE, every_state
 
 from compat.site.api import cell_documents
+from compat.site.edition import Edition
 from compat.site.pages.page_list import pages
 from compat.site.pages.render import Printer
 from compat.site.paths import page
@@ -66,32 +68,33 @@ def test_a_mended_site_is_the_one_that_is_made_at_once(
         assert publish(after, mended).changed == ()
 
 
-def test_a_run_makes_the_commands_of_no_tested_combination_elsewhere_anew() -> None:
-    def inputs(shelf: Shelf) -> dict[str, str]:
-        of = edition(shelf)
-        tested = {page("demo", "advise", proof.id) for proof in of.reports[0].advisor.proofs}
-        return {known.path: known.inputs for known in pages(of) if known.path in tested}
+def made_anew(shelf: Shelf, paths: Callable[[Edition], set[str]]) -> tuple[set[str], set[str]]:
+    """Of the pages with these paths those that a further run of PROVEN makes anew, and all."""
 
-    shelf = every_state()
+    def inputs(of: Edition) -> dict[str, str]:
+        chosen = paths(of)
+        return {known.path: known.inputs for known in pages(of) if known.path in chosen}
+
     records = [record for entry in shelf.picture().known for record in shelf.records(entry.cell.id)]
     again = Shelf([*records, ran(shelf.locks[PROVEN], minute=50)], shelf.locks.values())
-    before, after = inputs(shelf), inputs(again)
-    changed = {path for path in before if after[path] != before[path]}
+    before, after = inputs(edition(shelf)), inputs(edition(again))
+    return {path for path in before if after[path] != before[path]}, {*before}
+
+
+def test_a_run_makes_the_commands_of_no_tested_combination_elsewhere_anew() -> None:
+    def tested(of: Edition) -> set[str]:
+        return {page("demo", "advise", proof.id) for proof in of.reports[0].advisor.proofs}
+
+    changed, every = made_anew(every_state(), tested)
     assert page("demo", "advise", PROVEN) in changed
     assert {path for path in changed if "demo2" not in path} == set()
-    assert {path for path in before if "demo2" not in path}
+    assert {path for path in every if "demo2" not in path}
 
 
 def test_a_run_that_changes_no_sign_makes_no_page_of_a_neighbour_anew() -> None:
-    def inputs(shelf: Shelf) -> dict[str, str]:
-        of = edition(shelf)
-        cells = {page("demo", "cell", entry.cell.id) for entry in of.reports[0].snapshot.known}
-        return {known.path: known.inputs for known in pages(of) if known.path in cells}
+    def cells(of: Edition) -> set[str]:
+        return {page("demo", "cell", entry.cell.id) for entry in of.reports[0].snapshot.known}
 
-    shelf = repaired()
-    records = [record for entry in shelf.picture().known for record in shelf.records(entry.cell.id)]
-    again = Shelf([*records, ran(shelf.locks[PROVEN], minute=50)], shelf.locks.values())
-    before, after = inputs(shelf), inputs(again)
-    changed = {path for path in before if after[path] != before[path]}
+    changed, every = made_anew(repaired(), cells)
     assert page("demo", "cell", PROVEN) in changed
-    assert page("demo", "cell", "py3.9-dep1-demo2.0") in before.keys() - changed
+    assert page("demo", "cell", "py3.9-dep1-demo2.0") in every - changed
