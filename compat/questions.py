@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from compat.index.release import Artifact
     from compat.lock.locker import Locker
     from compat.results.audits import AuditedCell, Finding
+    from compat.results.entry import Entry
     from compat.results.judged import JudgedRun
-    from compat.results.snapshot import Entry
     from compat.search.api_change import ApiChange
     from compat.search.blame import Blame
     from compat.search.learning import RefusalLearner
@@ -194,7 +194,7 @@ def settled(
     """
     from compat.results.clause_file import keep_clauses, keep_probes
 
-    if workspace.clauses == KeptClauses():
+    if workspace.learnt.clauses == KeptClauses():
         return (), ()
     entries = (workspace.snapshot.by_id.get(cell) for cell in locked)
     refused = [e.cell.id for e in entries if e is not None and _is_said_to_fail(e)]
@@ -205,8 +205,8 @@ def settled(
     disproofs = workspace.snapshot.disproofs
     if not disproofs:
         return (), ()
-    fell = fallen(workspace.snapshot, workspace.clauses)
-    keep_clauses(workspace.folder, workspace.matrix, workspace.clauses.without(disproofs))
+    fell = fallen(workspace.snapshot, workspace.learnt.clauses)
+    keep_clauses(workspace.folder, workspace.matrix, workspace.learnt.clauses.without(disproofs))
     workspace.refresh()
     return disproofs, fell
 

@@ -22,7 +22,16 @@ from compat.declare.project import PYPROJECT
 from compat.declare.suite_groups import with_groups
 from compat.declare.suite_table import Tier
 from compat.errors import Fault
-from compat.files import DerivedFiles, code_of, not_kept, read, read_if_there, write
+from compat.files import (
+    DerivedFiles,
+    code_of,
+    made_anew,
+    not_kept,
+    read,
+    read_if_there,
+    tree_state,
+    write,
+)
 from compat.index.discover import catalogue_notes, discover
 from compat.index.kept import catalogue_with_axes
 from compat.index.release import Catalogue
@@ -34,12 +43,11 @@ from compat.plan.cell import RECIPES
 from compat.plan.feasible import Feasibility
 from compat.plan.kept_plan import DERIVING_ROOMS, planned_fates
 from compat.plan.plan import Fate, plan
-from compat.results.clause_file import kept_clauses, kept_probes, newest_answers
-from compat.results.clauses import KeptClauses
+from compat.results.clause_file import LearntFiles
 from compat.results.durations import Durations, durations_by_tier
 from compat.results.index import RecordIndex
+from compat.results.kept_known import KeptKnown
 from compat.results.known_answers import with_answers
-from compat.results.plain_answers import PlainAnswer, decode_answers, encode_answers
 from compat.results.platform_files import PlatformFiles
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
@@ -48,13 +56,13 @@ from compat.results.snapshot import Snapshot, snapshot
 from compat.results.verdict import EvaluationContext, Verdict, verdict
 from compat.run.placed_suite import placed_suite
 from compat.run.suitefiles import python_texts, settings_texts, suite_digest
+from compat.value import encode
 
 if TYPE_CHECKING:
     from compat.index.pypi import PyPISource
     from compat.index.settings import IndexSettings
 
 CATALOGUE = "catalogue.json"
-PLAIN = "plain.json"
 
 
 class Workspace:
@@ -139,10 +147,8 @@ class Workspace:
         from compat.declare.suite import suite_faults
         from compat.lock.brought import brought_by
 
-        texts = None
-        if self.suite_folder.is_dir():
-            texts = self.suite_texts | settings_texts(self.suite_folder)
-        path = f"matrices/{self.name}/matrix.toml"
+        folder, path = self.suite_folder, f"matrices/{self.name}/matrix.toml"
+        texts = self.suite_texts | settings_texts(folder) if folder.is_dir() else None
         locks = (kept_lock(lock_path) for _, lock_path in self.lock_paths())
         brought = cache(lambda: brought_by(self.kept_catalogue, locks))
         return suite_faults(self.matrix, texts, path, brought)
@@ -259,26 +265,9 @@ class Workspace:
         return LockDigests(self.folder / "locks", packages, lambda: self.runs)
 
     @cached_property
-    def plain_answers(self) -> dict[str, PlainAnswer]:
-        """What a resolver last said of each plain install that was asked about, by its cell."""
-        text, source = read_if_there(self.folder / PLAIN), f"matrices/{self.name}/{PLAIN}"
-        return {} if text is None else decode_answers(text.decode(errors="replace"), source)
-
-    def keep_plain(self, answers: Iterable[PlainAnswer]) -> None:
-        """Keep answers, each in the place of the earlier one about its cell."""
-        merged = self.plain_answers | {answer.cell: answer for answer in answers}
-        write(self.folder / PLAIN, encode_answers(merged.values()))
-        self.refresh()
-
-    @cached_property
-    def clauses(self) -> KeptClauses:
-        """What refusals taught: sets of facts that cannot be locked together."""
-        return kept_clauses(self.folder, self.matrix)
-
-    @cached_property
-    def asked(self) -> dict[str, PlainAnswer]:
-        """What a resolver last said of each cell, by its id; the newer of answer and probe."""
-        return newest_answers(self.plain_answers, kept_probes(self.folder))
+    def learnt(self) -> LearntFiles:
+        """What resolvers said and refusals taught."""
+        return LearntFiles(self.folder, self.matrix)
 
     @cached_property
     def _record_index(self) -> RecordIndex:
@@ -328,23 +317,35 @@ class Workspace:
     def snapshot_on(self, day: datetime.date) -> Snapshot:
         """Return what is known of every cell of the plan on that day."""
         catalogue, present = self.kept_or_asked, msgspec.structs.replace(self.context, day=day)
-        fates, locks = self._plan_of(catalogue), self.lock_digests
-        known = snapshot(self.declared, catalogue, fates, locks, self.runs, present)
-        keep = self._keep if catalogue is self.kept_catalogue else not_kept
-        answered = with_answers(known, self.asked, self.clauses, keep)
-        whole = with_locks(answered, self.lock, lambda cell: read(self.lock_path(cell)), keep)
+        is_kept = catalogue is self.kept_catalogue
+        keep = self._keep if is_kept else not_kept
+        fates: Iterable[Fate] | KeptKnown
+        if is_kept:
+            planned = planned_fates(self.facts_of(catalogue), partial(keep, "plans", ()))
+            fates = KeptKnown(planned, self.runs, day, partial(self._sources_of_known, present))
+        else:
+            fates = plan(self.matrix, catalogue).fates
+        known = snapshot(self.declared, catalogue, fates, self.lock_digests, self.runs, present)
+        keep_known = fates.of if isinstance(fates, KeptKnown) else made_anew
+        answered = with_answers(known, self.learnt.asked, self.learnt.clauses, keep_known)
+        whole = with_locks(answered, self.lock, keep_known)
+        whole = whole.final(fates) if isinstance(fates, KeptKnown) else whole
         return whole.with_platforms(partial(self.platforms.installs, self.matrix, catalogue, keep))
-
-    def _plan_of(self, catalogue: Catalogue) -> Iterable[Fate]:
-        """The fate of every cell; that of the kept catalogue is kept, too."""
-        if catalogue is not self.kept_catalogue:
-            return plan(self.matrix, catalogue).fates
-        return planned_fates(self.facts_of(catalogue), partial(self._keep, "plans", ()))
 
     def _keep(self, kind: str, sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
         """Keep what follows from the matrix, the kept catalogue and those sources."""
+        return self._derived.of(kind, (*self._own_sources, *sources), make)
+
+    @property
+    def _own_sources(self) -> tuple[bytes, ...]:
         own = (self._matrix_text, self._project or b"", self._catalogue_text or b"")
-        return self._derived.of(kind, (*own, code_of(*DERIVING_ROOMS), *sources), make)
+        return *own, code_of(*DERIVING_ROOMS)
+
+    def _sources_of_known(self, present: EvaluationContext) -> Iterator[bytes]:
+        """What entries of known cells follow from besides their runs."""
+        yield from (*self._own_sources, *self.learnt.texts, encode(present))
+        # With the locks of which this workspace knows: another process may write one now.
+        yield from ("\n".join(self.lock_digests).encode(), tree_state(self.folder / "locks"))
 
     @cached_property
     def known(self) -> Snapshot:
@@ -363,7 +364,7 @@ class Workspace:
             locks, nothing = self.lock_digests, Catalogue(packages=())
             known = snapshot(self.declared, nothing, (), locks, self.runs, self.context)
             # Without requirements nobody knows which clauses a cell contains.
-            return with_answers(known, self.asked)
+            return with_answers(known, self.learnt.asked)
         return self.snapshot.limited_to(ids)
 
     def known_ids(self) -> tuple[str, ...]:
@@ -381,10 +382,9 @@ class Workspace:
 
     def verdict(self, cell: str) -> Verdict:
         """Return what is known of a cell; of one that the matrix cannot read, what its runs say."""
-        if self.is_known(cell) or cell in self.asked or self.clauses != KeptClauses():
-            entry = self.at_hand.by_id.get(cell)
-            if entry is not None:
-                return entry.verdict
+        entry = self.at_hand.by_id.get(cell)
+        if entry is not None:
+            return entry.verdict
         lock_digest = self.lock_digests.get(cell)
         return verdict(cell, self.runs.get(cell, ()), self.context, lock_digest=lock_digest)
 
@@ -395,6 +395,6 @@ class Workspace:
 
     def refresh(self) -> None:
         """Forget the locks and runs that were read, and what followed from them."""
-        files = ("_refreshed_index", "runs", "lock_digests", "plain_answers", "asked", "clauses")
+        files = ("_refreshed_index", "runs", "lock_digests", "learnt")
         for name in (*files, "snapshot", "known", "known_places", "durations"):
             self.__dict__.pop(name, None)

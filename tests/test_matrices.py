@@ -9,9 +9,10 @@ from compat.errors import UsageError
 from compat.files import not_kept
 from compat.lock.kept_lock import kept_lock
 from compat.results.attribution import holds
+from compat.results.entry import Entry
 from compat.results.record_files import RecordFiles
 from compat.results.refuted import refuted
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.snapshot import Snapshot
 from compat.workspace import Workspace
 
 MATRICES = Path(__file__).parent.parent / "matrices"

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from packaging.version import Version
 from support.known import DAY, Shelf, lock_of, proven, ran, repository, statuses
@@ -222,13 +223,15 @@ def test_a_lock_is_read_again_when_its_file_has_changed(
 
 def test_runs_of_cells_that_the_matrix_cannot_read_say_nothing_about_time(tmp_path: Path) -> None:
     lock = lock_of(NEW)
-    with repository(Shelf([ran(lock)], [lock])) as root:
+    run = ran(lock)
+    elsewhere = msgspec.structs.replace(run, cell="py3.9-demo3.0", seconds=run.seconds * 9)
+    with repository(Shelf([run], [lock])) as root:
         demo = workspace(root, tmp_path)
-        (rows,) = demo.runs.values()
-        demo.__dict__["runs"] = {**demo.runs, "py3.9-demo3.0": rows}
+        demo.store.add(elsewhere)
+        assert "py3.9-demo3.0" in demo.runs
         (cell,) = [entry.cell for entry in demo.snapshot.known]
-        assert demo.durations["full"].of(cell) == rows[0].seconds
-        assert demo.verdict("py3.9-demo3.0").kind == "unknown"
+        assert demo.durations["full"].of(cell) == run.seconds
+        assert demo.verdict("py3.9-demo3.0").kind == "works"
 
 
 def test_what_was_read_is_read_again_only_when_told(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ from compat.advise.tested_set import (
 from compat.advise.violation import Fallback, PublishedRules, series_of
 from compat.declare.matrix import Matrix
 from compat.plan.requirements import requirement_of
-from compat.results.snapshot import Entry
+from compat.results.entry import Entry
 from compat.value import Value
 
 State = Literal["proven", "unproven", "broken"]

@@ -15,38 +15,35 @@ from packaging.version import Version
 from compat.declare.matrix import NOTHING, Rule
 from compat.declare.parsing import minor_series
 from compat.errors import DeclarationError
-from compat.files import Keep, not_kept
+from compat.files import KeepKnown, made_anew
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.requirements import Asked, named
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.entry import Entry
+from compat.results.snapshot import Snapshot
 from compat.value import Value
 
 
 def with_locks(
     known: Snapshot,
     lock_of: Callable[[str], Lock | None],
-    text_of: Callable[[str], bytes | None] = lambda cell: None,
-    keep: Keep = not_kept,
+    keep: KeepKnown = made_anew,
 ) -> Snapshot:
     """Return the snapshot with the relaxed cells marked whose lock keeps every published
     requirement; a lock that cannot be read marks none.
 
-    `keep` keeps what follows from the snapshot's matrix and catalogue and the texts of locks.
+    `keep` keeps what follows from all that is known of the matrix.
     """
 
     @cache
     def unchanged() -> frozenset[str]:
-        asked = [entry for entry in known.known if _may_keep_all(entry)]
-
         def made() -> bytes:
+            asked = (entry for entry in known.known if _may_keep_all(entry))
             keeping = [e.cell.id for e in asked if _is_unchanged(known, e, lock_of)]
             return msgspec.json.encode(keeping)
 
-        cells = [entry.cell.id for entry in asked]
-        sources = (part for cell in cells for part in (cell.encode(), text_of(cell) or b""))
-        return msgspec.json.decode(keep("unchanged", sources, made), type=frozenset[str])
+        return msgspec.json.decode(keep("unchanged", made), type=frozenset[str])
 
     def marked(entry: Entry) -> Entry:
         is_unchanged = _may_keep_all(entry) and entry.cell.id in unchanged()

@@ -8,7 +8,8 @@ from compat.advise.proof import TestedCombination, is_current, is_goal_met, posi
 from compat.advise.request import Request, label, wanted_coordinates
 from compat.plan.cell import Cell
 from compat.plan.obstacle import Obstacle
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.entry import Entry
+from compat.results.snapshot import Snapshot
 from compat.results.state_words import verdict_clause
 from compat.results.verdict import Verdict
 

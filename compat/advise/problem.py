@@ -24,8 +24,9 @@ from compat.advise.tested_set import TestedSet, differing_pins, fails_alike
 from compat.advise.violation import Fallback, PublishedRules, Violation, series_of
 from compat.declare.matrix import Matrix
 from compat.plan.requirements import requirement_of
+from compat.results.entry import Entry
 from compat.results.involved import PYTHON, involved
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.snapshot import Snapshot
 from compat.run.outcome import Cause, Failed, Outcome
 from compat.value import Value
 

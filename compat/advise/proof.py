@@ -10,8 +10,8 @@ combination is at least as good in all four and better in one. For `minimum` old
 import datetime
 import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import cache, partial
-from typing import Literal, get_args
+from functools import cache, lru_cache, partial
+from typing import Literal, NamedTuple, get_args
 
 from packaging.version import Version
 
@@ -21,9 +21,11 @@ from compat.declare.matrix import Axis, InterpreterAxis
 from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES, Cell
 from compat.plan.product import axis_coordinates
+from compat.results.entry import Entry
 from compat.results.record import Capability, Status
+from compat.results.run_overview import ProofRuns, RunOverview
 from compat.results.score import Score
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.snapshot import Snapshot
 from compat.run.evidence import Isolation
 from compat.value import Value
 
@@ -232,47 +234,95 @@ def proofs(
     def of_lock(cell: str) -> dict[str, Version]:
         return {pin.name: pin.version for pin in locks[cell].pins}
 
-    return tuple(_proofs(snapshot, locks, versions or of_lock))
+    proven = [proven for entry in snapshot.known if (proven := _proven(entry)) is not None]
+
+    def read() -> _OfLocks:
+        return _of_locks(snapshot, proven, locks, versions or of_lock)
+
+    return tuple(_proofs(snapshot, proven, snapshot.kept("proofs", _OfLocks, read)))
+
+
+class _Proven(NamedTuple):
+    """An entry that proves something, and what its runs say of that."""
+
+    entry: Entry
+    kind: Literal["works", "partial"]
+    latest: datetime.date
+    overview: RunOverview
+    runs: ProofRuns
+
+
+class _OfLocks(Value, frozen=True, array_like=True):
+    """What the locks of proofs say: of each, the versions in axis order, and the number of what it
+    lifts.
+    """
+
+    proofs: tuple[tuple[tuple[str, ...], int], ...]
+    lifted: tuple[tuple[Lifted, ...], ...]
+
+
+def _proven(entry: Entry) -> _Proven | None:
+    kind, latest, overview = entry.verdict.kind, entry.verdict.latest, entry.overview
+    runs = None if overview is None else overview.proof
+    if (kind == "works" or kind == "partial") and latest and overview and runs:
+        return _Proven(entry, kind, latest, overview, runs)
+    return None
+
+
+def _of_locks(
+    snapshot: Snapshot,
+    proven: Iterable[_Proven],
+    locks: Mapping[str, Lock],
+    versions: VersionsOf,
+) -> _OfLocks:
+    packages = [(axis.name, _package(axis)) for axis in snapshot.matrix.axes]
+    numbers: dict[tuple[Lifted, ...], int] = {}
+
+    def of_lock(entry: Entry) -> tuple[tuple[str, ...], int]:
+        pins = versions(entry.cell.id)
+        installed = (pins.get(name) or entry.cell.on(axis).version for axis, name in packages)
+        is_kept = entry.cell.recipe != "relaxed" or entry.is_unchanged
+        lacks = () if is_kept else lifted(snapshot.feasibility, entry.cell, locks[entry.cell.id])
+        return tuple(map(str, installed)), numbers.setdefault(lacks, len(numbers))
+
+    return _OfLocks(tuple(of_lock(entry) for entry, *_ in proven), tuple(numbers))
 
 
 def _proofs(
-    snapshot: Snapshot, locks: Mapping[str, Lock], versions: VersionsOf
+    snapshot: Snapshot, proven: Iterable[_Proven], locks: _OfLocks
 ) -> Iterator[TestedCombination]:
-    packages = [(axis.name, _package(axis)) for axis in snapshot.matrix.axes]
+    names = [axis.name for axis in snapshot.matrix.axes]
     todays = _asked_today(snapshot)
     # Cells that came to the same share one object in the index, and the snapshot holds it.
     by_identity: dict[int, dict[Status, tuple[str, ...]]] = {}
-    for entry in snapshot.known:
-        kind, latest, overview = entry.verdict.kind, entry.verdict.latest, entry.overview
-        proof = None if overview is None else overview.proof
-        if (kind == "works" or kind == "partial") and latest and overview and proof:
-            capabilities = entry.verdict.capabilities
-            by_status = by_identity.get(id(capabilities))
-            if by_status is None:
-                by_status = by_identity[id(capabilities)] = _by_status(capabilities)
-            is_core = entry.verdict.evidence == "smoke"
-            yield TestedCombination(
-                id=entry.verdict.cell,
-                cell=entry.cell,
-                kind=kind,
-                versions=tuple(_versions(packages, entry.cell, versions(entry.cell.id))),
-                has=by_status["yes"],
-                fails=by_status["no"],
-                faults=entry.verdict.failing("combination", "unexplained"),
-                untried=()
-                if proof.is_of_today and not is_core
-                else tuple(sorted(todays.difference(*by_status.values()))),
-                lifted=()
-                if entry.cell.recipe != "relaxed" or entry.is_unchanged
-                else lifted(snapshot.feasibility, entry.cell, locks[entry.cell.id]),
-                score=entry.verdict.score,
-                tested=proof.count,
-                days=proof.days,
-                last=latest,
-                isolation=proof.isolation,
-                stale=overview.outdated,
-                is_of_today=proof.is_of_today,
-            )
+    for (entry, kind, latest, overview, runs), (versions, number) in zip(
+        proven, locks.proofs, strict=True
+    ):
+        capabilities = entry.verdict.capabilities
+        by_status = by_identity.get(id(capabilities))
+        if by_status is None:
+            by_status = by_identity[id(capabilities)] = _by_status(capabilities)
+        is_core = entry.verdict.evidence == "smoke"
+        yield TestedCombination(
+            id=entry.verdict.cell,
+            cell=entry.cell,
+            kind=kind,
+            versions=tuple(zip(names, map(_version, versions), strict=True)),
+            has=by_status["yes"],
+            fails=by_status["no"],
+            faults=entry.verdict.failing("combination", "unexplained"),
+            untried=()
+            if runs.is_of_today and not is_core
+            else tuple(sorted(todays.difference(*by_status.values()))),
+            lifted=locks.lifted[number],
+            score=entry.verdict.score,
+            tested=runs.count,
+            days=runs.days,
+            last=latest,
+            isolation=runs.isolation,
+            stale=overview.outdated,
+            is_of_today=runs.is_of_today,
+        )
 
 
 def matching(proofs: Iterable[TestedCombination], request: Request) -> list[TestedCombination]:
@@ -330,8 +380,4 @@ def _package(axis: Axis) -> str:
     return "" if isinstance(axis, InterpreterAxis) else axis.normalised_name
 
 
-def _versions(
-    packages: Iterable[tuple[str, str]], cell: Cell, pins: Mapping[str, Version]
-) -> Iterator[tuple[str, Version]]:
-    for axis, package in packages:
-        yield axis, pins.get(package) or cell.on(axis).version
+_version = lru_cache(maxsize=10_000)(Version)

@@ -6,8 +6,9 @@ from typing import Literal
 
 from compat.declare.matrix import PackageAxis
 from compat.plan.cell import Cell
+from compat.results.entry import Entry
 from compat.results.plain_installs import PlainInstall, plain_of_cell
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.snapshot import Snapshot
 from compat.results.state_words import verdict_clause
 from compat.value import Value
 

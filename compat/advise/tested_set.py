@@ -12,8 +12,9 @@ from compat.advise.proof import is_current
 from compat.advise.violation import series_of
 from compat.declare.matrix import Axis, InterpreterAxis, Matrix
 from compat.plan.cell import RECIPES
+from compat.results.entry import Entry
 from compat.results.involved import PYTHON, involved
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed
 from compat.value import Value
 

@@ -29,8 +29,8 @@ from compat.plan.cell import Cell
 from compat.results.audits import Audit, AuditedCell, audited_run, sampled
 from compat.results.clause_file import keep_audit, keep_probes
 from compat.results.clauses import Disproof
+from compat.results.entry import Entry
 from compat.results.plain_answers import PlainAnswer
-from compat.results.snapshot import Entry
 from compat.search.learning import RefusalLearner
 from compat.site.wording import count
 from compat.workspace import Workspace
@@ -138,7 +138,7 @@ def _asked(
     facts, locker = workspace.facts_of(workspace.kept_or_asked), locker_of(workspace, "uv")
     resolve = refusing_locker(workspace).lock
     learner = RefusalLearner(
-        facts, resolve, workspace.clauses.conflicts, workspace.day, without_places
+        facts, resolve, workspace.learnt.clauses.conflicts, workspace.day, without_places
     )
 
     def asked(cell: Cell) -> tuple[AuditedCell, PlainAnswer] | CompatError:

@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from compat.advise.commands import Whereabouts, commands
 from compat.advise.diagnosis import Diagnosis, diagnosis, touches
-from compat.advise.guards import guards_of, is_guard
+from compat.advise.known_files import files_of_known
 from compat.advise.message import Message, read_message
 from compat.advise.message_rules import MOST_READ
 from compat.advise.package_list import (
@@ -36,12 +36,10 @@ from compat.cli.options import (
 )
 from compat.cli.output import envelope, note, say
 from compat.cli.platforms import known_elsewhere, say_elsewhere
-from compat.cli.tested_cells import snapshot_of_runs
 from compat.declare.matrix import InterpreterAxis
 from compat.declare.platforms import PlatformName
 from compat.errors import NothingToDo, UsageError, reason
-from compat.lock.lock_text import read_pins
-from compat.results.snapshot import Entry
+from compat.results.entry import Entry
 from compat.results.state_words import verdict_clause
 from compat.site.wording import cause_sentence, count, listed
 from compat.workspace import Workspace
@@ -218,23 +216,12 @@ def _workspaces(matrix: str, asked: _Asked, root: Path | None) -> list[Workspace
 
 def known_facts(workspace: Workspace) -> KnownFacts:
     """Return what is known of a matrix. Raises UsageError for one without a kept catalogue."""
-    known = snapshot_of_runs(workspace)
-    if known is None:
+    if workspace.kept_catalogue is None:
         hint = f"compat discover {workspace.name} --write keeps one"
         raise UsageError.of(f"matrix {workspace.name!r} has no kept catalogue", hint=hint)
-    texts = {cell: workspace.lock_text(cell) for cell in workspace.lock_digests}
-    # Only what the files of these few records say in words is not in the index.
-    guarded = [
-        entry.cell.id
-        for entry in known.known
-        if any(is_guard(outcome) for run in entry.runs for outcome in run.outcomes)
-    ]
-    return KnownFacts(
-        snapshot=known,
-        pins={cell: read_pins(text) for cell, text in texts.items() if text is not None},
-        words=cause_sentence,
-        guards=guards_of(record for cell in guarded for record in workspace.records(cell)),
-    )
+    known = workspace.snapshot
+    files = files_of_known(known, workspace.lock_digests, workspace.lock_text, workspace.records)
+    return KnownFacts(snapshot=known, pins=files.pins, words=cause_sentence, guards=files.guards)
 
 
 def _elsewhere(workspace: Workspace, asked: _Asked, platform: str) -> dict[PlatformName, list[str]]:

@@ -142,7 +142,7 @@ class _Session:
         self._learner = RefusalLearner(
             facts,
             refusing_locker(workspace).lock,
-            workspace.clauses.conflicts,
+            workspace.learnt.clauses.conflicts,
             workspace.day,
             without_places,
         )
@@ -162,7 +162,7 @@ class _Session:
     def keep(self) -> None:
         """Write what resolvers said, and what it taught."""
         with self._guard:
-            files = self._workspace.clauses.files
+            files = self._workspace.learnt.clauses.files
             clauses = KeptClauses(conflicts=self._learner.clauses, files=files)
             keep_clauses(self._workspace.folder, self._matrix, clauses)
             keep_probes(self._workspace.folder, self._answers)

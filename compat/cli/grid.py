@@ -12,8 +12,9 @@ from rich.text import Text
 
 from compat.declare.matrix import Matrix
 from compat.plan.cell import Coordinate
+from compat.results.entry import Entry
 from compat.results.representative import beside, representative
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.snapshot import Snapshot
 from compat.site.status import STALE, STYLES, State, StatusStyle, style_of
 from compat.site.wording import count
 

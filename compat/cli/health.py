@@ -10,7 +10,7 @@ import typer
 from compat.cli.machine import now
 from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, report, say
-from compat.results.snapshot import Entry
+from compat.results.entry import Entry
 from compat.workspace import Workspace
 
 STATES = ("ruled out before any run", "tested", "run without an answer", "never run")

@@ -105,7 +105,7 @@ def _refused(workspace: Workspace) -> Iterable[Cell]:
     """A cell of each cause of a known refusal, on each Python: the others say the same."""
     python = workspace.matrix.interpreters.name
     refusals: dict[tuple[str, str], Cell] = {}
-    answers = {cell: answer.refusal for cell, answer in workspace.asked.items()}
+    answers = {cell: answer.refusal for cell, answer in workspace.learnt.asked.items()}
     runs = {cell: rows[-1].outcomes[-1] for cell, rows in workspace.runs.items()}
     for name, outcome in sorted((answers | runs).items()):
         if not isinstance(outcome, Failed) or outcome.stage != "lock" or is_spurious(outcome):
@@ -123,9 +123,9 @@ class _Session:
         self._is_quiet = is_quiet
         self._start, self._seconds = now(), minutes * 60
         facts = workspace.facts_of(workspace.kept_or_asked)
-        self._known = workspace.clauses.conflicts
-        self._files = workspace.clauses.files
-        self._known_answers = workspace.asked
+        self._known = workspace.learnt.clauses.conflicts
+        self._files = workspace.learnt.clauses.files
+        self._known_answers = workspace.learnt.asked
         self._learner = RefusalLearner(
             facts, refusing_locker(workspace).lock, self._known, workspace.day, without_places
         )

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from compat.advise.lifted import lifted
 from compat.plan.cell import LANES, Coordinate
+from compat.results.entry import Entry
 from compat.results.representative import representative
-from compat.results.snapshot import Entry
 from compat.run.outcome import (
     Failed,
     Outcome,

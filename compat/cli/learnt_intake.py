@@ -38,7 +38,7 @@ def take_learnt(workspace: Workspace, folder: Path, as_json: bool) -> int:
     clauses = tuple(intake.sound_clauses(kept_clauses(folder, workspace.matrix).conflicts))
     probes = tuple(intake.sound_probes(kept_probes(folder).values()))
     if clauses:
-        before = workspace.clauses
+        before = workspace.learnt.clauses
         both = msgspec.structs.replace(before, conflicts=(*before.conflicts, *clauses))
         keep_clauses(workspace.folder, workspace.matrix, both)
     if probes:
@@ -63,7 +63,7 @@ class _LearntIntake:
 
     def sound_clauses(self, clauses: Iterable[Clause]) -> Iterable[Clause]:
         """Yield those that are new and sound, their words redacted once more."""
-        known = set(self._workspace.clauses.conflicts)
+        known = set(self._workspace.learnt.clauses.conflicts)
         for clause in clauses:
             if clause not in known and not self._refused(CLAUSES, clause, self._unfit(clause)):
                 because = without_places(clause.because)
@@ -71,7 +71,7 @@ class _LearntIntake:
 
     def sound_probes(self, probes: Iterable[PlainAnswer]) -> Iterable[PlainAnswer]:
         """Yield those that are new and sound, their words redacted once more."""
-        known = self._workspace.asked
+        known = self._workspace.learnt.asked
         for probe in probes:
             before = known.get(probe.cell)
             is_older = before is not None and probe.on < before.on

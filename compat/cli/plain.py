@@ -20,6 +20,7 @@ from compat.lock.locker import Locker
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.plain_cells import plain_questions
+from compat.results.clause_file import keep_plain
 from compat.results.plain_answers import LOCKED, PlainAnswer, decode_answers
 from compat.results.plain_installs import plain_causes, plain_installs
 from compat.run.outcome import Failed
@@ -80,7 +81,7 @@ def _in_turn(workspace: Workspace, cells: Iterable[Cell]) -> list[Cell]:
     """The cells in the order in which they are asked: those never asked, newest release first, then
     the oldest answers.
     """
-    answers = workspace.plain_answers
+    answers = workspace.learnt.plain
     newest_first = list(cells)[::-1]
     unasked = [cell for cell in newest_first if cell.id not in answers]
     known = [cell for cell in newest_first if cell.id in answers]
@@ -90,7 +91,8 @@ def _in_turn(workspace: Workspace, cells: Iterable[Cell]) -> list[Cell]:
 def _keep(workspace: Workspace, answer: PlainAnswer, lock: Lock | None) -> None:
     if lock is not None and lock != workspace.lock(answer.cell):
         workspace.keep_lock(answer.cell, lock)
-    workspace.keep_plain([answer])
+    keep_plain(workspace.folder, [answer])
+    workspace.refresh()
 
 
 def _print_answer(answer: PlainAnswer) -> None:
@@ -164,7 +166,7 @@ def take_plain(workspace: Workspace, path: Path, as_json: bool) -> int:
     taken: list[PlainAnswer] = []
     faults: list[Fault] = []
     for answer in handed.values():
-        before = workspace.plain_answers.get(answer.cell)
+        before = workspace.learnt.plain.get(answer.cell)
         if answer == before:
             continue
         why = _unsound(workspace, answer, before, planned)
@@ -174,7 +176,8 @@ def take_plain(workspace: Workspace, path: Path, as_json: bool) -> int:
         else:
             taken.append(republished(answer))
     if taken:
-        workspace.keep_plain(taken)
+        keep_plain(workspace.folder, taken)
+        workspace.refresh()
     if as_json:
         envelope({"kept": taken, "refused": [fault.path for fault in faults]}, faults)
     report(faults)

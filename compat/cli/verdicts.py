@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from compat.cli.output import console
 from compat.errors import one_line
+from compat.results.entry import Entry
 from compat.results.representative import beside
 from compat.results.score import EXCUSED, Blame
-from compat.results.snapshot import Entry
 from compat.results.state_words import STATE_WORDS, by_evidence
 from compat.run.outcome import Failed, Outcome, parse_outcome
 from compat.site.status import style_of

@@ -19,7 +19,6 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, prose, say
-from compat.cli.tested_cells import snapshot_of_runs
 from compat.declare.faults import choice
 from compat.declare.matrix import InterpreterAxis, PackageAxis
 from compat.errors import UsageError
@@ -88,7 +87,7 @@ def why_command(
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
     versions = dict(map(kept_version, at or ()))
     chosen = _axis(workspace, axis, versions)
-    known = snapshot_of_runs(workspace) or workspace.known
+    known = workspace.known
     release = _release(known, versions)
     if isinstance(chosen, PackageAxis):
         if write or try_it:

@@ -11,9 +11,10 @@ from compat.declare.suite_table import Tier
 from compat.errors import CompatError
 from compat.plan.cell import Cell
 from compat.results.coverage import Coverage, CoverageCount
+from compat.results.entry import Entry
 from compat.results.intervals import signature_of
 from compat.results.run_group import Kind
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.snapshot import Snapshot
 from compat.results.verdict import Verdict, is_whole
 from compat.run.outcome import is_spurious
 from compat.search.exploration import Exploration, ExploreProbe, ProbeKind

@@ -152,7 +152,7 @@ def _is_refused(workspace: Workspace, facts: Feasibility, cell: Cell) -> bool:
     outcomes = [row.outcomes[-1] for row in workspace.runs.get(cell.id, ())[-1:]]
     if any(isinstance(last, Failed) and last.stage == "lock" for last in outcomes):
         return True
-    plain = workspace.plain_answers.get(cell.id)
+    plain = workspace.learnt.plain.get(cell.id)
     return plain is not None and plain.outcome != "locked"
 
 

@@ -25,7 +25,8 @@ from compat.policy.window import (
     version_releases,
     window_of,
 )
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.entry import Entry
+from compat.results.snapshot import Snapshot
 
 
 class AsOf:

@@ -24,9 +24,10 @@ from compat.policy.cell_evidence import (
 )
 from compat.policy.places import Place, PromisedPlaces
 from compat.policy.proposal import CellEvidence
+from compat.results.entry import Entry
 from compat.results.record import Status
 from compat.results.representative import representative
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed
 
 

@@ -20,8 +20,9 @@ from compat.policy.cell_evidence import cell_evidence
 from compat.policy.eol import PYTHONS
 from compat.policy.evaluation import evaluation_on
 from compat.policy.proposal import Affected, CellEvidence, Objection, Proposal
+from compat.results.entry import Entry
 from compat.results.representative import representative
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.snapshot import Snapshot
 
 
 def proposed_extensions(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:

@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from compat.plan.cell import RECIPES, Recipe
 from compat.policy.as_of import AsOf, package_words
-from compat.results.snapshot import Entry
+from compat.results.entry import Entry
 
 Place = tuple[Version, ...]
 

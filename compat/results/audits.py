@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from compat.errors import DeclarationError
+from compat.results.entry import Entry
 from compat.results.record import is_cell_id
-from compat.results.snapshot import Entry
 from compat.results.verdict import Verdict
 from compat.value import StrictValue, encode
 

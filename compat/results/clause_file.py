@@ -1,6 +1,7 @@
-"""The one file of a matrix that keeps its clauses, and what resolvers said of single cells."""
+"""The files of a matrix that keep its clauses, and what resolvers said of single cells."""
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 
 from compat.declare.matrix import Matrix
@@ -9,14 +10,50 @@ from compat.results.audits import Audit, decode_audit, encode_audit
 from compat.results.clauses import KeptClauses, decode_clauses, encode_clauses
 from compat.results.plain_answers import PlainAnswer, decode_answers, encode_answers
 
+PLAIN = "plain.json"
 CLAUSES = "clauses.json"
 PROBES = "probes.json"
 AUDIT = "audit.json"
 
 
+class LearntFiles:
+    """What resolvers said and refusals taught of a matrix, from its files as they were at one
+    moment. Each part raises DeclarationError for damage.
+    """
+
+    def __init__(self, folder: Path, matrix: Matrix) -> None:
+        """Read the files in the matrix's folder, as far as they are there."""
+        self._folder = folder
+        self._matrix = matrix
+        self._texts = {name: read_if_there(folder / name) for name in (PLAIN, PROBES, CLAUSES)}
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        """What stood in the files; of one that is not there, nothing."""
+        return tuple(text or b"" for text in self._texts.values())
+
+    @cached_property
+    def plain(self) -> dict[str, PlainAnswer]:
+        """What a resolver last said of each plain install that was asked about, by its cell."""
+        return _answers(self._folder, PLAIN, self._texts[PLAIN])
+
+    @cached_property
+    def asked(self) -> dict[str, PlainAnswer]:
+        """What a resolver last said of each cell, by its id; the newer of answer and probe."""
+        return newest_answers(self.plain, _answers(self._folder, PROBES, self._texts[PROBES]))
+
+    @cached_property
+    def clauses(self) -> KeptClauses:
+        """What refusals taught: sets of facts that cannot be locked together."""
+        return _clauses(self._folder, self._matrix, self._texts[CLAUSES])
+
+
 def kept_clauses(folder: Path, matrix: Matrix) -> KeptClauses:
     """Return the clauses of the matrix in that folder; raise DeclarationError for damage."""
-    text = read_if_there(folder / CLAUSES)
+    return _clauses(folder, matrix, read_if_there(folder / CLAUSES))
+
+
+def _clauses(folder: Path, matrix: Matrix, text: bytes | None) -> KeptClauses:
     source = f"matrices/{folder.name}/{CLAUSES}"
     if text is None:
         return KeptClauses()
@@ -30,11 +67,14 @@ def keep_clauses(folder: Path, matrix: Matrix, clauses: KeptClauses) -> None:
 
 def kept_probes(folder: Path) -> dict[str, PlainAnswer]:
     """Return what a resolver last said of each cell that was asked about to learn of others."""
-    text = read_if_there(folder / PROBES)
-    source = f"matrices/{folder.name}/{PROBES}"
+    return _answers(folder, PROBES, read_if_there(folder / PROBES))
+
+
+def _answers(folder: Path, name: str, text: bytes | None) -> dict[str, PlainAnswer]:
     if text is None:
         return {}
-    return decode_answers(text.decode(errors="replace"), source, is_any_recipe=True)
+    source = f"matrices/{folder.name}/{name}"
+    return decode_answers(text.decode(errors="replace"), source, is_any_recipe=name == PROBES)
 
 
 def keep_probes(folder: Path, probes: Iterable[PlainAnswer]) -> None:
@@ -49,6 +89,13 @@ def newest_answers(
     """Return what a resolver last said of each cell, whoever asked."""
     newer = {c: probe for c, probe in probes.items() if c not in plain or plain[c].on <= probe.on}
     return {**plain, **newer}
+
+
+def keep_plain(folder: Path, answers: Iterable[PlainAnswer]) -> None:
+    """Keep answers about plain installs, each in the place of the earlier one about its cell."""
+    merged = _answers(folder, PLAIN, read_if_there(folder / PLAIN))
+    merged |= {answer.cell: answer for answer in answers}
+    write(folder / PLAIN, encode_answers(merged.values()))
 
 
 def kept_audit(folder: Path) -> Audit | None:

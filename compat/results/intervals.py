@@ -13,7 +13,8 @@ import msgspec
 
 from compat.plan.cell import Cell
 from compat.plan.product import axis_coordinates
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.entry import Entry
+from compat.results.snapshot import Snapshot
 from compat.results.verdict import Verdict
 from compat.run.outcome import PLACED, Failed, Outcome, brief
 

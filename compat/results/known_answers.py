@@ -8,14 +8,15 @@ from functools import cache
 
 import msgspec
 
-from compat.files import Keep, not_kept
+from compat.files import KeepKnown, made_anew
 from compat.lock.demands import Demands, Facts
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.results.clauses import Clause, ClauseBook, Disproof, FileClause, KeptClauses
+from compat.results.entry import Entry
 from compat.results.intervals import with_expectations
 from compat.results.plain_answers import LOCKED, KnownRefusal, PlainAnswer
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.snapshot import Snapshot
 from compat.results.verdict import verdict_of
 from compat.run.outcome import STAGES, Failed, Outcome, is_spurious
 
@@ -28,13 +29,13 @@ def with_answers(
     known: Snapshot,
     answers: Mapping[str, PlainAnswer],
     clauses: KeptClauses = _NOTHING,
-    keep: Keep = not_kept,
+    keep: KeepKnown = made_anew,
 ) -> Snapshot:
     """Return the snapshot with what resolvers had said by its day, by cell, and what follows from
     the clauses that were known then and that nothing has disproved since, or from tested
     neighbours that agree.
 
-    `keep` keeps what follows from the snapshot's matrix and catalogue and the sources it is given.
+    `keep` keeps what follows from all that is known of the matrix.
     """
     on_day = {cell: answer for cell, answer in answers.items() if answer.on <= known.day}
     before = KeptClauses(
@@ -53,7 +54,7 @@ def with_answers(
     def disproofs() -> tuple[Disproof, ...]:
         if before == _NOTHING:
             return ()
-        return _kept_disproofs(known, on_day, before, consequences(), keep)
+        return _kept_disproofs(known, on_day, consequences(), keep)
 
     @cache
     def standing() -> Consequences | None:
@@ -141,7 +142,8 @@ def _answered(
     if refusal is None:
         return entry
     cell, lock_digest = entry.cell.id, entry.lock_digest
-    present = known.attribution.context(entry.cell, known.present)
+    # Whose fault a failure would be is asked where something ran.
+    present = known.attribution.context(entry.cell, known.present) if entry.runs else known.present
     verdict = verdict_of(cell, entry.history, present, lock_digest, entry.obstacle, refusal)
     return msgspec.structs.replace(entry, refusal=refusal, verdict=verdict)
 
@@ -172,22 +174,16 @@ def _is_open(entry: Entry) -> bool:
 def _kept_disproofs(
     known: Snapshot,
     answers: Mapping[str, PlainAnswer],
-    clauses: KeptClauses,
     consequences: Consequences,
-    keep: Keep,
+    keep: KeepKnown,
 ) -> tuple[Disproof, ...]:
-    """What `_disproofs` returns, kept under all that it is told of cells."""
-    locked = {cell: answer.on for cell, answer in answers.items() if answer.outcome == LOCKED}
-    beside = (entry for entry in known.lanes if entry.cell.id in locked)
-    reached = [(entry.cell.id, _reached(entry)) for entry in (*known.known, *beside)]
+    """What `_disproofs` returns, as it is kept."""
 
     def made() -> bytes:
         every = _disproofs(known, answers, consequences)
         return msgspec.msgpack.encode([_encoded(disproof) for disproof in every])
 
-    source = msgspec.msgpack.encode((clauses, list(locked.items()), reached))
-    body = keep("disproofs", (source,), made)
-    disproved = msgspec.msgpack.decode(body, type=list[_KeptDisproof])
+    disproved = msgspec.msgpack.decode(keep("disproofs", made), type=list[_KeptDisproof])
     return tuple(
         Disproof(clause=clause, cell=cell, on=day)
         for conflict, file, cell, day in disproved

@@ -12,8 +12,9 @@ from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell, Recipe
 from compat.plan.lanes import lane_axis
 from compat.plan.product import axis_coordinates
+from compat.results.entry import Entry
 from compat.results.run_group import Kind
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed
 from compat.value import StrictValue
 

@@ -13,9 +13,10 @@ from packaging.version import Version
 from compat.plan.cell import readable_cell
 from compat.plan.obstacle import Obstacle
 from compat.plan.plain_cells import PlainQuestion, plain_question_of
+from compat.results.entry import Entry
 from compat.results.plain_answers import KnownRefusal, PlainAnswer
 from compat.results.run_group import Kind
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed, is_spurious
 from compat.value import StrictValue
 

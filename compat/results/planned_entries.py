@@ -4,20 +4,19 @@ cell must not cost what all of them cost.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
 from packaging.version import InvalidVersion, Version
 
 from compat.plan.cell import Cell, readable_cell
 from compat.plan.kept_plan import PlannedFates
 from compat.plan.plan import Fate
-
-if TYPE_CHECKING:
-    from compat.results.snapshot import Entry
+from compat.results.entry import Entry
 
 
 class KnownIds:
@@ -57,7 +56,37 @@ class KnownIds:
         return versions
 
 
-class PlannedEntries(Sequence["Entry"]):
+class KnownKeeper(ABC):
+    """Where the final entries of all known cells of a plan are kept in one piece, and what else
+    follows from what is known.
+    """
+
+    fates: PlannedFates
+
+    @property
+    @abstractmethod
+    def entries(self) -> Mapping[int | str, Entry] | None:
+        """The entries in their order, by the number of their slot, or by the id of a cell outside
+        the plan; None where they are not kept.
+        """
+
+    @property
+    @abstractmethod
+    def at_hand(self) -> Mapping[int | str, Entry] | None:
+        """The same where they are read already, or that takes no time."""
+
+    @abstractmethod
+    def keep(self, entries: Iterable[Entry]) -> None:
+        """Keep the entries of all known cells."""
+
+    @abstractmethod
+    def of(self, kind: str, make: Callable[[], bytes]) -> bytes:
+        """Return what `make` returns, which must follow from what is known alone: as it is kept
+        under that name, else made now and kept.
+        """
+
+
+class PlannedEntries(Sequence[Entry]):
     """The entries of a plan in its order, then those of cells outside it.
 
     `known_ids` are those of the cells that have a lock or a run. `make` makes the entry of a slot
@@ -70,10 +99,17 @@ class PlannedEntries(Sequence["Entry"]):
         known_ids: KnownIds,
         make: Callable[[int, Fate | None], Entry],
         make_outside: Callable[[Cell], Entry],
+        keeper: KnownKeeper | None = None,
+        *,
+        is_final: bool = False,
     ) -> None:
-        """Take what is known of which plan, and how entries are made."""
+        """Take what is known of which plan, how entries are made, and where the final ones are
+        kept. Of those that are not final a tested one is as it will be at last.
+        """
         self.fates = known_ids.fates
         self.known_ids = known_ids
+        self._keeper = keeper
+        self._is_final = is_final
         self._make = make
         self._make_outside = make_outside
         self._made: dict[int, Entry] = {}
@@ -82,9 +118,15 @@ class PlannedEntries(Sequence["Entry"]):
     @cached_property
     def known(self) -> tuple[Entry, ...]:
         """The entries that have a lock or a run, in the order of the plan."""
+        by_place = self._keeper.entries if self._keeper and self._is_final else None
+        if by_place is not None:
+            return tuple(by_place.values())
         every = self.known_ids.numbers.values()
         numbers = sorted(number for number in every if number is not None)
-        return (*(self._at(number) for number in numbers), *self.outside)
+        entries = (*(self._at(number) for number in numbers), *self.outside)
+        if self._keeper is not None and self._is_final:
+            self._keeper.keep(entries)
+        return entries
 
     @cached_property
     def outside(self) -> tuple[Entry, ...]:
@@ -105,15 +147,23 @@ class PlannedEntries(Sequence["Entry"]):
 
     def mapped(self, change: Callable[[Entry], Entry]) -> PlannedEntries:
         """Return the entries as the function changes each, when it is asked for."""
-
-        def make_outside(cell: Cell) -> Entry:
-            entry = self._beyond(cell.id)
-            assert entry is not None, "it is made of a cell that can be read"
-            return change(entry)
-
         return PlannedEntries(
-            self.known_ids, lambda number, fate: change(self._at(number, fate)), make_outside
+            self.known_ids,
+            lambda number, fate: change(self._at(number, fate)),
+            lambda cell: change(self._made_outside(cell)),
+            self._keeper,
         )
+
+    @property
+    def final(self) -> PlannedEntries:
+        """The same entries, which nothing changes any more."""
+        outside = self._made_outside
+        return PlannedEntries(self.known_ids, self._at, outside, self._keeper, is_final=True)
+
+    def _made_outside(self, cell: Cell) -> Entry:
+        entry = self._beyond(cell.id)
+        assert entry is not None, "it is made of a cell that can be read"
+        return entry
 
     def having(self, versions: Mapping[str, Collection[Version]]) -> Iterator[Entry]:
         """Yield those entries, in their order, that have on each named axis one of the versions."""
@@ -141,15 +191,24 @@ class PlannedEntries(Sequence["Entry"]):
         stands in a lane.
         """
         if cell_id not in self._outside:
-            cell = readable_cell(cell_id, self.fates.matrix)
-            is_entry = cell is not None and not cell.is_in_lane
-            self._outside[cell_id] = self._make_outside(cell) if cell and is_entry else None
+            self._outside[cell_id] = self._kept_at(cell_id) or self._new_beyond(cell_id)
         return self._outside[cell_id]
+
+    def _new_beyond(self, cell_id: str) -> Entry | None:
+        cell = readable_cell(cell_id, self.fates.matrix)
+        is_entry = cell is not None and not cell.is_in_lane
+        return self._make_outside(cell) if cell and is_entry else None
 
     def _at(self, number: int, fate: Fate | None = None) -> Entry:
         if number not in self._made:
-            self._made[number] = self._make(number, fate)
+            self._made[number] = self._kept_at(number) or self._make(number, fate)
         return self._made[number]
+
+    def _kept_at(self, place: int | str) -> Entry | None:
+        """The kept entry of a known cell, where it is at hand and what is asked for."""
+        by_place = None if self._keeper is None else self._keeper.at_hand
+        entry = None if by_place is None else by_place.get(place)
+        return entry if entry and (self._is_final or entry.is_tested) else None
 
     @cached_property
     def _every(self) -> tuple[Entry, ...]:

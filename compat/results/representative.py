@@ -26,8 +26,9 @@ import msgspec
 from packaging.version import Version
 
 from compat.plan.cell import RECIPES, Recipe
+from compat.results.entry import Entry
 from compat.results.run_group import Kind
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.snapshot import Snapshot
 from compat.results.verdict import EvidenceKind
 
 _KIND_RANK: dict[Kind, int] = {

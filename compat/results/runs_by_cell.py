@@ -74,7 +74,7 @@ class RunsByCell(Mapping[str, CellRuns]):
         """Take the index, which has read the store."""
         self._index = index
         self._store = store
-        self._changes = index.changes(store)
+        self.changes = index.changes(store)
         self._cells = dict.fromkeys(index.cells(store))
         self._few = max(_FEW, len(self._cells) // _FEW_OF)
         self._rows: dict[str, tuple[RunRow, ...]] = {}
@@ -117,15 +117,15 @@ class RunsByCell(Mapping[str, CellRuns]):
 
     def kept(self, kind: str) -> KeptFacts:
         """Return what is kept of that kind, by cell."""
-        return self._index.kept(self._store, kind, self._changes)
+        return self._index.kept(self._store, kind, self.changes)
 
     def kept_of(self, kind: str, cell: str) -> tuple[bytes, bytes] | None:
         """Return what is kept of that kind of one cell."""
-        return self._index.kept_of(self._store, kind, self._changes, cell)
+        return self._index.kept_of(self._store, kind, self.changes, cell)
 
     def keep(self, kind: str, facts: Sequence[tuple[str, bytes, bytes]]) -> None:
         """Keep facts of that kind, each with its cell and the digest of what it follows from."""
-        self._index.keep(self._store, kind, self._changes, facts)
+        self._index.keep(self._store, kind, self.changes, facts)
 
     def told(self, number: int) -> RunFacts:
         """Return what runs were told, by its number."""

@@ -13,7 +13,7 @@ from packaging.version import Version
 from compat.declare.load import Declared
 from compat.declare.matrix import KnownIssue
 from compat.index.release import Catalogue
-from compat.plan.cell import LANES, Cell, Recipe, readable_cell
+from compat.plan.cell import LANES, Cell, readable_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.kept_plan import PlannedFates
 from compat.plan.lanes import facts_for, lane_cells
@@ -22,59 +22,19 @@ from compat.plan.plain_cells import PlainQuestion, plain_questions
 from compat.plan.plan import Fate, Feasible, Infeasible, fate_of
 from compat.results.attribution import Attribution, holds
 from compat.results.clauses import Disproof
+from compat.results.entry import Entry, entry_of
 from compat.results.kept_verdicts import Judge, JudgedRuns, judged_anew
-from compat.results.plain_answers import KnownRefusal, PlainAnswer
-from compat.results.planned_entries import EntriesById, KnownIds, PlannedEntries
+from compat.results.plain_answers import PlainAnswer
+from compat.results.planned_entries import EntriesById, KnownIds, KnownKeeper, PlannedEntries
 from compat.results.platform_installs import PlatformInstall
 from compat.results.record import Capability, Ran
-from compat.results.run_overview import RunOverview
-from compat.results.runs_by_cell import CellRuns, RunsByCell
-from compat.results.verdict import Counted, EvaluationContext, History, Verdict
+from compat.results.runs_by_cell import RunsByCell
+from compat.results.verdict import EvaluationContext, Verdict
 from compat.run.outcome import Failed, brief
-from compat.value import StrictValue
 
 T = TypeVar("T")
 # How the ids of cells in lanes end.
 _LANES = tuple(f"+{lane}" for lane in LANES)
-
-
-class Entry(StrictValue, frozen=True, kw_only=True):
-    """A cell, what is known of it, and from which runs, oldest first.
-
-    `lock_digest` is None when it has no lock now. `history` is what they come to on the snapshot's
-    day, `overview` the same without reading them, None where there is no run up to that day.
-    `refusal` is what a resolver says against a fresh cell. `planned` is false for a cell that has
-    records but no longer stands in the plan. `is_unchanged` says of a relaxed cell that its lock
-    keeps every published requirement.
-    """
-
-    cell: Cell
-    verdict: Verdict
-    obstacle: Obstacle | None = None
-    lock_digest: str | None = None
-    runs: Sequence[Ran] = ()
-    history: History = History()
-    overview: RunOverview | None = None
-    refusal: KnownRefusal | None = None
-    planned: bool = True
-    is_unchanged: bool = False
-
-    @property
-    def recipe(self) -> Recipe:
-        """How its packages came to be chosen: a relaxed cell in which nothing had to give way is a
-        dated one.
-        """
-        return "dated" if self.is_unchanged else self.cell.recipe
-
-    @property
-    def counted(self) -> tuple[Counted, ...]:
-        """Those of its runs that count on the snapshot's day, oldest first."""
-        return self.history.counted
-
-    @property
-    def is_tested(self) -> bool:
-        """Whether a run says something about it, of the whole suite or of its core."""
-        return self.verdict.evidence in ("tested", "smoke")
 
 
 LanesOf = Callable[["Snapshot"], tuple[Entry, ...]]
@@ -113,6 +73,7 @@ class Snapshot:
         self._derived: dict[Hashable, Any] = {}
         self._lanes: LanesOf | None = None
         self._before: Snapshot | None = None
+        self._keeper: KnownKeeper | None = None
         self._platforms: PlatformInstalls = tuple
 
     @cached_property
@@ -180,6 +141,22 @@ class Snapshot:
         return self._of(
             entries.mapped(change) if isinstance(entries, PlannedEntries) else map(change, entries)
         )._after(self)
+
+    def final(self, keeper: KnownKeeper) -> "Snapshot":
+        """Return the same, which nothing changes any more; what is known is kept there."""
+        assert isinstance(self.entries, PlannedEntries)
+        after = self._of(self.entries.final)._after(self)
+        after._keeper = keeper
+        return after
+
+    def kept(self, kind: str, form: type[T], make: Callable[[], T]) -> T:
+        """Return what `make` returns, of that type, which must follow from the known entries and
+        their locks alone: kept under that name, where there is something that keeps it.
+        """
+        if self._keeper is None:
+            return make()
+        body = self._keeper.of(kind, lambda: msgspec.msgpack.encode(make()))
+        return msgspec.msgpack.decode(body, type=form)
 
     def with_plain(
         self, plain: Mapping[str, PlainAnswer], disproofs: Callable[[], Sequence[Disproof]]
@@ -307,13 +284,13 @@ class Snapshot:
 def snapshot(
     ask: Declared,
     catalogue: Catalogue,
-    fates: Iterable[Fate],
+    fates: Iterable[Fate] | KnownKeeper,
     locks: Mapping[str, str],
     runs: Mapping[str, Sequence[Ran]],
     present: EvaluationContext,
 ) -> Snapshot:
-    """Return the snapshot of a matrix: the fates of its plan, and by cell id the digests of its
-    locks and its runs.
+    """Return the snapshot of a matrix: the fates of its plan, or where the final entries of what is
+    known of it are kept; and by cell id the digests of its locks and its runs.
 
     A run of a cell whose id the matrix cannot read is left out: its axes have changed.
     """
@@ -341,10 +318,12 @@ def snapshot(
     ids = {*runs, *locks}
     beside = {cell_id for cell_id in ids if cell_id.endswith(_LANES)}
     lanes = lanes_of if beside or ask.matrix.has_lanes else None
+    keeper = fates if isinstance(fates, KnownKeeper) else None
+    fates = fates.fates if isinstance(fates, KnownKeeper) else fates
     if isinstance(fates, PlannedFates):
         known_ids, fate_at = KnownIds(fates, ids), fates.fate
         entries: Iterable[Entry] = PlannedEntries(
-            known_ids, lambda number, fate: make(fate or fate_at(number)), unplanned
+            known_ids, lambda number, fate: make(fate or fate_at(number)), unplanned, keeper
         )
     else:
         planned = {fate.cell.id: fate for fate in fates}
@@ -367,34 +346,3 @@ def _attributed(
     present = attribution.context(entry.cell, present)
     verdict, _ = judge("attributed", judged, present)
     return msgspec.structs.replace(entry, verdict=verdict)
-
-
-def entry_of(
-    cell: Cell,
-    runs: Sequence[Ran],
-    present: EvaluationContext,
-    beside: tuple[str | None, Obstacle | None] = (None, None),
-    *,
-    planned: bool = True,
-    judge: Judge = judged_anew,
-) -> Entry:
-    """Return the entry of one cell, with its verdict by its own runs alone; `beside` is the digest
-    of its lock and what the plan says against it.
-
-    In a whole snapshot the other cells of its release say whose fault a failure is. `runs` are
-    those of the cell. `judge` returns a verdict that is kept.
-    """
-    lock_digest, obstacle = beside
-    history = History(runs, present.day)
-    judged = JudgedRuns(cell.id, runs, history, lock_digest, obstacle)
-    verdict, overview = judge("alone", judged, present)
-    return Entry(
-        cell=cell,
-        verdict=verdict,
-        obstacle=obstacle,
-        lock_digest=lock_digest,
-        runs=runs if isinstance(runs, CellRuns) else tuple(runs),
-        history=history,
-        overview=overview,
-        planned=planned,
-    )

@@ -11,7 +11,8 @@ from packaging.version import Version
 from compat.index.release import Artifact, Release
 from compat.plan.platform import accepted_tags
 from compat.results.clauses import FileClause
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.entry import Entry
+from compat.results.snapshot import Snapshot
 from compat.run.outcome import Cause, Failed
 
 ContentsOf = Callable[[Artifact], dict[str, str]]

@@ -13,10 +13,11 @@ from packaging.version import Version
 from compat.declare.matrix import PackageAxis
 from compat.index.release import Release, lowest_python
 from compat.plan.requirements import parsed
+from compat.results.entry import Entry
 from compat.results.record import Capability
 from compat.results.representative import representative
 from compat.results.run_group import Kind
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed, brief, parse_outcome
 from compat.search.needs import ChangedRun, Needs, ReleaseNeeds, SeriesNeeds
 from compat.value import Value

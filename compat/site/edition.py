@@ -26,9 +26,10 @@ from compat.policy.outlook import Outlook, outlooks
 from compat.policy.proposal import Proposal
 from compat.policy.propose import proposals
 from compat.results.audits import Audit
+from compat.results.entry import Entry
 from compat.results.lane_report import LaneReport, lane_report
 from compat.results.record import Capability, Record, Status
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.snapshot import Snapshot
 from compat.results.table import ReleaseColumn, columns
 from compat.search.needs import Needs
 from compat.search.why import PythonFloor, python_floor, subject_coordinates

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Literal
 
 from compat.results.compare import Change, compare
+from compat.results.entry import Entry
 from compat.results.record import Ran
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.snapshot import Snapshot
 from compat.results.verdict import Verdict, in_order, verdict
 from compat.value import Value
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from packaging.version import Version
 
-from compat.results.snapshot import Entry
+from compat.results.entry import Entry
 from compat.site.wording import ranges
 from compat.value import Value
 

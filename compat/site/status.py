@@ -5,9 +5,9 @@ from typing import Literal, get_args
 
 from msgspec.structs import replace
 
+from compat.results.entry import Entry
 from compat.results.representative import representative
 from compat.results.run_group import Kind
-from compat.results.snapshot import Entry
 from compat.results.state_words import BRIEF_WORDS, STATE_WORDS, by_evidence, is_refused
 from compat.results.verdict import Verdict
 from compat.run.outcome import is_spurious

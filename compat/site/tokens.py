@@ -7,7 +7,8 @@ import hashlib
 
 import msgspec
 
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.entry import Entry
+from compat.results.snapshot import Snapshot
 
 
 class Tokens:

@@ -36,7 +36,7 @@ class KnownWorld:
     def __init__(self, workspace: Workspace) -> None:
         snapshot = workspace.snapshot
         facts = workspace.facts_of(workspace.kept_or_asked)
-        demands, book = Demands(facts), ClauseBook(workspace.clauses.conflicts)
+        demands, book = Demands(facts), ClauseBook(workspace.learnt.clauses.conflicts)
         self.cells: dict[str, Cell] = {}
         self.followers: dict[str, set[str]] = defaultdict(set)
         self.facts: dict[str, tuple[tuple[Facts, ...], str]] = {}

@@ -117,7 +117,7 @@ def test_without_workers_the_resolver_alone_is_asked_and_refusals_answer(
     assert runs == []
     assert data["probes"]["smoke"] == data["probes"]["suite"] == 0
     assert data["probes"]["lock"] > 0
-    known = workspace_of("demo", root).asked
+    known = workspace_of("demo", root).learnt.asked
     assert {answer.outcome for answer in known.values()} >= {"locked"}
 
 

@@ -50,7 +50,7 @@ def test_a_clause_of_the_cells_own_facts_is_kept_once(run: Run, root: Path, clau
     answer = handed(run, root, clause, probes=(probe,))
     assert answer.code == 0, answer.err
     assert "1 clause and 1 probe kept, 0 refused" in answer.err
-    assert workspace_of("demo", root).clauses.conflicts == (clause,)
+    assert workspace_of("demo", root).learnt.clauses.conflicts == (clause,)
     assert "0 clauses and 0 probes kept" in run("record", "demo", "--learnt", "planned").err
 
 
@@ -69,4 +69,4 @@ def test_a_clause_that_does_not_fit_is_refused_and_named(
     answer = handed(run, root, msgspec.structs.replace(clause, **change))
     assert answer.code == 1
     assert why in answer.err
-    assert workspace_of("demo", root).clauses.conflicts == ()
+    assert workspace_of("demo", root).learnt.clauses.conflicts == ()

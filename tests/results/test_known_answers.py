@@ -1,8 +1,7 @@
 """What follows for cells that nobody tried: from clauses, from files, and from neighbours."""
 
 import datetime
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from support.made_records import capabilities
 from support.world import FRAME_MATRIX, catalogue_of, matrix_of
 
 from compat.declare.load import Declared
-from compat.files import DerivedFiles, Keep, not_kept
+from compat.files import KeepKnown, made_anew
 from compat.index.release import Catalogue
 from compat.plan.plan import plan
 from compat.results import known_answers
@@ -77,7 +76,7 @@ def picture(
     conflicts: Sequence[Clause] = (),
     files: Sequence[FileClause] = (),
     answers: Mapping[str, str] | None = None,
-    keep: Keep = not_kept,
+    keep: KeepKnown = made_anew,
 ) -> Snapshot:
     matrix = matrix_of(WORLD)
     # Of `ant` the plan knows nothing: that is for the resolver to say.
@@ -142,31 +141,23 @@ def test_a_later_lock_removes_the_clause_and_all_that_rested_on_it(by: str) -> N
     assert all("fr2" in name for name in fell)
 
 
-def test_disproofs_are_kept_and_made_anew_when_a_cell_or_a_clause_is_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    keep = DerivedFiles(lambda: tmp_path).of
-    made: list[object] = []
-    worked_out = known_answers._disproofs
-    monkeypatch.setattr(known_answers, "_disproofs", lambda *of: made.append(of) or worked_out(*of))
+def test_disproofs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: dict[str, bytes] = {}
+
+    def keep(kind: str, make: Callable[[], bytes]) -> bytes:
+        if kind not in kept:
+            kept[kind] = make()
+        return kept[kind]
+
     run = record("py3.9-fr2-demo2.0", "test-fail:assertion(x)")
     beyond = record("py3.8-fr1-demo2.0")
-    for number, (records, learnt, answers) in enumerate(
-        [
-            ([run, beyond], [CLAUSE], {}),
-            ([beyond], [CLAUSE], {}),
-            ([beyond], [CLAUSE], {"py3.9-fr2-demo2.0": "locked"}),
-            ([run, beyond], [replace(CLAUSE, on=DAY + datetime.timedelta(1))], {}),
-        ],
-        1,
-    ):
-        plain = picture(*records, conflicts=learnt, files=[FILE], answers=answers)
-        made.clear()
-        for _ in range(2):
-            of = picture(*records, conflicts=learnt, files=[FILE], answers=answers, keep=keep)
-            assert of.disproofs == plain.disproofs
-            assert of.disproofs
-        assert len(made) == 1, number
+    plain = picture(run, beyond, conflicts=[CLAUSE], files=[FILE])
+    first = picture(run, beyond, conflicts=[CLAUSE], files=[FILE], keep=keep)
+    assert first.disproofs == plain.disproofs
+    assert {type(disproof.clause) for disproof in plain.disproofs} == {Clause, FileClause}
+    monkeypatch.setattr(known_answers, "_disproofs", lambda *of: pytest.fail("worked out again"))
+    again = picture(run, beyond, conflicts=[CLAUSE], files=[FILE], keep=keep)
+    assert again.disproofs == plain.disproofs
 
 
 def test_what_another_clause_answers_does_not_fall() -> None:

@@ -7,9 +7,10 @@ from support.made_records import capabilities
 
 from compat.policy.as_of import AsOf
 from compat.policy.evaluation import Evaluation
+from compat.results.entry import Entry
 from compat.results.record import Record
 from compat.results.representative import representative
-from compat.results.snapshot import Entry, Snapshot
+from compat.results.snapshot import Snapshot
 from compat.results.table import columns
 from compat.results.verdict import Verdict
 from compat.site.status import place_style

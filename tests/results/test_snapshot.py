@@ -12,10 +12,11 @@ from compat.declare.load import Declared
 from compat.declare.matrix import KnownIssue, Matrix, When
 from compat.index.release import Catalogue
 from compat.plan.plan import plan
+from compat.results.entry import entry_of
 from compat.results.known_answers import with_answers
 from compat.results.record import Record
 from compat.results.refuted import refuted
-from compat.results.snapshot import Snapshot, entry_of, snapshot
+from compat.results.snapshot import Snapshot, snapshot
 from compat.results.table import capability_table, unexplained
 from compat.results.verdict import EvaluationContext
 

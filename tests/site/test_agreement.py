@@ -22,8 +22,8 @@ from compat.advise.request import GOALS, Request, request_of
 from compat.cli.options import workspace_of
 from compat.cli.verdicts import verdict_row
 from compat.declare.decode import decode_matrix
+from compat.results.entry import Entry
 from compat.results.representative import representative_of_release
-from compat.results.snapshot import Entry
 from compat.results.verdict import EvaluationContext
 from compat.site.api.documents import api
 from compat.site.edition import MatrixReport, place_of

@@ -13,9 +13,9 @@ from compat.declare.capabilities import Described
 from compat.declare.matrix import Axis, InterpreterAxis
 from compat.index.release import Release
 from compat.results.compare import Change
+from compat.results.entry import Entry
 from compat.results.record import Capability, Status
 from compat.results.representative import representative
-from compat.results.snapshot import Entry
 from compat.site.api.envelope import Document, head
 from compat.site.edition import MatrixReport, place_of
 from compat.site.history import Beside

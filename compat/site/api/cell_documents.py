@@ -13,10 +13,10 @@ from compat.advise.published import AsPublished, as_published
 from compat.declare.suite_table import Tier
 from compat.plan.cell import RECIPES, Recipe
 from compat.plan.obstacle import Obstacle
+from compat.results.entry import Entry
 from compat.results.record import Capability, Record, StepSeconds
 from compat.results.run_group import Kind
 from compat.results.score import Blame, Score
-from compat.results.snapshot import Entry
 from compat.results.verdict import EvidenceKind
 from compat.run.evidence import Isolation, Metric
 from compat.run.outcome import Failed, Passed

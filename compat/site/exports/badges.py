@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 from packaging.version import Version
 
 from compat.advise.request import label
+from compat.results.entry import Entry
 from compat.results.representative import representative_of_release
 from compat.results.run_group import Kind
-from compat.results.snapshot import Entry
 from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
 from compat.site.encode import json, line, written
 from compat.site.paths import badge_path

@@ -12,8 +12,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from compat.results.entry import Entry
 from compat.results.record import Capability, Ran
-from compat.results.snapshot import Entry
 from compat.results.verdict import in_order
 from compat.run.evidence import Metric
 from compat.site.api.cell_documents import cell_summary

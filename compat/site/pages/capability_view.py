@@ -7,8 +7,8 @@ from packaging.version import Version
 
 from compat.declare.capabilities import Described, group_of
 from compat.declare.matrix import KnownIssue
+from compat.results.entry import Entry
 from compat.results.record import Capability
-from compat.results.snapshot import Entry
 from compat.results.table import SIGNS, ReleaseColumn
 from compat.site.edition import MatrixReport
 from compat.site.pages.capability_columns import chosen_columns

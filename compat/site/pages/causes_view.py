@@ -6,7 +6,7 @@ import msgspec
 
 from compat.declare.matrix import KnownIssue
 from compat.plan.obstacle import Kind
-from compat.results.snapshot import Entry
+from compat.results.entry import Entry
 from compat.run.outcome import Failed, Outcome, parse_outcome
 from compat.site.edition import MatrixReport
 from compat.site.pages.place_view import View, links_to

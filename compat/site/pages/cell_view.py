@@ -5,9 +5,9 @@ import datetime
 from compat.advise.lifted import Lifted, lifted
 from compat.advise.request import label
 from compat.declare.matrix import KnownIssue
+from compat.results.entry import Entry
 from compat.results.log_excerpt import around_first_error
 from compat.results.record import Capability, Record
-from compat.results.snapshot import Entry
 from compat.run.evidence import Metric
 from compat.run.outcome import Failed, Outcome
 from compat.site.edition import Edition, MatrixReport, place_of

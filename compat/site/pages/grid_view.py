@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from packaging.version import Version
 
 from compat.declare.matrix import Matrix, PackageAxis
+from compat.results.entry import Entry
 from compat.results.representative import representative
-from compat.results.snapshot import Entry
 from compat.site.edition import MatrixReport, Versions
 from compat.site.pages.place_view import AnswerPart, GridPlace, View, place_view
 from compat.site.paths import grid_path, page

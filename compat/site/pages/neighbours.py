@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from compat.plan.cell import RECIPES, Cell, Recipe
+from compat.results.entry import Entry
 from compat.results.record import Record
-from compat.results.snapshot import Entry
 from compat.site.edition import MatrixReport
 from compat.site.pages.place_view import View
 

@@ -8,7 +8,7 @@ from typing import Any
 from packaging.version import Version
 
 from compat.policy.quarters import quarters
-from compat.results.snapshot import Entry
+from compat.results.entry import Entry
 from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.pages.answer_pages import answer_pages
 from compat.site.pages.capability_view import (

@@ -7,8 +7,8 @@ from typing import Literal
 
 from packaging.version import Version
 
+from compat.results.entry import Entry
 from compat.results.record import Status
-from compat.results.snapshot import Entry
 from compat.site.edition import MatrixReport
 from compat.site.pages.capability_view import capability_title, where
 from compat.site.pages.place_view import View, recipe_words

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from compat.declare.matrix import Matrix
+from compat.results.entry import Entry
 from compat.results.representative import representative
-from compat.results.snapshot import Entry
 from compat.site.paths import cell_page
 from compat.site.status import STALE, StatusStyle, place_style, style_of
 from compat.site.wording import RECIPE_WORDS, UNCHANGED_WORDS, day, listed, place_words, python_of

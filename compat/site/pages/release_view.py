@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from packaging.version import Version
 
+from compat.results.entry import Entry
 from compat.results.representative import representative_of_release
-from compat.results.snapshot import Entry
 from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.pages.advice_view import CardView, best
 from compat.site.pages.grid_view import answers, label_of

@@ -3,7 +3,7 @@
 import datetime
 from collections import Counter
 
-from compat.results.snapshot import Entry
+from compat.results.entry import Entry
 from compat.results.state_words import by_evidence
 from compat.site.edition import MatrixReport
 from compat.site.pages.place_view import View

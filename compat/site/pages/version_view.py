@@ -11,8 +11,8 @@ from packaging.version import Version
 from compat.advise.request import Request, label
 from compat.declare.matrix import Axis
 from compat.policy.window import version_releases
+from compat.results.entry import Entry
 from compat.results.representative import representative
-from compat.results.snapshot import Entry
 from compat.run.outcome import Failed
 from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.pages.advice_view import (

@@ -1,0 +1,155 @@
+"""What is known of a matrix is kept in one piece, and is always what would be worked out anew."""
+
+import datetime
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+import pytest
+from hypothesis import given
+from support.known import DAY, Shelf, answered, lock_of, ran, repository, shelves, statuses
+
+from compat.advise.known_files import files_of_known
+from compat.advise.proof import proofs
+from compat.files import write
+from compat.lock.kept_lock import LocksByCell
+from compat.lock.lock_text import encode_lock
+from compat.results.clause_file import keep_plain
+from compat.results.entry import Entry
+from compat.results.kept_known import KeptKnown
+from compat.results.kept_verdicts import KeptVerdicts
+from compat.results.snapshot import Snapshot
+from compat.run.suitefiles import suite_digest
+from compat.workspace import Workspace
+
+NEW, OLD = "py3.9-dep2-demo2.0", "py3.8-dep1-demo1.0"
+BESIDE = "py3.8-dep1-demo2.0"
+
+
+def workspace(root: Path, cache: Path, day: datetime.date = DAY) -> Workspace:
+    return Workspace(root / "matrices" / "demo", day, lambda: cache)
+
+
+def plain(entries: tuple[Entry, ...]) -> list[Entry]:
+    """The entries without their runs, which are read when they are asked for."""
+    return [msgspec.structs.replace(entry, runs=(), history=None) for entry in entries]  # type: ignore[arg-type]
+
+
+def anew(root: Path, day: datetime.date = DAY) -> Snapshot:
+    """What is known where nothing is kept."""
+    with TemporaryDirectory() as empty:
+        known = workspace(root, Path(empty), day).snapshot
+        assert known.known is not None
+        assert len(known.by_id) >= len(known.known)
+        return known
+
+
+@given(shelves())
+def test_what_is_kept_is_what_would_be_worked_out_anew(shelf: Shelf) -> None:
+    with repository(shelf) as root, TemporaryDirectory() as cache:
+        expected = anew(root)
+        for _ in range(2):
+            known = workspace(root, Path(cache)).snapshot
+            assert plain(known.known) == plain(expected.known)
+            assert plain(tuple(known.entries)) == plain(tuple(expected.entries))
+            assert known.attribution.refuting == expected.attribution.refuting
+            # A cell that is asked about alone comes to the same.
+            for entry in expected.known[:2]:
+                alone = workspace(root, Path(cache)).snapshot.by_id[entry.cell.id]
+                assert plain((alone,)) == plain((entry,))
+
+
+def red_and_green() -> Shelf:
+    locks = [lock_of(cell) for cell in (NEW, BESIDE, OLD)]
+    with TemporaryDirectory() as empty:
+        suite = suite_digest(Path(empty))
+    red, green = statuses(a="no", b="yes"), statuses(a="yes")
+    failing = ran(locks[0], "test-fail:assertion(a)", suite=suite, capabilities=red)
+    working = [ran(lock, suite=suite, capabilities=green) for lock in locks[1:]]
+    return Shelf([failing, *working], locks)
+
+
+def test_the_next_question_judges_no_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with repository(red_and_green()) as root:
+        first = workspace(root, tmp_path).snapshot
+        assert {entry.cell.id for entry in first.known} == {NEW, BESIDE, OLD}
+        monkeypatch.setattr(KeptVerdicts, "of", lambda *_: pytest.fail("a cell is judged again"))
+        again = workspace(root, tmp_path).snapshot
+        assert again.by_id[NEW].verdict.failing("combination") == ("a",)
+        assert plain(again.known) == plain(first.known)
+        assert [len(entry.runs) for entry in again.known] == [1, 1, 1]
+        assert again.known[0].counted == again.known[0].history.counted != ()
+
+
+EXCLUDED = """
+  { name = "no-more", effect = "exclude", because = "it never worked", when = { dep = "==2" } },
+"""
+CHANGES: dict[str, Callable[[Path, Workspace], object]] = {
+    "a run": lambda folder, demo: demo.store.add(ran(lock_of(NEW), minute=5)),
+    "a lock": lambda folder, demo: write(
+        folder / "locks" / f"{NEW}.txt", encode_lock(lock_of(NEW, pytest="7.0"))
+    ),
+    "no lock": lambda folder, demo: (folder / "locks" / f"{NEW}.txt").unlink(),
+    "the suite": lambda folder, demo: write(folder / "suite" / "test_more.py", "x = 1\n"),
+    "an answer": lambda folder, demo: keep_plain(folder, [answered("py3.9-dep1-demo2.0")]),
+    "the matrix": lambda folder, demo: write(
+        folder / "matrix.toml",
+        (folder / "matrix.toml").read_text().replace("rules = [", f"rules = [{EXCLUDED}", 1),
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_whatever_changes_is_known_at_once(tmp_path: Path, change: str) -> None:
+    with repository(red_and_green()) as root:
+        demo = workspace(root, tmp_path)
+        before = plain(tuple(demo.snapshot.entries)), plain(demo.snapshot.known)
+        CHANGES[change](demo.folder, demo)
+        after = workspace(root, tmp_path).snapshot
+        known = plain(after.known)
+        assert (plain(tuple(after.entries)), known) != before
+        assert known == plain(anew(root).known)
+
+
+def test_another_day_is_another_question(tmp_path: Path) -> None:
+    later = DAY + datetime.timedelta(days=100)
+    with repository(red_and_green()) as root:
+        for day, is_stale in ((DAY, False), (later, True), (DAY, False)):
+            known = workspace(root, tmp_path, day).snapshot.known
+            assert {entry.verdict.stale for entry in known} == {is_stale}
+
+
+def test_what_is_damaged_is_worked_out_again(tmp_path: Path) -> None:
+    with repository(red_and_green()) as root:
+        expected = plain(workspace(root, tmp_path).snapshot.known)
+        with closing(sqlite3.connect(tmp_path / "records.sqlite")) as connection:
+            connection.execute("UPDATE kept SET fact = x'00' WHERE kind = 'known'")
+            connection.commit()
+        assert plain(workspace(root, tmp_path).snapshot.known) == expected
+
+
+def test_a_question_about_one_cell_of_many_does_not_read_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with repository(red_and_green()) as root:
+        assert workspace(root, tmp_path).snapshot.known
+        monkeypatch.setattr("compat.results.kept_known._FEW", 2)
+        monkeypatch.setattr(KeptKnown, "_decoded", lambda *_: pytest.fail("all are read"))
+        assert workspace(root, tmp_path).verdict(NEW).failing("combination") == ("a",)
+
+
+def test_what_locks_say_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with repository(red_and_green()) as root:
+
+        def asked(demo: Workspace) -> tuple[object, ...]:
+            locks = LocksByCell(demo.lock_digests, demo.lock)
+            files = files_of_known(demo.snapshot, demo.lock_digests, demo.lock_text, demo.records)
+            return proofs(demo.snapshot, locks), files
+
+        first = asked(workspace(root, tmp_path))
+        for name in ("lock", "lock_text", "records"):
+            monkeypatch.setattr(Workspace, name, lambda *_: pytest.fail("a file is read again"))
+        assert asked(workspace(root, tmp_path)) == first
