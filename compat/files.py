@@ -118,8 +118,7 @@ def tree_state(folder: Path) -> bytes:
     It does not say what stands in them: a file that changed keeps its size and time only where
     somebody sets the clock back. Bytecode is passed over.
     """
-    lines = sorted(_states(os.fspath(folder), ""))
-    return _sha256(b"\n".join(os.fsencode(line) for line in lines))
+    return _sha256(os.fsencode("\n".join(sorted(_states(os.fspath(folder), "")))))
 
 
 def _states(folder: str, prefix: str) -> Iterator[str]:

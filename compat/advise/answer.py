@@ -8,8 +8,9 @@ from functools import cached_property
 from compat.advise.compared import alternatives, trade_off
 from compat.advise.lifted import Lifted
 from compat.advise.obstruction import obstructions
-from compat.advise.proof import Ranks, TestedCombination, VersionsOf, is_goal_met, matching, proofs
+from compat.advise.proof import TestedCombination, VersionsOf, is_goal_met, matching, proofs
 from compat.advise.published import AsPublished, as_published
+from compat.advise.ranks import Ranks
 from compat.advise.request import Request, Want, label, wanted_coordinates
 from compat.lock.lockfile import Lock
 from compat.results.snapshot import Snapshot

@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from packaging.version import Version
 
-from compat.advise.proof import TestedCombination, is_current, is_goal_met, positions
+from compat.advise.proof import TestedCombination, is_current, is_goal_met
+from compat.advise.ranks import positions
 from compat.advise.request import Request, label, wanted_coordinates
 from compat.plan.cell import Cell
 from compat.plan.obstacle import Obstacle

@@ -1,29 +1,21 @@
 """The `advise` room's material: every combination that ran on the lock it has now, and works,
-wholly or in part.
-
-Combinations are ranked by proof: the fewest failures of the combination, then the fewest changed
-pins, then runs on the most days, then the newest versions. Each goal asks in an order of its own;
-as it asks all four before anything else, what it names is never dominated: no other tested
-combination is at least as good in all four and better in one. For `minimum` older is better.
+wholly or in part. In which order they are recommended says `ranks`.
 """
 
 import datetime
-import operator
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache, partial
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 from packaging.version import Version
 
 from compat.advise.lifted import Lifted, lifted
-from compat.advise.request import Goal, Request, Want, meets, patches
+from compat.advise.request import Request, Want, meets, patches
 from compat.declare.matrix import Axis, InterpreterAxis
 from compat.lock.lockfile import Lock
-from compat.plan.cell import RECIPES, Cell
-from compat.plan.product import axis_coordinates
+from compat.plan.cell import Cell
 from compat.results.entry import Entry
 from compat.results.record import Capability, Status
-from compat.results.run_overview import ProofRuns, RunOverview
 from compat.results.score import Score
 from compat.results.snapshot import Snapshot
 from compat.run.evidence import Isolation
@@ -104,121 +96,16 @@ class TestedCombination(Value, frozen=True):
         return self.cell.on(axis).version, self.version(axis)
 
 
-class Ranks:
-    """The order in which proofs are recommended, by goal; the same for the command, the pages and
-    their data.
-    """
+def tested_capabilities(snapshot: Snapshot) -> frozenset[str]:
+    """Return the ids of the capabilities that any run reported."""
 
-    def __init__(self, snapshot: Snapshot, proofs: tuple[TestedCombination, ...]) -> None:
-        """Take all proofs of the snapshot."""
-        self.positions = positions(snapshot)
-        subject, python = snapshot.matrix.subject, snapshot.matrix.interpreters.name
-        axes = (
-            subject,
-            *(axis.name for axis in snapshot.matrix.packages if axis.name != subject),
-            python,
-        )
-        self._places = {
-            proof.id: tuple(self.positions[axis][proof.cell.on(axis).version] for axis in axes)
-            for proof in proofs
-        }
-        newest_first = sorted(set(self._places.values()), reverse=True)
-        self._age = {places: number for number, places in enumerate(newest_first)}
-        self._proofs = proofs
-        self._ranks: dict[Goal, dict[str, int]] = {}
+    def read() -> set[str]:
+        # Cells that came to the same share one object in the index.
+        every = (entry.verdict.capabilities for entry in snapshot.known)
+        by_identity = {id(capabilities): capabilities for capabilities in every}
+        return {c.id for capabilities in by_identity.values() for c in capabilities}
 
-    def of(self, proof: TestedCombination, goal: Goal) -> int:
-        """Return the place of a proof among all, 0 for the best, whether or not it works wholly."""
-        ranks = self._ranks.get(goal)
-        if ranks is None:
-            ordered = sorted(self._proofs, key=partial(self._key, goal))
-            ranks = self._ranks[goal] = {proof.id: rank for rank, proof in enumerate(ordered)}
-        return ranks[proof.id]
-
-    def order(self, proof: TestedCombination, request: Request) -> tuple[int, int]:
-        """Return what proofs are sorted by: what works wholly comes first, unless it was said what
-        must work, or that the fewest changed pins count first.
-        """
-        is_first = not request.needs and request.goal != "closest"
-        return proof.tier if is_first else 0, self.of(proof, request.goal)
-
-    def dominates(self, proof: TestedCombination, other: TestedCombination, goal: Goal) -> bool:
-        """Return whether a proof is at least as good as another in failures, changed pins, days of
-        runs and newness, and better in one.
-        """
-        ours, theirs = self._criteria(proof, goal), self._criteria(other, goal)
-        return ours != theirs and all(map(operator.le, ours, theirs))
-
-    def undominated(
-        self, proofs: Iterable[TestedCombination], goal: Goal
-    ) -> Iterator[TestedCombination]:
-        """Yield those proofs that no other dominates; they must come the best first, as only an
-        earlier one dominates a later one.
-        """
-        front: list[TestedCombination] = []
-        for proof in proofs:
-            if not any(self.dominates(better, proof, goal) for better in front):
-                front.append(proof)
-                yield proof
-
-    def _criteria(self, proof: TestedCombination, goal: Goal) -> tuple[int, int, int, int]:
-        """What proofs are compared by; less is better in each."""
-        age = self._age[self._places[proof.id]]
-        return proof.doubts, proof.changed, -proof.days, -age if goal == "minimum" else age
-
-    def _key(self, goal: Goal, proof: TestedCombination) -> tuple[object, ...]:
-        """What proofs are ordered by: all four criteria in the order of the goal, then what no goal
-        asks about.
-        """
-        doubts, changed, days, age = self._criteria(proof, goal)
-        subject = self._places[proof.id][0]
-        last = (bool(proof.stale), RECIPES.index(proof.cell.recipe), proof.id)
-        match goal:
-            case "newest":
-                return -subject, doubts, changed, days, age, *last
-            case "stable":
-                return days, doubts, changed, age, *last
-            case "closest":
-                return changed, doubts, days, age, *last
-            case "minimum":
-                return subject, doubts, changed, age, days, *last
-        return doubts, changed, days, age, *last
-
-    def distance(
-        self, proof: TestedCombination, request: Request, asked: Mapping[str, Collection[Version]]
-    ) -> tuple[int, int, int, int, int, int]:
-        """Return how far a proof is from a request: whether its pins are refused, needs it lacks,
-        wants it leaves unmet, coordinates off, its order.
-
-        `asked` has the coordinates that are wanted of each axis. Where none is, all of its
-        coordinates count.
-        """
-        unmet = proof.unmet(request)
-        steps = sum(self._steps(proof, want.axis.name, asked[want.axis.name]) for want in unmet)
-        return (
-            int(not is_goal_met(proof, request)),
-            len(proof.lacking(request)),
-            len(unmet),
-            steps,
-            *self.order(proof, request),
-        )
-
-    def _steps(self, proof: TestedCombination, axis: str, asked: Collection[Version]) -> int:
-        places = self.positions[axis]
-        position = places[proof.cell.on(axis).version]
-        return min((abs(position - places[version]) for version in asked), default=len(places))
-
-
-def positions(snapshot: Snapshot) -> dict[str, dict[Version, int]]:
-    """Return the number of each coordinate on its axis, oldest first; those that only records know
-    are among them.
-    """
-    by_axis: dict[str, dict[Version, int]] = {}
-    for axis in snapshot.matrix.axes:
-        known = {coordinate.version for coordinate in axis_coordinates(axis, snapshot.catalogue)}
-        known |= {entry.cell.on(axis.name).version for entry in snapshot.known}
-        by_axis[axis.name] = {version: number for number, version in enumerate(sorted(known))}
-    return by_axis
+    return frozenset(snapshot.kept("capabilities", set[str], read))
 
 
 def proofs(
@@ -234,94 +121,117 @@ def proofs(
     def of_lock(cell: str) -> dict[str, Version]:
         return {pin.name: pin.version for pin in locks[cell].pins}
 
-    proven = [proven for entry in snapshot.known if (proven := _proven(entry)) is not None]
+    def read() -> _KeptProofs:
+        return _kept_proofs(snapshot, locks, versions or of_lock)
 
-    def read() -> _OfLocks:
-        return _of_locks(snapshot, proven, locks, versions or of_lock)
-
-    return tuple(_proofs(snapshot, proven, snapshot.kept("proofs", _OfLocks, read)))
+    return tuple(_proofs(snapshot, snapshot.kept("proofs", _KeptProofs, read)))
 
 
-class _Proven(NamedTuple):
-    """An entry that proves something, and what its runs say of that."""
-
-    entry: Entry
-    kind: Literal["works", "partial"]
-    latest: datetime.date
-    overview: RunOverview
-    runs: ProofRuns
-
-
-class _OfLocks(Value, frozen=True, array_like=True):
-    """What the locks of proofs say: of each, the versions in axis order, and the number of what it
-    lifts.
+class _KeptProof(Value, frozen=True, array_like=True):
+    """A proof in little room: `place` is that of its cell in the snapshot, `versions` are in axis
+    order, and other numbers are places in what proofs share.
     """
 
-    proofs: tuple[tuple[tuple[str, ...], int], ...]
+    place: int | str
+    kind: Literal["works", "partial"]
+    versions: tuple[str, ...]
+    has: int
+    fails: int
+    faults: int
+    untried: int
+    lifted: int
+    score: int
+    tested: int
+    days: int
+    last: datetime.date
+    isolation: Isolation
+    stale: tuple[str, ...]
+    is_of_today: bool
+
+
+class _KeptProofs(Value, frozen=True, array_like=True):
+    """The proofs, and what they share: lists of names, of what was lifted, and scores."""
+
+    proofs: tuple[_KeptProof, ...]
+    names: tuple[tuple[str, ...], ...]
     lifted: tuple[tuple[Lifted, ...], ...]
+    scores: tuple[Score, ...]
 
 
-def _proven(entry: Entry) -> _Proven | None:
-    kind, latest, overview = entry.verdict.kind, entry.verdict.latest, entry.overview
-    runs = None if overview is None else overview.proof
-    if (kind == "works" or kind == "partial") and latest and overview and runs:
-        return _Proven(entry, kind, latest, overview, runs)
-    return None
-
-
-def _of_locks(
-    snapshot: Snapshot,
-    proven: Iterable[_Proven],
-    locks: Mapping[str, Lock],
-    versions: VersionsOf,
-) -> _OfLocks:
+def _kept_proofs(
+    snapshot: Snapshot, locks: Mapping[str, Lock], versions: VersionsOf
+) -> _KeptProofs:
     packages = [(axis.name, _package(axis)) for axis in snapshot.matrix.axes]
-    numbers: dict[tuple[Lifted, ...], int] = {}
-
-    def of_lock(entry: Entry) -> tuple[tuple[str, ...], int]:
-        pins = versions(entry.cell.id)
-        installed = (pins.get(name) or entry.cell.on(axis).version for axis, name in packages)
-        is_kept = entry.cell.recipe != "relaxed" or entry.is_unchanged
-        lacks = () if is_kept else lifted(snapshot.feasibility, entry.cell, locks[entry.cell.id])
-        return tuple(map(str, installed)), numbers.setdefault(lacks, len(numbers))
-
-    return _OfLocks(tuple(of_lock(entry) for entry, *_ in proven), tuple(numbers))
-
-
-def _proofs(
-    snapshot: Snapshot, proven: Iterable[_Proven], locks: _OfLocks
-) -> Iterator[TestedCombination]:
-    names = [axis.name for axis in snapshot.matrix.axes]
     todays = _asked_today(snapshot)
+    names: dict[tuple[str, ...], int] = {}
+    of_lifted: dict[tuple[Lifted, ...], int] = {}
+    scores: dict[Score, int] = {}
     # Cells that came to the same share one object in the index, and the snapshot holds it.
     by_identity: dict[int, dict[Status, tuple[str, ...]]] = {}
-    for (entry, kind, latest, overview, runs), (versions, number) in zip(
-        proven, locks.proofs, strict=True
-    ):
-        capabilities = entry.verdict.capabilities
-        by_status = by_identity.get(id(capabilities))
+
+    def number(some: tuple[str, ...]) -> int:
+        return names.setdefault(some, len(names))
+
+    def lifted_in(entry: Entry) -> tuple[Lifted, ...]:
+        if entry.cell.recipe != "relaxed" or entry.is_unchanged:
+            return ()
+        return lifted(snapshot.feasibility, entry.cell, locks[entry.cell.id])
+
+    def proof(entry: Entry) -> _KeptProof | None:
+        verdict, overview = entry.verdict, entry.overview
+        runs = None if overview is None else overview.proof
+        kind, latest = verdict.kind, verdict.latest
+        if not (kind == "works" or kind == "partial") or not (latest and overview and runs):
+            return None
+        by_status = by_identity.get(id(verdict.capabilities))
         if by_status is None:
-            by_status = by_identity[id(capabilities)] = _by_status(capabilities)
-        is_core = entry.verdict.evidence == "smoke"
-        yield TestedCombination(
-            id=entry.verdict.cell,
-            cell=entry.cell,
+            by_status = by_identity[id(verdict.capabilities)] = _by_status(verdict.capabilities)
+        is_tried = runs.is_of_today and verdict.evidence != "smoke"
+        untried = () if is_tried else tuple(sorted(todays.difference(*by_status.values())))
+        return _KeptProof(
+            place=snapshot.place_of(entry),
             kind=kind,
-            versions=tuple(zip(names, map(_version, versions), strict=True)),
-            has=by_status["yes"],
-            fails=by_status["no"],
-            faults=entry.verdict.failing("combination", "unexplained"),
-            untried=()
-            if runs.is_of_today and not is_core
-            else tuple(sorted(todays.difference(*by_status.values()))),
-            lifted=locks.lifted[number],
-            score=entry.verdict.score,
+            versions=tuple(map(str, _versions(packages, entry.cell, versions(entry.cell.id)))),
+            has=number(by_status["yes"]),
+            fails=number(by_status["no"]),
+            faults=number(verdict.failing("combination", "unexplained")),
+            untried=number(untried),
+            lifted=of_lifted.setdefault(lifted_in(entry), len(of_lifted)),
+            score=scores.setdefault(verdict.score, len(scores)),
             tested=runs.count,
             days=runs.days,
             last=latest,
             isolation=runs.isolation,
             stale=overview.outdated,
             is_of_today=runs.is_of_today,
+        )
+
+    proven = tuple(filter(None, map(proof, snapshot.known)))
+    return _KeptProofs(proven, tuple(names), tuple(of_lifted), tuple(scores))
+
+
+def _proofs(snapshot: Snapshot, proven: _KeptProofs) -> Iterator[TestedCombination]:
+    axes = [axis.name for axis in snapshot.matrix.axes]
+    names = proven.names
+    for proof in proven.proofs:
+        cell = snapshot.cell_at(proof.place)
+        yield TestedCombination(
+            id=cell.id,
+            cell=cell,
+            kind=proof.kind,
+            versions=tuple(zip(axes, map(_version, proof.versions), strict=True)),
+            has=names[proof.has],
+            fails=names[proof.fails],
+            faults=names[proof.faults],
+            untried=names[proof.untried],
+            lifted=proven.lifted[proof.lifted],
+            score=proven.scores[proof.score],
+            tested=proof.tested,
+            days=proof.days,
+            last=proof.last,
+            isolation=proof.isolation,
+            stale=proof.stale,
+            is_of_today=proof.is_of_today,
         )
 
 
@@ -378,6 +288,13 @@ def _meets(want: Want, version: Version, locked: Version) -> bool:
 
 def _package(axis: Axis) -> str:
     return "" if isinstance(axis, InterpreterAxis) else axis.normalised_name
+
+
+def _versions(
+    packages: Iterable[tuple[str, str]], cell: Cell, pins: Mapping[str, Version]
+) -> Iterator[Version]:
+    for axis, package in packages:
+        yield pins.get(package) or cell.on(axis).version
 
 
 _version = lru_cache(maxsize=10_000)(Version)

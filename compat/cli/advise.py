@@ -7,6 +7,7 @@ import typer
 from compat.advise.answer import Advisor, Card, Recommended, Unproven
 from compat.advise.commands import Whereabouts, commands
 from compat.advise.compared import tested
+from compat.advise.proof import tested_capabilities
 from compat.advise.request import Goal, Request, label, request_of
 from compat.cli.options import Json, MatrixName, OtherPlatform, Root, workspace_of
 from compat.cli.output import envelope, note, say
@@ -106,13 +107,9 @@ def advisor_of(workspace: Workspace) -> Advisor:
 
 
 def _capabilities(workspace: Workspace) -> list[str]:
-    # Cells that came to the same share one object in the index.
-    by_identity = {
-        id(e.verdict.capabilities): e.verdict.capabilities for e in workspace.snapshot.known
-    }
-    judged = (capability.id for capabilities in by_identity.values() for capability in capabilities)
     declared = (capability.id for capability in workspace.described)
-    return sorted({*declared, *judged} - workspace.context.helpers)
+    tested = tested_capabilities(workspace.snapshot)
+    return sorted({*declared, *tested} - workspace.context.helpers)
 
 
 def _recommend(workspace: Workspace, answer: Recommended) -> None:

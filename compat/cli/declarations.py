@@ -59,8 +59,9 @@ def check_command(
 
 
 def _refuted(workspace: Workspace) -> tuple[Fault, ...]:
-    matrix = workspace.matrix
-    verdicts = {cell: workspace.verdict(cell) for cell in workspace.runs} if matrix.known else {}
+    matrix, known = workspace.matrix, workspace.at_hand
+    entries = (*known.known, *known.lanes) if matrix.known else ()
+    verdicts = {entry.cell.id: entry.verdict for entry in entries if entry.runs}
     return faults_of(f"matrices/{workspace.name}/matrix.toml", refuted(matrix, verdicts))
 
 

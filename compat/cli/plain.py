@@ -11,7 +11,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from compat import files, pipeline
-from compat.advise.proof import positions
+from compat.advise.ranks import positions
 from compat.advise.request import Request, wanted_coordinates
 from compat.cli.machine import without_places
 from compat.cli.output import envelope, note, report, say

@@ -12,7 +12,7 @@ from packaging.version import Version
 from rich.table import Table
 
 from compat import questions
-from compat.advise.proof import positions
+from compat.advise.ranks import positions
 from compat.advise.request import Request, wanted_coordinates
 from compat.cli.machine import without_places
 from compat.cli.output import console, envelope, note, report, say

@@ -56,9 +56,13 @@ class LockDigests(Mapping[str, str]):
         self._packages = sorted(packages)
         self._keeper = keeper
         self._kind = f"lock {' '.join(self._packages)}"
-        self._cells = dict.fromkeys(stems(folder, ".txt"))
+        self._asked: dict[object, bool] = {}
         self._heads: dict[str, _KeptHead] = {}
         self._new: list[tuple[str, bytes, bytes]] = []
+
+    @cached_property
+    def _cells(self) -> dict[str, None]:
+        return dict.fromkeys(stems(self._folder, ".txt"))
 
     def versions(self, cell: str) -> dict[str, Version]:
         """Return which versions of the packages a cell's lock has; raise DeclarationError when it
@@ -73,7 +77,7 @@ class LockDigests(Mapping[str, str]):
 
     def _head(self, cell: str) -> _KeptHead:
         if cell not in self._heads:
-            if cell not in self._cells:
+            if cell not in self:
                 raise KeyError(cell)
             is_one_of_few = len(self._heads) < _FEW
             self._heads[cell] = self._read(cell) if is_one_of_few else self._kept_head(cell)
@@ -117,8 +121,12 @@ class LockDigests(Mapping[str, str]):
         return self._head(cell).digest
 
     def __contains__(self, cell: object) -> bool:
-        """Return whether a cell has a lock."""
-        return cell in self._cells
+        """Return whether a cell has a lock; a question about few does not list the folder."""
+        if "_cells" in self.__dict__ or len(self._asked) >= _FEW:
+            return cell in self._cells
+        if cell not in self._asked:
+            self._asked[cell] = (self._folder / f"{cell}.txt").exists()
+        return self._asked[cell]
 
     def __iter__(self) -> Iterator[str]:
         """Yield the ids of the cells, sorted."""

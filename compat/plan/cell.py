@@ -17,6 +17,8 @@ Recipe = Literal["fresh", "dated", "relaxed", "lowest", "prerelease"]
 RECIPES: tuple[Recipe, ...] = ("fresh", "dated", "relaxed")
 # Those of the lanes beside them: what is asked there colours no grid and moves no floor.
 LANES: tuple[Recipe, ...] = ("lowest", "prerelease")
+# How their ids end.
+_LANES = tuple(f"+{lane}" for lane in LANES)
 
 
 class Coordinate(Value, frozen=True, kw_only=True, dict=True):
@@ -78,6 +80,11 @@ class Cell(Value, frozen=True, kw_only=True, dict=True):
             if coordinate.axis == axis:
                 return coordinate
         raise KeyError(axis)
+
+
+def is_in_lane(cell_id: str) -> bool:
+    """Return whether the cell with that id stands in a lane."""
+    return cell_id.endswith(_LANES)
 
 
 def refuse_elsewhere(text: str, matrix: Matrix) -> None:

@@ -152,6 +152,24 @@ class RecordIndex:
         """Return the ids of the cells that have runs, sorted."""
         return self._sound(store, lambda: self._cells(_root(store)))
 
+    def cell_count(self, store: RecordFiles) -> int:
+        """Return how many cells have runs."""
+        asked = "SELECT count(*) FROM cells WHERE root = ?"
+        root = _root(store)
+
+        def read() -> int:
+            with _transaction(self._connection, "DEFERRED"):
+                ((cells,),) = self._execute(asked, root)
+                self._check_cells(root, cells)
+            return int(cells)
+
+        return self._sound(store, read)
+
+    def has(self, store: RecordFiles, cell: str) -> bool:
+        """Return whether a cell has runs."""
+        asked = "SELECT 1 FROM cells WHERE root = ? AND cell = ?"
+        return self._sound(store, lambda: bool(self._execute(asked, _root(store), cell)))
+
     def batches(self, store: RecordFiles, cell: str) -> tuple[Path, ...]:
         """Return the batches that hold records of a cell."""
         asked = "SELECT id, path FROM files WHERE root = ? AND path >= ? AND path < ?"
@@ -224,10 +242,13 @@ class RecordIndex:
         with _transaction(self._connection, "DEFERRED"):
             asked = "SELECT cell FROM cells WHERE root = ? ORDER BY cell"
             cells = tuple(cell for (cell,) in self._execute(asked, root))
-            totals = self._execute("SELECT cells FROM totals WHERE root = ?", root)
-        if totals != [(len(cells),)] and (totals or cells):
-            raise sqlite3.DatabaseError("the index lacks cells")
+            self._check_cells(root, len(cells))
         return cells
+
+    def _check_cells(self, root: str, cells: int) -> None:
+        totals = self._execute("SELECT cells FROM totals WHERE root = ?", root)
+        if totals != [(cells,)] and (totals or cells):
+            raise sqlite3.DatabaseError("the index lacks cells")
 
     def _every_row(self, store: RecordFiles) -> dict[str, tuple[RunRow, ...]]:
         """The rows of the store; raises sqlite3.Error when one is damaged or lacking."""

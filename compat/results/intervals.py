@@ -33,10 +33,11 @@ def with_expectations(known: Snapshot) -> Snapshot:
     """Return the snapshot with what the cells between tested neighbours are expected to come to."""
     if not known.catalogue.packages:  # without one none is planned, and no axis has coordinates
         return known
-    by_id, ids = known.by_id, known.known_ids
+    by_id = known.by_id
 
     def tested(cell_id: str) -> Signature | None:
-        return tested_signature(by_id[cell_id]) if cell_id in ids and cell_id in by_id else None
+        is_known = cell_id in known.known_ids and cell_id in by_id
+        return tested_signature(by_id[cell_id]) if is_known else None
 
     def is_even(cell_id: str) -> bool:
         entry = by_id.get(cell_id)

@@ -13,7 +13,7 @@ from typing import overload
 
 from packaging.version import InvalidVersion, Version
 
-from compat.plan.cell import Cell, readable_cell
+from compat.plan.cell import Cell, is_in_lane, readable_cell
 from compat.plan.kept_plan import PlannedFates
 from compat.plan.plan import Fate
 from compat.results.entry import Entry
@@ -24,11 +24,16 @@ class KnownIds:
     versions.
     """
 
-    def __init__(self, fates: PlannedFates, ids: Collection[str]) -> None:
-        """Take the plan and the ids."""
+    def __init__(self, fates: PlannedFates, *known: Iterable[str]) -> None:
+        """Take the plan and what has the ids; they are listed when they are needed."""
         self.fates = fates
-        self.ids = ids
+        self._known = known
         self._by_version: dict[str, Mapping[Version, list[str]]] = {}
+
+    @cached_property
+    def ids(self) -> Collection[str]:
+        """The ids."""
+        return set().union(*self._known)
 
     @cached_property
     def numbers(self) -> dict[str, int | None]:
@@ -237,14 +242,20 @@ class PlannedEntries(Sequence[Entry]):
 class EntriesById(Mapping[str, "Entry"]):
     """The entries of a plan and of lanes by the ids of their cells."""
 
-    def __init__(self, entries: PlannedEntries, lanes: Mapping[str, Entry]) -> None:
-        """Take the entries, and those of lanes by their ids."""
+    def __init__(self, entries: PlannedEntries, lanes: Callable[[], Iterable[Entry]]) -> None:
+        """Take the entries, and what returns those of lanes."""
         self._entries = entries
-        self._lanes = lanes
+        self._lanes_of = lanes
+
+    @cached_property
+    def _lanes(self) -> dict[str, Entry]:
+        return {entry.cell.id: entry for entry in self._lanes_of()}
 
     def __getitem__(self, cell_id: str) -> Entry:
         """Return the entry of a cell, made now if need be."""
-        return self._lanes[cell_id] if cell_id in self._lanes else self._entries.of_cell(cell_id)
+        if is_in_lane(cell_id):
+            return self._lanes[cell_id]
+        return self._entries.of_cell(cell_id)
 
     def __iter__(self) -> Iterator[str]:
         """Yield every id; all entries are made."""

@@ -75,15 +75,20 @@ class RunsByCell(Mapping[str, CellRuns]):
         self._index = index
         self._store = store
         self.changes = index.changes(store)
-        self._cells = dict.fromkeys(index.cells(store))
-        self._few = max(_FEW, len(self._cells) // _FEW_OF)
+        self._count = index.cell_count(store)
+        self._few = max(_FEW, self._count // _FEW_OF)
+        self._asked: dict[object, bool] = {}
         self._rows: dict[str, tuple[RunRow, ...]] = {}
         self._runs: dict[str, CellRuns] = {}
+
+    @cached_property
+    def _cells(self) -> dict[str, None]:
+        return dict.fromkeys(self._index.cells(self._store))
 
     def __getitem__(self, cell: str) -> CellRuns:
         """Return the runs of a cell."""
         if cell not in self._runs:
-            if cell not in self._cells:
+            if cell not in self:
                 raise KeyError(cell)
             self._runs[cell] = CellRuns(partial(self._read, cell))
         return self._runs[cell]
@@ -100,8 +105,14 @@ class RunsByCell(Mapping[str, CellRuns]):
         return rows
 
     def __contains__(self, cell: object) -> bool:
-        """Return whether a cell has runs, without reading them."""
-        return cell in self._cells
+        """Return whether a cell has runs, without reading them; of few that are asked about no
+        other is listed.
+        """
+        if "_cells" in self.__dict__ or len(self._asked) >= _FEW:
+            return cell in self._cells
+        if cell not in self._asked:
+            self._asked[cell] = self._index.has(self._store, str(cell))
+        return self._asked[cell]
 
     def __iter__(self) -> Iterator[str]:
         """Yield the ids of the cells, sorted."""
@@ -109,7 +120,7 @@ class RunsByCell(Mapping[str, CellRuns]):
 
     def __len__(self) -> int:
         """Return how many cells have runs."""
-        return len(self._cells)
+        return self._count
 
     def verdicts(self, present: EvaluationContext) -> KeptVerdicts:
         """Return the verdicts that are kept beside the runs, as of that suite."""

@@ -13,7 +13,7 @@ from packaging.version import Version
 from compat.declare.load import Declared
 from compat.declare.matrix import KnownIssue
 from compat.index.release import Catalogue
-from compat.plan.cell import LANES, Cell, readable_cell
+from compat.plan.cell import Cell, is_in_lane, readable_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.kept_plan import PlannedFates
 from compat.plan.lanes import facts_for, lane_cells
@@ -33,10 +33,6 @@ from compat.results.verdict import EvaluationContext, Verdict
 from compat.run.outcome import Failed, brief
 
 T = TypeVar("T")
-# How the ids of cells in lanes end.
-_LANES = tuple(f"+{lane}" for lane in LANES)
-
-
 LanesOf = Callable[["Snapshot"], tuple[Entry, ...]]
 PlatformInstalls = Callable[[], tuple[PlatformInstall, ...]]
 
@@ -106,9 +102,9 @@ class Snapshot:
     @cached_property
     def by_id(self) -> Mapping[str, Entry]:
         """Each entry by the id of its cell, those of lanes included."""
-        beside = {entry.cell.id: entry for entry in self.lanes}
         if isinstance(self.entries, PlannedEntries):
-            return EntriesById(self.entries, beside)
+            return EntriesById(self.entries, lambda: self.lanes)
+        beside = {entry.cell.id: entry for entry in self.lanes}
         return beside | {entry.cell.id: entry for entry in self.entries}
 
     @cached_property
@@ -148,6 +144,18 @@ class Snapshot:
         after = self._of(self.entries.final)._after(self)
         after._keeper = keeper
         return after
+
+    def place_of(self, entry: Entry) -> int | str:
+        """Return what `cell_at` finds the cell of an entry by: a number, where the plan has it."""
+        cell_id, every = entry.cell.id, self.entries
+        number = every.fates.number(cell_id) if isinstance(every, PlannedEntries) else None
+        return cell_id if number is None or not entry.planned else number
+
+    def cell_at(self, place: int | str) -> Cell:
+        """Return the cell at that place; its entry is not made."""
+        if isinstance(place, int) and isinstance(self.entries, PlannedEntries):
+            return self.entries.fates.fate(place).cell
+        return self.by_id[str(place)].cell
 
     def kept(self, kind: str, form: type[T], make: Callable[[], T]) -> T:
         """Return what `make` returns, of that type, which must follow from the known entries and
@@ -308,31 +316,33 @@ def snapshot(
         return made(cell, None, planned=False)
 
     def lanes_of(known: Snapshot) -> tuple[Entry, ...]:
-        every = lane_cells(known.feasibility) if catalogue.packages else ()
+        is_asked = catalogue.packages and ask.matrix.has_lanes
+        every = lane_cells(known.feasibility) if is_asked else ()
+        beside = {cell_id for cell_id in (*runs, *locks) if is_in_lane(cell_id)}
         planned = {
             cell.id: make(fate_of(facts_for(known.feasibility, cell), cell)) for cell in every
         }
         cells = (readable_cell(cell_id, ask.matrix) for cell_id in sorted(beside - set(planned)))
         return (*planned.values(), *(unplanned(cell) for cell in cells if cell is not None))
 
-    ids = {*runs, *locks}
-    beside = {cell_id for cell_id in ids if cell_id.endswith(_LANES)}
-    lanes = lanes_of if beside or ask.matrix.has_lanes else None
     keeper = fates if isinstance(fates, KnownKeeper) else None
     fates = fates.fates if isinstance(fates, KnownKeeper) else fates
     if isinstance(fates, PlannedFates):
-        known_ids, fate_at = KnownIds(fates, ids), fates.fate
+        known_ids, fate_at = KnownIds(fates, runs, locks), fates.fate
         entries: Iterable[Entry] = PlannedEntries(
             known_ids, lambda number, fate: make(fate or fate_at(number)), unplanned, keeper
         )
     else:
         planned = {fate.cell.id: fate for fate in fates}
-        cells = (readable_cell(cell_id, ask.matrix) for cell_id in sorted(ids - planned.keys()))
+        cells = (
+            readable_cell(cell_id, ask.matrix)
+            for cell_id in sorted({*runs, *locks} - planned.keys())
+        )
         outside = (unplanned(cell) for cell in cells if cell is not None and not cell.is_in_lane)
         entries = (*map(make, planned.values()), *outside)
     alone = Snapshot(ask, catalogue, entries, present)
     attributed = alone.mapped(lambda entry: _attributed(entry, alone.attribution, present, judge))
-    return attributed.with_lanes(lanes)
+    return attributed.with_lanes(lanes_of)
 
 
 def _attributed(
